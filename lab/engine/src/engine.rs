@@ -99,7 +99,7 @@ impl Engine {
     /// Loads the registry of allocators.
     ///
     /// # Errors
-    /// When the user's own list is wrong.
+    /// When the user's own list is invalid.
     pub fn registry(&self) -> Result<Registry, Failure> {
         let Folders { cache, config, .. } = &self.folders;
         Registry::load(cache, config).map_err(Failure::usage)

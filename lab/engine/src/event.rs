@@ -25,7 +25,7 @@ impl Sink for Silent {
 /// Something that happened while the engine worked.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// A race starts to work, or continues after its turn came again.
+    /// A race starts working, or continues at its next turn.
     RaceOpened,
     /// A race stops working, for now or for good.
     RaceClosed,
@@ -45,11 +45,12 @@ pub enum Event<'a> {
     },
     /// Interim result of a race.
     Interim(&'a RaceResult),
-    /// An interrupted race or sweep resumes.
+    /// An interrupted race or sweep is resumed.
     GoingOn(GoingOn<'a>),
-    /// The next race of a collection begins; its title.
+    /// The next race of a collection begins; with its title.
     CellStarted(&'a str),
-    /// A lock is taken, possibly after waiting for another heapdrome; the locked thing in words.
+    /// A lock is taken, possibly after waiting for another heapdrome; with the name of the locked
+    /// item.
     Locking(&'a str),
     /// A remark that the result contains, too.
     Remark(&'a str),
@@ -86,14 +87,14 @@ pub enum Event<'a> {
     NotEstimated {
         /// The cell.
         cell: &'a str,
-        /// Why.
+        /// Reason.
         failure: &'a Failure,
     },
     /// An allocator of a suite is unavailable and does not race.
     DoesNotRace {
         /// Its name.
         allocator: &'a str,
-        /// Why.
+        /// Reason.
         failure: &'a Failure,
     },
     /// The misuse programs run under this allocator.
@@ -102,10 +103,10 @@ pub enum Event<'a> {
     NotMisused {
         /// Its name.
         allocator: &'a str,
-        /// Why.
+        /// Reason.
         why: &'a str,
     },
-    /// What became of what a killed paging lab had left.
+    /// Leftovers of a killed paging lab, with their handling.
     Leftovers(&'a Leftovers),
     /// A search for the smallest memory limit begins a step or ends one.
     Searching {
@@ -114,7 +115,7 @@ pub enum Event<'a> {
         /// The step.
         step: Searching<'a>,
     },
-    /// Swap is made.
+    /// Swap is created.
     MakingSwap(Bytes),
     /// A cell of the paging lab has its turn.
     Turn {
@@ -123,34 +124,34 @@ pub enum Event<'a> {
         /// Its turn.
         turn: Turn,
     },
-    /// A round of a cell of the paging lab came to nothing.
+    /// A round of a cell of the paging lab was lost.
     RoundLost {
         /// The cell.
         cell: &'a PagingCell,
-        /// Why.
+        /// Reason.
         why: &'a str,
     },
     /// A program is prepared.
     Preparing(&'a heapdrome_programs::Event),
-    /// Data of the catalog workload are generated.
+    /// Data of the catalog workload is generated.
     Generating {
-        /// How many sets.
+        /// Number of data sets.
         sets: u32,
-        /// The size of each.
+        /// Size of each data set.
         size: u32,
         /// Expected peak memory of a race with them.
         peak: Bytes,
     },
-    /// The data of the catalog workload are generated.
+    /// The data of the catalog workload is complete.
     Generated(Duration),
     /// Allocators are missing and will be built.
     BuildsAhead {
-        /// Each, with the seconds that its build took elsewhere.
+        /// Names of the allocators, with the seconds that each build took elsewhere.
         builds: &'a [(&'a str, u64)],
     },
     /// A build begins.
     BuildStarted(&'a str),
-    /// A build goes on.
+    /// A build makes progress.
     Build {
         /// The allocator.
         allocator: &'a str,
@@ -159,13 +160,13 @@ pub enum Event<'a> {
     },
     /// A build succeeded or failed.
     BuildEnded,
-    /// An allocator was built, and not merely found.
+    /// An allocator was built by this call.
     Built {
         /// The allocator.
         allocator: &'a str,
         /// Its version.
         version: &'a str,
-        /// How long that took.
+        /// Duration of the build in seconds.
         seconds: u64,
     },
 }
@@ -184,16 +185,16 @@ pub enum Piece {
 pub enum Searching<'a> {
     /// Proving that the allocator serves the command.
     Proof,
-    /// The allocator does not serve the command; the reason.
+    /// The allocator does not serve the command; with the reason.
     NotServed(&'a str),
     /// Running the command without a limit.
     Unlimited {
-        /// Whether there is swap.
+        /// Whether swap is available.
         swap: bool,
     },
     /// The command ran under a limit.
     Tried {
-        /// Whether there is swap.
+        /// Whether swap is available.
         swap: bool,
         /// The outcome.
         trial: &'a Trial,
@@ -205,20 +206,20 @@ pub enum Searching<'a> {
 pub enum Step<'a> {
     /// A warm-up round.
     WarmUp {
-        /// Which, from 0.
+        /// Number of the round, from 0.
         round: u32,
-        /// How many there are.
+        /// Total number of warm-up rounds.
         of: u32,
     },
     /// A run of a round.
     Round {
-        /// Which round, from 0.
+        /// Number of the round, from 0.
         round: u32,
         /// The entrant that runs.
         entrant: &'a str,
-        /// Upper bound of the share of the race that is done, from 0 to 1.
+        /// Upper bound of the finished share of the race, from 0 to 1.
         share: f64,
-        /// Upper bound of the time that is left.
+        /// Upper bound of the remaining time.
         left: Duration,
     },
     /// An untimed run.
@@ -233,11 +234,11 @@ pub enum Step<'a> {
 /// Purpose of an untimed run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
-    /// To prove who serves malloc.
+    /// To prove which object serves malloc.
     Proof,
     /// To watch the memory of the process tree.
     Memory,
-    /// To follow every block.
+    /// To track every block.
     Blocks,
     /// To count the work again.
     Work,
@@ -250,23 +251,23 @@ pub enum Found<'a> {
     Left {
         /// The entrant.
         entrant: &'a str,
-        /// How it failed.
+        /// Way in which its run ended.
         ending: Ending,
-        /// When.
+        /// Phase of the race.
         during: &'a str,
     },
-    /// A metric was not found in the output; told once of each entrant.
+    /// A metric was not found in the output; reported once for each entrant.
     MetricMissing {
         /// The metric.
         metric: &'a str,
         /// The entrant.
         entrant: &'a str,
     },
-    /// Entrants are decided and no longer run.
+    /// Entrants are decided and stop.
     Decided {
-        /// After how many rounds.
+        /// Number of rounds after which they stop.
         rounds: u32,
-        /// Their names.
+        /// Names of the entrants.
         entrants: &'a [String],
     },
     /// Expected end of the race, in words.
@@ -275,7 +276,7 @@ pub enum Found<'a> {
     Remark(&'a str),
 }
 
-/// An interrupted race or sweep that resumes.
+/// An interrupted race or sweep that is resumed.
 #[derive(Clone, Copy, Debug)]
 pub struct GoingOn<'a> {
     /// Name for `--resume`.
@@ -292,7 +293,7 @@ pub struct GoingOn<'a> {
     pub rounds: RoundsDone,
 }
 
-/// Number of rounds done, of how many.
+/// Number of rounds done, and the maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundsDone {
     /// Rounds done.

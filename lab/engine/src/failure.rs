@@ -1,12 +1,11 @@
-//! Why heapdrome ends with another exit status than 0.
+//! Reasons for an exit status other than 0.
 
 use std::fmt::Display;
 
-/// What went wrong, sorted by whose concern it is. The message is one line that says what happened
-/// and what to do about it.
+/// A failure, by category. The message is one line with the problem and its remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// An entrant failed; the report has told the rest.
+    /// An entrant failed; the report contains the details.
     #[error("{0}")]
     Entrant(String),
     /// Wrong usage or input.
@@ -18,23 +17,23 @@ pub enum Failure {
     /// heapdrome could not write or start something.
     #[error("{0}")]
     Machine(String),
-    /// Someone pressed Ctrl-C.
+    /// The user pressed Ctrl-C.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl Failure {
-    /// A failure of the one who typed the command line.
+    /// Creates a failure caused by the user's input.
     pub fn usage(cause: impl Display) -> Self {
         Self::Usage(cause.to_string())
     }
 
-    /// A failure of the machine: disk, rights, processes.
+    /// Creates a failure of the machine: disk, permissions, processes.
     pub fn machine(cause: impl Display) -> Self {
         Self::Machine(cause.to_string())
     }
 
-    /// The exit status, as `heapdrome --help` documents it.
+    /// Returns the exit status that `heapdrome --help` documents.
     pub fn exit_status(&self) -> u8 {
         match self {
             Self::Entrant(_) => 1,

@@ -1,4 +1,4 @@
-//! The folders that heapdrome keeps things in, after the XDG base directory specification.
+//! Folders of heapdrome, by the XDG base directory specification.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use heapdrome_schema::Redaction;
 
 use crate::failure::Failure;
 
-/// Where everything is.
+/// Folders of heapdrome.
 pub struct Folders {
     /// Sources and built allocators.
     pub cache: Cache,
@@ -20,10 +20,10 @@ pub struct Folders {
 }
 
 impl Folders {
-    /// Finds the folders; creates none but the cache's.
+    /// Finds the folders, and creates only the cache's.
     ///
     /// # Errors
-    /// When there is neither a home folder nor the variables that name the others.
+    /// When there is neither a home folder nor variables that name the folders.
     pub fn find() -> Result<Self, Failure> {
         let homeless = || {
             Failure::machine(
@@ -40,10 +40,10 @@ impl Folders {
         })
     }
 
-    /// Folders below `root`, apart from the user's own.
+    /// Returns folders below `root`, separate from the user's own.
     ///
     /// # Errors
-    /// When the cache's cannot be created.
+    /// When the cache's folder cannot be created.
     pub fn below(root: &Path) -> Result<Self, Failure> {
         Ok(Self {
             cache: Cache::at(&root.join("cache")).map_err(Failure::machine)?,
@@ -59,7 +59,7 @@ impl Folders {
         self
     }
 
-    /// What replaces the names of folders in results that are shared.
+    /// Returns the replacements of folders in shared results.
     pub fn redaction(&self) -> Redaction {
         Redaction::new(dirs::home_dir().as_deref(), self.cache.root())
     }

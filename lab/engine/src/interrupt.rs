@@ -1,5 +1,5 @@
-//! Ctrl-C: the first asks heapdrome to stop and report, the second ends it at once. The launcher
-//! sees its socket close then, and ends every measured process.
+//! Ctrl-C: the first one asks heapdrome to stop and report, the second one ends it at once. In that
+//! case the launcher notices that its socket closes, and kills every measured process.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -8,7 +8,7 @@ use heapdrome_system::interrupt;
 
 use crate::failure::Failure;
 
-/// A flag that becomes true at the first SIGINT, SIGTERM or SIGHUP.
+/// Returns a flag that becomes true at the first SIGINT, SIGTERM or SIGHUP.
 ///
 /// # Errors
 /// When a handler cannot be installed.
@@ -16,10 +16,10 @@ pub fn flag() -> Result<Arc<AtomicBool>, Failure> {
     interrupt::flag().map_err(|error| Failure::Machine(format!("cannot handle signals: {error}")))
 }
 
-/// Ends with [`Failure::Interrupted`] if the flag is raised.
+/// Returns [`Failure::Interrupted`] if the flag is set.
 ///
 /// # Errors
-/// When it is.
+/// When the flag is set.
 pub fn check(flag: &AtomicBool) -> Result<(), Failure> {
     match interrupt::raised(flag) {
         true => Err(Failure::Interrupted),

@@ -1,5 +1,5 @@
-//! A collection while it grows, and the file that keeps it: what is done is not done again,
-//! whatever ended heapdrome.
+//! A growing collection, and the file that stores it. Finished work survives every kind of end of
+//! heapdrome.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
 
-/// A collection of nothing yet.
+/// Returns an empty collection that starts now.
 #[must_use]
 pub fn started(name: &str, purpose: Purpose, asked: Vec<String>) -> Collection {
     let now = std::time::SystemTime::now();
@@ -26,22 +26,22 @@ pub fn started(name: &str, purpose: Purpose, asked: Vec<String>) -> Collection {
     }
 }
 
-/// A collection while it grows.
+/// A growing collection.
 pub struct Kept<'a> {
-    /// What there is of it.
+    /// The collection so far.
     pub collection: Collection,
     engine: &'a Engine,
-    /// Where it is kept, if it can be taken up.
+    /// File that stores it, if it can be resumed.
     file: Option<PathBuf>,
     redacted: bool,
 }
 
 impl<'a> Kept<'a> {
-    /// A collection that is kept in this file, or else in one of its own beside the journals of
-    /// races; `redacted` with variables for the names of folders.
+    /// Creates a collection that is stored in this file, or else in a new file beside the journals
+    /// of races. With `redacted`, folders are replaced by variables.
     ///
     /// # Errors
-    /// When there is no folder for that file.
+    /// When the folder for that file cannot be created.
     pub fn in_file(
         collection: Collection,
         file: Option<PathBuf>,
@@ -59,7 +59,7 @@ impl<'a> Kept<'a> {
         })
     }
 
-    /// A collection that cannot be taken up again.
+    /// Creates a collection that cannot be resumed.
     pub fn unnamed(collection: Collection, engine: &'a Engine) -> Self {
         Self {
             collection,
@@ -69,24 +69,24 @@ impl<'a> Kept<'a> {
         }
     }
 
-    /// What is worked with.
+    /// Returns the engine.
     pub fn engine(&self) -> &'a Engine {
         self.engine
     }
 
-    /// Where it is kept.
+    /// Returns the path of its file.
     pub fn file(&self) -> &Path {
         self.file.as_deref().unwrap_or(Path::new(""))
     }
 
-    /// Adds a remark, unless it is there.
+    /// Adds a remark, unless it already exists.
     pub fn remark(&mut self, remark: String) {
         if !self.collection.remarks.contains(&remark) {
             self.collection.remarks.push(remark);
         }
     }
 
-    /// Tells and remarks on something, in place of what was remarked on it before.
+    /// Reports a remark on a subject, and replaces earlier remarks on that subject.
     pub fn remark_on(&mut self, subject: &str, what: &str) {
         self.forget(subject);
         let remark = format!("{subject}: {what}");
@@ -94,7 +94,7 @@ impl<'a> Kept<'a> {
         self.collection.remarks.push(remark);
     }
 
-    /// Takes out what was remarked on something.
+    /// Removes all remarks on a subject.
     pub fn forget(&mut self, subject: &str) {
         let about = |remark: &String| {
             let rest = remark.strip_prefix(subject);
@@ -103,7 +103,7 @@ impl<'a> Kept<'a> {
         self.collection.remarks.retain(|remark| !about(remark));
     }
 
-    /// Makes tables and verdicts of all that there is, and writes it; nothing where it is not kept.
+    /// Evaluates the collection and writes it, if it has a file.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -121,7 +121,7 @@ impl<'a> Kept<'a> {
         write_atomically(file, &bytes).map_err(Failure::machine)
     }
 
-    /// Tells how to go on after an interrupt.
+    /// Reports how to resume after an interrupt.
     pub fn interrupted(&self) -> Failure {
         if let Some(file) = &self.file {
             let file = file.to_string_lossy();
@@ -134,10 +134,10 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// Options of a suite that name a file, and that `--resume` takes the place of.
+/// Options of a suite that name a file, and that `--resume` replaces.
 const REPLACED: [&str; 2] = ["--resume", "--json"];
 
-/// heapdrome's own arguments without those that cannot stand beside `--resume`.
+/// Returns heapdrome's own arguments without those that `--resume` replaces.
 fn again(asked: &[String]) -> String {
     let mut words: Vec<&str> = Vec::new();
     let mut all = asked.iter().map(String::as_str);
@@ -145,7 +145,7 @@ fn again(asked: &[String]) -> String {
         let (name, value) = word.split_once('=').unzip();
         match REPLACED.contains(&name.unwrap_or(word)) {
             false => words.push(word),
-            // Its value is the next word.
+            // The next word is the value of this option.
             true if value.is_none() => _ = all.next(),
             true => {}
         }
@@ -153,7 +153,7 @@ fn again(asked: &[String]) -> String {
     shlex::try_join(words).unwrap_or_default()
 }
 
-/// A file that no other suite writes to.
+/// Returns a path that no other suite writes to.
 fn own_file(engine: &Engine, collection: &Collection) -> Result<PathBuf, Failure> {
     let folder = engine.folders.races.with_file_name("suites");
     std::fs::create_dir_all(&folder).map_err(|error| {

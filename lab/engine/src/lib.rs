@@ -1,6 +1,7 @@
 //! Races, sweeps, suites, searches for limits and comparisons: turns a request into a result.
 //!
-//! The engine emits [`event`]s and prints nothing; it knows no command line and no terminal.
+//! The engine emits [`event`]s and prints nothing. It does not depend on a command line or a
+//! terminal.
 
 pub mod allocators;
 pub mod compare;

@@ -1,7 +1,7 @@
-//! Which processors a number of threads is pinned to.
+//! Processors to which threads are pinned.
 
-/// As many processors as `threads`, physical cores first, then their siblings, and other sockets
-/// last; none, which means all, where the machine has fewer.
+/// Returns `threads` processors: physical cores first, then their siblings, and other sockets last.
+/// Returns none, which means all, if the machine has fewer.
 pub fn processors(threads: u64) -> Vec<usize> {
     first(heapdrome_machine::processors_in_order(), threads)
 }

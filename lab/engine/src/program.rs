@@ -1,9 +1,9 @@
-//! Where a command's program is, and how a command is named.
+//! Lookup of a command's program, and short names of commands.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// The file that `program` names, as seen from `directory`; `None` if there is none to run.
+/// Returns the file of `program`, resolved from `directory`; `None` if there is none to run.
 pub fn find(program: &str, directory: &Path) -> Option<PathBuf> {
     if program.contains('/') {
         let path = directory.join(program);
@@ -15,13 +15,13 @@ pub fn find(program: &str, directory: &Path) -> Option<PathBuf> {
         .find(|path| runnable(path))
 }
 
-/// A command as a shell reads it, on one line that leaves room for other words.
+/// Formats a command as a shell reads it, on one short line.
 pub fn short(command: &[String]) -> String {
     let words = command.iter().map(String::as_str);
     one_line(&shlex::try_join(words).unwrap_or_else(|_| command.join(" ")))
 }
 
-/// At most sixty characters of a text, on one line.
+/// Truncates a text to at most sixty characters on one line.
 pub fn one_line(text: &str) -> String {
     let one_line: String = text
         .chars()
@@ -38,7 +38,7 @@ fn runnable(path: &Path) -> bool {
         .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-/// What tells two states of a file apart without reading it.
+/// Metadata of a file that change with its content, without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
     device: u64,
@@ -47,7 +47,7 @@ pub struct Fingerprint {
     modified: (i64, i64),
 }
 
-/// The fingerprint of a file; `None` if it is not there.
+/// Returns the fingerprint of a file; `None` if the file does not exist.
 pub fn fingerprint(path: &Path) -> Option<Fingerprint> {
     let file = path.metadata().ok()?;
     Some(Fingerprint {

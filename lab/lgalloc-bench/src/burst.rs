@@ -1,4 +1,4 @@
-//! What stays in memory when much is taken at once and all of it is returned.
+//! Memory that stays resident after many regions are taken in one batch and all are returned.
 
 use std::ptr::NonNull;
 use std::sync::Barrier;
@@ -11,10 +11,10 @@ use crate::failure::Failure;
 use crate::published;
 use crate::regions::{PAGE, REGION};
 
-/// The sizes of regions: five classes.
+/// The sizes of regions, one for each of five classes.
 const SIZES: [usize; 5] = [REGION, 2 * REGION, 4 * REGION, 8 * REGION, 16 * REGION];
 
-/// A region of any size, to be returned.
+/// A region of any size that must be returned.
 enum Taken {
     Lgalloc(Handle),
     Published(published::Handle),
@@ -38,8 +38,8 @@ impl Taken {
             }
         };
         for page in 0..bytes / PAGE {
-            // SAFETY: the region has so many bytes, and is this thread's alone until it is
-            // returned.
+            // SAFETY: the allocator returned a region of `bytes` bytes, `page * PAGE` lies below
+            // that, and the region belongs to this thread until it is returned.
             unsafe { start.add(page * PAGE).write_volatile(1) };
         }
         Ok(taken)
@@ -53,11 +53,11 @@ impl Taken {
     }
 }
 
-/// Runs the job: memory is looked at while the threads wait, before they take anything, when they
-/// have taken all, and when they have returned it.
+/// Runs the job. It measures memory while the threads wait: before they take regions, when they
+/// have taken all, and when they have returned them.
 ///
 /// # Errors
-/// When a number is out of range, or there is no memory.
+/// When a number is out of range, or memory runs out.
 pub fn run(job: &Burst) -> Result<PagingReport, Failure> {
     if !(1..=256).contains(&job.threads) || job.each > Bytes(1 << 36) {
         return Err(Failure::Instructions("a number is out of range".into()));
@@ -96,8 +96,9 @@ pub fn run(job: &Burst) -> Result<PagingReport, Failure> {
     Ok(report)
 }
 
-/// Takes regions of every size and returns them; between these steps it waits until all threads are
-/// there, and again until memory has been looked at. Returns how much it took.
+/// Takes regions of every size and returns them. Between these steps it waits twice: until all
+/// threads have arrived, and until memory has been measured. Returns the number of bytes that it
+/// took.
 fn one_thread(job: &Burst, barrier: &Barrier) -> Result<Bytes, Failure> {
     let wait = || {
         barrier.wait();
@@ -105,7 +106,7 @@ fn one_thread(job: &Burst, barrier: &Barrier) -> Result<Bytes, Failure> {
     };
     wait();
     let taken = take_all(job);
-    // Whatever became of this thread, the others wait for it.
+    // Even a thread that failed must reach the barrier, because the others wait for it.
     wait();
     let given = taken.map(|(taken, bytes)| {
         taken.into_iter().for_each(Taken::give_back);
@@ -126,7 +127,7 @@ fn take_all(job: &Burst) -> Result<(Vec<Taken>, Bytes), Failure> {
     Ok((taken, bytes))
 }
 
-/// How much of this process is in memory.
+/// Returns the number of resident bytes of this process.
 fn resident() -> Result<Bytes, Failure> {
     const FILE: &str = "/proc/self/statm";
     let text = std::fs::read_to_string(FILE).map_err(|error| Failure::System(FILE, error))?;
@@ -136,7 +137,7 @@ fn resident() -> Result<Bytes, Failure> {
         .and_then(|pages| pages.parse::<u64>().ok());
     let pages =
         pages.ok_or_else(|| Failure::System(FILE, std::io::ErrorKind::InvalidData.into()))?;
-    // SAFETY: asking for the page size has no preconditions.
+    // SAFETY: `sysconf` has no preconditions.
     let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(PAGE as u64);
     Ok(Bytes(page) * pages)
 }

@@ -1,21 +1,21 @@
-//! Which page is read next.
+//! The order in which pages are read.
 
 use heapdrome_schema::Order;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
-/// An endless sequence of pages, the same for the same seed.
+/// An endless sequence of pages, determined by its seed.
 #[derive(Clone, Debug)]
 pub struct Draws {
     random: SplitMix64,
     pages: usize,
-    /// Empty for independent draws.
+    /// The shuffled order; empty for independent draws.
     order: Vec<usize>,
     next: usize,
 }
 
 impl Draws {
-    /// Draws from so many pages.
+    /// Returns a sequence of draws from this number of pages.
     pub fn new(order: Order, pages: usize, seed: u64) -> Self {
         let order = match order {
             Order::Uniform => Vec::new(),
@@ -29,7 +29,7 @@ impl Draws {
         }
     }
 
-    /// The next page.
+    /// Returns the next page.
     pub fn draw(&mut self) -> usize {
         if self.order.is_empty() {
             return self.below(self.pages);
@@ -45,7 +45,7 @@ impl Draws {
         self.order[self.next - 1]
     }
 
-    /// The bias of one in 2^64 divided by the number of pages is far below what can be measured.
+    /// Draws a number below `end`. The bias, `end / 2^64`, is far too small to be measured.
     fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.random.next_u64()) * end as u128) >> 64) as usize
     }

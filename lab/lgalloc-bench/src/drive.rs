@@ -1,4 +1,4 @@
-//! An operation done for a while, in several threads at once: timed one by one, and in batches.
+//! Repetition of an operation in several threads in parallel: timed one by one, and in batches.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -15,18 +15,18 @@ const BATCHES: u8 = 2;
 const BESIDE: u8 = 3;
 const STOP: u8 = 4;
 
-/// How long a batch should take: so much longer than two readings of the clock that these do not
-/// count, and so much shorter than a time slice that most batches are not interrupted.
+/// Duration of a batch. It is long enough that two readings of the clock are negligible, and short
+/// enough against a time slice that most batches are not interrupted.
 const BATCH: Duration = Duration::from_micros(50);
-/// How long all threads do the same, the operation or what it is compared with: many batches, and
-/// many such turns in each run.
+/// Time after which all threads switch between the operation and its reference. A turn contains
+/// many batches, and a run many turns.
 const TURN: Duration = Duration::from_millis(2);
-/// Operations in a batch, at the most.
+/// Maximum number of operations in a batch.
 const LARGEST_BATCH: u64 = 1 << 14;
-/// Batches of one thread that are remembered.
+/// Maximum number of recorded batches of one thread.
 const MOST_BATCHES: usize = 1 << 17;
 
-/// What threads did.
+/// The measurements of all threads.
 #[derive(Debug)]
 pub struct Outcome {
     parts: Vec<Part>,
@@ -34,46 +34,46 @@ pub struct Outcome {
 
 #[derive(Debug)]
 struct Part {
-    /// Times of operations; those of the warm-up are not in it.
+    /// Times of operations, excluding the warm-up.
     times: Times,
     span: Duration,
     warm_up: u64,
     batches: Batches,
 }
 
-/// Operations that were not timed one by one.
+/// Operations that were timed in batches.
 #[derive(Debug)]
 struct Batches {
-    /// Operations in all.
+    /// Number of operations in all batches.
     operations: u64,
-    /// Nanoseconds per operation of each.
+    /// Nanoseconds per operation of each batch.
     times: Vec<f64>,
-    /// Nanoseconds per operation of the reference, if the operation has one.
+    /// Nanoseconds per operation of the reference in each batch, if the operation has a reference.
     beside: Vec<f64>,
 }
 
-/// What one thread does again and again.
+/// An operation that one thread repeats.
 pub trait Operation<E> {
-    /// Does it once.
+    /// Performs the operation once.
     ///
     /// # Errors
-    /// When it cannot be done.
+    /// When the operation fails.
     fn once(&mut self) -> Result<(), E>;
 
-    /// Does it so many times, timed as a whole: what goes on around it can then be done once for
-    /// all.
+    /// Performs the operation `times` times. The caller times the whole batch, so an implementation
+    /// can set up once for all of them.
     ///
     /// # Errors
-    /// When it cannot be done.
+    /// When the operation fails.
     fn many(&mut self, times: u64) -> Result<(), E> {
         (0..times).try_for_each(|_| self.once())
     }
 
-    /// Does so many times what the operation is compared with, and returns how long that took;
-    /// `None` if there is no such thing.
+    /// Performs the operation's reference `times` times, and returns the time that this took.
+    /// Returns `None` if the operation has no reference.
     ///
     /// # Errors
-    /// When it cannot be done.
+    /// When the reference fails.
     fn beside(&mut self, _times: u64) -> Result<Option<Duration>, E> {
         Ok(None)
     }
@@ -86,31 +86,32 @@ impl<F: FnMut() -> Result<(), E>, E> Operation<E> for F {
 }
 
 impl Outcome {
-    /// Operations that were timed.
+    /// Returns the number of operations that were timed one by one.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.parts.iter().map(|part| part.times.count()).sum()
     }
 
-    /// Operations that do not count.
+    /// Returns the number of operations of the warm-up.
     #[must_use]
     pub fn warm_up_operations(&self) -> u64 {
         self.parts.iter().map(|part| part.warm_up).sum()
     }
 
-    /// Operations in batches.
+    /// Returns the number of operations in batches.
     #[must_use]
     pub fn batch_operations(&self) -> u64 {
         self.parts.iter().map(|part| part.batches.operations).sum()
     }
 
-    /// Nanoseconds of one operation without the clock: the median over the batches of all threads.
+    /// Returns the nanoseconds of one operation without the clock: the median over the batches of
+    /// all threads.
     #[must_use]
     pub fn time_without_clock(&self) -> Option<f64> {
         self.over_batches(|batches| &batches.times)
     }
 
-    /// Nanoseconds of what one operation is compared with: the median over the batches of all
+    /// Returns the nanoseconds of one reference operation: the median over the batches of all
     /// threads.
     #[must_use]
     pub fn time_beside(&self) -> Option<f64> {
@@ -122,20 +123,21 @@ impl Outcome {
         median(&all.copied().collect::<Vec<f64>>())
     }
 
-    /// The longest operation that was timed.
+    /// Returns the longest operation that was timed.
     #[must_use]
     pub fn longest(&self) -> Duration {
         let all = self.parts.iter().map(|part| part.times.max());
         all.max().unwrap_or_default().into()
     }
 
-    /// Times of operations that were timed.
+    /// Returns the distribution of the timed operations.
     #[must_use]
     pub fn times(&self) -> Distribution {
         merged(self.parts.iter().map(|part| &part.times))
     }
 
-    /// Timed operations per second over all threads, each by its own time.
+    /// Returns the timed operations per second, summed over the threads, each by its own measuring
+    /// time.
     #[must_use]
     pub fn rate(&self) -> f64 {
         let rate = |part: &Part| {
@@ -145,9 +147,9 @@ impl Outcome {
     }
 }
 
-/// Runs what `make` gives each thread: first unmeasured, then each operation timed, then, for half
-/// as long, in batches that are timed as a whole; where there is something that the operation is
-/// compared with, all threads do batches of that in every other turn.
+/// Runs the operation that `make` returns for each thread: first as a warm-up, then timed one by
+/// one, then, for half as long, in batches that are timed as a whole. If the operation has a
+/// reference, all threads run batches of that in every other turn.
 ///
 /// # Errors
 /// The first failure of any thread.
@@ -167,8 +169,8 @@ pub fn drive<O: Operation<E>, E: Send>(
         };
         let running: Vec<_> = (0..threads).map(|_| scope.spawn(body)).collect();
         barrier.wait();
-        // Relaxed here and in the threads: the phase stands for itself, and joining publishes
-        // times.
+        // Relaxed here and in the threads: the phase guards no other data, and joining publishes
+        // the times.
         for (span, next) in [(warm_up, MEASURE), (measured, BATCHES)] {
             std::thread::sleep(span);
             phase.store(next, Ordering::Relaxed);
@@ -183,14 +185,13 @@ pub fn drive<O: Operation<E>, E: Send>(
     Ok(Outcome { parts })
 }
 
-/// Lets all threads do what the operation is compared with, and then the operation again, until the
-/// time is over.
+/// Alternates all threads between the reference and the operation until the time is over.
 fn take_turns(phase: &AtomicU8, longest: Duration) {
     let begin = Instant::now();
     loop {
         for turn in [BESIDE, BATCHES] {
             std::thread::sleep(TURN);
-            // Relaxed: the phase stands for itself.
+            // Relaxed: the phase guards no other data.
             phase.store(turn, Ordering::Relaxed);
         }
         if begin.elapsed() >= longest {
@@ -224,8 +225,8 @@ fn one_thread<E>(mut operation: impl Operation<E>, phase: &AtomicU8) -> Result<P
     })
 }
 
-/// Batches of the operation and, in turns of their own, of what it is compared with; one of each at
-/// the least.
+/// Times batches of the operation and, in separate turns, of its reference; at least one batch of
+/// each.
 fn in_batches<E>(
     mut operation: impl Operation<E>,
     phase: &AtomicU8,
@@ -258,7 +259,7 @@ fn in_batches<E>(
     }
 }
 
-/// Adds the time of one operation of a batch of this size, while there is room.
+/// Records the time of one operation of a batch of this size, unless the memory for times is full.
 fn keep(times: &mut Vec<f64>, batch: Option<Duration>, size: u64) {
     if times.len() < MOST_BATCHES {
         times.extend(batch.map(|time| time.as_nanos() as f64 / size as f64));

@@ -1,32 +1,32 @@
-//! Why the process ends without a report.
+//! Reasons why the process ends without a report.
 
 use std::io;
 use std::path::PathBuf;
 
 use heapdrome_lgalloc::AllocError;
 
-/// One line each.
+/// A failure, which prints as one line.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// What it was told makes no sense.
+    /// The instructions are invalid.
     #[error("{0}")]
     Instructions(String),
-    /// The group cannot be entered.
+    /// The process cannot enter its control group.
     #[error("cannot enter the control group through {}: {}", .0.display(), .1)]
     Join(PathBuf, io::Error),
-    /// lgalloc has no memory.
+    /// lgalloc is out of memory.
     #[error("lgalloc: {0}")]
     Lgalloc(#[from] AllocError),
-    /// The published crate has no memory.
+    /// The published crate is out of memory.
     #[error("lgalloc-published: {0}")]
     Published(#[from] lgalloc_published::AllocError),
-    /// `malloc` has no memory.
-    #[error("malloc has no {0} bytes")]
+    /// `malloc` is out of memory.
+    #[error("malloc of {0} bytes failed: out of memory")]
     Malloc(usize),
-    /// The system refuses.
+    /// A system call failed.
     #[error("{0} fails: {1}")]
     System(&'static str, io::Error),
-    /// A page does not hold what was written to it.
+    /// A page does not contain the data that was written to it.
     #[error("page {0} does not hold what was written to it")]
     Contents(usize),
     /// A thread panicked.
@@ -38,12 +38,12 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// The last call to the system failed.
+    /// Returns the failure of the last system call, from `errno`.
     pub fn system(call: &'static str) -> Self {
         Self::System(call, io::Error::last_os_error())
     }
 
-    /// The exit status.
+    /// Returns the exit status.
     pub fn status(&self) -> u8 {
         match self {
             Self::Instructions(_) | Self::Join(..) => 2,

@@ -1,4 +1,4 @@
-//! What the measuring process does to itself before it measures.
+//! Preparations of the measuring process, and its report on itself.
 
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -10,30 +10,32 @@ use crate::failure::Failure;
 use crate::regions::WorkingSet;
 use crate::times;
 
-/// Keeps what the process has so far from being swapped; the working set comes later. Returns
-/// whether the system allows it.
+/// Locks the current memory of the process, so that it cannot be swapped; the working set is
+/// allocated later. Returns whether the system allows it.
 pub fn lock() -> bool {
-    // SAFETY: mlockall changes no contents.
+    // SAFETY: `mlockall` only pins pages and changes no contents.
     unsafe { libc::mlockall(libc::MCL_CURRENT) == 0 }
 }
 
-/// The object that serves `malloc` in this process; `None` where the dynamic loader cannot tell.
+/// Returns the object that serves `malloc` in this process; `None` if the dynamic loader cannot
+/// identify it.
 pub fn malloc_object() -> Option<PathBuf> {
-    // SAFETY: a Dl_info of zeros is a valid one, and only a place to write to here.
+    // SAFETY: all zeros is a valid `Dl_info`, which holds only integers and nullable pointers.
     let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
     let address: unsafe extern "C" fn(libc::size_t) -> *mut libc::c_void = libc::malloc;
-    // SAFETY: any address may be asked for, and `found` outlives the call.
+    // SAFETY: `dladdr` accepts any address, and `found` is writable and outlives the call.
     let known = unsafe { libc::dladdr(address as *const libc::c_void, &raw mut found) };
     if known == 0 || found.dli_fname.is_null() {
         return None;
     }
-    // SAFETY: the loader names the object by a string that ends with a zero and stays as long as
-    // the object, which is never unloaded here.
+    // SAFETY: `dladdr` succeeded, so `dli_fname` is a string that ends with a zero byte. It lives
+    // as long as the object, which is never unloaded here.
     let name = unsafe { CStr::from_ptr(found.dli_fname) };
     Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
 }
 
-/// A report with what the clock costs, and whether the harness could be locked.
+/// Returns a report that contains the cost of the clock, and a remark if the harness could not be
+/// locked.
 pub fn report(locked: bool) -> PagingReport {
     let mut report = PagingReport::default();
     report
@@ -50,7 +52,7 @@ pub fn report(locked: bool) -> PagingReport {
     report
 }
 
-/// Advice on the whole working set.
+/// Applies the strategy's advice to the whole working set.
 pub fn advise(set: &WorkingSet, strategy: Strategy) -> Result<(), Failure> {
     let advice = match strategy {
         Strategy::Random | Strategy::RandomPrefetch { .. } => libc::MADV_RANDOM,

@@ -1,8 +1,8 @@
-//! The child process that runs one cell of the large-object and paging experiments: it is told what
-//! to do by one argument of JSON, and answers with one line of JSON.
+//! The child process that runs one cell of the large-object and paging experiments. Its one
+//! argument is JSON, and its answer is one line of JSON.
 //!
-//! lgalloc is no `malloc` and cannot be preloaded, so that this process links it; where `malloc`
-//! holds the working set, what is preloaded serves.
+//! lgalloc is not a `malloc` and cannot be preloaded, so this process links it. If `malloc` holds
+//! the working set, the preloaded library serves it.
 
 mod burst;
 mod draws;
@@ -29,10 +29,10 @@ use failure::Failure;
 pub use burst::run as burst;
 pub use drive::{Operation, Outcome, drive};
 
-/// The process's whole life: `heapdrome-lgalloc-bench INSTRUCTIONS`.
+/// Runs the process: `heapdrome-lgalloc-bench INSTRUCTIONS`.
 ///
-/// Prints the [`PagingReport`] as one line of JSON and returns 0; or one line on standard error,
-/// and 1 where the experiment failed, 2 where the instructions did.
+/// Prints the [`PagingReport`] as one line of JSON and returns 0. On failure it prints one line to
+/// standard error and returns 1, or 2 if the instructions are invalid.
 pub fn main() -> ExitCode {
     let outcome = run(&companion::words()).and_then(|report| {
         let line = serde_json::to_string(&report);
@@ -53,7 +53,7 @@ fn run(words: &[String]) -> Result<PagingReport, Failure> {
     let instructions: Instructions =
         serde_json::from_str(text).map_err(|error| Failure::Instructions(error.to_string()))?;
     for path in &instructions.join {
-        // Zero is the process that writes.
+        // Zero stands for the writing process.
         std::fs::write(path, "0").map_err(|error| Failure::Join(path.clone(), error))?;
     }
     let mut report = match &instructions.job {

@@ -1,5 +1,5 @@
-//! The crate that the document measured: lgalloc 0.7.0 as it was published, pinned by its checksum
-//! in `Cargo.lock`.
+//! The crate that the document measured: lgalloc 0.7.0 as published, pinned by its checksum in
+//! `Cargo.lock`.
 
 use std::hint::black_box;
 use std::ptr::NonNull;
@@ -13,7 +13,7 @@ use lgalloc_published::{
 
 use crate::failure::Failure;
 
-/// Its handle, which can be shown.
+/// The crate's handle, with `Debug`.
 pub struct Handle(lgalloc_published::Handle);
 
 impl std::fmt::Debug for Handle {
@@ -22,14 +22,15 @@ impl std::fmt::Debug for Handle {
     }
 }
 
-/// Switches it on, once: it is off by itself. Which holder comes first decides for the process.
+/// Enables the crate, which is disabled by default. This happens once, so the first holder
+/// determines the settings of the process.
 fn enable(holder: Holder) {
     static ENABLED: OnceLock<()> = OnceLock::new();
     ENABLED.get_or_init(|| {
         let mut config = LgAlloc::new();
         config.enable();
         if holder == Holder::PublishedWorker {
-            // As its own benchmark has it.
+            // The settings of its own benchmark.
             config.with_background_config(BackgroundWorkerConfig {
                 interval: Duration::from_millis(100),
                 clear_bytes: 64 << 20,
@@ -39,14 +40,14 @@ fn enable(holder: Holder) {
     });
 }
 
-/// Takes a region of so many bytes.
+/// Takes a region of `bytes` bytes.
 pub fn take(holder: Holder, bytes: usize) -> Result<(NonNull<u8>, Handle), Failure> {
     enable(holder);
     let (start, _, handle) = allocate::<u8>(bytes)?;
     Ok((start, Handle(handle)))
 }
 
-/// Takes a region of so many bytes and returns it, so many times.
+/// Takes a region of `bytes` bytes and returns it, `times` times.
 pub fn take_and_return(holder: Holder, bytes: usize, times: u64) -> Result<(), Failure> {
     enable(holder);
     (0..times).try_for_each(|_| {
@@ -56,7 +57,7 @@ pub fn take_and_return(holder: Holder, bytes: usize, times: u64) -> Result<(), F
     })
 }
 
-/// Returns one.
+/// Returns a region to the crate.
 pub fn put(handle: Handle) {
     deallocate(handle.0);
 }

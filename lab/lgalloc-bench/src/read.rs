@@ -1,4 +1,4 @@
-//! Reads of random pages, each timed, by one of several strategies.
+//! Timed reads of random pages, by one of several strategies.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -14,13 +14,14 @@ use crate::regions::{PAGE, REGION, WorkingSet, regions_for};
 use crate::settle;
 use crate::times::{Times, merged};
 
-/// Major faults per read may differ by so much from the share of pages that are not resident.
+/// Maximum difference between the major faults per read and the share of pages that are not
+/// resident.
 const TOLERANCE: f64 = 0.01;
 
-/// Runs the job. `lock` keeps what the process has at that moment from being swapped, if it can.
+/// Runs the job. `lock` pins the current memory of the process, if the system allows it.
 pub fn run(job: &Read, lock: impl FnOnce() -> bool) -> Result<PagingReport, Failure> {
     check(job)?;
-    // Before the lock, which is to hold what they record.
+    // Created before the lock, which must cover the memory for their records.
     let mut threads = read_threads(job);
     let mut report = harness::report(lock());
     let set = match job.strategy {
@@ -37,7 +38,7 @@ pub fn run(job: &Read, lock: impl FnOnce() -> bool) -> Result<PagingReport, Fail
     Ok(report)
 }
 
-/// A thread for each reader, each with a sequence of its own.
+/// Returns a state for each reader, each with its own sequence of draws.
 fn read_threads(job: &Read) -> Vec<ReadThread> {
     let pages = regions_for(job.total) * (REGION / PAGE);
     let thread = |number: usize| {
@@ -47,7 +48,7 @@ fn read_threads(job: &Read) -> Vec<ReadThread> {
     (0..job.threads).map(thread).collect()
 }
 
-/// Puts what was measured into the report.
+/// Adds the measurements to the report.
 fn tell(report: &mut PagingReport, job: &Read, watched: Watched, threads: &[ReadThread]) {
     let all = |of: fn(&Sheet) -> &Times| merged(threads.iter().map(|thread| of(&thread.sheet)));
     let rate = |thread: &ReadThread| {
@@ -80,9 +81,9 @@ fn tell(report: &mut PagingReport, job: &Read, watched: Watched, threads: &[Read
     }
 }
 
-/// Whether each page that is not resident is as likely to be read as any other, and is then a major
-/// fault of the reader: only then can their number be told beforehand. Of a shuffled order, the
-/// pages that were read last, which are those in memory, come again last.
+/// Whether the number of major faults is predictable: each page that is not resident is as likely
+/// to be read as any other, and is then a major fault of the reader. In a shuffled order this is
+/// false, because the pages that were read last are in memory and come last again.
 fn faults_are_known(job: &Read) -> bool {
     job.order == Order::Uniform && job.strategy.leaves_faults_to_the_reader()
 }
@@ -102,11 +103,11 @@ fn check(job: &Read) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Why a run must not count: pages were not drawn as they should, or something else than reads
-/// moved them.
+/// Returns the reason why a run must be rejected: pages were not drawn as specified, or something
+/// other than reads moved them.
 fn crooked(per_read: f64, resident: f64, reads: u64) -> Option<String> {
     let expected = 1.0 - resident;
-    // Two standard deviations of a share that is counted in so many draws.
+    // Two standard deviations of a share that is counted in this number of draws.
     let noise = 2.0 * (expected * resident / reads.max(1) as f64).sqrt();
     let off = (per_read - expected).abs();
     (off > TOLERANCE + noise).then(|| {
@@ -122,7 +123,7 @@ struct Watched {
     settled: bool,
 }
 
-/// Lets all threads run, through warm-up and measuring.
+/// Runs all threads through warm-up and measuring.
 fn perform(stage: &Stage<'_>, readers: &mut [ReadThread], job: &Read) -> Result<Watched, Failure> {
     let ahead = match job.strategy {
         Strategy::Prefetch { ahead } | Strategy::RandomPrefetch { ahead } => Some(ahead as u64),
@@ -149,10 +150,10 @@ fn perform(stage: &Stage<'_>, readers: &mut [ReadThread], job: &Read) -> Result<
                 _ => singles(stage, draws, position, sheet),
             }));
         }
-        // Relaxed: a moment's delay does not matter.
+        // Relaxed: a short delay does not matter.
         let read = |one: &&AtomicU64| one.load(Ordering::Relaxed);
         let watched = watch(stage, job, || positions.iter().map(read).sum());
-        // Relaxed: the phase stands for itself, and joining publishes what was recorded.
+        // Relaxed: the phase guards no other data, and joining publishes the records.
         stage.phase.store(STOP, Ordering::Relaxed);
         for thread in threads {
             thread.join().map_err(|_| Failure::Thread)??;
@@ -165,7 +166,7 @@ fn watch(stage: &Stage<'_>, job: &Read, reads: impl Fn() -> u64) -> Result<Watch
     let settled = settle::wait(job.warm_up, reads);
     let first = stage.set.resident_share()?;
     let before = Counters::now();
-    // Relaxed: the phase stands for itself.
+    // Relaxed: the phase guards no other data.
     stage.phase.store(MEASURE, Ordering::Relaxed);
     std::thread::sleep(job.seconds);
     stage.phase.store(STOP, Ordering::Relaxed);
@@ -218,7 +219,7 @@ mod tests {
         }
     }
 
-    /// It reads a vector of lgalloc's, and nothing else can be asked of it.
+    /// lgalloc's reader requires a vector of lgalloc's; every other combination is refused.
     #[test]
     fn the_reader_of_lgalloc_reads_what_was_written() {
         let mut job = job(Strategy::Reader { pages: 8 }, 2);
@@ -234,7 +235,7 @@ mod tests {
         assert_eq!(crooked(0.50, 0.5, 1_000_000), None);
         assert!(crooked(0.53, 0.5, 1_000_000).is_some());
         assert!(crooked(0.0, 0.5, 1_000_000).is_some());
-        // Two hundred draws tell less.
+        // Two hundred draws are too few to reject the run.
         assert_eq!(crooked(0.53, 0.5, 200), None);
     }
 

@@ -1,4 +1,4 @@
-//! What readers and prefetching threads do, each in a thread of its own.
+//! The loops of reader and prefetch threads.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -12,46 +12,46 @@ use crate::failure::Failure;
 use crate::regions::WorkingSet;
 use crate::times::Times;
 
-/// The phase in which nothing counts.
+/// The warm-up phase, which does not count.
 pub const SETTLE: u8 = 0;
-/// The phase that counts.
+/// The measured phase.
 pub const MEASURE: u8 = 1;
-/// Every thread ends.
+/// The phase in which every thread ends.
 pub const STOP: u8 = 2;
 
-/// For how long a prefetching thread sleeps that is as far ahead as it should be. One that spins
-/// takes a core from the readers.
+/// Time that a prefetch thread sleeps once it is far enough ahead. A thread that spins would take a
+/// core from the readers.
 const NAP: Duration = Duration::from_micros(50);
 
-/// How many reads one reader of lgalloc's is made for: many batches.
+/// Number of reads for which one reader of lgalloc's is made: many batches.
 const READS: usize = 1 << 12;
 
-/// What all threads see.
+/// The state that all threads share.
 pub struct Stage<'a> {
     pub set: &'a WorkingSet,
     pub phase: AtomicU8,
 }
 
-/// One reader, with memory for all that it records.
+/// One reader, with preallocated memory for its records.
 pub struct ReadThread {
     pub draws: Draws,
-    /// Reads that it has done.
+    /// Number of reads that it has done.
     pub position: AtomicU64,
     pub sheet: Sheet,
 }
 
-/// What a reader records.
+/// The records of a reader.
 pub struct Sheet {
     pub reads: Times,
     pub with_advice: Times,
     pub without_advice: Times,
     pub span: Duration,
-    /// When the first read that counts began.
+    /// The start of the first read that counts.
     begun: Option<Instant>,
 }
 
 impl Sheet {
-    /// Whether there is more to do, and whether it counts.
+    /// Returns whether the next read counts; `None` in the last phase.
     fn goes_on(&mut self, stage: &Stage<'_>) -> Option<bool> {
         let counts = now(stage)?;
         if counts {
@@ -60,14 +60,14 @@ impl Sheet {
         Some(counts)
     }
 
-    /// There is no more to do.
+    /// Ends the measured span.
     fn end(&mut self) {
         self.span = self.begun.map_or(Duration::ZERO, |begun| begun.elapsed());
     }
 }
 
 impl ReadThread {
-    /// One that draws from so many pages.
+    /// Returns a reader that draws from this number of pages.
     pub fn new(order: Order, pages: usize, seed: u64) -> Self {
         Self {
             draws: Draws::new(order, pages, seed),
@@ -83,9 +83,9 @@ impl ReadThread {
     }
 }
 
-/// Whether there is more to do, and whether it counts.
+/// Returns whether reads count in the current phase; `None` in the last one.
 fn now(stage: &Stage<'_>) -> Option<bool> {
-    // Relaxed: the phase stands for itself.
+    // Relaxed: the phase guards no other data.
     match stage.phase.load(Ordering::Relaxed) {
         SETTLE => Some(false),
         MEASURE => Some(true),
@@ -103,7 +103,7 @@ fn timed_read(stage: &Stage<'_>, page: usize) -> Result<Duration, Failure> {
     }
 }
 
-/// Reads one page after the other, until the phase is over.
+/// Reads one page after the other, until the last phase.
 pub fn singles(
     stage: &Stage<'_>,
     draws: &mut Draws,
@@ -115,14 +115,14 @@ pub fn singles(
         if counts {
             sheet.reads.record(time);
         }
-        // Relaxed: the prefetching thread only needs to know about where the reader is.
+        // Relaxed: the prefetch thread only needs the reader's approximate position.
         position.fetch_add(1, Ordering::Relaxed);
     }
     sheet.end();
     Ok(())
 }
 
-/// Asks for so many pages, then reads them, until the phase is over.
+/// Prefetches a batch of pages, then reads them, until the last phase.
 pub fn batches(
     stage: &Stage<'_>,
     draws: &mut Draws,
@@ -150,15 +150,15 @@ pub fn batches(
             sheet.with_advice.record(whole);
             sheet.without_advice.record(whole - asked);
         }
-        // Relaxed: read by the watcher only, who needs no more than about where the reader is.
+        // Relaxed: only the watcher reads it, and the approximate position suffices.
         position.fetch_add(pages as u64, Ordering::Relaxed);
     }
     sheet.end();
     Ok(())
 }
 
-/// Reads through readers of lgalloc's, which ask for so many pages before they read them, until the
-/// phase is over. What the asking takes is part of the read at which it is done.
+/// Reads through lgalloc's readers, which prefetch a batch of pages before they read it, until the
+/// last phase. The time of a prefetch is part of the read that triggers it.
 pub fn by_reader(
     stage: &Stage<'_>,
     draws: &mut Draws,
@@ -185,7 +185,7 @@ pub fn by_reader(
             if counts {
                 sheet.reads.record(time);
             }
-            // Relaxed: read by the watcher only, who needs no more than about where the reader is.
+            // Relaxed: only the watcher reads it, and the approximate position suffices.
             position.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -193,7 +193,7 @@ pub fn by_reader(
     Ok(())
 }
 
-/// Asks for pages before the reader draws them, by drawing the same sequence.
+/// Prefetches pages before the reader draws them, by drawing the same sequence.
 pub fn prefetch(
     stage: &Stage<'_>,
     mut draws: Draws,
@@ -202,7 +202,7 @@ pub fn prefetch(
 ) -> Result<(), Failure> {
     let mut drawn = 0_u64;
     while now(stage).is_some() {
-        // Relaxed: it may be a little behind.
+        // Relaxed: a slightly old position suffices.
         let read = position.load(Ordering::Relaxed);
         if drawn >= read.saturating_add(ahead) {
             std::thread::sleep(NAP);
@@ -210,7 +210,7 @@ pub fn prefetch(
         }
         let page = draws.draw();
         drawn += 1;
-        // What the reader has already passed need not be asked for.
+        // Pages that the reader has already passed need no prefetch.
         if drawn > read {
             stage.set.will_need(page)?;
         }
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
     use heapdrome_schema::{Bytes, Holder};
 
-    /// A page that was changed behind the reader's back must not pass for a fast read.
+    /// A page that was changed behind the reader's back must not count as a fast read.
     #[test]
     fn a_page_with_other_contents_ends_the_run() {
         let set = WorkingSet::make(Holder::Mapped, Bytes::from_mib(2), 5).expect("memory");

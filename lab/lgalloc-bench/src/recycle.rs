@@ -1,4 +1,4 @@
-//! Regions that come back from a pool whose memory has gone to swap.
+//! Regions that return from a pool whose memory has been swapped out.
 
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -11,15 +11,15 @@ use crate::harness;
 use crate::regions::{REGION, Region, WorkingSet};
 use crate::times::{Times, merged};
 
-/// Uses of the hot region that do not count.
+/// Number of uses of the hot region that do not count.
 const WARM_UP: usize = 100;
-/// Longer than lgalloc trusts a free region to be in memory.
+/// Pause that exceeds the time for which lgalloc assumes that a free region is resident.
 const REST: Duration = Duration::from_millis(150);
 
-/// Where regions are taken from and returned to.
+/// The pool that regions are taken from and returned to.
 struct Pool {
     holder: Holder,
-    /// For mappings, which are kept as they are: the free ones.
+    /// The free mappings, if the holder is `Mapped`, whose regions are never unmapped.
     free: Vec<Region>,
 }
 
@@ -31,7 +31,8 @@ impl Pool {
         }
     }
 
-    /// A pool for one of several threads; of mappings, with one of them if there is one.
+    /// Splits off a pool for one thread. If the holder is `Mapped`, it gets one free mapping if
+    /// there is one.
     fn split(&mut self) -> Self {
         Self {
             holder: self.holder,
@@ -47,7 +48,7 @@ impl Pool {
     }
 }
 
-/// Runs the job. `lock` keeps what the process has at that moment from being swapped, if it can.
+/// Runs the job. `lock` pins the current memory of the process, if the system allows it.
 pub fn run(job: &Recycle, lock: impl FnOnce() -> bool) -> Result<PagingReport, Failure> {
     let sane = job.threads.iter().all(|count| (1..=1024).contains(count));
     if !sane || job.total > Bytes(1 << 46) {
@@ -60,7 +61,7 @@ pub fn run(job: &Recycle, lock: impl FnOnce() -> bool) -> Result<PagingReport, F
         holder: job.holder,
         free: Vec::with_capacity(regions.len()),
     };
-    // The first half was written first, and is where swapping began.
+    // The first half was written first, so swapping began there.
     let half = regions.len() / 2;
     regions.drain(..half).for_each(|region| pool.put(region));
     std::thread::sleep(REST);
@@ -85,7 +86,7 @@ pub fn run(job: &Recycle, lock: impl FnOnce() -> bool) -> Result<PagingReport, F
     Ok(report)
 }
 
-/// Takes regions, each once, and writes every page.
+/// Takes each region once, and writes every page.
 fn use_cold(
     pool: &mut Pool,
     count: usize,
@@ -104,8 +105,8 @@ fn use_cold(
     Ok(taken)
 }
 
-/// In so many threads at once, takes a region, writes every page, and returns it, again and again.
-/// Returns the times, and how often a second it was done by all of them.
+/// Takes a region, writes every page, and returns it, repeatedly in `threads` threads in parallel.
+/// Returns the distribution of the times, and the total rate per second.
 fn use_hot(
     pool: &mut Pool,
     threads: usize,
@@ -132,7 +133,7 @@ fn use_hot(
     ))
 }
 
-/// One thread of [`use_hot`]: what it measured, and for how long.
+/// Runs one thread of [`use_hot`]. Returns its times and the span that they cover.
 fn again(
     pool: &mut Pool,
     barrier: &Barrier,
@@ -154,7 +155,7 @@ fn again(
         }
         warmed = once().map(|_| ());
     }
-    // Whatever became of this thread, the others wait for it.
+    // Even a thread that failed must reach the barrier, because the others wait for it.
     barrier.wait();
     warmed?;
     let begin = Instant::now();

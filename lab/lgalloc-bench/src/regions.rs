@@ -1,4 +1,4 @@
-//! Regions of 2 MiB from several sources, and the pages in them.
+//! Regions of 2 MiB from several sources, and their pages.
 
 use std::alloc::Layout;
 use std::hint::black_box;
@@ -13,24 +13,24 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use crate::failure::Failure;
 use crate::published;
 
-/// Bytes of a region.
+/// Size of a region in bytes.
 pub const REGION: usize = 2 << 20;
-/// What is touched and read; the page of the architectures that the document speaks of.
+/// Unit of touching and reading: the page size of the architectures that the document covers.
 pub const PAGE: usize = 4096;
-/// Pages of a region.
+/// Number of pages in a region.
 const PAGES: usize = REGION / PAGE;
 
-/// A page as an element.
+/// A page as an element of a vector.
 pub type Page = [u64; PAGE / size_of::<u64>()];
 
-/// As in the document's program: aligned to a page, so that `posix_memalign` serves it and not
-/// `malloc`.
+/// The layout of the document's program: aligned to a page, so that `posix_memalign` serves it
+/// instead of `malloc`.
 const LAYOUT: Layout = match Layout::from_size_align(REGION, PAGE) {
     Ok(layout) => layout,
     Err(_) => panic!("the alignment is a power of two"),
 };
 
-/// A region; dropped, it goes back to where it came from.
+/// A region; it returns to its source on drop.
 #[derive(Debug)]
 pub struct Region {
     start: NonNull<u8>,
@@ -43,19 +43,20 @@ enum Source {
     Published(Option<published::Handle>),
     Malloc,
     Mapped,
-    /// A part of a vector, which stays as long as any of its parts. It is only read.
+    /// A part of a vector, which lives as long as any of its parts. It is only read.
     Part {
         _vector: Arc<LargeVec<Page>>,
     },
 }
 
-// SAFETY: a region is memory that belongs to no thread.
+// SAFETY: a `Region` owns its memory, or shares the ownership of a vector that no one writes, so it
+// may move to another thread.
 unsafe impl Send for Region {}
-// SAFETY: shared regions are only read.
+// SAFETY: `&Region` gives no write access to the memory; `touch` requires `&mut`.
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// Takes one.
+    /// Takes a region from the holder.
     pub fn take(holder: Holder) -> Result<Self, Failure> {
         let (start, source) = match holder {
             Holder::Lgalloc => {
@@ -63,7 +64,7 @@ impl Region {
                 (start, Source::Lgalloc(Some(handle)))
             }
             Holder::Malloc => {
-                // SAFETY: the layout has a size.
+                // SAFETY: `LAYOUT` has a size of `REGION`, which is not zero.
                 let start = unsafe { std::alloc::alloc(LAYOUT) };
                 let start = NonNull::new(start).ok_or(Failure::Malloc(REGION))?;
                 (start, Source::Malloc)
@@ -80,12 +81,12 @@ impl Region {
     /// Writes one byte of each page.
     pub fn touch(&mut self) {
         for page in 0..PAGES {
-            // SAFETY: the region is this value's alone, and the page lies in it.
+            // SAFETY: `&mut self` excludes other access to the region, and `page` is below `PAGES`.
             unsafe { self.start.add(page * PAGE).write_volatile(1) };
         }
     }
 
-    /// Tells the system something about all of it.
+    /// Applies `madvise` to the whole region.
     pub fn advise(&self, advice: libc::c_int) -> Result<(), Failure> {
         self.advise_bytes(0, REGION, advice)
     }
@@ -96,8 +97,9 @@ impl Region {
         length: usize,
         advice: libc::c_int,
     ) -> Result<(), Failure> {
-        // SAFETY: the range lies in the region; no advice that is used here unmaps anything, and
-        // what drops contents is given only to regions that are written before they are read.
+        // SAFETY: `first + length` is at most `REGION`. No caller passes advice that unmaps, and
+        // advice that drops contents is only given to regions that are written before they are
+        // read.
         match unsafe { libc::madvise(self.start.add(first).as_ptr().cast(), length, advice) } {
             0 => Ok(()),
             _ => Err(Failure::system("madvise")),
@@ -118,12 +120,14 @@ impl Drop for Region {
                     published::put(handle);
                 }
             }
-            // SAFETY: it came from `alloc` with this layout, and nobody uses it any more.
+            // SAFETY: `start` came from `alloc` with `LAYOUT`, and `self`, its only owner, is being
+            // dropped.
             Source::Malloc => unsafe { std::alloc::dealloc(self.start.as_ptr(), LAYOUT) },
-            // The last of them gives the vector back.
+            // The last part to be dropped returns the vector.
             Source::Part { .. } => {}
             Source::Mapped => {
-                // SAFETY: it came from `mmap` with this length, and nobody uses it any more.
+                // SAFETY: `start` came from `mmap` with this length, and `self`, its only owner, is
+                // being dropped.
                 unsafe { libc::munmap(self.start.as_ptr().cast(), REGION) };
             }
         }
@@ -133,7 +137,7 @@ impl Drop for Region {
 fn map() -> Result<NonNull<u8>, Failure> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: a new anonymous mapping touches nothing that exists.
+    // SAFETY: without MAP_FIXED a new mapping replaces no existing one.
     let start = unsafe { libc::mmap(std::ptr::null_mut(), REGION, protection, flags, -1, 0) };
     if start == libc::MAP_FAILED {
         return Err(Failure::system("mmap"));
@@ -141,9 +145,9 @@ fn map() -> Result<NonNull<u8>, Failure> {
     NonNull::new(start.cast()).ok_or(Failure::system("mmap"))
 }
 
-/// Takes a region of lgalloc or the published crate and returns it, so many times, by their calls
-/// alone: what a [`Region`] does to tell holders apart would be timed with them. Handles pass
-/// through memory, where programs keep them.
+/// Takes a region of lgalloc or of the published crate and returns it, `times` times. It uses their
+/// calls directly, because the dispatch between holders in [`Region`] would be timed as well.
+/// Handles pass through memory, where programs keep them.
 pub fn take_and_return(published: bool, times: u64) -> Result<(), Failure> {
     if published {
         return published::take_and_return(Holder::Published, REGION, times);
@@ -155,46 +159,48 @@ pub fn take_and_return(published: bool, times: u64) -> Result<(), Failure> {
     })
 }
 
-/// Takes a block of `malloc`, which is aligned to no page, and returns it.
+/// Takes a block of `malloc`, without page alignment, and returns it.
 pub fn malloc_once(touch: bool) -> Result<(), Failure> {
-    // SAFETY: any size may be asked for.
+    // SAFETY: `malloc` accepts any size; the result is checked for null.
     let block = unsafe { libc::malloc(REGION) }.cast::<u8>();
     if block.is_null() {
         return Err(Failure::Malloc(REGION));
     }
     if touch {
         for offset in (0..REGION).step_by(PAGE) {
-            // SAFETY: the block has so many bytes, and is nobody else's.
+            // SAFETY: `block` has `REGION` bytes, `offset` is below that, and this function owns
+            // the block.
             unsafe { block.add(offset).write_volatile(1) };
         }
     }
-    // SAFETY: it came from `malloc`, and nobody uses it any more. The black box keeps the pair from
-    // being left out.
+    // SAFETY: `block` came from `malloc` above and is not used afterwards. The black box keeps the
+    // compiler from removing the pair.
     unsafe { libc::free(black_box(block).cast()) };
     Ok(())
 }
 
-/// How many regions hold so many bytes.
+/// Returns the number of regions that hold `total` bytes.
 pub fn regions_for(total: Bytes) -> usize {
     (total.0 as usize).div_ceil(REGION).max(1)
 }
 
-/// The words of a page; the first is its tag.
+/// Returns the generator of a page's words; the first word is its tag.
 fn words(seed: u64, page: usize) -> SplitMix64 {
     SplitMix64::seed_from_u64(seed.wrapping_add((page as u64) << 20))
 }
 
-/// A working set: regions whose pages hold incompressible words, the first of each a tag.
+/// A working set: regions whose pages hold incompressible words. The first word of each page is its
+/// tag.
 #[derive(Debug)]
 pub struct WorkingSet {
     regions: Vec<Region>,
     seed: u64,
-    /// Where all regions are parts of one.
+    /// The vector, if all regions are parts of one.
     vector: Option<Arc<LargeVec<Page>>>,
 }
 
 impl WorkingSet {
-    /// Takes regions for so many bytes and fills them.
+    /// Takes regions for `total` bytes and fills them.
     pub fn make(holder: Holder, total: Bytes, seed: u64) -> Result<Self, Failure> {
         let count = regions_for(total);
         let mut set = Self {
@@ -223,7 +229,7 @@ impl WorkingSet {
         let vector = Arc::new(vector);
         let start = NonNull::from(&vector[..]).cast::<u8>();
         let part = |number: usize| Region {
-            // SAFETY: so many regions lie in the vector.
+            // SAFETY: the vector holds `count * PAGES` pages, and `number` is below `count`.
             start: unsafe { start.add(number * REGION) },
             source: Source::Part {
                 _vector: Arc::clone(&vector),
@@ -236,36 +242,37 @@ impl WorkingSet {
         })
     }
 
-    /// The vector, where it was made as one.
+    /// Returns the vector, if the set was made as one.
     pub fn vector(&self) -> Option<&LargeVec<Page>> {
         self.vector.as_deref()
     }
 
-    /// How many pages there are.
+    /// Returns the number of pages.
     pub fn pages(&self) -> usize {
         self.regions.len() * PAGES
     }
 
-    /// The regions.
+    /// Returns the regions.
     pub fn regions(&self) -> &[Region] {
         &self.regions
     }
 
-    /// The regions alone, with their contents.
+    /// Converts the set into its regions, which keep their contents.
     pub fn into_regions(self) -> Vec<Region> {
         self.regions
     }
 
     fn start(&self, page: usize) -> NonNull<u64> {
         let region = &self.regions[page / PAGES];
-        // SAFETY: a region has so many pages.
+        // SAFETY: `page % PAGES` is below `PAGES`, the number of pages of a region.
         unsafe { region.start.add(page % PAGES * PAGE) }.cast()
     }
 
     fn fill(&mut self, page: usize) {
         let (start, mut words) = (self.start(page), words(self.seed, page));
         for word in 0..PAGE / size_of::<u64>() {
-            // SAFETY: the word lies in the page, whose start is aligned; nobody else has the set.
+            // SAFETY: the word lies in the page, whose start is aligned, and `&mut self` excludes
+            // other access.
             unsafe { start.add(word).write(words.next_u64()) };
         }
     }
@@ -273,29 +280,29 @@ impl WorkingSet {
     /// Reads the tag of a page.
     #[inline]
     pub fn read(&self, page: usize) -> u64 {
-        // SAFETY: the page is aligned and was written when the set was made.
+        // SAFETY: the page start is aligned, and the constructors of the set wrote every page.
         unsafe { self.start(page).read_volatile() }
     }
 
-    /// What must be read.
+    /// Returns the expected tag of a page.
     pub fn tag(&self, page: usize) -> u64 {
         words(self.seed, page).next_u64()
     }
 
-    /// Asks for a page that may be in swap.
+    /// Prefetches a page that may be in swap.
     pub fn will_need(&self, page: usize) -> Result<(), Failure> {
         let region = &self.regions[page / PAGES];
         region.advise_bytes(page % PAGES * PAGE, PAGE, libc::MADV_WILLNEED)
     }
 
-    /// The share of pages that are in memory, those in the swap cache among them.
+    /// Returns the share of pages that are in memory, including those in the swap cache.
     pub fn resident_share(&self) -> Result<f64, Failure> {
         let mut flags = [0_u8; PAGES];
         let mut resident = 0;
         for region in &self.regions {
             let start = region.start.as_ptr().cast();
-            // SAFETY: there is a byte for each page of the region; where pages are larger, fewer
-            // are written.
+            // SAFETY: `flags` has a byte for each page of the region; with larger pages the kernel
+            // writes fewer bytes.
             if unsafe { libc::mincore(start, REGION, flags.as_mut_ptr()) } != 0 {
                 return Err(Failure::system("mincore"));
             }
@@ -330,7 +337,7 @@ mod tests {
         }
     }
 
-    /// The reader of a vector sees what the regions show.
+    /// The vector and its regions must show the same pages.
     #[test]
     fn a_vector_holds_the_same_as_its_parts() {
         let set = WorkingSet::in_one_vector(Bytes::from_mib(5), 42).expect("memory");
@@ -364,7 +371,7 @@ mod tests {
             let mut region = Region::take(holder).expect("memory");
             region.touch();
             let byte = |page: usize| {
-                // SAFETY: the page lies in the region and was written.
+                // SAFETY: `page` is below `PAGES`, and `touch` wrote the page.
                 unsafe { region.start.add(page * PAGE).read() }
             };
             assert!((0..PAGES).all(|page| byte(page) == 1));

@@ -1,15 +1,15 @@
-//! When the warm-up is over: the first evictions are writes, and cost more than those that follow.
+//! The end of the warm-up: the first evictions are writes, and cost more than later ones.
 
 use std::time::{Duration, Instant};
 
 use heapdrome_paging::Counters;
 
-/// How long each window is.
+/// Length of a window.
 const WINDOW: Duration = Duration::from_millis(250);
-/// Windows in a row that must be alike.
+/// Number of consecutive windows that must be similar.
 const ALIKE: u32 = 3;
 
-/// Follows pages written to swap per operation.
+/// Tracks the pages written to swap per operation.
 #[derive(Debug, Default)]
 pub struct Settling {
     last: Option<f64>,
@@ -17,9 +17,9 @@ pub struct Settling {
 }
 
 impl Settling {
-    /// Takes a window's figure; true when the last windows were alike.
+    /// Adds a window's figure. Returns whether the last windows were similar.
     pub fn settled_by(&mut self, written_per_operation: f64) -> bool {
-        // A tenth of each other, or next to nothing.
+        // Within 10% of each other, or both close to zero.
         let close = |last: f64| {
             let larger = last.max(written_per_operation);
             larger < 0.01 || (last - written_per_operation).abs() <= 0.1 * larger
@@ -33,7 +33,7 @@ impl Settling {
     }
 }
 
-/// Waits until write-back has settled, or for `longest`; false in that case.
+/// Waits until write-back has settled, or for `longest`. Returns false if it did not settle.
 pub fn wait(longest: Duration, operations: impl Fn() -> u64) -> bool {
     let end = Instant::now() + longest;
     let written = || Counters::now().get("pswpout").unwrap_or(0);

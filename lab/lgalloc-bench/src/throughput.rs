@@ -1,4 +1,4 @@
-//! The ways in which regions are taken and returned.
+//! The variants of taking and returning regions.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -38,7 +38,7 @@ pub fn run(job: &Throughput) -> Result<PagingReport, Failure> {
     Ok(report)
 }
 
-/// Takes a region and returns it.
+/// The operation that takes a region and returns it.
 #[derive(Clone, Copy)]
 struct Taking {
     holder: Holder,
@@ -47,7 +47,8 @@ struct Taking {
 }
 
 impl Taking {
-    /// What a variant does that takes a region and returns it; `None` for any other.
+    /// Returns the operation of a variant that takes a region and returns it; `None` for any other
+    /// variant.
     fn of(variant: Variant) -> Option<Self> {
         let nohuge = Some(libc::MADV_NOHUGEPAGE);
         let (holder, advice, touch) = match variant {
@@ -83,10 +84,10 @@ impl Taking {
         Ok(region)
     }
 
-    /// Writes one byte of each page of the same region so many times; returns how long that took.
+    /// Writes one byte of each page of one region `times` times. Returns the time that this took.
     fn keep_touching(self, times: u64) -> Result<Duration, Failure> {
         let mut region = self.take()?;
-        // What is written for the first time costs more than it does again.
+        // The first write to a page costs more than later ones.
         region.touch();
         let start = Instant::now();
         for _ in 0..times {
@@ -114,8 +115,8 @@ impl Operation<Failure> for Taking {
         }
     }
 
-    /// With a write to each page, the same writes to a region that is kept; else what the published
-    /// crate does in place of heapdrome's lgalloc.
+    /// Runs the reference: for an operation with a write to each page, such writes to a region that
+    /// is kept; otherwise the published crate's operation in place of heapdrome's lgalloc.
     fn beside(&mut self, times: u64) -> Result<Option<Duration>, Failure> {
         match self.holder {
             _ if self.touch => self.keep_touching(times).map(Some),
@@ -129,7 +130,7 @@ impl Operation<Failure> for Taking {
     }
 }
 
-/// Writes one byte of each page of a region that is kept.
+/// Returns an operation that writes one byte of each page of a region that is kept.
 fn touch_one() -> Result<impl FnMut() -> Result<(), Failure>, Failure> {
     let mut region = Region::take(Holder::Lgalloc)?;
     Ok(move || {
@@ -168,7 +169,7 @@ fn variant(
         Variant::MallocTouch => plain(true),
         Variant::MmapDontneed => keep(libc::MADV_DONTNEED),
         Variant::MmapFree => keep(libc::MADV_FREE),
-        // The clock alone; what takes regions was done above.
+        // The clock alone; the variants that take regions are handled above.
         _ => drive(threads, warm_up, measured, || Ok(|| Ok(()))),
     }
 }

@@ -1,4 +1,4 @@
-//! Histograms of latencies, and what the clock itself costs.
+//! Histograms of latencies, and the cost of the clock itself.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use heapdrome_schema::{Distribution, Nanoseconds};
 
-/// Buckets are 1% wide; longer times count as the longest.
+/// Longest recorded time; longer times count as this. Buckets are 1% wide.
 const LONGEST: Nanoseconds = Nanoseconds(60_000_000_000);
 
 /// Latencies of one thread.
@@ -14,28 +14,28 @@ const LONGEST: Nanoseconds = Nanoseconds(60_000_000_000);
 pub struct Times(Histogram<u64>);
 
 impl Times {
-    /// Memory for all that will be recorded, so that recording allocates nothing.
+    /// Returns an empty histogram with memory for all records, so that recording does not allocate.
     pub fn new() -> Self {
         let made = Histogram::new_with_bounds(1, LONGEST.0, 2);
         Self(made.expect("the bounds are valid"))
     }
 
-    /// Adds one.
+    /// Records one time.
     pub fn record(&mut self, time: Duration) {
         self.0.saturating_record(Nanoseconds::from(time).0);
     }
 
-    /// How many were recorded.
+    /// Returns the number of recorded times.
     pub fn count(&self) -> u64 {
         self.0.len()
     }
 
-    /// The longest.
+    /// Returns the longest recorded time.
     pub fn max(&self) -> Nanoseconds {
         Nanoseconds(self.0.max())
     }
 
-    /// In the form in which it is reported.
+    /// Converts the histogram to the form of a report.
     pub fn distribution(&self) -> Distribution {
         let values = self.0.iter_recorded();
         Distribution::new(values.map(|value| {
@@ -45,7 +45,7 @@ impl Times {
     }
 }
 
-/// All threads together.
+/// Merges the histograms of all threads.
 pub fn merged<'a>(parts: impl IntoIterator<Item = &'a Times>) -> Distribution {
     let mut all = Distribution::default();
     for part in parts {
@@ -54,7 +54,7 @@ pub fn merged<'a>(parts: impl IntoIterator<Item = &'a Times>) -> Distribution {
     all
 }
 
-/// What two readings of the clock cost, with nothing between them.
+/// Measures the time between two adjacent readings of the clock.
 pub fn clock() -> Distribution {
     const PAIRS: usize = 100_000;
     let mut times = Times::new();

@@ -1,5 +1,4 @@
-//! Memory before, at and after a burst is that of the whole process, so that this test has one of
-//! its own.
+//! Memory of a burst. It is measured for the whole process, so this test has a process of its own.
 
 use heapdrome_lgalloc_bench::burst;
 use heapdrome_schema::{Burst, Bytes, Holder};
@@ -14,7 +13,7 @@ fn all_that_is_taken_is_in_memory_at_once_and_what_stays_is_told() {
         })
         .expect("there is memory");
         let figure = |name: &str| report.figures.get(name).copied();
-        // Of each of the five sizes one, twice.
+        // One region of each of the five sizes, in two threads.
         let taken = f64::from((2 * (2 + 4 + 8 + 16 + 32)) << 20);
         assert_eq!(figure("taken_bytes"), Some(taken));
         let most = figure("resident_at_most_bytes").expect("told");

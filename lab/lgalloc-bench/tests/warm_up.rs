@@ -1,4 +1,4 @@
-//! The warm-up is no part of the result.
+//! The warm-up must not be part of the result.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use heapdrome_lgalloc_bench::{Operation, drive};
 
-/// What the first operations of each thread take, as cold caches and first faults do.
+/// Time of the first operations of each thread, which simulates cold caches and first faults.
 const SLOW: Duration = Duration::from_millis(120);
 const WARM_UP: Duration = Duration::from_millis(400);
 const MEASURED: Duration = Duration::from_millis(200);
@@ -34,13 +34,12 @@ fn operations_of_the_warm_up_are_not_counted() {
     assert_eq!(all, calls.load(Ordering::Relaxed));
     assert!(not_counted >= 4, "both threads warmed up: {not_counted}");
     assert!(counted >= 2, "both threads were measured: {counted}");
-    // Two threads that sleep for 2 ms each time cannot do more than 1000 in a second; with the
-    // warm-up counted against the measured time alone, as many again and more would seem to be
-    // done.
+    // Two threads that sleep for 2 ms each time cannot exceed 1000 operations a second. If the
+    // warm-up counted against the measured time alone, the rate would at least double.
     assert!(outcome.rate() <= 1000.0, "{}", outcome.rate());
 }
 
-/// The slowest operations happen in the warm-up, and must not be the longest that is reported.
+/// The slowest operations are in the warm-up, and must not be reported as the longest.
 #[test]
 fn the_longest_operation_is_one_that_counts() {
     let outcome = drive(1, WARM_UP, MEASURED, || {
@@ -67,7 +66,7 @@ fn the_failure_of_one_thread_is_told() {
     assert_eq!(ended.expect_err("it fails"), Some("no memory"));
 }
 
-/// What an operation takes by itself is told apart from the clock that times it.
+/// The time of an operation must exclude the clock that times it.
 #[test]
 fn batches_leave_out_the_clock() {
     let sleep = Duration::from_millis(2);
@@ -83,7 +82,7 @@ fn batches_leave_out_the_clock() {
     assert!(outcome.batch_operations() > 0);
 }
 
-/// What an operation does once for all in a batch is not done for each.
+/// The setup of a batch must run once, not for each operation.
 #[test]
 fn batches_are_done_as_a_whole() {
     struct Dear(u64);
@@ -104,7 +103,7 @@ fn batches_are_done_as_a_whole() {
     assert!(told < 10_000_000.0, "{told} ns");
 }
 
-/// What an operation is compared with is measured between the operations, and is none of them.
+/// The reference is measured between the operations, and does not count as one of them.
 #[test]
 fn what_is_compared_is_told_by_itself() {
     struct Both;

@@ -1,4 +1,4 @@
-//! What else the machine does: watched over half a second.
+//! Other activity of the machine, watched over half a second.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use heapdrome_system::kernel::keyed;
 
 use crate::tell::{good, note, read, unreadable, warning};
 
-/// How long the machine is watched.
+/// Duration of the watch.
 const WINDOW: Duration = Duration::from_millis(500);
 
 /// Processor time by kind, from the first line of `/proc/stat`.
@@ -20,7 +20,7 @@ struct Times {
     steal: u64,
 }
 
-/// What can be read at one moment.
+/// All readings of one moment.
 struct Moment {
     times: Option<Times>,
     swapped: Option<u64>,
@@ -47,7 +47,7 @@ impl Moment {
     }
 }
 
-/// All conditions that need watching. Takes [`WINDOW`].
+/// Returns all conditions that need watching. Takes [`WINDOW`].
 pub(crate) fn examine() -> Vec<Condition> {
     let before = Moment::now();
     std::thread::sleep(WINDOW);
@@ -66,15 +66,15 @@ pub(crate) fn examine() -> Vec<Condition> {
     ]
 }
 
-/// The times of all processors together.
+/// Returns the summed times of all processors.
 fn times(stat: &str) -> Option<Times> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let numbers: Option<Vec<u64>> = line
         .split_whitespace()
         .map(|number| number.parse().ok())
         .collect();
-    // The first eight are user, nice, system, idle, iowait, irq, softirq and steal; the guest
-    // times after them are parts of user and nice.
+    // The first eight are user, nice, system, idle, iowait, irq, softirq and steal. The guest times
+    // after them are already included in user and nice.
     let numbers = numbers?;
     Some(Times {
         all: numbers.iter().take(8).sum(),
@@ -82,12 +82,12 @@ fn times(stat: &str) -> Option<Times> {
     })
 }
 
-/// Pages swapped in and out since the start of the machine.
+/// Returns the number of pages swapped in and out since the machine started.
 fn swapped(vmstat: &str) -> Option<u64> {
     Some(keyed(vmstat, "pswpin")? + keyed(vmstat, "pswpout")?)
 }
 
-/// Name and processor ticks of every process but this one.
+/// Returns name and processor ticks of every process except this one.
 fn processes() -> BTreeMap<u32, (String, u64)> {
     let Ok(folder) = std::fs::read_dir("/proc") else {
         return BTreeMap::new();
@@ -103,8 +103,8 @@ fn processes() -> BTreeMap<u32, (String, u64)> {
     known.collect()
 }
 
-/// Name and ticks of user and system time in the text of a process's `stat`. The name stands in
-/// brackets and may itself hold brackets and spaces.
+/// Parses the name and the ticks of user and system time from a process's `stat`. The name stands
+/// in parentheses and may itself contain parentheses and spaces.
 fn name_and_ticks(stat: &str) -> Option<(String, u64)> {
     let (_, rest) = stat.split_once('(')?;
     let (name, rest) = rest.rsplit_once(')')?;
@@ -114,11 +114,11 @@ fn name_and_ticks(stat: &str) -> Option<(String, u64)> {
     Some((name.to_owned(), user + system))
 }
 
-/// The number of processes that want a processor, over the last minute.
+/// Checks the number of processes that wanted a processor, over the last minute.
 fn load(loadavg: Option<&str>, processors: usize) -> Condition {
     const NAME: &str = "load";
     const MEANING: &str = "other work takes processors, caches and memory bandwidth from the runs";
-    const MEND: &str = "wait until the load of the last minute has gone; `top` shows who works";
+    const MEND: &str = "wait until the load has fallen; `top` shows the busy processes";
     let first = loadavg.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());
     let Some(load) = first else {
         return unreadable(NAME, "/proc/loadavg", MEANING);
@@ -132,11 +132,11 @@ fn load(loadavg: Option<&str>, processors: usize) -> Condition {
     }
 }
 
-/// Time that the hypervisor gave to others while this machine wanted to run.
+/// Checks the time that the hypervisor gave to other machines while this machine wanted to run.
 fn steal(before: Option<Times>, after: Option<Times>) -> Condition {
     const NAME: &str = "steal";
     const MEANING: &str = "the hypervisor stops this machine while runs are timed";
-    const MEND: &str = "race at a quieter hour, or on a machine with processors of its own";
+    const MEND: &str = "race at a quieter time, or on a machine with dedicated processors";
     let (Some(before), Some(after)) = (before, after) else {
         return unreadable(NAME, "/proc/stat", MEANING);
     };
@@ -161,7 +161,7 @@ fn steal(before: Option<Times>, after: Option<Times>) -> Condition {
     }
 }
 
-/// Processes that used a processor while the machine was watched.
+/// Lists processes that used a processor during the watch.
 fn busy(before: &BTreeMap<u32, (String, u64)>, after: &BTreeMap<u32, (String, u64)>) -> Condition {
     const NAME: &str = "busy processes";
     const MEANING: &str = "they compete with the runs for processors and caches";
@@ -188,11 +188,11 @@ fn busy(before: &BTreeMap<u32, (String, u64)>, after: &BTreeMap<u32, (String, u6
     }
 }
 
-/// Whether the processor slowed itself down for heat.
+/// Checks whether the processor slowed down because of heat.
 fn throttling(before: Option<u64>, after: Option<u64>) -> Condition {
     const NAME: &str = "thermal throttling";
     const MEANING: &str = "a hot processor slows down, the later runs of a race most";
-    const MEND: &str = "let the machine cool, and switch frequency boost off";
+    const MEND: &str = "let the machine cool down, and turn frequency boost off";
     let (Some(before), Some(after)) = (before, after) else {
         return unreadable(NAME, "thermal_throttle/core_throttle_count", MEANING);
     };

@@ -1,4 +1,4 @@
-//! Control groups: what limits this process, and whether memory can be watched through them.
+//! Control groups: limits on this process, and whether they allow watching memory.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use heapdrome_system::group::{self, Group, Version};
 
 use crate::tell::{good, note, unreadable, warning};
 
-/// All conditions of control groups.
+/// Returns all conditions of control groups.
 pub(crate) fn examine() -> Vec<Condition> {
     let memory = Group::both("memory").next();
     let processors = Group::both("cpu").next();
@@ -21,7 +21,7 @@ pub(crate) fn examine() -> Vec<Condition> {
 const WATCH: &str =
     "without a writable memory group, the tree's peak is sampled from /proc, which can miss spikes";
 
-/// Whether groups can be made to watch a process tree's memory.
+/// Checks whether groups can be created to watch a process tree's memory.
 fn watching(group: Option<&Group>) -> Condition {
     const NAME: &str = "control group for memory";
     let Some(group) = group else {
@@ -50,7 +50,7 @@ fn watching(group: Option<&Group>) -> Condition {
     }
 }
 
-/// The least value that `read` finds in the group or a group above it that is visible.
+/// Returns the smallest value that `read` finds in the group or a visible ancestor.
 fn least<T: PartialOrd>(group: &Group, read: impl Fn(Version, &Path) -> Option<T>) -> Option<T> {
     let found = group
         .upwards()
@@ -58,7 +58,7 @@ fn least<T: PartialOrd>(group: &Group, read: impl Fn(Version, &Path) -> Option<T
     found.reduce(|least, next| if next < least { next } else { least })
 }
 
-/// A limit of memory on this process.
+/// Checks for a memory limit on this process.
 fn limit_of_memory(group: Option<&Group>) -> Condition {
     const NAME: &str = "memory limit";
     const MEANING: &str = "near the limit the kernel reclaims or kills, and allocators look slow";
@@ -71,11 +71,11 @@ fn limit_of_memory(group: Option<&Group>) -> Condition {
     }
 }
 
-/// A quota of processor time on this process, as containers have.
+/// Checks for a quota of processor time on this process, which containers often have.
 fn limit_of_time(group: Option<&Group>) -> Condition {
     const NAME: &str = "processor quota";
     const MEANING: &str =
-        "when the quota is used up the kernel stops the command, which looks like noise";
+        "when the quota is used up, the kernel pauses the command, which looks like noise";
     const MEND: &str = "start the container without --cpus or a CPU limit, and pin it instead";
     match group {
         None => unreadable(

@@ -1,25 +1,25 @@
-//! What a page fault costs on this machine.
+//! Cost of a page fault on this machine.
 
 use std::ptr::null_mut;
 
-/// Pages that are touched in one try, and how many tries there are.
+/// Number of pages touched in one try, and number of tries.
 const PAGES: usize = 1024;
 const TRIES: usize = 9;
 
 const PAGE: usize = 4096;
 
-/// Processor time of a page fault that brings an empty page of 4 KiB, in seconds: the median of
-/// some tries. `None` where memory could not be mapped.
+/// Measures the processor time of a page fault that maps an empty page of 4 KiB, in seconds: the
+/// median of several tries. `None` if memory could not be mapped.
 pub(crate) fn cost() -> Option<f64> {
     let mut tries: Vec<f64> = (0..TRIES).map_while(|_| once()).collect();
     tries.sort_by(f64::total_cmp);
     tries.get(TRIES / 2).copied()
 }
 
-/// The cost in one try.
+/// Measures the cost in one try.
 fn once() -> Option<f64> {
     let length = PAGES * PAGE;
-    // SAFETY: the mapping is new, private to this function, and as long as what is written.
+    // SAFETY: the mapping is new and private to this function, and all writes are within `length`.
     unsafe {
         let (access, kind) = (
             libc::PROT_READ | libc::PROT_WRITE,
@@ -29,7 +29,7 @@ fn once() -> Option<f64> {
         if start == libc::MAP_FAILED {
             return None;
         }
-        // A kernel without huge pages refuses, and brings small ones anyway.
+        // A kernel without huge pages refuses the advice, and uses small pages anyway.
         libc::madvise(start, length, libc::MADV_NOHUGEPAGE);
         let before = processor_time();
         for page in 0..PAGES {
@@ -41,7 +41,7 @@ fn once() -> Option<f64> {
     }
 }
 
-/// Processor time of this thread in seconds.
+/// Returns the processor time of this thread in seconds.
 fn processor_time() -> f64 {
     let mut time = libc::timespec {
         tv_sec: 0,

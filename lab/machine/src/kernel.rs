@@ -1,4 +1,4 @@
-//! The kernel's and the C library's settings that bear on what can be measured.
+//! Settings of the kernel and the C library that affect measurements.
 
 use std::io::Error;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use heapdrome_schema::Condition;
 use crate::system;
 use crate::tell::{good, note, read, unreadable, warning};
 
-/// All conditions of the kernel and of this process's surroundings.
+/// Returns all conditions of the kernel and of this process's environment.
 pub(crate) fn examine() -> Vec<Condition> {
     let clock = read("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     vec![
@@ -35,7 +35,7 @@ pub(crate) fn examine() -> Vec<Condition> {
     ]
 }
 
-/// The distribution's name from the text of `os-release`.
+/// Returns the distribution's name from the text of `os-release`.
 pub(crate) fn distribution(os_release: &str) -> Option<String> {
     let field = |key: &str| {
         let value = os_release
@@ -51,11 +51,11 @@ fn release() -> Condition {
     good("kernel", system::kernel_release(), MEANING)
 }
 
-/// Address space layout randomisation, of the kernel and of this process.
+/// Checks address space layout randomisation (ASLR), of the kernel and of this process.
 fn layout(mode: Option<&str>, fixed: Option<bool>) -> Condition {
     const NAME: &str = "random layout (ASLR)";
     const MEANING: &str =
-        "without it every run has one layout, and its luck looks like a difference";
+        "without it all runs share one layout, whose chance effects look like a difference";
     const MEND: &str = "sudo sysctl kernel.randomize_va_space=2";
     if fixed == Some(true) {
         return warning(
@@ -73,11 +73,11 @@ fn layout(mode: Option<&str>, fixed: Option<bool>) -> Condition {
     }
 }
 
-/// Hardware counters: tried, not inferred.
+/// Checks for hardware counters by opening one.
 fn perf(tried: Result<(), Error>, paranoid: Option<&str>) -> Condition {
     const NAME: &str = "hardware counters (perf)";
     const MEANING: &str =
-        "instructions, cycles and cache misses are reported only where they exist";
+        "instructions, cycles and cache misses are reported only if counters exist";
     const MEND: &str = "sudo sysctl kernel.perf_event_paranoid=2";
     let level = paranoid.map_or_else(String::new, |level| {
         format!(" (perf_event_paranoid {level})")
@@ -91,13 +91,13 @@ fn perf(tried: Result<(), Error>, paranoid: Option<&str>) -> Condition {
         }
         Some(libc::ENOSYS) => note(NAME, "not permitted or not in this kernel", MEANING, None),
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => {
-            note(NAME, "this machine gives none", MEANING, None)
+            note(NAME, "this machine has none", MEANING, None)
         }
         _ => note(NAME, format!("none: {error}"), MEANING, None),
     }
 }
 
-/// Tracing of children, which the proof needs: tried, not inferred.
+/// Checks by a trial whether children can be traced, which the proof needs.
 fn tracing(tried: Result<(), Error>, scope: Option<&str>) -> Condition {
     const NAME: &str = "tracing of children (ptrace)";
     const MEANING: &str = "without it there is no proof of which library served malloc";
@@ -114,11 +114,11 @@ fn tracing(tried: Result<(), Error>, scope: Option<&str>) -> Condition {
     }
 }
 
-/// The clock and what a reading of it costs.
+/// Reports the clock source and the cost of one reading.
 fn clock_source(source: Option<&str>, cost: Duration) -> Condition {
     const NAME: &str = "clock";
     const MEANING: &str =
-        "a slow clock slows programs that read it often, under every allocator alike";
+        "a slow clock slows programs that read it often, equally under every allocator";
     let source = source.unwrap_or("source not readable here");
     let value = format!("{source}, {} ns a reading", cost.as_nanos());
     if cost <= Duration::from_nanos(200) {
@@ -128,10 +128,11 @@ fn clock_source(source: Option<&str>, cost: Duration) -> Condition {
     }
 }
 
-/// Variables that are already set and steer an allocator or preload something.
+/// Lists variables already set that configure an allocator or preload a library.
 fn environment(names: impl Iterator<Item = String>) -> Condition {
     const NAME: &str = "allocator settings in the environment";
-    const MEANING: &str = "what is set here reaches every entrant and may change who serves malloc";
+    const MEANING: &str =
+        "these variables reach every entrant and may change which library serves malloc";
     let steers = |name: &String| {
         let exact = ["LD_PRELOAD", "LD_AUDIT", "GLIBC_TUNABLES", "PYTHONMALLOC"];
         let families = [

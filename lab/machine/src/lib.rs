@@ -1,7 +1,7 @@
-//! What the machine is, and what in its state would bend a measurement.
+//! Description of the machine, and the conditions that could distort a measurement.
 //!
-//! Nothing here changes the machine. What cannot be read is said, never guessed, and no missing
-//! file of `/proc` or `/sys` is an error: containers hide many of them.
+//! Nothing here changes the machine. Unreadable values are reported as such and never guessed. A
+//! missing file of `/proc` or `/sys` is not an error, because containers hide many of them.
 
 mod activity;
 mod cgroup;
@@ -19,12 +19,12 @@ use heapdrome_schema::{Condition, Level, Machine};
 
 /// Describes the machine, with the warnings among its conditions as remarks.
 ///
-/// Takes about half a second, in which the machine is watched.
+/// Takes about half a second to watch the machine.
 pub fn describe() -> Machine {
     describe_with(&examine())
 }
 
-/// Describes the machine, with the warnings among conditions already taken by [`examine`].
+/// Describes the machine, with the warnings among conditions that [`examine`] returned.
 pub fn describe_with(conditions: &[Condition]) -> Machine {
     let text = |path: &str| tell::read(path).unwrap_or_default();
     let os_release = tell::read("/etc/os-release").or_else(|| tell::read("/usr/lib/os-release"));
@@ -41,7 +41,7 @@ pub fn describe_with(conditions: &[Condition]) -> Machine {
     }
 }
 
-/// The warnings, one line each.
+/// Returns the warnings, one line each.
 fn remarks(conditions: &[Condition]) -> Vec<String> {
     let warnings = conditions
         .iter()
@@ -55,7 +55,7 @@ fn remarks(conditions: &[Condition]) -> Vec<String> {
     warnings.map(told).collect()
 }
 
-/// Looks at everything that bears on a measurement. Takes about half a second.
+/// Checks all conditions that affect a measurement. Takes about half a second.
 pub fn examine() -> Vec<Condition> {
     let here = std::env::current_dir().unwrap_or_else(|_| "/".into());
     let temporary = std::env::temp_dir();

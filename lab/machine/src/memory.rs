@@ -1,4 +1,4 @@
-//! Memory: how much there is, how large its pages are, and what the kernel does when it runs out.
+//! Memory: its amount, the size of its pages, and the kernel's behaviour under memory pressure.
 
 use heapdrome_schema::{Bytes, Condition};
 
@@ -6,7 +6,7 @@ use heapdrome_system::kernel::{HUGE_PAGES, chosen, keyed};
 
 use crate::tell::{good, note, read, unreadable, warning};
 
-/// All conditions of memory that one look shows.
+/// Returns all conditions of memory that need a single look.
 pub(crate) fn examine() -> Vec<Condition> {
     let meminfo = read("/proc/meminfo").unwrap_or_default();
     vec![
@@ -17,17 +17,19 @@ pub(crate) fn examine() -> Vec<Condition> {
     ]
 }
 
-/// The machine's memory in bytes, or 0 where it is not told.
+/// Returns the machine's memory in bytes, or 0 if it is unknown.
 pub(crate) fn total(meminfo: &str) -> u64 {
     keyed(meminfo, "MemTotal:").map_or(0, |kib| Bytes::from_kib(kib).0)
 }
 
-/// Transparent huge pages.
+/// Checks the kernel's policy for transparent huge pages.
 fn huge_pages(enabled: Option<&str>) -> Condition {
     const NAME: &str = "transparent huge pages";
-    const ALWAYS: &str = "the kernel gives huge pages unasked: faster, but peaks grow by chance";
-    const MADVISE: &str = "only allocators that ask for huge pages get them";
-    const NEVER: &str = "allocators that ask for huge pages do not get them, so may lose here only";
+    const ALWAYS: &str =
+        "the kernel uses huge pages for every program: faster, but peak memory varies by chance";
+    const MADVISE: &str = "only allocators that request huge pages get them";
+    const NEVER: &str =
+        "allocators that request huge pages do not get them, and may lose on this machine only";
     let mend = format!("echo madvise | sudo tee {HUGE_PAGES}");
     let mend = Some(mend.as_str());
     match enabled.and_then(chosen) {
@@ -38,27 +40,27 @@ fn huge_pages(enabled: Option<&str>) -> Condition {
     }
 }
 
-/// Memory that can be had without taking it from another.
+/// Checks the memory that is available without reclaiming it from other processes.
 fn free_memory(meminfo: &str) -> Condition {
     const NAME: &str = "free memory";
-    const MEANING: &str = "when memory is short, the kernel reclaims pages while runs are timed";
+    const MEANING: &str = "when memory is short, the kernel reclaims pages during timed runs";
     let both = (keyed(meminfo, "MemAvailable:"), keyed(meminfo, "MemTotal:"));
     let (Some(available), Some(all)) = both else {
         return unreadable(NAME, "/proc/meminfo", MEANING);
     };
     let value = format!("{} of {}", Bytes::from_kib(available), Bytes::from_kib(all));
     if available < 512 * 1024 || available < all / 10 {
-        let mend = "stop what takes memory: ps -eo pid,rss,comm --sort=-rss | head";
+        let mend = "stop processes that use much memory: ps -eo pid,rss,comm --sort=-rss | head";
         return warning(NAME, value, MEANING, mend);
     }
     good(NAME, value, MEANING)
 }
 
-/// Swap, and whether pages moved during the look. `moved` counts pages swapped in or out, and is
-/// `None` where `/proc/vmstat` does not tell.
+/// Checks for swap in use and for swapping during the watch. `moved` is the number of pages swapped
+/// in or out, or `None` if `/proc/vmstat` does not contain it.
 pub(crate) fn swap(meminfo: &str, moved: Option<u64>) -> Condition {
     const NAME: &str = "swap";
-    const MEANING: &str = "swapped pages are missing in peaks of resident memory, and cost time";
+    const MEANING: &str = "swapped pages are missing from peaks of resident memory, and cost time";
     let both = (keyed(meminfo, "SwapTotal:"), keyed(meminfo, "SwapFree:"));
     let (Some(all), Some(free)) = both else {
         return unreadable(NAME, "/proc/meminfo", MEANING);
@@ -79,19 +81,20 @@ pub(crate) fn swap(meminfo: &str, moved: Option<u64>) -> Condition {
         ),
         None => note(
             NAME,
-            format!("{value}; its traffic is not readable here"),
+            format!("{value}; swap activity is not readable here"),
             MEANING,
             Some(mend),
         ),
     }
 }
 
-/// Whether the kernel promises more memory than there is.
+/// Checks whether the kernel allows more memory to be reserved than exists.
 fn overcommit(mode: Option<&str>) -> Condition {
     const NAME: &str = "overcommit";
-    const MEANING: &str = "allocators that reserve large spans need the kernel to promise freely";
+    const MEANING: &str =
+        "allocators that reserve large address ranges need the kernel to overcommit memory";
     match mode {
-        Some("0") => good(NAME, "0, by a rule of thumb (the usual)", MEANING),
+        Some("0") => good(NAME, "0, heuristic (the default)", MEANING),
         Some("1") => good(NAME, "1, always", MEANING),
         Some(other) => {
             let value = format!("{other}, never");
@@ -101,23 +104,24 @@ fn overcommit(mode: Option<&str>) -> Condition {
     }
 }
 
-/// The limit of a process's address space.
+/// Checks for a limit on the address space of a process.
 fn address_space(limit: Option<Bytes>) -> Condition {
     const NAME: &str = "address space limit (ulimit -v)";
-    const MEANING: &str = "allocators that reserve large spans fail under a limit that others pass";
+    const MEANING: &str =
+        "allocators that reserve large address ranges fail under limits that others respect";
     match limit {
         None => good(NAME, "none", MEANING),
         Some(bytes) => warning(NAME, bytes.to_string(), MEANING, "ulimit -v unlimited"),
     }
 }
 
-/// Room in a folder's file system.
+/// Checks the free space in a folder's file system.
 pub(crate) fn free_disk(label: &str, free: Option<u64>) -> Condition {
     const MEANING: &str =
         "sources, built allocators and the journal of a race need a few hundred MiB";
     let name = format!("free disk ({label})");
     match free {
-        None => unreadable(&name, "the file system does not tell", MEANING),
+        None => unreadable(&name, "the file system does not report it", MEANING),
         Some(bytes) if bytes < 1 << 30 => warning(
             &name,
             Bytes(bytes).to_string(),

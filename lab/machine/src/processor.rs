@@ -1,4 +1,4 @@
-//! The processor: its name, its speed, and how it is shared.
+//! The processor: its name, its speed, and its sharing with others.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use heapdrome_schema::Condition;
 
 use crate::tell::{good, note, read, unreadable, warning};
 
-/// The processor's name in the text of `/proc/cpuinfo`, on x86 and on ARM.
+/// Returns the processor's name from the text of `/proc/cpuinfo`, on x86 and on ARM.
 pub(crate) fn name(cpuinfo: &str) -> String {
     let field = |key: &str| {
         let named = cpuinfo.lines().find_map(|line| {
@@ -28,7 +28,7 @@ pub(crate) fn name(cpuinfo: &str) -> String {
         .unwrap_or_else(|| "unknown".into())
 }
 
-/// The names of common ARM server cores, which their kernel gives as numbers only.
+/// Returns the name of a common ARM server core, which the kernel identifies only by numbers.
 fn arm_name(implementer: &str, part: &str) -> Option<&'static str> {
     Some(match (implementer, part) {
         ("0x41", "0xd08") => "ARM Cortex-A72",
@@ -41,7 +41,7 @@ fn arm_name(implementer: &str, part: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether the processor says that a hypervisor runs it; `None` where it has no such flag.
+/// Returns whether the processor's flags show a hypervisor, or `None` if there are no flags.
 pub(crate) fn hypervisor_flag(cpuinfo: &str) -> Option<bool> {
     let flags = cpuinfo.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
@@ -50,7 +50,7 @@ pub(crate) fn hypervisor_flag(cpuinfo: &str) -> Option<bool> {
     Some(flags.split_whitespace().any(|flag| flag == "hypervisor"))
 }
 
-/// How many processors a list such as `0-3,8` names.
+/// Returns the number of processors in a list such as `0-3,8`.
 pub(crate) fn list_length(list: &str) -> Option<usize> {
     let parts = list
         .trim()
@@ -65,7 +65,7 @@ pub(crate) fn list_length(list: &str) -> Option<usize> {
     parts.sum()
 }
 
-/// All conditions of the processor.
+/// Returns all conditions of the processor.
 pub(crate) fn examine() -> Vec<Condition> {
     let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
     let vendor =
@@ -90,7 +90,7 @@ pub(crate) fn examine() -> Vec<Condition> {
     ]
 }
 
-/// A file of every processor's folder, where it can be read.
+/// Reads a file from every processor's folder, skipping unreadable ones.
 pub(crate) fn of_each_processor(file: &str) -> Vec<String> {
     let Ok(folder) = std::fs::read_dir("/sys/devices/system/cpu") else {
         return Vec::new();
@@ -106,11 +106,10 @@ pub(crate) fn of_each_processor(file: &str) -> Vec<String> {
     processors.collect()
 }
 
-/// The rule by which the kernel chooses the processor's frequency.
+/// Checks the kernel's policy for the processor's frequency.
 fn governor(governors: &[String]) -> Condition {
     const NAME: &str = "frequency governor";
-    const MEANING: &str =
-        "a frequency that follows the load makes short runs slower and times scatter";
+    const MEANING: &str = "a frequency that follows the load slows short runs and scatters times";
     let kinds: BTreeSet<_> = governors.iter().map(String::as_str).collect();
     let value = kinds.iter().copied().collect::<Vec<_>>().join(", ");
     if kinds.is_empty() {
@@ -124,7 +123,7 @@ fn governor(governors: &[String]) -> Condition {
     warning(NAME, value, MEANING, mend)
 }
 
-/// Whether the processor may exceed its nominal frequency for a while.
+/// Checks whether the processor may temporarily exceed its nominal frequency.
 fn boost(boost: Option<&str>, no_turbo: Option<&str>) -> Condition {
     const NAME: &str = "frequency boost";
     const MEANING: &str = "the speed then depends on temperature and on how many cores are busy";
@@ -146,10 +145,11 @@ fn boost(boost: Option<&str>, no_turbo: Option<&str>) -> Condition {
     }
 }
 
-/// Whether two threads share a core.
+/// Checks whether two hardware threads share a core.
 fn smt(active: Option<&str>) -> Condition {
     const NAME: &str = "threads of a core (SMT)";
-    const MEANING: &str = "two busy threads of one core slow each other, by chance of placement";
+    const MEANING: &str =
+        "two busy threads on one core slow each other, depending on chance placement";
     let mend = "echo off | sudo tee /sys/devices/system/cpu/smt/control";
     match active {
         Some("0") => good(NAME, "one each, or not shown to this machine", MEANING),
@@ -158,10 +158,10 @@ fn smt(active: Option<&str>) -> Condition {
     }
 }
 
-/// Whether all processors may be used.
+/// Checks whether this process may use all processors.
 fn affinity(usable: usize, online: Option<usize>) -> Condition {
     const NAME: &str = "processors";
-    const MEANING: &str = "allocators size their pools by the processors that they see";
+    const MEANING: &str = "allocators size their pools by the number of processors they see";
     match online {
         None => unreadable(NAME, "/sys/devices/system/cpu/online", MEANING),
         Some(online) if usable < online => {
@@ -177,11 +177,10 @@ fn affinity(usable: usize, online: Option<usize>) -> Condition {
     }
 }
 
-/// Whether this is a virtual machine.
+/// Checks whether this is a virtual machine.
 fn virtual_machine(flag: Option<bool>, vendor: &str) -> Condition {
     const NAME: &str = "virtual machine";
-    const MEANING: &str =
-        "neighbours on the same host disturb runs unseen; steal time shows only a part of it";
+    const MEANING: &str = "other machines on the same host disturb runs invisibly; steal time shows only a part of it";
     let known = [
         "QEMU",
         "KVM",

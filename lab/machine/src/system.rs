@@ -1,4 +1,5 @@
-//! Questions to the kernel that no file answers. All `unsafe` of this crate is here.
+//! Queries to the kernel that are not available as files. All `unsafe` code of this crate is here
+//! and in `faults`.
 
 use std::io::Error;
 use std::path::Path;
@@ -10,7 +11,7 @@ use rustix::fs;
 use rustix::system::uname;
 use rustix::thread::sched_getaffinity;
 
-/// How many processors the scheduler may use for this process; at least one.
+/// Returns the number of processors that the scheduler may use for this process; at least one.
 pub(crate) fn usable_processors() -> usize {
     match sched_getaffinity(None).map(|set| set.count()) {
         Ok(count) if count > 0 => count as usize,
@@ -18,34 +19,34 @@ pub(crate) fn usable_processors() -> usize {
     }
 }
 
-/// Whether this process may write into `path`.
+/// Returns whether this process may write into `path`.
 pub(crate) fn may_write(path: &Path) -> bool {
     fs::accessat(fs::CWD, path, fs::Access::WRITE_OK, fs::AtFlags::EACCESS).is_ok()
 }
 
-/// Bytes that this user may still write into the file system of `path`.
+/// Returns the number of bytes that this user may still write into the file system of `path`.
 pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
     let found = fs::statvfs(path).ok()?;
     Some(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// Whether this process and its children run without a random layout of memory.
+/// Returns whether this process and its children run without address space randomisation.
 pub(crate) fn layout_is_fixed() -> Option<bool> {
-    // SAFETY: this argument asks for the present value and changes nothing.
+    // SAFETY: this argument queries the current value and changes nothing.
     let personality = unsafe { libc::personality(0xffff_ffff) };
     (personality >= 0).then_some(personality & libc::ADDR_NO_RANDOMIZE != 0)
 }
 
-/// The kernel's release, such as `6.1.0-18-amd64`.
+/// Returns the kernel's release, such as `6.1.0-18-amd64`.
 pub(crate) fn kernel_release() -> String {
     uname().release().to_string_lossy().into_owned()
 }
 
-/// The C library of this process and its version.
+/// Returns the C library of this process and its version.
 pub(crate) fn c_library() -> String {
     #[cfg(target_env = "gnu")]
     {
-        // SAFETY: the function returns a static text that ends with a zero byte.
+        // SAFETY: the function returns a pointer to a static string that ends with a zero byte.
         let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
         format!("glibc {}", version.to_string_lossy())
     }
@@ -58,20 +59,21 @@ pub(crate) fn c_library() -> String {
 /// Opens a counter of retired instructions in user mode on this thread, and closes it again.
 ///
 /// # Errors
-/// The kernel's reason for not giving one.
+/// The kernel's error on opening the counter.
 pub(crate) fn try_hardware_counter() -> Result<(), Error> {
     let mut counter = Builder::new(Hardware::INSTRUCTIONS);
     counter.exclude_kernel(true).exclude_hv(true);
     counter.build().map(drop)
 }
 
-/// Lets a child ask to be traced, as the witness's children do.
+/// Makes a child request tracing, as the witness's children do.
 ///
 /// # Errors
-/// The kernel's reason against it.
+/// The kernel's error on the request.
 pub(crate) fn try_trace() -> Result<(), Error> {
-    // SAFETY: between fork and _exit the child calls ptrace and reads errno only, both of which
-    // are safe after a fork of a threaded process; the parent waits for exactly this child.
+    // SAFETY: between fork and _exit the child only calls ptrace and reads errno. Both are
+    // async-signal-safe, as required after a fork of a threaded process. The parent waits for
+    // exactly this child.
     unsafe {
         match libc::fork() {
             -1 => Err(Error::last_os_error()),
@@ -93,7 +95,8 @@ pub(crate) fn try_trace() -> Result<(), Error> {
 fn wait_for(child: libc::pid_t) -> Result<(), Error> {
     let mut status = 0;
     loop {
-        // SAFETY: the status outlives the call, and the child is this process's own.
+        // SAFETY: `status` outlives the call, and `child` is a child of this process that has not
+        // been reaped.
         let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
         if ended == child && libc::WIFEXITED(status) {
             return match libc::WEXITSTATUS(status) {
@@ -111,7 +114,7 @@ fn wait_for(child: libc::pid_t) -> Result<(), Error> {
     }
 }
 
-/// What one reading of the clock costs, the least of several batches.
+/// Measures the cost of one reading of the clock, as the minimum over several batches.
 pub(crate) fn clock_cost() -> Duration {
     const READINGS: u32 = 1000;
     let batch = || {

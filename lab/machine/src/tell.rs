@@ -1,13 +1,13 @@
-//! Short ways to make a condition.
+//! Constructors of conditions.
 
 use heapdrome_schema::{Condition, Level};
 
-/// A condition as a measurement wants it.
+/// Creates a condition that suits a measurement.
 pub(crate) fn good(name: &str, value: impl Into<String>, meaning: &str) -> Condition {
     condition(name, value, Level::Good, meaning, None)
 }
 
-/// A condition worth knowing.
+/// Creates a condition worth knowing.
 pub(crate) fn note(
     name: &str,
     value: impl Into<String>,
@@ -17,7 +17,7 @@ pub(crate) fn note(
     condition(name, value, Level::Note, meaning, mend)
 }
 
-/// A condition that bends results or takes a measurement away.
+/// Creates a condition that distorts results or makes a measurement impossible.
 pub(crate) fn warning(
     name: &str,
     value: impl Into<String>,
@@ -27,7 +27,7 @@ pub(crate) fn warning(
     condition(name, value, Level::Warning, meaning, Some(mend))
 }
 
-/// A condition that this machine does not show.
+/// Creates a condition that cannot be read on this machine.
 pub(crate) fn unreadable(name: &str, path: &str, meaning: &str) -> Condition {
     condition(
         name,
@@ -54,7 +54,7 @@ fn condition(
     }
 }
 
-/// The text of a file of the kernel's, without the last newline; `None` where it cannot be read.
+/// Reads a file of the kernel without its last newline, or returns `None` if it is unreadable.
 pub(crate) fn read(path: &str) -> Option<String> {
     std::fs::read(path)
         .ok()

@@ -1,4 +1,4 @@
-//! Which processors share a core, and which a socket.
+//! Assignment of processors to cores and sockets.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,19 +7,19 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::tell;
 
-/// Where a processor is.
+/// Position of a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     processor: usize,
-    /// The socket.
+    /// Socket.
     package: u64,
-    /// The core, whose number is unique within its socket only.
+    /// Core, whose number is unique only within its socket.
     core: u64,
 }
 
-/// The processors that this process may use, in the order in which threads should be given them:
-/// one processor of each physical core of the first socket, then the siblings of these, then the
-/// next socket in the same way. Where the machine does not tell its topology, in the order of their
+/// Returns the processors that this process may use, in the order in which threads should be placed
+/// on them: one processor of each physical core of the first socket, then the siblings of these,
+/// then the next socket in the same way. If the topology is unknown, they are in the order of their
 /// numbers.
 pub fn processors_in_order() -> Vec<usize> {
     let allowed = allowed();
@@ -27,7 +27,7 @@ pub fn processors_in_order() -> Vec<usize> {
     ordered(&allowed, |processor| place(folder, processor))
 }
 
-/// The processors that this process may use.
+/// Returns the processors that this process may use.
 fn allowed() -> Vec<usize> {
     let set = sched_getaffinity(None).unwrap_or_default();
     let is_set = |processor: &usize| set.is_set(*processor);
@@ -37,7 +37,7 @@ fn allowed() -> Vec<usize> {
 fn place(folder: &Path, processor: usize) -> Option<Place> {
     let number = |name: &str| {
         let path = folder.join(format!("cpu{processor}/topology/{name}"));
-        // A socket that the firmware does not number is -1.
+        // The firmware may leave a socket without a number, which reads as -1.
         let number: i64 = tell::read(path.to_str()?)?.trim().parse().ok()?;
         Some(u64::try_from(number).unwrap_or(0))
     };
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     fn machine(processor: usize) -> Option<Place> {
-        // Two sockets with two cores of two threads each, numbered as most firmware does.
+        // Two sockets with two cores of two threads each, numbered as by most firmware.
         let (package, core) = ((processor as u64 / 2) % 2, processor as u64 % 2);
         Some(Place {
             processor,

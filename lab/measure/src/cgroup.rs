@@ -1,7 +1,8 @@
-//! Control groups that heapdrome makes for one run, to read the memory of a process tree.
+//! Control groups that heapdrome creates for one run, to read the memory of a process tree.
 //!
 //! Only anonymous memory is read. A group's own peak (`memory.peak`, `memory.max_usage_in_bytes`)
-//! holds the page cache too: a program that reads a file of 500 MB would seem to need it.
+//! includes the page cache, so a program that reads a file of 500 MB would seem to need that
+//! memory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,12 +14,12 @@ use heapdrome_system::group::{self, Group, Version};
 use crate::launcher::CgroupFiles;
 use crate::tree;
 
-/// What the names of all groups that heapdrome makes begin with.
+/// Prefix of the names of all groups that heapdrome creates.
 const PREFIX: &str = "heapdrome-";
-/// For how long a group that seems to be nobody's may be one that was just made.
+/// Age up to which a group without a known owner is kept, because it may be new.
 const FRESH: Duration = Duration::from_secs(60);
 
-/// A group made for one run; it is removed when this is dropped.
+/// A group created for one run. Dropping it removes the group.
 #[derive(Debug)]
 pub(crate) struct Cgroup {
     version: Version,
@@ -27,7 +28,7 @@ pub(crate) struct Cgroup {
 }
 
 impl Cgroup {
-    /// Makes a group, if this machine and the rights of this process allow it.
+    /// Creates a group, if this machine and the permissions of this process allow it.
     pub(crate) fn make() -> Option<Self> {
         Group::both("memory").find_map(|own| {
             let mut parents = own.parents("memory").into_iter();
@@ -49,7 +50,7 @@ impl Cgroup {
         group.anonymous().map(|_| group)
     }
 
-    /// What a launcher needs to enter and leave the group.
+    /// Returns the files with which a launcher enters and leaves the group.
     pub(crate) fn files(&self) -> CgroupFiles {
         let name = self
             .folder
@@ -65,7 +66,7 @@ impl Cgroup {
         }
     }
 
-    /// The anonymous memory of all processes in the group and in groups below it.
+    /// Returns the anonymous memory of all processes in the group and its subgroups.
     pub(crate) fn anonymous(&self) -> Option<Bytes> {
         let key = match self.version {
             Version::One => "total_rss",
@@ -74,7 +75,7 @@ impl Cgroup {
         group::field(&self.folder, "memory.stat", key).map(Bytes)
     }
 
-    /// The method's name for the report.
+    /// Returns the method's name for the report.
     pub(crate) fn method(&self) -> &'static str {
         match self.version {
             Version::One => "cgroup v1 memory.stat total_rss",
@@ -85,7 +86,7 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // The kernel takes a moment to forget the last process.
+        // The last process leaves the group a moment after its end.
         for _ in 0..50 {
             if fs::remove_dir(&self.folder).is_ok() || !self.folder.exists() {
                 return;
@@ -95,9 +96,9 @@ impl Drop for Cgroup {
     }
 }
 
-/// Removes groups whose heapdrome is gone. A group with processes in it cannot be removed. A new
-/// one is left alone: it may be that of a heapdrome in a container whose process ids mean nothing
-/// here, and that has not put its processes into it yet.
+/// Removes groups whose heapdrome has ended. A group that contains processes cannot be removed. A
+/// new group is kept: it may belong to a heapdrome in a container, whose process ids are
+/// meaningless here, and that has not moved its processes into it yet.
 fn remove_leftovers(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;
@@ -112,14 +113,14 @@ fn remove_leftovers(parent: &Path) {
     }
 }
 
-/// The kernel may date a group from when it was first looked at, so it can be older than it seems
-/// and never newer.
+/// Returns whether a group is old enough to remove. The kernel may date a group from its first
+/// lookup, so the group can be older than its date but never newer.
 fn is_old(entry: &fs::DirEntry) -> bool {
     let made = entry.metadata().and_then(|data| data.modified());
     made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age >= FRESH))
 }
 
-/// The process that made the group of this name, if heapdrome did: its id and its start.
+/// Returns the owner in a group's name, if heapdrome created the group: process id and start time.
 fn owner_of(name: &str) -> Option<(libc::pid_t, u64)> {
     let (pid, started) = name.strip_prefix(PREFIX)?.split_once('-')?;
     Some((pid.parse().ok()?, started.parse().ok()?))

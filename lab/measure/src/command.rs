@@ -1,4 +1,4 @@
-//! Finds the program of a command as the shell would, once and before anything runs.
+//! Lookup of a command's program by the rules of a shell, once and before any run.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -9,10 +9,10 @@ use heapdrome_schema::Plan;
 
 use crate::MeasureError;
 
-/// Where programs are looked for if there is no `PATH`.
+/// Search path if `PATH` is not set.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Makes sure of the folder in which the plan's commands run.
+/// Checks that the folder in which the plan's commands run is usable.
 pub(crate) fn check_directory(folder: &Path) -> Result<(), MeasureError> {
     let what = "the working folder";
     match std::fs::metadata(folder) {
@@ -26,7 +26,7 @@ pub(crate) fn check_directory(folder: &Path) -> Result<(), MeasureError> {
     }
 }
 
-/// The file that the plan's command reads.
+/// Returns the file that the plan's command reads as standard input.
 pub(crate) fn stdin(plan: &Plan) -> Result<PathBuf, MeasureError> {
     let Some(path) = &plan.options.stdin else {
         return Ok("/dev/null".into());
@@ -49,7 +49,7 @@ fn unusable(what: &'static str, path: &Path, error: i32) -> MeasureError {
     }
 }
 
-/// The path of the program that `command` names, seen from `directory`.
+/// Returns the path of the program that `command` names, resolved from `directory`.
 pub(crate) fn program(
     command: &str,
     directory: &Path,

@@ -1,4 +1,4 @@
-//! Counters of the processor and the kernel, where they can be had.
+//! Counters of the processor and the kernel, as far as they are available.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,16 +6,16 @@ use std::io;
 use perf_event::events::{Cache, CacheId, CacheOp, CacheResult, Hardware, Software};
 use perf_event::{Builder, Counter};
 
-/// One counter and whether this machine gives it.
+/// A counter and its availability on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Availability {
-    /// The counter, as perf names it; with `:u` where only user mode is counted.
+    /// Name of the counter in perf; with `:u` if only user mode is counted.
     pub name: String,
-    /// Why it cannot be had; `None` where it can.
+    /// Reason why it is unavailable; `None` if it is available.
     pub missing: Option<String>,
 }
 
-/// Every counter that heapdrome reads where it can.
+/// Returns the availability of every counter that heapdrome reads.
 pub fn available() -> Vec<Availability> {
     let tried = KINDS.iter().map(|kind| match open(*kind) {
         Ok((name, _)) => Availability {
@@ -30,7 +30,7 @@ pub fn available() -> Vec<Availability> {
     tried.collect()
 }
 
-/// What is counted. The kernel's own counts of faults and switches come from `wait4` already.
+/// Kind of counter. Page faults and context switches already come from `wait4`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Instructions,
@@ -89,9 +89,9 @@ impl Kind {
     }
 }
 
-/// Opens a counter on this process, for the children that it starts from then on: they inherit
-/// it, and it counts in them from their exec. It never counts in this process, which does not
-/// exec. Where the kernel may not be counted, the user part is, under the name that says so.
+/// Opens a counter on this process for children started later: they inherit it, and it counts in
+/// them from their exec. It never counts in this process, which does not exec. If counting in the
+/// kernel is forbidden, it counts user mode only, and its name says so.
 fn open(kind: Kind) -> io::Result<(String, Counter)> {
     let mut builder = kind.builder();
     builder
@@ -126,11 +126,11 @@ fn reason(kind: Kind, error: &io::Error) -> String {
     }
 }
 
-/// The counters of one run.
+/// Counters of one run.
 pub(crate) struct Counters(Vec<(String, Counter)>);
 
 impl Counters {
-    /// Opens all that can be had, if `wanted`.
+    /// Opens all available counters, if `wanted`.
     pub(crate) fn open(wanted: bool) -> Self {
         if !wanted {
             return Self(Vec::new());
@@ -138,8 +138,9 @@ impl Counters {
         Self(KINDS.iter().filter_map(|kind| open(*kind).ok()).collect())
     }
 
-    /// What the children that have ended counted. A counter that shared the processor's registers
-    /// with others is scaled to the whole time, as perf does; one that never ran is left out.
+    /// Returns the counts of the children that have ended. A counter that shared the processor's
+    /// registers with others is scaled to the whole time, as in perf. A counter that never ran is
+    /// omitted.
     pub(crate) fn read(&mut self) -> BTreeMap<String, u64> {
         let read = self.0.iter_mut().filter_map(|(name, counter)| {
             let data = counter.read_full().ok()?;

@@ -1,15 +1,15 @@
-//! The environment that commands run in: the same for every entrant but for what it sets itself.
+//! Environment of commands: equal for all entrants, except for each entrant's own settings.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
 use heapdrome_schema::{Entrant, Plan, merged_setting};
 
-/// The variable whose length varies from run to run, so that no entrant profits from one layout
-/// of the stack.
+/// Name of the variable whose length varies from run to run, so that no entrant profits from one
+/// layout of the stack.
 pub const PAD: &str = "HEAPDROME_PAD";
 
-/// The longest value of [`PAD`] is one byte shorter than this.
+/// Length limit of the value of [`PAD`], exclusive.
 pub const PAD_LIMIT: u32 = 4096;
 
 /// Variables that choose or tune an allocator.
@@ -26,7 +26,7 @@ const REMOVED_NAMES: [&str; 10] = [
     PAD,
 ];
 
-/// Beginnings of the names of such variables.
+/// Prefixes of the names of variables that choose or tune an allocator.
 const REMOVED_PREFIXES: [&str; 10] = [
     "MALLOC_",
     "MIMALLOC_",
@@ -40,25 +40,26 @@ const REMOVED_PREFIXES: [&str; 10] = [
     "MESH_",
 ];
 
-/// What a command gets from heapdrome's own surroundings.
+/// Part of heapdrome's own environment that a command inherits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseEnvironment {
-    /// The variables that are passed on, with those of the plan.
+    /// Inherited variables, together with those of the plan.
     pub variables: BTreeMap<OsString, OsString>,
-    /// Names of inherited variables that are not passed on because they choose or tune an
-    /// allocator, `LD_PRELOAD` among them.
+    /// Names of variables that are not inherited because they choose or tune an allocator,
+    /// including `LD_PRELOAD`.
     pub removed: Vec<String>,
 }
 
-/// The environment of a command without an allocator: heapdrome's own, without what would choose
-/// or tune an allocator, and with what the plan sets.
+/// Returns the environment of a command without an allocator: heapdrome's own, without variables
+/// that choose or tune an allocator, and with the plan's variables.
 pub fn base_environment(plan: &Plan) -> BaseEnvironment {
     filtered(std::env::vars_os(), plan)
 }
 
-/// The environment of a command under `entrant`, but for the padding, which each run sets itself.
+/// Returns the environment of a command under `entrant`, except for the padding, which each run
+/// sets.
 ///
-/// Where the plan's own environment names `LD_PRELOAD`, that follows the entrant's.
+/// If the plan's own environment sets `LD_PRELOAD`, that value follows the entrant's.
 pub fn entrant_environment(
     base: &BaseEnvironment,
     entrant: &Entrant,
@@ -79,8 +80,8 @@ pub fn entrant_environment(
     variables
 }
 
-/// The environment of a command under `entrant` that no plan speaks of: heapdrome's own, without
-/// what would choose or tune an allocator.
+/// Returns the environment of a command under `entrant` outside of any plan: heapdrome's own,
+/// without variables that choose or tune an allocator.
 pub fn command_environment(entrant: &Entrant) -> BTreeMap<OsString, OsString> {
     let inherited = std::env::vars_os().filter(|(name, _)| !is_removed(name));
     let own = entrant.environment().into_iter();

@@ -1,4 +1,4 @@
-//! What can go wrong while measuring, each in one line with what to do about it.
+//! Errors of measuring, each as one line with a remedy.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,106 +7,106 @@ use heapdrome_schema::Ending;
 
 use crate::journal::JournalError;
 
-/// The reason why a race cannot go on.
+/// Reason why a race cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
-    /// The command is in no folder of `PATH`, or the file is not there.
-    #[error("command not found: {command}; give its path or mend PATH")]
+    /// The command is in no folder of `PATH`, or its file does not exist.
+    #[error("command not found: {command}; give its path or fix PATH")]
     CommandNotFound {
-        /// The command's first word.
+        /// First word of the command.
         command: String,
     },
-    /// The command is there and cannot be executed.
+    /// The command exists and cannot be executed.
     #[error("cannot execute {command}: {reason}")]
     NotExecutable {
-        /// The command's first word.
+        /// First word of the command.
         command: String,
-        /// What the kernel said.
+        /// Error that the kernel returned.
         reason: String,
     },
     /// The plan has an empty command.
     #[error("the command is empty; name a program after --")]
     EmptyCommand,
-    /// A file or folder that a run needs cannot be used.
+    /// A file or folder that a run needs is not usable.
     #[error("cannot use {what} {path}: {source}")]
     Unusable {
-        /// What it is for, such as `the standard input`.
+        /// Purpose of the file or folder, such as `the standard input`.
         what: &'static str,
-        /// Where it is.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// The reason.
+        /// Error that the system returned.
         source: io::Error,
     },
-    /// The command cannot be pinned to the CPUs that were asked for.
+    /// The command cannot be pinned to the requested CPUs.
     #[error("cannot pin to CPUs {cpus:?}: {reason}; name CPUs that this process may use")]
     CannotPin {
         /// The CPUs.
         cpus: Vec<usize>,
-        /// What the kernel said.
+        /// Error that the kernel returned.
         reason: String,
     },
     /// A `--setup`, `--prepare` or `--cleanup` command failed.
     #[error("the {step} command failed ({ending}): {command}{}", after_colon(.stderr_tail))]
     StepFailed {
-        /// Which command: `--setup`, `--prepare` or `--cleanup`.
+        /// Name of the step: `--setup`, `--prepare` or `--cleanup`.
         step: &'static str,
         /// The command.
         command: String,
-        /// How it ended.
+        /// Way in which the command ended.
         ending: Ending,
-        /// The last lines of its standard error.
+        /// Last lines of its standard error.
         stderr_tail: String,
     },
-    /// The process that starts the measured commands could not be started, or is gone.
+    /// The launcher could not be started, or has ended unexpectedly.
     #[error("the launcher {what}: {reason}")]
     Launcher {
-        /// What it did: `cannot be started`, `ended`.
+        /// Fault of the launcher: `cannot be started`, `ended`.
         what: &'static str,
-        /// Why.
+        /// Reason.
         reason: String,
     },
-    /// Some process of a measured tree does not die.
-    #[error("these processes did not die when killed: {names}; end them before the next race")]
+    /// Some processes of a measured tree survive SIGKILL.
+    #[error("these processes survived SIGKILL: {names}; end them before the next race")]
     CannotKill {
         /// Their names and ids.
         names: String,
     },
-    /// The regular expression of a metric is wrong.
+    /// The regular expression of a metric is invalid.
     #[error("the pattern of metric {name} is not a regular expression: {reason}")]
     BadMetric {
         /// The metric.
         name: String,
-        /// What the parser said.
+        /// Error that the parser returned.
         reason: String,
     },
-    /// An entrant's library is not the one that was proven. The race can go on: take the proof
+    /// An entrant's library is not the one that was proven. The race can continue: take the proof
     /// again, then call [`Race::accept_library`](crate::Race::accept_library).
-    #[error("{library} changed during the race ({how}); its proof is void")]
+    #[error("{library} changed during the race ({how}); its proof is invalid")]
     LibraryChanged {
-        /// The entrant's place in the plan.
+        /// Position of the entrant in the plan.
         entrant: usize,
         /// The library.
         library: PathBuf,
-        /// What changed.
+        /// Description of the change.
         how: String,
     },
     /// The race's folder cannot be written.
-    #[error("cannot write {path}: {source}; the race stops, what is recorded stays")]
+    #[error("cannot write {path}: {source}; the race stops; recorded runs are kept")]
     Scratch {
         /// The file.
         path: PathBuf,
-        /// The reason.
+        /// Error that the system returned.
         source: io::Error,
     },
     /// The journal cannot be written or read.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The interrupt flag was raised.
+    /// The interrupt flag was set.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// `: text` with line breaks turned into ` | `, or nothing.
+/// Formats `: text` with line breaks replaced by ` | `, or nothing for an empty text.
 fn after_colon(text: &str) -> String {
     let lines: Vec<&str> = text
         .lines()

@@ -1,72 +1,72 @@
-//! What a race tells while it goes on; the measurer itself prints nothing.
+//! Events that a race reports while it runs. The measurer itself prints nothing.
 
 use heapdrome_schema::{Ending, MemoryRun, Run};
 
 /// An entrant that left the race.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
-    /// The entrant's place in the plan.
+    /// Position of the entrant in the plan.
     pub entrant: usize,
-    /// How its run ended.
+    /// Way in which its run ended.
     pub ending: Ending,
-    /// In which part of the race, such as `round 3`.
+    /// Phase of the race, such as `round 3`.
     pub during: String,
-    /// The last lines of its standard error.
+    /// Last lines of its standard error.
     pub stderr_tail: String,
 }
 
-/// Something that happened in a race.
+/// An event in a race.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// A warm-up round starts; `round` counts from 0.
     WarmupStarted {
-        /// Which warm-up round.
+        /// Number of the warm-up round, from 0.
         round: u32,
-        /// How many there will be.
+        /// Total number of warm-up rounds.
         of: u32,
     },
-    /// A counted round starts or is taken up again.
+    /// A counted round starts or is resumed.
     RoundStarted {
-        /// Which round, from 0.
+        /// Number of the round, from 0.
         round: u32,
-        /// How many runs are left in it.
+        /// Number of runs left in the round.
         runs: usize,
     },
     /// The `--prepare` command of an entrant's run starts.
     Preparing {
-        /// The entrant's place in the plan.
+        /// Position of the entrant in the plan.
         entrant: usize,
     },
     /// A run starts, warm-up runs included.
     RunStarted {
-        /// The entrant's place in the plan.
+        /// Position of the entrant in the plan.
         entrant: usize,
     },
-    /// A run ended, well or not; warm-up runs included.
+    /// A run ended, successfully or not; warm-up runs included.
     RunEnded(&'a Run),
-    /// A metric's pattern was not found in a run's output, or was not a number there.
+    /// A metric's pattern did not match a run's output, or its match is not a number.
     MetricMissing {
-        /// The entrant's place in the plan.
+        /// Position of the entrant in the plan.
         entrant: usize,
-        /// The metric's name.
+        /// Name of the metric.
         name: &'a str,
     },
     /// An entrant left the race.
     EntrantFailed(&'a Failure),
     /// An untimed memory run starts.
     MemoryRunStarted {
-        /// The entrant's place in the plan.
+        /// Position of the entrant in the plan.
         entrant: usize,
     },
     /// An untimed memory run ended.
     MemoryRunEnded(&'a MemoryRun),
 }
 
-/// How a round ended.
+/// End of a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoundEnd {
-    /// Which round, from 0.
+    /// Number of the round, from 0.
     pub round: u32,
-    /// The entrants that left the race in it, those of an earlier part of the round included.
+    /// Entrants that left the race in the round, including the part before an interruption.
     pub failed: Vec<usize>,
 }

@@ -1,4 +1,4 @@
-//! Times in which a process tree does nothing, and what its memory is then.
+//! Periods in which a process tree is idle, and its memory at their ends.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,20 +8,20 @@ use heapdrome_schema::{AfterIdle, MemoryParts, Nanoseconds};
 
 use crate::tree::{self, Process};
 
-/// A shorter rest is none.
+/// Minimum duration of an idle period.
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// What the processes of a tree were doing when they were looked at.
+/// Activity of a tree's processes at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Activity {
-    /// The processor time that each process has had, in clock ticks, by its id and start.
+    /// Processor time of each process in clock ticks, by its id and start time.
     ticks: BTreeMap<(libc::pid_t, u64), u64>,
     /// Whether any thread ran, waited for a processor, or waited for a disk.
     busy: bool,
 }
 
 impl Activity {
-    /// What these processes do.
+    /// Reads the activity of these processes.
     pub(crate) fn of(processes: &[Process]) -> Self {
         let mut activity = Self::default();
         for process in processes {
@@ -36,7 +36,7 @@ impl Activity {
     }
 }
 
-/// The states of a process's threads.
+/// Returns the states of a process's threads.
 fn threads_of(pid: libc::pid_t) -> impl Iterator<Item = char> {
     let folder = fs::read_dir(format!("/proc/{pid}/task"));
     let threads = folder.into_iter().flatten().flatten();
@@ -46,16 +46,16 @@ fn threads_of(pid: libc::pid_t) -> impl Iterator<Item = char> {
     })
 }
 
-/// Looks for the longest time in which a tree did nothing.
+/// Search for the longest idle period of a tree.
 #[derive(Debug, Default)]
 pub(crate) struct Rest {
-    /// Where the present one began, and the processor time until then.
+    /// Start of the current idle period, with the processor times at that moment.
     since: Option<(Nanoseconds, Activity)>,
     longest: Option<AfterIdle>,
 }
 
 impl Rest {
-    /// The tree was looked at when its memory was `parts`.
+    /// Records the activity of the tree and its memory at one moment.
     pub(crate) fn observe(&mut self, activity: Activity, parts: MemoryParts) {
         let still = !activity.busy
             && self
@@ -73,7 +73,7 @@ impl Rest {
         }
     }
 
-    /// The memory at the end of the longest such time.
+    /// Returns the memory at the end of the longest idle period.
     pub(crate) fn longest(&self) -> Option<AfterIdle> {
         self.longest
     }

@@ -1,4 +1,4 @@
-//! Makes single runs of a plan's command, and of the shell commands around it.
+//! Single runs of a plan's command, and of the shell commands around it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,56 +15,58 @@ use crate::scratch::Scratch;
 use crate::watch::{INTERVAL, Watch};
 use crate::{Event, Interrupt, MeasureError, PAD, command, entrant_environment};
 
-/// How a memory run reads the memory of a process tree.
+/// Method by which a memory run reads the memory of a process tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MemoryMethod {
-    /// Through a control group where one can be made, and through `/proc` otherwise.
+    /// Through a control group if one can be created, else through `/proc`.
     #[default]
     Best,
     /// Through `/proc`, process by process.
     Processes,
 }
 
-/// How often a waiting measurer looks at the interrupt flag: rarely, since it disturbs.
+/// Interval at which a waiting measurer checks the interrupt flag. It is long, because checks
+/// disturb the run.
 const GLANCE: Duration = Duration::from_millis(100);
-/// How long `--cleanup` may take where the plan has no time-out.
+/// Time limit of `--cleanup` if the plan has no timeout.
 const CLEANUP_TIME: Nanoseconds = Nanoseconds(60_000_000_000);
-/// The shell of the commands around the measured one.
+/// Shell for the commands around the measured one.
 const SHELL: &str = "/bin/sh";
 
-/// Which run of the command is to be made.
+/// Parameters of one run of the command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attempt {
-    /// The entrant's place in the plan.
+    /// Position of the entrant in the plan.
     pub(crate) entrant: usize,
-    /// Bytes by which the environment is lengthened.
+    /// Number of bytes added to the environment.
     pub(crate) padding: u32,
     /// Whether perf counters are read.
     pub(crate) counters: bool,
 }
 
-/// A run of the command that ended, well or not.
+/// A run of the command that ended, successfully or not.
 pub(crate) struct Finished {
     pub(crate) outcome: Outcome,
     pub(crate) failed: bool,
-    /// The last lines of standard error, where it failed.
+    /// Last lines of standard error, if it failed.
     pub(crate) stderr_tail: String,
 }
 
-/// Launchers of a plan's commands, with what they need.
+/// Launchers of a plan's commands, with the resources that they need.
 pub(crate) struct Launchers {
-    /// Starts what is measured, and nothing else: all below it is the measured tree.
+    /// Launcher of the measured command and nothing else: all its descendants are the measured
+    /// tree.
     pub(crate) measured: Launcher,
-    /// Starts everything else. What that leaves running, such as a daemon that `--setup` starts,
-    /// lives until the race ends.
+    /// Launcher of all other commands. A process that they leave running, such as a daemon started
+    /// by `--setup`, lives until the race ends.
     pub(crate) helper: Launcher,
     pub(crate) scratch: Scratch,
     pub(crate) needs: Needs,
 }
 
 impl Launchers {
-    /// Starts the launchers for `plan`, whose files are looked for by [`Launchers::find`], or
-    /// before the first run; output will go below `folder`, in which nothing is written yet.
+    /// Starts the launchers for `plan`. [`Launchers::find`], or the first run, looks up the plan's
+    /// files. Output will go below `folder`, in which nothing is written yet.
     pub(crate) fn new(
         launcher: &LauncherKind,
         plan: &Plan,
@@ -81,13 +83,13 @@ impl Launchers {
         })
     }
 
-    /// Looks up again what a changed plan names.
+    /// Updates everything that depends on the plan after the plan changed.
     pub(crate) fn adopt(&mut self, plan: &Plan) -> Result<(), MeasureError> {
         self.needs = Needs::of(plan)?;
         self.find(plan)
     }
 
-    /// Looks for the working folder and the files of the command, unless they were found before.
+    /// Looks up the working folder and the files of the command, unless already done.
     pub(crate) fn find(&mut self, plan: &Plan) -> Result<(), MeasureError> {
         self.needs.find(plan).map(|_| ())
     }
@@ -103,7 +105,7 @@ impl Launchers {
         self.must_succeed(step, text, ending)
     }
 
-    /// Runs the `--cleanup` command, which no interrupt stops but its time is limited.
+    /// Runs the `--cleanup` command. It ignores interrupts, but its time is limited.
     pub(crate) fn clean_up(&mut self, plan: &Plan) -> Result<(), MeasureError> {
         let Some(text) = &plan.options.cleanup else {
             return Ok(());
@@ -132,7 +134,7 @@ impl Launchers {
         })
     }
 
-    /// Runs a shell command without an allocator and says how it ended.
+    /// Runs a shell command without an allocator and returns how it ended.
     pub(crate) fn shell(
         &mut self,
         text: &str,
@@ -148,7 +150,7 @@ impl Launchers {
         }
     }
 
-    /// A shell command with nothing asked of it yet.
+    /// Returns a shell command with default settings.
     pub(crate) fn shell_spawn(
         &self,
         text: &str,
@@ -176,7 +178,7 @@ impl Launchers {
         }
     }
 
-    /// The plan's command in the environment `variables`, its output kept where it is needed.
+    /// Returns the plan's command in the environment `variables`, with its output kept if needed.
     pub(crate) fn command_spawn(
         &mut self,
         plan: &Plan,
@@ -200,7 +202,7 @@ impl Launchers {
         })
     }
 
-    /// The environment of one run under an entrant.
+    /// Returns the environment of one run under an entrant.
     pub(crate) fn variables(&self, plan: &Plan, attempt: Attempt) -> BTreeMap<OsString, OsString> {
         let mut variables = match plan.entrants.get(attempt.entrant) {
             Some(entrant) => entrant_environment(&self.needs.base, entrant),
@@ -250,7 +252,7 @@ impl Launchers {
         })
     }
 
-    /// Starts `spawn` as what is measured and waits for its end, watching it if asked to.
+    /// Starts `spawn` as the measured process and waits for its end, with an optional watch.
     fn measure(
         &mut self,
         spawn: Spawn,
@@ -267,7 +269,7 @@ impl Launchers {
         }
     }
 
-    /// The figures that the last run of the command printed about itself.
+    /// Returns the figures that the last run of the command printed about itself.
     pub(crate) fn metrics(
         &self,
         plan: &Plan,
@@ -302,8 +304,7 @@ impl Launchers {
         Ok(found)
     }
 
-    /// The hash of what the last run of the command printed, but for figures, if output is
-    /// compared.
+    /// Returns the hash of the last run's output without its figures, if output is compared.
     pub(crate) fn output_hash(&self, plan: &Plan) -> Result<Option<String>, MeasureError> {
         if !plan.options.compare_output {
             return Ok(None);
@@ -316,8 +317,8 @@ impl Launchers {
         self.needs.masks.hash(path).map(Some).map_err(failed)
     }
 
-    /// A watch over what is measured: through a control group where a trial shows that processes
-    /// can be started in it, and through `/proc` otherwise.
+    /// Creates a watch over the measured tree: through a control group if a trial shows that
+    /// processes can be started in one, else through `/proc`.
     pub(crate) fn watch(
         &mut self,
         method: MemoryMethod,
@@ -337,7 +338,7 @@ impl Launchers {
         }
     }
 
-    /// Starts `spawn` as what is measured, in the control group of `watch` if it has one.
+    /// Starts `spawn` as the measured process, in the control group of `watch` if it has one.
     pub(crate) fn begin_watched(
         &mut self,
         spawn: Spawn,
@@ -348,7 +349,7 @@ impl Launchers {
     }
 }
 
-/// How long to wait before looking up.
+/// Returns the time between two checks while waiting.
 pub(crate) fn patience(watch: &Option<Watch>) -> Duration {
     if watch.is_some() { INTERVAL } else { GLANCE }
 }
@@ -360,7 +361,7 @@ pub(crate) fn look(watch: &mut Option<Watch>) {
     }
 }
 
-/// Whether the plan counts this ending as success.
+/// Returns whether the plan counts this ending as success.
 pub(crate) fn is_success(plan: &Plan, ending: Ending) -> bool {
     match ending {
         Ending::Exited(status) if plan.options.success.is_empty() => status == 0,
@@ -369,7 +370,7 @@ pub(crate) fn is_success(plan: &Plan, ending: Ending) -> bool {
     }
 }
 
-/// The error for a process that could not be started.
+/// Returns the error for a process that could not be started.
 pub(crate) fn refused(command: &str, cpus: &[usize], refusal: Refusal) -> MeasureError {
     match refusal {
         Refusal::Program(reason) => MeasureError::NotExecutable {

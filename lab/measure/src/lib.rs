@@ -1,7 +1,7 @@
-//! Runs commands under allocators and records what they cost.
+//! Runs commands under allocators and records their cost.
 //!
-//! This room emits [`Event`]s and prints nothing; it knows no statistics and no registry. The
-//! command line gives it a [`Plan`](heapdrome_schema::Plan) and a folder, and asks for rounds:
+//! This room emits [`Event`]s and prints nothing. It uses no statistics and no registry. The engine
+//! passes it a [`Plan`](heapdrome_schema::Plan) and a folder, and requests rounds:
 //!
 //! ```no_run
 //! # fn sketch(plan: heapdrome_schema::Plan, machine: heapdrome_schema::Machine)
@@ -17,11 +17,11 @@
 //! # let _ = end; Ok(()) }
 //! ```
 //!
-//! Who starts what: the kernel hands the peak resident size of a parent down to its children, so
-//! a process that holds results cannot measure small programs. Heapdrome therefore starts itself
-//! again as a [`launcher`], a process that stays small, and that starts, waits for and, where it
-//! must, kills everything that is measured. When heapdrome dies, its launchers see their socket
-//! close and take their whole trees with them.
+//! The kernel passes the peak resident size of a parent on to its children, so a process that holds
+//! results cannot measure small programs. Heapdrome therefore starts itself again as a
+//! [`launcher`]. This process stays small; it starts all measured processes, waits for them, and
+//! kills them if necessary. When heapdrome dies, its launchers notice that their socket closes, and
+//! kill their whole trees.
 
 mod cgroup;
 mod command;
@@ -61,5 +61,6 @@ pub use event::{Event, Failure, RoundEnd};
 pub use launchers::MemoryMethod;
 pub use race::Race;
 
-/// Raised by the handler of an interrupt; the run in progress is killed with its whole tree then.
+/// Flag that the handler of an interrupt sets. The run in progress is then killed with its whole
+/// tree.
 pub type Interrupt = Arc<AtomicBool>;

@@ -1,4 +1,4 @@
-//! Whether an entrant's library is still the file that was proven.
+//! Detection of changes to an entrant's library since its proof.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,7 @@ use heapdrome_system::sha256_of_file;
 
 use crate::MeasureError;
 
-/// What changes when a file does, as cheaply as it can be seen.
+/// Cheap fingerprint of a file's metadata, which changes when the file does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     device: u64,
@@ -20,7 +20,7 @@ struct Stamp {
     changed: (i64, i64),
 }
 
-/// The libraries of one entrant, as they must stay.
+/// Libraries of one entrant, which must not change.
 #[derive(Clone, Debug)]
 pub(crate) struct Libraries {
     place: usize,
@@ -31,7 +31,7 @@ pub(crate) struct Libraries {
 }
 
 impl Libraries {
-    /// The libraries of the entrant at `place` in the plan.
+    /// Returns the libraries of the entrant at `place` in the plan.
     pub(crate) fn of(place: usize, entrant: &Entrant) -> Self {
         Self {
             place,
@@ -42,8 +42,8 @@ impl Libraries {
         }
     }
 
-    /// Checks that every library is there, and that the one that must serve has not changed. The
-    /// loader only warns of a missing library, and runs the program without it.
+    /// Checks that every library exists, and that the library that must serve has not changed. The
+    /// loader only warns about a missing library, and runs the program without it.
     pub(crate) fn check(&mut self) -> Result<(), MeasureError> {
         if let Some(missing) = self.preload.iter().find(|path| !path.exists()) {
             return Err(self.changed(missing, "it is gone"));
@@ -61,14 +61,14 @@ impl Libraries {
             .as_ref()
             .is_some_and(|expected| *expected != hash)
         {
-            return Err(self.changed(path, "its contents are others"));
+            return Err(self.changed(path, "its content changed"));
         }
         self.sha256 = Some(hash);
         self.stamp = Some(now);
         Ok(())
     }
 
-    /// Takes the library as it is now for the right one.
+    /// Accepts the current content of the library.
     pub(crate) fn accept(&mut self) -> Result<(), MeasureError> {
         self.sha256 = None;
         self.stamp = None;

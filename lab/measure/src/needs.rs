@@ -1,4 +1,4 @@
-//! What a plan's commands need, found before anything is run.
+//! Resources that a plan's commands need, found before anything runs.
 
 use std::path::PathBuf;
 
@@ -7,17 +7,17 @@ use heapdrome_schema::Plan;
 use crate::output::{self, Masks, Pattern};
 use crate::{BaseEnvironment, MeasureError, base_environment, command};
 
-/// What a plan names.
+/// Resources that a plan names.
 pub(crate) struct Needs {
     pub(crate) base: BaseEnvironment,
     pub(crate) patterns: Vec<Pattern>,
     pub(crate) masks: Masks,
     pub(crate) directory: PathBuf,
-    /// The files, once they were looked up.
+    /// Files of the command, once they were looked up.
     files: Option<Files>,
 }
 
-/// The files of the command.
+/// Files of the command.
 #[derive(Clone)]
 pub(crate) struct Files {
     pub(crate) stdin: PathBuf,
@@ -25,7 +25,8 @@ pub(crate) struct Files {
 }
 
 impl Needs {
-    /// All that `plan` says by itself; [`Needs::find`] looks for the files and folders.
+    /// Returns everything that follows from `plan` alone. [`Needs::find`] looks up files and
+    /// folders.
     pub(crate) fn of(plan: &Plan) -> Result<Self, MeasureError> {
         Ok(Self {
             base: base_environment(plan),
@@ -36,7 +37,7 @@ impl Needs {
         })
     }
 
-    /// Looks for the working folder and the command's files, unless they were found before.
+    /// Looks up the working folder and the command's files, unless already done.
     pub(crate) fn find(&mut self, plan: &Plan) -> Result<Files, MeasureError> {
         if let Some(files) = &self.files {
             return Ok(files.clone());

@@ -1,4 +1,4 @@
-//! What a command printed: its hash, its last lines, and the figures in it.
+//! Output of a command: its hash, its last lines, and its figures.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -11,12 +11,12 @@ use sha2::{Digest, Sha256};
 
 use crate::MeasureError;
 
-/// How many lines of standard error are kept of a run that failed.
+/// Maximum number of lines kept from the standard error of a failed run.
 const TAIL_LINES: usize = 10;
-/// How many bytes of it at most.
+/// Maximum number of bytes kept from the standard error of a failed run.
 const TAIL_BYTES: u64 = 4096;
 
-/// The last lines of a file; empty where it cannot be read.
+/// Returns the last lines of a file; empty if it cannot be read.
 pub(crate) fn tail(path: &Path) -> String {
     let bytes = last_bytes(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
@@ -33,14 +33,14 @@ fn last_bytes(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A metric whose pattern has been understood.
+/// A metric with its compiled pattern.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     pub(crate) name: String,
     expression: Regex,
 }
 
-/// Understands the patterns of `metrics`.
+/// Compiles the patterns of `metrics`.
 pub(crate) fn patterns(metrics: &[Metric]) -> Result<Vec<Pattern>, MeasureError> {
     let parsed = metrics
         .iter()
@@ -63,7 +63,7 @@ fn bad_metric(name: &str, error: &regex::Error) -> MeasureError {
 }
 
 impl Pattern {
-    /// The number at the pattern's last match: a program that reports as it goes on sums up last.
+    /// Returns the number at the pattern's last match, because programs print their totals last.
     pub(crate) fn find(&self, text: &str) -> Option<f64> {
         let found = self.expression.captures_iter(text).last()?;
         let number = found.get(1).or_else(|| found.get(0))?.as_str().trim();
@@ -74,13 +74,13 @@ impl Pattern {
     }
 }
 
-/// What is left out of account when outputs are compared: the figures that a program prints about
-/// itself differ from run to run.
+/// Patterns to ignore when outputs are compared, because figures that a program prints about itself
+/// differ from run to run.
 #[derive(Clone, Debug)]
 pub(crate) struct Masks(Vec<regex::bytes::Regex>);
 
 impl Masks {
-    /// The masks of a plan: the numbers of its metrics, and what it masks besides.
+    /// Compiles the masks of a plan: the numbers of its metrics, and its additional patterns.
     pub(crate) fn of(options: &Options) -> Result<Self, MeasureError> {
         let metrics = options.metrics.iter();
         let metrics = metrics.map(|metric| (metric.name.as_str(), &metric.pattern));
@@ -91,8 +91,8 @@ impl Masks {
         compiled.collect::<Result<_, _>>().map(Self)
     }
 
-    /// SHA-256 in hexadecimal of what a file holds, with one mark in the place of everything that
-    /// is masked.
+    /// Returns the SHA-256 in hexadecimal of a file's content, in which one mark replaces every
+    /// masked range.
     pub(crate) fn hash(&self, path: &Path) -> io::Result<String> {
         if self.0.is_empty() {
             return sha256_of_file(path);
@@ -109,8 +109,8 @@ impl Masks {
         Ok(format!("{:x}", hash.finalize()))
     }
 
-    /// What is masked in `text`, in order and without overlaps: of each match the first group, or
-    /// else the whole.
+    /// Returns the masked ranges of `text`, in order and without overlaps. Each match masks its
+    /// first group, or else itself.
     fn ranges(&self, text: &[u8]) -> Vec<(usize, usize)> {
         let matches = self.0.iter().flat_map(|mask| mask.captures_iter(text));
         let of_match = |found: regex::bytes::Captures<'_>| {
@@ -130,7 +130,7 @@ impl Masks {
     }
 }
 
-/// What stands in the place of something masked; no program prints it in its text.
+/// Replacement for a masked range. No program prints it in its text.
 const MARK: &[u8] = b"\0masked\0";
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! What a process tree's memory is made of, as `/proc/PID/smaps_rollup` tells it.
+//! Composition of a process tree's memory, read from `/proc/PID/smaps_rollup`.
 //!
-//! The kernel walks all pages of a process for one reading, so readings are rare and their cost is
-//! bounded by [`Pace`].
+//! The kernel walks all pages of a process for each reading. Readings are therefore rare, and
+//! [`Pace`] bounds their cost.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,16 +12,16 @@ use heapdrome_system::kernel::keyed;
 
 use crate::tree::Process;
 
-/// The usual time between two readings.
+/// Default time between two readings.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(50);
-/// Divisor of the time since the start that bounds the distance of two readings. Readings are
-/// closer at the beginning, so that a short run has some, too.
+/// Divisor that bounds the time between two readings to a fraction of the time since the start.
+/// Readings are denser at the beginning, so that a short run has some, too.
 const EARLY: u32 = 8;
-/// The greatest share of a run's time that readings may take: one part in so many.
+/// Reciprocal of the maximum share of a run's time that readings may take.
 pub(crate) const SHARE: u32 = 20;
 
-/// When the next reading is due: not before [`INTERVAL`], or sooner at the beginning, and so rarely
-/// that readings take at most one [`SHARE`]th of the time.
+/// Time of the next reading: after [`INTERVAL`], or sooner at the beginning. Readings are rare
+/// enough to take at most one [`SHARE`]th of the time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     started: Instant,
@@ -29,7 +29,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Due from `now` on.
+    /// Creates a pace whose first reading is due at `now`.
     pub(crate) fn new(now: Instant) -> Self {
         Self {
             started: now,
@@ -37,27 +37,27 @@ impl Pace {
         }
     }
 
-    /// Whether a reading is due at `now`.
+    /// Returns whether a reading is due at `now`.
     pub(crate) fn is_due(self, now: Instant) -> bool {
         now >= self.due
     }
 
-    /// A reading ended at `ended` and took `cost` of processor time. Time in which the reader
-    /// itself had to wait for a processor disturbs nobody.
+    /// Records a reading that ended at `ended` and took `cost` of processor time. Time in which the
+    /// reader itself waited for a processor does not count, because it disturbs no run.
     pub(crate) fn took(&mut self, ended: Instant, cost: Duration) {
         let interval = INTERVAL.min((ended - self.started) / EARLY);
         self.due = ended + interval.max(cost * SHARE);
     }
 }
 
-/// The processor time that this thread has had; none where the kernel does not count it.
+/// Returns the processor time of this thread, or `None` if the kernel does not count it.
 pub(crate) fn own_time() -> Option<Duration> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanoseconds = text.split_whitespace().next()?.parse().ok()?;
     Some(Duration::from_nanos(nanoseconds))
 }
 
-/// What one process's memory is made of, in KiB.
+/// Composition of one process's memory, in KiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Rollup {
     anonymous: u64,
@@ -66,11 +66,11 @@ struct Rollup {
     file: u64,
     shared: u64,
     swapped: u64,
-    /// Resident pages of this process alone that were written to.
+    /// Written resident pages that no other process shares.
     private: u64,
 }
 
-/// The memory of these processes, parents first; `None` where nothing can be read.
+/// Returns the memory of these processes, parents first; `None` if nothing can be read.
 pub(crate) fn of(processes: &[Process], at: Nanoseconds) -> Option<MemoryParts> {
     let mut seen: BTreeMap<libc::pid_t, Rollup> = BTreeMap::new();
     let mut sum = Rollup::default();
@@ -95,8 +95,8 @@ pub(crate) fn of(processes: &[Process], at: Nanoseconds) -> Option<MemoryParts> 
     })
 }
 
-/// Whether a child runs in its parent's very memory, as between vfork and exec. After a fork it has
-/// the same sizes, but its pages are shared and not its own, and each counts for its part.
+/// Returns whether a child uses its parent's address space, as between vfork and exec. After a fork
+/// it has equal sizes, but its pages are shared, and each page counts in proportion.
 fn is_same_memory(parent: Rollup, child: Rollup) -> bool {
     parent == child && 2 * child.private >= child.anonymous
 }
@@ -117,13 +117,13 @@ fn rollup_of(pid: libc::pid_t) -> Option<Rollup> {
     parse(&fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?)
 }
 
-/// Sizes are proportional (`Pss`): a page that several processes map counts for its part in each.
-/// For huge and lazily freed pages the kernel has no such figure.
+/// Parses proportional sizes (`Pss`): a page mapped by several processes counts in proportion for
+/// each. For huge and lazily freed pages the kernel has no proportional size.
 fn parse(text: &str) -> Option<Rollup> {
     Some(Rollup {
         anonymous: keyed(text, "Pss_Anon:")?,
         huge: keyed(text, "AnonHugePages:")?,
-        // A kernel before 4.12 has no such line, and its MADV_FREE pages are not told apart.
+        // A kernel before 4.12 has no such line, and does not distinguish MADV_FREE pages.
         lazily_freed: keyed(text, "LazyFree:").unwrap_or(0),
         file: keyed(text, "Pss_File:")?,
         shared: keyed(text, "Pss_Shmem:")?,

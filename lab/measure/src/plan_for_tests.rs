@@ -2,7 +2,8 @@
 
 use heapdrome_schema::{Entrant, Nanoseconds, Options, Plan, Role, Stopping};
 
-/// A plan that runs `command` under `entrants` entrants that all are the system's allocator.
+/// Creates a plan that runs `command` under `entrants` entrants, all of them the system's
+/// allocator.
 pub(crate) fn plan_of(command: &[&str], entrants: usize) -> Plan {
     let entrant = |place: usize| Entrant {
         name: format!("entrant-{place}"),

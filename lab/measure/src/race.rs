@@ -1,4 +1,4 @@
-//! One race: its plan, its journal, and the runs in between.
+//! A race: its plan, its journal, and its runs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::library::Libraries;
 use crate::state::State;
 use crate::{BaseEnvironment, Failure, Interrupt, MeasureError};
 
-/// A race in progress. Dropping it kills whatever it started.
+/// A race in progress. Dropping it kills all processes that it started.
 pub struct Race {
     folder: PathBuf,
     pub(crate) journal: Journal,
@@ -23,7 +23,7 @@ pub struct Race {
 }
 
 impl Race {
-    /// Starts a race in `folder`, which is made if need be and must hold no race yet.
+    /// Starts a race in `folder`, which is created if needed and must not contain a race.
     ///
     /// # Errors
     /// When the plan cannot be run (command not found, bad metric), the folder cannot be written,
@@ -37,10 +37,10 @@ impl Race {
         )
     }
 
-    /// As [`Race::start`], with a launcher of the caller's choice.
+    /// Starts a race like [`Race::start`], with a launcher of the caller's choice.
     ///
     /// # Errors
-    /// As [`Race::start`].
+    /// See [`Race::start`].
     pub fn start_with(
         launcher: impl Into<LauncherKind>,
         plan: Plan,
@@ -48,7 +48,7 @@ impl Race {
         folder: &Path,
     ) -> Result<Self, MeasureError> {
         let folder = absolute(folder)?;
-        // Everything that can be wrong with the plan is told before anything is written.
+        // All errors of the plan are reported before anything is written.
         let mut launchers = Launchers::new(&launcher.into(), &plan, &folder)?;
         launchers.find(&plan)?;
         let first = JournalLine::Plan {
@@ -60,19 +60,19 @@ impl Race {
         Self::assemble(folder, journal, State::new(plan, machine), launchers)
     }
 
-    /// Takes up the race in `folder` where its journal ends. The command and its working folder
-    /// need not be there before the first of [`Race::setup`], [`Race::prepare`] and the runs.
+    /// Resumes the race in `folder` where its journal ends. The command and its working folder need
+    /// not exist before the first call of [`Race::setup`], [`Race::prepare`] or a run.
     ///
     /// # Errors
-    /// As [`Race::start`], and when the journal is damaged, newer, or in use.
+    /// See [`Race::start`]; also when the journal is damaged, newer, or in use.
     pub fn resume(folder: &Path) -> Result<Self, MeasureError> {
         Self::resume_with(&LauncherProgram::of_this_executable(), folder)
     }
 
-    /// As [`Race::resume`], with a launcher of the caller's choice.
+    /// Resumes a race like [`Race::resume`], with a launcher of the caller's choice.
     ///
     /// # Errors
-    /// As [`Race::resume`].
+    /// See [`Race::resume`].
     pub fn resume_with(
         launcher: impl Into<LauncherKind>,
         folder: &Path,
@@ -115,9 +115,9 @@ impl Race {
         })
     }
 
-    /// Puts a line into the journal, and on disk, before it returns: proofs, failures under the
-    /// witness, the end of the race. Runs and memory runs are recorded without being asked. A
-    /// plan takes the place of the one before; entrants that have failed must keep their places.
+    /// Writes a line to the journal and returns once it is on disk: proofs, failures under the
+    /// witness, the end of the race. Runs and memory runs are recorded automatically. A plan
+    /// replaces the previous one; entrants that have failed must keep their positions.
     ///
     /// # Errors
     /// When the journal cannot be written, or a new plan cannot be run.
@@ -134,7 +134,7 @@ impl Race {
     /// Runs the `--setup` command, if there is one.
     ///
     /// # Errors
-    /// When it fails, or when the race's command is not there.
+    /// When it fails, or when the race's command does not exist.
     pub fn setup(&mut self, interrupt: &Interrupt) -> Result<(), MeasureError> {
         self.launchers.find(&self.state.plan)?;
         match &self.state.plan.options.setup {
@@ -143,11 +143,11 @@ impl Race {
         }
     }
 
-    /// Runs the `--prepare` command, if there is one; each run of the race does so itself, other
-    /// runs of the command (such as the witness's) need it too.
+    /// Runs the `--prepare` command, if there is one. Runs of the race do so themselves; other runs
+    /// of the command, such as those of the witness, need it too.
     ///
     /// # Errors
-    /// When it fails, or when the race's command is not there.
+    /// When it fails, or when the race's command does not exist.
     pub fn prepare(&mut self, interrupt: &Interrupt) -> Result<(), MeasureError> {
         self.launchers.find(&self.state.plan)?;
         match &self.state.plan.options.prepare {
@@ -156,8 +156,8 @@ impl Race {
         }
     }
 
-    /// Runs the `--cleanup` command, if there is one, even after an interrupt. A command that
-    /// does not end is killed when the plan's time-out, or a minute, is over.
+    /// Runs the `--cleanup` command, if there is one, even after an interrupt. A command that does
+    /// not end is killed after the plan's timeout, or after one minute.
     ///
     /// # Errors
     /// When it fails.
@@ -165,12 +165,12 @@ impl Race {
         self.launchers.clean_up(&self.state.plan)
     }
 
-    /// Chooses how memory runs read memory from now on.
+    /// Sets the method by which later memory runs read memory.
     pub fn set_memory_method(&mut self, method: MemoryMethod) {
         self.memory_method = method;
     }
 
-    /// Takes the library of `entrant` as it is now for the right one.
+    /// Accepts the current content of the library of `entrant`.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -180,84 +180,84 @@ impl Race {
             .map_or(Ok(()), Libraries::accept)
     }
 
-    /// The plan.
+    /// Returns the plan.
     pub fn plan(&self) -> &Plan {
         &self.state.plan
     }
 
-    /// The machine on which the race was started.
+    /// Returns the machine on which the race was started.
     pub fn machine(&self) -> &Machine {
         &self.state.machine
     }
 
-    /// The race's folder.
+    /// Returns the race's folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The environment of commands without an allocator, and what was removed from it.
+    /// Returns the environment of commands without an allocator, and the names removed from it.
     pub fn base_environment(&self) -> &BaseEnvironment {
         &self.launchers.needs.base
     }
 
-    /// The good runs in the order in which they were made; failed ones are in [`Race::failures`].
+    /// Returns the successful runs in order; failed ones are in [`Race::failures`].
     pub fn runs(&self) -> &[Run] {
         &self.state.runs
     }
 
-    /// The latest proof of each entrant, by its place in the plan.
+    /// Returns the latest proof of each entrant, by its position in the plan.
     pub fn proofs(&self) -> &[Option<Proof>] {
         &self.state.proofs
     }
 
-    /// What following every block showed of each entrant, by its place in the plan.
+    /// Returns the findings of each entrant's tracked run, by its position in the plan.
     pub fn evidence(&self) -> &[Option<Evidence>] {
         &self.state.evidence
     }
 
-    /// The memory runs.
+    /// Returns the memory runs.
     pub fn memory_runs(&self) -> &[MemoryRun] {
         &self.state.memory_runs
     }
 
-    /// The entrants that left the race, in the order in which they did.
+    /// Returns the entrants that left the race, in order.
     pub fn failures(&self) -> &[Failure] {
         &self.state.failures
     }
 
-    /// After how many rounds entrants were decided that run no more because of that, by their
-    /// places.
+    /// Returns the entrants that stopped because all comparisons about them were decided, as
+    /// positions with the number of rounds that each ran.
     pub fn decided(&self) -> &BTreeMap<usize, u32> {
         &self.state.decided
     }
 
-    /// Whether the row of `entrant` counts: it has not failed, and its allocator serves.
+    /// Returns whether the row of `entrant` counts: it has not failed, and its allocator serves.
     pub fn counts(&self, entrant: usize) -> bool {
         self.state.counts(entrant)
     }
 
-    /// Whether `entrant` still races: it counts, and is not decided.
+    /// Returns whether `entrant` still races: it counts, and is not decided.
     pub fn is_racing(&self, entrant: usize) -> bool {
         self.state.is_racing(entrant)
     }
 
-    /// How many rounds hold a run of every entrant that still races.
+    /// Returns the number of rounds in which every entrant that still races has a run.
     pub fn complete_rounds(&self) -> u32 {
         self.state.complete_rounds()
     }
 
-    /// Remarks in the journal for a reader of the result.
+    /// Returns the journal's remarks for a reader of the result.
     pub fn remarks(&self) -> &[String] {
         &self.state.remarks
     }
 
-    /// Why the race ended, if its journal says so.
+    /// Returns the reason for the end of the race, if its journal contains one.
     pub fn finished(&self) -> Option<&str> {
         self.state.finished.as_deref()
     }
 }
 
-/// The folder seen from the root, since commands run in folders of their own.
+/// Makes the folder's path absolute, because commands run in other folders.
 fn absolute(folder: &Path) -> Result<PathBuf, MeasureError> {
     std::path::absolute(folder).map_err(|source| MeasureError::Scratch {
         path: folder.to_owned(),

@@ -5,18 +5,18 @@ use heapdrome_schema::{Ending, JournalLine, MemoryRun, Run};
 use crate::launchers::{Attempt, Finished};
 use crate::{Event, Interrupt, MeasureError, Race, RoundEnd, output, schedule};
 
-/// A timed run that ended, well or not.
+/// A timed run that ended, successfully or not.
 struct Timed {
     run: Run,
     failed: bool,
 }
 
 impl Race {
-    /// Runs the plan's warm-up rounds, which are not recorded; an entrant that fails in them
-    /// leaves the race.
+    /// Runs the plan's warm-up rounds, which are not recorded. An entrant that fails in one leaves
+    /// the race.
     ///
     /// # Errors
-    /// As [`Race::next_round`].
+    /// See [`Race::next_round`].
     pub fn warm_up(
         &mut self,
         events: &mut dyn FnMut(Event<'_>),
@@ -25,7 +25,8 @@ impl Race {
         let of = self.state.plan.options.warmup_rounds;
         for round in 0..of {
             events(Event::WarmupStarted { round, of });
-            // Warm-up rounds draw from the far end, away from the counted ones.
+            // Warm-up rounds use round numbers from the upper end, to keep their draws apart from
+            // counted ones.
             let draw = u32::MAX - round;
             for (position, entrant) in self.order(draw).into_iter().enumerate() {
                 let timed = self.timed(draw, position, entrant, events, interrupt)?;
@@ -38,12 +39,12 @@ impl Race {
         Ok(())
     }
 
-    /// Runs one entrant once without recording it, and returns whether the run ended well: how long
-    /// it takes tells when the race will end. An entrant that fails stays in the race, and fails in
-    /// a round.
+    /// Runs one entrant once without recording it, and returns whether the run succeeded. Its
+    /// duration helps to estimate the end of the race. An entrant that fails stays in the race, and
+    /// fails in a round.
     ///
     /// # Errors
-    /// As [`Race::next_round`].
+    /// See [`Race::next_round`].
     pub fn trial(
         &mut self,
         entrant: usize,
@@ -54,12 +55,12 @@ impl Race {
         Ok(!timed.failed)
     }
 
-    /// Runs every entrant that still races once, in the round's own order, or what is left of a
-    /// round that was cut short. Each run is on disk before the next starts.
+    /// Runs every entrant that still races once, in the round's own order, or the rest of an
+    /// interrupted round. Each run is on disk before the next one starts.
     ///
     /// # Errors
     /// When something other than an entrant fails. After [`MeasureError::LibraryChanged`] the
-    /// caller may take the proof again, call [`Race::accept_library`], and go on with the round.
+    /// caller may take the proof again, call [`Race::accept_library`], and continue the round.
     pub fn next_round(
         &mut self,
         events: &mut dyn FnMut(Event<'_>),
@@ -74,7 +75,7 @@ impl Race {
         });
         let during = format!("round {}", round + 1);
         for entrant in order {
-            // A round that was cut short may have runs and failures already.
+            // An interrupted round may already have runs and failures.
             let failed = self.state.failed_during(&during).count();
             let position = self.state.runs_in(round).count() + failed;
             let timed = self.timed(round, position, entrant, events, interrupt)?;
@@ -88,7 +89,7 @@ impl Race {
         Ok(RoundEnd { round, failed })
     }
 
-    /// The entrants that still race, in the order of a round.
+    /// Returns the entrants that still race, in the order of a round.
     fn order(&self, round: u32) -> Vec<usize> {
         let plan = &self.state.plan;
         let mut order = schedule::order(plan.seed, round, plan.entrants.len());
@@ -96,7 +97,7 @@ impl Race {
         order
     }
 
-    /// Prepares, makes and checks one timed run; nothing is recorded yet.
+    /// Prepares, makes and checks one timed run without recording it.
     fn timed(
         &mut self,
         round: u32,
@@ -122,7 +123,7 @@ impl Race {
         Ok(timed)
     }
 
-    /// Makes sure of the entrant's library and runs the `--prepare` command.
+    /// Checks the entrant's library and runs the `--prepare` command.
     fn make_ready(
         &mut self,
         entrant: usize,
@@ -138,7 +139,7 @@ impl Race {
         self.prepare(interrupt)
     }
 
-    /// Runs the `--check` command on the result of a good run.
+    /// Runs the `--check` command on the result of a successful run.
     fn checked(
         &mut self,
         mut finished: Finished,
@@ -208,7 +209,7 @@ impl Race {
         Ok(Timed { run, failed })
     }
 
-    /// Takes an entrant out of the race.
+    /// Removes an entrant from the race.
     fn fail(
         &mut self,
         run: &Run,
@@ -227,11 +228,11 @@ impl Race {
         Ok(())
     }
 
-    /// Runs the command once, untimed, and watches its tree's memory; `None` when it failed and
-    /// the entrant left the race.
+    /// Runs the command once, untimed, and watches its tree's memory. `None` if it failed and the
+    /// entrant left the race.
     ///
     /// # Errors
-    /// As [`Race::next_round`].
+    /// See [`Race::next_round`].
     pub fn memory_run(
         &mut self,
         entrant: usize,

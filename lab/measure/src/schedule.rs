@@ -7,19 +7,19 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::environment::PAD_LIMIT;
 
-/// Streams of one seed, so that the draws of one purpose never shift those of another.
+/// Streams of one seed, so that the draws for one purpose never shift those for another.
 const ORDER_STREAM: u64 = 0;
 const PADDING_STREAM: u64 = 1 << 62;
 
-/// The order in which the `entrants` (by their places in the plan) run in `round`: uniform over
-/// all orders, independent between rounds, and always the same for the same seed and round.
+/// Returns the order in which the `entrants` (by their positions in the plan) run in `round`. It is
+/// uniform over all orders, independent between rounds, and determined by the seed and the round.
 pub fn order(seed: u64, round: u32, entrants: usize) -> Vec<usize> {
     let mut places: Vec<usize> = (0..entrants).collect();
     places.shuffle(&mut generator(seed, ORDER_STREAM + u64::from(round)));
     places
 }
 
-/// By how many bytes the environment of this run is lengthened: uniform below [`PAD_LIMIT`].
+/// Returns the number of bytes added to the environment of this run: uniform below [`PAD_LIMIT`].
 pub fn padding(seed: u64, round: u32, entrant: usize) -> u32 {
     let run = (u64::from(round) << 16) + (entrant as u64 & 0xffff);
     generator(seed, PADDING_STREAM + run).random_range(0..PAD_LIMIT)
@@ -35,7 +35,7 @@ fn generator(seed: u64, stream: u64) -> ChaCha8Rng {
 mod tests {
     use super::*;
 
-    /// Pearson's statistic of counts against a uniform expectation.
+    /// Computes Pearson's statistic of counts against a uniform expectation.
     fn chi_square(counts: &[u32]) -> f64 {
         let expected = f64::from(counts.iter().sum::<u32>()) / counts.len() as f64;
         counts

@@ -1,13 +1,13 @@
-//! Files that hold what commands print, in the race's folder.
+//! Files in the race's folder that receive the output of commands.
 
 use std::path::{Path, PathBuf};
 
 use crate::MeasureError;
 
-/// The files; each run empties them, and they are removed when this is dropped.
+/// Output files. Each run empties them, and dropping this removes them.
 pub(crate) struct Scratch {
     folder: PathBuf,
-    /// Whether the folder is this process's own to write and to remove.
+    /// Whether this process created the folder, and may write to and remove it.
     made: bool,
     pub(crate) stdout: PathBuf,
     pub(crate) stderr: PathBuf,
@@ -16,7 +16,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Names the files, and makes nothing yet.
+    /// Returns the paths of the files, without creating anything.
     pub(crate) fn below(folder: &Path) -> Self {
         let folder = folder.join("output");
         Self {
@@ -29,8 +29,8 @@ impl Scratch {
         }
     }
 
-    /// Makes the folder; until then nothing can be run. The journal must be locked by now, so
-    /// that no other heapdrome uses the same files.
+    /// Creates the folder, which every run needs. The journal must already be locked, so that no
+    /// other heapdrome uses these files.
     pub(crate) fn make(&mut self) -> Result<(), MeasureError> {
         self.made = true;
         std::fs::create_dir_all(&self.folder).map_err(|source| MeasureError::Scratch {
@@ -53,7 +53,7 @@ impl Drop for Scratch {
         ] {
             let _ = std::fs::remove_file(file);
         }
-        // Stays if there is anything else in it.
+        // A folder with other files in it stays.
         let _ = std::fs::remove_dir(&self.folder);
     }
 }

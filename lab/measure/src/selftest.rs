@@ -1,4 +1,4 @@
-//! The measurer measured: what it adds to what it reads.
+//! Self-test of the measurer: its effect on its own measurements.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -10,19 +10,19 @@ use heapdrome_schema::{Bytes, Entrant, Machine, Nanoseconds, Plan, Role, Run, St
 use crate::launcher::{LauncherProgram, child_usage};
 use crate::{Interrupt, MeasureError, Race};
 
-/// How much memory the measurer holds while `/bin/true` runs.
+/// Memory that the measurer holds while `/bin/true` runs.
 const HELD: usize = 400 << 20;
-/// What does nothing.
+/// A program that does nothing.
 const TRUE: &str = "/bin/true";
 
-/// What `/bin/true` seemed to need while heapdrome held much memory.
+/// Measured peak of `/bin/true` while heapdrome holds much memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResidentOfTrue {
-    /// The resident memory that heapdrome held meanwhile, beside its own.
+    /// Resident memory that heapdrome held meanwhile, in addition to its own.
     pub held: Bytes,
-    /// The peak that a child of heapdrome itself reads: it inherits what heapdrome holds.
+    /// Measured peak of a direct child of heapdrome, which inherits heapdrome's own peak.
     pub read_directly: Bytes,
-    /// The peak that a child of the launcher reads.
+    /// Measured peak of a child of the launcher.
     pub read: Bytes,
 }
 
@@ -41,21 +41,21 @@ pub fn resident_of_true(launcher: &LauncherProgram) -> Result<ResidentOfTrue, Me
     })
 }
 
-/// What a run costs beside the command itself.
+/// Cost of a run in addition to the command itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overhead {
-    /// How many runs of `/bin/true` were made.
+    /// Number of runs of `/bin/true`.
     pub runs: u32,
-    /// The median wall time that was measured for them.
+    /// Median of their measured wall times.
     pub measured: Nanoseconds,
-    /// The median time that a whole run took, from deciding on it until it was on disk.
+    /// Median time of a whole run, from its start in heapdrome until it was on disk.
     pub whole: Nanoseconds,
 }
 
-/// Runs `/bin/true` as often as asked, each run as in a race: checked, journalled, synced.
+/// Runs `/bin/true` `runs` times, each run as in a race: checked, journalled, synced.
 ///
 /// # Errors
-/// As [`resident_of_true`].
+/// See [`resident_of_true`].
 pub fn overhead(launcher: &LauncherProgram, runs: u32) -> Result<Overhead, MeasureError> {
     let all = run_true(launcher, runs.max(1))?;
     let measured = median(all.iter().map(|(run, _)| run.wall));
@@ -72,7 +72,7 @@ fn median(spans: impl Iterator<Item = Nanoseconds>) -> Nanoseconds {
     spans.get(spans.len() / 2).copied().unwrap_or_default()
 }
 
-/// The peak of a `/bin/true` that this process starts itself.
+/// Measures the peak of a `/bin/true` that this process starts itself.
 fn direct_child() -> Result<Bytes, MeasureError> {
     let failed = |error: std::io::Error| MeasureError::NotExecutable {
         command: TRUE.to_owned(),
@@ -87,7 +87,7 @@ fn direct_child() -> Result<Bytes, MeasureError> {
         .map_err(failed)
 }
 
-/// Races `/bin/true` alone, and says for each run how long all of it took.
+/// Races `/bin/true` alone, and returns each run with its total duration.
 fn run_true(
     launcher: &LauncherProgram,
     rounds: u32,

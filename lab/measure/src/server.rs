@@ -1,4 +1,4 @@
-//! Runs a server under the allocator while the plan's command loads it.
+//! Runs of a server under the allocator while the plan's command sends it load.
 
 use std::time::{Duration, Instant};
 
@@ -10,19 +10,19 @@ use crate::output;
 use crate::watch::{INTERVAL, Watch};
 use crate::{Interrupt, MeasureError};
 
-/// How long a server may take to end when it is asked to.
+/// Time limit for the end of a server after SIGTERM.
 const END_GRACE: Nanoseconds = Nanoseconds(5_000_000_000);
-/// The time between two questions whether the server is ready.
+/// Interval between two checks whether the server is ready.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
-/// What became of a server before its load could start.
+/// State of a server before its load could start.
 enum Readiness {
     Ready,
     Died(Box<Outcome>),
     Late,
 }
 
-/// What became of the load.
+/// Result of the load.
 enum Load {
     Ended(Box<Outcome>),
     /// The server ended first.
@@ -31,7 +31,7 @@ enum Load {
 
 impl Launchers {
     /// Starts the server, waits until it is ready, runs the load without the allocator, and ends
-    /// the server. The wall time is the load's; all else is the server's.
+    /// the server. The wall time is that of the load; all other costs are those of the server.
     pub(crate) fn serve(
         &mut self,
         plan: &Plan,
@@ -50,7 +50,7 @@ impl Launchers {
         self.begin_watched(spawn, watch)?;
         let result = self.load(plan, server, watch, interrupt);
         if result.is_err() {
-            // The first error says more than one about killing what it left.
+            // The first error is more informative than a later one about killing the rest.
             let _ = self.helper.kill();
             let _ = self.measured.kill();
         }
@@ -82,7 +82,7 @@ impl Launchers {
             }
         };
         if let Some(outcome) = self.rest(plan, server, watch, interrupt)? {
-            return Ok(self.failed(outcome, "the server ended while it was left alone"));
+            return Ok(self.failed(outcome, "the server ended while it was idle"));
         }
         let mut outcome = self.end_server(plan, Stop::Terminate(END_GRACE))?;
         outcome.wall = load.wall;
@@ -90,7 +90,7 @@ impl Launchers {
         outcome.ending = load.ending;
         if let Some(crash) = crash.filter(|_| is_success(plan, load.ending)) {
             outcome.ending = crash;
-            return Ok(self.failed(outcome, "the server crashed when it was asked to end"));
+            return Ok(self.failed(outcome, "the server crashed on SIGTERM"));
         }
         if !is_success(plan, load.ending) {
             let tail = output::tail(&self.scratch.stderr);
@@ -103,7 +103,8 @@ impl Launchers {
         })
     }
 
-    /// Asks the server whether it is ready until it is, is gone, or its time is over.
+    /// Checks repeatedly whether the server is ready, until it is ready, has ended, or its time is
+    /// over.
     fn until_ready(
         &mut self,
         plan: &Plan,
@@ -154,8 +155,8 @@ impl Launchers {
         }
     }
 
-    /// Leaves the server alone for a while, if its memory is watched, and reads what it keeps; how
-    /// it ended, if it did.
+    /// Leaves the server idle for a while, if its memory is watched, and reads its memory. Returns
+    /// the server's end if it ended.
     fn rest(
         &mut self,
         plan: &Plan,
@@ -205,7 +206,8 @@ fn server_outcome(plan: &Plan, answer: Answer) -> Result<Outcome, MeasureError> 
     }
 }
 
-/// A server that is asked to end may do so by any exit status, and by the signals used to ask.
+/// Returns whether a server crashed. After SIGTERM it may end with any exit status, and by SIGTERM
+/// or SIGKILL.
 fn is_crash(ending: Ending) -> bool {
     matches!(ending, Ending::Killed(signal) if signal != libc::SIGTERM && signal != libc::SIGKILL)
 }

@@ -1,4 +1,4 @@
-//! What a race's journal amounts to.
+//! State of a race, computed from its journal.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use heapdrome_schema::{Coverage, Evidence, JournalLine, Machine, MemoryRun, Plan
 
 use crate::Failure;
 
-/// The race so far.
+/// State of a race.
 pub(crate) struct State {
     pub(crate) plan: Plan,
     pub(crate) machine: Machine,
@@ -15,7 +15,7 @@ pub(crate) struct State {
     pub(crate) memory_runs: Vec<MemoryRun>,
     pub(crate) evidence: Vec<Option<Evidence>>,
     pub(crate) failures: Vec<Failure>,
-    /// After how many rounds entrants were decided, by their places.
+    /// Number of rounds of each decided entrant, by its position.
     pub(crate) decided: BTreeMap<usize, u32>,
     /// Remarks for the reader of the result.
     pub(crate) remarks: Vec<String>,
@@ -38,7 +38,7 @@ impl State {
         }
     }
 
-    /// Adds what a line tells. A later plan takes the place of the first, and voids its proofs.
+    /// Applies a line of the journal. A later plan replaces the first, and invalidates its proofs.
     pub(crate) fn apply(&mut self, line: JournalLine) {
         match line {
             JournalLine::Plan { plan, .. } => {
@@ -85,12 +85,12 @@ impl State {
         }
     }
 
-    /// Whether more rounds of it are wanted: it counts, and is not decided.
+    /// Returns whether more rounds of the entrant are needed: it counts, and is not decided.
     pub(crate) fn is_racing(&self, entrant: usize) -> bool {
         self.counts(entrant) && !self.decided.contains_key(&entrant)
     }
 
-    /// Neither failed nor shown by its proof to measure another allocator.
+    /// Returns whether the entrant has neither failed nor been shown to run on another allocator.
     pub(crate) fn counts(&self, entrant: usize) -> bool {
         let proof = self.proofs.get(entrant).and_then(Option::as_ref);
         let served = proof.is_none_or(|proof| proof.coverage != Coverage::TooLittle);
@@ -101,7 +101,7 @@ impl State {
                 .all(|failure| failure.entrant != entrant)
     }
 
-    /// The entrants that failed during what `during` names, such as `round 3`.
+    /// Returns the entrants that failed in the phase `during`, such as `round 3`.
     pub(crate) fn failed_during(&self, during: &str) -> impl Iterator<Item = usize> {
         let failures = self.failures.iter();
         failures
@@ -109,8 +109,8 @@ impl State {
             .map(|failure| failure.entrant)
     }
 
-    /// How many rounds hold a run of every entrant that still races. Rounds follow each other
-    /// without gaps, so the entrant with the fewest runs decides.
+    /// Returns the number of rounds in which every entrant that still races has a run. Rounds
+    /// follow each other without gaps, so the entrant with the fewest runs determines it.
     pub(crate) fn complete_rounds(&self) -> u32 {
         let mut counts = vec![0_u32; self.plan.entrants.len()];
         for run in &self.runs {
@@ -129,7 +129,7 @@ impl State {
         self.runs_in(round).any(|run| run.entrant == entrant)
     }
 
-    /// The recorded runs of a round; they are at the end, or nearly so.
+    /// Returns the recorded runs of a round, which are at or near the end.
     pub(crate) fn runs_in(&self, round: u32) -> impl Iterator<Item = &Run> {
         self.runs
             .iter()

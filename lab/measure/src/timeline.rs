@@ -2,21 +2,21 @@
 
 use heapdrome_schema::Bytes;
 
-/// Readings in order. When they become too many, each two neighbours become the higher one, so
-/// that any length of run fits and the highest is kept.
+/// Readings in order. If there are too many, each pair of neighbours is merged into the higher one.
+/// A run of any length fits, and the highest reading is kept.
 pub(crate) struct Timeline<T> {
-    /// The most readings that a finished timeline holds.
+    /// Maximum number of readings in a finished timeline.
     most: usize,
     height: fn(&T) -> Bytes,
     samples: Vec<T>,
-    /// How many times neighbours were merged.
+    /// Number of times that neighbours were merged.
     merged: u32,
-    /// The highest of the readings that become the next sample, and how many they are.
+    /// Highest of the readings for the next sample, and the number of these readings.
     pending: Option<(T, u32)>,
 }
 
 impl<T: Copy> Timeline<T> {
-    /// At most `most` readings, compared by `height`.
+    /// Creates a timeline of at most `most` readings, compared by `height`.
     pub(crate) fn new(most: usize, height: fn(&T) -> Bytes) -> Self {
         Self {
             most,

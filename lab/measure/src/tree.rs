@@ -1,4 +1,4 @@
-//! Process trees as `/proc` shows them.
+//! Process trees, read from `/proc`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,31 +6,32 @@ use std::fs;
 use heapdrome_schema::Bytes;
 use heapdrome_system::kernel::keyed;
 
-/// The id of this process.
+/// Returns the id of this process.
 pub(crate) fn own_pid() -> libc::pid_t {
     libc::pid_t::try_from(std::process::id()).unwrap_or(0)
 }
 
-/// A process as it was when it was looked at.
+/// A process at the time of its lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: libc::pid_t,
-    /// With the id, this tells a process from a later one that was given the same id.
+    /// Start time, which distinguishes a process from a later one with a reused id.
     started: u64,
     pub(crate) parent: libc::pid_t,
     group: libc::pid_t,
 }
 
-/// Processes that were there before something was started, to tell them from what it started.
+/// Processes that existed before another was started, to distinguish them from its descendants.
 #[derive(Debug, Default)]
 pub(crate) struct Earlier {
     processes: BTreeSet<(libc::pid_t, u64)>,
-    /// Their process groups: a daemon's workers stay in the daemon's, whoever their parent is.
+    /// Process groups of these processes. A daemon's workers stay in its group, regardless of their
+    /// parents.
     groups: BTreeSet<libc::pid_t>,
 }
 
 impl Earlier {
-    /// What is below `root` now.
+    /// Returns all current descendants of `root`.
     pub(crate) fn below(root: libc::pid_t) -> Self {
         let found = processes_below(root, &Self::default());
         Self {
@@ -52,8 +53,8 @@ impl Earlier {
     }
 }
 
-/// All living or dead but unreaped descendants of `root`, parents first, without itself, without
-/// `earlier` ones and all that is below those.
+/// Returns all descendants of `root` that are alive or not reaped, parents first. `root` itself,
+/// the `earlier` ones and their descendants are excluded.
 pub(crate) fn processes_below(root: libc::pid_t, earlier: &Earlier) -> Vec<Process> {
     let mut children: BTreeMap<libc::pid_t, Vec<Process>> = BTreeMap::new();
     for process in all_processes() {
@@ -70,8 +71,9 @@ pub(crate) fn processes_below(root: libc::pid_t, earlier: &Earlier) -> Vec<Proce
     found
 }
 
-/// Whether `process` is still the one that was seen, and below `root` otherwise than through an
-/// `earlier` one. A list of all processes takes a while to read, and ids are used again meanwhile.
+/// Returns whether `process` still is the process that was seen, and descends from `root` without
+/// an `earlier` one in between. Reading the list of all processes takes time, and ids may be reused
+/// meanwhile.
 pub(crate) fn is_below(process: &Process, root: libc::pid_t, earlier: &Earlier) -> bool {
     let mut current = process_of(process.pid);
     if current.is_none_or(|now| now.started != process.started) {
@@ -86,7 +88,7 @@ pub(crate) fn is_below(process: &Process, root: libc::pid_t, earlier: &Earlier) 
     false
 }
 
-/// Every process.
+/// Returns every process.
 fn all_processes() -> Vec<Process> {
     let Ok(folder) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -106,14 +108,14 @@ fn process_of(pid: libc::pid_t) -> Option<Process> {
     })
 }
 
-/// The part of `/proc/PID/stat` that matters here.
+/// The required fields of `/proc/PID/stat`.
 pub(crate) struct Stat {
     name: String,
     pub(crate) state: char,
     parent: libc::pid_t,
     group: libc::pid_t,
     pub(crate) started: u64,
-    /// The processor time that it has had, in clock ticks.
+    /// Processor time in clock ticks.
     pub(crate) ticks: u64,
 }
 
@@ -123,7 +125,8 @@ pub(crate) fn stat_of(pid: libc::pid_t) -> Option<Stat> {
     ))
 }
 
-/// The name stands in parentheses and may hold any character, parentheses included.
+/// Parses a `stat` text. The name stands in parentheses and may contain any character, including
+/// parentheses.
 pub(crate) fn parse_stat(text: &str) -> Option<Stat> {
     let (before, after) = text.rsplit_once(')')?;
     let (_, name) = before.split_once('(')?;
@@ -139,20 +142,20 @@ pub(crate) fn parse_stat(text: &str) -> Option<Stat> {
     })
 }
 
-/// The name of a process, unless it has ended.
+/// Returns the name of a process, unless it has ended.
 pub(crate) fn name_of_live(pid: libc::pid_t) -> Option<String> {
     stat_of(pid)
         .filter(|stat| !matches!(stat.state, 'Z' | 'X'))
         .map(|stat| stat.name)
 }
 
-/// When a process was started, in clock ticks since the machine was: with the id, this tells a
-/// process from a later one that was given the same id.
+/// Returns the start time of a process in clock ticks since boot. With the id, it distinguishes a
+/// process from a later one with a reused id.
 pub(crate) fn start_of(pid: libc::pid_t) -> Option<u64> {
     stat_of(pid).map(|stat| stat.started)
 }
 
-/// What tells the memory of one process from that of another.
+/// Sizes that distinguish the memory of one process from that of another.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Footprint {
     anonymous_kib: u64,
@@ -160,10 +163,10 @@ struct Footprint {
     data_kib: u64,
 }
 
-/// Anonymous memory resident in all descendants of `root`, without itself.
+/// Returns the resident anonymous memory of all descendants of `root`, excluding `root` itself.
 ///
-/// A child with just the footprint of its parent is not counted: between vfork and exec it has
-/// the very memory of its parent, and just after a fork it shares every page.
+/// A child with exactly the footprint of its parent is not counted. Between vfork and exec it uses
+/// the parent's address space, and just after a fork it shares every page.
 pub(crate) fn anonymous_below(root: libc::pid_t) -> Bytes {
     let mut footprints = BTreeMap::new();
     let mut total = 0;
@@ -227,7 +230,7 @@ mod tests {
         );
     }
 
-    /// A shell in a group of its own that has a child in it.
+    /// Starts a shell in its own process group, with a child in that group.
     fn shell() -> Child {
         Command::new("/bin/sh")
             .args(["-c", "sleep 30 & wait"])
@@ -252,7 +255,7 @@ mod tests {
     }
 
     fn end(mut shell: Child) {
-        // SAFETY: the group is that of this test's own child, which was not waited for yet.
+        // SAFETY: the group is that of this test's own child, which was not reaped yet.
         unsafe { libc::kill(-pid_of(&shell), libc::SIGKILL) };
         shell.wait().expect("the shell ends");
     }
@@ -280,7 +283,8 @@ mod tests {
         assert!(is_below(&second_sleep, own_pid(), &earlier));
         assert!(!is_below(&first_sleep, own_pid(), &earlier));
 
-        // Those of a shell alone: its child is told by its parent, or by its group.
+        // Only the shell is listed as earlier, so its child is recognised by its parent or by its
+        // group.
         let shell = process_of(pid_of(&first)).expect("it lives");
         for processes in [vec![(shell.pid, shell.started)], Vec::new()] {
             let groups = if processes.is_empty() {
@@ -311,7 +315,7 @@ mod tests {
         assert!(!is_below(&before, own_pid(), &none));
         assert!(
             !is_below(&sleep, sleep.pid, &none),
-            "nobody is below itself"
+            "no process is below itself"
         );
         end(shell);
     }

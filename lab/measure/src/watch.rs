@@ -1,4 +1,4 @@
-//! Watches the memory of a process tree while it runs.
+//! Observation of the memory of a running process tree.
 
 use std::time::{Duration, Instant};
 
@@ -11,17 +11,17 @@ use crate::parts::{self, Pace};
 use crate::timeline::Timeline;
 use crate::tree::{self, Earlier};
 
-/// The time between two readings.
+/// Time between two readings.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(5);
 
-/// The most samples that a finished timeline holds.
+/// Maximum number of samples in a finished timeline.
 const MOST_SAMPLES: usize = 500;
 /// Maximum number of samples of the memory's parts in a finished timeline.
 const MOST_PARTS: usize = 100;
 
-/// A process tree being watched.
+/// A process tree that is being watched.
 pub(crate) struct Watch {
-    /// The launcher: everything below it is measured.
+    /// Process id of the launcher, whose descendants are measured.
     root: libc::pid_t,
     cgroup: Option<Cgroup>,
     started: Instant,
@@ -34,7 +34,8 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Watches what is below `root`, through a control group if one can be made and is wanted.
+    /// Watches the descendants of `root`, through a control group if one can be created and is
+    /// wanted.
     pub(crate) fn new(root: libc::pid_t, by_cgroup: bool) -> Self {
         let cgroup = if by_cgroup { Cgroup::make() } else { None };
         let started = Instant::now();
@@ -51,12 +52,12 @@ impl Watch {
         }
     }
 
-    /// The control group that the measured process must be started in.
+    /// Returns the control group in which the measured process must be started.
     pub(crate) fn files(&self) -> Option<CgroupFiles> {
         self.cgroup.as_ref().map(Cgroup::files)
     }
 
-    /// Takes a reading, and where it is time again, one of what the memory is made of.
+    /// Takes a reading, and one of the memory's composition if it is due.
     pub(crate) fn sample(&mut self) {
         let anonymous = match &self.cgroup {
             Some(cgroup) => cgroup.anonymous(),
@@ -92,12 +93,12 @@ impl Watch {
         parts
     }
 
-    /// The load of a server has ended: the average is taken until here.
+    /// Ends the period of the average, because the load of a server has ended.
     pub(crate) fn load_ended(&mut self) {
         self.average.stop();
     }
 
-    /// The server was left alone for this long: its memory is what it is now.
+    /// Records the current memory of a server that was idle for this long.
     pub(crate) fn rested(&mut self, idle: Duration) {
         self.after_idle = self.look_closer().map(|parts| AfterIdle {
             idle: idle.into(),
@@ -105,7 +106,7 @@ impl Watch {
         });
     }
 
-    /// What was seen.
+    /// Returns the recorded memory run.
     pub(crate) fn finish(self, entrant: usize) -> MemoryRun {
         let (method, error) = self.method();
         let timeline = self.timeline.finish();
@@ -128,7 +129,7 @@ impl Watch {
         }
     }
 
-    /// How the anonymous memory was read, and what that can miss.
+    /// Returns the method of reading anonymous memory, with its possible errors.
     fn method(&self) -> (String, &'static str) {
         let every = INTERVAL.as_millis();
         match &self.cgroup {
@@ -148,24 +149,24 @@ impl Watch {
     }
 }
 
-/// How what the memory is made of was read, and what that can miss.
+/// Returns the method of reading the memory's composition, with its possible errors.
 fn parts_method() -> String {
     format!(
-        "/proc smaps_rollup over the process tree every {} ms, more often in the first of them, and \
-         more rarely where a reading takes more than 1/{} of the time; peaks between two readings are missed, so that parts may be less \
-         than the tree's peak; pages that processes share count once, and file pages that others \
-         map too for their part alone; huge and lazily freed pages count once for each process",
+        "/proc smaps_rollup over the process tree every {} ms, more often at the beginning, and \
+         more rarely if readings would take more than 1/{} of the time; peaks between two readings are missed, so parts may be less \
+         than the tree's peak; pages shared within the tree count once, and file pages shared with other \
+         processes count in proportion; huge and lazily freed pages count once for each process",
         parts::INTERVAL.as_millis(),
         parts::SHARE,
     )
 }
 
-/// The average of readings over time: each holds until the next.
+/// Average of readings over time. Each reading holds until the next.
 #[derive(Debug, Default)]
 struct Average {
     first: Option<Nanoseconds>,
     last: Option<(Nanoseconds, Bytes)>,
-    /// Bytes times nanoseconds.
+    /// Sum of bytes times nanoseconds.
     area: f64,
     stopped: bool,
 }
@@ -182,12 +183,12 @@ impl Average {
         self.last = Some((at, bytes));
     }
 
-    /// What comes later does not count.
+    /// Ignores later readings.
     fn stop(&mut self) {
         self.stopped = true;
     }
 
-    /// The average; that of a single reading is the reading.
+    /// Returns the average. The average of a single reading is the reading itself.
     fn value(&self) -> Option<Bytes> {
         let (at, bytes) = self.last?;
         let span = (at - self.first?).0 as f64;

@@ -1,4 +1,4 @@
-//! What memory runs read, by each method that the machine has.
+//! Readings of memory runs, by each method that the machine supports.
 
 mod common;
 
@@ -10,7 +10,7 @@ use heapdrome_schema::{Bytes, MemoryRun, Nanoseconds, Server};
 
 const METHODS: [MemoryMethod; 2] = [MemoryMethod::Best, MemoryMethod::Processes];
 
-/// The memory run of a command by each method.
+/// Returns the memory run of a command by each method.
 fn watched(words: &[&str]) -> Vec<MemoryRun> {
     let folder = tempfile::tempdir().expect("a folder");
     let tool = tool();
@@ -31,7 +31,7 @@ fn watched(words: &[&str]) -> Vec<MemoryRun> {
     runs.into()
 }
 
-/// How many control groups of this process there are.
+/// Returns the number of control groups of this process.
 fn made_by_this_process() -> usize {
     let name = format!("heapdrome-{}-", std::process::id());
     fn count(folder: &Path, name: &str) -> usize {
@@ -60,12 +60,12 @@ fn assert_near(run: &MemoryRun, megabytes: u64) {
     assert_eq!(highest, Some(run.peak_tree));
 }
 
-// One test, since the control group has the name of the process.
+// A single test, because the control group is named after the process.
 #[test]
 fn anonymous_memory_is_read_and_nothing_else() {
     for run in watched(&["touch", "100"]) {
         assert_near(&run, 100);
-        // A busy machine lets few readings through; one alone would be no timeline.
+        // A busy machine allows only a few readings, but a timeline needs more than one.
         assert!(run.timeline.len() > 1, "{} readings", run.timeline.len());
     }
     for run in watched(&["fork", "40"]) {
@@ -84,7 +84,7 @@ fn anonymous_memory_is_read_and_nothing_else() {
         assert!((20..24).contains(&kept), "{kept} MiB kept");
     }
     for run in watched(&["free-lazily", "80"]) {
-        // A machine short of memory takes some of what is lazily freed at any time.
+        // A machine short of memory may reclaim lazily freed memory at any time.
         let most = run.parts.iter().map(|part| part.lazily_freed.0 >> 20).max();
         assert!(
             most.is_some_and(|most| (32..=40).contains(&most)),
@@ -152,7 +152,7 @@ fn what_the_measurer_holds_is_not_counted_to_the_command() {
 fn the_harness_costs_little_beside_the_run() {
     let overhead = selftest::overhead(&common::launcher(), 20).expect("twenty runs");
     assert!(overhead.whole > overhead.measured);
-    // Far above what it takes, even in a debug build on a busy machine with a slow disk.
+    // Far above the expected value, even in a debug build on a busy machine with a slow disk.
     assert!(
         overhead.whole < Nanoseconds(500_000_000),
         "{}",

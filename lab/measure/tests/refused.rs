@@ -1,4 +1,4 @@
-//! What cannot be started: errors of the race, not failures of an entrant.
+//! Commands that cannot be started: errors of the race, not failures of an entrant.
 
 mod common;
 
@@ -84,7 +84,8 @@ fn a_kernel_without_process_descriptors_is_told_in_a_line() {
     let error = Race::start_with(&lacking, plan, Default::default(), &race);
     let error = error.err().expect("refused").to_string();
     assert!(
-        error.contains("cannot work here: the kernel refuses") && error.contains("Linux 5.3"),
+        error.contains("cannot work on this machine: the kernel refuses")
+            && error.contains("Linux 5.3"),
         "{error}"
     );
     assert!(!error.contains('\n') && !race.exists());

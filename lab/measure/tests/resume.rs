@@ -1,4 +1,4 @@
-//! Races that are taken up again.
+//! Resumption of races.
 
 mod common;
 
@@ -101,7 +101,7 @@ fn other_limits_take_the_place_of_the_plans_and_of_the_end() {
     assert_eq!(race.plan().stopping, stopping);
 }
 
-/// Keeps the first lines of a journal, and half of the next.
+/// Keeps the first `lines` lines of a journal, and half of the next.
 fn cut_to(folder: &Path, lines: usize) {
     let path = folder.join(journal::FILE_NAME);
     let text = std::fs::read_to_string(&path).expect("a journal");
@@ -145,8 +145,8 @@ fn the_working_folder_may_come_back_after_a_race_is_resumed() {
     assert_eq!((race.complete_rounds(), race.failures().len()), (2, 0));
 }
 
-/// Who is decided runs no more rounds, and rounds are whole without it; also after the race was
-/// interrupted.
+/// A decided entrant runs no further rounds, and rounds are complete without it, even after the
+/// race was interrupted.
 #[test]
 fn who_is_decided_stays_so_when_the_race_is_resumed() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! Servers: measured while the command loads them.
+//! Servers that are measured under load.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn server_plan(serve: &str, load: &str, folder: &Path) -> Plan {
     plan
 }
 
-/// A limit that is meant to be exceeded, and one that is not, however busy the machine.
+/// A limit that the test exceeds, and one that it does not exceed even on a busy machine.
 const SHORT: Nanoseconds = Nanoseconds(700_000_000);
 const LONG: Nanoseconds = Nanoseconds(120_000_000_000);
 
@@ -30,7 +30,7 @@ fn the_load_gives_the_wall_time_and_the_server_all_else() {
     let folder = tempfile::tempdir().expect("a folder");
     let tool = common::tool();
     let tool = tool.display();
-    // The shell does not wait for what it started when it is told to end.
+    // The shell does not wait for its children when it receives SIGTERM.
     let serve = format!("echo $A >said; '{tool}' hold 80 ready & wait");
     let load = format!("echo \"${{A-none}}\" >asked; '{tool}' touch 10");
     let mut plan = server_plan(&serve, &load, folder.path());
@@ -136,7 +136,7 @@ fn what_setup_started_outlives_the_steps_after_it_and_not_the_race() {
     let both = || common::is_alive("78.25") && common::is_alive("78.5");
     let run = |name: &str, ready: &str, serve: &str, load: &str| {
         let mut plan = server_plan(serve, load, folder.path());
-        // One in the background of the setup's own shell, one on its own with a worker.
+        // One daemon in the background of the setup's shell, and a detached one with a worker.
         plan.options.setup = Some("sleep 78.25 & setsid sh -c 'sleep 78.5; true' &".to_owned());
         plan.options.timeout = Some(if name == "load" { SHORT } else { LONG });
         if let Some(server) = &mut plan.options.server {
@@ -154,7 +154,7 @@ fn what_setup_started_outlives_the_steps_after_it_and_not_the_race() {
         assert!(!common::is_alive("78.25") && !common::is_alive("78.5"));
         (failure.ending, failure.stderr_tail)
     };
-    // The steps leave processes of their own behind, in their group and detached.
+    // The steps leave processes behind, in their own group and detached.
     let long = "setsid sleep 79.25 & sleep 79.25 & sleep 79.25";
     let serve = "touch ready; exec sleep 77.75";
     let (_, said) = run("load", "test -e ready", serve, long);

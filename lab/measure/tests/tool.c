@@ -1,4 +1,4 @@
-/* Does as it is told: tool WORD [MEGABYTES] [FILE]. */
+/* Program of the measurer's tests; WORD selects its action: tool WORD [MEGABYTES] [FILE]. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -21,7 +21,7 @@ static void touch(size_t megabytes, unsigned milliseconds) {
     usleep(milliseconds * 1000);
 }
 
-/* Touches memory, gives most of it back, and rests for so long that it is seen to. */
+/* Touches memory, releases most of it, and idles long enough to be observed. */
 static void rest(size_t megabytes) {
     char *memory = mmap(NULL, megabytes << 20, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -32,7 +32,7 @@ static void rest(size_t megabytes) {
     usleep(4000000);
 }
 
-/* Touches memory and gives half of it back for whenever the system needs it. */
+/* Touches memory and releases half of it lazily, with MADV_FREE. */
 static void free_lazily(size_t megabytes) {
     char *memory = mmap(NULL, megabytes << 20, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -42,7 +42,7 @@ static void free_lazily(size_t megabytes) {
     usleep(4000000);
 }
 
-/* Touches memory, says so by making a file, and holds it until it is killed. */
+/* Touches memory, signals this by creating a file, and holds the memory until killed. */
 static void hold(size_t megabytes, const char *path) {
     touch(megabytes, 0);
     if (close(open(path, O_CREAT | O_WRONLY, 0600)) != 0) exit(8);
@@ -57,14 +57,14 @@ static void read_file(const char *path) {
     usleep(150000);
 }
 
-/* Three children that touch memory of their own at the same time. */
+/* Starts three children that touch their own memory at the same time. */
 static void fork_three(size_t megabytes) {
     for (int child = 0; child < 3; child++)
         if (fork() == 0) { touch(megabytes, 3000); _exit(0); }
     while (wait(NULL) > 0) {}
 }
 
-/* A grandchild in a session of its own that outlives its parent. */
+/* Starts a grandchild in its own session that outlives its parent. */
 static void detach(void) {
     if (fork() == 0) {
         setsid();
@@ -74,7 +74,7 @@ static void detach(void) {
     wait(NULL);
 }
 
-/* Runs a program as on a kernel that has no pidfd_open. */
+/* Runs a program as on a kernel without pidfd_open. */
 static void without_pidfd(char **words) {
     struct sock_filter lines[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),

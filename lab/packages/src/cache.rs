@@ -1,4 +1,4 @@
-//! The folder that heapdrome keeps what it fetched and built in.
+//! The folder in which heapdrome keeps fetched sources and its builds.
 
 mod error;
 
@@ -18,19 +18,21 @@ use error::failed;
 
 pub use error::CacheError;
 
-/// The marker by which heapdrome knows its own cache; backup programs know its first line, too.
+/// Name of the file that marks a folder as heapdrome's cache. Backup programs recognise its first
+/// line.
 const MARKER: &str = "CACHEDIR.TAG";
 const MARKER_TEXT: &str = "Signature: 8a477f597d28d172789f06886806bc55\n\
     # This folder is heapdrome's cache. `heapdrome cache clean` empties it.\n";
-/// The word in the marker that other programs' markers lack.
+/// Text in heapdrome's marker that distinguishes it from markers of other programs.
 const MARKER_WORD: &str = "heapdrome's cache";
-/// What a marker's name begins with while it is written.
+/// Prefix of a marker's name while it is being written.
 const NEW_MARKER: &str = ".new-marker-";
-/// The lock that keeps `clean` and everything else apart. It stays for as long as the cache: who
-/// opened it before it was removed would lock a file that nobody else finds.
+/// Name of the lock between `clean` and every other use of the cache. The file stays as long as the
+/// cache: if it were removed, a process that had opened it before would hold a lock that later
+/// processes cannot see.
 const MAIN_LOCK: &str = "cache.lock";
 
-/// What is kept in the cache, one folder each. `clean` empties these and nothing else.
+/// Kinds of content in the cache, each in a folder of its own. `clean` empties only these folders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shelf {
     /// Unpacked source packages.
@@ -43,7 +45,7 @@ pub enum Shelf {
     Workloads,
     /// Output of programs that fetched or built something.
     Logs,
-    /// What is being made; a folder for each lock.
+    /// Work in progress, one folder for each lock.
     Staging,
     /// Lock files.
     Locks,
@@ -73,8 +75,8 @@ impl Shelf {
     }
 }
 
-/// Whether the dynamic loader can preload a library of this path: it splits `LD_PRELOAD` at spaces
-/// and colons and expands `$ORIGIN` and its like.
+/// Returns whether the dynamic loader can preload a library from this path. The loader splits
+/// `LD_PRELOAD` at spaces and colons, and expands `$ORIGIN` and similar variables.
 #[must_use]
 pub fn is_preloadable(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
@@ -83,22 +85,22 @@ pub fn is_preloadable(path: &Path) -> bool {
         .any(|byte| matches!(byte, b' ' | b':' | b'$' | b'\n'))
 }
 
-/// The cache. Opening it writes nothing; the folder is made when something is first put into it.
+/// The cache. Opening it writes nothing; the folder is created when something is first stored.
 #[derive(Clone, Debug)]
 pub struct Cache {
     root: PathBuf,
     interrupt: Arc<AtomicBool>,
-    /// The locks that [`Cache::keep`] shares.
+    /// Locks that [`Cache::keep`] shares.
     kept: Arc<Mutex<BTreeMap<String, Weak<Lock>>>>,
 }
 
-/// While it lives, `clean` is refused; see [`Cache::hold`].
+/// A shared lock that makes `clean` fail while it exists; see [`Cache::hold`].
 #[derive(Debug)]
 pub struct Hold {
     _file: File,
 }
 
-/// While it lives, no other heapdrome makes the same thing; see [`Cache::lock`].
+/// An exclusive lock that keeps other processes from making one item; see [`Cache::lock`].
 #[derive(Debug)]
 pub struct Lock {
     _hold: Hold,
@@ -107,7 +109,7 @@ pub struct Lock {
 }
 
 impl Cache {
-    /// The cache of this user: `HEAPDROME_CACHE`, or `heapdrome` in the user's cache folder.
+    /// Opens the cache of this user: `HEAPDROME_CACHE`, or `heapdrome` in the user's cache folder.
     ///
     /// # Errors
     /// When no folder is known, or when the loader could not preload a library from it.
@@ -121,7 +123,7 @@ impl Cache {
         Self::at(&root)
     }
 
-    /// A cache in a folder of choice; a relative path is taken from the current folder.
+    /// Opens a cache in the given folder. A relative path is resolved against the current folder.
     ///
     /// # Errors
     /// When the loader could not preload a library from it.
@@ -145,25 +147,25 @@ impl Cache {
         self
     }
 
-    /// The flag that ends waits and child processes.
+    /// Returns the flag that ends waits and child processes.
     pub fn interrupt(&self) -> &AtomicBool {
         &self.interrupt
     }
 
-    /// The folder, which need not exist yet.
+    /// Returns the cache's folder, which need not exist yet.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Where a shelf is, whether it exists or not.
+    /// Returns the path of a shelf, which need not exist yet.
     pub fn path(&self, shelf: Shelf) -> PathBuf {
         self.root.join(shelf.name())
     }
 
-    /// A shelf, made if needed.
+    /// Returns the path of a shelf, and creates the shelf if needed.
     ///
     /// # Errors
-    /// When the folder cannot be made or holds something else than heapdrome's cache.
+    /// When the folder cannot be created or contains anything other than heapdrome's cache.
     pub fn shelf(&self, shelf: Shelf) -> Result<PathBuf, CacheError> {
         self.claim()?;
         let path = self.path(shelf);
@@ -171,13 +173,13 @@ impl Cache {
         Ok(path)
     }
 
-    /// Makes the folder and its marker, unless the folder is somebody else's.
+    /// Creates the folder and its marker, unless the folder belongs to another program.
     fn claim(&self) -> Result<(), CacheError> {
         if self.is_ours()? {
             return Ok(());
         }
         std::fs::create_dir_all(&self.root).map_err(failed("make the cache", &self.root))?;
-        // Another heapdrome may just have written its marker, or be about to.
+        // Another heapdrome may have written its marker in the meantime, or be about to.
         if self.holds_other_files()? && !self.is_ours()? {
             return Err(CacheError::NotOurs {
                 path: self.root.clone(),
@@ -193,12 +195,12 @@ impl Cache {
         Ok(names.any(|name| !name.as_encoded_bytes().starts_with(NEW_MARKER.as_bytes())))
     }
 
-    /// Writes the marker, which nobody ever sees without its text.
+    /// Writes the marker atomically, so that no other process sees it without its text.
     fn mark(&self) -> Result<(), CacheError> {
         let marker = self.root.join(MARKER);
         let mut new = tempfile::Builder::new()
             .prefix(NEW_MARKER)
-            // Others may read a marker, such as a backup program of the machine.
+            // The marker is world-readable, for example for a backup program of the machine.
             .permissions(Permissions::from_mode(0o644))
             .tempfile_in(&self.root)
             .map_err(failed("write in", &self.root))?;
@@ -226,10 +228,10 @@ impl Cache {
         options.open(&path).map_err(failed("open the lock", &path))
     }
 
-    /// Keeps `clean` away while the result lives, such as during a race.
+    /// Makes `clean` fail while the result exists, for example during a race.
     ///
     /// # Errors
-    /// When the cache cannot be written to, or is being cleaned.
+    /// When the cache cannot be written, or is being cleaned.
     pub fn hold(&self) -> Result<Hold, CacheError> {
         let file = self.open_lock_file(MAIN_LOCK)?;
         match lock::try_shared(&file) {
@@ -241,11 +243,11 @@ impl Cache {
         }
     }
 
-    /// Keeps every other heapdrome from making `what` while the result lives; waits for one that
-    /// does. What a killed one left in the staging folder is removed.
+    /// Keeps every other process from making `what` while the result exists, after waiting for any
+    /// that does. Leftovers of a killed process in the staging folder are removed.
     ///
     /// # Errors
-    /// When the cache cannot be written to, or the wait was interrupted.
+    /// When the cache cannot be written, or the wait was interrupted.
     pub fn lock(&self, what: &str) -> Result<Lock, CacheError> {
         let hold = self.hold()?;
         let file = self.open_lock_file(&format!("{what}.lock"))?;
@@ -267,27 +269,27 @@ impl Cache {
         })
     }
 
-    /// Removes `folder`, which is made under the lock on `what`, and says whether it was there. It
-    /// is renamed first, so that no other process finds half of it.
+    /// Removes `folder`, which is made under the lock on `what`, and returns whether it existed.
+    /// The folder is renamed first, so that no other process finds it half removed.
     ///
     /// # Errors
-    /// When the cache cannot be written to, or the wait for the lock was interrupted.
+    /// When the cache cannot be written, or the wait for the lock was interrupted.
     pub fn remove(&self, what: &str, folder: &Path) -> Result<bool, CacheError> {
         if !folder.exists() {
             return Ok(false);
         }
         let lock = self.lock(what)?;
-        // The staging folder goes when dropped.
+        // Dropping the staging folder deletes it.
         let staging = lock.staging()?;
         lock.place(folder, &staging.path().join("removed"))?;
         Ok(true)
     }
 
-    /// As [`Cache::lock`], but shared with whoever keeps the same in this process already: races
-    /// that take turns in one folder. A copy of this cache shares, too.
+    /// Locks `what` like [`Cache::lock`], but shares the lock with other holders in this process,
+    /// such as races that alternate in one folder. Clones of this cache share it, too.
     ///
     /// # Errors
-    /// As [`Cache::lock`].
+    /// See [`Cache::lock`].
     pub fn keep(&self, what: &str) -> Result<Arc<Lock>, CacheError> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lock) = kept.get(what).and_then(Weak::upgrade) {
@@ -298,8 +300,8 @@ impl Cache {
         Ok(lock)
     }
 
-    /// Empties the cache and says how many bytes that freed; one that is not there frees none.
-    /// The marker and the lock file stay.
+    /// Empties the cache and returns the number of bytes that this freed, which is 0 for a missing
+    /// cache. The marker and the lock file stay.
     ///
     /// # Errors
     /// When the folder is not heapdrome's, is in use, or cannot be emptied.
@@ -333,10 +335,10 @@ impl Cache {
 }
 
 impl Lock {
-    /// A new folder to make something in; it goes when dropped, unless it was renamed into place.
+    /// Creates a folder for work in progress. It is deleted when dropped, unless it was renamed.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it cannot be created.
     pub fn staging(&self) -> Result<TempDir, CacheError> {
         let made = tempfile::Builder::new()
             .prefix("new-")
@@ -344,7 +346,7 @@ impl Lock {
         made.map_err(failed("make a folder in", &self.staging))
     }
 
-    /// Renames `from`, made in this lock's staging folder, to `to`, replacing what is there.
+    /// Renames `from`, made in this lock's staging folder, to `to`, replacing any old content.
     ///
     /// # Errors
     /// When a folder cannot be moved.
@@ -360,7 +362,8 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Only an empty folder goes; what a TempDir still owns stays with it.
+        // This removes only an empty folder. A folder still owned by a `TempDir` stays until that
+        // is dropped.
         let _ = std::fs::remove_dir(&self.staging);
     }
 }
@@ -372,7 +375,7 @@ fn remove_folder(path: &Path) -> Result<(), CacheError> {
     }
 }
 
-/// Removes all lock files but the main one, which the caller has locked.
+/// Removes all lock files except the main one, which the caller has locked.
 fn remove_locks(folder: &Path) -> Result<(), CacheError> {
     let entries = std::fs::read_dir(folder).map_err(failed("read", folder))?;
     for entry in entries.flatten().filter(|it| it.file_name() != MAIN_LOCK) {
@@ -381,7 +384,8 @@ fn remove_locks(folder: &Path) -> Result<(), CacheError> {
     Ok(())
 }
 
-/// Bytes of the files below `path`; what cannot be read counts nothing. Links are not followed.
+/// Returns the total size of the files below `path` in bytes. Unreadable files count as empty, and
+/// links are not followed.
 fn size_of_folder(path: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(path) else {
         return 0;

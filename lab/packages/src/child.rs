@@ -1,4 +1,4 @@
-//! Child processes that fetch or build something: logged, interruptible, never left behind.
+//! Child processes that fetch or build packages: logged, interruptible, and never left behind.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -9,26 +9,26 @@ use std::sync::atomic::AtomicBool;
 
 use heapdrome_system::child::{self, Ended, Limits, WaitError};
 
-/// Why a child process did not do its work.
+/// Reason why a child process did not complete its work.
 #[derive(Debug, thiserror::Error)]
 pub enum ChildError {
-    /// The program is not there, or may not be run.
+    /// The program does not exist, or may not be executed.
     #[error("cannot start {program}: {source}")]
     Start {
         /// The program.
         program: String,
-        /// The reason.
+        /// Error that the system returned.
         source: std::io::Error,
     },
-    /// It ended with a failure.
+    /// The program ended with a failure.
     #[error("{program} ended with {status}")]
     Failed {
         /// The program.
         program: String,
-        /// How it ended.
+        /// Exit status.
         status: ExitStatus,
     },
-    /// The person asked heapdrome to stop; the child and its children were killed.
+    /// The user interrupted heapdrome, and the child's process group was killed.
     #[error("interrupted")]
     Interrupted,
     /// The log could not be written.
@@ -36,12 +36,12 @@ pub enum ChildError {
     Log {
         /// The log.
         path: PathBuf,
-        /// The reason.
+        /// Error that the system returned.
         source: std::io::Error,
     },
 }
 
-/// A command whose output goes to the end of a log file.
+/// A command whose output is appended to a log file.
 #[derive(Debug)]
 pub struct Job<'a> {
     command: Command,
@@ -49,27 +49,29 @@ pub struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// A job that runs `program` without a terminal, in plain English and in a group of its own.
+    /// Creates a job that runs `program` without a terminal, in the C locale and in its own process
+    /// group.
     pub fn new(program: impl AsRef<OsStr>, log: &'a Path) -> Self {
         Self::of(Command::new(program), log)
     }
 
-    /// A job that runs a command so.
+    /// Creates a job from a command, without a terminal, in the C locale and in its own process
+    /// group.
     pub fn of(mut command: Command, log: &'a Path) -> Self {
         child::in_own_group(&mut command);
-        // Messages are quoted to the person and searched for words, so they must not be translated.
+        // Messages are shown to the user and searched for words, so they must not be translated.
         command.env("LC_ALL", "C").env("CARGO_TERM_COLOR", "never");
-        // A build must not run under an allocator that the person preloads.
+        // A build must not run under an allocator that the user preloads.
         command.env_remove("LD_PRELOAD");
         Self { command, log }
     }
 
-    /// The command, to add arguments, variables and a folder to.
+    /// Returns the command, to which the caller adds arguments, variables and a folder.
     pub fn command(&mut self) -> &mut Command {
         &mut self.command
     }
 
-    /// Runs the job to its end.
+    /// Runs the job until it ends.
     ///
     /// # Errors
     /// When it cannot be started, fails, or is interrupted.
@@ -92,7 +94,7 @@ impl<'a> Job<'a> {
         match child::wait(&mut child, Limits::NONE, interrupt) {
             Ok(Ended::Itself(status)) if status.success() => Ok(()),
             Ok(Ended::Itself(status)) => Err(ChildError::Failed { program, status }),
-            // It has no limits.
+            // `Limits::NONE` cannot be exceeded.
             Ok(Ended::OverLimit) | Err(WaitError::Interrupted) => Err(ChildError::Interrupted),
             Err(WaitError::Io(source)) => Err(start(source)),
         }
@@ -103,7 +105,7 @@ fn open_log(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().create(true).append(true).open(path)
 }
 
-/// The folder and the command line, as a person would type it.
+/// Formats the folder and the command line as a user would type them.
 fn in_words(command: &Command) -> String {
     let mut words = Vec::new();
     if let Some(folder) = command.get_current_dir() {
@@ -114,7 +116,7 @@ fn in_words(command: &Command) -> String {
     words.join(" ")
 }
 
-/// A word for a shell; plain words stay as they are.
+/// Quotes a word for a shell; plain words stay unchanged.
 pub fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+./,:@%".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
@@ -124,7 +126,7 @@ pub fn quoted(text: &str) -> String {
     }
 }
 
-/// The last `count` lines of a file that are not empty, for an error message.
+/// Returns the last `count` non-empty lines of a file, for an error message.
 pub fn last_lines(path: &Path, count: usize) -> Vec<String> {
     let text = std::fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

@@ -1,4 +1,4 @@
-//! Source packages from the crate registry that cargo is configured for.
+//! Source packages from the crate registry that cargo is configured to use.
 
 use std::path::{Path, PathBuf};
 
@@ -8,35 +8,35 @@ use crate::child::Job;
 use crate::fetch::{Fetcher, fetched};
 use crate::{Cache, FetchError};
 
-/// A crate, pinned so that nothing else can come in its place.
+/// A crate, pinned by version and checksum.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CratePin {
-    /// The crate's name.
+    /// Name of the crate.
     pub name: String,
-    /// Its full version, build metadata included.
+    /// Full version, build metadata included.
     pub version: String,
-    /// SHA-256 of the package in hexadecimal, as the registry's index gives it.
+    /// SHA-256 of the package in hexadecimal, from the registry's index.
     pub sha256: String,
 }
 
 impl CratePin {
-    /// Name and version in one word, as used for folders and messages.
+    /// Returns name and version in one word, for folders and messages.
     pub fn label(&self) -> String {
         format!("{}-{}", self.name, self.version)
     }
 
-    /// The version as a requirement: build metadata does not take part in those.
+    /// Returns the version as a requirement, which excludes build metadata.
     fn requirement(&self) -> &str {
         self.version.split('+').next().unwrap_or(&self.version)
     }
 }
 
-/// The unpacked sources of a crate, fetched if they are not in the cache yet. They are shared and
-/// must not be written to.
+/// Returns the folder of a crate's unpacked sources, and fetches them if they are not in the cache.
+/// The sources are shared and must not be changed.
 ///
 /// # Errors
 /// When cargo is missing or fails, when the checksum is not the pinned one, or when the cache
-/// cannot be written to.
+/// cannot be written.
 pub fn fetch_crate(cache: &Cache, pin: &CratePin) -> Result<PathBuf, FetchError> {
     fetched(cache, &pin.label(), &pin.sha256, |staging, log| {
         let vendored = vendor(cache, pin, staging, log)?;
@@ -45,7 +45,7 @@ pub fn fetch_crate(cache: &Cache, pin: &CratePin) -> Result<PathBuf, FetchError>
     })
 }
 
-/// Lets cargo fetch the crate and what it depends on, and gives back the crate's own folder.
+/// Fetches the crate and its dependencies with cargo, and returns the crate's own folder.
 fn vendor(cache: &Cache, pin: &CratePin, folder: &Path, log: &Path) -> Result<PathBuf, FetchError> {
     write_manifest(pin, folder)?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -53,7 +53,7 @@ fn vendor(cache: &Cache, pin: &CratePin, folder: &Path, log: &Path) -> Result<Pa
     job.command()
         .current_dir(folder)
         .args(["vendor", "--versioned-dirs", "vendor"]);
-    // What the person sets for the build of their own program must not reach this one.
+    // Settings for the build of the user's own program must not affect this one.
     for name in [
         "CARGO_TARGET_DIR",
         "CARGO_ENCODED_RUSTFLAGS",
@@ -74,7 +74,7 @@ fn vendor(cache: &Cache, pin: &CratePin, folder: &Path, log: &Path) -> Result<Pa
 }
 
 fn write_manifest(pin: &CratePin, folder: &Path) -> Result<(), FetchError> {
-    // The empty workspace keeps cargo from looking for one in the folders above.
+    // The empty workspace keeps cargo from searching for one in parent folders.
     let manifest = format!(
         "[package]\nname = \"heapdrome-fetch\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n\
          [dependencies]\n{} = \"={}\"\n\n[workspace]\n",
@@ -91,7 +91,7 @@ fn write_manifest(pin: &CratePin, folder: &Path) -> Result<(), FetchError> {
     Ok(())
 }
 
-/// The line that says why: cargo's chain of causes ends with the first one, which says most.
+/// Returns the most informative line: cargo's chain of causes ends with the root cause.
 fn telling_line(lines: &[String]) -> String {
     let cause = |line: &&String| !line.trim_end().ends_with("Caused by:");
     let after_error = lines.iter().skip_while(|line| !line.starts_with("error"));
@@ -99,7 +99,7 @@ fn telling_line(lines: &[String]) -> String {
     line.map_or_else(|| "nothing".to_owned(), |line| line.trim().to_owned())
 }
 
-/// The folder of the pinned crate among the vendored ones.
+/// Returns the folder of the pinned crate among the vendored ones.
 fn find(pin: &CratePin, vendor: &Path) -> Result<PathBuf, FetchError> {
     let exact = vendor.join(pin.label());
     if exact.is_dir() {
@@ -121,7 +121,7 @@ fn find(pin: &CratePin, vendor: &Path) -> Result<PathBuf, FetchError> {
     })
 }
 
-/// Compares the checksum that cargo verified the download against with the pinned one.
+/// Compares the pinned checksum with the one that cargo verified for the download.
 fn verify(pin: &CratePin, folder: &Path) -> Result<(), FetchError> {
     let path = folder.join(".cargo-checksum.json");
     let text = std::fs::read(&path).map_err(FileError::of("read", &path))?;

@@ -1,4 +1,4 @@
-//! Source packages from the Debian archive that this machine's apt is configured for.
+//! Source packages from the Debian archive that this machine's apt is configured to use.
 
 use std::path::{Path, PathBuf};
 
@@ -13,29 +13,30 @@ mod sources;
 /// A Debian source package, pinned by its upstream archive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DebianPin {
-    /// The source package's name.
+    /// Name of the source package.
     pub package: String,
-    /// The upstream version, without Debian's revision.
+    /// Upstream version, without Debian's revision.
     pub upstream_version: String,
-    /// The name of the upstream archive, such as `musl_1.2.3.orig.tar.gz`.
+    /// Name of the upstream archive, such as `musl_1.2.3.orig.tar.gz`.
     pub archive: String,
     /// SHA-256 of the upstream archive in hexadecimal.
     pub sha256: String,
 }
 
 impl DebianPin {
-    /// Name and version in one word, as used for folders and messages.
+    /// Returns name and version in one word, for folders and messages.
     pub fn label(&self) -> String {
         format!("debian-{}-{}", self.package, self.upstream_version)
     }
 }
 
-/// The unpacked upstream sources of a Debian source package, without Debian's patches, fetched if
-/// they are not in the cache yet. They are shared and must not be written to. Needs no root.
+/// Returns the folder of a source package's unpacked upstream sources, without Debian's patches,
+/// and fetches them if they are not in the cache. The sources are shared and must not be changed.
+/// Root is not required.
 ///
 /// # Errors
-/// When apt-get is missing or fails, when Debian has moved on to another version, when the checksum
-/// is not the pinned one, or when the cache cannot be written to.
+/// When apt-get is missing or fails, when Debian now has another version, when the checksum is not
+/// the pinned one, or when the cache cannot be written.
 pub fn fetch_debian_source(cache: &Cache, pin: &DebianPin) -> Result<PathBuf, FetchError> {
     fetched(cache, &pin.label(), &pin.sha256, |folder, log| {
         let fetch = Fetch {
@@ -49,7 +50,7 @@ pub fn fetch_debian_source(cache: &Cache, pin: &DebianPin) -> Result<PathBuf, Fe
     })
 }
 
-/// One attempt to fetch one package, in one staging folder.
+/// An attempt to fetch one package in a staging folder.
 struct Fetch<'a> {
     cache: &'a Cache,
     pin: &'a DebianPin,
@@ -68,7 +69,7 @@ impl Fetch<'_> {
             let path = parts.join(format!("{index}.{kind}"));
             std::fs::write(&path, text).map_err(FileError::of("write", &path))?;
         }
-        // A third party's archive that does not answer is no reason to give up.
+        // An unreachable third-party archive does not prevent the fetch.
         match self.apt_get(&["update"], &downloads) {
             Err(FetchError::Failed { .. }) | Ok(()) => {}
             Err(error) => return Err(error),
@@ -100,7 +101,7 @@ impl Fetch<'_> {
             format!("Dir::State::Lists={staging}/lists"),
             format!("Dir::Cache={staging}/apt-cache"),
             "Debug::NoLocking=1".to_owned(),
-            // The user that apt gives its downloads to may not write into the cache.
+            // The user under which apt downloads by default may not write into the cache.
             "APT::Sandbox::User=".to_owned(),
             "Acquire::Languages=none".to_owned(),
             "Acquire::Retries=2".to_owned(),
@@ -112,7 +113,7 @@ impl Fetch<'_> {
         self.run("apt-get", job)
     }
 
-    /// The upstream archive among the downloads, if it is the pinned one.
+    /// Returns the upstream archive among the downloads, if its checksum is the pinned one.
     fn verified(&self, downloads: &Path) -> Result<PathBuf, FetchError> {
         let archive = downloads.join(&self.pin.archive);
         if !archive.is_file() {
@@ -141,7 +142,7 @@ impl Fetch<'_> {
         }
     }
 
-    /// Unpacks the archive, and gives back the one folder that is in it.
+    /// Unpacks the archive and returns the folder with its content.
     fn unpack(&self, archive: &Path) -> Result<PathBuf, FetchError> {
         let into = self.make_folder("unpacked")?;
         let mut job = Job::new("tar", self.log);
@@ -157,7 +158,7 @@ impl Fetch<'_> {
         let fetcher = Fetcher {
             package: format!("the Debian source package {}", self.pin.package),
             program,
-            advice: "it can be had on Debian and its relatives only",
+            advice: "it is available only on Debian and its derivatives",
             log: self.log,
             telling: telling_line,
         };
@@ -165,8 +166,8 @@ impl Fetch<'_> {
     }
 }
 
-/// The line that says why: apt-get only warns that an archive could not be reached, and then misses
-/// what would have come from there.
+/// Returns the most informative line. If an archive is unreachable, apt-get only prints a warning,
+/// and fails later for lack of the archive's content.
 fn telling_line(lines: &[String]) -> String {
     let unreachable = lines.iter().find(|line| line.contains("Failed to fetch"));
     let line = unreachable.or(lines.last());

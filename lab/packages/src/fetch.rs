@@ -1,12 +1,12 @@
-//! What fetching has in common, whichever registry a package comes from.
+//! Fetching steps that are common to all registries.
 
 use std::path::{Path, PathBuf};
 
 use crate::child::{ChildError, Job, last_lines};
 use crate::{Cache, CacheError, FetchError, Shelf};
 
-/// The sources of a package in the cache. Where they are not there yet, `fetch` puts them into a
-/// folder below the staging folder, with a log.
+/// Returns the folder of a package's sources in the cache. If they are missing, `fetch` stores them
+/// in a folder below the staging folder, with a log.
 pub(crate) fn fetched(
     cache: &Cache,
     label: &str,
@@ -24,7 +24,7 @@ pub(crate) fn fetched(
     }
     let staging = lock.staging()?;
     let log = cache.shelf(Shelf::Logs)?.join(format!("fetch-{label}.log"));
-    // A log of an earlier attempt would be quoted in the message about this one.
+    // The error message of this attempt must not quote the log of an earlier one.
     let _ = std::fs::remove_file(&log);
     let made = fetch(staging.path(), &log)?;
     cache.shelf(Shelf::Sources)?;
@@ -32,16 +32,16 @@ pub(crate) fn fetched(
     Ok(place)
 }
 
-/// A program that fetches, as messages speak of it.
+/// A fetching program, as messages describe it.
 pub(crate) struct Fetcher<'a> {
-    /// The package.
+    /// Package to fetch.
     pub(crate) package: String,
-    /// The program.
+    /// Name of the program.
     pub(crate) program: &'static str,
-    /// What to do where it is not there.
+    /// Advice for users who lack the program.
     pub(crate) advice: &'static str,
     pub(crate) log: &'a Path,
-    /// Finds the line that says why among the last ones of the log.
+    /// Selects the most informative of the log's last lines.
     pub(crate) telling: fn(&[String]) -> String,
 }
 

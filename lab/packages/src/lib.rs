@@ -1,8 +1,8 @@
 //! Pinned packages from registries, fetched once into a cache that heapdrome alone writes to.
 //!
 //! The cache is the folder that `HEAPDROME_CACHE` names, or `heapdrome` in the user's cache folder.
-//! Whatever is put there is made in a staging folder under a lock and then renamed into place, so
-//! that a killed heapdrome leaves nothing half made where another would find it.
+//! Its content is made in a staging folder under a lock and then renamed, so that a killed
+//! heapdrome leaves no partial result where another would find it.
 //!
 //! ```no_run
 //! use heapdrome_packages::{Cache, CratePin, fetch_crate};
@@ -32,58 +32,58 @@ use std::path::PathBuf;
 
 use heapdrome_system::FileError;
 
-/// Why a package could not be had, and what to do about it.
+/// Reason why a package could not be fetched, with a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     /// The cache could not be used.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// The person asked heapdrome to stop.
+    /// The user interrupted heapdrome.
     #[error("interrupted while fetching {package}")]
     Interrupted {
         /// The package.
         package: String,
     },
-    /// A program that fetches packages is not there.
+    /// The program that fetches packages is not installed.
     #[error("cannot fetch {package}: {program} was not found; {advice}")]
     ProgramMissing {
         /// The package.
         package: String,
         /// The program.
         program: String,
-        /// What to install.
+        /// Package to install.
         advice: String,
     },
     /// The program that fetches packages failed.
     #[error(
-        "cannot fetch {package}: {program} said \"{reason}\"; check the network and try again \
-         (its whole output is in {log})"
+        "cannot fetch {package}: {program} reported \"{reason}\"; check the network and try again \
+         (full output in {log})"
     )]
     Failed {
         /// The package.
         package: String,
         /// The program.
         program: String,
-        /// Its last telling line.
+        /// Its most informative output line.
         reason: String,
-        /// Its whole output.
+        /// Log of its whole output.
         log: PathBuf,
     },
-    /// The registry has another version than the pinned one.
+    /// The registry offers a version other than the pinned one.
     #[error("cannot fetch {package} {wanted}: the registry offers {found}; {advice}")]
     OtherVersion {
         /// The package.
         package: String,
         /// The pinned version.
         wanted: String,
-        /// What there is.
+        /// Version that the registry offers.
         found: String,
-        /// What to do.
+        /// Remedy.
         advice: String,
     },
-    /// What came is not what was pinned.
+    /// The checksum of the download differs from the pinned one.
     #[error(
-        "{package} is not the pinned one: SHA-256 {found} instead of {wanted}; nothing of it is \
+        "{package} is not the pinned one: SHA-256 {found} instead of {wanted}; it is not \
          used; do not trust the registry that it came from"
     )]
     WrongChecksum {
@@ -91,7 +91,7 @@ pub enum FetchError {
         package: String,
         /// The pinned checksum.
         wanted: String,
-        /// The checksum of what came.
+        /// Checksum of the download.
         found: String,
     },
     /// A file could not be read or written.

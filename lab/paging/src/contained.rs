@@ -1,4 +1,4 @@
-//! Any command under a limit: how it ends, how long it takes, and what the kernel counted.
+//! Runs of any command under a limit: how each ends, how long it takes, and the kernel's counts.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsString};
@@ -15,50 +15,51 @@ use rustix::fs::{Mode, OFlags, open};
 
 use crate::{Enclosure, Error, Tally};
 
-/// How often it is asked whether the command has ended; a run's time is known no better.
+/// Interval at which the lab checks whether the command has ended; also the resolution of a run's
+/// time.
 const TICK: Duration = Duration::from_millis(1);
-/// Bytes of standard error that are kept.
+/// Number of bytes of standard error that are kept.
 const TAIL: usize = 4096;
 
-/// A command to be run.
+/// A command to run.
 #[derive(Clone, Debug)]
 pub struct Task {
     /// The program and its arguments.
     pub words: Vec<OsString>,
     /// Its whole environment.
     pub environment: BTreeMap<OsString, OsString>,
-    /// After this it is killed with all that it has started.
+    /// Time after which the command and all processes that it started are killed.
     pub timeout: Duration,
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// With status 0, and nothing was killed for memory.
+    /// It exited with status 0, without an OOM kill.
     Finished,
-    /// The kernel killed so many of its processes for memory, whatever its status was then.
+    /// The kernel killed this number of its processes for lack of memory, whatever its exit status.
     OutOfMemory(u64),
-    /// It took longer than it may, and was killed.
+    /// It exceeded the time limit and was killed.
     TooLong,
-    /// For another reason, in one line.
+    /// It failed for another reason, described in one line.
     Failed(String),
 }
 
-/// A run.
+/// A finished run.
 #[derive(Clone, Debug)]
 pub struct Contained {
-    /// How it ended.
+    /// How the run ended.
     pub ended: Ended,
-    /// How long it took.
+    /// The wall time.
     pub wall: Duration,
-    /// What was counted in its group.
+    /// The kernel's counts in its group.
     pub tally: Tally,
 }
 
-/// Runs a task to its end in a group of its own. What it leaves running is killed.
+/// Runs a task to its end in a group of its own. Processes that it leaves behind are killed.
 ///
 /// # Errors
-/// When it cannot be started, someone interrupts, or its processes cannot be killed.
+/// When the task cannot be started or is interrupted, or its processes cannot be killed.
 pub fn contain(
     task: &Task,
     enclosure: &Enclosure,
@@ -77,7 +78,7 @@ pub fn contain(
     let waited = child::watch(&running, limits, interrupt);
     let wall = begin.elapsed();
     enclosure.empty()?;
-    // Everything in the group is dead now, the child with it.
+    // Every process in the group is dead now, including the child.
     let status = running
         .wait()
         .map_err(|error| Error::Command(error.to_string()))?;
@@ -107,7 +108,8 @@ fn start(task: &Task, enclosure: &Enclosure) -> Result<Child, Error> {
         .collect::<io::Result<_>>()
         .map_err(|error| Error::Command(format!("cannot be put into a control group: {error}")))?;
     let prepare = move || doors.iter().try_for_each(enter);
-    // SAFETY: between fork and exec it makes system calls only, with strings that were made before.
+    // SAFETY: between fork and exec `prepare` only makes system calls on strings that were
+    // allocated before the fork.
     unsafe { command.pre_exec(prepare) };
     command.spawn().map_err(|error| {
         let program = program.to_string_lossy();
@@ -119,10 +121,10 @@ fn door(path: &Path) -> io::Result<CString> {
     Ok(CString::new(path.as_os_str().as_bytes())?)
 }
 
-/// Puts this process into the group whose list of processes this is.
+/// Moves this process into the group with this process list.
 fn enter(door: &CString) -> io::Result<()> {
     let file = open(door, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
-    // Zero is the process that writes.
+    // Zero stands for the writing process.
     rustix::io::write(file, b"0")?;
     Ok(())
 }
@@ -134,7 +136,7 @@ fn unwatched(error: WaitError) -> Error {
     }
 }
 
-/// The end of what a pipe gives.
+/// Reads a pipe to its end and returns the last `TAIL` bytes.
 fn tail(mut pipe: impl Read) -> String {
     let (mut kept, mut buffer) = (Vec::new(), [0; TAIL]);
     while let Ok(count @ 1..) = pipe.read(&mut buffer) {

@@ -1,9 +1,9 @@
-//! Counters of the kernel around a measured part. Those of `/proc/vmstat` and `/proc/stat` are the
-//! whole machine's, those of faults the process's own.
+//! Kernel counters around a measured part. Those of `/proc/vmstat` and `/proc/stat` cover the whole
+//! machine; the fault counts are this process's own.
 
 use std::collections::BTreeMap;
 
-/// Names in `/proc/vmstat` that are recorded.
+/// Names of the recorded lines of `/proc/vmstat`.
 const VMSTAT: [&str; 6] = [
     "pswpin",
     "pswpout",
@@ -18,14 +18,14 @@ const VMSTAT: [&str; 6] = [
 pub struct Counters(BTreeMap<&'static str, u64>);
 
 impl Counters {
-    /// As they are now. What the kernel does not count is left out.
+    /// Reads the current values. Counters that the kernel does not have are left out.
     #[must_use]
     pub fn now() -> Self {
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         let mut counters = Self::of(&read("/proc/vmstat"), &read("/proc/stat"));
-        // SAFETY: a rusage of zeros is a valid one, and only a place to write to here.
+        // SAFETY: all zeros is a valid `rusage`, which is plain data; the call below overwrites it.
         let mut used: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: `used` is a valid place for the answer, and outlives the call.
+        // SAFETY: `used` is a valid, writable `rusage` that outlives the call.
         if unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut used) } == 0 {
             let mut put = |name, value: i64| counters.0.insert(name, value.unsigned_abs());
             put("majflt", used.ru_majflt);
@@ -52,13 +52,13 @@ impl Counters {
         Self(counters)
     }
 
-    /// One counter, if the kernel has it.
+    /// Returns one counter, if the kernel has it.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<u64> {
         self.0.get(name).copied()
     }
 
-    /// What each has grown by since `before`.
+    /// Returns the increase of each counter since `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> BTreeMap<String, f64> {
         let grown = |(name, value): (&&str, &u64)| {

@@ -1,5 +1,5 @@
-//! The document as a whole: how much of it `heapdrome suite lgalloc` runs, and which cells that
-//! has.
+//! The document's experiments: their size in each form of `heapdrome suite lgalloc`, and their
+//! cells.
 
 use std::time::Duration;
 
@@ -11,31 +11,31 @@ use crate::experiments::{
 };
 use crate::{Mechanism, free_swap};
 
-/// The amounts of one form.
+/// The sizes and times of one form.
 pub struct Form {
-    /// Rounds of all cells.
+    /// Number of rounds of all cells.
     pub rounds: u32,
-    /// Rounds beyond these, of cells whose targets or sentences are open.
+    /// Number of further rounds, for cells whose targets or claims are open.
     pub more_rounds: u32,
-    /// No round begins that would end later, from the start of heapdrome on; what was measured
-    /// before it was interrupted counts.
+    /// Time limit since the start of heapdrome; no round begins that would end later. The time
+    /// before an interrupt counts.
     pub within: Option<Duration>,
-    /// The time of each cell in swap.
+    /// The measuring time of each cell in swap.
     pub seconds: Duration,
-    /// The longest warm-up before.
+    /// Maximum warm-up of each cell in swap.
     pub warm_up: Duration,
-    /// The time of each cell of the throughput benchmark, and of its warm-up.
+    /// The measuring time of each cell of the throughput benchmark, and its warm-up.
     pub throughput: [Duration; 2],
-    /// The limit of the paging benchmark, whose working set is three times that; under heavier
+    /// The limit of the paging benchmark, whose working set is three times the limit. Under heavier
     /// pressure both are a quarter.
     pub paging: Bytes,
-    /// The working set of the sweep and the strategies; the limit of the strategies is an
-    /// eighth of it.
+    /// The working set of the sweep and the strategies. The limit of the strategies is an eighth of
+    /// it.
     pub total: Bytes,
 }
 
 impl Form {
-    /// That of a scale.
+    /// Returns the form of a scale.
     pub fn of(scale: Scale) -> Self {
         let minutes = |count: u64| Some(Duration::from_secs(60 * count));
         match scale {
@@ -74,7 +74,7 @@ impl Form {
 }
 
 impl Form {
-    /// How its cells in swap are measured.
+    /// Returns the settings for cells in swap.
     #[must_use]
     pub fn measuring(&self, seed: u64) -> Measuring {
         Measuring {
@@ -86,22 +86,22 @@ impl Form {
     }
 }
 
-/// What a machine has for the document, and what was asked for beside it.
+/// The machine's capabilities, and the additional requests for the document.
 #[derive(Debug, Default)]
 pub struct DocumentSetting {
-    /// The limit of what needs no swap.
+    /// The limit of the experiments that need no swap.
     pub limit: Option<Limit>,
-    /// What holds the working set of the paging benchmark beside lgalloc.
+    /// Holders of the paging benchmark's working set besides lgalloc.
     pub more: Vec<Holding>,
-    /// Whose blocks are taken beside lgalloc's regions.
+    /// Allocators whose blocks are taken besides lgalloc's regions.
     pub rivals: Vec<Holding>,
-    /// Whether the kernel's choice about huge pages is set to each of its values.
+    /// Whether the kernel's setting for huge pages is set to each of its values.
     pub set_huge_pages: bool,
     /// The seed of contents and draws.
     pub seed: u64,
 }
 
-/// The cells of these experiments of the document.
+/// Returns the cells of these experiments of the document.
 #[must_use]
 pub fn document(form: &Form, setting: &DocumentSetting, parts: &[Experiment]) -> Vec<Cell> {
     let measuring = form.measuring(setting.seed);
@@ -134,7 +134,7 @@ pub fn document(form: &Form, setting: &DocumentSetting, parts: &[Experiment]) ->
     parts.iter().flat_map(of).collect()
 }
 
-/// The document's limits, and its numbers of threads where it published them.
+/// Returns the document's limits, each with its published numbers of threads.
 fn document_sweep(total: Bytes) -> Sweep {
     let limits = halves(total).into_iter().enumerate();
     Sweep {
@@ -148,10 +148,10 @@ fn document_sweep(total: Bytes) -> Sweep {
     }
 }
 
-/// Takes a cell out that would need swap, and the limit from one that fits into it.
+/// Fails a cell that would need swap. Removes the limit of a cell that fits under it.
 pub fn do_without_swap(cell: &mut Cell, mechanism: Option<Mechanism>, why: &str) {
     if cell.limit.is_some() && mechanism.is_none() && !cell.reports.is_empty() {
-        // It was measured under a limit, and cannot go on without.
+        // The cell was measured under a limit and cannot continue without one.
         cell.failure = Some(why.to_owned());
         return;
     }
@@ -172,7 +172,8 @@ mod tests {
     use super::*;
     use crate::{claims, experiments, targets};
 
-    /// What the document has, with huge pages under every choice if so.
+    /// Returns the document's cells; with `set_huge_pages` those on huge pages run under every
+    /// setting.
     fn cells(parts: &[Experiment], set_huge_pages: bool) -> Vec<Cell> {
         let setting = DocumentSetting {
             set_huge_pages,
@@ -198,7 +199,8 @@ mod tests {
         assert!(told.iter().any(|note| not(&note)), "{told:?}");
     }
 
-    /// Every claim must find its cells, or nobody would see that it never can.
+    /// Every claim must refer to existing cells; otherwise it could never be tested, and no test
+    /// would fail.
     #[test]
     fn every_claim_speaks_of_cells_that_there_are() {
         let cells = cells(&Experiment::ALL, true);
@@ -208,7 +210,8 @@ mod tests {
         }
     }
 
-    /// A target whose cells are not there is not spoken of, so that nobody would miss it.
+    /// Every target must refer to existing cells, because a target without cells is silently left
+    /// out.
     #[test]
     fn every_target_speaks_of_cells_that_there_are() {
         let all = include_str!("../data/targets.toml");
@@ -217,7 +220,7 @@ mod tests {
         assert_eq!(told.len(), all.matches("[[claims]]").count());
     }
 
-    /// From the order that is asked for to the instructions of every process that reads.
+    /// The requested order must reach the instructions of every process that reads.
     #[test]
     fn pages_are_drawn_in_the_order_that_was_asked_for() {
         let sizes = [Bytes::from_mib(64), Bytes::from_mib(512)];

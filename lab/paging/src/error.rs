@@ -1,55 +1,55 @@
-//! What can go wrong, each in one line that says what to do about it.
+//! Errors of the lab. Each is one line that also says what to do.
 
 use heapdrome_schema::Bytes;
 use heapdrome_system::FileError;
 
-/// Why something could not be done.
+/// The reason why an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The machine lacks something, and one command or option brings it.
+    /// The machine lacks a capability that one command or option provides.
     #[error("{missing}: {mend}")]
     Missing {
-        /// What is missing.
+        /// The missing capability.
         missing: String,
-        /// What brings it.
+        /// The command or option that provides it.
         mend: String,
     },
-    /// A file or folder.
+    /// A file or folder operation failed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Something that the lab made is still there.
+    /// An item that the lab made could not be removed.
     #[error("{what} is still there: {reason}; `heapdrome paging clean` tries again")]
     Left {
-        /// What.
+        /// The item.
         what: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The child did not do what it was asked.
+    /// The child failed.
     #[error("the measuring process {0}")]
     Child(String),
-    /// A command that is not ours.
+    /// The user's command failed.
     #[error("the command {0}")]
     Command(String),
-    /// The kernel killed the child for memory.
+    /// The kernel killed the child for lack of memory.
     #[error(
-        "the measuring process was killed for memory under the limit, with {} of swap free; {}",
+        "the measuring process ran out of memory under the limit and was killed, with {} of swap free; {}",
         crate::words::size(*.free_swap),
         .mend
     )]
     OutOfMemory {
-        /// What was left of the machine's swap.
+        /// Free swap of the machine.
         free_swap: Bytes,
-        /// What may help.
+        /// A possible remedy.
         mend: &'static str,
     },
-    /// Someone pressed Ctrl-C.
+    /// The user pressed Ctrl-C.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl Error {
-    /// Something is missing.
+    /// Returns the error for a missing capability.
     pub(crate) fn missing(missing: impl Into<String>, mend: impl Into<String>) -> Self {
         Self::Missing {
             missing: missing.into(),

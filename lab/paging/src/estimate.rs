@@ -1,4 +1,4 @@
-//! How long cells take, from one run of a small one of each kind.
+//! Estimates of the time that cells take, from one run of a small cell of each kind.
 
 use std::mem::discriminant;
 use std::time::Duration;
@@ -7,18 +7,17 @@ use heapdrome_schema::{Job, PagingCell as Cell};
 
 use crate::experiments::beyond;
 
-/// A small cell that was run, and how long that took.
+/// A small cell and the time of its run.
 #[derive(Clone, Debug)]
 pub struct Probe {
     /// The cell.
     pub cell: Cell,
-    /// How long its process took.
+    /// The time of its process.
     pub took: Duration,
 }
 
-/// Of each kind of job of each experiment the cell that stands for the others: the one that swaps
-/// most of those that can be run here. Those of other allocators are left out, which may not be
-/// built.
+/// Returns one cell for each kind of job of each experiment: the one that swaps most of those that
+/// can run here. Cells of other allocators are omitted, because these may not be built.
 #[must_use]
 pub fn probes(small: &[Cell]) -> Vec<&Cell> {
     let mut found: Vec<&Cell> = Vec::new();
@@ -37,7 +36,7 @@ fn is_like(one: &Cell, other: &Cell) -> bool {
     one.part == other.part && discriminant(&one.job) == discriminant(&other.job)
 }
 
-/// How long a cell takes in one round; `None` where no cell like it was run.
+/// Returns the expected time of a cell in one round; `None` if no cell of its kind was run.
 #[must_use]
 pub fn expected(cell: &Cell, probes: &[Probe]) -> Option<Duration> {
     let probe = probes.iter().find(|probe| is_like(&probe.cell, cell))?;
@@ -48,11 +47,11 @@ pub fn expected(cell: &Cell, probes: &[Probe]) -> Option<Duration> {
     Some(measured(&cell.job) + beside)
 }
 
-/// The time of a job that does not depend on the machine.
+/// Returns the part of a job's time that does not depend on the machine.
 fn measured(job: &Job) -> Duration {
     match job {
         Job::Probe | Job::Burst(_) => Duration::ZERO,
-        // Batches take half as long again.
+        // The batches take half of the measuring time.
         Job::Throughput(job) => job.warm_up + job.seconds + job.seconds / 2,
         Job::Read(job) => job.seconds,
         Job::Recycle(job) => job.seconds * u32::try_from(job.threads.len()).unwrap_or(u32::MAX),
@@ -94,7 +93,7 @@ mod tests {
         };
         let of = |scale| expected(&sweep(cells(scale)).expect("a cell"), &chosen);
         assert_eq!(of(Scale::Quick), Some(took));
-        // Eight times the working set, and 4.3 s more that are measured.
+        // Eight times the working set, plus 4.3 s of additional measuring time.
         let published = of(Scale::Published).expect("a time").as_secs_f64();
         assert!((published - (5.0 + 8.0 * 9.3)).abs() < 1e-6, "{published}");
     }

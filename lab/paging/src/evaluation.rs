@@ -1,5 +1,5 @@
-//! The conclusions from a collection's cells: tables, distributions to draw, sentences and targets.
-//! It is computed from what is kept, so that a result that is taken up again has one of all of it.
+//! The evaluation of a collection's cells: tables, distributions for plots, claims and targets. It
+//! depends only on stored results, so a resumed result is evaluated as a whole.
 
 use heapdrome_schema::{Ccdf, CcdfPoint, Collection, Experiment, PagingCell as Cell, Purpose};
 
@@ -7,11 +7,11 @@ use crate::experiments::tables;
 use crate::tables::counters_table;
 use crate::{claims, targets};
 
-/// Curves of one drawing that can still be told apart.
+/// Maximum number of distinguishable curves in one plot.
 const MOST_CURVES: usize = 20;
 
-/// Makes the tables and the verdicts of a collection anew. The document's sentences are tested
-/// where `processors` tells on how many they may be.
+/// Recomputes the tables and the verdicts of a collection. With `processors`, the number available
+/// for tests, it also tests the document's claims.
 pub fn evaluate(collection: &mut Collection, processors: Option<usize>) {
     let Purpose::Paging {
         cells,
@@ -40,8 +40,8 @@ pub fn evaluate(collection: &mut Collection, processors: Option<usize>) {
     collection.tables = made;
 }
 
-/// Every kind of time that any cell of an experiment has counted, where they are few enough to be
-/// drawn together.
+/// Returns the curves of every kind of time that an experiment has measured. A kind with too many
+/// curves for one plot is left out.
 fn ccdfs(cells: &[&Cell]) -> Vec<Ccdf> {
     let mut kinds: Vec<(Experiment, &String)> = Vec::new();
     for cell in cells {

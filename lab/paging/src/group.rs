@@ -1,22 +1,22 @@
-//! Control groups of memory: where this process is, and which limits it is under.
+//! Control groups for memory: the group of this process, and its limits.
 
 use std::path::Path;
 
 use heapdrome_schema::Bytes;
 use heapdrome_system::group::{Group, Version, field, limit, memory_limit, number, quota};
 
-/// Limits of the group that a process is in.
+/// The limits of the group of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Seen {
-    /// Of memory; `None` for no limit.
+    /// The memory limit; `None` for no limit.
     pub memory: Option<Bytes>,
-    /// Of swap; `None` for no limit.
+    /// The swap limit; `None` for no limit.
     pub swap: Option<Bytes>,
     /// The quota of processor time, in processors; `None` for no quota.
     pub processors: Option<f64>,
 }
 
-/// The limits that this process reads in its own group.
+/// Reads the limits of this process's own group.
 #[must_use]
 pub fn seen_limit() -> Seen {
     let mut limits = Group::both("memory").map(|own| limits_of(own.version, &own.folder));
@@ -29,7 +29,7 @@ pub fn seen_limit() -> Seen {
     }
 }
 
-/// What the kernel has counted in the group that this process is in; see [`tally_of`].
+/// Reads the kernel's counts in the group of this process; see [`tally_of`].
 #[must_use]
 pub fn own_tally() -> Tally {
     let limited = |own: &Group| memory_limit(own.version, &own.folder).is_some();
@@ -38,21 +38,21 @@ pub fn own_tally() -> Tally {
         .unwrap_or_default()
 }
 
-/// What the kernel has counted in a group; `None` where it does not tell.
+/// The kernel's counts in a group; `None` where the kernel does not report one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// How often the limit of memory was met, which is when the kernel reclaims.
+    /// Number of times that the memory limit was hit, at which the kernel reclaims.
     pub limit_hits: Option<u64>,
-    /// How often the limit of swap was met.
+    /// Number of times that the swap limit was hit.
     pub swap_limit_hits: Option<u64>,
-    /// Processes that were killed for memory.
+    /// Number of processes that the OOM killer killed.
     pub oom_kills: Option<u64>,
-    /// The most memory that was charged at once; page cache is part of it.
+    /// Maximum memory charged at one time, including page cache.
     pub peak: Option<Bytes>,
 }
 
 impl Tally {
-    /// As figures, by the names under which they are recorded.
+    /// Returns the counts as figures, by the names under which they are recorded.
     #[must_use]
     pub fn figures(&self) -> Vec<(String, f64)> {
         let all = [
@@ -66,7 +66,7 @@ impl Tally {
     }
 }
 
-/// What a group's files have counted.
+/// Reads the counts from a group's files.
 pub(crate) fn tally_of(version: Version, folder: &Path) -> Tally {
     let number = |file| number(folder, file);
     let field = |file, key| field(folder, file, key);
@@ -86,7 +86,7 @@ pub(crate) fn tally_of(version: Version, folder: &Path) -> Tally {
     }
 }
 
-/// The limits of memory and swap that a group's files tell.
+/// Reads the limits of memory and swap from a group's files.
 pub(crate) fn limits_of(version: Version, folder: &Path) -> Seen {
     let memory = memory_limit(version, folder);
     let of_swap = |file| limit(folder, file);
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(limits_of(Version::One, folder.path()).memory, None);
     }
 
-    /// The files as either version of the kernel writes them.
+    /// Uses files in the format of each version of the kernel's interface.
     #[test]
     fn kills_and_hits_are_read_from_either_kind_of_group() {
         let folder = tempfile::tempdir().expect("a temporary folder");

@@ -1,4 +1,4 @@
-//! Things that the lab makes outside its own files, and how each is taken away again.
+//! Things that the lab makes outside its own files, and how each is removed.
 
 use std::ffi::CString;
 use std::fs;
@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use crate::system::System;
 use crate::{Error, members};
 
-/// What the names of all files and groups that the lab makes begin with.
+/// The prefix of the names of all files and groups that the lab makes.
 pub(crate) const PREFIX: &str = "heapdrome-paging-";
-/// The end of the first page of a swap area.
+/// The signature at the end of the first page of a swap area.
 pub(crate) const SWAP_MARK: &[u8; 10] = b"SWAPSPACE2";
 
 /// Something that the lab made.
@@ -24,17 +24,17 @@ pub(crate) const SWAP_MARK: &[u8; 10] = b"SWAPSPACE2";
 pub enum Item {
     /// A file that is or was a swap area.
     SwapFile {
-        /// Where.
+        /// The path of the file.
         path: PathBuf,
     },
     /// A compressed block device in memory.
     Zram {
         /// Its number.
         number: u32,
-        /// Its size, by which it is known again.
+        /// Its size, which identifies it.
         bytes: Bytes,
     },
-    /// A compressed block device that the kernel is being asked for, and that has no size yet.
+    /// A compressed block device that is being requested from the kernel and has no size yet.
     UnsizedZram {
         /// The number that it would get.
         number: u32,
@@ -44,25 +44,25 @@ pub enum Item {
         /// Its folder.
         folder: PathBuf,
     },
-    /// A choice of the kernel's, as in `/sys/kernel/mm/transparent_hugepage/enabled`.
+    /// A kernel setting, such as the one in `/sys/kernel/mm/transparent_hugepage/enabled`.
     Setting {
         /// Its file.
         path: PathBuf,
-        /// What was chosen before.
+        /// The value before the change.
         before: String,
-        /// What the lab chose.
+        /// The value that the lab set.
         chosen: String,
     },
 }
 
-/// What came of taking something away.
+/// The result of removing an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Undone {
-    /// It is gone.
+    /// The item was removed.
     Removed,
-    /// It was not there any more, or was never made.
+    /// The item no longer existed, or was never made.
     Absent,
-    /// What is in its place is not what the lab made, and was left as it is.
+    /// Something else is in its place, which was left unchanged.
     Foreign,
 }
 
@@ -82,12 +82,13 @@ impl std::fmt::Display for Item {
 }
 
 impl Item {
-    /// Whether it is gone after a restart of the machine.
+    /// Whether a restart of the machine removes it.
     pub(crate) fn dies_with_the_system(&self) -> bool {
         !matches!(self, Self::SwapFile { .. })
     }
 
-    /// Takes it away. What is not there, or is not what was made, is left as it is.
+    /// Removes the item. An item that does not exist, or is not the one that was made, is left
+    /// unchanged.
     pub(crate) fn undo(&self, system: &System) -> Result<Undone, Error> {
         match self {
             Self::SwapFile { path } => remove_swap_file(path),
@@ -107,14 +108,14 @@ impl Item {
     }
 }
 
-/// Reads the choice that stands in brackets in a file of choices.
+/// Reads the value in brackets in a file of choices.
 pub(crate) fn current(path: &Path) -> io::Result<String> {
     let text = fs::read_to_string(path)?;
     let chosen = heapdrome_system::kernel::chosen(&text).map(str::to_owned);
-    chosen.ok_or_else(|| io::Error::other("no choice stands in brackets in it"))
+    chosen.ok_or_else(|| io::Error::other("it has no value in brackets"))
 }
 
-/// Undoes a choice, unless someone else has chosen since.
+/// Restores a setting, unless another process has changed it since.
 pub(crate) fn put_back(path: &Path, before: &str, chosen: &str) -> io::Result<Undone> {
     let now = current(path)?;
     if now == chosen {
@@ -157,7 +158,8 @@ fn remove_zram(system: &System, number: u32, bytes: Bytes) -> io::Result<Undone>
         size => size.unwrap_or_default(),
     };
     match size.trim().parse::<u64>() {
-        // Nobody can swap to it, and the kernel refuses to remove what somebody has open.
+        // A device without a size cannot hold swap, and the kernel refuses to remove an open
+        // device.
         Ok(0) => {}
         Ok(size) if Bytes(size) == bytes => {
             let device = system.devices.join(format!("zram{number}"));
@@ -174,12 +176,12 @@ fn remove_zram(system: &System, number: u32, bytes: Bytes) -> io::Result<Undone>
 }
 
 fn remove_group(folder: &Path) -> io::Result<Undone> {
-    /// For how long the kernel may take to forget the last process.
+    /// Maximum time that the kernel needs to remove the last process from a group.
     const PATIENCE: Duration = Duration::from_secs(2);
     if !has_prefix(folder) {
         return Ok(Undone::Foreign);
     }
-    // What a killed lab has started may still run in it.
+    // Processes that a killed lab started may still run in the group.
     members::kill_all(folder)?;
     let end = Instant::now() + PATIENCE;
     loop {
@@ -192,13 +194,14 @@ fn remove_group(folder: &Path) -> io::Result<Undone> {
     }
 }
 
-/// Whether a file or device is swapped to.
+/// Whether a file or device is an active swap area.
 pub(crate) fn is_active(path: &Path) -> bool {
     let text = fs::read("/proc/swaps").unwrap_or_default();
     is_listed(&text, path)
 }
 
-/// `/proc/swaps` writes a space as `\040`, and so on.
+/// Whether `/proc/swaps` lists the path. It writes a space as `\040`, and other characters
+/// likewise.
 fn is_listed(swaps: &[u8], path: &Path) -> bool {
     let line_of = |line: &[u8]| {
         let end = line.iter().position(|byte| *byte == b' ' || *byte == b'\t');
@@ -225,7 +228,7 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
 
 fn swap_off(path: &Path) -> io::Result<()> {
     let path = CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: the path ends with a zero and outlives the call.
+    // SAFETY: `path` is a `CString`, so it ends with a zero byte, and it outlives the call.
     match unsafe { libc::swapoff(path.as_ptr()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -276,8 +279,8 @@ mod tests {
         assert_eq!(undone(&item).expect("nothing to do"), Undone::Absent);
     }
 
-    /// Folders as the kernel shows them: a device that never got a size must not stay, and one of
-    /// another size is somebody else's. No machine has a device of this number.
+    /// Uses folders in the layout of the kernel's. A device that never got a size must be removed;
+    /// a device of another size belongs to another program. No machine has a device of this number.
     #[test]
     fn a_device_without_a_size_is_removed_and_one_of_another_size_is_not() {
         let home = tempfile::tempdir().expect("a temporary folder");

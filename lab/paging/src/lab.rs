@@ -1,4 +1,4 @@
-//! The lab: children, their limits, and what they say.
+//! The lab: children, their limits, and their answers.
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -12,32 +12,32 @@ use heapdrome_schema::{Bytes, Entrant, Instructions, Job, Limit, PagingReport};
 
 use crate::{Attempt, Enclosure, Error, Ledger, Mechanism, Seen, free_swap, preload, process};
 
-/// What the limit is that mechanisms are tried with.
+/// The limit that is used to try mechanisms.
 const TRIAL: Limit = Limit {
     memory: Bytes::from_mib(64),
     swap: Bytes(0),
     processors: None,
 };
-/// How long a child may take beside what it is told to measure.
+/// Time that a child may take in addition to its measuring time.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How much a child fills in a second at the least, with swap behind it.
+/// Minimum number of bytes that a child fills in a second, with swap behind it.
 const FILLED_PER_SECOND: Bytes = Bytes::from_mib(16);
 
-/// Everything that experiments need.
+/// The environment of all experiments.
 pub struct Lab {
     /// The executable that runs jobs.
     pub child: PathBuf,
-    /// Where things that are made are written down.
+    /// The ledger of the things that the lab makes.
     pub ledger: Arc<Ledger>,
-    /// Raised when someone wants to stop.
+    /// Set when the user wants to stop.
     pub interrupt: Arc<AtomicBool>,
 }
 
 impl Lab {
-    /// Tries every mechanism, by running a child that reads its limit back.
+    /// Tries every mechanism by running a child that reads its limit back.
     ///
     /// # Errors
-    /// When someone interrupts.
+    /// When the user interrupts.
     pub fn attempts(&self) -> Result<Vec<Attempt>, Error> {
         Mechanism::ALL
             .iter()
@@ -45,19 +45,19 @@ impl Lab {
             .collect()
     }
 
-    /// The first mechanism that works.
+    /// Returns the first mechanism that works.
     ///
     /// # Errors
-    /// When none does: one line with the reason of each.
+    /// When none works: one line with the reason for each.
     pub fn mechanism(&self) -> Result<Mechanism, Error> {
         self.first_of(&Mechanism::ALL)
     }
 
-    /// The first mechanism that works whose groups the lab makes itself, so that it can look into
-    /// them and end all that runs in them.
+    /// Returns the first mechanism that works and whose groups the lab makes itself, so that it can
+    /// read their files and end all processes in them.
     ///
     /// # Errors
-    /// As [`Lab::mechanism`].
+    /// When none works: one line with the reason for each.
     pub fn own_groups(&self) -> Result<Mechanism, Error> {
         self.first_of(&[Mechanism::CgroupTwo, Mechanism::CgroupOne])
     }
@@ -90,7 +90,7 @@ impl Lab {
         })
     }
 
-    /// Tries whether a quota of so many processors can be made.
+    /// Checks whether a quota of this number of processors can be set.
     ///
     /// # Errors
     /// When it cannot: one line on what is missing.
@@ -108,11 +108,11 @@ impl Lab {
         self.run(&Job::Probe, Some(&made), None).map(|_| ())
     }
 
-    /// Runs a job in a child of its own, under a limit and an allocator if there are such.
+    /// Runs a job in a child of its own, under a limit and an allocator if they are given.
     ///
     /// # Errors
-    /// When the child fails, does not read back the limit that was made for it, or has its `malloc`
-    /// from elsewhere.
+    /// When the child fails, reads back another limit than the one that was set, or has its
+    /// `malloc` from another object.
     pub fn run(
         &self,
         job: &Job,
@@ -121,8 +121,8 @@ impl Lab {
     ) -> Result<PagingReport, Error> {
         let command = self.command(job, enclosure, allocator)?;
         let output = process::run(command, patience(job), &self.interrupt)?;
-        // A terminal's Ctrl-C reaches the child too, and may end it first. Relaxed: the flag stands
-        // for itself.
+        // A terminal's Ctrl-C also reaches the child, which may end first. Relaxed: the flag guards
+        // no other data.
         if !output.status.success() && self.interrupt.load(Ordering::Relaxed) {
             return Err(Error::Interrupted);
         }
@@ -130,8 +130,8 @@ impl Lab {
             return Err(failure(&output, enclosure));
         }
         let mut report: PagingReport = serde_json::from_slice(&output.out)
-            .map_err(|error| Error::Child(format!("answers nothing that can be read: {error}")))?;
-        // The published crate warns there.
+            .map_err(|error| Error::Child(format!("gave an invalid answer: {error}")))?;
+        // The published crate writes its warnings to standard error.
         let lines = output.err.lines().count() as f64;
         report.figures.insert("stderr_lines".to_owned(), lines);
         let seen = Seen {
@@ -141,7 +141,7 @@ impl Lab {
         };
         if let Some(made) = enclosure {
             made.check(seen)?;
-            // From outside they hold to the child's end.
+            // Read by the lab, these counts cover the child until its end.
             let counted = made.tally().map(|tally| tally.figures());
             report.figures.extend(counted.unwrap_or_default());
         }
@@ -162,11 +162,12 @@ impl Lab {
             job: job.clone(),
         };
         let text = serde_json::to_string(&instructions)
-            .map_err(|error| Error::Child(format!("cannot be told what to do: {error}")))?;
+            .map_err(|error| Error::Child(format!("cannot be given its instructions: {error}")))?;
         let mut words: Vec<OsString> = enclosure.map_or_else(Vec::new, |made| made.prefix.clone());
         let variables = allocator.map(Entrant::environment).unwrap_or_default();
         if !variables.is_empty() {
-            // Not by this process's own environment: systemd-run must not get them.
+            // The variables are passed through `env`: in this process's own environment systemd-run
+            // would get them, too.
             words.push("env".into());
             let word = |(name, value)| OsString::from(format!("{name}={value}"));
             words.extend(variables.into_iter().map(word));
@@ -179,12 +180,13 @@ impl Lab {
     }
 }
 
-/// Why a child has not succeeded.
+/// Returns the reason why a child failed.
 fn failure(output: &process::Output, enclosure: Option<&Enclosure>) -> Error {
     let tally = enclosure.and_then(Enclosure::tally);
     let counted = tally.and_then(|tally| tally.oom_kills);
     let killed = output.status.signal() == Some(libc::SIGKILL);
-    // Where the group is systemd's, nobody but the kernel is likely to have killed it.
+    // In systemd's group the kills cannot be counted, but a SIGKILL there is most likely an OOM
+    // kill.
     let for_memory = counted.map_or(killed && enclosure.is_some(), |kills| kills > 0);
     if !for_memory {
         return Error::Child(process::ending(output));
@@ -195,7 +197,7 @@ fn failure(output: &process::Output, enclosure: Option<&Enclosure>) -> Error {
     }
 }
 
-/// For how long a child may run.
+/// Returns the time limit of a child.
 fn patience(job: &Job) -> Duration {
     let fill = |total: Bytes| Duration::from_secs(total.0 / FILLED_PER_SECOND.0);
     let usual = match job {
@@ -206,11 +208,11 @@ fn patience(job: &Job) -> Duration {
             fill(one.total).saturating_add(measured)
         }
         Job::Recycle(one) => {
-            // A number of threads warms up for as long as it is measured, at the most.
+            // Each number of threads warms up for at most its measuring time.
             let measured = one.seconds.saturating_mul(1 + 2 * one.threads.len() as u32);
             fill(one.total * 2).saturating_add(measured)
         }
-        // Of five sizes, the largest of which is 32 MiB.
+        // There are five sizes; the largest is 32 MiB.
         Job::Burst(one) => fill(one.each.max(Bytes::from_mib(32)) * 5 * one.threads as u64),
     };
     PATIENCE.saturating_add(usual)

@@ -1,8 +1,8 @@
-//! What the lab has made, on disk before it is made: a lab that was killed leaves its ledger, and
-//! the next one takes away what stands in it.
+//! The ledger of the lab: each item is written to disk before it is made. A killed lab leaves its
+//! ledger behind, and the next lab removes the items in it.
 //!
-//! Each process has a file of its own, which it locks for as long as it lives; the kernel gives the
-//! lock back when the process dies in whatever way. Lines are only ever added.
+//! Each process has its own file and holds a lock on it while it lives; the kernel releases the
+//! lock when the process dies for whatever reason. Lines are only appended.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -23,15 +23,15 @@ use crate::{Error, Item};
 
 const ENDING: &str = "ledger";
 
-/// One line.
+/// One line of a ledger.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Line {
-    /// The run of the system in which the ledger was begun.
+    /// The boot during which the ledger was begun.
     Boot(String),
-    /// Something is about to be made.
+    /// An item is about to be made.
     Making(u64, Item),
-    /// It is gone again.
+    /// The item was removed.
     Gone(u64),
 }
 
@@ -41,34 +41,34 @@ pub struct Ledger {
     path: PathBuf,
     file: Mutex<File>,
     next: AtomicU64,
-    /// On which things are made.
+    /// The system on which items are made.
     system: System,
 }
 
-/// What became of things that killed labs had left.
+/// The result of removing the items that killed labs had left.
 #[derive(Debug, Default)]
 pub struct Leftovers {
-    /// What was removed.
+    /// Items that were removed.
     pub removed: Vec<Item>,
-    /// What was named and is not what a lab made: it was left alone.
+    /// Items that are no longer the ones that a lab made, and were left unchanged.
     pub foreign: Vec<Item>,
-    /// What could not be removed.
+    /// Items that could not be removed.
     pub failed: Vec<Error>,
-    /// Ledgers of labs that live, or whose children are only just starting: what stands there was
-    /// left alone.
+    /// Number of ledgers of labs that live, or whose children are just starting. Their items were
+    /// left unchanged.
     pub living: usize,
 }
 
 impl Ledger {
-    /// Removes what killed labs have left in `folder`, and begins a ledger there.
+    /// Removes the items that killed labs have left in `folder`, and begins a ledger there.
     ///
     /// # Errors
-    /// When the folder cannot be made or written to. What cannot be removed is no error.
+    /// When the folder cannot be made or written to. An item that cannot be removed is no error.
     pub fn open(folder: &Path) -> Result<(Arc<Self>, Leftovers), Error> {
         Self::open_on(&System::real(), folder)
     }
 
-    /// Opens a ledger for things that are made on this system.
+    /// Opens a ledger for items that are made on this system.
     pub(crate) fn open_on(system: &System, folder: &Path) -> Result<(Arc<Self>, Leftovers), Error> {
         let leftovers = remove_leftovers(system, folder)?;
         for attempt in 0..10 {
@@ -78,12 +78,12 @@ impl Ledger {
             }
         }
         Err(Error::missing(
-            format!("no ledger can be begun in {}", folder.display()),
-            "another heapdrome removes it at once; try again",
+            format!("cannot begin a ledger in {}", folder.display()),
+            "another heapdrome keeps removing it; try again",
         ))
     }
 
-    /// `None` where another lab found the file before it was locked.
+    /// Begins the ledger; `None` if another lab found the file before it was locked.
     fn begin(system: &System, path: &Path) -> Result<Option<Self>, Error> {
         let file = OpenOptions::new()
             .append(true)
@@ -106,13 +106,13 @@ impl Ledger {
         Ok(Some(ledger))
     }
 
-    /// Writes down that something is about to be made. The caller makes it then; when the returned
-    /// value is dropped, it is removed.
+    /// Records that an item is about to be made, which the caller then makes. Dropping the returned
+    /// value removes the item.
     ///
     /// # Errors
-    /// When the ledger cannot be written; nothing must be made then.
+    /// When the ledger cannot be written; the item must not be made then.
     pub fn making(self: &Arc<Self>, item: Item) -> Result<Made, Error> {
-        // Relaxed: numbers only have to differ.
+        // Relaxed: the numbers only need to be unique.
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.write(&Line::Making(number, item.clone()))?;
         Ok(Made {
@@ -123,7 +123,7 @@ impl Ledger {
         })
     }
 
-    /// The system on which things are made.
+    /// Returns the system on which items are made.
     pub(crate) fn system(&self) -> &System {
         &self.system
     }
@@ -149,7 +149,7 @@ impl Drop for Ledger {
     }
 }
 
-/// Something that was made; dropped, it is removed.
+/// An item that was made; it is removed on drop.
 #[derive(Debug)]
 pub struct Made {
     ledger: Arc<Ledger>,
@@ -159,13 +159,13 @@ pub struct Made {
 }
 
 impl Made {
-    /// What it is.
+    /// Returns the item.
     #[must_use]
     pub fn item(&self) -> &Item {
         &self.item
     }
 
-    /// Removes it.
+    /// Removes the item.
     ///
     /// # Errors
     /// When it cannot be removed; the next lab tries again.
@@ -173,7 +173,7 @@ impl Made {
         self.take_away()
     }
 
-    /// It was not made after all, and what has its name is not ours.
+    /// Records that the item was not made after all; whatever has its name is not the lab's.
     pub(crate) fn forget(mut self) -> Result<(), Error> {
         self.gone = true;
         self.ledger.write(&Line::Gone(self.number))
@@ -191,28 +191,29 @@ impl Made {
 
 impl Drop for Made {
     fn drop(&mut self) {
-        // What fails here stands in the ledger, and the next lab tells of it.
+        // After a failure the item stays in the ledger, and the next lab reports it.
         let _ = self.take_away();
     }
 }
 
-/// A name that no other process on this machine uses now, and that none is likely to use again.
+/// Returns a name that no other process on this machine uses now, and that is unlikely to be used
+/// again.
 pub(crate) fn unique_name() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
-    // Relaxed: numbers only have to differ.
+    // Relaxed: the numbers only need to be unique.
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     format!("{}-{}-{count}", std::process::id(), since.as_nanos())
 }
 
-/// Names this run of the system.
+/// Returns an identifier of this boot.
 fn boot() -> String {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.trim().to_owned()
 }
 
-/// What stands in a ledger, the latest first. A line that was not finished speaks of nothing that
-/// was made.
+/// Returns the items of a ledger that still exist, the latest first. An unfinished line is ignored,
+/// because its item was not made.
 fn standing(text: &str) -> Vec<Item> {
     let (mut items, mut begun) = (BTreeMap::new(), None);
     for line in text
@@ -250,8 +251,8 @@ fn remove_leftovers(system: &System, folder: &Path) -> Result<Leftovers, Error> 
         let Ok(file) = OpenOptions::new().read(true).append(true).open(&path) else {
             continue;
         };
-        // A ledger that is locked belongs to a lab that lives. A child that a killed lab was
-        // starting has the lock too, until it becomes its program.
+        // A locked ledger belongs to a live lab. A child that a killed lab was starting holds the
+        // lock, too, until it calls exec.
         if !lock::try_exclusive(&file).unwrap_or(false) {
             leftovers.living += 1;
             continue;
@@ -315,7 +316,7 @@ mod tests {
         let (_, leftovers) = Ledger::open(home.path()).expect("opened");
         assert!(leftovers.removed.is_empty() && folder.exists());
         assert_eq!(leftovers.living, 1);
-        // As a kill would: the lock goes, and nobody cleans up.
+        // Simulates a kill: the lock is released without any cleanup.
         let file = || first.file.lock().expect("not poisoned");
         rustix::fs::flock(&*file(), rustix::fs::FlockOperation::Unlock).expect("unlocked");
         std::mem::forget((made, first));

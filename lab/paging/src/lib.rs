@@ -1,11 +1,12 @@
-//! The paging lab: what memory costs when it does not fit.
+//! The paging lab: the cost of memory that does not fit.
 //!
-//! Experiments run in a child process of their own ([`heapdrome_schema::Job`] in,
-//! [`heapdrome_schema::PagingReport`] out, one line of JSON each), under a limit of memory that is
-//! made for that one run ([`Enclosure`]) and read back before it counts. Swap ([`Swap`]) and
-//! control groups that the lab makes are written down in a ledger ([`Ledger`]) before they are
-//! made, so that what a killed lab left behind is removed by the next. Nothing that the lab did
-//! not make is ever removed or changed. It prints nothing.
+//! Each experiment runs in a child process of its own, with [`heapdrome_schema::Job`] as input and
+//! [`heapdrome_schema::PagingReport`] as output, one line of JSON each. A limit of memory is made
+//! for that one run ([`Enclosure`]) and read back before the run counts.
+//!
+//! Swap ([`Swap`]) and control groups are written to a ledger ([`Ledger`]) before they are made, so
+//! that the next lab removes the leftovers of a killed one. The lab never removes or changes
+//! anything that it did not make. It prints nothing.
 
 mod contained;
 mod counters;

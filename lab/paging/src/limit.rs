@@ -1,4 +1,4 @@
-//! Limits of memory for one child, by whatever this machine has for it.
+//! Limits of memory for one child, by a mechanism of this machine.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,22 +15,22 @@ use crate::item::PREFIX;
 use crate::ledger::unique_name;
 use crate::{Error, Item, Ledger, Made, Seen, Tally, members};
 
-/// How a limit is made.
+/// A mechanism that sets a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {
     /// `systemd-run --scope`, for the user or for root.
     SystemdRun,
-    /// A group of version 2.
+    /// A control group of version 2.
     CgroupTwo,
-    /// Groups of version 1.
+    /// Control groups of version 1.
     CgroupOne,
 }
 
 impl Mechanism {
-    /// In the order in which they are tried.
+    /// All mechanisms, in the order in which they are tried.
     pub const ALL: [Self; 3] = [Self::SystemdRun, Self::CgroupTwo, Self::CgroupOne];
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -44,25 +44,25 @@ impl Mechanism {
 /// A mechanism that was tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// Which.
+    /// The mechanism.
     pub mechanism: Mechanism,
-    /// Why it does not work here; `None` if it does.
+    /// The reason why it does not work here; `None` if it works.
     pub reason: Option<String>,
-    /// What would bring it, where that is known.
+    /// The remedy, if one is known.
     pub mend: Option<String>,
 }
 
 /// A limit that was made for one child.
 #[derive(Debug)]
 pub struct Enclosure {
-    /// What goes before the child's command.
+    /// The words before the child's command.
     pub(crate) prefix: Vec<OsString>,
-    /// Where the child writes its process id.
+    /// Files to which the child writes its process id.
     pub(crate) join: Vec<PathBuf>,
     limit: Limit,
-    /// The group of memory, where the lab made it itself.
+    /// The memory group, if the lab made it itself.
     group: Option<(Version, PathBuf)>,
-    // Dropped last: the groups are empty only when the child has gone.
+    // Must be dropped last: the groups are empty only once the child has ended.
     _made: Vec<Made>,
 }
 
@@ -79,10 +79,10 @@ impl Enclosure {
         }
     }
 
-    /// Whether a child has read back what was asked for.
+    /// Checks that the child read back the requested limit.
     ///
     /// # Errors
-    /// When it has not: one line on what is missing.
+    /// When it read another one: one line on what is missing.
     pub fn check(&self, seen: Seen) -> Result<(), Error> {
         let Limit {
             memory,
@@ -91,10 +91,10 @@ impl Enclosure {
         } = self.limit;
         if (seen.memory, seen.swap) != (Some(memory), Some(swap)) {
             return Err(Error::Child(format!(
-                "does not read the limit that was made: it sees {seen:?}"
+                "reads another limit than the one that was set: {seen:?}"
             )));
         }
-        // systemd takes whole percents.
+        // systemd rounds to whole percents.
         let close = |wanted: f64| {
             seen.processors
                 .is_some_and(|quota| (quota - wanted).abs() < 0.01)
@@ -107,17 +107,17 @@ impl Enclosure {
         }
     }
 
-    /// What the kernel has counted in the group so far; `None` where it is systemd's.
+    /// Returns the kernel's counts in the group so far; `None` if the group is systemd's.
     #[must_use]
     pub fn tally(&self) -> Option<Tally> {
         let (version, folder) = self.group.as_ref()?;
         Some(tally_of(*version, folder))
     }
 
-    /// Kills every process in the group, and waits until there is none.
+    /// Kills every process in the group, and waits until none is left.
     ///
     /// # Errors
-    /// When some will not go.
+    /// When some processes do not end.
     pub fn empty(&self) -> Result<(), Error> {
         if let Some((_, folder)) = &self.group {
             members::kill_all(folder).map_err(FileError::of("empty", folder))?;
@@ -175,15 +175,15 @@ impl Enclosure {
     }
 }
 
-/// Why there is no quota of processor time.
+/// Returns the error for a quota of processor time that cannot be set.
 fn no_quota(processors: f64, why: &str) -> Error {
     Error::missing(
-        format!("no quota of {processors} processors can be made ({why})"),
-        "run as root, with the controller cpu",
+        format!("cannot set a quota of {processors} processors ({why})"),
+        "run as root, with the cpu controller",
     )
 }
 
-/// Why there is no group.
+/// Returns the error for a group that cannot be made.
 fn no_group(version: Version, controller: &str, why: &str) -> Error {
     let number = match version {
         Version::One => "v1",
@@ -194,7 +194,7 @@ fn no_group(version: Version, controller: &str, why: &str) -> Error {
         Version::Two => "systemd-run --user --scope -p Delegate=yes heapdrome ..., or run as root",
     };
     Error::missing(
-        format!("cgroup {number} gives no group for {controller} ({why})"),
+        format!("cannot make a {controller} group in cgroup {number} ({why})"),
         mend,
     )
 }
@@ -204,7 +204,7 @@ fn find_group(version: Version, controller: &str) -> Result<Group, Error> {
     own.ok_or_else(|| no_group(version, controller, "not mounted"))
 }
 
-/// Makes a group in the nearest place that takes one and the limits.
+/// Makes a group in the closest ancestor that allows groups and limits.
 fn memory_group(
     version: Version,
     name: &str,
@@ -212,7 +212,7 @@ fn memory_group(
     ledger: &Arc<Ledger>,
 ) -> Result<(PathBuf, Made), Error> {
     let parents = find_group(version, "memory")?.parents("memory");
-    let mut why = "no group here hands the controller down".to_owned();
+    let mut why = "no group here delegates the controller".to_owned();
     for folder in parents.iter().map(|parent| parent.join(name)) {
         match new_group(&folder, ledger)? {
             Ok(made) => match set_limits(version, &folder, limit) {
@@ -237,7 +237,7 @@ fn processor_group(name: &str, ledger: &Arc<Ledger>) -> Result<(PathBuf, Made), 
     Err(no_group(Version::One, "processor time", &why))
 }
 
-/// Makes a group and nothing else; the inner error is the kernel's.
+/// Makes a group without limits; the inner error is the kernel's.
 fn new_group(folder: &Path, ledger: &Arc<Ledger>) -> Result<std::io::Result<Made>, Error> {
     let made = ledger.making(Item::Group {
         folder: folder.to_owned(),
@@ -258,7 +258,7 @@ fn set_limits(version: Version, folder: &Path, limit: Limit) -> Result<(), Strin
             ("memory.max", limit.memory),
             ("memory.swap.max", limit.swap),
         ],
-        // Memory first: both together may not be less than memory alone.
+        // Memory first: the limit of both together must not be below that of memory alone.
         Version::One => [
             ("memory.limit_in_bytes", limit.memory),
             ("memory.memsw.limit_in_bytes", both),
@@ -368,7 +368,7 @@ mod tests {
         set_limits(Version::One, folder.path(), LIMIT).expect("plain files keep what is written");
     }
 
-    /// Groups are real here, where the rights are there; elsewhere the refusal must be one line.
+    /// With sufficient rights the test makes real groups; otherwise the refusal must be one line.
     #[test]
     fn a_group_is_made_and_removed_or_refused_in_one_line() {
         let home = tempfile::tempdir().expect("a temporary folder");

@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
-/// For how long killed processes may take to go.
+/// Maximum time that killed processes may take to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Kills every process in a group and waits until there is none. A folder that is no control group,
-/// or is not there, is left alone.
+/// Kills every process in a group and waits until none is left. Does nothing if the folder does
+/// not exist or is not a control group.
 ///
 /// # Errors
-/// When some processes are still there after a while.
+/// When some processes are still there after `PATIENCE`.
 pub(crate) fn kill_all(folder: &Path) -> io::Result<()> {
     if !is_control_group(folder) {
         return Ok(());
     }
-    // Version 2 has a file for it; where there is none, writing fails and the loop does it.
+    // Version 2 has a file for this; elsewhere the write fails, and the loop kills the processes.
     let _ = fs::OpenOptions::new()
         .write(true)
         .open(folder.join("cgroup.kill"))
@@ -36,18 +36,21 @@ pub(crate) fn kill_all(folder: &Path) -> io::Result<()> {
         }
         if Instant::now() >= end {
             let count = there.len();
-            return Err(io::Error::other(format!("{count} processes will not end")));
+            return Err(io::Error::other(format!(
+                "{count} killed processes did not end"
+            )));
         }
         for process in there {
-            // The kernel has just named it as a member of a group in which only the lab puts any.
+            // The kernel has just listed it as a member of a group in which only the lab places
+            // processes.
             let _ = kill_process(process, Signal::KILL);
         }
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// The processes that a list names. One of another name space reads as 0, which `kill` takes for
-/// this process's own group.
+/// Parses the processes of a list. A process of another PID namespace reads as 0, which `kill`
+/// would interpret as this process's own group, so it is left out.
 fn members(text: &str) -> Vec<Pid> {
     let numbers = text.lines().filter_map(|line| line.trim().parse().ok());
     let others = [Pid::INIT, getpid()];
@@ -57,8 +60,8 @@ fn members(text: &str) -> Vec<Pid> {
         .collect()
 }
 
-/// Whether a folder lies in the kernel's own file system for groups, so that what stands in its
-/// files is true.
+/// Whether a folder lies in the kernel's own file system for groups, so that its files can be
+/// trusted.
 fn is_control_group(folder: &Path) -> bool {
     let kinds = [libc::CGROUP_SUPER_MAGIC, libc::CGROUP2_SUPER_MAGIC];
     rustix::fs::statfs(folder).is_ok_and(|found| kinds.contains(&found.f_type))

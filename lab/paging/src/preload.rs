@@ -1,4 +1,4 @@
-//! The allocator that a child's `malloc` is to come from.
+//! The allocator that serves a child's `malloc`.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use heapdrome_schema::{Entrant, PagingReport};
 
 use crate::Error;
 
-/// Whether the child has found the allocator that was preloaded.
+/// Checks that the preloaded allocator serves the child's `malloc`.
 ///
 /// # Errors
-/// When another object serves `malloc` in it, or none was told.
+/// When another object serves it, or the child reported none.
 pub(crate) fn check(allocator: &Entrant, report: &PagingReport) -> Result<(), Error> {
     let Some(wanted) = &allocator.library else {
         return Ok(());
@@ -20,12 +20,12 @@ pub(crate) fn check(allocator: &Entrant, report: &PagingReport) -> Result<(), Er
             Ok(())
         }
         Some(seen) => Err(Error::Child(format!(
-            "has its malloc from {} where {} was preloaded",
+            "uses the malloc of {} although {} was preloaded",
             seen.display(),
             wanted.display()
         ))),
         None => Err(Error::Child(format!(
-            "cannot tell whether {} serves its malloc",
+            "did not report whether {} serves its malloc",
             wanted.display()
         ))),
     }

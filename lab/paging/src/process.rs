@@ -1,4 +1,4 @@
-//! A child that is watched: it ends with its parent, at a time limit, or when someone interrupts.
+//! Watched children: a child ends with its parent, at a time limit, or when the user interrupts.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
@@ -9,7 +9,7 @@ use heapdrome_system::child::{self, Ended, Limits, WaitError};
 
 use crate::Error;
 
-/// What a child said.
+/// The output of a child.
 pub(crate) struct Output {
     pub(crate) status: ExitStatus,
     pub(crate) out: Vec<u8>,
@@ -38,7 +38,7 @@ pub(crate) fn run(
         Ok(Ended::OverLimit) => {
             let seconds = patience.as_secs();
             return Err(Error::Child(format!(
-                "took more than {seconds} s and was stopped; take a smaller working set"
+                "took more than {seconds} s and was stopped; use a smaller working set"
             )));
         }
         Err(WaitError::Interrupted) => return Err(Error::Interrupted),
@@ -53,7 +53,7 @@ pub(crate) fn run(
     })
 }
 
-/// One line on how a child ended that did not succeed.
+/// Describes the end of a child that failed, in one line.
 pub(crate) fn ending(output: &Output) -> String {
     let last = child::last_line(&output.err);
     match (output.status.signal(), last) {

@@ -1,4 +1,4 @@
-//! The figures that the document published, as data.
+//! The document's published figures, as data.
 
 use heapdrome_schema::Table;
 use serde::Deserialize;
@@ -22,7 +22,7 @@ struct Entry {
     notes: Vec<String>,
 }
 
-/// The published tables of this experiment; several where the document has one for each machine.
+/// Returns the published tables of this experiment; the document may have one for each machine.
 fn published(id: &str) -> Vec<Entry> {
     let file: File = toml::from_str(TEXT).expect("the program's own data");
     let mut tables = file.tables;
@@ -30,10 +30,9 @@ fn published(id: &str) -> Vec<Entry> {
     tables
 }
 
-/// A table of ours with the published figures beside it: each row of ours gets the cells of the
-/// published row that has the same text under the head `key`. Rows that only the document has
-/// follow, with dashes for ours. Below the table stands which sizes the document ran, and on which
-/// machine.
+/// Returns our table with the published figures beside it. Each of our rows gets the cells of the
+/// published row with the same text under the head `key`. Rows that only the document has follow,
+/// with dashes for our figures. A note states the document's sizes and its machine.
 ///
 /// # Panics
 /// Never: a test reads the data that are part of the program.

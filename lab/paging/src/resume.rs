@@ -1,13 +1,13 @@
-//! Cells that were kept, and those that are asked for now.
+//! Resumption: cells that were stored, and those that are requested now.
 
 use heapdrome_schema::PagingCell as Cell;
 
-/// Puts the cells that are wanted among those that were kept, and returns the places of the wanted
-/// ones. A cell without a report is as if it had not been run: what was missing then may be there
-/// now.
+/// Merges the requested cells into the stored ones, and returns the places of the requested ones.
+/// A stored cell without a report is replaced, because a cause of its failure may be gone.
 ///
 /// # Errors
-/// The name of a cell that was kept under another setting: its rounds cannot stand beside new ones.
+/// The name of a cell that was stored under another setting: its rounds cannot be combined with
+/// new ones.
 pub fn take_up(kept: &mut Vec<Cell>, wanted: Vec<Cell>) -> Result<Vec<usize>, String> {
     let mut places = Vec::new();
     for cell in wanted {
@@ -24,7 +24,7 @@ pub fn take_up(kept: &mut Vec<Cell>, wanted: Vec<Cell>) -> Result<Vec<usize>, St
             }
             Some(place) if kept[place].is_set_as(&cell) => {
                 places.push(place);
-                // What serves is where it is now.
+                // The allocator's file may have moved since.
                 kept[place].allocator = cell.allocator;
             }
             Some(_) => return Err(format!("{}/{}", cell.part, cell.name)),

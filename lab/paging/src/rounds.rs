@@ -1,4 +1,4 @@
-//! One cell in one round.
+//! The runs of one cell in one round.
 
 use std::path::Path;
 
@@ -8,16 +8,16 @@ use heapdrome_system::kernel::HUGE_PAGES;
 use crate::words::size;
 use crate::{Enclosure, Error, Lab, Mechanism, Setting};
 
-/// How often a cell is run again in a round whose report was rejected, or that ended for want of
-/// memory while there was swap.
+/// Number of times that a cell is run again in one round, after a rejected report or after it ran
+/// out of memory while swap was free.
 const AGAIN: u32 = 2;
 
 impl Lab {
-    /// Runs a cell in a process and under a limit of its own, and adds what came of it. Returns
-    /// why the round is lost, if it is.
+    /// Runs a cell in a process of its own, under a limit of its own, and adds its reports. Returns
+    /// the reason if the round is lost.
     ///
     /// # Errors
-    /// When someone interrupts; the cell is then as it was.
+    /// When the user interrupts; the cell is then unchanged.
     pub fn run_cell(
         &self,
         cell: &mut Cell,
@@ -35,8 +35,8 @@ impl Lab {
         Ok(None)
     }
 
-    /// One cell in one round: rejected reports, if any, and then one that is sound; or, where none
-    /// became sound, rejected ones alone.
+    /// Runs a cell in one round. Returns the rejected reports, if any, followed by a sound one; or
+    /// only rejected reports if none was sound.
     fn once(
         &self,
         cell: &Cell,
@@ -91,7 +91,7 @@ impl Lab {
     }
 }
 
-/// A limit that is a little wider.
+/// Widens the memory limit by about 1/64.
 fn with_more_room(limit: Limit) -> Limit {
     Limit {
         memory: limit.memory + Bytes(limit.memory.0 / 64).rounded_up_to(Bytes::from_mib(4)),
@@ -99,12 +99,12 @@ fn with_more_room(limit: Limit) -> Limit {
     }
 }
 
-/// That a limit was widened, if it was.
+/// Returns the remark that a limit was widened, if it was.
 fn more_room(asked: Option<Limit>, used: Option<Limit>) -> Option<String> {
     let (asked, used) = (asked?.memory, used?.memory);
     (asked != used).then(|| {
         format!(
-            "killed for memory under {} although swap was free; measured under {} instead",
+            "out of memory under {} although swap was free; measured under {} instead",
             size(asked),
             size(used)
         )

@@ -1,5 +1,5 @@
-//! Which cell runs next: rounds of all cells, so that what drifts meets all of them alike, and
-//! then rounds of those that could still decide something.
+//! The order of the cells: rounds of all cells, so that a drift affects all of them alike, then
+//! rounds of the cells that could still decide a target or a claim.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,32 +8,32 @@ use heapdrome_schema::PagingCell as Cell;
 
 use crate::open_cells;
 
-/// How many rounds there are.
+/// The numbers of rounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Rounds {
     /// Rounds of all cells.
     pub all: u32,
-    /// Further rounds at the most, of cells whose targets or sentences are open.
+    /// Maximum number of further rounds, for cells whose targets or claims are open.
     pub more: u32,
-    /// No round begins that would end later than this if each cell took as long as in the slowest
-    /// round; the first round always runs.
+    /// Time limit: no round begins that would end later if each cell took as long as in the slowest
+    /// round. The first round always runs.
     pub within: Option<Duration>,
-    /// Processors that sentences may be tested on.
+    /// Number of processors available for the tests of claims.
     pub processors: usize,
 }
 
-/// The turns of cells, from wherever they stand.
+/// The turns of the cells, from any stage of progress.
 #[derive(Debug)]
 pub struct Schedule {
     rounds: Rounds,
-    /// The places of the cells that have turns.
+    /// The places of the cells that get turns.
     places: Vec<usize>,
-    /// The last round that was begun before.
+    /// The last round that was begun before this schedule.
     before: u32,
     round: u32,
-    /// The cells of the round that have not had their turn.
+    /// The cells that have not had their turn in this round.
     queue: VecDeque<usize>,
-    /// How many cells the round has here.
+    /// Number of cells that this schedule runs in the round.
     count: usize,
     begun: Duration,
     /// The mean time of a cell in the slowest round.
@@ -47,17 +47,17 @@ pub struct Turn {
     pub place: usize,
     /// The round, from 1.
     pub round: u32,
-    /// Of how many.
+    /// The number of rounds.
     pub rounds: u32,
     /// The turn in its round, from 1.
     pub number: usize,
-    /// Of how many.
+    /// The number of turns in the round.
     pub of: usize,
 }
 
 impl Schedule {
-    /// The turns of the cells in these places, after those that all cells have had, which took so
-    /// long.
+    /// Returns the turns of the cells in these places, continuing from the rounds that the cells
+    /// have had. `spent` is the time that those took.
     #[must_use]
     pub fn new(rounds: Rounds, cells: &[Cell], places: Vec<usize>, spent: Duration) -> Self {
         let turns: u32 = cells.iter().map(|cell| cell.last_round).sum();
@@ -73,8 +73,8 @@ impl Schedule {
         }
     }
 
-    /// The next turn, at this time since the first began; `None` when there is nothing left to
-    /// run, or no time.
+    /// Returns the next turn, `now` after the first one began. Returns `None` when nothing is left
+    /// to run, or no time.
     pub fn next(&mut self, cells: &[Cell], now: Duration) -> Option<Turn> {
         loop {
             while let Some(place) = self.queue.pop_front() {
@@ -103,7 +103,7 @@ impl Schedule {
         }
     }
 
-    /// Begins the next round, or goes on with one that was interrupted; false if there is none.
+    /// Begins the next round, or continues an interrupted one. Returns false if there is none.
     fn begin_round(&mut self, cells: &[Cell], now: Duration) -> bool {
         let Rounds {
             all, more, within, ..
@@ -119,7 +119,7 @@ impl Schedule {
         let ends = now + self.pace * u32::try_from(queue.len()).unwrap_or(u32::MAX);
         let late = within.is_some_and(|within| ends > within);
         if late && last_round(cells) > 0 && !is_begun(self.round, cells) {
-            // There may be time for a round of the open cells alone.
+            // The time may suffice for a round of the open cells alone.
             let skips = self.round <= all;
             self.round = all;
             return skips && self.begin_round(cells, now);
@@ -129,8 +129,8 @@ impl Schedule {
         self.count > 0 || self.round < all || self.is_open(cells)
     }
 
-    /// The cells of a round that have not had their turn. The order turns by one from round to
-    /// round.
+    /// Returns the cells that have not had their turn in a round. The order rotates by one from
+    /// round to round.
     fn queue_of(&self, round: u32, cells: &[Cell]) -> VecDeque<usize> {
         let mut wanted = self.places.clone();
         if round > self.rounds.all {
@@ -160,7 +160,7 @@ fn is_begun(round: u32, cells: &[Cell]) -> bool {
     cells.iter().any(ran)
 }
 
-/// The last round in which any of these cells has run; zero if in none.
+/// Returns the last round in which any of these cells has run; zero if none has.
 #[must_use]
 pub fn last_round(cells: &[Cell]) -> u32 {
     cells.iter().map(|cell| cell.last_round).max().unwrap_or(0)
@@ -185,8 +185,8 @@ mod tests {
         ["a", "b", "c"].map(cell).into()
     }
 
-    /// Runs turns of a second each, at most so many, from `now` on; returns the names of their
-    /// cells and the round.
+    /// Runs at most `most` turns of a second each, from `now` on. Returns the names of their cells
+    /// with the round.
     fn run(rounds: Rounds, cells: &mut [Cell], now: Duration, most: usize) -> Vec<String> {
         let mut schedule = Schedule::new(rounds, cells, (0..cells.len()).collect(), now);
         let mut told = Vec::new();
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(told, ["a1", "b1", "c1", "b2", "c2", "a2", "c3", "a3", "b3"]);
     }
 
-    /// Wherever it is interrupted, every cell runs once in each round, and in the same order.
+    /// Wherever the schedule is interrupted, every cell runs once in each round, in the same order.
     #[test]
     fn what_was_interrupted_goes_on_as_if_it_had_not_been() {
         let whole = run(ROUNDS, &mut cells(), Duration::ZERO, 100);
@@ -245,7 +245,7 @@ mod tests {
         );
     }
 
-    /// Two cells whose sentence needs five rounds, and one that no sentence speaks of.
+    /// Returns two cells whose claim needs five rounds, and one that no claim refers to.
     fn with_open_cells() -> Vec<Cell> {
         let cell = |name: &str| Cell::new(Experiment::Strategies, name, Job::Probe, None);
         ["baseline", "prefetch (32 ahead)", "c"].map(cell).into()
@@ -259,7 +259,7 @@ mod tests {
             ..ROUNDS
         };
         let whole = run(rounds, &mut with_open_cells(), Duration::ZERO, 100);
-        // Two rounds of all take six seconds, and a third would end too late.
+        // Two rounds of all cells take six seconds; a third would end too late.
         let rounds_of = |told: &[String]| -> Vec<String> {
             let last = |one: &String| one.chars().last().map(String::from);
             told.iter().filter_map(last).collect()

@@ -1,4 +1,4 @@
-//! A choice of the kernel's that is changed for one run and put back.
+//! Kernel settings that are changed for one run and restored afterwards.
 
 use std::fs;
 use std::path::Path;
@@ -9,16 +9,16 @@ use heapdrome_system::FileError;
 use crate::item::current;
 use crate::{Error, Item, Ledger, Made};
 
-/// A choice that holds until this is dropped.
+/// A changed setting; it is restored on drop.
 #[derive(Debug)]
 pub struct Setting(Option<Made>);
 
 impl Setting {
-    /// Makes `chosen` the choice of a file such as
-    /// [`HUGE_PAGES`](heapdrome_system::kernel::HUGE_PAGES).
+    /// Sets a file of choices, such as [`HUGE_PAGES`](heapdrome_system::kernel::HUGE_PAGES), to
+    /// `chosen`.
     ///
     /// # Errors
-    /// When the file is no list of choices, or may not be written.
+    /// When the file is not a list of choices, or cannot be written.
     pub fn choose(path: &Path, chosen: &str, ledger: &Arc<Ledger>) -> Result<Self, Error> {
         let before = current(path).map_err(FileError::of("read", path))?;
         if before == chosen {
@@ -29,12 +29,12 @@ impl Setting {
             before,
             chosen: chosen.to_owned(),
         })?;
-        // Dropped after a failure, it finds the old choice and changes nothing.
+        // If this fails, the drop finds the old value and changes nothing.
         fs::write(path, chosen).map_err(FileError::of("write", path))?;
         Ok(Self(Some(made)))
     }
 
-    /// Puts the old choice back.
+    /// Restores the old value.
     ///
     /// # Errors
     /// When it cannot be written; the next lab tries again.
@@ -48,8 +48,7 @@ mod tests {
     use super::*;
     use crate::item::{Undone, put_back};
 
-    /// A plain file keeps what is written, where the kernel's sets its brackets; the test sets
-    /// them.
+    /// The kernel adds the brackets to its own file; for a plain file the test adds them.
     #[test]
     fn a_choice_is_undone_unless_someone_else_chose() {
         let home = tempfile::tempdir().expect("a temporary folder");

@@ -1,4 +1,5 @@
-//! The smallest limit of memory under which a command still finishes, and what a little more buys.
+//! The smallest limit of memory under which a command still finishes, and its slowdown just above
+//! that limit.
 
 use std::time::Duration;
 
@@ -7,35 +8,35 @@ use heapdrome_statistics::{median, slowdown};
 
 use crate::{Contained, Ended, Error};
 
-/// Limits are multiples of this, and known no better.
+/// The granularity of limits, which also bounds their precision.
 pub const STEP: Bytes = Bytes::from_kib(64);
-/// How often the first limit may be doubled where it is the command's own peak.
+/// Number of times that the first limit may be doubled if it is the command's own peak.
 const DOUBLINGS: u32 = 3;
-/// The first limit where no run tells its peak: cgroup v2 has `memory.peak` since Linux 5.19.
+/// The first limit if no run reports its peak: cgroup v2 has `memory.peak` since Linux 5.19.
 const BLIND: Bytes = Bytes::from_mib(64);
-/// How often that may be doubled.
+/// Number of times that `BLIND` may be doubled.
 const BLIND_DOUBLINGS: u32 = 16;
-/// Where slowness is measured, in multiples of the smallest limit.
+/// Multiples of the smallest limit at which the slowdown is measured.
 const MULTIPLES: [f64; 3] = [1.0, 1.5, 2.0];
 
-/// Runs the command once under a limit, or without one.
+/// A function that runs the command once under a limit, or without one.
 type Running<'a> = &'a mut dyn FnMut(Option<Bytes>) -> Result<Contained, Error>;
 
-/// How a search is made.
+/// The settings of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Search {
-    /// Runs that must all finish under a limit.
+    /// Number of runs under a limit that must all finish.
     pub runs: u32,
-    /// The search ends when the limit is known as well as this, as a share of it.
+    /// Relative precision of the limit at which the search ends.
     pub precision: f64,
 }
 
 impl Search {
-    /// Searches downwards from what the command takes without a limit. `run` runs it once under a
-    /// limit, or without one; `tell` hears of every limit that was tried.
+    /// Searches downwards from the peak of the command without a limit. `run` runs the command once
+    /// under a limit, or without one; `tell` receives every limit that was tried.
     ///
     /// # Errors
-    /// When `run` has one.
+    /// When `run` fails.
     pub fn smallest(
         &self,
         run: Running<'_>,
@@ -78,7 +79,7 @@ impl Search {
         Ok(found)
     }
 
-    /// Measures how slow the command is under multiples of the smallest limit.
+    /// Measures the slowdown of the command under multiples of the smallest limit.
     fn above(
         &self,
         smallest: Bytes,
@@ -90,7 +91,7 @@ impl Search {
             let limit = Bytes((smallest.as_f64() * times) as u64).rounded_up_to(STEP);
             let known = |trial: &&Trial| trial.limit_bytes == limit.0 && trial.survived();
             let trial = match found.trials.iter().rfind(known) {
-                // The runs that found the smallest limit are those under it.
+                // The runs that found the smallest limit serve as its measurement.
                 Some(trial) => trial.clone(),
                 None => self.trial(limit, run)?,
             };
@@ -107,8 +108,8 @@ impl Search {
         Ok(())
     }
 
-    /// The smallest limit that `survives`, to the precision; none where not even `first`, doubled
-    /// so often, does.
+    /// Returns the smallest limit that `survives`, to the precision. Returns `None` if not even
+    /// `first` survives after all doublings.
     fn bisect(
         &self,
         first: Bytes,
@@ -140,7 +141,7 @@ impl Search {
         }
     }
 
-    /// Runs under one limit, until one does not finish.
+    /// Runs under one limit until a run does not finish.
     fn trial(&self, limit: Bytes, run: Running<'_>) -> Result<Trial, Error> {
         let mut trial = Trial {
             limit_bytes: limit.0,
@@ -148,7 +149,7 @@ impl Search {
         };
         for _ in 0..self.runs {
             let one = run(Some(limit))?;
-            // Without swap, a group of version 1 meets the limit of both together first.
+            // Without swap, a group of version 1 hits the limit of both together first.
             let hits = [one.tally.limit_hits, one.tally.swap_limit_hits];
             trial.limit_hits += hits.into_iter().flatten().sum::<u64>();
             trial.oom_kills += one.tally.oom_kills.unwrap_or(0);
@@ -164,25 +165,25 @@ impl Search {
     }
 }
 
-/// Why a run did not finish.
+/// Describes why a run did not finish.
 fn told(ended: &Ended) -> Option<String> {
     match ended {
         Ended::Finished => None,
-        Ended::OutOfMemory(1) => Some("a process was killed for memory".to_owned()),
-        Ended::OutOfMemory(count) => Some(format!("{count} processes were killed for memory")),
+        Ended::OutOfMemory(1) => Some("a process was OOM-killed".to_owned()),
+        Ended::OutOfMemory(count) => Some(format!("{count} processes were OOM-killed")),
         Ended::TooLong => Some("took too long and was stopped".to_owned()),
         Ended::Failed(how) => Some(how.clone()),
     }
 }
 
-/// For how long a run may go on, from the time that it takes without a limit.
+/// Returns the time limit of a run, from its time without a memory limit.
 #[must_use]
 pub fn patience(usual: Duration, times: f64) -> Duration {
     const LEAST: Duration = Duration::from_secs(10);
     LEAST.max(Duration::try_from_secs_f64(usual.as_secs_f64() * times).unwrap_or(Duration::MAX))
 }
 
-/// What came of one limit, in words.
+/// Describes the result of one limit.
 #[must_use]
 pub fn told_trial(trial: &Trial) -> String {
     let told = match (&trial.failure, median(&trial.wall_s)) {
@@ -215,7 +216,7 @@ mod tests {
         }
     }
 
-    /// A command that needs so many bytes, and slows down below twice that.
+    /// Returns a command that needs this number of bytes and slows down below twice that.
     fn needing(bytes: u64) -> impl FnMut(Option<Bytes>) -> Result<Contained, Error> {
         move |limit| {
             Ok(match limit {
@@ -244,7 +245,7 @@ mod tests {
         }
     }
 
-    /// An older kernel does not tell how much memory a group had at most.
+    /// An older kernel does not report the maximum memory of a group.
     #[test]
     fn the_smallest_limit_is_found_without_a_peak() {
         for needed in [1 << 20, 150 << 20, 3 << 30] {
@@ -263,7 +264,7 @@ mod tests {
         }
     }
 
-    /// Two of three are not enough.
+    /// A limit passes only if all three runs finish.
     #[test]
     fn one_run_of_three_that_is_killed_counts_as_killed() {
         let mut runs = 0;

@@ -1,4 +1,4 @@
-//! Swap that the lab makes for itself, and takes away.
+//! Swap that the lab makes and removes.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -20,10 +20,10 @@ use crate::system::System;
 use crate::words::size;
 use crate::{Error, Item, Ledger, Made};
 
-/// What stays free on the disk.
+/// Minimum number of bytes that stay free on the disk.
 const LEAVE_FREE: Bytes = Bytes::from_gib(1);
 
-/// On what to swap.
+/// The medium of the swap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwapKind {
     /// A file.
@@ -32,12 +32,12 @@ pub enum SwapKind {
     Zram,
 }
 
-/// Swap that someone asks for, as `file:8G` or `zram:4G`.
+/// A request for swap, such as `file:8G` or `zram:4G`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwapRequest {
-    /// On what.
+    /// The medium.
     pub kind: SwapKind,
-    /// How much.
+    /// The size.
     pub bytes: Bytes,
 }
 
@@ -55,7 +55,7 @@ impl FromStr for SwapRequest {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is no swap; write file:8G or zram:4G");
+        let wrong = || format!("invalid swap '{text}': write file:8G or zram:4G");
         let (kind, bytes) = text.split_once(':').ok_or_else(wrong)?;
         let kind = match kind {
             "file" => SwapKind::File,
@@ -64,21 +64,21 @@ impl FromStr for SwapRequest {
         };
         let bytes = crate::words::bytes(bytes).map_err(|_| wrong())?;
         if bytes < Bytes::from_mib(16) {
-            return Err("swap of less than 16M is of no use here".to_owned());
+            return Err(format!("swap must be at least 16M, got {text}"));
         }
         Ok(Self { kind, bytes })
     }
 }
 
-/// An active swap area that the lab made. Dropped, it is removed.
+/// An active swap area that the lab made; it is removed on drop.
 #[derive(Debug)]
 pub struct Swap(Made);
 
 impl Swap {
-    /// Makes it; a file goes into `folder`.
+    /// Makes the swap area; a file is created in `folder`.
     ///
     /// # Errors
-    /// When rights, room or the kernel do not allow it; nothing is left behind then.
+    /// When rights, free space or the kernel do not allow it; nothing is left behind then.
     pub fn make(request: SwapRequest, folder: &Path, ledger: &Arc<Ledger>) -> Result<Self, Error> {
         if !is_root() {
             return Err(Error::missing(
@@ -92,7 +92,8 @@ impl Swap {
         }
     }
 
-    /// Removes it, which reads back what other processes have in it.
+    /// Removes the swap area. The kernel first reads back the pages that other processes have in
+    /// it.
     ///
     /// # Errors
     /// When it cannot be removed; the next lab tries again.
@@ -159,7 +160,7 @@ impl Swap {
         let sized = shown.join(format!("block/zram{number}/disksize"));
         ask(&sized, &bytes.0.to_string()).map_err(|error| {
             let missing = format!(
-                "the kernel makes no zram device of {} ({error})",
+                "the kernel refuses a zram device of {} ({error})",
                 size(bytes)
             );
             Error::missing(missing, "ask for less, or use --swap file:8G instead")
@@ -175,9 +176,9 @@ impl Swap {
     }
 }
 
-/// A device of our own, which is to get this size. Its number is known only when it is there, and a
-/// process that is killed right then must not leave it; so the number that it will get is written
-/// down before.
+/// Creates a device that will get this size. The kernel assigns its number only on creation, and a
+/// process that is killed at that moment must not leave the device behind. The number that it will
+/// get is therefore written to the ledger first.
 fn own_zram(bytes: Bytes, ledger: &Arc<Ledger>) -> Result<(u32, Made), Error> {
     let shown = &ledger.system().shown;
     let number = free_number(&shown.join("block"));
@@ -194,24 +195,24 @@ fn own_zram(bytes: Bytes, ledger: &Arc<Ledger>) -> Result<(u32, Made), Error> {
     Ok((number, made))
 }
 
-/// The number of the next device: the kernel gives the lowest that is free.
+/// Returns the number of the next device: the kernel assigns the lowest free one.
 fn free_number(blocks: &Path) -> u32 {
     let free = |number: &u32| !blocks.join(format!("zram{number}")).exists();
     (0..u32::MAX).find(free).unwrap_or(u32::MAX)
 }
 
-/// Asks the kernel for one more device, in the folder where it takes such requests; returns its
-/// number.
+/// Requests one more device from the kernel through its control folder. Returns the number of the
+/// device.
 fn new_zram(control: &Path) -> Result<u32, Error> {
     let text = fs::read_to_string(control.join("hot_add")).map_err(|error| {
         Error::missing(
-            format!("the kernel gives no zram device ({error})"),
-            "load the module with modprobe zram, or use --swap file:8G where there is none",
+            format!("the kernel offers no zram device ({error})"),
+            "load the module with modprobe zram, or use --swap file:8G",
         )
     })?;
     text.trim().parse().map_err(|_| {
         Error::missing(
-            "the kernel made no zram device",
+            "the kernel created no zram device",
             "use --swap file:8G instead",
         )
     })
@@ -230,17 +231,17 @@ fn free_disk(folder: &Path) -> io::Result<Bytes> {
     Ok(Bytes(found.f_bavail) * found.f_frsize)
 }
 
-/// A swap file must have no holes.
+/// Allocates all blocks of the file, because a swap file must not have holes.
 fn allocate(file: &File, bytes: Bytes) -> io::Result<()> {
     let length = libc::off_t::try_from(bytes.0).map_err(io::Error::other)?;
-    // SAFETY: the descriptor is open for as long as `file` lives.
+    // SAFETY: `file` keeps the descriptor open during the call; no memory is passed.
     match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length) } {
         0 => Ok(()),
         error => Err(io::Error::from_raw_os_error(error)),
     }
 }
 
-/// Writes the first page of a swap area, as the kernel's `union swap_header` has it.
+/// Writes the first page of a swap area in the layout of the kernel's `union swap_header`.
 fn format(mut file: &File, bytes: Bytes) -> io::Result<()> {
     let page = page();
     file.seek(SeekFrom::Start(0))?;
@@ -259,7 +260,7 @@ fn header(page: Bytes, pages: u64) -> Vec<u8> {
     first
 }
 
-/// How much swap is free on this machine, whoever made it.
+/// Returns the free swap of this machine, whichever program made it.
 #[must_use]
 pub fn free_swap() -> Bytes {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();

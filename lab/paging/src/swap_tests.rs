@@ -1,5 +1,5 @@
-//! Requests, headers, and what becomes of swap that the kernel or the disk refuses. Plain folders
-//! stand for the kernel's.
+//! Tests of requests, headers, and swap that the kernel or the disk refuses. Plain folders replace
+//! the kernel's.
 
 use super::*;
 
@@ -72,8 +72,8 @@ fn a_disk_without_room_is_told_of_and_nothing_is_made() {
     assert_eq!(count, 1, "only the ledger's folder");
 }
 
-/// Folders as a kernel shows them that makes the device number 5 next. It takes whatever it is
-/// asked for.
+/// Returns folders in the layout of a kernel whose next device is number 5. It accepts every
+/// request.
 fn kernel(home: &Path) -> System {
     let system = System {
         shown: home.join("sys"),
@@ -97,8 +97,8 @@ fn no_memory() -> io::Result<()> {
     Err(io::Error::from_raw_os_error(libc::ENOMEM))
 }
 
-/// What is told where `make` is refused on a kernel such as this; that is one line, and no ledger
-/// names anything afterwards.
+/// Returns the error of `make` on such a kernel: it must be one line, and the ledger must not name
+/// any item afterwards.
 fn told_of(
     system: &System,
     home: &Path,

@@ -1,4 +1,4 @@
-//! The kernel, as far as swap goes. A test has plain folders in its place, and answers of its own.
+//! The kernel's interface for swap. Tests replace it with plain folders and their own answers.
 
 use std::ffi::CString;
 use std::fs;
@@ -6,24 +6,24 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The highest priority that there is, so that this area is used before any other.
+/// The highest priority, so that this area is used before any other.
 const FIRST: i32 = 0x8000 | 0x7fff;
 
-/// Where devices are, and how swap is asked for.
+/// The folders of devices, and the calls that enable swap.
 #[derive(Clone, Debug)]
 pub(crate) struct System {
-    /// Where the kernel shows its devices.
+    /// The folder in which the kernel lists its devices.
     pub(crate) shown: PathBuf,
-    /// Where they are opened.
+    /// The folder of the device files.
     pub(crate) devices: PathBuf,
-    /// Writes into a file in which the kernel takes requests.
+    /// Writes a request into a control file of the kernel.
     pub(crate) ask: fn(&Path, &str) -> io::Result<()>,
-    /// Begins to swap to a file or device, before all others.
+    /// Enables swap on a file or device, with the highest priority.
     pub(crate) swap_on: fn(&Path) -> io::Result<()>,
 }
 
 impl System {
-    /// That of this machine.
+    /// Returns the interface of this machine.
     pub(crate) fn real() -> Self {
         Self {
             shown: PathBuf::from("/sys"),
@@ -36,7 +36,7 @@ impl System {
 
 fn swap_on(path: &Path) -> io::Result<()> {
     let path = CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: the path ends with a zero and outlives the call.
+    // SAFETY: `path` is a `CString`, so it ends with a zero byte, and it outlives the call.
     match unsafe { libc::swapon(path.as_ptr(), FIRST) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

@@ -1,5 +1,5 @@
-//! The document's sentences and what heapdrome's lgalloc is to reach, and whether they hold in what
-//! was measured here: by the intervals and the verdicts of every other suite.
+//! Verdicts on the document's claims and on the targets of heapdrome's lgalloc, from measurements
+//! on this machine, with the intervals and the verdicts of every other suite.
 
 use heapdrome_schema::{ClaimResult, Holds, Nanoseconds, PagingCell as Cell, PagingReport};
 use heapdrome_statistics::{FEWEST_ROUNDS, Interval, mean_interval};
@@ -19,7 +19,7 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Claim {
     claim: String,
-    /// The part of the document that says so.
+    /// The part of the document that makes the claim.
     #[serde(default = "own")]
     source: String,
     #[serde(default)]
@@ -31,19 +31,19 @@ fn own() -> String {
     "heapdrome's own target".to_owned()
 }
 
-/// A figure of one cell, or its ratio in the same rounds to the same figure of another, lies in a
-/// range.
+/// A test that a figure of one cell lies in a range, or its ratio to a figure of another cell in
+/// the same rounds.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Test {
     of: String,
     to: Option<String>,
     figure: Figure,
-    /// Where it is not the same figure of the other.
+    /// The figure of the other cell, if it differs.
     to_figure: Option<Figure>,
     low: Option<f64>,
     high: Option<f64>,
-    /// Processors without which it says nothing.
+    /// Minimum number of processors for the test.
     #[serde(default)]
     processors: usize,
 }
@@ -64,7 +64,7 @@ enum Figure {
 }
 
 impl Figure {
-    /// Its value in a report.
+    /// Returns its value in a report.
     fn of(&self, report: &PagingReport) -> Option<f64> {
         match self {
             Self::Name(name) => report.figures.get(name).copied(),
@@ -92,8 +92,8 @@ fn read(text: &str) -> Vec<Claim> {
     file.claims
 }
 
-/// Every sentence of the document, tested by cells of all experiments. All intervals of a sentence
-/// hold together. The sound rounds of a cell that was then given up count as any others.
+/// Tests every claim of the document with cells of all experiments. All intervals of a claim hold
+/// simultaneously. The sound rounds of a cell that was given up later count like any others.
 ///
 /// # Panics
 /// Never: a test reads the data that are part of the program.
@@ -109,8 +109,8 @@ pub fn claims(cells: &[&Cell], processors: usize) -> Vec<ClaimResult> {
     judged.collect()
 }
 
-/// Every target of heapdrome's lgalloc whose cells were run. The intervals of all of them hold
-/// together.
+/// Tests every target of heapdrome's lgalloc whose cells were run. The intervals of all targets
+/// hold simultaneously.
 ///
 /// # Panics
 /// Never: a test reads the data that are part of the program.
@@ -133,8 +133,8 @@ fn judged_targets(cells: &[&Cell]) -> Vec<(Claim, (Holds, String))> {
     judged.collect()
 }
 
-/// Those of the cells whose further rounds could decide a target that is open, or that have fewer
-/// rounds than an interval of a sentence needs.
+/// Returns the cells whose further rounds could decide an open target, or that have fewer rounds
+/// than an interval of a claim needs.
 #[must_use]
 pub fn open_cells(cells: &[Cell], processors: usize) -> Vec<usize> {
     let all: Vec<&Cell> = cells.iter().collect();
@@ -159,7 +159,8 @@ pub fn open_cells(cells: &[Cell], processors: usize) -> Vec<usize> {
         .collect()
 }
 
-/// The verdict of tests that must all agree, by intervals of which `family` hold together.
+/// Returns the verdict of tests that must all agree; `family` is the number of simultaneous
+/// intervals.
 fn judge(tests: &[Test], cells: &[&Cell], processors: usize, family: usize) -> (Holds, String) {
     let (able, unable): (Vec<&Test>, Vec<&Test>) =
         tests.iter().partition(|test| test.processors <= processors);
@@ -172,7 +173,7 @@ fn judge(tests: &[Test], cells: &[&Cell], processors: usize, family: usize) -> (
     let (holds, mut because) = without(&names, HoldsFor::All, found);
     if !unable.is_empty() {
         because.push_str(&format!(
-            "; {} more need as many processors as threads, and there are {processors} here",
+            "; {} more need as many processors as threads, and this machine has {processors}",
             unable.len()
         ));
     }
@@ -182,7 +183,7 @@ fn judge(tests: &[Test], cells: &[&Cell], processors: usize, family: usize) -> (
     }
 }
 
-/// The cell of this experiment and row.
+/// Returns the cell of this experiment and row.
 fn find<'a>(cells: &[&'a Cell], key: &str) -> Option<&'a Cell> {
     cells.iter().find(|cell| cell.is(key)).copied()
 }
@@ -200,7 +201,7 @@ impl Claim {
 }
 
 impl Test {
-    /// The cells that it names.
+    /// Returns the names of the test's cells.
     fn keys(&self) -> impl Iterator<Item = &String> {
         std::iter::once(&self.of).chain(&self.to)
     }
@@ -233,8 +234,8 @@ impl Test {
         }
     }
 
-    /// The figures of the rounds in which its cells have a sound report; those of the other cell
-    /// are 1 where there is none.
+    /// Returns the figures of the rounds in which all cells of the test have a sound report.
+    /// Without another cell the second figures are 1.
     fn figures(&self, cells: &[&Cell]) -> (Vec<f64>, Vec<f64>) {
         let to = self.to.as_ref().and_then(|key| find(cells, key));
         let pair = |report: &PagingReport| {

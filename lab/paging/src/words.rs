@@ -1,11 +1,11 @@
-//! Sizes and times as people write them.
+//! Parsing and formatting of sizes and times.
 
 use heapdrome_schema::{Bytes, Nanoseconds, grouped};
 
-/// Reads a size such as `512M`, `4G` or a number of MiB.
+/// Parses a size such as `512M`, `4G` or a number of MiB.
 ///
 /// # Errors
-/// When the text is none, or out of range.
+/// When the text is not a size, or out of range.
 pub fn bytes(text: &str) -> Result<Bytes, String> {
     let text = text.trim();
     let (digits, shift) = match text.chars().last() {
@@ -16,15 +16,15 @@ pub fn bytes(text: &str) -> Result<Bytes, String> {
     };
     let number: u64 = digits
         .parse()
-        .map_err(|_| format!("'{text}' is no size; write 512M, 4G, or a number of MiB"))?;
+        .map_err(|_| format!("invalid size '{text}': write 512M, 4G, or a number of MiB"))?;
     number
         .checked_mul(1 << shift)
         .filter(|bytes| *bytes > 0 && *bytes <= 1 << 46)
         .map(Bytes)
-        .ok_or_else(|| format!("'{text}' is out of range"))
+        .ok_or_else(|| format!("size '{text}' is out of range"))
 }
 
-/// A number of bytes, as short as it is exact to MiB.
+/// Formats a number of bytes, as briefly as accuracy to a MiB allows.
 #[must_use]
 pub fn size(Bytes(bytes): Bytes) -> String {
     match bytes {
@@ -34,17 +34,17 @@ pub fn size(Bytes(bytes): Bytes) -> String {
     }
 }
 
-/// A time in nanoseconds with three significant digits.
+/// Formats a time in nanoseconds with three significant digits.
 pub(crate) fn time(nanoseconds: f64) -> String {
     Nanoseconds(nanoseconds.round() as u64).to_string()
 }
 
-/// A rate with its thousands set apart.
+/// Formats a rate with separated thousands.
 pub(crate) fn rate(number: f64) -> String {
     grouped(number.round_ties_even() as u64)
 }
 
-/// How much of a working set a limit holds, as the document writes it.
+/// Formats the ratio of a limit to a working set as the document does.
 pub(crate) fn ratio(limit: Bytes, total: Bytes) -> String {
     let times = total.as_f64() / limit.as_f64().max(1.0);
     if times < 1.0 {

@@ -1,4 +1,4 @@
-//! A lab that is killed cannot clean up; the next one does.
+//! A killed lab cannot clean up; the next one does.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use heapdrome_paging::{Item, Ledger};
 
-/// Names the folder that the process to be killed works in.
+/// Environment variable with the working folder of the process that is killed.
 const FOLDER: &str = "HEAPDROME_TEST_FOLDER";
 const READY: &str = "ready to be killed";
 
@@ -16,7 +16,7 @@ fn group(home: &Path) -> Item {
     }
 }
 
-/// The process that is killed; nothing, when it is run as a test of its own.
+/// The process that is killed; it does nothing if it runs as an ordinary test.
 #[test]
 fn a_lab_that_makes_something_and_waits() {
     let Some(home) = std::env::var_os(FOLDER) else {

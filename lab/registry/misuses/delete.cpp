@@ -1,4 +1,4 @@
-/* One misuse of the C++ operators, named by the first argument. */
+/* Commits one misuse of the C++ operators, named by the first argument. */
 
 #include "misuse.h"
 

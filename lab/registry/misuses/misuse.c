@@ -1,4 +1,4 @@
-/* One kind of misuse, named by the first argument. */
+/* Commits one kind of misuse, named by the first argument. */
 
 #include "misuse.h"
 
@@ -7,7 +7,7 @@
 
 enum { SMALL = 100, FULL = 64, MIDDLE = 9000, LARGE = 1 << 20, RUN = 200000, FOREIGN = 1 << 16 };
 
-/* The size that the program goes on with. */
+/* Size of the blocks that the program allocates afterwards. */
 static size_t size = SMALL;
 
 static unsigned char in_the_program[256] __attribute__((aligned(64)));
@@ -29,7 +29,7 @@ static unsigned char *aligned(size_t bytes)
     return made;
 }
 
-/* A block that has live ones on both sides, wherever the allocator puts them in order. */
+/* Returns a block between live ones, provided that the allocator places blocks in order. */
 static unsigned char *among(unsigned char *make(size_t), size_t bytes)
 {
     unsigned char *middle = NULL;
@@ -45,21 +45,21 @@ static unsigned char *among(unsigned char *make(size_t), size_t bytes)
 
 static void misuse(void) { say("misuse", ""); }
 
-/* A block that the program has after all is freed as it should be. */
+/* Reports the stage `free`, and frees `last`, which is a valid block or NULL. */
 static void finish(void *volatile last)
 {
     say("free", "");
     free(last);
 }
 
-/* What should end well under every allocator. */
+/* Frees a block correctly, which must succeed under every allocator. */
 static void free_rightly(void *volatile address)
 {
     misuse();
     finish(address);
 }
 
-/* The address is none that may be freed, or no longer. */
+/* Frees an address that is not, or no longer, a valid argument of free. */
 static void free_wrongly(void *volatile address)
 {
     misuse();
@@ -92,7 +92,7 @@ static void write_at(unsigned char *volatile one, long distance, size_t length, 
     finish(one);
 }
 
-/* The lowest byte is written last, as by a loop that runs backwards. */
+/* Writes the lowest byte last, like a loop that runs backwards. */
 static void write_before(unsigned char *volatile one, size_t length)
 {
     misuse();
@@ -116,7 +116,7 @@ static void write_freed(unsigned char *volatile one, size_t distance)
     finish(NULL);
 }
 
-/* The rest is a block that the program has all the while. */
+/* Reallocates `address`. `rest` is a block that the program owns throughout. */
 static void grow(unsigned char *volatile address, void *volatile rest)
 {
     unsigned char *volatile moved = realloc(address, 300);
@@ -183,7 +183,8 @@ static unsigned char *freed_long_ago(void)
     return one;
 }
 
-/* Freed, and perhaps handed out again: other blocks of the size live. */
+/* Returns a freed block whose memory may be in use again, because other blocks of its size were
+   allocated. */
 static unsigned char *freed_and_reused(void)
 {
     unsigned char *one = freed(block(SMALL));
@@ -191,7 +192,7 @@ static unsigned char *freed_and_reused(void)
     return one;
 }
 
-/* Where a block was before realloc moved it. */
+/* Returns the former address of a block that realloc moved. */
 static unsigned char *moved_away(void)
 {
     unsigned char *old = among(block, SMALL), *volatile before = old;

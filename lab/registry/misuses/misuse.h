@@ -1,15 +1,16 @@
-/* What the programs share that misuse an allocator on purpose. Each run commits one kind of misuse and
-   says, line by line, how far it has come and what harm it sees:
+/* Common parts of the programs that misuse an allocator deliberately. Each run commits one kind of
+   misuse, and reports its stage and any visible harm, line by line:
 
-     @misuse   everything is in place; what follows is the misuse
-     @free     it was survived; the blocks concerned are freed
-     @later    that, too; other blocks are allocated, filled, looked at and freed
-     @exit     and that; the program ends
-     @harm     memory that the program owns was changed by somebody else, or two blocks overlap
-     @cannot   the misuse cannot be committed here
+     @misuse   setup is complete; the misuse follows
+     @free     the misuse was survived; the affected blocks are freed
+     @later    that was survived; other blocks are allocated, filled, checked and freed
+     @exit     that was survived; the program ends
+     @harm     other code changed memory that the program owns, or two blocks overlap
+     @cannot   the misuse is impossible here
 
-   Whatever else is written comes from the allocator; if it ends no line, ours begin a new one. The lines go to the same file as standard error,
-   so that their order is that of the events. */
+   All other output comes from the allocator. Our lines begin with a line break, in case its output
+   does not end with one. They go to the file that also receives standard error, so that the order
+   of lines is that of events. */
 
 #ifndef HEAPDROME_MISUSE_H
 #define HEAPDROME_MISUSE_H
@@ -21,7 +22,7 @@
 enum { MOST_KEPT = 2000, NEIGHBOURS = 200, FRESH = 1500 };
 static const size_t FRESH_BYTES = 16u << 20;
 
-/* Memory that must keep its contents. */
+/* Memory whose contents must not change. */
 struct kept {
     unsigned char *start;
     size_t length;
@@ -54,7 +55,7 @@ static void *had(void *block)
     return block;
 }
 
-/* Fills memory that the program owns, and remembers with what. */
+/* Fills memory that the program owns, and records the fill byte. */
 static unsigned char *keep(void *start, size_t length)
 {
     struct kept *one = &kept[kept_count];
@@ -79,13 +80,13 @@ static void look(const char *what)
         if (is_changed(&kept[i])) harm(what);
 }
 
-/* Frees what was kept from the place `from` on. */
+/* Frees the recorded blocks from index `from` on. */
 static void free_kept(size_t from)
 {
     while (kept_count > from) free(kept[--kept_count].start);
 }
 
-/* Allocates many blocks, looks whether any two overlap, and frees them. */
+/* Allocates many blocks, checks whether any two overlap, and frees them. */
 static void fresh(size_t size)
 {
     size_t before = kept_count, count = FRESH_BYTES / size;
@@ -95,7 +96,7 @@ static void fresh(size_t size)
     free_kept(before);
 }
 
-/* Blocks that come and go one by one. */
+/* Allocates and frees blocks one by one. */
 static void churn(size_t size)
 {
     for (int i = 0; i < 5000; i++) {
@@ -105,7 +106,8 @@ static void churn(size_t size)
     }
 }
 
-/* What a program does for the rest of its life. The first `owned` of what is kept is not from malloc. */
+/* Simulates the rest of the program's life. The first `owned` recorded blocks are not from
+   malloc. */
 static void go_on(size_t size, size_t owned)
 {
     say("later", "");

@@ -1,4 +1,4 @@
-//! Builds an entry from its recipe, in a staging folder that is renamed into place.
+//! Building an entry from its recipe, in a staging folder that is then renamed.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -17,47 +17,47 @@ mod steps;
 use steps::Work;
 pub(crate) use steps::telling_line;
 
-/// The log's name beside the library.
+/// Name of the log beside the library.
 const LOG: &str = "build.log";
 
-/// What a build tells while it runs.
+/// Progress of a build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BuildEvent {
-    /// The sources are being fetched, or taken from the cache.
+    /// The sources are being fetched or copied from the cache.
     Fetching {
         /// The package.
         package: String,
     },
-    /// A step begins; a compile step has one for each file.
+    /// A step begins. A compile step reports one for each file.
     Step {
-        /// Its number, counted from 1.
+        /// Number of the step, counted from 1.
         n: usize,
-        /// How many there are.
+        /// Total number of steps.
         of: usize,
-        /// What it does.
+        /// Description of the step.
         what: String,
     },
-    /// The library is in place.
+    /// The library is installed.
     Finished {
         /// The library.
         path: PathBuf,
-        /// How long it all took.
+        /// Total duration.
         took: Duration,
     },
 }
 
-/// A library that is in the cache.
+/// A library in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
     /// The library.
     pub path: PathBuf,
-    /// Its upstream version.
+    /// Upstream version.
     pub version: String,
-    /// How long the build took; `None` if nothing had to be built.
+    /// Duration of the build; `None` if nothing had to be built.
     pub seconds: Option<u64>,
 }
 
-/// The recipe of an entry that is built, and a text that names the pinned sources.
+/// Returns the recipe of an entry that is built, with a text that identifies the pinned sources.
 fn recipe_of(entry: &Entry) -> Option<(&Recipe, String)> {
     match &entry.source {
         Source::Crate { pin, recipe } => Some((recipe, format!("{pin:?}"))),
@@ -67,8 +67,8 @@ fn recipe_of(entry: &Entry) -> Option<(&Recipe, String)> {
     }
 }
 
-/// The folder of an entry's build. Its name changes with the sources, the recipe and the glue, so
-/// that a library is never taken for one that was built otherwise.
+/// Returns the folder of an entry's build. Its name changes with the sources, the recipe and the
+/// glue, so that a library from a different build is never used.
 pub(crate) fn folder_of(cache: &Cache, entry: &Entry) -> Option<PathBuf> {
     let (recipe, pin) = recipe_of(entry)?;
     let steps = format!("{recipe:?}");
@@ -80,24 +80,25 @@ pub(crate) fn folder_of(cache: &Cache, entry: &Entry) -> Option<PathBuf> {
     Some(cache.path(Shelf::Allocators).join(format!("{name}-{key}")))
 }
 
-/// The first folder of a relative path.
+/// Returns the first folder of a relative path.
 fn top_folder(path: &str) -> &str {
     path.split('/').next().unwrap_or(path)
 }
 
-/// An entry's library, if it has been built.
+/// Returns an entry's library, if it has been built.
 pub(crate) fn installed(cache: &Cache, entry: &Entry) -> Option<PathBuf> {
     let (recipe, _) = recipe_of(entry)?;
     let path = folder_of(cache, entry)?.join(file_name(recipe));
     path.is_file().then_some(path)
 }
 
-/// The library's name without the folders of the build.
+/// Returns the library's file name without its folders.
 fn file_name(recipe: &Recipe) -> &str {
     recipe.library.rsplit('/').next().unwrap_or(&recipe.library)
 }
 
-/// Fetches, builds and places an entry's library, unless another heapdrome did so meanwhile.
+/// Fetches, builds and installs an entry's library, unless another heapdrome did so in the
+/// meantime.
 pub(crate) fn install(
     cache: &Cache,
     entry: &Entry,
@@ -120,7 +121,7 @@ pub(crate) fn install(
     }
     let staging = lock.staging()?;
     let source = match &entry.source {
-        // Its files are all glue.
+        // All of its files are glue.
         Source::Own { .. } => staging.path().to_owned(),
         _ => fetch(cache, entry, observe)?,
     };
@@ -184,7 +185,7 @@ fn start_log(log: &Path, entry: &Entry) -> Result<(), FileError> {
     std::fs::write(log, text).map_err(FileError::of("write", log))
 }
 
-/// Moves the library itself where a build leaves a link to it.
+/// Moves a library. If the build left a link, moves the link's target.
 fn move_into(from: &Path, to: &Path) -> Result<(), FileError> {
     let real = std::fs::canonicalize(from).map_err(FileError::of("read", from))?;
     std::fs::rename(&real, to).map_err(FileError::of("move", real))

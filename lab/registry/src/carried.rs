@@ -1,5 +1,5 @@
-//! heapdrome's own libraries: carried inside the binary, and written into the cache to be
-//! preloaded.
+//! heapdrome's own libraries, which are embedded in the binary and written into the cache for
+//! preloading.
 
 use std::path::PathBuf;
 
@@ -12,8 +12,8 @@ use crate::RegistryError;
 use crate::build::Installed;
 use crate::entry::Entry;
 
-/// The folder of a library. Its name changes with the contents, so that a heapdrome of another
-/// version never takes this one's.
+/// Returns the folder of a library. Its name changes with the content, so that another version of
+/// heapdrome never uses this version's library.
 pub(crate) fn folder_of(cache: &Cache, file: &str) -> Option<PathBuf> {
     let library = heapdrome_libraries::find(file).filter(|library| !library.bytes.is_empty())?;
     let key = &sha256_of_bytes(library.bytes)[..10];
@@ -21,13 +21,13 @@ pub(crate) fn folder_of(cache: &Cache, file: &str) -> Option<PathBuf> {
     Some(cache.path(Shelf::Allocators).join(format!("{name}-{key}")))
 }
 
-/// The library, if it has been written.
+/// Returns the library, if it has been written.
 pub(crate) fn installed(cache: &Cache, file: &str) -> Option<PathBuf> {
     let path = folder_of(cache, file)?.join(file);
     path.is_file().then_some(path)
 }
 
-/// Writes the library, unless another heapdrome did so meanwhile.
+/// Writes the library, unless another heapdrome did so in the meantime.
 pub(crate) fn install(
     cache: &Cache,
     entry: &Entry,
@@ -35,7 +35,8 @@ pub(crate) fn install(
 ) -> Result<Installed, RegistryError> {
     let missing = || RegistryError::Unavailable {
         name: entry.name.clone(),
-        why: "heapdrome was built without it, for want of a linker for this machine".to_owned(),
+        why: "heapdrome was built without it, because no linker for this machine was available"
+            .to_owned(),
     };
     let library = heapdrome_libraries::find(file).ok_or_else(missing)?;
     let folder = folder_of(cache, file).ok_or_else(missing)?;

@@ -1,4 +1,4 @@
-//! Loads an allocator into programs that use memory in different ways, and says what broke.
+//! Checks of an allocator with programs that use memory in different ways.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use heapdrome_system::child::{self, Ended, Limits};
 use crate::RegistryError;
 use crate::compiled::{Compiled, Set};
 
-/// How long a program may take. A basic one takes less than a second under a healthy allocator, and
-/// each of the others less than half a minute.
+/// Returns the time limit of a program. A basic one takes less than a second under a sound
+/// allocator, and each of the others less than half a minute.
 fn limit_of(level: Level) -> Duration {
     Duration::from_secs(match level {
         Level::Basic => 10,
@@ -21,31 +21,31 @@ fn limit_of(level: Level) -> Duration {
     })
 }
 
-/// How one of the programs ended.
+/// Outcome of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckOutcome {
-    /// It did all that it should.
+    /// It succeeded.
     Passed,
-    /// It found a fault, or died; in words.
+    /// It found a fault or crashed; with a description.
     Broke(String),
-    /// It did not end within this time and was killed.
+    /// It exceeded this time limit and was killed.
     Hung(Duration),
-    /// The library was not the one that served malloc, so nothing was checked; in words.
+    /// The library did not serve malloc, so nothing was checked; with a description.
     NotServed(String),
 }
 
-/// What one program found.
+/// Result of one program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckResult {
-    /// The program's name: what kind of program it stands for.
+    /// Name of the program, which describes the kind of program that it represents.
     pub program: &'static str,
-    /// How it ended.
+    /// Outcome.
     pub outcome: CheckOutcome,
-    /// Remarks that are no faults, such as `lacks pvalloc`.
+    /// Remarks that are not faults, such as `lacks pvalloc`.
     pub notes: Vec<String>,
 }
 
-/// The programs of a level, compiled.
+/// Compiled programs of a level.
 #[derive(Debug)]
 pub struct Checks {
     compiled: Compiled,
@@ -53,10 +53,10 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// Compiles the programs of a level into the cache, unless they are there.
+    /// Compiles the programs of a level into the cache, unless they exist there.
     ///
     /// # Errors
-    /// When a compiler is missing or the cache cannot be written to.
+    /// When a compiler is missing or the cache cannot be written.
     pub fn prepare(cache: &Cache, level: Level) -> Result<Self, RegistryError> {
         let mut sources: Vec<&'static Source> = Vec::new();
         for check in of_level(level) {
@@ -73,11 +73,11 @@ impl Checks {
         Ok(Self { compiled, level })
     }
 
-    /// Runs the programs under an entrant, the basic ones first; no others where one of them is
-    /// served by another allocator.
+    /// Runs the programs under an entrant, the basic ones first. Stops if a program is served by
+    /// another allocator.
     ///
     /// # Errors
-    /// When a program cannot be started, or the person asked heapdrome to stop.
+    /// When a program cannot be started, or the user interrupts.
     pub fn run(&self, entrant: &Entrant) -> Result<Vec<CheckResult>, RegistryError> {
         let mut results: Vec<CheckResult> = Vec::new();
         for check in of_level(self.level) {
@@ -122,7 +122,7 @@ impl Checks {
     }
 }
 
-/// The checks of a level and of those below it, the basic ones first.
+/// Returns the checks of a level and all lower levels, the basic ones first.
 fn of_level(level: Level) -> impl Iterator<Item = &'static Check> {
     checks().iter().filter(move |check| check.level <= level)
 }

@@ -1,4 +1,4 @@
-//! Programs that are compiled here, once, since they must run on this machine's C library.
+//! Programs compiled once on this machine, because they must run on its C library.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,14 +17,14 @@ use crate::{RegistryError, system_libc};
 /// Programs that are compiled together.
 #[derive(Debug)]
 pub(crate) struct Set<'a> {
-    /// What they are called in the cache.
+    /// Name in the cache.
     pub(crate) name: &'static str,
-    /// What they are called in messages.
+    /// Name in messages.
     pub(crate) what: &'static str,
     pub(crate) sources: &'a [&'static Source],
 }
 
-/// A set that has been compiled.
+/// A compiled set.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     cache: Cache,
@@ -32,16 +32,16 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
-    /// Where a program of the set lies.
+    /// Returns the path of a program of the set.
     pub(crate) fn program(&self, source: &Source) -> PathBuf {
         source.program(&self.folder)
     }
 
-    /// Runs a command in a folder under an entrant, to its end or to that of its limits. The
-    /// command is told which library must serve it.
+    /// Runs a command in a folder under an entrant until it ends or exceeds a limit. An environment
+    /// variable names the library that must serve the command.
     ///
     /// # Errors
-    /// When it cannot be started or waited for, or the person asked heapdrome to stop.
+    /// When it cannot be started or waited for, or the user interrupts.
     pub(crate) fn run(
         &self,
         command: &mut Command,
@@ -64,14 +64,14 @@ impl Compiled {
     }
 }
 
-/// The time between two looks at a program that may take all memory in a moment.
+/// Interval between two checks of a program that may exhaust memory quickly.
 pub(crate) const PAUSE: Duration = Duration::from_millis(2);
 
 impl Set<'_> {
-    /// Compiles the programs into the cache, unless they are there.
+    /// Compiles the programs into the cache, unless they exist there.
     ///
     /// # Errors
-    /// When a compiler is missing or the cache cannot be written to.
+    /// When a compiler is missing or the cache cannot be written.
     pub(crate) fn compiled(&self, cache: &Cache) -> Result<Compiled, RegistryError> {
         let files = self.sources.iter().flat_map(|source| source.files());
         let texts: String = files.map(|(_, text)| text).collect();
@@ -95,12 +95,12 @@ impl Set<'_> {
         let log = cache
             .shelf(Shelf::Logs)?
             .join(format!("build-{}.log", self.name));
-        // A log of an earlier attempt would be quoted in the message about this one.
+        // The error message of this attempt must not quote the log of an earlier one.
         let _ = std::fs::remove_file(&log);
         for source in self.sources {
             self.compile_one(source, staging.path(), &log, cache)?;
         }
-        // The folder that is renamed must outlive the owner of the staging folder.
+        // The folder is renamed, so the staging folder's owner must not delete it.
         lock.place(&staging.keep(), folder)?;
         Ok(())
     }

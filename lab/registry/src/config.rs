@@ -1,4 +1,4 @@
-//! The allocators of the user's own: a file in the user's configuration folder.
+//! User-defined allocators, from a file in the user's configuration folder.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -10,18 +10,18 @@ use heapdrome_system::FileError;
 
 use crate::RegistryError;
 
-/// The file's name in heapdrome's configuration folder.
+/// Name of the file in heapdrome's configuration folder.
 pub(crate) const FILE: &str = "allocators.toml";
 
-/// One allocator of the user's own.
+/// A user-defined allocator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Own {
-    /// The name by which it is asked for.
+    /// Name under which it is requested.
     pub name: String,
     /// The library.
     pub path: PathBuf,
-    /// Environment variables that it is run with.
+    /// Environment variables to set for it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
 }
@@ -33,7 +33,7 @@ struct OwnFile {
     allocator: Vec<Own>,
 }
 
-/// Reads the file; one that is not there lists nothing.
+/// Reads the file. A missing file is an empty list.
 pub(crate) fn read(folder: &Path) -> Result<Vec<Own>, RegistryError> {
     let path = folder.join(FILE);
     let text = match std::fs::read_to_string(&path) {
@@ -62,7 +62,7 @@ fn broken(path: &Path, text: &str, error: &toml::de::Error) -> RegistryError {
     }
 }
 
-/// Writes the file whole or not at all.
+/// Writes the file completely or not at all.
 pub(crate) fn write(folder: &Path, allocators: Vec<Own>) -> Result<(), RegistryError> {
     let path = folder.join(FILE);
     std::fs::create_dir_all(folder).map_err(FileError::of("make the folder", folder))?;

@@ -1,9 +1,9 @@
-//! The entries and glue files that came with heapdrome.
+//! Entries and glue files that are part of heapdrome.
 
 use crate::RegistryError;
 use crate::entry::{self, Entry};
 
-/// The text of each entry's file, by its name; a base comes before its variants.
+/// Embeds each entry's file by name. A base precedes its variants.
 macro_rules! entry_files {
     ($($name:literal),* $(,)?) => {
         const ENTRIES: &[(&str, &str)] =
@@ -80,7 +80,7 @@ glue![
     "musl/mallocng.h",
 ];
 
-/// Every entry that came with heapdrome.
+/// Returns every built-in entry.
 pub(crate) fn entries() -> Result<Vec<Entry>, RegistryError> {
     let mut entries: Vec<Entry> = Vec::with_capacity(ENTRIES.len());
     for (name, text) in ENTRIES {
@@ -94,7 +94,7 @@ pub(crate) fn entries() -> Result<Vec<Entry>, RegistryError> {
     Ok(entries)
 }
 
-/// heapdrome's own files that builds use, with their paths below the glue folder.
+/// Returns heapdrome's own build files, with their paths below the glue folder.
 pub(crate) fn glue_files() -> &'static [(&'static str, &'static str)] {
     GLUE
 }

@@ -1,4 +1,4 @@
-//! An allocator as data.
+//! Description of an allocator as data.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,133 +8,133 @@ use serde::Deserialize;
 
 use crate::requires::Requires;
 
-/// The optimisation flags of every allocator that heapdrome builds: the same for all, so that a
-/// race compares allocators and not flags.
+/// Optimisation flags of every allocator that heapdrome builds. Equal flags ensure that a race
+/// compares allocators.
 pub const OPTIMISATION: [&str; 2] = ["-O3", "-DNDEBUG"];
 
-/// One allocator with one set of settings.
+/// An allocator with its settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// The name by which it is asked for.
+    /// Name under which it is requested.
     pub name: String,
-    /// Other names for it.
+    /// Alternative names.
     pub aliases: Vec<String>,
-    /// The allocator that it is a version or a setting of.
+    /// Allocator of which it is a version or setting.
     pub family: String,
-    /// What it is, in one line.
+    /// Description, in one line.
     pub summary: String,
-    /// Where its authors publish it; empty for one of the user's own, or of heapdrome's.
+    /// Website of its authors; empty for a user-defined one and for heapdrome's own.
     pub homepage: String,
-    /// The upstream version, where the source is pinned.
+    /// Upstream version, if the source is pinned.
     pub version: Option<String>,
-    /// Its licence as an SPDX expression; empty for one of the user's own.
+    /// Licence as an SPDX expression; empty for a user-defined one.
     pub licence: String,
     /// Whether it is built to resist exploitation of memory errors.
     pub hardened: bool,
-    /// Whether it keeps the contract of malloc; one that does not is raced only by its name.
+    /// Whether it conforms to the contract of malloc. A non-conforming one races only by its name.
     pub conforming: bool,
-    /// Faults that were seen.
+    /// Observed faults.
     pub known_faults: Vec<String>,
-    /// Faults of its `operator new` that were seen; programs in C need not mind them.
+    /// Observed faults of its `operator new`, which do not concern C programs.
     pub faults_of_new: Vec<String>,
-    /// Environment variables that it is run with.
+    /// Environment variables to set for it.
     pub settings: BTreeMap<String, String>,
-    /// Without what these change nothing.
+    /// Conditions without which the settings have no effect.
     pub requires: Option<Requires>,
-    /// The entry whose library it runs with other settings, if it is such a variant.
+    /// Entry whose library a variant uses with other settings.
     pub base: Option<String>,
-    /// Where it comes from; a variant's is its base's.
+    /// Source of the library; for a variant, that of its base.
     pub source: Source,
-    /// About how many seconds its build takes, sources included, as docs/allocators.md tells; a
-    /// variant's build is its base's.
+    /// Approximate duration of its build in seconds, fetching included, as in docs/allocators.md.
+    /// For a variant, that of its base.
     pub build_seconds: Option<u64>,
-    /// How to use it for good.
+    /// Instructions for permanent use.
     pub adoption: Adoption,
 }
 
 impl Entry {
-    /// All faults that were seen, for whichever command.
+    /// Returns all observed faults, for every kind of command.
     pub fn faults(&self) -> impl Iterator<Item = &String> {
         self.known_faults.iter().chain(&self.faults_of_new)
     }
 }
 
-/// Where an allocator comes from.
+/// Source of an allocator.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    /// The C library that is there anyway.
+    /// The C library of the system.
     Libc,
-    /// A library of the system.
+    /// A library from a system package.
     System(SystemLibrary),
     /// Built from a crate that carries the upstream sources.
     Crate {
         /// The crate.
         pin: CratePin,
-        /// How it is built.
+        /// Build recipe.
         recipe: Recipe,
     },
     /// Built from a Debian source package.
     Debian {
         /// The source package.
         pin: DebianPin,
-        /// How it is built.
+        /// Build recipe.
         recipe: Recipe,
     },
-    /// Built from files of heapdrome's own.
+    /// Built from heapdrome's own files.
     Own {
-        /// How it is built.
+        /// Build recipe.
         recipe: Recipe,
     },
-    /// One of heapdrome's own libraries, which the binary carries, by its file name.
+    /// One of heapdrome's own libraries, embedded in the binary, by its file name.
     Carried(String),
-    /// A library of the user's own.
+    /// A user-defined library.
     User(PathBuf),
-    /// It cannot be had, and this is why.
+    /// Not available; with the reason.
     Unavailable(String),
 }
 
-/// A library that a package of the system brings.
+/// A library from a system package.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SystemLibrary {
-    /// File names, the preferred first; `{arch}` stands for the machine.
+    /// File names in order of preference; `{arch}` is replaced by the machine.
     pub files: Vec<String>,
     /// Libraries to preload after it.
     #[serde(default)]
     pub preload_also: Vec<String>,
-    /// The Debian package that brings it.
+    /// Debian package that contains it.
     pub apt: String,
 }
 
-/// How to use an allocator for good, besides preloading it.
+/// Instructions for permanent use, other than preloading.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Adoption {
-    /// What to write in a Rust program.
+    /// Instruction for a Rust program.
     pub rust: Option<String>,
-    /// What to write in a CMake project.
+    /// Instruction for a CMake project.
     pub cmake: Option<String>,
 }
 
-/// How an allocator is built.
+/// Build recipe of an allocator.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
-    /// Programs that the build needs, besides a C compiler.
+    /// Programs that the build needs in addition to a C compiler.
     #[serde(default)]
     pub needs: Vec<String>,
-    /// The library that the steps make, below the folder of the build.
+    /// Library that the steps create, below the build folder.
     pub library: String,
-    /// The steps, in order.
+    /// Steps, in order.
     pub steps: Vec<Step>,
 }
 
-/// One step of a build. `{source}` stands for the folder of the sources, `{glue}` for heapdrome's
-/// own files, `{jobs}` for the number of processors, `{optimisation}` for the flags in one word.
+/// A step of a build. `{source}` is replaced by the folder of the sources, `{glue}` by heapdrome's
+/// own files, `{jobs}` by the number of processors, and `{optimisation}` by the flags in one word.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Step {
-    /// Copies a folder of the sources into the folder of the build.
+    /// Copies a folder of the sources into the build folder.
     Copy {
         /// The folder to copy.
         from: String,
@@ -143,35 +143,35 @@ pub enum Step {
     },
     /// Runs a program.
     Run {
-        /// The program and its arguments.
+        /// Program and its arguments.
         command: Vec<String>,
-        /// The folder to run it in, below the folder of the build.
+        /// Working folder, below the build folder.
         #[serde(default)]
         folder: String,
     },
-    /// Compiles files into objects that the next link step takes.
+    /// Compiles files into objects for the next link step.
     Compile {
         /// The compiler.
         language: Language,
         /// The files.
         files: Vec<String>,
-        /// Flags besides the common ones.
+        /// Flags in addition to the common ones.
         #[serde(default)]
         flags: Vec<String>,
     },
     /// Links all objects into a shared object.
     Link {
-        /// The compiler that links.
+        /// Compiler used for linking.
         language: Language,
-        /// Flags besides `-shared`.
+        /// Flags in addition to `-shared`.
         #[serde(default)]
         flags: Vec<String>,
-        /// The file to make.
+        /// File to create.
         output: String,
     },
 }
 
-/// A language, and so a compiler.
+/// Language, which selects the compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum Language {
     /// C.
@@ -182,7 +182,7 @@ pub enum Language {
     Cpp,
 }
 
-/// The file of an entry, before it is checked and its base is looked up.
+/// File of an entry, before its checks and the lookup of its base.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct EntryFile {
@@ -236,7 +236,7 @@ struct DebianSource {
     sha256: String,
 }
 
-/// Reads one entry; `find` gives entries that were read before, for its base.
+/// Parses an entry. `find` returns earlier entries, for its base.
 pub(crate) fn parse(text: &str, find: &dyn Fn(&str) -> Option<Entry>) -> Result<Entry, String> {
     let mut file: EntryFile = toml::from_str(text).map_err(|error| error.to_string())?;
     if let Some(base) = file.base.take() {
@@ -266,7 +266,7 @@ pub(crate) fn parse(text: &str, find: &dyn Fn(&str) -> Option<Entry>) -> Result<
     })
 }
 
-/// An entry that is its base with other settings.
+/// Creates an entry that is its base with other settings.
 fn variant(file: EntryFile, base: Entry) -> Result<Entry, String> {
     if file.settings.is_empty() {
         return Err("a variant needs settings".to_owned());

@@ -1,8 +1,8 @@
-//! Every allocator that heapdrome knows: where it is found, how it is built, how it is checked.
+//! Registry of all allocators known to heapdrome: lookup, building, and checks.
 //!
-//! An allocator is an entry, and an entry is data: a file in `allocators/`, or a few lines in the
-//! user's own `allocators.toml`. This crate reads the entries, looks for their libraries on this
-//! machine, builds what can be built into the cache, and hands a race its entrants.
+//! Each allocator is an entry, described as data: a file in `allocators/`, or a few lines in the
+//! user's own `allocators.toml`. This crate reads the entries, finds their libraries on this
+//! machine, builds those that can be built into the cache, and returns the entrants of a race.
 //!
 //! ```no_run
 //! use heapdrome_registry::{Registry, RegistryError};

@@ -1,4 +1,4 @@
-//! Whether a file can be preloaded as an allocator.
+//! Checks whether a file can be preloaded as an allocator.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -9,7 +9,7 @@ use object::{Architecture, Endianness, FileKind, Object as _, ObjectKind, elf};
 
 use crate::LibraryFault;
 
-/// Makes sure that the loader of this machine can preload `path` and finds malloc in it.
+/// Checks that the loader of this machine can preload `path`, and that it exports malloc.
 pub(crate) fn inspect(path: &Path) -> Result<(), LibraryFault> {
     if !is_preloadable(path) {
         return Err(LibraryFault::NotPreloadable);
@@ -76,7 +76,7 @@ fn architecture() -> Architecture {
     }
 }
 
-/// Whether it is a position-independent program, which looks like a shared object at first.
+/// Returns whether a file is a position-independent program, which resembles a shared object.
 fn is_executable(file: &ElfFile64<'_>) -> bool {
     let endian = file.endian();
     let header = file.elf_header();

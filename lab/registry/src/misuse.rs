@@ -1,4 +1,4 @@
-//! Misuses an allocator on purpose, and says what it did about it.
+//! Deliberate misuse of an allocator, and its response.
 
 use std::process::Command;
 use std::time::Duration;
@@ -20,10 +20,10 @@ const LIMITS: Limits = Limits {
     pause: PAUSE,
 };
 
-/// The kind that is no misuse: where it does not end well, nothing can be said of the others.
+/// Kind without any misuse. If it fails, the other kinds are meaningless.
 const CONTROL: &str = "none";
 
-/// Kinds whose names begin so are committed by the program in C++.
+/// Prefix of the kinds that the C++ program commits.
 const OPERATORS: &str = "delete-";
 
 const PROGRAMS: Set<'_> = Set {
@@ -40,31 +40,32 @@ const IN_C: Source =
 const IN_CPP: Source =
     Source::new("delete.cpp", include_str!("../misuses/delete.cpp"), HEADERS).unoptimised();
 
-/// The programs, compiled.
+/// Compiled misuse programs.
 #[derive(Debug)]
 pub struct Misuses(Compiled);
 
 impl Misuses {
-    /// The wall time after which a program counts as hung; it takes a fraction of a second unless
-    /// it runs wild.
+    /// Wall time after which a program counts as hung. A program usually takes a fraction of a
+    /// second.
     pub const TIME: Duration = Duration::from_secs(20);
 
-    /// The resident memory above which it does; it takes a few dozen MiB unless it runs wild.
+    /// Resident memory above which a program counts as hung. A program usually takes a few dozen
+    /// MiB.
     pub const MEMORY: Bytes = Bytes(1 << 30);
 
-    /// Compiles the programs into the cache, unless they are there.
+    /// Compiles the programs into the cache, unless they exist there.
     ///
     /// # Errors
-    /// When a compiler is missing or the cache cannot be written to.
+    /// When a compiler is missing or the cache cannot be written.
     pub fn prepare(cache: &Cache) -> Result<Self, RegistryError> {
         PROGRAMS.compiled(cache).map(Self)
     }
 
-    /// Commits no misuse. Returns why nothing can be said of this entrant: another library served
-    /// malloc, or it fails even so; `None` where all is well.
+    /// Runs the program without any misuse. Returns the reason why no conclusion about this entrant
+    /// is possible: another library served malloc, or the program fails even so. `None` on success.
     ///
     /// # Errors
-    /// When the program cannot be started, or the person asked heapdrome to stop.
+    /// When the program cannot be started, or the user interrupts.
     pub fn control(&self, entrant: &Entrant) -> Result<Option<String>, RegistryError> {
         let run = self.run(entrant, CONTROL)?;
         let why = run.said.or(run.harm);
@@ -81,7 +82,7 @@ impl Misuses {
     /// Commits one kind of misuse under an entrant.
     ///
     /// # Errors
-    /// When the program cannot be started, or the person asked heapdrome to stop.
+    /// When the program cannot be started, or the user interrupts.
     pub fn run(&self, entrant: &Entrant, kind: &str) -> Result<MisuseRun, RegistryError> {
         let source = if kind.starts_with(OPERATORS) {
             &IN_CPP
@@ -90,7 +91,7 @@ impl Misuses {
         };
         let scratch = tempfile::tempdir().map_err(FileError::of("make a folder in", "/tmp"))?;
         let output = scratch.path().join("output");
-        // Both streams append to one file, so that its lines stand in the order of the events.
+        // Both streams append to one file, so that its lines are in the order of events.
         let open = || {
             let mut options = std::fs::OpenOptions::new();
             let file = options.create(true).append(true).open(&output);
@@ -98,7 +99,7 @@ impl Misuses {
         };
         let mut command = Command::new(self.0.program(source));
         command.arg(kind).stdout(open()?).stderr(open()?);
-        // Some versions of glibc speak to the terminal otherwise.
+        // Without this variable, some versions of glibc write to the terminal instead.
         command.env("LIBC_FATAL_STDERR_", "1");
         let ended = self.0.run(&mut command, entrant, scratch.path(), LIMITS)?;
         let text = std::fs::read(&output).map_err(FileError::of("read", &output))?;

@@ -1,4 +1,4 @@
-//! The registry: entries, and what of them is here.
+//! The registry: entries, and their availability on this system.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -17,40 +17,40 @@ use crate::{RegistryError, carried, config, embedded, library};
 
 mod own;
 
-/// Whether an allocator can run now.
+/// Availability of an allocator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Its library is here.
+    /// Its library is installed.
     Installed {
-        /// The library; empty for the C library that is there anyway.
+        /// Path of the library; empty for the C library.
         path: PathBuf,
-        /// Its version.
+        /// Version of the library.
         version: String,
     },
     /// `install` can build it.
     Buildable,
     /// Packages of the system are missing.
     NeedsPackage {
-        /// Their names, as `apt install` takes them.
+        /// Names of the packages, as arguments for `apt install`.
         apt: String,
     },
-    /// It cannot be had here.
+    /// It is unavailable on this system.
     Unavailable {
-        /// The reason, and what to do.
+        /// Reason and remedy.
         why: String,
     },
 }
 
-/// An entry and its state.
+/// An entry with its state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listing<'a> {
     /// The entry.
     pub entry: &'a Entry,
-    /// Whether it can run now.
+    /// Availability.
     pub state: State,
 }
 
-/// Every allocator that heapdrome knows.
+/// All allocators known to heapdrome.
 #[derive(Debug)]
 pub struct Registry {
     cache: Cache,
@@ -58,23 +58,23 @@ pub struct Registry {
     entries: Vec<Entry>,
     loader: Loader,
     packages: Packages,
-    /// What settings are applicable to, looked up once.
+    /// Properties of this system for conditions of settings, looked up once.
     surroundings: OnceLock<Surroundings>,
 }
 
-/// The library of an entry with what is preloaded with it.
+/// Library of an entry, with the files to preload.
 struct Located {
     library: Option<PathBuf>,
     preload: Vec<PathBuf>,
 }
 
 impl Registry {
-    /// Reads the entries that came with heapdrome and the user's own from `allocators.toml` in
-    /// `config_dir` (usually `$XDG_CONFIG_HOME/heapdrome`). One of the user's own takes the place
-    /// of an entry of the same name.
+    /// Reads the built-in entries, and the user's own from `allocators.toml` in `config_dir`
+    /// (usually `$XDG_CONFIG_HOME/heapdrome`). A user-defined entry replaces a built-in one of the
+    /// same name.
     ///
     /// # Errors
-    /// When the user's file cannot be read or understood.
+    /// When the user's file is unreadable or invalid.
     pub fn load(cache: &Cache, config_dir: &Path) -> Result<Self, RegistryError> {
         let mut entries = embedded::entries()?;
         for own in config::read(config_dir)? {
@@ -94,7 +94,7 @@ impl Registry {
         })
     }
 
-    /// Every entry with its state, in the order of the registry.
+    /// Returns every entry with its state, in the order of the registry.
     pub fn list(&self) -> Vec<Listing<'_>> {
         self.entries
             .iter()
@@ -105,10 +105,10 @@ impl Registry {
             .collect()
     }
 
-    /// The entry of a name or an alias.
+    /// Returns the entry of a name or an alias.
     ///
     /// # Errors
-    /// [`RegistryError::Unknown`] with the nearest names.
+    /// [`RegistryError::Unknown`] with the most similar names.
     pub fn find(&self, name: &str) -> Result<&Entry, RegistryError> {
         let by_name = self.entries.iter().find(|entry| entry.name == name);
         let by_alias = || {
@@ -124,7 +124,7 @@ impl Registry {
             })
     }
 
-    /// Up to three names that `name` may have been meant to be.
+    /// Returns up to three names that are similar to `name`.
     fn nearest(&self, name: &str) -> Vec<String> {
         let names = self
             .entries
@@ -132,7 +132,7 @@ impl Registry {
             .flat_map(|entry| std::iter::once(&entry.name).chain(&entry.aliases));
         let likeness = |other: &String| {
             let whole = strsim::jaro_winkler(name, other);
-            // A part of a name, such as "gperf", is near to it, too.
+            // A part of a name, such as "gperf", counts as similar, too.
             if name.len() >= 3 && other.contains(name) {
                 whole.max(0.9)
             } else {
@@ -148,7 +148,7 @@ impl Registry {
             .collect()
     }
 
-    /// Whether an entry can run now.
+    /// Returns whether an entry can run now.
     pub fn state(&self, entry: &Entry) -> State {
         if let Some(why) = self.unmet(entry) {
             let why = format!("not applicable here: {why}");
@@ -179,7 +179,7 @@ impl Registry {
         }
     }
 
-    /// Why an entry's settings would change nothing here.
+    /// Returns the reason why an entry's settings have no effect here, if so.
     fn unmet(&self, entry: &Entry) -> Option<String> {
         let requires = entry.requires.as_ref()?;
         let here = || Surroundings::here(&libc_version(&self.packages));
@@ -197,7 +197,7 @@ impl Registry {
         }
     }
 
-    /// Where an entry's library is, or why it is not here.
+    /// Returns the location of an entry's library, or the reason why it is missing.
     fn locate(&self, entry: &Entry) -> Result<Located, RegistryError> {
         let name = || entry.name.clone();
         if let Some(why) = self.unmet(entry) {
@@ -247,10 +247,12 @@ impl Registry {
         }
     }
 
-    /// The entrant of a name, or of a library's path: whatever has a `/` in it. Builds nothing.
+    /// Returns the entrant for a name, or for a library's path, which contains a `/`. Builds
+    /// nothing.
     ///
     /// # Errors
-    /// [`RegistryError::NotInstalled`] when `install` would help; else what is missing or wrong.
+    /// [`RegistryError::NotInstalled`] when `install` would help; otherwise the missing or invalid
+    /// item.
     pub fn entrant(&self, spec: &str) -> Result<Entrant, RegistryError> {
         if spec.contains('/') {
             return self.entrant_of_file(spec);
@@ -302,11 +304,12 @@ impl Registry {
         }
     }
 
-    /// Builds an allocator into the cache, unless it is there. `observe` is told what happens. It
-    /// ends early when the cache's interrupt is set. The build's log is kept.
+    /// Builds an allocator into the cache, unless it exists there. `observe` receives the progress.
+    /// The build ends early when the cache's interrupt flag is set. Its log is kept.
     ///
     /// # Errors
-    /// When the name is unknown, when something that the build needs is missing, or when it fails.
+    /// When the name is unknown, when a requirement of the build is missing, or when the build
+    /// fails.
     pub fn install(
         &self,
         name: &str,
@@ -352,7 +355,7 @@ fn buildable(recipe: &Recipe, fetcher: Option<&str>) -> State {
     }
 }
 
-/// The Debian package that brings a program.
+/// Returns the Debian package that contains a program.
 fn package_of(program: &str) -> &str {
     match program {
         "cc" => "gcc",

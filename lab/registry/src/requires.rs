@@ -1,31 +1,31 @@
-//! Conditions under which a setting has an effect. Otherwise its entry is the same as its base.
+//! Conditions under which a setting has an effect. Otherwise its entry is equal to its base.
 
 use heapdrome_system::kernel::{HUGE_PAGES as MODE, huge_pages};
 use serde::Deserialize;
 
-/// Conditions without which a setting changes nothing.
+/// Conditions without which a setting has no effect.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requires {
-    /// The oldest glibc that knows the setting: major and minor version.
+    /// Minimum glibc version that supports the setting: major and minor.
     pub glibc: (u32, u32),
-    /// Whether programs must be able to ask for transparent huge pages: glibc does so only where
-    /// the kernel's mode is `madvise`.
+    /// Whether programs must be able to request transparent huge pages. glibc does so only if the
+    /// kernel's mode is `madvise`.
     #[serde(default)]
     pub huge_pages_by_madvise: bool,
 }
 
-/// Properties of this system that conditions are about.
+/// Properties of this system to which conditions refer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Surroundings {
-    /// The version of glibc.
+    /// Version of glibc.
     glibc: Option<(u32, u32)>,
-    /// The mode of transparent huge pages; `None` where the kernel has none.
+    /// Mode of transparent huge pages; `None` if the kernel does not support them.
     huge_pages: Option<String>,
 }
 
 impl Surroundings {
-    /// This system, with a text that begins with glibc's version.
+    /// Returns the properties of this system. `libc_version` is a text with glibc's version.
     pub(crate) fn here(libc_version: &str) -> Self {
         Self {
             glibc: version(libc_version),
@@ -36,7 +36,7 @@ impl Surroundings {
 
 #[cfg(test)]
 impl Surroundings {
-    /// A system with this version of glibc and this mode of huge pages.
+    /// Returns the properties of a system with this version of glibc and this mode of huge pages.
     pub(crate) fn of(libc_version: &str, huge_pages: Option<&str>) -> Self {
         Self {
             glibc: version(libc_version),
@@ -46,7 +46,7 @@ impl Surroundings {
 }
 
 impl Requires {
-    /// Why the setting is not applicable here; `None` where it is.
+    /// Returns the reason why the setting is not applicable here; `None` if it is applicable.
     pub(crate) fn unmet(&self, here: &Surroundings) -> Option<String> {
         let (major, minor) = self.glibc;
         if here.glibc.is_none_or(|version| version < self.glibc) {
@@ -74,7 +74,7 @@ impl Requires {
     }
 }
 
-/// The version in a text such as `glibc 2.36 (libc6 2.36-9)`.
+/// Returns the version in a text such as `glibc 2.36 (libc6 2.36-9)`.
 fn version(text: &str) -> Option<(u32, u32)> {
     let number = text.split_whitespace().nth(1)?;
     let mut parts = number.split('.').map(str::parse);

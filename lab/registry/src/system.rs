@@ -1,4 +1,4 @@
-//! Libraries that this system brings: where they are, and of which version.
+//! Libraries of this system, with their locations and versions.
 
 use std::collections::BTreeMap;
 use std::ffi::CStr;
@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 
 use crate::entry::SystemLibrary;
 
-/// The C library that this process runs on, to be preloaded where another library would serve
-/// malloc; `None` if it cannot be told.
+/// Returns the C library of this process, to be preloaded if another library would serve malloc;
+/// `None` if it cannot be determined.
 pub fn system_libc() -> Option<PathBuf> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     let paths = maps
@@ -24,9 +24,9 @@ pub fn system_libc() -> Option<PathBuf> {
     found.first().map(PathBuf::from)
 }
 
-/// The version of glibc, with its package's where that is known.
+/// Returns the version of glibc, with its package's version if that is known.
 pub(crate) fn libc_version(packages: &Packages) -> String {
-    // SAFETY: gnu_get_libc_version takes nothing and returns a static string that ends with zero.
+    // SAFETY: gnu_get_libc_version has no arguments and returns a static, zero-terminated string.
     let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
     let version = version.to_string_lossy();
     let path = system_libc();
@@ -36,19 +36,19 @@ pub(crate) fn libc_version(packages: &Packages) -> String {
     }
 }
 
-/// The package that brought a library, with its version; `None` where no package did.
+/// Returns the package of a library, with its version; `None` if it belongs to no package.
 pub fn package_of(library: &Path) -> Option<String> {
     ask_dpkg(library)
 }
 
-/// What the loader's cache lists, looked up once.
+/// Content of the loader's cache, looked up once.
 #[derive(Debug, Default)]
 pub(crate) struct Loader {
     known: OnceLock<BTreeMap<String, PathBuf>>,
 }
 
 impl Loader {
-    /// The library of an entry with what to preload after it.
+    /// Returns the library of an entry with the libraries to preload after it.
     pub(crate) fn locate(&self, library: &SystemLibrary) -> Option<(PathBuf, Vec<PathBuf>)> {
         let arch = std::env::consts::ARCH;
         let mut files = library
@@ -73,9 +73,9 @@ impl Loader {
     }
 }
 
-/// The names and paths that `ldconfig -p` prints for this machine.
+/// Returns the names and paths that `ldconfig -p` prints for this machine.
 fn loader_cache() -> BTreeMap<String, PathBuf> {
-    // A person who is not root often has no sbin in PATH.
+    // The PATH of a user other than root often lacks the sbin folders.
     let programs = ["/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"];
     let output = programs.iter().find_map(|program| {
         let mut command = Command::new(program);
@@ -95,8 +95,9 @@ fn loader_cache() -> BTreeMap<String, PathBuf> {
     parse_loader_cache(&String::from_utf8_lossy(&output.stdout))
 }
 
-/// Lines are `libjemalloc.so.2 (libc6,x86-64) => /lib/x86_64-linux-gnu/libjemalloc.so.2`; the first
-/// of a name wins, and libraries for another machine are left out.
+/// Parses lines such as `libjemalloc.so.2 (libc6,x86-64) =>
+/// /lib/x86_64-linux-gnu/libjemalloc.so.2`. The first line of a name wins, and libraries for other
+/// machines are skipped.
 fn parse_loader_cache(text: &str) -> BTreeMap<String, PathBuf> {
     let machine = if cfg!(target_arch = "aarch64") {
         "AArch64"
@@ -140,7 +141,7 @@ fn in_folders(folders: &[PathBuf], file: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Compiler runtimes lie in `/usr/lib/llvm-*/lib/clang/*/lib/linux`; the newest LLVM wins.
+/// Finds a compiler runtime in `/usr/lib/llvm-*/lib/clang/*/lib/linux`. The newest LLVM wins.
 fn in_llvm(file: &str) -> Option<PathBuf> {
     let number = |path: &Path| -> u32 {
         let name = path
@@ -173,14 +174,14 @@ fn children(folder: &Path, start: &str) -> Vec<PathBuf> {
     named.map(|entry| entry.path()).collect()
 }
 
-/// Which Debian package a file came with, asked once a file.
+/// Debian packages of files, queried once for each file.
 #[derive(Debug, Default)]
 pub(crate) struct Packages {
     known: std::sync::Mutex<BTreeMap<PathBuf, Option<String>>>,
 }
 
 impl Packages {
-    /// The version of the package that brought `path`, if one did.
+    /// Returns the version of the package that contains `path`, if there is one.
     pub(crate) fn version_of(&self, path: &Path) -> Option<String> {
         let mut known = self
             .known
@@ -204,8 +205,8 @@ fn ask_dpkg(path: &Path) -> Option<String> {
     Some(format!("{name} {}", version.trim()))
 }
 
-/// A file's own path and, where `/lib` is a link to `/usr/lib`, the other way to say it: dpkg knows
-/// a file only by the path that its package gave.
+/// Returns a file's own path, and its equivalent if `/lib` is a link to `/usr/lib`. dpkg knows a
+/// file only by the path in its package.
 fn spellings(path: &Path) -> Vec<PathBuf> {
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let other = match real.strip_prefix("/usr") {
@@ -229,7 +230,7 @@ fn dpkg_query(arguments: &[&str]) -> Option<String> {
     String::from_utf8(output.stdout).ok()
 }
 
-/// Whether a program is in `PATH`.
+/// Returns whether a program is in `PATH`.
 pub(crate) fn has_program(name: &str) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -7,7 +7,7 @@ use heapdrome_registry::{BuildEvent, CheckOutcome, Checks, Level, Registry, Regi
 use heapdrome_schema::Entrant;
 use tempfile::TempDir;
 
-/// A cache and a registry in a temporary folder, which goes with the first.
+/// Creates a cache and a registry in a temporary folder, which is deleted when dropped.
 fn place() -> (TempDir, Cache, Registry) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let cache = Cache::at(&folder.path().join("cache")).expect("a usable path");
@@ -15,14 +15,14 @@ fn place() -> (TempDir, Cache, Registry) {
     (folder, cache, registry)
 }
 
-/// Says so past the test runner, which keeps what a passing test prints to itself.
+/// Prints a message directly to standard error, because the test runner captures ordinary output.
 fn skipped(what: &str) {
     use std::io::Write as _;
     let _ = writeln!(std::io::stderr(), "\nSKIPPED: {what}");
 }
 
-/// Builds the smallest allocator for real, checks it, and removes it again. Says so where the
-/// package cannot be fetched.
+/// Builds the smallest allocator, checks it, and removes it again. Reports a skip if the package
+/// cannot be fetched.
 #[test]
 fn the_smallest_allocator_is_built_checked_and_removed() {
     let (_folder, cache, mut registry) = place();

@@ -1,4 +1,4 @@
-//! How to make a program run under an allocator from now on.
+//! Instructions for running a program permanently under an allocator.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,29 +8,30 @@ use heapdrome_schema::{EntrantResult, RaceResult, merged_setting};
 use crate::foreign;
 use crate::reproduce;
 
-/// What adopting an allocator needs to know.
+/// The facts that the instructions for adopting an allocator need.
 #[derive(Clone, Debug, Default)]
 pub struct Adoption {
     /// The entrant's name.
     pub allocator: String,
-    /// What `LD_PRELOAD` names, in order; empty for the system's own.
+    /// The libraries for `LD_PRELOAD`, in order; empty for the system's own allocator.
     pub preload: Vec<PathBuf>,
-    /// Whether the library lies in heapdrome's cache, which is no place to run it from for good.
+    /// Whether the library lies in heapdrome's cache, which may be cleaned at any time.
     pub cached: bool,
-    /// Environment variables that it raced with: its own, and those that the race gave the command.
+    /// Environment variables of its runs: the allocator's own, and those that the race set for the
+    /// command.
     pub settings: BTreeMap<String, String>,
-    /// The Debian package that holds the library, where there is one.
+    /// The Debian package that contains the library, if there is one.
     pub package: Option<String>,
-    /// What to do in a Rust program, in a line or several.
+    /// Instructions for a Rust program, in one or more lines.
     pub rust: Option<String>,
-    /// What to do in a CMakeLists.txt, in a line or several.
+    /// Instructions for a CMakeLists.txt, in one or more lines.
     pub cmake: Option<String>,
-    /// The command that was raced.
+    /// The command of the race.
     pub command: Vec<String>,
 }
 
-/// The environment in which an entrant raced, without `LD_PRELOAD`: variables that the race set for
-/// every entrant, and the entrant's own.
+/// Returns the environment of an entrant's runs without `LD_PRELOAD`: the variables that the race
+/// set for every entrant, and the entrant's own.
 pub fn settings(result: &RaceResult, entrant: &EntrantResult) -> BTreeMap<String, String> {
     let mut settings = result.options.environment.clone();
     for (name, own) in &entrant.settings {
@@ -40,7 +41,8 @@ pub fn settings(result: &RaceResult, entrant: &EntrantResult) -> BTreeMap<String
     settings
 }
 
-/// The ways to adopt an allocator. Prose is broken at `width` columns; lines to copy never are.
+/// Formats the ways to adopt an allocator. Prose is wrapped at `width` columns; lines to copy are
+/// not.
 pub fn text(adoption: &Adoption, width: usize) -> String {
     let moved = settled(adoption);
     let copies = copies(adoption, &moved);
@@ -48,7 +50,7 @@ pub fn text(adoption: &Adoption, width: usize) -> String {
     let name = foreign::line(&adoption.allocator);
     let variables = variables(adoption);
     if variables.is_empty() {
-        return format!("{name} is what the program runs on already: nothing is to be done.\n");
+        return format!("the program already runs on {name}: nothing to do\n");
     }
     let mut blocks = Vec::new();
     if !copies.is_empty() {
@@ -65,7 +67,7 @@ pub fn text(adoption: &Adoption, width: usize) -> String {
         .find(|path| path.to_string_lossy().contains([' ', ':']))
     {
         let told = format!(
-            "Beware: LD_PRELOAD ends a path at a space or colon; copy {} to a path without one.",
+            "Warning: LD_PRELOAD splits paths at spaces and colons; copy {} to a path without them.",
             foreign::line(&path.to_string_lossy())
         );
         blocks.push((told, Vec::new()));
@@ -94,14 +96,14 @@ pub fn text(adoption: &Adoption, width: usize) -> String {
     told.join("\n")
 }
 
-/// A heading and indented lines to copy under it.
+/// Formats a heading with indented lines to copy.
 fn block(heading: &str, lines: &[String], width: usize) -> String {
     let heading = textwrap::fill(heading, width.max(40));
     let lines: String = lines.iter().map(|line| format!("\n    {line}")).collect();
     format!("{heading}{lines}\n")
 }
 
-/// The adoption with libraries from the cache at the place to which they should be copied.
+/// Returns the adoption with cached libraries at the place to which the user should copy them.
 fn settled(adoption: &Adoption) -> Adoption {
     let mut moved = adoption.clone();
     if adoption.cached {
@@ -114,7 +116,7 @@ fn settled(adoption: &Adoption) -> Adoption {
     moved
 }
 
-/// The commands that copy the libraries there.
+/// Returns the commands that copy the libraries to that place.
 fn copies(adoption: &Adoption, moved: &Adoption) -> Vec<String> {
     let pairs = adoption
         .preload
@@ -128,7 +130,7 @@ fn copies(adoption: &Adoption, moved: &Adoption) -> Vec<String> {
     words.collect()
 }
 
-/// The environment to set, `LD_PRELOAD` first.
+/// Returns the environment variables to set, `LD_PRELOAD` first.
 fn variables(adoption: &Adoption) -> Vec<(String, String)> {
     let paths: Vec<_> = adoption
         .preload
@@ -143,7 +145,7 @@ fn variables(adoption: &Adoption) -> Vec<(String, String)> {
     preload.into_iter().chain(settings).collect()
 }
 
-/// One command line.
+/// Returns a command line that runs the program.
 fn shell(adoption: &Adoption, variables: &[(String, String)]) -> Vec<String> {
     let settings = variables.iter().map(|(key, value)| {
         format!(
@@ -165,7 +167,7 @@ fn shell(adoption: &Adoption, variables: &[(String, String)]) -> Vec<String> {
     )]
 }
 
-/// A drop-in of systemd; `%` begins a specifier there, so it is doubled.
+/// Returns the lines of a systemd drop-in. `%` begins a specifier there, so it is doubled.
 fn systemd(variables: &[(String, String)]) -> Vec<String> {
     let lines = variables.iter().map(|(key, value)| {
         format!(
@@ -178,7 +180,7 @@ fn systemd(variables: &[(String, String)]) -> Vec<String> {
         .collect()
 }
 
-/// Lines of a Dockerfile, where `$` begins a variable.
+/// Returns the lines of a Dockerfile, where `$` begins a variable.
 fn dockerfile(adoption: &Adoption, variables: &[(String, String)]) -> Vec<String> {
     let get = match (&adoption.package, adoption.preload.first()) {
         (Some(package), _) => Some(format!(
@@ -198,7 +200,7 @@ fn dockerfile(adoption: &Adoption, variables: &[(String, String)]) -> Vec<String
     get.into_iter().chain(set).collect()
 }
 
-/// A value inside double quotes, on one line.
+/// Formats a value inside double quotes, on one line.
 fn double_quoted(value: &str) -> String {
     foreign::line(value)
         .replace('\\', "\\\\")
@@ -278,7 +280,7 @@ A program built by CMake, without preloading:
             allocator: "system".into(),
             ..Adoption::default()
         };
-        assert!(text(&system, 80).contains("nothing is to be done"));
+        assert!(text(&system, 80).contains("nothing to do"));
     }
 
     #[test]
@@ -292,7 +294,7 @@ A program built by CMake, without preloading:
                 },
                 80
             )
-            .contains("Beware: LD_PRELOAD")
+            .contains("Warning: LD_PRELOAD")
         );
     }
 

@@ -1,4 +1,4 @@
-//! The intervals on wall time, drawn as bars beside their figures.
+//! The intervals of wall time, drawn as bars beside their figures.
 
 use heapdrome_schema::{Comparison, Role, Verdict, WALL};
 use unicode_width::UnicodeWidthStr;
@@ -12,13 +12,13 @@ use crate::words;
 
 /// Columns between the parts of a line.
 const GAP: usize = 2;
-/// A drawing with fewer columns says nothing.
+/// Minimum number of columns that makes a drawing readable.
 const LEAST: usize = 16;
 /// Columns between two ticks of the scale.
 const APART: f64 = 8.0;
 
-/// The drawing's lines, the scale first, none wider than `width`; none at all where there is
-/// nothing to draw or no room for it.
+/// Returns the drawing's lines, the scale first, none wider than `width`. Returns no lines if there
+/// is nothing to draw or no space for it.
 pub(crate) fn lines(sheet: &Sheet<'_>, width: usize, paint: Paint) -> Vec<String> {
     let rows: Vec<_> = rows(sheet);
     let known = rows.iter().filter_map(|row| row.compared);
@@ -33,7 +33,7 @@ pub(crate) fn lines(sheet: &Sheet<'_>, width: usize, paint: Paint) -> Vec<String
     lines
 }
 
-/// One entrant with its comparison; the baseline's is that with itself.
+/// An entrant with its comparison; the baseline is compared with itself.
 struct Row<'a> {
     name: &'a str,
     role: Role,
@@ -53,14 +53,14 @@ fn rows<'a>(sheet: &Sheet<'a>) -> Vec<Row<'a>> {
     sheet.rows.iter().map(row).collect()
 }
 
-/// Estimate and ends, where they can be drawn.
+/// Returns the estimate and the ends of the interval, if they can be drawn.
 fn parts(compared: &Comparison) -> Option<[f64; 3]> {
     let parts = [compared.ratio, compared.low, compared.high];
     let drawn = |part: &f64| part.is_finite() && *part > 0.0;
     parts.iter().all(drawn).then_some(parts)
 }
 
-/// How many columns each part of a line has.
+/// The number of columns of each part of a line.
 struct Shape {
     name: usize,
     drawing: usize,
@@ -68,7 +68,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// Figures and long names are given up first.
+    /// Returns a shape that fits, without figures and with shorter names if necessary.
     fn fitting(sheet: &Sheet<'_>, rows: &[Row<'_>], width: usize) -> Option<Self> {
         let figures = rows.iter().map(|row| told(row).width()).max().unwrap_or(0);
         let longest = |most: usize| {
@@ -82,7 +82,7 @@ impl Shape {
         choices.into_iter().find_map(|(most, with_figures)| {
             let name = longest(most);
             let taken = name + GAP + if with_figures { GAP + figures } else { 0 };
-            // A wider drawing is no clearer.
+            // A wider drawing would not be clearer.
             let drawing = width.checked_sub(taken)?.min(60);
             (drawing >= LEAST).then_some(Self {
                 name,
@@ -92,7 +92,7 @@ impl Shape {
         })
     }
 
-    /// The ticks of the scale.
+    /// Returns the line with the ticks of the scale.
     fn axis(&self, scale: &Scale) -> String {
         let mut cells = vec![' '; self.drawing];
         for tick in scale.ratio_ticks(APART) {
@@ -126,7 +126,7 @@ impl Shape {
         format!("{name}{fill}{bar}{}{}", " ".repeat(GAP), told(row))
     }
 
-    /// The interval with the estimate on it, over the line of the baseline.
+    /// Returns the bar of an interval with its estimate, over the line of the baseline.
     fn bar(&self, compared: Option<&Comparison>, scale: &Scale) -> String {
         let mut cells = vec![' '; self.drawing];
         cells[place(scale, 1.0)] = '│';
@@ -141,12 +141,12 @@ impl Shape {
     }
 }
 
-/// The cell of a ratio.
+/// Returns the column of a ratio.
 fn place(scale: &Scale, ratio: f64) -> usize {
     scale.at(ratio).round() as usize
 }
 
-/// The figure beside the drawing.
+/// Returns the figure beside the drawing.
 fn told(row: &Row<'_>) -> String {
     row.compared
         .map_or_else(|| words::NONE.to_owned(), words::plain_ratio)

@@ -1,4 +1,4 @@
-//! The default output of a race: all that a reader needs to act, on one screen.
+//! The default output of a race: everything that a reader needs to act, on one screen.
 
 use heapdrome_schema::{EntrantResult, RaceResult, Status};
 use unicode_width::UnicodeWidthStr;
@@ -15,22 +15,22 @@ use crate::terminal::{Page, Terminal, filled};
 use crate::words::{self, listed};
 use crate::{Exporter, ReportError};
 
-/// No line is wider than this many columns, however wide the terminal is.
+/// Maximum width of a line in columns, however wide the terminal is.
 const WIDTH: usize = 80;
-/// Maximum number of lines that remarks may fill up.
+/// Number of lines of output up to which remarks are added.
 const LINES: usize = 29;
-/// Lines that one remark, or one reason why an entrant does not count, may take.
+/// Maximum number of lines for one remark, or for one reason why an entrant does not count.
 const LINES_OF_ONE: usize = 2;
-/// Reasons why entrants do not count that are printed.
+/// Maximum number of printed reasons why entrants do not count.
 const REASONS: usize = 3;
 
-/// The table, what it rests on, how to use the winner, and the conclusion.
+/// The table, its evidence, the instructions to use the winner, and the conclusion.
 #[derive(Clone, Copy, Debug)]
 pub struct Brief<'a> {
-    /// The form of the text; more than 80 columns are not used.
+    /// The format of the text; more than 80 columns are not used.
     pub terminal: Terminal,
-    /// The argument of `heapdrome show` that finds this result: a file, or the name of a race that
-    /// is kept.
+    /// The argument of `heapdrome show` that finds this result: a file, or the name of a stored
+    /// race.
     pub name: &'a str,
 }
 
@@ -68,7 +68,8 @@ impl Brief<'_> {
         })
     }
 
-    /// How to use the winner, where the rest is, and the conclusion.
+    /// Returns the instructions to use the winner, the place of the full output, and the
+    /// conclusion.
     fn end(&self, sheet: &Sheet<'_>, conclusion: &Conclusion<'_>) -> String {
         let mut page = self.page();
         let name = reproduce::for_the_eye(&[self.name.to_owned()]);
@@ -87,7 +88,7 @@ impl Brief<'_> {
     }
 }
 
-/// The table, and what its signs mean.
+/// Adds the table and its legend.
 fn glance(page: &mut Page, sheet: &Sheet<'_>) {
     if sheet.rows.is_empty() {
         page.line("No entrant counts.");
@@ -101,8 +102,8 @@ fn glance(page: &mut Page, sheet: &Sheet<'_>) {
     page.line(&legend);
 }
 
-/// In how many processes the allocators served:
-/// `each allocator served malloc in 12 of 12 processes.`
+/// Returns the number of processes that the allocators served: `each allocator served malloc in 12
+/// of 12 processes.`
 fn proof(sheet: &Sheet<'_>) -> Option<String> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for row in &sheet.rows {
@@ -134,7 +135,7 @@ fn proof(sheet: &Sheet<'_>) -> Option<String> {
     }
 }
 
-/// Who does not count and why, those with one reason together.
+/// Lists the entrants that do not count with their reasons, grouped by reason.
 fn not_counted(sheet: &Sheet<'_>, width: usize) -> Vec<String> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for entrant in &sheet.out {
@@ -158,7 +159,7 @@ fn not_counted(sheet: &Sheet<'_>, width: usize) -> Vec<String> {
     told
 }
 
-/// Why an entrant does not count, in few words.
+/// Returns the reason why an entrant does not count, in few words.
 fn why_not(entrant: &EntrantResult) -> String {
     let unserved = entrant.proof.iter().flat_map(|proof| &proof.unserved);
     if let (Status::NotServed, Some(first)) = (entrant.status, unserved.into_iter().next()) {
@@ -175,7 +176,7 @@ fn why_not(entrant: &EntrantResult) -> String {
     }
 }
 
-/// The remarks on the race that `room` lines hold; `--full` has all.
+/// Returns the remarks on the race that fit into `room` lines; `--full` prints all.
 fn remarks(result: &RaceResult, width: usize, room: usize) -> Vec<String> {
     let longest = LINES_OF_ONE * width.saturating_sub("Remark: ".len());
     let mut left = room;
@@ -189,22 +190,22 @@ fn remarks(result: &RaceResult, width: usize, room: usize) -> Vec<String> {
     told.collect()
 }
 
-/// The line that runs the command under `entrant`: with its environment where that fits into `room`
-/// columns, else by `heapdrome exec`.
+/// Returns the line that runs the command under `entrant`: with its environment if that fits into
+/// `room` columns, otherwise with `heapdrome exec`.
 fn use_line(result: &RaceResult, entrant: &EntrantResult, room: usize) -> String {
     let library = entrant.library.as_ref();
     let library = library.map(|path| ("LD_PRELOAD".to_owned(), path.to_string_lossy().into()));
     let settings = adopt::settings(result, entrant).into_iter();
     let assigned = assigned(library.into_iter().chain(settings));
     let line = reproduce::for_the_eye(&result.command);
-    // In a result that is shared, a folder is named by a variable that no shell has.
+    // A shared result replaces folders by a variable that no shell defines.
     let is_redacted = entrant
         .library
         .as_ref()
         .is_some_and(|path| path.starts_with("$CACHE"));
     let plain = (!is_redacted).then(|| format!("{assigned}{line}"));
     let name = reproduce::for_the_eye(std::slice::from_ref(&entrant.allocator));
-    // The entrant's own settings are known to `exec`, those of the race are not.
+    // `exec` knows the entrant's own settings, but not those of the race.
     let given = self::assigned(result.options.environment.clone());
     let exec = format!("{given}heapdrome exec -a {name} --");
     let by_exec = format!("{exec} {line}");
@@ -213,7 +214,7 @@ fn use_line(result: &RaceResult, entrant: &EntrantResult, room: usize) -> String
     found.next().unwrap_or_else(|| format!("{exec} COMMAND"))
 }
 
-/// Variables as a shell sets them for one command, with a blank after each.
+/// Formats variables as a shell sets them for one command, each with a trailing space.
 fn assigned(variables: impl IntoIterator<Item = (String, String)>) -> String {
     let assigned = variables.into_iter().map(|(key, value)| {
         let value = reproduce::for_the_eye(std::slice::from_ref(&value));

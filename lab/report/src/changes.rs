@@ -1,4 +1,4 @@
-//! What changed from one result to another, as text for a terminal and as Markdown.
+//! The changes from one result to another, as text for a terminal and as Markdown.
 
 use heapdrome_schema::{
     Change, Changes, Comparison, Factor, Outcome, PEAK_RSS, RacePair, Verdict, WALL,
@@ -13,10 +13,10 @@ use crate::terminal::{Page, Terminal};
 use crate::words::{self, NONE};
 use crate::{Exporter, ReportError};
 
-/// What a figure without a shown change says.
+/// The text for a figure without a shown change.
 const NO_CHANGE: &str = "no change shown";
 
-/// The figures that every comparison tells, with their names; metrics of the race follow.
+/// The figures that every comparison shows, with their names; the metrics of the race follow.
 const TOLD: [(&str, &str); 6] = [
     (WALL, "wall time"),
     ("cpu_s", "CPU time"),
@@ -26,7 +26,7 @@ const TOLD: [(&str, &str); 6] = [
     (OVERHEAD, "overhead"),
 ];
 
-/// Figures that are in the JSON and judged, and that no table tells.
+/// Figures that are in the JSON and judged, but appear in no table.
 const UNTOLD: [&str; 6] = [
     "user_s",
     "system_s",
@@ -36,7 +36,7 @@ const UNTOLD: [&str; 6] = [
     "involuntary_switches",
 ];
 
-/// How many figures of a workload's own are too many for tables.
+/// Maximum number of a workload's own figures that get tables of their own.
 const MOST_METRICS: usize = 6;
 
 impl Exporter<Changes> for Terminal {
@@ -59,7 +59,7 @@ fn in_columns(changes: &Changes, terminal: Terminal) -> String {
         page.heading(&foreign::shorten(&headline(pair), terminal.width.max(40)));
         let mut tables = tables(pair);
         if changes.pairs.len() > 1 {
-            // The others are in the files; what changed is told below.
+            // The files contain the other tables; the changes are listed below.
             tables.truncate(1);
         }
         for (heading, rows) in tables {
@@ -119,7 +119,7 @@ fn side(result: &heapdrome_schema::ComparedResult) -> String {
     )
 }
 
-/// `threads=2: rptest threads=2, 12 rounds, then 10`.
+/// Formats a headline such as `threads=2: rptest threads=2, 12 rounds, then 10`.
 fn headline(pair: &RacePair) -> String {
     let command = reproduce::for_the_eye(&pair.command);
     let cell = pair.cell.as_ref();
@@ -132,7 +132,7 @@ fn headline(pair: &RacePair) -> String {
     )
 }
 
-/// The figures to tell, with the rows of each.
+/// Returns the figures that get a table, with the rows of each.
 fn tables(pair: &RacePair) -> Vec<(String, Vec<&Change>)> {
     let rows = |figure: &str| -> Vec<&Change> {
         let all = pair.changes.iter();
@@ -151,7 +151,7 @@ fn tables(pair: &RacePair) -> Vec<(String, Vec<&Change>)> {
     found
 }
 
-/// The names of the figures that are no other race's.
+/// Returns the names of the race's own figures, which other races do not have.
 fn metrics(pair: &RacePair) -> Vec<&str> {
     let common = |name: &str| TOLD.iter().any(|(told, _)| *told == name) || UNTOLD.contains(&name);
     let mut names: Vec<&str> = Vec::new();
@@ -163,7 +163,7 @@ fn metrics(pair: &RacePair) -> Vec<&str> {
     names
 }
 
-/// The columns of one figure: both medians, the factors that there are, and the verdict.
+/// Returns the columns of one figure: both medians, the known factors, and the verdict.
 fn columns(changes: &Changes, rows: &[&Change], name: usize, factors: bool) -> Vec<Column> {
     let all = |tell: &dyn Fn(&Change) -> String| -> Vec<String> {
         rows.iter().map(|change| tell(change)).collect()
@@ -192,13 +192,13 @@ fn columns(changes: &Changes, rows: &[&Change], name: usize, factors: bool) -> V
     columns
 }
 
-/// `1.032 (1.010 to 1.055)`.
+/// Formats a factor such as `1.032 (1.010 to 1.055)`.
 fn factor(factor: &Factor) -> String {
     let Factor { ratio, low, high } = factor;
     format!("{ratio:.3} ({low:.3} to {high:.3})")
 }
 
-/// The verdict on a change in words, without its interval.
+/// Formats the verdict on a change, without its interval.
 fn verdict(change: &Change) -> String {
     match (change.verdict, counting(change)) {
         (Some(Verdict::Undecided), _) => NO_CHANGE.to_owned(),
@@ -208,7 +208,7 @@ fn verdict(change: &Change) -> String {
     }
 }
 
-/// The factor that is told: of the figure itself, where there is one.
+/// Returns the factor that is shown: that of the figure itself, if it exists.
 fn counting(change: &Change) -> Option<Factor> {
     change.itself.or(change.beside_baseline)
 }
@@ -224,7 +224,7 @@ fn compared(verdict: Verdict, factor: Factor) -> Comparison {
     }
 }
 
-/// What was shown to have changed, and for how much nothing was.
+/// Formats the changes that were shown, and the number of figures without one.
 fn conclusion(changes: &Changes) -> String {
     let mut shown = Vec::new();
     let mut judged = 0;
@@ -249,7 +249,7 @@ fn conclusion(changes: &Changes) -> String {
         }
     }
     if judged == 0 {
-        return "Nothing can be said: an interval needs five rounds in each race.".to_owned();
+        return "No verdict: an interval needs five rounds in each race.".to_owned();
     }
     let figures = words::count(judged, "figure");
     if shown.is_empty() {
@@ -262,7 +262,7 @@ fn conclusion(changes: &Changes) -> String {
     )
 }
 
-/// The conditions with their outcomes, what decides them underneath.
+/// Lists the conditions with their outcomes, each followed by its evidence.
 fn conditions(changes: &Changes) -> Vec<Vec<String>> {
     let told = |judged: &heapdrome_schema::Judged| {
         let outcome = match judged.outcome {
@@ -289,7 +289,8 @@ fn rests_on(changes: &Changes) -> Vec<String> {
         .any(|pair| metrics(pair).len() > MOST_METRICS)
     {
         told.push(
-            "The other figures of the workload are in the JSON, and can be judged.".to_owned(),
+            "The JSON contains the other figures of the workload, and conditions may name them."
+                .to_owned(),
         );
     }
     told

@@ -1,4 +1,4 @@
-//! A suite: the tables of a document, measured here, and its sentences, tested.
+//! Suites: the tables of a document, measured here, and its claims, tested.
 
 mod claims;
 
@@ -24,7 +24,7 @@ use crate::terminal::{Page, Terminal};
 use crate::words;
 use crate::{Exporter, ReportError};
 
-/// A suite by its tables and claims, a sweep by its races.
+/// Writes a suite as its tables and claims, a sweep as its races.
 impl Exporter<Collection> for Terminal {
     fn export(&self, collection: &Collection) -> Result<Vec<u8>, ReportError> {
         let text = match collection.scale() {
@@ -35,7 +35,7 @@ impl Exporter<Collection> for Terminal {
     }
 }
 
-/// In the same way.
+/// Writes a suite as its tables and claims, a sweep as its races.
 impl Exporter<Collection> for Markdown {
     fn export(&self, collection: &Collection) -> Result<Vec<u8>, ReportError> {
         let text = match collection.scale() {
@@ -117,7 +117,7 @@ fn suite_markdown(collection: &Collection, scale: Scale) -> String {
     page.0
 }
 
-/// The most of a command that a headline names, in columns.
+/// Maximum length of a command in a headline, in columns.
 const LONGEST_COMMAND: usize = 60;
 
 pub(crate) fn headline(collection: &Collection, scale: Scale) -> String {
@@ -131,7 +131,7 @@ pub(crate) fn headline(collection: &Collection, scale: Scale) -> String {
         let command = collection.asked.iter().skip_while(|word| *word != "--");
         let command: Vec<String> = command.skip(1).cloned().collect();
         let command = foreign::shorten(&reproduce::for_the_eye(&command), LONGEST_COMMAND);
-        return format!("The least memory for {command}");
+        return format!("Least memory for {command}");
     }
     match speaks_of_a_document(collection) || !collection.misuse().is_empty() {
         true => format!("Suite {name}, {scale}"),
@@ -139,13 +139,13 @@ pub(crate) fn headline(collection: &Collection, scale: Scale) -> String {
     }
 }
 
-/// Whether there are races or tested sentences; other collections of tables are experiments of
-/// their own.
+/// Whether the collection has races or tested claims; other collections of tables are experiments
+/// of their own.
 pub(crate) fn speaks_of_a_document(collection: &Collection) -> bool {
     !Kind::of(collection).is_empty()
 }
 
-/// The title of a table; a published one says so, and where it is from.
+/// Returns the title of a table; that of a published one names its source.
 pub(crate) fn title(table: &Table) -> String {
     let title = foreign::line(&table.title);
     match &table.published {
@@ -157,7 +157,7 @@ pub(crate) fn title(table: &Table) -> String {
     }
 }
 
-/// Who needs the least memory, of a search for it.
+/// Returns the allocators that need the least memory, for a search for memory limits.
 pub(crate) fn survived(collection: &Collection) -> Option<String> {
     let searches = collection.searches();
     if searches.is_empty() {
@@ -166,8 +166,7 @@ pub(crate) fn survived(collection: &Collection) -> Option<String> {
     let remarks = survival::needs_least(searches);
     Some(match remarks.is_empty() {
         true => {
-            "A search for the smallest memory limit, with nobody to compare: the table says what was \
-             found."
+            "A search for the smallest memory limit of one allocator; the table shows the result."
                 .to_owned()
         }
         false => {
@@ -178,23 +177,23 @@ pub(crate) fn survived(collection: &Collection) -> Option<String> {
     })
 }
 
-/// How much the misuse suite tried.
+/// Summarises the size of the misuse suite.
 pub(crate) fn misused(collection: &Collection) -> String {
     let distinct = |name: fn(&MisuseRun) -> &str| {
         let names: BTreeSet<&str> = collection.misuse().iter().map(name).collect();
         names.len()
     };
     format!(
-        "Misuse under {}, {} of it; the first table says what became of them.",
-        words::count(distinct(|run| &run.allocator) as u64, "allocator"),
-        words::count(distinct(|run| &run.kind) as u64, "kind")
+        "Misuse of {} under {}; the first table counts the outcomes.",
+        words::count(distinct(|run| &run.kind) as u64, "kind"),
+        words::count(distinct(|run| &run.allocator) as u64, "allocator")
     )
 }
 
-/// The heads of columns that hold no figures: bars, and words.
+/// Heads of columns that contain bars or words instead of figures.
 const NO_FIGURES: [&str; 3] = ["plot", "command", "told in"];
 
-/// The columns of a table: names, bars and words to the left, figures to the right.
+/// Returns the columns of a table: names, bars and words are aligned left, figures right.
 pub(crate) fn columns(table: &Table, width: usize) -> Vec<Column> {
     let cells = |place: usize| -> Vec<String> {
         let cell = |row: &Vec<String>| row.get(place).map(|text| foreign::line(text));
@@ -220,7 +219,7 @@ pub(crate) fn columns(table: &Table, width: usize) -> Vec<Column> {
     table.heads.iter().enumerate().map(column).collect()
 }
 
-/// Who did not race, those with one reason together.
+/// Lists the entrants that did not race, grouped by reason.
 pub(crate) fn absent(collection: &Collection) -> Vec<String> {
     let mut told: Vec<(&str, Vec<String>)> = Vec::new();
     for one in &collection.absent {
@@ -236,7 +235,8 @@ pub(crate) fn absent(collection: &Collection) -> Vec<String> {
     told.iter().map(line).collect()
 }
 
-/// Who raced and does not count, once for all races in which the reason is the same.
+/// Lists the entrants that raced and do not count; a reason that is the same in several races
+/// appears once.
 pub(crate) fn not_counted(collection: &Collection) -> Vec<Vec<String>> {
     let mut told = Folded::default();
     for race in &collection.races {
@@ -253,7 +253,7 @@ pub(crate) fn not_counted(collection: &Collection) -> Vec<Vec<String>> {
     lines.collect()
 }
 
-/// What is said of several races, each once with the places that it is said of.
+/// Statements on several races, each once with the places that it applies to.
 struct Folded<T>(Vec<(T, Vec<String>)>);
 
 impl<T> Default for Folded<T> {
@@ -275,7 +275,7 @@ fn flat(entries: Vec<Vec<String>>) -> Vec<String> {
     entries.into_iter().map(|lines| lines.join("; ")).collect()
 }
 
-/// How much more the published setting does than what was run, cell by cell.
+/// Returns the ratio of the published setting's work to that of the runs, cell by cell.
 pub(crate) fn factors(collection: &Collection) -> Vec<String> {
     let mut told: Vec<String> = Vec::new();
     for race in &collection.races {
@@ -290,12 +290,14 @@ pub(crate) fn factors(collection: &Collection) -> Vec<String> {
 fn factor(race: &Member) -> String {
     match race.factor {
         None => words::NONE.to_owned(),
-        Some(factor) if factor >= 10.0 => format!("published does {factor:.0} times as much"),
-        Some(factor) => format!("published does {factor:.1} times as much"),
+        Some(factor) if factor >= 10.0 => {
+            format!("the published form does {factor:.0} times as much")
+        }
+        Some(factor) => format!("the published form does {factor:.1} times as much"),
     }
 }
 
-/// What each race recommends, once for all races that recommend the same in the same words.
+/// Returns the recommendations of the races; identical ones appear once.
 fn conclusions(collection: &Collection) -> Vec<String> {
     let mut told = Folded::default();
     for race in &collection.races {
@@ -330,7 +332,7 @@ pub(crate) fn races(collection: &Collection) -> Vec<Column> {
     ]
 }
 
-/// The suite's cell, and the value that it sweeps.
+/// Returns the suite's cell, and the value of its sweep.
 pub(crate) fn place(race: &Member) -> String {
     let cell = foreign::line(&race.cell);
     match race.swept {
@@ -339,7 +341,8 @@ pub(crate) fn place(race: &Member) -> String {
     }
 }
 
-/// The rounds of a race; of one from which the decided left earlier, the least and the most.
+/// Returns the number of rounds of a race: the minimum and the maximum if decided entrants left
+/// earlier.
 fn rounds(result: &RaceResult) -> String {
     let decided = result.entrants.iter().filter_map(|row| row.decided_after);
     match decided.min() {
@@ -348,7 +351,7 @@ fn rounds(result: &RaceResult) -> String {
     }
 }
 
-/// How many rows have a proof that their allocator served.
+/// Returns the number of rows with a proof that their allocator served.
 fn proven(result: &RaceResult) -> String {
     let counts = result.entrants.iter();
     let counts: Vec<_> = counts

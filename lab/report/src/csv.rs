@@ -6,13 +6,13 @@ use crate::{Exporter, ReportError};
 
 /// The result as CSV in the long form: `allocator,role,status,round,metric,value`.
 ///
-/// Rounds are counted from 1; for `peak_tree_bytes`, which has untimed runs of its own, the number
-/// is that of the run. A value that is not a number is left empty, and so are the last three fields
-/// of an entrant without samples.
+/// Rounds are counted from 1. For `peak_tree_bytes`, which is measured in untimed runs, the number
+/// is that of the untimed run. A value that is not a number is empty, and so are the last three
+/// fields of an entrant without samples.
 #[derive(Clone, Copy, Debug)]
 pub struct Csv;
 
-/// The races of a collection in the same form, after the columns `cell` and `swept`.
+/// Writes the races of a collection in the long form, after the columns `cell` and `swept`.
 impl Exporter<Collection> for Csv {
     fn export(&self, collection: &Collection) -> Result<Vec<u8>, ReportError> {
         let heads = ["cell", "swept"].into_iter().chain(HEADS);
@@ -27,7 +27,7 @@ impl Exporter<Collection> for Csv {
     }
 }
 
-/// A table as it is, its heads first.
+/// Writes a table unchanged, its heads first.
 impl Exporter<Table> for Csv {
     fn export(&self, table: &Table) -> Result<Vec<u8>, ReportError> {
         written(std::iter::once(&table.heads).chain(&table.rows))
@@ -43,7 +43,7 @@ impl Exporter for Csv {
 
 const HEADS: [&str; 6] = ["allocator", "role", "status", "round", "metric", "value"];
 
-/// The records, one on each line.
+/// Writes the records, one on each line.
 fn written<R>(records: impl Iterator<Item = R>) -> Result<Vec<u8>, ReportError>
 where
     R: IntoIterator<Item: AsRef<[u8]>>,
@@ -57,7 +57,7 @@ where
     bytes.map_err(|error| ReportError::Csv(error.to_string()))
 }
 
-/// The lines of an entrant.
+/// Returns the lines of an entrant.
 fn records(entrant: &EntrantResult) -> Vec<[String; 6]> {
     let of_sample = |[round, metric, value]: [String; 3]| {
         let role = role(entrant.role).to_owned();
@@ -74,7 +74,7 @@ fn records(entrant: &EntrantResult) -> Vec<[String; 6]> {
     samples(entrant).into_iter().map(of_sample).collect()
 }
 
-/// Round, metric and value of every sample; one empty line where there is none.
+/// Returns round, metric and value of every sample; one empty line if there is none.
 fn samples(entrant: &EntrantResult) -> Vec<[String; 3]> {
     let mut all = Vec::new();
     for (metric, series) in series(entrant) {
@@ -93,7 +93,7 @@ fn samples(entrant: &EntrantResult) -> Vec<[String; 3]> {
     all
 }
 
-/// Every series of an entrant by its name in the JSON.
+/// Returns every series of an entrant with its name in the JSON.
 fn series(entrant: &EntrantResult) -> Vec<(&str, &Series)> {
     let fixed = [
         ("wall_s", &entrant.wall_s),
@@ -115,7 +115,7 @@ fn series(entrant: &EntrantResult) -> Vec<(&str, &Series)> {
         .collect()
 }
 
-/// A role as the JSON writes it.
+/// Returns a role as the JSON writes it.
 fn role(role: Role) -> &'static str {
     match role {
         Role::Baseline => "baseline",
@@ -124,7 +124,7 @@ fn role(role: Role) -> &'static str {
     }
 }
 
-/// A status as the JSON writes it.
+/// Returns a status as the JSON writes it.
 fn status(status: Status) -> &'static str {
     match status {
         Status::Ok => "ok",

@@ -1,4 +1,4 @@
-//! What `heapdrome doctor` prints.
+//! The output of `heapdrome doctor`.
 
 use heapdrome_schema::{Condition, Level};
 
@@ -6,8 +6,8 @@ use crate::foreign;
 use crate::paint::Paint;
 use crate::words;
 
-/// The conditions of a machine, the gravest first, with what each means and how to mend it. No
-/// line is wider than `width` columns (at least 40), except commands to copy.
+/// Formats the conditions of a machine, the most serious first, with the meaning and the remedy of
+/// each. No line is wider than `width` columns (at least 40), except commands to copy.
 pub fn render(conditions: &[Condition], width: usize, colour: bool) -> String {
     let paint = Paint(colour);
     let width = width.max(40);
@@ -26,7 +26,7 @@ pub fn render(conditions: &[Condition], width: usize, colour: bool) -> String {
     text
 }
 
-/// One condition: its value, and what follows from it where something does.
+/// Formats one condition: its value, and its consequence if there is one.
 fn told(condition: &Condition, width: usize, paint: Paint) -> String {
     let plain = match condition.level {
         Level::Warning => "warning",
@@ -51,13 +51,13 @@ fn told(condition: &Condition, width: usize, paint: Paint) -> String {
         ));
         text.push('\n');
         if let Some(mend) = &condition.mend {
-            text.push_str(&format!("         mend: {}\n", foreign::line(mend)));
+            text.push_str(&format!("         fix: {}\n", foreign::line(mend)));
         }
     }
     text
 }
 
-/// `text` in lines of at most `width`: the first after `first`, the later ones after spaces.
+/// Wraps `text` in lines of at most `width`: the first follows `first`, the others are indented.
 fn fill(text: &str, width: usize, first: &str, indent: usize) -> String {
     let later = " ".repeat(indent);
     let options = textwrap::Options::new(width)
@@ -66,7 +66,7 @@ fn fill(text: &str, width: usize, first: &str, indent: usize) -> String {
     textwrap::fill(text, options)
 }
 
-/// How many conditions of each level there are, and that nothing was changed.
+/// Returns the number of conditions of each level, and the statement that nothing was changed.
 fn summary(conditions: &[Condition]) -> String {
     let number = |level: Level| {
         conditions
@@ -101,7 +101,7 @@ warning  swap: found this
          It means something for the
          result that takes more than one
          line.
-         mend: sudo swapoff -a
+         fix: sudo swapoff -a
 note     load: found this
          It means something for the
          result that takes more than one

@@ -1,33 +1,32 @@
-//! Figures of one entrant that several tables and texts tell, and the keys of what is compared.
+//! Figures of one entrant that several tables and texts show, and the keys of comparisons.
 
 use heapdrome_schema::{Comparison, EntrantResult, Series};
 
 use crate::foreign;
 
-/// Less live memory than this is small beside what every process takes.
+/// Amount of live memory below which the memory of every process dominates.
 const LEAST: u64 = 1 << 20;
 
 /// The key of the tree's peak.
 pub(crate) const PEAK_TREE: &str = "peak_tree_bytes";
 /// The name of a workload's operations per CPU second.
 pub(crate) const OPERATIONS: &str = "operations_per_cpu_s";
-/// The name of a workload's peak resident memory relative to what it requested.
+/// The name of a workload's peak resident memory relative to its requests.
 pub(crate) const OVERHEAD: &str = "overhead";
 
-/// An entrant's comparison with the baseline on `metric`.
+/// Returns an entrant's comparison with the baseline on `metric`.
 pub(crate) fn versus<'a>(entrant: &'a EntrantResult, metric: &str) -> Option<&'a Comparison> {
     entrant.versus_baseline.get(metric)
 }
 
-/// The median, where it is a number.
+/// Returns the median, if it is a number.
 pub(crate) fn median(series: Option<&Series>) -> Option<f64> {
     let median = series?.median;
     median.is_finite().then_some(median)
 }
 
-/// User and system time together: the sum of their medians, and the sums of their samples. A sum is
-/// called far from the rest where one of its parts is and it lies beyond every sum of which none
-/// is.
+/// Returns user and system time together: the sum of their medians, and the sums of their samples.
+/// A sum is an outlier if one of its parts is, and if it lies beyond every sum without an outlier.
 pub(crate) fn cpu(entrant: &EntrantResult) -> Option<Series> {
     let user = entrant.user_s.as_ref()?;
     let system = entrant.system_s.as_ref()?;
@@ -47,7 +46,7 @@ pub(crate) fn cpu(entrant: &EntrantResult) -> Option<Series> {
     })
 }
 
-/// The environment of an entrant: `A=1 B=2`.
+/// Formats the environment of an entrant: `A=1 B=2`.
 pub(crate) fn settings(entrant: &EntrantResult) -> String {
     let pairs = entrant
         .settings
@@ -56,8 +55,8 @@ pub(crate) fn settings(entrant: &EntrantResult) -> String {
     foreign::line(&pairs.collect::<Vec<_>>().join(" "))
 }
 
-/// Anonymous memory of the tree at its peak for each byte that the program had asked for at its own
-/// peak. `None` where several processes share the work, or little was asked for.
+/// Returns the tree's anonymous memory at its peak for each byte that the program requested at its
+/// own peak. Returns `None` if several processes share the work, or the program requested little.
 pub(crate) fn overhead(row: &EntrantResult) -> Option<f64> {
     let seen = row.evidence.as_ref()?;
     let peak = row.peak_tree_bytes.as_ref()?.median;

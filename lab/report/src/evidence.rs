@@ -1,4 +1,4 @@
-//! All that was recorded of one entrant, beside the baseline.
+//! Everything that was recorded of one entrant, compared with the baseline.
 
 use std::fmt::Write as _;
 
@@ -19,14 +19,14 @@ const NAME: usize = 12;
 /// Columns for the longest bar of the sizes.
 const BAR: usize = 30;
 
-/// The entrant whose calls do the least.
+/// The entrant whose calls do the least work.
 const YARDSTICK: &str = "cheapest";
 
-/// The heading over what comes from the run that followed every block.
+/// The heading over figures from the run that followed every block.
 const FOLLOWED: &str = "From one untimed run that followed every block";
 
-/// The evidence of the entrant of this name in lines of at most `width` columns; `None` where the
-/// race had no such entrant.
+/// Returns the evidence of the entrant of this name in lines of at most `width` columns. Returns
+/// `None` if the race had no such entrant.
 pub fn evidence(result: &RaceResult, allocator: &str, width: usize) -> Option<String> {
     let known = |row: &&EntrantResult| row.role != Role::Twin && row.allocator == allocator;
     let row = result.entrants.iter().find(known)?;
@@ -56,7 +56,7 @@ pub fn evidence(result: &RaceResult, allocator: &str, width: usize) -> Option<St
     Some(lines.map(|line| line + "\n").collect())
 }
 
-/// The time in page faults, which is no bound on what another allocator could save.
+/// Formats the time in page faults, which does not limit the savings of another allocator.
 fn in_faults(result: &RaceResult, rows: &Rows<'_>) -> String {
     let Some(cost) = result.machine.fault_s else {
         return String::new();
@@ -83,7 +83,7 @@ fn in_faults(result: &RaceResult, rows: &Rows<'_>) -> String {
     }
 }
 
-/// The time in calls under the yardstick, where it raced and was followed.
+/// Formats the time in calls under the yardstick, if that raced and was followed.
 fn yardstick(result: &RaceResult) -> String {
     let seen = result.row(YARDSTICK).and_then(|row| row.evidence.as_ref());
     seen.and_then(|seen| seen.call_time)
@@ -101,7 +101,7 @@ fn paragraph(text: &mut String, more: &str) {
     }
 }
 
-/// Sentences are broken into lines; a table's lines are cut, which the usual width never needs.
+/// Wraps sentences into lines, and cuts a table's lines; the usual width cuts nothing.
 fn fitted(line: &str, width: usize) -> String {
     match line.contains("  ") || line.contains('─') {
         true => foreign::shorten(line, width),
@@ -123,7 +123,7 @@ fn title(result: &RaceResult, row: &EntrantResult) -> String {
 struct Line {
     label: &'static str,
     tell: fn(&EntrantResult) -> String,
-    /// Under which name the ratio to the baseline is known.
+    /// The name of the comparison with the baseline.
     compared: Option<&'static str>,
 }
 
@@ -139,7 +139,7 @@ const fn line(
     }
 }
 
-/// Findings of timed runs, of the run under the witness and of those that watch memory.
+/// Returns the lines of timed runs, of the run under the witness and of those that watch memory.
 fn timed() -> Vec<Line> {
     let of = |label, name, tell| line(label, Some(name), tell);
     vec![
@@ -179,7 +179,7 @@ fn timed() -> Vec<Line> {
         line("calls of malloc and free", None, |row| {
             proof(row, |proof| words::grouped(proof.calls))
         }),
-        line("bytes asked for in all", None, |row| {
+        line("bytes requested in total", None, |row| {
             proof(row, |proof| Bytes(proof.requested_bytes).to_string())
         }),
         line("processes, of which served", None, |row| {
@@ -190,7 +190,7 @@ fn timed() -> Vec<Line> {
     ]
 }
 
-/// Findings of the run that followed every block.
+/// Returns the lines of the run that followed every block.
 fn untimed() -> Vec<Line> {
     let of = |label, tell| line(label, None, tell);
     vec![
@@ -260,7 +260,7 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// A table of the lines that say anything.
+    /// Makes a table of the lines that have a figure.
     fn table(&self, lines: &[Line], compared: bool) -> Vec<String> {
         let told = |line: &&Line| {
             let rows = [Some(self.row), self.baseline].into_iter().flatten();
@@ -288,7 +288,7 @@ impl Rows<'_> {
     }
 }
 
-/// A ratio, with its interval where there is one.
+/// Formats a ratio, with its interval if there is one.
 fn ratio(compared: &Comparison) -> String {
     match compared.low > 0.0 && compared.high.is_finite() {
         true => words::plain_ratio(compared),
@@ -296,7 +296,7 @@ fn ratio(compared: &Comparison) -> String {
     }
 }
 
-/// Blocks by size, with a bar each.
+/// Lists blocks by size, with a bar each.
 fn sizes(seen: &Evidence) -> Vec<String> {
     let most = seen.sizes.iter().map(|size| size.blocks).max().unwrap_or(0);
     if most == 0 {
@@ -320,11 +320,11 @@ fn sizes(seen: &Evidence) -> Vec<String> {
     ])
 }
 
-/// Why figures are missing, or where they are explained.
+/// Returns the reason why figures are missing, or the place that explains them.
 fn remarks(row: &EntrantResult) -> String {
     match &row.evidence {
         Some(_) => "How each figure is measured, and what it misses: docs/evidence.md.".to_owned(),
-        None => "No run followed its blocks: such runs are made of the baseline and the leading \
+        None => "No run followed its blocks: such runs cover the baseline and the leading \
                  entrant, and of others while untimed work takes at most a third of the race's time."
             .to_owned(),
     }

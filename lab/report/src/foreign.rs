@@ -1,8 +1,8 @@
-//! Text that others wrote: names, paths, standard error. It may hold anything.
+//! Text from other programs: names, paths, standard error. It may contain anything.
 
 use unicode_width::UnicodeWidthStr;
 
-/// `text` on one line, without control characters and terminal escape sequences.
+/// Returns `text` on one line, without control characters and terminal escape sequences.
 pub(crate) fn line(text: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     for part in lines(text) {
@@ -11,7 +11,7 @@ pub(crate) fn line(text: &str) -> String {
     words.join(" ")
 }
 
-/// The lines of `text` that hold anything, without control characters and escape sequences.
+/// Returns the lines of `text` that are not empty, without control characters and escape sequences.
 pub(crate) fn lines(text: &str) -> Vec<String> {
     let plain = without_escapes(text);
     let parts = plain.split(['\n', '\r']).map(|part| {
@@ -25,17 +25,17 @@ pub(crate) fn lines(text: &str) -> Vec<String> {
     parts.filter(|part| !part.is_empty()).collect()
 }
 
-/// Whether a terminal shows `c` where it stands, and changes nothing else.
+/// Whether a terminal shows `c` in place, without any other effect.
 pub(crate) fn is_printable(c: char) -> bool {
     let turns_text_around = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
         | '\u{2066}'..='\u{2069}');
-    // No characters, and not allowed in XML.
+    // Not characters, and not allowed in XML.
     let is_none = matches!(c, '\u{fffe}' | '\u{ffff}');
     !c.is_control() && !turns_text_around && !is_none && !matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// `text` without the escape sequences of ECMA-48: `ESC [ ... letter`, `ESC ] ... BEL` and the
-/// short ones.
+/// Returns `text` without the escape sequences of ECMA-48: `ESC [ ... letter`, `ESC ] ... BEL` and
+/// the short ones.
 fn without_escapes(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.chars();
@@ -54,8 +54,8 @@ fn without_escapes(text: &str) -> String {
     plain
 }
 
-/// Takes characters up to and with the first that ends the sequence, and returns it; a line's end
-/// always ends it, and stays.
+/// Skips characters up to and including the first that ends the sequence, and returns it. The end
+/// of a line always ends the sequence, and stays.
 fn skip_until(rest: &mut std::str::Chars<'_>, ends: impl Fn(char) -> bool) -> Option<char> {
     let mut ahead = rest.clone();
     while let Some(c) = ahead.next() {
@@ -70,17 +70,17 @@ fn skip_until(rest: &mut std::str::Chars<'_>, ends: impl Fn(char) -> bool) -> Op
     None
 }
 
-/// Takes a control sequence up to its final letter.
+/// Skips a control sequence up to its final letter.
 fn skip_sequence(rest: &mut std::str::Chars<'_>) {
     skip_until(rest, |c| ('@'..='~').contains(&c));
 }
 
-/// Takes the rest of an escape with intermediate characters, such as `ESC ( B`.
+/// Skips the rest of an escape with intermediate characters, such as `ESC ( B`.
 fn skip_short(rest: &mut std::str::Chars<'_>) {
     skip_until(rest, |c| ('0'..='~').contains(&c));
 }
 
-/// Takes a control string up to its terminator: BEL, ST, or `ESC \`.
+/// Skips a control string up to its terminator: BEL, ST, or `ESC \`.
 fn skip_string(rest: &mut std::str::Chars<'_>) {
     let end = skip_until(rest, |c| matches!(c, '\u{7}' | '\u{9c}' | '\u{1b}'));
     if end == Some('\u{1b}') && rest.as_str().starts_with('\\') {
@@ -88,7 +88,7 @@ fn skip_string(rest: &mut std::str::Chars<'_>) {
     }
 }
 
-/// `text` in at most `width` columns; what is cut is marked by an ellipsis.
+/// Shortens `text` to at most `width` columns; an ellipsis marks the cut.
 pub(crate) fn shorten(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -107,7 +107,7 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
     short
 }
 
-/// A name in at most `width` columns; of a path that does not fit, its end.
+/// Shortens a name to at most `width` columns; of a path that does not fit, the end is kept.
 pub(crate) fn short_name(name: &str, width: usize) -> String {
     let name = line(name);
     if name.width() <= width || !name.contains('/') {
@@ -117,7 +117,7 @@ pub(crate) fn short_name(name: &str, width: usize) -> String {
     shorten(&turned, width).chars().rev().collect()
 }
 
-/// A name as it stands in a sentence.
+/// Returns a name as it appears in a sentence.
 pub(crate) fn name(name: &str) -> String {
     short_name(name, 40)
 }

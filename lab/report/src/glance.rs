@@ -10,24 +10,25 @@ use crate::sheet::Sheet;
 use crate::table::{Cell, Column};
 use crate::words::{self, NONE};
 
-/// Mark before a ratio whose interval holds 1.
+/// Mark before a ratio whose interval contains 1.
 const NO_CLEAR_DIFFERENCE: char = '~';
 
-/// How much of the table is shown.
+/// The parts of the table that are shown.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
-    /// Columns that names may take.
+    /// Maximum number of columns for names.
     name: usize,
-    /// Whether wall time and memory have a value in every row; the baseline has it in any case.
+    /// Whether every row shows the values of wall time and memory; the baseline's row always does.
     values: bool,
-    /// Whether processor time has one in every row, too.
+    /// Whether every row also shows the value of processor time.
     processor: bool,
-    /// Whether ratios have their intervals.
+    /// Whether ratios are shown with their intervals.
     intervals: bool,
 }
 
 impl Shape {
-    /// From everything to very little, in the order in which things are given up.
+    /// Returns the shapes from the full table to a minimal one, in the order in which parts are
+    /// dropped.
     pub(crate) fn shrinking() -> [Self; 5] {
         let whole = Self {
             name: 24,
@@ -63,7 +64,7 @@ impl Shape {
     }
 }
 
-/// The columns: names, and one for each figure that any entrant has.
+/// Returns the columns: names, and one for each figure that any entrant has.
 pub(crate) fn table(sheet: &Sheet<'_>, shape: Shape) -> Vec<Column> {
     let names = sheet.rows.iter();
     let names = names.map(|row| foreign::short_name(&row.entrant.allocator, shape.name));
@@ -87,9 +88,12 @@ pub(crate) fn legend(sheet: &Sheet<'_>, shape: Shape) -> String {
     format!("{baseline}'s median; {others}{interval}; {NO_CLEAR_DIFFERENCE} no clear difference")
 }
 
-/// One figure: its value, its ratio, the interval; `None` where no entrant has it. The baseline's
-/// value is its median, another's the ratio times that: medians of all runs follow the machine,
-/// which ratios within rounds do not, and entrants need not have run the same rounds.
+/// Returns the column of one figure: its value, its ratio, the interval. Returns `None` if no
+/// entrant has the figure.
+///
+/// The baseline's value is its median; a rival's is the ratio times that median. Medians of all
+/// runs follow drifts of the machine, which ratios within rounds do not, and entrants may have run
+/// different rounds.
 fn column(sheet: &Sheet<'_>, figure: Figure, shape: Shape) -> Option<Column> {
     let unit = Unit::of(sheet, figure)?;
     let median = |entrant| Some(figure.series(sheet, entrant)?.median);
@@ -130,7 +134,7 @@ fn column(sheet: &Sheet<'_>, figure: Figure, shape: Shape) -> Option<Column> {
     Some(Column::text(head, joined.collect()))
 }
 
-/// A ratio in a cell: `~1.06 0.97-1.16`.
+/// Formats a ratio in a cell: `~1.06 0.97-1.16`.
 fn ratio(compared: &Comparison, shape: Shape) -> String {
     let ends = [compared.ratio, compared.low, compared.high];
     let mark = match compared.verdict {
@@ -159,7 +163,7 @@ struct Unit {
 }
 
 impl Unit {
-    /// The unit in which the baseline's median, or else the first that is known, reads well.
+    /// Returns the unit that suits the baseline's median, or the first known median.
     fn of(sheet: &Sheet<'_>, figure: Figure) -> Option<Self> {
         let median = |entrant: &EntrantResult| {
             let median = figure.series(sheet, entrant)?.median;

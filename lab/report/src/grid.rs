@@ -1,4 +1,4 @@
-//! The columns of the tables, the same in every form.
+//! The columns of the tables, common to every format.
 
 use heapdrome_schema::{
     CPU, Comparison, EntrantResult, PEAK_RSS, ProofSummary, Role, Verdict, WALL,
@@ -11,33 +11,33 @@ use crate::sheet::Sheet;
 use crate::table::{Cell, Column};
 use crate::words::{self, NONE};
 
-/// How much of the main table is shown.
+/// The parts of the main table that are shown.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
-    /// Columns that names may take.
+    /// Maximum number of columns for names.
     pub(crate) name: usize,
-    /// Whether ratios of time have their intervals.
+    /// Whether ratios of time are shown with their intervals.
     pub(crate) time_interval: bool,
-    /// Whether ratios of memory have their intervals.
+    /// Whether ratios of memory are shown with their intervals.
     pub(crate) memory_interval: bool,
-    /// Whether the calls that reached the allocator stand in the table.
+    /// Whether the table shows the calls that reached the allocator.
     pub(crate) calls: bool,
-    /// Whether the peak of the whole tree does.
+    /// Whether the table shows the peak of the whole tree.
     pub(crate) tree: bool,
-    /// Whether CPU time does.
+    /// Whether the table shows CPU time.
     pub(crate) cpu: bool,
-    /// Whether its ratio does.
+    /// Whether the table shows the ratio of CPU time.
     pub(crate) cpu_compared: bool,
-    /// Whether the largest process's peak does.
+    /// Whether the table shows the largest process's peak.
     pub(crate) rss: bool,
-    /// Whether its ratio does.
+    /// Whether the table shows the ratio of that peak.
     pub(crate) rss_compared: bool,
-    /// Whether the ratio of a workload's operations per CPU second has its interval.
+    /// Whether the ratio of a workload's operations per CPU second is shown with its interval.
     pub(crate) operations_interval: bool,
 }
 
 impl Extent {
-    /// Everything, at whatever width it takes.
+    /// All parts, whatever their width.
     pub(crate) const WHOLE: Self = Self {
         name: usize::MAX,
         time_interval: true,
@@ -51,8 +51,8 @@ impl Extent {
         operations_interval: true,
     };
 
-    /// From everything to very little, in the order in which things are given up. The figures of a
-    /// workload take the place of others.
+    /// Returns the extents from the full table to a minimal one, in the order in which parts are
+    /// dropped. The figures of a workload replace others.
     pub(crate) fn shrinking(of_workload: bool) -> Vec<Self> {
         let steps: &[fn(&mut Self)] = match of_workload {
             true => &[
@@ -85,7 +85,7 @@ impl Extent {
             step(&mut now);
             all.push(now);
         }
-        // A workload's figures leave no room for all of it.
+        // A workload's figures need the space of some parts.
         all.drain(..if of_workload { 2 } else { 0 });
         all
     }
@@ -95,36 +95,36 @@ impl Extent {
 struct Rows<'a>(Vec<&'a EntrantResult>);
 
 impl<'a> Rows<'a> {
-    /// Those that count.
+    /// Returns the entrants that count.
     fn ranked(sheet: &Sheet<'a>) -> Self {
         Self(sheet.rows.iter().map(|row| row.entrant).collect())
     }
 
-    /// Their names, in at most `width` columns.
+    /// Returns their names, in at most `width` columns.
     fn names(&self, head: &str, width: usize) -> Column {
         self.text(head, |entrant| {
             foreign::short_name(&entrant.allocator, width)
         })
     }
 
-    /// A column of text.
+    /// Returns a column of text.
     fn text<C: Into<Cell>>(&self, head: &str, tell: impl Fn(&EntrantResult) -> C) -> Column {
         Column::text(head, self.0.iter().map(|entrant| tell(entrant)).collect())
     }
 
-    /// A column of figures.
+    /// Returns a column of figures.
     fn figures(&self, head: &str, tell: impl Fn(&EntrantResult) -> String) -> Column {
         Column::figures(head, self.0.iter().map(|entrant| tell(entrant)).collect())
     }
 
-    /// A column of verdicts on `metric`.
+    /// Returns a column of verdicts on `metric`.
     fn compared(&self, head: &str, metric: &str, interval: bool) -> Column {
         self.text(head, |entrant| compared_cell(entrant, metric, interval))
     }
 }
 
-/// The main table: who raced, how long it took, how much memory, and how both compare. Columns
-/// that say nothing are left out.
+/// Returns the main table: each entrant with its time, its memory, and both comparisons. Columns
+/// without any content are left out.
 pub(crate) fn main_table(sheet: &Sheet<'_>, extent: Extent) -> Vec<Column> {
     let rows = Rows::ranked(sheet);
     let versus = format!(
@@ -175,7 +175,7 @@ pub(crate) fn main_table(sheet: &Sheet<'_>, extent: Extent) -> Vec<Column> {
         .collect()
 }
 
-/// An entrant's verdict on a metric; the baseline is named as such.
+/// Formats an entrant's verdict on a metric; the baseline is named as such.
 fn compared_cell(entrant: &EntrantResult, metric: &str, interval: bool) -> Cell {
     match (entrant.role, versus(entrant, metric)) {
         (Role::Baseline, _) if metric == WALL || entrant.metrics.contains_key(metric) => {
@@ -192,7 +192,7 @@ fn compared_cell(entrant: &EntrantResult, metric: &str, interval: bool) -> Cell 
     }
 }
 
-/// A verdict in words; without its interval it is as short as it can be.
+/// Formats a verdict in words; without its interval it is as short as possible.
 fn verdict(compared: &Comparison, interval: bool) -> String {
     match (compared.verdict, interval) {
         (Verdict::Undecided, false) => "no difference".to_owned(),
@@ -200,16 +200,16 @@ fn verdict(compared: &Comparison, interval: bool) -> String {
     }
 }
 
-/// Calls that reached the allocator.
+/// Returns the number of calls that reached the allocator.
 fn calls(entrant: &EntrantResult) -> String {
     proved(entrant, |proof| words::short_number(proof.calls as f64))
 }
 
-/// The most numbers of notes that a row shows.
+/// Maximum number of note numbers in a row.
 const MOST_MARKS: usize = 3;
 
-/// The numbers of notes: `1,3`; of more than three, the first two and a sign that [`more_marks`]
-/// explains.
+/// Formats the numbers of notes: `1,3`; if there are more than three, the first two and a sign that
+/// [`more_marks`] explains.
 fn marks(marks: &[usize]) -> String {
     let has_more = marks.len() > MOST_MARKS;
     let text: Vec<_> = marks
@@ -221,7 +221,7 @@ fn marks(marks: &[usize]) -> String {
     format!("{}{more}", text.join(","))
 }
 
-/// Every note on each row that shows a sign in place of some: `+ jemalloc: notes 1, 2, 4 and 5`.
+/// Lists every note on each row that shows the sign: `+ jemalloc: notes 1, 2, 4 and 5`.
 pub(crate) fn more_marks(sheet: &Sheet<'_>) -> Vec<String> {
     let rows = sheet.rows.iter();
     let rows = rows.filter(|row| row.marks.len() > MOST_MARKS);
@@ -233,7 +233,8 @@ pub(crate) fn more_marks(sheet: &Sheet<'_>) -> Vec<String> {
     told.collect()
 }
 
-/// The proof, row by row: what served malloc, in how many processes, with how many calls.
+/// Returns the proof, row by row: the object that served malloc, the number of processes, and the
+/// number of calls.
 pub(crate) fn proof_table(sheet: &Sheet<'_>, name: usize, whole_paths: bool) -> Vec<Column> {
     let rows = Rows(
         sheet
@@ -279,12 +280,12 @@ pub(crate) fn proof_table(sheet: &Sheet<'_>, name: usize, whole_paths: bool) -> 
     ]
 }
 
-/// What `tell` says of an entrant's proof, if it has one.
+/// Applies `tell` to an entrant's proof, if it has one.
 fn proved(entrant: &EntrantResult, tell: impl Fn(&ProofSummary) -> String) -> String {
     entrant.proof.as_ref().map_or_else(|| NONE.to_owned(), tell)
 }
 
-/// The figures that the command printed, one table for each.
+/// Returns the table of a metric that the command printed.
 pub(crate) fn metric_table(sheet: &Sheet<'_>, metric: &str, name: usize) -> Vec<Column> {
     let rows = Rows::ranked(sheet);
     let head = format!("versus {}", foreign::short_name(&sheet.result.baseline, 14));
@@ -297,8 +298,8 @@ pub(crate) fn metric_table(sheet: &Sheet<'_>, metric: &str, name: usize) -> Vec<
     ]
 }
 
-/// The medians of the figures that the workload reports, but for those in the main table: the
-/// names, and a column for each.
+/// Returns the medians of the figures that the workload reports, except those in the main table:
+/// the names, and a column for each figure.
 pub(crate) fn figures(sheet: &Sheet<'_>, name: usize) -> (Column, Vec<Column>) {
     let rows = Rows::ranked(sheet);
     let column = |figure: &String| {
@@ -312,7 +313,7 @@ pub(crate) fn figures(sheet: &Sheet<'_>, name: usize) -> (Column, Vec<Column>) {
     (rows.names("\nallocator", name), shown)
 }
 
-/// The name of a figure without its unit, which stands at the values, in two lines.
+/// Returns the name of a figure in two lines, without its unit, which the values show.
 fn figure_head(figure: &str) -> String {
     let bare = ["_bytes", "_ns", "_s"]
         .iter()
@@ -327,7 +328,7 @@ fn figure_head(figure: &str) -> String {
     }
 }
 
-/// The heading of a metric's table: its name, and which direction is better.
+/// Returns the heading of a metric's table: its name, and the better direction.
 pub(crate) fn metric_heading(sheet: &Sheet<'_>, metric: &str) -> String {
     let known = sheet
         .result

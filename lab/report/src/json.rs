@@ -1,4 +1,4 @@
-//! A result as JSON, the form that loses nothing.
+//! A result as JSON, the lossless form.
 
 use heapdrome_schema::to_json;
 use serde::Serialize;

@@ -1,7 +1,7 @@
-//! Exporters of results, one per file behind one trait, and the texts around them.
+//! Exporters of results, one per file behind one trait, and the texts that accompany them.
 //!
-//! Nothing here reads a clock, a file or the environment: whoever calls decides the width, whether
-//! there are colours, and where the bytes go.
+//! Nothing here reads a clock, a file or the environment: the caller chooses the width, the
+//! colours, and the destination of the bytes.
 
 pub mod adopt;
 mod bars;
@@ -52,25 +52,25 @@ pub use words::count;
 
 use heapdrome_schema::RaceResult;
 
-/// One form in which results of a kind are handed out: races, collections of them, comparisons.
+/// An output format for one kind of result: a race, a collection, or a comparison.
 pub trait Exporter<R = RaceResult> {
-    /// The whole of `result` in this form.
+    /// Exports the whole of `result`.
     ///
     /// # Errors
-    /// When a value of the result has no such form.
+    /// When a value of the result cannot be represented.
     fn export(&self, result: &R) -> Result<Vec<u8>, ReportError>;
 }
 
-/// A result that could not be put into a form.
+/// The reason why a result could not be exported.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// The CSV writer refused.
+    /// The CSV writer failed.
     #[error("cannot write the result as CSV: {0}; --json holds the same figures")]
     Csv(String),
-    /// The JSON writer refused.
+    /// The JSON writer failed.
     #[error("cannot write the result as JSON: {0}; --csv holds the same figures")]
     Json(String),
-    /// A drawing could not become an image.
+    /// A drawing could not be rendered as an image.
     #[error("cannot draw the plot as PNG: {0}; its SVG holds the same drawing")]
     Png(String),
 }

@@ -1,10 +1,10 @@
-//! Plain lists, such as the allocators that are known, whose last column is broken into lines.
+//! Plain lists, such as the known allocators, whose last column is wrapped.
 
 use comfy_table::{ContentArrangement, Table, TableComponent};
 
 use crate::foreign;
 
-/// A table of text under `heads`, no wider than `width` columns.
+/// Formats a table of text under `heads`, no wider than `width` columns.
 pub fn listing<const COLUMNS: usize>(
     heads: [&str; COLUMNS],
     rows: &[[String; COLUMNS]],
@@ -26,7 +26,7 @@ pub fn listing<const COLUMNS: usize>(
         .collect()
 }
 
-/// `text` in lines of at most `width` columns, its own line breaks kept.
+/// Wraps `text` in lines of at most `width` columns, and keeps its own line breaks.
 pub fn wrapped(text: &str, width: usize) -> String {
     textwrap::fill(text, width)
 }

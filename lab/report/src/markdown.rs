@@ -1,4 +1,4 @@
-//! The result as Markdown that a forge renders.
+//! A result as Markdown that a forge renders.
 
 use std::fmt::Write;
 
@@ -30,11 +30,11 @@ impl Exporter for Markdown {
     }
 }
 
-/// A page of Markdown whose blocks stand apart by empty lines.
+/// A page of Markdown whose blocks are separated by empty lines.
 pub(crate) struct Page(pub(crate) String);
 
 impl Page {
-    /// All that is known of a race.
+    /// Adds everything that is known of a race.
     pub(crate) fn race(&mut self, result: &RaceResult) {
         let sheet = Sheet::new(result);
         let page = self;
@@ -79,7 +79,7 @@ impl Page {
         page.code(&reproduce::command_line(result).join(" "));
     }
 
-    /// The memory of the process trees, over time and in parts.
+    /// Adds the memory of the process trees, over time and in parts.
     fn memory(&mut self, sheet: &Sheet<'_>) {
         let (names, columns) = memory::table(sheet, usize::MAX, 24);
         if !columns.is_empty() {
@@ -97,7 +97,7 @@ impl Page {
         }
     }
 
-    /// A block of Markdown.
+    /// Adds a block of Markdown.
     pub(crate) fn paragraph(&mut self, block: &str) {
         if !self.0.is_empty() {
             self.0.push('\n');
@@ -106,12 +106,12 @@ impl Page {
         self.0.push('\n');
     }
 
-    /// A paragraph after a bold label.
+    /// Adds a paragraph after a bold label.
     pub(crate) fn labelled(&mut self, label: &str, text: &str) {
         self.paragraph(&format!("**{label}**: {}", escaped(text)));
     }
 
-    /// A label and a list, if it has entries.
+    /// Adds a label and a list, if it has entries.
     pub(crate) fn list(&mut self, label: &str, entries: &[String]) {
         let lines: Vec<_> = entries
             .iter()
@@ -120,7 +120,7 @@ impl Page {
         self.entries(label, &lines);
     }
 
-    /// A label and a numbered list, if it has entries.
+    /// Adds a label and a numbered list, if it has entries.
     fn numbered(&mut self, label: &str, entries: &[String]) {
         let numbered = entries.iter().enumerate();
         let lines: Vec<_> = numbered
@@ -129,7 +129,7 @@ impl Page {
         self.entries(label, &lines);
     }
 
-    /// A label over lines of Markdown.
+    /// Adds a label over lines of Markdown.
     fn entries(&mut self, label: &str, lines: &[String]) {
         if !lines.is_empty() {
             self.paragraph(&format!("**{label}**:"));
@@ -137,7 +137,7 @@ impl Page {
         }
     }
 
-    /// The entrants that do not count, with the last lines of their standard error.
+    /// Adds the entrants that do not count, with the last lines of their standard error.
     fn not_counted(&mut self, sheet: &Sheet<'_>) {
         if !sheet.out.is_empty() {
             self.paragraph("**Not counted**:");
@@ -152,14 +152,14 @@ impl Page {
         }
     }
 
-    /// Text in a fence that is longer than any run of backticks in it.
+    /// Adds text in a fence that is longer than any run of backticks in it.
     pub(crate) fn code(&mut self, text: &str) {
         let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
         let fence = "`".repeat(longest.max(2) + 1);
         self.paragraph(&format!("{fence}text\n{text}\n{fence}"));
     }
 
-    /// A table; figures are aligned to the right.
+    /// Adds a table; figures are aligned to the right.
     pub(crate) fn table(&mut self, columns: &[Column]) {
         let row = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
         let heads = columns
@@ -178,7 +178,7 @@ impl Page {
     }
 }
 
-/// Text that Markdown shows as it is, on one line.
+/// Escapes text so that Markdown shows it unchanged, on one line.
 pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! What the process trees' memory was, and what it was made of, from the runs that were not timed.
+//! The memory of the process trees and its parts, from the untimed runs.
 
 use heapdrome_schema::{Bytes, EntrantResult, MemoryParts};
 
@@ -13,17 +13,17 @@ use crate::words::{self, NONE};
 pub(crate) const HEADING: &str = "Memory of the process tree (untimed runs)";
 /// The name of a workload's peak of requested bytes.
 pub(crate) const REQUESTED: &str = "peak_requested_bytes";
-/// The name of its peak of resident memory.
+/// The name of a workload's peak of resident memory.
 const RESIDENT: &str = "peak_resident_bytes";
 
-/// Less than this is not worth a line.
+/// Minimum amount of memory that is worth a line.
 const LEAST: Bytes = Bytes(1 << 20);
 
-/// Share of a tree's peak that the largest reading of its parts must reach to stand for the peak.
+/// Share of a tree's peak that the largest reading of its parts must reach to represent the peak.
 const NEAR_PEAK: f64 = 0.8;
 
-/// Parts of the memory at its largest reading. `None` if no reading came near the peak, as in a run
-/// that ends after a few readings.
+/// Returns the parts of the memory at its largest reading. Returns `None` if no reading came near
+/// the peak, as in a run that ends after a few readings.
 pub(crate) fn at_most(entrant: &EntrantResult) -> Option<&MemoryParts> {
     largest(entrant).filter(|parts| {
         let peak = entrant.peak_tree_bytes.as_ref();
@@ -37,7 +37,8 @@ fn largest(entrant: &EntrantResult) -> Option<&MemoryParts> {
     parts.max_by_key(|parts| parts.resident() + parts.swapped)
 }
 
-/// The most bytes that a workload had requested at one time, where it says so.
+/// Returns the maximum number of bytes that a workload had requested at one time, if it reports
+/// this.
 pub(crate) fn requested(sheet: &Sheet<'_>, entrant: &EntrantResult) -> Option<f64> {
     figure(sheet, entrant, REQUESTED)
 }
@@ -50,8 +51,8 @@ fn figure(sheet: &Sheet<'_>, entrant: &EntrantResult, name: &str) -> Option<f64>
     Some(series.median).filter(|median| median.is_finite() && *median > 0.0)
 }
 
-/// The names and a column for each figure that any entrant has; the first is the memory over time,
-/// drawn in `sparkline` columns, unless that is none.
+/// Returns the names and a column for each figure that any entrant has. The first column is the
+/// memory over time, drawn in `sparkline` columns; it is omitted if that is zero.
 pub(crate) fn table(sheet: &Sheet<'_>, name: usize, sparkline: usize) -> (Column, Vec<Column>) {
     let names = cells(sheet, |entrant| {
         foreign::short_name(&entrant.allocator, name)
@@ -98,7 +99,7 @@ pub(crate) fn table(sheet: &Sheet<'_>, name: usize, sparkline: usize) -> (Column
     (names, columns)
 }
 
-/// Whether more is known of its memory than the peak, which other tables have.
+/// Whether more is known of its memory than the peak, which other tables show.
 fn is_watched(entrant: &EntrantResult) -> bool {
     !entrant.memory_timeline.is_empty() || entrant.average_tree_bytes.is_some()
 }
@@ -107,7 +108,7 @@ fn cells(sheet: &Sheet<'_>, tell: impl Fn(&EntrantResult) -> String) -> Vec<Stri
     sheet.rows.iter().map(|row| tell(row.entrant)).collect()
 }
 
-/// An amount that is there; nothing is a dash.
+/// Formats an amount; zero is a dash.
 fn amount(bytes: Option<Bytes>) -> String {
     let some = bytes.filter(|bytes| *bytes > Bytes(0));
     some.map_or_else(|| NONE.to_owned(), |bytes| bytes.to_string())
@@ -123,7 +124,7 @@ fn over_time(sheet: &Sheet<'_>, width: usize) -> Option<Column> {
     Some(Column::text("\nover time", lines))
 }
 
-/// The most that was resident over the most that was requested: what the allocator adds.
+/// Returns the peak of resident memory over the peak of requested memory: the allocator's overhead.
 fn fragmentation(sheet: &Sheet<'_>, entrant: &EntrantResult) -> String {
     let resident = figure(sheet, entrant, RESIDENT);
     let both = resident.zip(requested(sheet, entrant));
@@ -133,8 +134,8 @@ fn fragmentation(sheet: &Sheet<'_>, entrant: &EntrantResult) -> String {
     )
 }
 
-/// Where resident memory says more or less than what is held, one line each that names the
-/// entrants; then how long trees were idle.
+/// Returns remarks on resident memory that overstates or understates the memory held, each with its
+/// entrants, and on the time that trees were idle.
 pub(crate) fn remarks(sheet: &Sheet<'_>) -> Vec<String> {
     let of_all = |tell: fn(&EntrantResult) -> Option<String>| {
         let told = sheet.rows.iter().filter_map(|row| {
@@ -151,7 +152,7 @@ pub(crate) fn remarks(sheet: &Sheet<'_>) -> Vec<String> {
         )
     });
     let hidden = of_all(hidden)
-        .map(|amounts| format!("resident memory hides what was swapped out: up to {amounts}"));
+        .map(|amounts| format!("resident memory excludes swapped pages: up to {amounts}"));
     let remarks = overstated.into_iter().chain(hidden);
     remarks
         .chain(missed(sheet))
@@ -159,7 +160,7 @@ pub(crate) fn remarks(sheet: &Sheet<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Whose parts are left out because no reading of them came near the peak.
+/// Lists the entrants whose parts are left out because no reading came near the peak.
 fn missed(sheet: &Sheet<'_>) -> Option<String> {
     let rows = sheet.rows.iter().map(|row| row.entrant);
     let missed = rows.filter(|entrant| largest(entrant).is_some() && at_most(entrant).is_none());
@@ -180,7 +181,8 @@ fn readings(entrant: &EntrantResult) -> impl Iterator<Item = &MemoryParts> {
     entrant.memory_parts.iter().chain(rest)
 }
 
-/// Pages given back with `MADV_FREE` are resident and free at once: how much of what is resident.
+/// Returns the amount of resident memory that was given back with `MADV_FREE`, if it is worth a
+/// remark: it is resident but free.
 fn overstated(entrant: &EntrantResult) -> Option<String> {
     let parts = readings(entrant).max_by_key(|parts| parts.lazily_freed)?;
     let resident = parts.resident();
@@ -188,27 +190,27 @@ fn overstated(entrant: &EntrantResult) -> Option<String> {
     counts.then(|| format!("{} of {resident}", parts.lazily_freed))
 }
 
-/// What is swapped out is held and not resident: how much of it beside what is.
+/// Returns the amount of swapped memory, if it is worth a remark: it is held but not resident.
 fn hidden(entrant: &EntrantResult) -> Option<String> {
     let parts = readings(entrant).max_by_key(|parts| parts.swapped)?;
     let resident = parts.resident();
     (parts.swapped >= LEAST).then(|| format!("{} beside {resident} resident", parts.swapped))
 }
 
-/// What "after idle" means here.
+/// Explains "after idle" for this race.
 fn idleness(sheet: &Sheet<'_>) -> Option<String> {
     let idle = sheet.rows.iter().filter_map(|row| row.entrant.after_idle);
     let shortest = idle.map(|rest| rest.idle).min_by_key(|idle| idle.0)?;
     let whose = match sheet.result.options.server {
         Some(_) => "the server was left alone after its load",
-        None => "no thread of the tree did anything: the longest such time of the run",
+        None => "every thread of the tree was idle: the longest such time of the run",
     };
     Some(format!(
         "after idle: anonymous memory after at least {shortest} in which {whose}"
     ))
 }
 
-/// How memory was measured: the peaks, then the parts.
+/// Describes how memory was measured: the peaks, then the parts.
 pub(crate) fn methods(sheet: &Sheet<'_>) -> Vec<String> {
     let mut parts = sheet
         .rows

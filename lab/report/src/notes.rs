@@ -1,5 +1,5 @@
-//! What a reader should know about the entrants that count, each note once: where it differs from
-//! entrant to entrant by its figure alone, it names them with their figures.
+//! Notes on the entrants that count. Each note appears once; if only a figure in it differs between
+//! entrants, the note lists them with their figures.
 
 use heapdrome_schema::{EntrantResult, Output, ProofSummary, Series, Unserved, UnservedReason};
 
@@ -7,17 +7,17 @@ use crate::entrant::{cpu, settings};
 use crate::foreign;
 use crate::words;
 
-/// A note on one entrant: a sentence around the figure that may be another one for others.
+/// A note on one entrant: a sentence around a figure that may differ for other entrants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Note {
     before: String,
-    /// Empty where the sentence has none.
+    /// The figure; empty if the sentence has none.
     figure: String,
     after: String,
 }
 
 impl Note {
-    /// A sentence that says the same of everyone whom it is about.
+    /// Returns a note without a figure, which is the same for all its entrants.
     fn plain(text: impl Into<String>) -> Self {
         Self {
             before: text.into(),
@@ -25,7 +25,7 @@ impl Note {
         }
     }
 
-    /// A sentence that someone else wrote, around its first percentage.
+    /// Returns a note from a given sentence, split around its first percentage.
     fn around_percentage(text: String) -> Self {
         let Some(end) = text.find('%') else {
             return Self::plain(text);
@@ -38,7 +38,7 @@ impl Note {
         }
     }
 
-    /// The whole sentence.
+    /// Returns the whole sentence.
     pub(crate) fn text(&self) -> String {
         format!("{}{}{}", self.before, self.figure, self.after)
     }
@@ -49,15 +49,15 @@ impl Note {
     }
 }
 
-/// A note with everyone whom it is about, each with a figure.
+/// A note with all its entrants, each with its figure.
 struct Joined {
     note: Note,
     of: Vec<(String, String)>,
 }
 
 impl Joined {
-    /// The sentence; where figures differ it has each of them in their place, after the names of
-    /// those who share it.
+    /// Returns the sentence. Where the figures differ, it lists each after the names of its
+    /// entrants.
     fn text(&self) -> String {
         let Note {
             before,
@@ -87,13 +87,13 @@ impl Joined {
     }
 }
 
-/// The notes of a race, in the order in which they are first needed.
+/// The notes of a race, in the order of their first use.
 #[derive(Default)]
 pub(crate) struct Notes(Vec<Joined>);
 
 impl Notes {
-    /// The numbers, from 1, of the notes on this entrant; those that others have as well are
-    /// shared.
+    /// Adds the notes on this entrant, and returns their numbers, from 1. Entrants share equal
+    /// notes.
     pub(crate) fn on(&mut self, entrant: &EntrantResult) -> Vec<usize> {
         let name = foreign::name(&entrant.allocator);
         let notes = on_entrant(entrant).into_iter();
@@ -115,7 +115,7 @@ impl Notes {
         }
     }
 
-    /// Their sentences; number 1 is the first.
+    /// Returns the sentences of the notes; number 1 is the first.
     pub(crate) fn texts(&self) -> Vec<String> {
         self.0.iter().map(Joined::text).collect()
     }
@@ -128,13 +128,11 @@ fn on_entrant(entrant: &EntrantResult) -> Vec<Note> {
     }
     match &entrant.proof {
         Some(proof) => notes.extend(on_proof(proof)),
-        None => notes.push(Note::plain(
-            "no proof was taken of which library served malloc",
-        )),
+        None => notes.push(Note::plain("not proven which library served malloc")),
     }
     if entrant.output == Output::Different {
         notes.push(Note::plain(
-            "its standard output differs from the baseline's: is its result right?",
+            "its standard output differs from the baseline's; check its result",
         ));
     }
     notes.extend(outliers("wall", entrant.wall_s.as_ref()));
@@ -145,7 +143,7 @@ fn on_entrant(entrant: &EntrantResult) -> Vec<Note> {
     notes
 }
 
-/// Programs that outlived the command.
+/// Returns a note on programs that outlived the command.
 fn detached(entrant: &EntrantResult) -> Option<Note> {
     let names = entrant.detached.iter();
     let mut names: Vec<_> = names.map(|name| foreign::line(name)).collect();
@@ -155,21 +153,21 @@ fn detached(entrant: &EntrantResult) -> Option<Note> {
     (!names.is_empty()).then(|| Note::plain(told))
 }
 
-/// What a proof leaves to say.
+/// Returns the notes that a proof requires.
 pub(crate) fn on_proof(proof: &ProofSummary) -> Vec<Note> {
     let mut notes: Vec<Note> = proof.unserved.iter().map(unserved).collect();
     let warnings = proof.warnings.iter();
     notes.extend(warnings.map(|warning| Note::around_percentage(foreign::line(warning))));
     notes.extend(proof.taken_in.iter().map(|cell| {
         Note::plain(format!(
-            "the proof, with its calls, is that of {}: the same program, library and environment",
+            "the proof and its calls are those of {}, with an identical program, library and environment",
             foreign::line(cell)
         ))
     }));
     notes
 }
 
-/// One program that the allocator did not serve.
+/// Returns a note on a program that the allocator did not serve.
 fn unserved(unserved: &Unserved) -> Note {
     let served_by = unserved.served_by.as_ref();
     let by = served_by.map_or_else(String::new, |path| {
@@ -190,20 +188,20 @@ fn unserved(unserved: &Unserved) -> Note {
     }
 }
 
-/// Why a program was not served, in words.
+/// Returns the reason why a program was not served, in words.
 pub(crate) fn reason(reason: UnservedReason) -> &'static str {
     match reason {
         UnservedReason::StaticBinary => "a static binary, which loads nothing",
-        UnservedReason::RaisedRights => "runs with raised rights, so LD_PRELOAD is ignored",
-        UnservedReason::BundledAllocator => "brings its own allocator",
+        UnservedReason::RaisedRights => "runs with elevated privileges, so LD_PRELOAD is ignored",
+        UnservedReason::BundledAllocator => "contains its own allocator",
         UnservedReason::ClearedEnvironment => "was started with a cleared environment",
         UnservedReason::DeepBind => "libraries loaded with RTLD_DEEPBIND use their own malloc",
-        UnservedReason::OtherMachine => "made for another machine or word size",
+        UnservedReason::OtherMachine => "built for another machine or word size",
         UnservedReason::NotLoaded => "the loader did not load the library",
     }
 }
 
-/// Samples of a time that lie far from the rest.
+/// Returns a note on the outliers of a time.
 fn outliers(of: &str, times: Option<&Series>) -> Option<Note> {
     let times = times?;
     let far = times.outliers.iter();
@@ -214,13 +212,13 @@ fn outliers(of: &str, times: Option<&Series>) -> Option<Note> {
         .max_by(|one, other| distance(one).total_cmp(&distance(other)))?;
     // From ten rounds on the estimate is trimmed, see docs/statistics.md.
     let effect = match times.samples.len() {
-        ..10 => "kept; in so few rounds it widens the interval",
-        _ => "kept; the ratios are robust to a few",
+        ..10 => "kept; with few rounds they widen the interval",
+        _ => "kept",
     };
     Some(Note {
-        before: format!("{of} times far from the rest: "),
+        before: format!("outliers in {of} time: "),
         figure: format!(
-            "{} of {}, the farthest {}",
+            "{} of {}, farthest {}",
             times.outliers.len(),
             times.samples.len(),
             heapdrome_schema::Nanoseconds::from_seconds(farthest),

@@ -1,20 +1,20 @@
-//! Colours, if they are wanted.
+//! Optional colours.
 
 use heapdrome_schema::Verdict;
 
-/// What a verdict means to a reader.
+/// The meaning of a verdict to a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     /// Better than the baseline.
     Good,
-    /// Worse.
+    /// Worse than the baseline.
     Bad,
-    /// Not known to be either.
+    /// Not shown to be either.
     Faint,
 }
 
 impl Tone {
-    /// The tone of a verdict on a figure of which less is better.
+    /// Returns the tone of a verdict on a figure of which less is better.
     pub(crate) fn of(verdict: Verdict) -> Self {
         match verdict {
             Verdict::Faster | Verdict::Less => Self::Good,
@@ -23,7 +23,7 @@ impl Tone {
         }
     }
 
-    /// The tone of a verdict on a figure of which more is better.
+    /// Returns the tone of a verdict on a figure of which more is better.
     pub(crate) fn of_more(verdict: Verdict) -> Self {
         match Self::of(verdict) {
             Self::Good => Self::Bad,
@@ -33,37 +33,37 @@ impl Tone {
     }
 }
 
-/// Puts text into colours, or leaves it as it is.
+/// A painter that colours text, or leaves it unchanged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Paint(pub(crate) bool);
 
 impl Paint {
-    /// What is better.
+    /// Paints a better result.
     pub(crate) fn good(self, text: &str) -> String {
         self.with("32", text)
     }
 
-    /// What is worse.
+    /// Paints a worse result.
     pub(crate) fn bad(self, text: &str) -> String {
         self.with("31", text)
     }
 
-    /// What needs care.
+    /// Paints a warning.
     pub(crate) fn care(self, text: &str) -> String {
         self.with("33", text)
     }
 
-    /// What matters less.
+    /// Paints text of less importance.
     pub(crate) fn faint(self, text: &str) -> String {
         self.with("2", text)
     }
 
-    /// A heading.
+    /// Paints a heading.
     pub(crate) fn strong(self, text: &str) -> String {
         self.with("1", text)
     }
 
-    /// `text` between the escape sequence of `code` and the one that ends it.
+    /// Surrounds `text` with the escape sequence of `code` and its end.
     fn with(self, code: &str, text: &str) -> String {
         if self.0 {
             format!("\u{1b}[{code}m{text}\u{1b}[0m")

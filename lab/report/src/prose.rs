@@ -1,4 +1,4 @@
-//! What a race shows, in sentences: the noise floor, the machine, the race itself.
+//! The findings of a race in sentences: the noise floor, the machine, the race itself.
 
 use heapdrome_schema::{
     Bytes, Collection, EntrantResult, Machine, Output, PEAK_RSS, RaceResult, Verdict, WALL, spoken,
@@ -10,7 +10,7 @@ use crate::grid::Extent;
 use crate::sheet::Sheet;
 use crate::words;
 
-/// The noise floor, in one sentence.
+/// Formats the noise floor as one sentence.
 pub(crate) fn noise_floor(result: &RaceResult) -> String {
     let Some(noise) = &result.noise_floor else {
         return "not known: too few rounds of the baseline against itself.".to_owned();
@@ -28,7 +28,7 @@ pub(crate) fn noise_floor(result: &RaceResult) -> String {
     )
 }
 
-/// The noise floor in few words.
+/// Formats the noise floor in few words.
 pub(crate) fn noise_in_brief(result: &RaceResult) -> String {
     let Some(noise) = &result.noise_floor else {
         return "not known after so few rounds.".to_owned();
@@ -46,7 +46,7 @@ pub(crate) fn noise_in_brief(result: &RaceResult) -> String {
     format!("{shows}; {name} against itself {itself}.")
 }
 
-/// The judged figures and the smallest differences in them that the race could have shown, where
+/// Returns the judged figures with the smallest differences that the race could have shown, if
 /// those are known.
 pub(crate) fn smallest_differences(result: &RaceResult) -> Vec<(String, f64)> {
     let Some(noise) = &result.noise_floor else {
@@ -66,7 +66,7 @@ pub(crate) fn smallest_differences(result: &RaceResult) -> Vec<(String, f64)> {
     known
 }
 
-/// `1.3%`; of several figures `26% in wall time and 1.3% in processor time`.
+/// Formats differences: `1.3%`; of several figures `26% in wall time and 1.3% in processor time`.
 pub(crate) fn told_differences(smallest: &[(String, f64)]) -> String {
     if let [(_, only)] = smallest {
         return words::fraction(*only);
@@ -77,7 +77,8 @@ pub(crate) fn told_differences(smallest: &[(String, f64)]) -> String {
     words::listed(&told.collect::<Vec<_>>())
 }
 
-/// The comparisons that the table shortens: those without a verdict on wall time, and memory.
+/// Returns the comparisons that the table shortens: those without a verdict on wall time, and
+/// memory.
 pub(crate) fn in_full(sheet: &Sheet<'_>, extent: Extent) -> Vec<String> {
     let memory_too = !extent.memory_interval;
     let operations_too = !extent.operations_interval && sheet.is_figure(OPERATIONS);
@@ -106,7 +107,7 @@ pub(crate) fn in_full(sheet: &Sheet<'_>, extent: Extent) -> Vec<String> {
     lines.collect()
 }
 
-/// Where it ran.
+/// Describes the machine of the race.
 pub(crate) fn machine(machine: &Machine) -> String {
     let known = |text: &str| (!text.trim().is_empty()).then(|| foreign::line(text));
     let processors =
@@ -128,7 +129,7 @@ pub(crate) fn machine(machine: &Machine) -> String {
     }
 }
 
-/// How the race went: rounds, seed, why it ended.
+/// Describes the race: rounds, seed, and the reason of its end.
 pub(crate) fn race(result: &RaceResult) -> String {
     let samples = result
         .entrants
@@ -161,14 +162,14 @@ pub(crate) fn race(result: &RaceResult) -> String {
     parts.join("; ")
 }
 
-/// The judged figures in words.
+/// Lists the judged figures in words.
 fn judged(result: &RaceResult) -> String {
     let names = result.options.judged.iter();
     let names: Vec<_> = names.map(|name| foreign::line(spoken(name))).collect();
     names.join(" or ")
 }
 
-/// How peaks were measured, where the samples say so.
+/// Describes how peaks were measured, if the samples state it.
 pub(crate) fn methods(result: &RaceResult) -> Vec<String> {
     let of = |label: &str, pick: fn(&EntrantResult) -> Option<&heapdrome_schema::Series>| {
         let mut known = result
@@ -186,7 +187,8 @@ pub(crate) fn methods(result: &RaceResult) -> Vec<String> {
     all.into_iter().flatten().collect()
 }
 
-/// Remarks on the race as a whole, on outputs that could not be compared, and on the machine.
+/// Returns remarks on the race as a whole, on outputs that could not be compared, and on the
+/// machine.
 pub(crate) fn remarks(result: &RaceResult) -> Vec<String> {
     let mut remarks = remarks_of_race(result);
     let machine = result.machine.remarks.iter();
@@ -194,12 +196,12 @@ pub(crate) fn remarks(result: &RaceResult) -> Vec<String> {
     remarks
 }
 
-/// A saved remark. Results that are older than this rule tell a small probability as none.
+/// Corrects a stored remark: older results print a small probability as zero.
 fn saved_remark(text: &str) -> String {
     foreign::line(text).replace("(p = 0.000)", "(p < 0.001)")
 }
 
-/// Remarks on the race, without those on the machine.
+/// Returns remarks on the race, without those on the machine.
 pub(crate) fn remarks_of_race(result: &RaceResult) -> Vec<String> {
     let remarks = result.remarks.iter().map(|remark| saved_remark(remark));
     let mut remarks: Vec<_> = remarks.collect();
@@ -211,7 +213,7 @@ pub(crate) fn remarks_of_race(result: &RaceResult) -> Vec<String> {
     remarks
 }
 
-/// What bears on all races of a collection: its own remarks, and those on the machine.
+/// Returns the remarks that concern all races of a collection: its own, and those on the machine.
 pub(crate) fn remarks_of_collection(collection: &Collection) -> Vec<String> {
     let all = collection.remarks.iter().chain(&collection.machine.remarks);
     all.map(|remark| foreign::line(remark)).collect()

@@ -1,7 +1,8 @@
-//! Why an entrant is better than the baseline: one sentence, chosen by what was measured.
+//! The reason why an entrant is better than the baseline: one sentence, chosen from the
+//! measurements.
 //!
-//! A cause is named only where its own figure accounts for at least a third of the gain. Nothing
-//! here is a bound on what another allocator could reach.
+//! A cause is named only if its own figure accounts for at least a third of the gain. Nothing here
+//! limits what another allocator could achieve.
 
 mod cause;
 
@@ -15,23 +16,23 @@ use crate::entrant::versus;
 use crate::foreign;
 use crate::words;
 
-/// Share of a gain from which on a cause saves more than all of it; runs that are followed differ
-/// from timed ones.
+/// Share of a gain above which a cause saves more than all of it; followed runs differ from timed
+/// ones.
 const OVER: f64 = 1.2;
 
-/// Share of the best gain that a cheaper change must bring to be named.
+/// Minimum share of the best gain for which a cheaper change is named.
 pub(crate) const HALF: f64 = 0.5;
 
-/// Why one entrant is better than the baseline.
+/// The reason why one entrant is better than the baseline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reason {
     /// The entrant.
     pub allocator: String,
-    /// In which figure it is better.
+    /// The figure in which it is better.
     pub gain: Gain,
     /// The cause that the evidence supports.
     pub cause: Cause,
-    /// A setting of the allocator that is there already, which brings the same without a library.
+    /// A setting of the existing allocator that has the same effect without another library.
     pub setting: Option<Setting>,
 }
 
@@ -49,14 +50,14 @@ pub enum Gain {
 pub enum Cause {
     /// Fewer page faults.
     PageFaults {
-        /// How many times fewer.
+        /// Ratio of the baseline's page faults to the entrant's.
         times: f64,
-        /// Whether its memory stands in huge pages, and the baseline's does not.
+        /// Whether its memory is in huge pages, and the baseline's is not.
         huge_pages: bool,
         /// Share of the processor time saved, from 0 to 1.
         share: f64,
     },
-    /// Less time in the kernel, with fewer calls to it for memory.
+    /// Less time in the kernel, with fewer system calls for memory.
     SystemCalls {
         /// Calls under the entrant.
         calls: u64,
@@ -65,43 +66,43 @@ pub enum Cause {
         /// Share of the processor time saved, from 0 to 1.
         share: f64,
     },
-    /// Less time in the calls of the allocator.
+    /// Less time in allocator calls.
     CallTime {
         /// Seconds under the entrant.
         seconds: f64,
         /// Seconds under the baseline.
         baseline: f64,
-        /// Share of the processor time saved; above 1 where other things take longer.
+        /// Share of the processor time saved; above 1 if other parts take longer.
         share: f64,
     },
     /// Less memory for the same live bytes.
     Fragmentation {
-        /// Bytes resident for each live byte under the entrant.
+        /// Resident bytes for each live byte under the entrant.
         ratio: f64,
         /// The ratio under the baseline.
         baseline: f64,
     },
-    /// Nothing that was recorded accounts for it.
+    /// None of the recorded figures accounts for the gain.
     Unexplained {
-        /// Share of the processor time saved that less time in calls accounts for, where it is
-        /// some.
+        /// Share of the processor time saved that less time in calls accounts for, if it is
+        /// substantial.
         in_calls: Option<f64>,
     },
-    /// The timed runs do not account for it, and no other run was made.
+    /// The timed runs do not account for the gain, and no run was followed.
     Unfollowed,
 }
 
-/// A setting of the baseline's allocator beside the entrant.
+/// A setting of the baseline's allocator, compared with the entrant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// The entrant that is this setting.
+    /// The entrant with this setting.
     pub allocator: String,
-    /// Share of the gain that it brings; `None` where no difference to the entrant is seen.
+    /// Its share of the gain; `None` if it shows no difference from the entrant.
     pub share: Option<f64>,
 }
 
-/// Why the leading entrant is better than the baseline: the fastest, or where none was shown to be
-/// faster the smallest. `None` where none was shown to be better.
+/// Returns why the leading entrant is better than the baseline: the fastest, or if none was shown
+/// to be faster, the smallest. Returns `None` if none was shown to be better.
 pub fn reason(result: &RaceResult) -> Option<Reason> {
     let shown = |figure: &str, verdict: Verdict| {
         let rivals = result.entrants.iter().filter(|row| is_rival(row));
@@ -115,7 +116,8 @@ pub fn reason(result: &RaceResult) -> Option<Reason> {
     reason_for(result, &leader.allocator)
 }
 
-/// Why the entrant of this name is better than the baseline; `None` where it was not shown to be.
+/// Returns why the entrant of this name is better than the baseline; `None` if it was not shown to
+/// be better.
 pub fn reason_for(result: &RaceResult, allocator: &str) -> Option<Reason> {
     let row = result.row(allocator).filter(|row| is_rival(row))?;
     let baseline = result
@@ -159,7 +161,7 @@ fn is_shown<'a>(row: &'a EntrantResult, figure: &str, verdict: Verdict) -> Optio
     versus(row, figure).filter(|compared| compared.verdict == verdict && compared.ratio > 0.0)
 }
 
-/// The setting of the baseline's library that brings at least [`HALF`] of the gain.
+/// Returns the setting of the baseline's library that has at least [`HALF`] of the gain.
 fn setting(
     result: &RaceResult,
     leader: &EntrantResult,
@@ -188,10 +190,10 @@ fn setting(
     })
 }
 
-/// The part of the processor time saved that a cause explains.
+/// Formats the part of the processor time saved that a cause explains.
 fn part(share: f64) -> String {
     if share > OVER {
-        return "more than it saves in all: other things take longer".to_owned();
+        return "more than it saves in total: other parts take longer".to_owned();
     }
     let only = if share < HALF { "only " } else { "" };
     let share = 100.0 * share.min(1.0);
@@ -199,8 +201,8 @@ fn part(share: f64) -> String {
 }
 
 impl Reason {
-    /// The cause as what the entrant does, without its name: `takes 44 times fewer page faults`.
-    /// `None` where nothing that was recorded explains the gain.
+    /// Formats the cause as a clause without the entrant's name: `takes 44 times fewer page
+    /// faults`. Returns `None` if no recorded figure explains the gain.
     pub fn clause(&self) -> Option<String> {
         Some(match &self.cause {
             Cause::PageFaults {
@@ -222,7 +224,7 @@ impl Reason {
                 baseline,
                 share,
             } => format!(
-                "asks the system for memory {} in place of {} times and spends less time in the \
+                "asks the system for memory {} instead of {} times and spends less time in the \
                  kernel, {}",
                 words::grouped(*calls),
                 words::grouped(*baseline),
@@ -233,13 +235,13 @@ impl Reason {
                 baseline,
                 share,
             } => format!(
-                "spends {} in allocator calls in place of {}, {}",
+                "spends {} in allocator calls instead of {}, {}",
                 Nanoseconds::from_seconds(*seconds),
                 Nanoseconds::from_seconds(*baseline),
                 part(*share)
             ),
             Cause::Fragmentation { ratio, baseline } => format!(
-                "keeps {} bytes resident for each live byte in place of {}",
+                "keeps {} bytes resident for each live byte instead of {}",
                 words::bare_ratio(*ratio),
                 words::bare_ratio(*baseline)
             ),
@@ -266,19 +268,19 @@ impl fmt::Display for Reason {
                     in_calls: Some(share),
                 } => write!(
                     out,
-                    "mostly not known: less time in allocator calls explains about {:.0}% of the processor time \
+                    "mostly unknown: less time in allocator calls explains about {:.0}% of the processor time \
                      that {name} saves; page faults and calls to the system explain less",
                     100.0 * share
                 )?,
                 _ => write!(
                     out,
-                    "nothing that was recorded explains why {name} is faster: neither page faults nor calls \
+                    "no recorded figure explains why {name} is faster: neither page faults nor calls \
                      to the system nor time in calls"
                 )?,
             },
             (None, Gain::Memory(_)) => write!(
                 out,
-                "nothing that was recorded explains why {name} takes less memory"
+                "no recorded figure explains why {name} takes less memory"
             )?,
         }
         match &self.setting {
@@ -299,7 +301,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// With two digits: more would say more than is known.
+/// Rounds to two digits; more would suggest an accuracy that the figure lacks.
 fn two_digits(times: f64) -> f64 {
     if times < 9.95 {
         (times * 10.0).round() / 10.0

@@ -1,56 +1,58 @@
-//! Whether malloc can matter for a command at all.
+//! The relevance of malloc for a command.
 //!
-//! A program with an arena, a pool or a private allocator of its own is proven to be served, since
-//! its few calls are. That no allocator is faster or smaller then says nothing about allocators.
+//! A program with an arena, a pool or a private allocator of its own is proven to be served,
+//! because its few calls are. If no allocator is faster or smaller there, this says nothing about
+//! allocators.
 
 use heapdrome_schema::{Bytes, CPU, EntrantResult, ProofSummary, Role, Status, Verdict, WALL};
 
 use crate::entrant::median;
 use crate::words::count;
 
-/// Seconds that a call takes at most, as a rule: allocators take 5 to 50 ns for a pair of malloc
-/// and free, and a miss of the cache is 100 ns.
+/// Upper estimate of the seconds in a call: allocators take 5 to 50 ns for a pair of malloc and
+/// free, and a cache miss takes 100 ns.
 const CALL: f64 = 100e-9;
 
-/// Seconds that a page fault takes at most, as a rule: half a microsecond where the machine is
-/// real, and 2 where it is virtual and the page must be cleared.
+/// Upper estimate of the seconds in a page fault: 0.5 µs on a physical machine, and 2 µs on a
+/// virtual one where the page must be cleared.
 const FAULT: f64 = 2e-6;
 
-/// Bytes that a page fault makes resident.
+/// Number of bytes that a page fault makes resident.
 const PAGE: f64 = 4096.0;
 
-/// Share of the processor time below which neither can change a verdict.
+/// Share of the processor time below which neither calls nor page faults can change a verdict.
 const SHARE: f64 = 0.01;
 
-/// Anonymous memory of a process that asks for nothing: its stack, its data, its libraries' and the
+/// Anonymous memory of a process that requests none: its stack, its data, its libraries' and the
 /// allocator's own.
 const AT_START: f64 = (2 << 20) as f64;
 
-/// How many times the requested bytes, and what processes have at their start, must be resident
-/// before the rest cannot come from malloc. An allocator's own overhead stays far below.
+/// Factor by which resident memory must exceed the requested bytes, together with the initial
+/// memory of processes, to prove that the rest does not come from malloc. An allocator's own
+/// overhead is far smaller.
 const FAR_MORE: f64 = 3.0;
 
-/// Remarks on a command that hardly uses malloc, by its time and by its memory.
+/// Returns remarks on a command that hardly uses malloc, by its time and by its memory.
 pub fn remarks(entrants: &[EntrantResult]) -> Vec<String> {
     let memory = known(entrants).and_then(|(row, proof)| memory_of_its_own(row, proof));
     let remarks = [little_time_remark(entrants), memory];
     remarks.into_iter().flatten().collect()
 }
 
-/// Whether malloc hardly matters for the time of the command.
+/// Whether malloc hardly affects the time of the command.
 pub(crate) fn hardly_matters(entrants: &[EntrantResult]) -> bool {
     little_time_remark(entrants).is_some()
 }
 
-/// The baseline, and a proof that counted its calls.
+/// Returns the baseline, and a proof that counted its calls.
 fn known(entrants: &[EntrantResult]) -> Option<(&EntrantResult, &ProofSummary)> {
     let baseline = entrants.iter().find(|row| row.role == Role::Baseline)?;
     let proof = baseline.proof.as_ref()?;
-    // The calls of another cell are those of other parameters.
+    // The calls of another cell belong to other parameters.
     proof.taken_in.is_none().then_some((baseline, proof))
 }
 
-/// A remark on a command for whose time malloc hardly matters; `None` where it may matter.
+/// Returns a remark on a command whose time malloc hardly affects; `None` if it may affect it.
 fn little_time_remark(entrants: &[EntrantResult]) -> Option<String> {
     let (baseline, proof) = known(entrants)?;
     let rivals: Vec<_> = entrants
@@ -61,8 +63,8 @@ fn little_time_remark(entrants: &[EntrantResult]) -> Option<String> {
     little_time(baseline, proof, &rivals)
 }
 
-/// Calls are too few to matter, and so are the bytes that they ask for, or no entrant takes more
-/// page faults than another; and no difference in time was shown.
+/// Returns the reason why malloc cannot matter. Its calls are too few, and so are their bytes, or
+/// all entrants have nearly the same page faults; and no difference in time was shown.
 fn little_time(
     baseline: &EntrantResult,
     proof: &ProofSummary,
@@ -82,7 +84,7 @@ fn little_time(
         && !rivals.iter().any(|rival| decided(rival));
     let why = match few_bytes {
         true => format!(
-            "page faults on the {} that they ask for take as little",
+            "page faults on the {} that they request take as little",
             Bytes(bytes)
         ),
         false => "page faults are nearly the same under every entrant".to_owned(),
@@ -96,10 +98,10 @@ fn little_time(
     })
 }
 
-/// Far more anonymous memory is resident than was ever requested from malloc.
+/// Returns a remark if far more anonymous memory is resident than was ever requested from malloc.
 fn memory_of_its_own(baseline: &EntrantResult, proof: &ProofSummary) -> Option<String> {
     let peak = median(baseline.peak_tree_bytes.as_ref())?;
-    // An older heapdrome did not count them.
+    // Older versions of heapdrome did not count them.
     let requested = Some(proof.requested_bytes).filter(|bytes| *bytes > 0)?;
     let explained = requested as f64 + proof.processes as f64 * AT_START;
     (peak > FAR_MORE * explained).then(|| {
@@ -113,7 +115,8 @@ fn memory_of_its_own(baseline: &EntrantResult, proof: &ProofSummary) -> Option<S
     })
 }
 
-/// Whether a difference in time was shown: then something of the allocator does matter.
+/// Whether a difference in time was shown, which proves that some property of the allocator
+/// matters.
 fn decided(rival: &EntrantResult) -> bool {
     let verdicts = [WALL, CPU].map(|figure| rival.versus_baseline.get(figure));
     let mut verdicts = verdicts.into_iter().flatten();

@@ -1,17 +1,17 @@
-//! The command line that runs a race again.
+//! The command line that repeats a race.
 
 use heapdrome_schema::{Collection, RaceResult};
 
 use crate::foreign;
 
-/// The words of the command line that runs the race of `result` again, in the same order of rounds,
-/// quoted for a shell.
+/// Returns the words of the command line that repeats the race of `result` in the same order of
+/// rounds, quoted for a shell.
 pub(crate) fn command_line(result: &RaceResult) -> Vec<String> {
     seeded(&result.asked, result.seed)
 }
 
-/// The words of the command line of a collection. Its races have the seed of the first; one without
-/// races has none.
+/// Returns the words of the command line of a collection. Its races use the seed of the first; a
+/// collection without races has no command line.
 pub(crate) fn collection_line(collection: &Collection) -> Vec<String> {
     match collection.races.first() {
         Some(race) => seeded(&collection.asked, race.result.seed),
@@ -25,7 +25,7 @@ pub(crate) fn collection_line(collection: &Collection) -> Vec<String> {
     }
 }
 
-/// heapdrome's command line with these arguments and this seed, quoted for a shell.
+/// Returns heapdrome's command line with these arguments and this seed, quoted for a shell.
 fn seeded(asked: &[String], seed: u64) -> Vec<String> {
     let mut words = vec!["heapdrome".to_owned()];
     words.extend(asked.iter().cloned());
@@ -39,7 +39,7 @@ fn seeded(asked: &[String], seed: u64) -> Vec<String> {
     words.iter().map(|word| quoted(word)).collect()
 }
 
-/// A word for a shell. What a terminal would obey is written as `$'\x1b'`.
+/// Quotes a word for a shell. Characters that control a terminal are written as `$'\x1b'`.
 fn quoted(word: &str) -> String {
     if !word.chars().all(foreign::is_printable) {
         let escaped: String = word.chars().map(escape).collect();
@@ -52,7 +52,7 @@ fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| String::from("''"), std::borrow::Cow::into_owned)
 }
 
-/// One character inside `$'...'`.
+/// Escapes one character inside `$'...'`.
 fn escape(c: char) -> String {
     match c {
         '\'' | '\\' => format!("\\{c}"),
@@ -64,7 +64,7 @@ fn escape(c: char) -> String {
     }
 }
 
-/// A command for the eye: quoted like a shell's, on one line.
+/// Formats a command for display: quoted like a shell's, on one line.
 pub(crate) fn for_the_eye(command: &[String]) -> String {
     command
         .iter()

@@ -1,4 +1,4 @@
-//! What a sweep found: degradation with its intervals, and the knee of each curve.
+//! The findings of a sweep: degradation with its intervals, and the knee of each curve.
 
 use heapdrome_schema::{Collection, Factor, Knee, ScalingCurve, ScalingPoint, SweepResult};
 
@@ -6,9 +6,9 @@ use crate::foreign;
 use crate::table::Column;
 use crate::words::{self, NONE};
 
-/// A table of one combination of the other parameters.
+/// A table for one combination of the other parameters.
 pub(crate) struct Scaling {
-    /// What it shows.
+    /// The heading of the table.
     pub(crate) heading: String,
     /// The allocators.
     pub(crate) names: Column,
@@ -16,10 +16,10 @@ pub(crate) struct Scaling {
     pub(crate) columns: Vec<Column>,
 }
 
-/// Takes an interval from a point.
+/// A function that picks an interval from a point.
 type Pick = fn(&ScalingPoint) -> Option<&Factor>;
 
-/// The tables of a sweep: degradation, and degradation per processor where it is another figure.
+/// Returns the tables of a sweep: degradation, and degradation per processor if that differs.
 pub(crate) fn tables(collection: &Collection, width: usize) -> Vec<Scaling> {
     let Some(sweep) = collection.sweep() else {
         return Vec::new();
@@ -45,7 +45,7 @@ pub(crate) fn tables(collection: &Collection, width: usize) -> Vec<Scaling> {
     tables
 }
 
-/// The combinations of the other parameters, in their order.
+/// Returns the combinations of the other parameters, in their order.
 pub(crate) fn others(sweep: &SweepResult) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for curve in &sweep.curves {
@@ -56,7 +56,7 @@ pub(crate) fn others(sweep: &SweepResult) -> Vec<String> {
     all
 }
 
-/// The curves of one of them.
+/// Returns the curves of one combination.
 pub(crate) fn curves<'a>(
     sweep: &'a SweepResult,
     others: &'a str,
@@ -122,13 +122,13 @@ fn table(
     }
 }
 
-/// `0.98 (0.95 to 1.02)`.
+/// Formats an interval: `0.98 (0.95 to 1.02)`.
 pub(crate) fn interval(factor: &Factor) -> String {
     let Factor { ratio, low, high } = factor;
     format!("{ratio:.2} ({low:.2} to {high:.2})")
 }
 
-/// `4`, `2 to 8`, `beyond 16`.
+/// Formats a knee: `4`, `2 to 8`, `beyond 16`.
 fn knee(curve: &ScalingCurve) -> String {
     let Some(Knee { certain, possible }) = &curve.knee else {
         return NONE.to_owned();
@@ -148,7 +148,7 @@ fn knee(curve: &ScalingCurve) -> String {
     }
 }
 
-/// What a reader should know about these tables.
+/// Returns notes on these tables for the reader.
 pub(crate) fn notes(collection: &Collection) -> Vec<String> {
     let Some(sweep) = collection.sweep() else {
         return Vec::new();
@@ -161,8 +161,8 @@ pub(crate) fn notes(collection: &Collection) -> Vec<String> {
             "The races took turns round by round, and the intervals rest on the ratios within each round"
         }
         false => {
-            "Its intervals know the noise within the races alone; a machine whose speed wanders from \
-             race to race makes them too narrow. The ratios to the baseline above are free of that"
+            "Its intervals cover only the noise within the races; if the speed of the machine drifts \
+             from race to race, they are too narrow. The ratios to the baseline above are not affected"
         }
     };
     let mut notes = vec![format!(
@@ -171,7 +171,7 @@ pub(crate) fn notes(collection: &Collection) -> Vec<String> {
     if sweep.curves.iter().any(|curve| curve.knee.is_some()) {
         notes.push(format!(
             "the knee is the last value up to which degradation per processor stays within {}; \
-             '2 to 8' is sure up to 2 and possible up to 8",
+             '2 to 8' is certain up to 2 and possible up to 8",
             words::fraction(sweep.share)
         ));
     }

@@ -1,5 +1,5 @@
-//! What every table and text says, before it is put into a form: who is ranked, in which order,
-//! who is not and why, and the numbered notes.
+//! The common basis of every table and text: the ranking, the entrants that do not count with the
+//! reasons, and the numbered notes.
 
 use heapdrome_schema::{EntrantResult, RaceResult, Role, Status, WALL};
 
@@ -18,7 +18,7 @@ pub(crate) struct Sheet<'a> {
     pub(crate) result: &'a RaceResult,
     /// The baseline and the rivals that count, the fastest first.
     pub(crate) rows: Vec<Row<'a>>,
-    /// Those that do not count.
+    /// The entrants that do not count.
     pub(crate) out: Vec<&'a EntrantResult>,
     /// The notes; mark 1 is the first.
     pub(crate) notes: Vec<String>,
@@ -51,7 +51,7 @@ impl<'a> Sheet<'a> {
         sheet
     }
 
-    /// The rivals that count, the fastest first.
+    /// Returns the rivals that count, the fastest first.
     pub(crate) fn rivals(&self) -> impl Iterator<Item = &'a EntrantResult> + '_ {
         self.rows
             .iter()
@@ -59,25 +59,26 @@ impl<'a> Sheet<'a> {
             .filter(|entrant| entrant.role == Role::Rival)
     }
 
-    /// The baseline's name on one line.
+    /// Returns the baseline's name on one line.
     pub(crate) fn baseline(&self) -> String {
         foreign::name(&self.result.baseline)
     }
 
-    /// Whether `metric` is a figure of the workload's own.
+    /// Whether `metric` is one of the workload's own figures.
     pub(crate) fn is_figure(&self, metric: &str) -> bool {
         let figures = &self.result.options.figures;
         figures.iter().any(|figure| figure == metric)
     }
 
-    /// The figures of the workload that the main table has not, in the workload's order.
+    /// Returns the figures of the workload that the main table lacks, in the workload's order.
     pub(crate) fn figures(&self) -> Vec<String> {
         let figures = self.result.options.figures.iter();
         let others = figures.filter(|name| ![OPERATIONS, OVERHEAD].contains(&name.as_str()));
         others.cloned().collect()
     }
 
-    /// The names of the metrics that the command printed, in order; figures of a workload are none.
+    /// Returns the names of the metrics that the command printed, in order, without figures of a
+    /// workload.
     pub(crate) fn metrics(&self) -> Vec<String> {
         let mut names: Vec<String> = self
             .rows
@@ -91,7 +92,7 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// Wall time relative to the baseline's; what has none comes last.
+/// Returns the wall time relative to the baseline's; entrants without one come last.
 fn rank(entrant: &EntrantResult, unit: Option<f64>) -> f64 {
     if entrant.role == Role::Baseline {
         return 1.0;
@@ -104,7 +105,7 @@ fn rank(entrant: &EntrantResult, unit: Option<f64>) -> f64 {
         .unwrap_or(f64::INFINITY)
 }
 
-/// Why an entrant does not count: a headline, then details.
+/// Returns why an entrant does not count: a headline, then details.
 pub(crate) fn why_out(entrant: &EntrantResult) -> (String, Vec<String>) {
     let mut headline = match entrant.status {
         Status::Ok => "counts",

@@ -2,22 +2,22 @@
 
 use heapdrome_schema::MemorySample;
 
-/// The bars, from nearly nothing to the highest.
+/// The bars, from nearly zero to the maximum.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// What the lines of a table have in common.
+/// The common scales of a table's lines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scales {
     /// The end of the longest run, in seconds.
     longest: f64,
     /// The highest reading, in bytes.
     highest: f64,
-    /// Columns of a line.
+    /// Number of columns of a line.
     width: usize,
 }
 
 impl Scales {
-    /// Scales that hold all of these timelines; `None` where they hold no memory.
+    /// Returns scales that contain all of these timelines; `None` if they contain no memory.
     pub(crate) fn of<'a>(
         timelines: impl Iterator<Item = &'a [MemorySample]> + Clone,
         width: usize,
@@ -37,8 +37,8 @@ impl Scales {
         })
     }
 
-    /// One line: each column is the highest reading in its part of the time, or the one before it;
-    /// empty after the end of the run.
+    /// Draws one line: each column is the highest reading in its part of the time, or the previous
+    /// reading; empty after the end of the run.
     pub(crate) fn line(self, samples: &[MemorySample]) -> String {
         let Some(last) = samples.last() else {
             return String::new();

@@ -1,18 +1,18 @@
-//! Who needs the least memory, of searches for the smallest limits.
+//! The allocators that need the least memory, from searches for the smallest limits.
 
 use heapdrome_schema::{Bytes, Survival};
 
 /// Names of the two kinds of search: without swap, and with it.
 pub(crate) const KINDS: [&str; 2] = ["without swap", "with swap"];
 
-/// Whether there was swap, in words.
+/// Returns the name of the kind of search.
 #[must_use]
 pub fn kind(swap: bool) -> &'static str {
     KINDS[usize::from(swap)]
 }
 
-/// Who needs the least without swap, and with it, as a remark each. One limit alone is not compared
-/// with anything.
+/// Returns a remark on the allocators that need the least memory without swap, and one with swap. A
+/// single limit is not compared.
 #[must_use]
 pub fn needs_least(rows: &[Survival]) -> Vec<String> {
     let of = |swap: bool| rows.iter().filter(move |row| row.swap == swap);
@@ -20,8 +20,8 @@ pub fn needs_least(rows: &[Survival]) -> Vec<String> {
     remarks.into_iter().flatten().collect()
 }
 
-/// Names every allocator of `rows` whose limit cannot be told from the smallest: it may need as
-/// little.
+/// Names every allocator of `rows` whose limit is not distinguishable from the smallest, so that it
+/// may need as little.
 fn least(rows: &[&Survival]) -> Option<String> {
     let known: Vec<_> = rows
         .iter()
@@ -58,7 +58,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// A search that found `smallest` enough and `failed` too little.
+    /// Returns a search in which `smallest` sufficed and `failed` did not.
     fn row(name: &str, failed: u64, smallest: u64) -> Survival {
         let trial = |limit_bytes: u64, failure: Option<&str>| Trial {
             limit_bytes,

@@ -1,4 +1,4 @@
-//! A sweep: one race for each value of a parameter, and what became of each figure across them.
+//! Sweeps: one race for each value of a parameter, and the change of each figure across them.
 
 mod verdict;
 
@@ -23,9 +23,9 @@ pub(crate) struct Followed {
     name: &'static str,
     /// Its heading.
     heading: &'static str,
-    /// How the baseline's own value is written.
+    /// The format of the baseline's own value.
     tell: fn(Option<&Series>) -> String,
-    /// Takes it from a row.
+    /// A function that takes the figure from a row.
     of: fn(&EntrantResult) -> Option<&Series>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) const FOLLOWED: [Followed; 3] = [
     },
 ];
 
-/// The sweep as text for a terminal: the table of each race, then one table for each figure.
+/// Formats the sweep for a terminal: the table of each race, then one table for each figure.
 pub(crate) fn sweep_text(collection: &Collection, terminal: Terminal) -> String {
     let mut page = Page::new(terminal);
     for race in &collection.races {
@@ -89,7 +89,8 @@ pub(crate) fn sweep_text(collection: &Collection, terminal: Terminal) -> String 
     page.text
 }
 
-/// The sweep as Markdown: one table for each figure, then everything that is known of each race.
+/// Formats the sweep as Markdown: one table for each figure, then everything that is known of each
+/// race.
 pub(crate) fn sweep_markdown(collection: &Collection) -> String {
     let mut page = markdown::Page(String::new());
     page.paragraph(&format!("## {}", markdown::escaped(&title(collection))));
@@ -126,7 +127,7 @@ pub(crate) fn sweep_markdown(collection: &Collection) -> String {
     page.0
 }
 
-/// `rptest, sweep threads`.
+/// Formats the title: `rptest, sweep threads`.
 pub(crate) fn title(collection: &Collection) -> String {
     let workload = collection.races.first().map(|race| race.workload.as_str());
     let workload = foreign::line(workload.unwrap_or("nothing"));
@@ -139,7 +140,7 @@ pub(crate) fn heading(collection: &Collection, figure: &Followed) -> String {
     format!("{}, ratio to {baseline} with its interval", figure.heading)
 }
 
-/// A figure of every allocator in every race; `None` where nobody who counts has it.
+/// Returns a figure of every allocator in every race; `None` if no entrant that counts has it.
 pub(crate) fn summary(
     collection: &Collection,
     figure: &Followed,
@@ -163,7 +164,8 @@ pub(crate) fn summary(
         .then_some((heads, columns))
 }
 
-/// The names of all that raced, the baseline first, the others in the order of their first race.
+/// Returns the names of all entrants, the baseline first, the others in the order of their first
+/// race.
 fn names(collection: &Collection) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for role in [Role::Baseline, Role::Rival] {
@@ -192,7 +194,7 @@ fn cell(race: &Member, figure: &Followed, name: &str) -> String {
     }
 }
 
-/// `0.83 (0.79 to 0.87)`.
+/// Formats a ratio: `0.83 (0.79 to 0.87)`.
 fn ratio(compared: &Comparison) -> String {
     let Comparison {
         ratio, low, high, ..
@@ -204,10 +206,10 @@ fn ratio(compared: &Comparison) -> String {
     }
 }
 
-/// The parameter that pins a race to as many processors, where the machine has as many.
+/// The parameter whose value pins a race to that number of processors, if the machine has them.
 const THREADS: &str = "threads";
 
-/// The processors of each race.
+/// Returns the processors of each race.
 pub(crate) fn placements(collection: &Collection) -> Vec<String> {
     let mut swept = collection
         .sweep()

@@ -8,11 +8,11 @@ use unicode_width::UnicodeWidthStr;
 use crate::foreign;
 use crate::paint::{Paint, Tone};
 
-/// What stands in one row of a column.
+/// The content of one row of a column.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cell {
     pub(crate) text: String,
-    /// What it means to a reader, where it is a verdict.
+    /// Its meaning to a reader, if it is a verdict.
     pub(crate) tone: Option<Tone>,
 }
 
@@ -41,12 +41,12 @@ pub(crate) struct Column {
     pub(crate) head: String,
     /// Its cells, one line each.
     pub(crate) cells: Vec<Cell>,
-    /// Whether cells stand at the right edge, as figures do.
+    /// Whether cells are aligned to the right, as figures are.
     pub(crate) right: bool,
 }
 
 impl Column {
-    /// A column of text.
+    /// Returns a column of text.
     pub(crate) fn text<C: Into<Cell>>(head: impl Into<String>, cells: Vec<C>) -> Self {
         Self {
             head: head.into(),
@@ -55,7 +55,7 @@ impl Column {
         }
     }
 
-    /// A column of figures.
+    /// Returns a column of figures.
     pub(crate) fn figures<C: Into<Cell>>(head: impl Into<String>, cells: Vec<C>) -> Self {
         Self {
             right: true,
@@ -63,34 +63,34 @@ impl Column {
         }
     }
 
-    /// Whether any cell holds more than a dash.
+    /// Whether any cell contains more than a dash.
     pub(crate) fn says_anything(&self) -> bool {
         self.cells
             .iter()
             .any(|cell| !cell.text.is_empty() && cell.text != crate::words::NONE)
     }
 
-    /// What stands in `row`; nothing below its last cell.
+    /// Returns the cell in `row`; an empty one below the last.
     pub(crate) fn at(&self, row: usize) -> Cell {
         self.cells.get(row).cloned().unwrap_or_default()
     }
 }
 
-/// Number of rows of a table.
+/// Returns the number of rows of a table.
 pub(crate) fn rows(columns: &[Column]) -> usize {
     let lengths = columns.iter().map(|column| column.cells.len());
     lengths.max().unwrap_or(0)
 }
 
-/// The lines of a table without colours: the heads, a rule, then one line for each row.
+/// Returns the lines of a table without colours: the heads, a rule, then one line for each row.
 pub(crate) fn lines(columns: &[Column]) -> Vec<String> {
     painted(columns, Paint(false))
 }
 
-/// The lines of a table, with the colours of its verdicts.
+/// Returns the lines of a table, with the colours of its verdicts.
 fn painted(columns: &[Column], paint: Paint) -> Vec<String> {
     let mut table = Table::new();
-    // Whether there are colours is decided elsewhere.
+    // The caller decides whether there are colours.
     match paint {
         Paint(true) => table.enforce_styling(),
         Paint(false) => table.force_no_tty(),
@@ -118,12 +118,13 @@ fn painted(columns: &[Column], paint: Paint) -> Vec<String> {
         .collect()
 }
 
-/// The columns of the widest line.
+/// Returns the columns of the widest line.
 pub(crate) fn width(lines: &[String]) -> usize {
     lines.iter().map(|line| line.width()).max().unwrap_or(0)
 }
 
-/// The first of `choices` that fits into `width`; the last is cut to fit, and has no colours then.
+/// Returns the first of `choices` that fits into `width`; the last is cut to fit, and then has no
+/// colours.
 pub(crate) fn first_that_fits(
     choices: impl Iterator<Item = Vec<Column>>,
     wanted: usize,

@@ -1,4 +1,4 @@
-//! The table that a person reads.
+//! The full output of a race, for a terminal.
 
 use std::fmt::Write;
 
@@ -25,8 +25,8 @@ pub(crate) const FIGURES: &str = "Figures of the workload (medians)";
 /// Everything that is known of a race, as text for a terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Terminal {
-    /// No line is wider than this many columns (less than 40 is taken as 40), but for a single
-    /// word of the command line to copy, which is never broken.
+    /// Maximum width of a line in columns (at least 40). Only a single word of the command line to
+    /// copy may be wider, because it is never broken.
     pub width: usize,
     /// Whether ANSI colours are used.
     pub colour: bool,
@@ -68,8 +68,8 @@ impl Exporter for Terminal {
     }
 }
 
-/// The table alone, headed `so far, round N`, for a race that goes on. Entrants that have left the
-/// race follow in one line each.
+/// Formats the table alone, headed `so far, round N`, for a running race. Entrants that have left
+/// the race follow in one line each.
 pub fn interim(result: &RaceResult, terminal: Terminal) -> String {
     let sheet = Sheet::new(result);
     let mut page = Page::new(terminal);
@@ -86,7 +86,7 @@ pub fn interim(result: &RaceResult, terminal: Terminal) -> String {
     page.text
 }
 
-/// An entrant that does not count, and why.
+/// Returns an entrant that does not count, with the reason.
 pub(crate) fn not_counted(entrant: &heapdrome_schema::EntrantResult) -> Vec<String> {
     let (headline, details) = why_out(entrant);
     let mut lines = vec![format!("{}: {headline}", foreign::name(&entrant.allocator))];
@@ -94,7 +94,7 @@ pub(crate) fn not_counted(entrant: &heapdrome_schema::EntrantResult) -> Vec<Stri
     lines
 }
 
-/// Notes with their numbers, and the numbers that rows leave out.
+/// Returns notes with their numbers, and the numbers that rows leave out.
 pub(crate) fn numbered(sheet: &Sheet<'_>) -> Vec<String> {
     let notes = sheet.notes.iter().enumerate();
     notes
@@ -103,9 +103,9 @@ pub(crate) fn numbered(sheet: &Sheet<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Entries of a list: one line, or a headline with lines under it.
+/// An entry of a list: one line, or a headline with lines under it.
 pub(crate) trait Entry {
-    /// The headline, then what stands under it.
+    /// Returns the headline, then the lines under it.
     fn lines(&self) -> &[String];
 }
 
@@ -121,7 +121,7 @@ impl Entry for Vec<String> {
     }
 }
 
-/// Text that grows from the top, no line wider than the terminal.
+/// Text that grows downwards, no line wider than the terminal.
 pub(crate) struct Page {
     pub(crate) width: usize,
     pub(crate) paint: Paint,
@@ -137,13 +137,13 @@ impl Page {
         }
     }
 
-    /// One line as it is.
+    /// Adds one line unchanged.
     pub(crate) fn line(&mut self, line: &str) {
         self.text.push_str(line);
         self.text.push('\n');
     }
 
-    /// The command, and how far the race is.
+    /// Adds the command, and the progress of the race.
     pub(crate) fn title(&mut self, result: &RaceResult, state: &str) {
         let room = self.width.saturating_sub(state.len() + 2);
         let command = match &result.options.workload {
@@ -156,7 +156,7 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// The main table; returns how much of it is shown.
+    /// Adds the main table; returns the extent that is shown.
     pub(crate) fn main_table(&mut self, sheet: &Sheet<'_>) -> Extent {
         if sheet.rows.is_empty() {
             self.line("No entrant counts.");
@@ -169,7 +169,7 @@ impl Page {
         extents[self.ranking(sheet, choices)]
     }
 
-    /// A table with a row for each entrant that counts; returns which of `choices` is shown.
+    /// Adds a table with a row for each entrant that counts; returns the choice that is shown.
     pub(crate) fn ranking(
         &mut self,
         sheet: &Sheet<'_>,
@@ -189,7 +189,7 @@ impl Page {
         choice
     }
 
-    /// The intervals on wall time, drawn.
+    /// Adds the drawing of the intervals of wall time.
     pub(crate) fn bars(&mut self, sheet: &Sheet<'_>) {
         let lines = bars::lines(sheet, self.width, self.paint);
         if !lines.is_empty() {
@@ -199,7 +199,7 @@ impl Page {
         }
     }
 
-    /// The memory of the process trees, over time and in parts.
+    /// Adds the memory of the process trees, over time and in parts.
     pub(crate) fn memory(&mut self, sheet: &Sheet<'_>) {
         let sparkline = if self.width >= 60 { 24 } else { 12 };
         let (names, columns) = memory::table(sheet, 16, sparkline);
@@ -212,7 +212,7 @@ impl Page {
         }
     }
 
-    /// The figures of the workload.
+    /// Adds the figures of the workload.
     fn figures(&mut self, sheet: &Sheet<'_>) {
         let (names, figures) = grid::figures(sheet, 16);
         if !figures.is_empty() {
@@ -221,7 +221,7 @@ impl Page {
         }
     }
 
-    /// The figures that the command printed.
+    /// Adds the figures that the command printed.
     pub(crate) fn metrics(&mut self, sheet: &Sheet<'_>) {
         for metric in sheet.metrics() {
             self.heading(&foreign::shorten(
@@ -232,7 +232,7 @@ impl Page {
         }
     }
 
-    /// Who served malloc in each row.
+    /// Adds the object that served malloc in each row.
     pub(crate) fn proof(&mut self, sheet: &Sheet<'_>) {
         if sheet
             .result
@@ -245,7 +245,7 @@ impl Page {
         }
     }
 
-    /// As many columns beside the names as fit, then the others under them.
+    /// Adds as many columns beside the names as fit, then the others under them.
     pub(crate) fn blocks(&mut self, names: &table::Column, columns: &[table::Column]) {
         let mut rest = columns;
         while !rest.is_empty() {
@@ -265,7 +265,7 @@ impl Page {
         }
     }
 
-    /// A table whose names are shortened until it fits.
+    /// Adds a table whose names are shortened until it fits.
     fn narrowing(&mut self, columns: impl Fn(usize) -> Vec<table::Column>) {
         let choices = [24, 16, 10].map(columns);
         for line in table::first_that_fits(choices.into_iter(), self.width, self.paint).1 {
@@ -273,25 +273,25 @@ impl Page {
         }
     }
 
-    /// A heading on a line of its own, after an empty line.
+    /// Adds a heading on a line of its own, after an empty line.
     pub(crate) fn heading(&mut self, heading: &str) {
         self.text.push('\n');
         let heading = self.paint.strong(&filled(heading, self.width, ""));
         self.line(&heading);
     }
 
-    /// A heading and a paragraph on the same line, after an empty line.
+    /// Adds a heading and a paragraph on the same line, after an empty line.
     pub(crate) fn section(&mut self, heading: &str, text: &str) {
         self.text.push('\n');
         self.fact(heading, text);
     }
 
-    /// A heading and a paragraph on the same line, for each of `texts`.
+    /// Adds a heading and a paragraph on the same line, for each of `texts`.
     pub(crate) fn facts(&mut self, heading: &str, texts: &[String]) {
         texts.iter().for_each(|text| self.fact(heading, text));
     }
 
-    /// A heading and a paragraph on the same line.
+    /// Adds a heading and a paragraph on the same line.
     pub(crate) fn fact(&mut self, heading: &str, text: &str) {
         let whole = filled(&format!("{heading}: {text}"), self.width, "");
         let painted = self.paint.strong(&format!("{heading}:"));
@@ -299,7 +299,7 @@ impl Page {
         let _ = writeln!(self.text, "{painted}{rest}");
     }
 
-    /// A heading and entries under it, if there are any.
+    /// Adds a heading with entries under it, if there are any.
     pub(crate) fn list<T: Entry>(&mut self, heading: &str, entries: Vec<T>) {
         if entries.is_empty() {
             return;
@@ -316,7 +316,7 @@ impl Page {
         }
     }
 
-    /// A command to copy, in lines that a shell reads as one.
+    /// Adds a command to copy, in lines that a shell reads as one.
     pub(crate) fn command(&mut self, heading: &str, words: &[String]) {
         self.heading(heading);
         let mut line = String::new();
@@ -333,12 +333,13 @@ impl Page {
     }
 }
 
-/// `text` in lines of at most `width`, the later ones after `indent`.
+/// Wraps `text` in lines of at most `width`, the later ones after `indent`.
 pub(crate) fn filled(text: &str, width: usize, indent: &str) -> String {
     indented(text, width, "", indent)
 }
 
-/// `text` in lines of at most `width`, the first after `first` and the later ones after `later`.
+/// Wraps `text` in lines of at most `width`, the first after `first` and the later ones after
+/// `later`.
 fn indented(text: &str, width: usize, first: &str, later: &str) -> String {
     // Names such as mimalloc3-secure are not broken at their hyphens.
     let options =

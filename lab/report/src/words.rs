@@ -1,4 +1,4 @@
-//! Ratios, amounts and foreign text as words: the one place where figures become text.
+//! Formatting of ratios, amounts and foreign text: the only place where figures become text.
 
 use heapdrome_schema::{Better, Bytes, Comparison, Nanoseconds, Series, Verdict};
 
@@ -6,29 +6,29 @@ pub(crate) use heapdrome_schema::grouped;
 
 use crate::entrant;
 
-/// What stands in a cell that has no figure.
+/// The content of a cell that has no figure.
 pub(crate) const NONE: &str = "-";
 
-/// What a comparison without a difference says.
+/// The text of a comparison without a shown difference.
 pub(crate) const NO_DIFFERENCE: &str = "no difference shown";
 
-/// The text with its first letter large.
+/// Returns the text with its first letter in upper case.
 pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_ascii_uppercase());
     first.into_iter().chain(letters).collect()
 }
 
-/// The verdict with its estimate, and with its interval where `interval` asks for it.
+/// Formats the verdict with its estimate, and with its interval if `interval` is set.
 ///
-/// A faster entrant's ratio is turned over, so that 0.926 reads `1.08x faster`.
+/// A faster entrant's ratio is inverted, so that 0.926 reads `1.08x faster`.
 pub(crate) fn comparison(compared: &Comparison, interval: bool) -> String {
     if compared.verdict == Verdict::Undecided {
         return NO_DIFFERENCE.to_owned();
     }
     let ends = [compared.ratio, compared.low, compared.high];
     if ends.iter().any(|end| !end.is_finite() || *end <= 0.0) {
-        return "cannot be told".to_owned();
+        return "unknown".to_owned();
     }
     let [ratio, low, high] = ends;
     match compared.verdict {
@@ -41,7 +41,7 @@ pub(crate) fn comparison(compared: &Comparison, interval: bool) -> String {
     }
 }
 
-/// A comparison with everything that it rests on, for a note.
+/// Formats a comparison with all its evidence, for a note.
 pub(crate) fn comparison_in_full(compared: &Comparison) -> String {
     let verdict = comparison(compared, true);
     let rounds = count(u64::from(compared.rounds), "round");
@@ -60,7 +60,7 @@ pub(crate) fn comparison_in_full(compared: &Comparison) -> String {
     format!("{verdict}, {} over {rounds}{more}", plain_ratio(compared))
 }
 
-/// A ratio as it stands in the JSON: `1.002 (0.990 to 1.013)`.
+/// Formats a ratio as in the JSON: `1.002 (0.990 to 1.013)`.
 pub(crate) fn plain_ratio(compared: &Comparison) -> String {
     let Comparison {
         ratio, low, high, ..
@@ -76,11 +76,11 @@ pub(crate) fn plain_ratio(compared: &Comparison) -> String {
         (true, false) => {
             format!("{} (too few rounds for an interval)", bare_ratio(*ratio))
         }
-        (false, _) => "a ratio that cannot be told".to_owned(),
+        (false, _) => "unknown".to_owned(),
     }
 }
 
-/// An interval of ratios: `0.98 to 1.03`.
+/// Formats an interval of ratios: `0.98 to 1.03`.
 pub(crate) fn interval(compared: &Comparison) -> String {
     let [low, high] = [compared.low, compared.high].map(two_decimals);
     match compared.low > 0.0 && compared.high.is_finite() {
@@ -89,7 +89,7 @@ pub(crate) fn interval(compared: &Comparison) -> String {
     }
 }
 
-/// A ratio in a table that holds many: two decimals, and one or none where it is large.
+/// Formats a ratio for a table with many of them: two decimals, and one or none if it is large.
 pub(crate) fn two_decimals(ratio: f64) -> String {
     match ratio.abs() {
         large if large >= 1000.0 => short_number(ratio),
@@ -99,13 +99,14 @@ pub(crate) fn two_decimals(ratio: f64) -> String {
     }
 }
 
-/// A ratio without its interval: `1.002`, `0.0523`.
+/// Formats a ratio without its interval: `1.002`, `0.0523`.
 pub(crate) fn bare_ratio(ratio: f64) -> String {
     let decimals = ratio_decimals(ratio);
     format!("{ratio:.decimals$}")
 }
 
-/// So many decimals that a ratio has three digits that count: three, and up to nine below a tenth.
+/// Returns the number of decimals that gives a ratio three significant digits: three, and up to
+/// nine below 0.1.
 fn ratio_decimals(ratio: f64) -> usize {
     let has_few = |decimals: &usize| ratio.abs() * 10_f64.powi(*decimals as i32) < 99.5;
     match ratio {
@@ -114,7 +115,7 @@ fn ratio_decimals(ratio: f64) -> usize {
     }
 }
 
-/// The ratio turned over with its interval where it lies below 1.
+/// Inverts the ratio with its interval if it lies below 1.
 fn above_one([ratio, low, high]: [f64; 3]) -> [f64; 3] {
     if ratio < 1.0 {
         [1.0 / ratio, 1.0 / high, 1.0 / low]
@@ -123,7 +124,7 @@ fn above_one([ratio, low, high]: [f64; 3]) -> [f64; 3] {
     }
 }
 
-/// `1.08x faster (1.06 to 1.10)`.
+/// Formats a factor: `1.08x faster (1.06 to 1.10)`.
 fn times([estimate, low, high]: [f64; 3], word: &str, interval: bool) -> String {
     if estimate >= ABSURD {
         return format!("more than {ABSURD}x {word}");
@@ -142,7 +143,7 @@ fn times([estimate, low, high]: [f64; 3], word: &str, interval: bool) -> String 
     format!("{estimate:.decimals$}x {word}{tail}")
 }
 
-/// `12% less (10 to 14)`; the parts are fractions.
+/// Formats a percentage: `12% less (10 to 14)`; the parts are fractions.
 fn percent(parts: [f64; 3], word: &str, interval: bool) -> String {
     let [estimate, low, high] = parts.map(|part| part * 100.0);
     let usual = usize::from(low.abs().min(estimate.abs()) < 9.95);
@@ -161,8 +162,8 @@ fn percent(parts: [f64; 3], word: &str, interval: bool) -> String {
     format!("{estimate}% {word}{tail}")
 }
 
-/// `usual` decimals, or as many more (up to two) as keep every part from reading as `nothing`,
-/// which is no difference; fewer for large figures.
+/// Returns `usual` decimals, or up to two more if any part would otherwise read as `nothing`, which
+/// means no difference. Large figures get fewer.
 fn decimals(parts: [f64; 3], nothing: f64, usual: usize) -> usize {
     let nearest = parts
         .iter()
@@ -178,10 +179,10 @@ fn decimals(parts: [f64; 3], nothing: f64, usual: usize) -> usize {
     (usual..usual + 2).find(visible).unwrap_or(usual + 2)
 }
 
-/// A percentage from which on a factor says more.
+/// Percentage above which a factor is clearer.
 const ABSURD: f64 = 1000.0;
 
-/// A fraction as a percentage: `1.3%`.
+/// Formats a fraction as a percentage: `1.3%`.
 pub(crate) fn fraction(part: f64) -> String {
     let percent = part * 100.0;
     match percent.abs() {
@@ -193,27 +194,27 @@ pub(crate) fn fraction(part: f64) -> String {
     }
 }
 
-/// The median of a series of seconds, such as `75.3 s`.
+/// Formats the median of a series of seconds, such as `75.3 s`.
 pub(crate) fn seconds(series: Option<&Series>) -> String {
     median(series, |value| Nanoseconds::from_seconds(value).to_string())
 }
 
-/// The median of a series of bytes, such as `250 MiB`.
+/// Formats the median of a series of bytes, such as `250 MiB`.
 pub(crate) fn bytes(series: Option<&Series>) -> String {
     median(series, |value| Bytes(value.round() as u64).to_string())
 }
 
-/// The median of a series of plain numbers, such as `1.24k`.
+/// Formats the median of a series of plain numbers, such as `1.24k`.
 pub(crate) fn number(series: Option<&Series>) -> String {
     median(series, short_number)
 }
 
-/// The median of a figure, whose name ends in its unit.
+/// Formats the median of a figure, whose name ends in its unit.
 pub(crate) fn figure(name: &str, series: Option<&Series>) -> String {
     median(series, |value| amount(name, value))
 }
 
-/// A value of a figure, whose name ends in its unit.
+/// Formats a value of a figure, whose name ends in its unit.
 pub(crate) fn amount(name: &str, value: f64) -> String {
     match name {
         _ if !value.is_finite() => NONE.to_owned(),
@@ -225,12 +226,12 @@ pub(crate) fn amount(name: &str, value: f64) -> String {
     }
 }
 
-/// The median in the words of `tell`, or a dash where there is no figure.
+/// Formats the median by `tell`, or a dash if there is no figure.
 fn median(series: Option<&Series>, tell: impl Fn(f64) -> String) -> String {
     entrant::median(series).map_or_else(|| NONE.to_owned(), tell)
 }
 
-/// A number in at most seven columns: `1.24k`, `62.8M`.
+/// Formats a number in at most seven columns: `1.24k`, `62.8M`.
 pub(crate) fn short_number(value: f64) -> String {
     const STEPS: [(f64, &str); 4] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
     let size = value.abs();
@@ -246,7 +247,7 @@ pub(crate) fn short_number(value: f64) -> String {
     }
 }
 
-/// `value` with three digits that count.
+/// Formats `value` with three significant digits.
 pub(crate) fn three_digits(value: f64) -> String {
     match value.abs() {
         size if size >= 99.95 => format!("{value:.0}"),
@@ -256,7 +257,7 @@ pub(crate) fn three_digits(value: f64) -> String {
     }
 }
 
-/// `1 round`, `3 rounds`; a word that ends in `s` takes `es`.
+/// Formats a count: `1 round`, `3 rounds`; a word that ends in `s` takes `es`.
 pub fn count(number: u64, word: &str) -> String {
     let ending = match (number, word.ends_with('s')) {
         (1, _) => "",
@@ -266,7 +267,7 @@ pub fn count(number: u64, word: &str) -> String {
     format!("{} {word}{ending}", grouped(number))
 }
 
-/// Names in a sentence: `a`, `a and b`, `a, b and c`.
+/// Joins names in a sentence: `a`, `a and b`, `a, b and c`.
 pub(crate) fn listed(names: &[String]) -> String {
     match names {
         [] => String::new(),
@@ -275,7 +276,7 @@ pub(crate) fn listed(names: &[String]) -> String {
     }
 }
 
-/// Which direction is better, as a word after a metric's name.
+/// Returns the better direction, as a word after a metric's name.
 pub(crate) fn direction(better: Better) -> &'static str {
     match better {
         Better::Lower => "lower is better",
@@ -365,11 +366,8 @@ mod tests {
     #[test]
     fn what_is_not_a_number_is_not_told_as_one() {
         let nan = told(Verdict::Faster, [f64::NAN, 0.9, 1.1]);
-        assert_eq!(nan, "cannot be told");
-        assert_eq!(
-            told(Verdict::Slower, [1.2, 0.0, f64::INFINITY]),
-            "cannot be told"
-        );
+        assert_eq!(nan, "unknown");
+        assert_eq!(told(Verdict::Slower, [1.2, 0.0, f64::INFINITY]), "unknown");
         let early = compared(Verdict::Undecided, 1.2, 0.0, f64::INFINITY);
         assert_eq!(comparison(&early, true), NO_DIFFERENCE);
         assert_eq!(

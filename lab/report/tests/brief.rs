@@ -1,4 +1,4 @@
-//! The default output of a race fits one screen in every situation.
+//! The default output of a race must fit on one screen in every situation.
 
 #[path = "races/golden.rs"]
 mod golden;
@@ -33,7 +33,8 @@ fn setting() -> RaceResult {
     race(&[("mimalloc2", FAST), ("system-huge", huge)], [EVEN; 3])
 }
 
-/// One rival crashes, two are not served for one reason, and much is to be remarked.
+/// Returns a race in which one rival crashes, two are not served for the same reason, and there are
+/// many remarks.
 fn failures() -> RaceResult {
     let mut result = winner();
     let mut rivals = result.entrants.iter_mut();
@@ -54,7 +55,7 @@ fn failures() -> RaceResult {
     result
 }
 
-/// Every situation in which a race of the default entrants can end.
+/// Returns every situation in which a race of the default entrants can end.
 fn situations() -> Vec<(&'static str, RaceResult)> {
     let slower = [(1.2, 0.05), (1.21, 0.05), (1.3, 0.02)];
     let small = [SAME, SAME, (0.8, 0.02)];
@@ -152,7 +153,7 @@ fn a_setting_is_used_without_a_library() {
     assert!(told.lines().any(|own| own == line), "{told}");
 }
 
-/// An allocator may serve few of a program's blocks without a variable that the race set.
+/// Without a variable that the race set, an allocator may serve few of a program's blocks.
 #[test]
 fn variables_of_the_race_are_set_where_the_winner_is_used() {
     let mut result = setting();
@@ -163,7 +164,7 @@ fn variables_of_the_race_are_set_where_the_winner_is_used() {
     let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
     result.options.environment = given.into();
     let told = brief(&result, 80);
-    // Tunables of both are merged into a line that is too long, and `exec` merges them itself.
+    // With the tunables of both the line would be too long; `exec` merges them itself.
     let line = "Use it: GLIBC_TUNABLES=glibc.malloc.perturb=1 PYTHONMALLOC=malloc heapdrome exec -a system-huge -- \
                 COMMAND";
     assert!(told.lines().any(|own| own == line), "{told}");

@@ -1,4 +1,4 @@
-//! Races of workloads and sweeps, as their reader sees them.
+//! Reader's view of races of workloads, and of sweeps.
 
 #[path = "races/golden.rs"]
 mod golden;
@@ -78,14 +78,14 @@ fn each_race_of_a_sweep_has_its_intervals_and_its_memory() {
         for part in [
             "Memory of the process tree (untimed runs)",
             "resident memory overstates: up to",
-            "resident memory hides what was swapped out: up to",
+            "resident memory excludes swapped pages: up to",
         ] {
             assert_eq!(words.contains(part), place == 1, "{part}\n{race}");
         }
     }
 }
 
-/// By the parameters that were swept, whatever a cell is called.
+/// The remark depends on the swept parameters, not on the name of a cell.
 #[test]
 fn threads_beyond_the_processors_are_told() {
     let mut sweep = workload::sweep();
@@ -108,7 +108,7 @@ fn threads_beyond_the_processors_are_told() {
     }
 }
 
-/// What a sweep says of all its races together.
+/// Returns the sentences of a sweep on all its races.
 fn over(collection: &Collection) -> String {
     let markdown = exported(&Markdown, collection);
     let mut lines = markdown.lines();
@@ -116,8 +116,8 @@ fn over(collection: &Collection) -> String {
     line.expect("a sentence over the sweep").to_owned()
 }
 
-/// Sets the wall time of `name` at the value in this place, relative to the baseline's, known to a
-/// fiftieth.
+/// Sets the wall time of `name` at the value in this place, relative to the baseline's, with an
+/// accuracy of 2%.
 fn at(collection: &mut Collection, place: usize, name: &str, ratio: f64) {
     let verdict = match ratio {
         less if less < 0.98 => Verdict::Faster,
@@ -160,7 +160,7 @@ fn a_sweep_says_what_its_intervals_leave_open() {
     let mut sweep = workload::sweep();
     let told = over(&sweep);
     let open = "At none of 3 values of threads was one allocator alone shown to be the fastest. At 1, 2 and \
-                8 the fastest cannot be told: jemalloc or mimalloc3.";
+                8 the fastest is undecided: jemalloc or mimalloc3.";
     assert!(told.starts_with(open), "{told}");
     for name in ["hardened_malloc", "rpmalloc", "jemalloc", "mimalloc3"] {
         at(&mut sweep, 0, name, 1.5);
@@ -171,14 +171,14 @@ fn a_sweep_says_what_its_intervals_leave_open() {
     let told = over(&sweep);
     for sentence in [
         "Of 3 values of threads, system is the fastest at 1 (1).",
-        "At 2 the fastest cannot be told: ",
-        "At 8 nothing can be said: no rival has an interval.",
+        "At 2 the fastest is undecided: ",
+        "At 8 there is no verdict: no rival has an interval.",
     ] {
         assert!(told.contains(sentence), "{sentence}\n{told}");
     }
     assert!(!told.contains("Against system"), "{told}");
     sweep.races.clear();
-    assert_eq!(over(&sweep), "No race is complete, so nothing can be said.");
+    assert_eq!(over(&sweep), "No race is complete, so there is no verdict.");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The advice of a race: what to take.
+//! The advice of a race: the recommended entrant.
 
 mod races;
 #[path = "races/ratios.rs"]
@@ -12,7 +12,7 @@ use races::{compared, empty, usual};
 use ratios::{ALL_EVEN, FAST, UNSEEN};
 use seven::{EVEN, SAME, race, with_noise};
 
-/// The advice of a conclusion, without its sentences.
+/// Returns the advice of a conclusion, without its sentences.
 fn advised(result: &RaceResult) -> String {
     match Conclusion::of(result).advice {
         Advice::Take {
@@ -27,7 +27,7 @@ fn advised(result: &RaceResult) -> String {
     }
 }
 
-/// Holds that each result leads to the advice beside it.
+/// Asserts that each result leads to the advice beside it.
 fn advises<const CASES: usize>(cases: [(&str, RaceResult); CASES]) {
     for (place, (expected, result)) in cases.into_iter().enumerate() {
         let told = Conclusion::of(&result);
@@ -39,7 +39,7 @@ fn advises<const CASES: usize>(cases: [(&str, RaceResult); CASES]) {
 fn what_is_better_in_one_figure_and_worse_in_none_is_taken() {
     advises([
         ("mimalloc2 for Wall", race(&[("mimalloc2", FAST)], ALL_EVEN)),
-        // The machine is busy: wall time decides nothing.
+        // The machine is busy, so wall time decides nothing.
         (
             "mimalloc2 for Processor",
             race(&[("mimalloc2", [(0.9, 0.3), (0.8, 0.02), EVEN])], UNSEEN),
@@ -48,7 +48,7 @@ fn what_is_better_in_one_figure_and_worse_in_none_is_taken() {
             "jemalloc for Memory",
             race(&[("jemalloc", [SAME, SAME, (0.8, 0.02)])], ALL_EVEN),
         ),
-        // Of two whose wall times overlap, the one that takes less processor time.
+        // Of two with overlapping wall times, the one with less processor time wins.
         (
             "mimalloc2 for Wall",
             race(
@@ -91,7 +91,7 @@ fn of_equals_the_least_product_of_time_and_memory_is_taken() {
         ("mimalloc2 for Wall", beside(small(0.80))),
         // Not shown to be smaller.
         ("mimalloc2 for Wall", beside(large)),
-        // Smaller by less than its estimate is slower.
+        // Its memory is smaller by less than its estimated time is longer.
         (
             "mimalloc2 for Wall",
             beside([(0.8, 0.08), (0.8, 0.08), (1.12, 0.005)]),
@@ -154,12 +154,12 @@ fn what_is_level_and_what_is_undecided_are_told_apart() {
             ),
         ),
         ("Unclear", with_noise(race(&[], UNSEEN), 0.46)),
-        // The machine is busy, but the processor does the same.
+        // The machine is busy, but the processor time is equal.
         (
             "NoneMatters",
             with_noise(race(&[], [UNSEEN[0], SAME, EVEN]), 0.46),
         ),
-        // Less memory, at an unknown price in time.
+        // Less memory, at an unknown cost in time.
         (
             "Unclear",
             with_noise(
@@ -270,7 +270,7 @@ fn a_command_that_hardly_uses_malloc_is_not_raced_for_longer() {
         "Stay with system: malloc hardly matters here. Its calls of malloc take less than 1%";
     assert!(told.starts_with(what), "{told}");
     assert!(!told.contains("run it longer"), "{told}");
-    // Calls that take a tenth of its time may matter.
+    // Calls that take 10% of its time may matter.
     for row in &mut result.entrants {
         row.proof.as_mut().expect("a proof").calls = 135_000_000;
     }
@@ -336,7 +336,7 @@ fn nothing_is_taken_without_a_proof() {
     }
     assert_eq!(advised(&result), "Unproven");
     let told = Conclusion::of(&result).to_string();
-    assert!(told.contains("No proof was taken"), "{told}");
+    assert!(told.contains("It is not proven which"), "{told}");
 }
 
 #[test]

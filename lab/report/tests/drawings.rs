@@ -1,4 +1,4 @@
-//! What drawings are called, so that one is told from another, and the order of their rows.
+//! The names of drawings, which must distinguish them, and the order of their rows.
 
 mod races;
 #[path = "races/workload.rs"]
@@ -15,7 +15,7 @@ use scraper::{Html, Selector};
 
 const VALUES: [&str; 2] = ["malloc", "pymalloc"];
 
-/// A sweep over threads and a variable whose name has so many letters.
+/// Returns a sweep over threads and a variable whose name has this number of letters.
 fn crossed(letters: usize) -> Collection {
     let mut sweep = workload::sweep();
     let variable = format!("env:{}", "A".repeat(letters));
@@ -116,7 +116,7 @@ fn a_drawing_says_in_its_name_and_on_paper_which_group_it_shows() {
     }
 }
 
-/// The names in a drawing made of rows, from the top.
+/// Returns the names in a drawing with rows, from the top.
 fn rows(plots: &[Plot], name: &str) -> Vec<String> {
     let plot = plots.iter().find(|plot| plot.name == name);
     let svg = String::from_utf8(plot.expect("it is drawn").svg()).expect("UTF-8");
@@ -153,7 +153,7 @@ fn a_ranking_begins_with_the_best_by_its_own_figure() {
     }
 }
 
-/// Times of so many ways to read, each with little memory and with enough.
+/// Returns the times of this number of ways to read, each with little memory and with enough.
 fn ways(count: usize) -> Vec<Ccdf> {
     let cells = (0..count).flat_map(|way| [format!("way {way}"), format!("way {way}, all fits")]);
     let point = |(time, above): (u64, f64)| CcdfPoint {

@@ -1,4 +1,4 @@
-//! Every exporter, as its reader sees it.
+//! Reader's view of every exporter.
 
 #[path = "races/golden.rs"]
 mod golden;
@@ -25,7 +25,7 @@ fn terminal(result: &RaceResult, width: usize) -> String {
     )
 }
 
-/// Names, paths, texts and figures as no one should write them.
+/// Returns a race with unreasonable names, paths, texts and figures.
 fn odd() -> RaceResult {
     let mut result = usual();
     let names = [
@@ -54,7 +54,7 @@ fn odd() -> RaceResult {
     result
 }
 
-/// Races of every kind, for what must hold for all of them.
+/// Returns races of every kind, for properties that must hold for all of them.
 fn all() -> Vec<RaceResult> {
     let mut alone = usual();
     alone.entrants.truncate(1);
@@ -79,7 +79,7 @@ fn all() -> Vec<RaceResult> {
     ]
 }
 
-/// A race of a workload whose memory was looked at closely.
+/// Returns a race of a workload with measurements of the parts of its memory.
 fn closely() -> RaceResult {
     let mut result = usual();
     let figures = [
@@ -99,7 +99,7 @@ fn closely() -> RaceResult {
     result
 }
 
-/// A race with a metric of its own.
+/// Returns a race with a metric of its own.
 fn measured() -> RaceResult {
     let mut result = usual();
     for (place, entrant) in result.entrants.iter_mut().enumerate() {

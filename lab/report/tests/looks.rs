@@ -1,4 +1,4 @@
-//! How allocators look: the same in every drawing of a result, and each its own way.
+//! The looks of allocators: consistent in every drawing of a result, and different from each other.
 
 mod races;
 #[path = "races/workload.rs"]
@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use heapdrome_report::plots;
 use heapdrome_schema::Saved;
 
-/// The names in a drawing with the colours, shapes and dashes that are theirs there.
+/// Returns the names in a drawing with their colours, shapes and dashes.
 fn looks(svg: &str) -> Vec<(String, [String; 3])> {
     let drawing = roxmltree::Document::parse(svg).expect("XML");
     let is_of = |node: &roxmltree::Node<'_, '_>, class: &str| {
@@ -38,7 +38,7 @@ fn looks(svg: &str) -> Vec<(String, [String; 3])> {
     groups.filter_map(of).collect()
 }
 
-/// An outline from its first corner on, in whole units.
+/// Returns an outline relative to its first corner, in whole units.
 fn steps(outline: &str) -> String {
     let numbers = outline.split(|c: char| !"0123456789.-".contains(c));
     let numbers: Vec<f64> = numbers.filter_map(|number| number.parse().ok()).collect();
@@ -62,7 +62,7 @@ fn steps(outline: &str) -> String {
 #[test]
 fn an_allocator_looks_the_same_in_every_drawing_of_a_result() {
     let mut sweep = workload::sweep();
-    // In the second race one is missing, and the others stand in another order.
+    // In the second race one entrant is missing, and the order of the others differs.
     sweep.races[1].result.entrants.remove(2);
     sweep.races[1].result.entrants[2..].reverse();
     let mut colours: HashMap<String, HashSet<String>> = HashMap::new();

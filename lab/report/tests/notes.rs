@@ -1,4 +1,4 @@
-//! The notes on a race's entrants, in every form.
+//! Notes on a race's entrants, in every format.
 
 mod races;
 
@@ -6,7 +6,7 @@ use heapdrome_report::{Exporter, Markdown, Source, Terminal, page, plots};
 use heapdrome_schema::{EntrantResult, RaceResult, Saved};
 use scraper::{Html, Selector};
 
-/// The race as text, as Markdown and as the page shows it, without breaks of lines.
+/// Returns the race as text, as Markdown and as the page shows it, without line breaks.
 fn forms(result: &RaceResult) -> [String; 3] {
     let terminal = Terminal {
         width: 1000,
@@ -57,14 +57,14 @@ fn times_far_from_the_rest_are_marked_whether_of_the_wall_or_of_the_processor() 
     let jemalloc = entrant(&mut result, "jemalloc");
     jemalloc.user_s.as_mut().expect("a series").outliers = vec![2];
     let mimalloc = entrant(&mut result, "mimalloc3");
-    // Its sum lies among the others.
+    // The sum of this outlier lies among the others.
     mimalloc.system_s.as_mut().expect("a series").outliers = vec![1];
-    let wall = "wall times far from the rest: 1 of 3, the farthest 94.7 s (kept;";
-    let cpu = "CPU times far from the rest: 1 of 3, the farthest 127 s (kept;";
+    let wall = "outliers in wall time: 1 of 3, farthest 94.7 s (kept;";
+    let cpu = "outliers in CPU time: 1 of 3, farthest 127 s (kept;";
     for text in forms(&result) {
         assert_eq!(text.matches(wall).count(), 1, "{text}");
         assert_eq!(text.matches(cpu).count(), 1, "{text}");
-        assert_eq!(text.matches("far from the rest").count(), 2, "{text}");
+        assert_eq!(text.matches("outliers in").count(), 2, "{text}");
     }
     let plots = plots(&Saved::Race(Box::new(result)));
     let samples = plots.iter().find(|plot| plot.name == "samples-cpu");

@@ -1,4 +1,4 @@
-//! The page and the plots: well-formed, escaped, whole, and asking for nothing.
+//! The page and the plots must be well-formed, escaped and complete, and send no requests.
 
 #[path = "races/golden.rs"]
 mod golden;
@@ -16,7 +16,7 @@ use heapdrome_schema::{RaceResult, Role, Saved, Status};
 use scraper::{Html, Selector};
 use sha2::{Digest as _, Sha256};
 
-/// What no page may obey.
+/// Text that no page may interpret.
 const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&--><!--";
 
 fn source(saved: Saved) -> Source {
@@ -39,7 +39,7 @@ fn all<'a>(document: &'a Html, selector: &str) -> Vec<scraper::ElementRef<'a>> {
     document.select(&selector).collect()
 }
 
-/// A race with a timeline.
+/// Returns a race with a timeline.
 fn timed() -> RaceResult {
     let mut result = races::usual();
     for entrant in &mut result.entrants {
@@ -48,7 +48,7 @@ fn timed() -> RaceResult {
     result
 }
 
-/// A race whose every text is hostile.
+/// Returns a race in which every text is hostile.
 fn hostile() -> RaceResult {
     let mut result = timed();
     let all = || HOSTILE.to_owned();
@@ -79,7 +79,7 @@ fn hostile() -> RaceResult {
     result
 }
 
-/// Results of every kind, the odd ones too.
+/// Returns results of every kind, including unusual ones.
 fn sources() -> Vec<Source> {
     let mut alone = races::usual();
     alone.entrants.truncate(1);
@@ -205,7 +205,7 @@ fn the_raw_data_are_the_result_whatever_is_in_it() {
     assert_eq!(read, result);
 }
 
-/// What an element of a page carries.
+/// Returns the unpacked data of an element of a page.
 fn inflated(document: &Html, selector: &str) -> String {
     let data: String = all(document, selector)[0].text().collect();
     let data = base64::engine::general_purpose::STANDARD.decode(data);
@@ -335,7 +335,7 @@ fn a_sweep_has_its_curves() {
 fn a_curve_is_labelled_with_what_was_swept() {
     let mut collection = workload::sweep();
     for race in &mut collection.races {
-        // It has the swept value in one of the races, by chance.
+        // It has the swept value in one of the races by chance.
         race.parameters.insert(0, "distribution=1".to_owned());
     }
     let plots = plots(&Saved::Collection(Box::new(collection)));

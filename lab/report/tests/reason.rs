@@ -1,4 +1,4 @@
-//! The one sentence that says why, on made-up races.
+//! The sentence that explains a gain, on made-up races.
 
 #[allow(dead_code)]
 mod races;
@@ -32,7 +32,7 @@ const BASELINE: Figures = Figures {
     faults: 11_350.0,
 };
 
-/// A rival that was shown to be faster by `ratio`.
+/// Returns a rival that was shown to be faster by `ratio`.
 fn rival(name: &str, ratio: f64, figures: &Figures) -> EntrantResult {
     let mut row = with(full(name, Role::Rival, ratio * 0.06, 40.0), figures);
     let wall = compared(Verdict::Faster, ratio, 0.02);
@@ -74,7 +74,7 @@ fn huge(mut row: EntrantResult) -> EntrantResult {
 fn fewer_page_faults_are_named_with_their_share_and_huge_pages() {
     let winner = huge(rival("mimalloc2", 0.5, &FEW_FAULTS));
     let result = race(vec![rival("slower", 0.8, &FEW_FAULTS), winner]);
-    // Other time of the program went down as well: 6.66 of 17 ms are named, and 5.55 are not.
+    // Other time of the program also decreased: 6.66 of 17 ms are named, and 5.55 are not.
     for (cost, is_named) in [(6e-7, true), (5e-7, false)] {
         let mut busy = result.clone();
         busy.machine.fault_s = Some(cost);
@@ -83,7 +83,7 @@ fn fewer_page_faults_are_named_with_their_share_and_huge_pages() {
             is_named
         );
     }
-    // 11,095 faults at 1 us are 11.1 of 17 ms.
+    // 11,095 faults at 1 us take 11.1 of 17 ms.
     assert_eq!(
         said(&result),
         "mimalloc2 takes 45 times fewer page faults, as its memory is in huge pages, which explains about 65% of the \
@@ -135,8 +135,7 @@ fn no_cause_is_named_that_its_figures_do_not_support() {
         let why = reason(&result).expect("one is faster");
         assert_eq!(why.cause, Cause::Unexplained { in_calls: None }, "{why}");
         assert!(
-            why.to_string()
-                .starts_with("nothing that was recorded explains"),
+            why.to_string().starts_with("no recorded figure explains"),
             "{why}"
         );
     }
@@ -194,7 +193,7 @@ fn calls_to_the_system_and_time_in_calls_are_named_where_faults_explain_nothing(
     result.entrants[1].evidence = Some(calls(120));
     assert_eq!(
         said(&result),
-        "x asks the system for memory 120 in place of 5,000 times and spends less time in the kernel, \
+        "x asks the system for memory 120 instead of 5,000 times and spends less time in the kernel, \
          which explains about 88% of the processor time that it saves"
     );
     let time = |spent_s| Evidence {
@@ -209,13 +208,13 @@ fn calls_to_the_system_and_time_in_calls_are_named_where_faults_explain_nothing(
     result.entrants[1].evidence = Some(time(0.008));
     assert_eq!(
         said(&result),
-        "x spends 8.00 ms in allocator calls in place of 20.0 ms, which explains about 71% of the processor time that \
+        "x spends 8.00 ms in allocator calls instead of 20.0 ms, which explains about 71% of the processor time that \
          it saves"
     );
     // 22 of 17 ms.
     result.entrants[0].evidence = Some(time(0.030));
     let over = said(&result);
-    assert!(over.contains(", more than it saves in all"), "{over}");
+    assert!(over.contains(", more than it saves in total"), "{over}");
 }
 
 #[test]
@@ -239,7 +238,7 @@ fn time_in_calls_is_told_where_it_accounts_for_some_of_the_gain_only() {
         (0.010, "nor time in calls"),
         (
             0.004,
-            "x spends 4.00 ms in allocator calls in place of 8.00 ms, which explains only about 40% of",
+            "x spends 4.00 ms in allocator calls instead of 8.00 ms, which explains only about 40% of",
         ),
     ] {
         let mut result = race(vec![rival("x", 0.8, &less)]);
@@ -261,7 +260,7 @@ fn the_time_saved_is_the_ratio_that_the_table_shows_and_not_one_of_medians() {
         }),
         ..Evidence::default()
     };
-    // The medians lie 10 of 55 ms apart; within rounds a tenth was saved, 5.5 ms.
+    // The medians differ by 10 of 55 ms; within rounds 10% was saved, 5.5 ms.
     let less = Figures {
         user: 0.014,
         ..BASELINE
@@ -277,7 +276,7 @@ fn the_time_saved_is_the_ratio_that_the_table_shows_and_not_one_of_medians() {
         .insert("cpu_s".to_owned(), within_rounds);
     let by_ratio = said(&result);
     assert!(by_ratio.contains("about 73% of"), "{by_ratio}");
-    // A part of the gain that is too small to be the cause is a share of the same saving.
+    // A part of the gain that is too small to be the cause is a share of that saving.
     result.entrants[1].evidence = Some(time(0.0065));
     let part = said(&result);
     assert!(part.contains("about 27% of"), "{part}");
@@ -299,12 +298,12 @@ fn less_memory_is_put_down_to_fragmentation_only_where_one_process_has_it() {
     // The tree's peak of these rows is twice that of the largest process.
     assert_eq!(
         said(&result),
-        "x keeps 2.500 bytes resident for each live byte in place of 5.000"
+        "x keeps 2.500 bytes resident for each live byte instead of 5.000"
     );
     for row in &mut result.entrants {
         row.evidence = Some(live(32));
     }
-    assert!(said(&result).starts_with("nothing that was recorded explains why x takes less"));
+    assert!(said(&result).starts_with("no recorded figure explains why x takes less"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The description of the schema names every field that a result can have.
+//! The description of the schema must name every field that a result can have.
 
 mod races;
 #[path = "races/watched.rs"]
@@ -19,7 +19,7 @@ use serde_json::Value;
 
 const DESCRIPTION: &str = include_str!("../../../docs/result-schema.md");
 
-/// A result in which no optional field is left out.
+/// Returns a result with every optional field.
 fn whole() -> RaceResult {
     let mut result = races::usual();
     result.machine.fault_s = Some(1e-6);
@@ -65,11 +65,11 @@ fn whole() -> RaceResult {
     result
 }
 
-/// A collection in which no list is empty but what its purpose has.
+/// Returns a collection without empty lists, except those that its purpose leaves empty.
 fn collection() -> Collection {
     let text = |text: &str| text.to_owned();
     let mut collection = workload::sweep();
-    // Figures have names of their own.
+    // The workload chooses the names of its figures.
     for race in &mut collection.races {
         race.result = whole();
     }
@@ -94,7 +94,7 @@ fn collection() -> Collection {
     collection
 }
 
-/// A collection of each purpose, with no list empty.
+/// Returns a collection of each purpose, without empty lists.
 fn purposes() -> [Purpose; 4] {
     let scale = Scale::Quick;
     let text = |text: &str| text.to_owned();
@@ -153,7 +153,7 @@ fn survival() -> Survival {
     }
 }
 
-/// A comparison of two results in which nothing is left out.
+/// Returns a comparison of two results with every field.
 fn changes() -> Changes {
     let side = || ComparedResult {
         file: "r.json".to_owned(),
@@ -220,7 +220,7 @@ fn a_comparison_fits_into_every_terminal() {
     }
 }
 
-/// Every name of a field in `value`.
+/// Collects every name of a field in `value`.
 fn fields(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(object) => {

@@ -1,4 +1,4 @@
-//! The sentences of a conclusion: what to take, why, and how sure that is.
+//! The sentences of a conclusion: the recommendation, the reason, and the confidence.
 
 mod races;
 #[path = "races/ratios.rs"]
@@ -12,7 +12,7 @@ use races::{bare, compared, empty, full, usual};
 use ratios::{ALL_EVEN, FAST, UNSEEN};
 use seven::{EVEN, SAME, race, with_noise};
 
-/// Everything that a race says, on lines that do not end.
+/// Returns all text of a race, without line breaks.
 fn in_full(result: &RaceResult) -> String {
     let terminal = Terminal {
         width: 1000,
@@ -58,7 +58,7 @@ fn the_three_sentences_say_what_to_take_why_and_how_sure() {
     assert_eq!(
         told(&race(&[], [SAME, SAME, (1.3, 0.02)])),
         "Stay with system: no allocator matters here. Every rival takes system's time within 2%, and none \
-         was shown to take less memory. Differences under 1.3% may have gone unseen."
+         was shown to take less memory. Differences under 1.3% may have gone undetected."
     );
     let unclear = told(&with_noise(race(&[], UNSEEN), 0.46));
     assert_eq!(
@@ -119,7 +119,7 @@ fn who_wants_less_memory_is_told_what_to_take() {
         told(&[("mimalloc2", FAST), ("jemalloc", level)]),
         "Take mimalloc2 if 14% more memory (2.84 MiB) is acceptable; else take jemalloc (1.11x faster)."
     );
-    // Who pays with processor time alone is not helped by less memory.
+    // Less memory is no gain for a user who pays only for processor time.
     let costly = [FAST[0], (1.2, 0.02), EVEN];
     let small = [leaner[0], EVEN, (0.8, 0.01)];
     let told_of_time = told(&[("mimalloc2", costly), ("jemalloc", small)]);
@@ -199,7 +199,7 @@ fn who_is_smaller_and_slower_is_named_in_full() {
         told.contains("Where memory matters more: small, wall and processor time 1.10x slower"),
         "{told}"
     );
-    // One that is as fast as the baseline and larger is beaten by it.
+    // A rival that is as fast as the baseline and uses more memory is beaten by it.
     let larger = [EVEN, EVEN, (1.1, 0.02)];
     let mut result = race(&[("mimalloc2", [FAST[0], FAST[1], (1.5, 0.02)])], ALL_EVEN);
     result.entrants.push(seven::rival("larger", larger));
@@ -222,7 +222,7 @@ fn without_a_comparison_nothing_is_claimed() {
     result.entrants.push(full("x", Role::Rival, 1.0, 1.0));
     let told = Conclusion::of(&result).to_string();
     assert!(
-        told.contains("There is no interval before five rounds."),
+        told.contains("An interval needs at least five rounds."),
         "{told}"
     );
     let told = Conclusion::of(&empty()).to_string();

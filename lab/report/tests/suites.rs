@@ -1,4 +1,4 @@
-//! Suites, as their reader sees them.
+//! Reader's view of suites.
 
 #[path = "races/golden.rs"]
 mod golden;
@@ -73,7 +73,7 @@ fn suite() -> Collection {
             claim(
                 Holds::CannotBeTested,
                 "lockfree-malloc suffers from massive memory overhead.",
-                "cannot be had here: lockfree-malloc",
+                "not available here: lockfree-malloc",
             ),
             claim(
                 Holds::NotHeld,
@@ -108,7 +108,7 @@ fn exported(exporter: &dyn Exporter<Collection>, collection: &Collection) -> Str
     String::from_utf8(bytes).expect("UTF-8")
 }
 
-/// Times that two cells counted, and one odd one.
+/// Returns the times of two cells, and one unusual one.
 fn exceeded() -> Vec<Ccdf> {
     let points = |scale: u64| {
         let point = |(time, above): (u64, f64)| CcdfPoint {
@@ -243,7 +243,7 @@ fn whoever_did_not_race_for_one_reason_is_told_in_one_line() {
     assert!(told.contains(lines), "{told}");
 }
 
-/// Misuse beside races is a part of the suite, and not what its page is about.
+/// Misuse beside races is a part of the suite, and not the subject of its page.
 #[test]
 fn the_page_of_a_suite_with_misuse_begins_with_its_sentences() {
     let mut suite = suite();
@@ -267,13 +267,13 @@ fn the_page_of_a_suite_with_misuse_begins_with_its_sentences() {
     let page = String::from_utf8(page(&[source]).expect("a page")).expect("UTF-8");
     let verdict = page.split_once("class=\"verdict\">").expect("a verdict").1;
     assert!(
-        verdict.starts_with("Published sentences, tested here: 4 in all"),
+        verdict.starts_with("Published claims, tested here: 4 in all"),
         "{}",
         &verdict[..80]
     );
 }
 
-/// Targets come before sentences, in their own order, with words of their own.
+/// Targets come before claims, in their own order, with words of their own.
 #[test]
 fn targets_are_reached_or_missed() {
     let mut suite = suite();

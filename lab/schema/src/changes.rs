@@ -1,4 +1,4 @@
-//! What changed from one result to another, described in docs/result-schema.md.
+//! Changes from one result to another, described in docs/result-schema.md.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,26 +8,26 @@ use crate::{Machine, Verdict};
 /// One of the two results that are compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparedResult {
-    /// The file, as it was named.
+    /// Name of the file, as the user gave it.
     pub file: String,
-    /// When its race started, in UTC, as RFC 3339.
+    /// Start time of its race, in UTC, as RFC 3339.
     pub started: String,
-    /// The version of heapdrome that wrote it.
+    /// Version of heapdrome that wrote it.
     pub heapdrome: String,
     /// The machine.
     pub machine: Machine,
 }
 
-/// A factor by which a figure changed, new over old, with its interval.
+/// Factor by which a figure changed, new over old, with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Factor {
-    /// The estimate: 1.02 is 2% more than before.
+    /// Estimate: 1.02 is 2% more than before.
     #[serde(deserialize_with = "number_or_null")]
     pub ratio: f64,
-    /// The lower end.
+    /// Lower end of the interval.
     #[serde(deserialize_with = "number_or_null")]
     pub low: f64,
-    /// The upper end.
+    /// Upper end of the interval.
     #[serde(deserialize_with = "number_or_null")]
     pub high: f64,
 }
@@ -37,88 +37,89 @@ pub struct Factor {
 pub struct Change {
     /// The allocator.
     pub allocator: String,
-    /// The figure, such as `wall_s`.
+    /// Name of the figure, such as `wall_s`.
     pub figure: String,
-    /// Its median in the old result.
+    /// Median in the old result.
     #[serde(deserialize_with = "number_or_null")]
     pub old: f64,
-    /// Its median in the new one.
+    /// Median in the new result.
     #[serde(deserialize_with = "number_or_null")]
     pub new: f64,
-    /// The figure itself, new over old; `None` where the machines differ or the rounds are too few.
+    /// Change of the figure itself, new over old; `None` if the machines differ or the rounds are
+    /// too few.
     pub itself: Option<Factor>,
-    /// The ratio to the baseline, new over old; `None` for the baseline, and where the two
-    /// baselines are not the same or the rounds are too few.
+    /// Change of the ratio to the baseline, new over old. `None` for the baseline, and if the two
+    /// baselines differ or the rounds are too few.
     pub beside_baseline: Option<Factor>,
-    /// What every factor that counts says together; `None` where there is none.
+    /// Joint verdict of all factors that count; `None` if no factor counts.
     pub verdict: Option<Verdict>,
 }
 
-/// One race of both results.
+/// A race that both results contain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RacePair {
-    /// Which cell of the collections it is; `None` for single races.
+    /// Cell of the collections; `None` for single races.
     pub cell: Option<String>,
-    /// What raced: the workload, or the command, for the eye.
+    /// Workload or command of the race, for display.
     pub command: Vec<String>,
-    /// The baseline of both; `None` where they have not the same.
+    /// Baseline of both races; `None` if their baselines differ.
     pub baseline: Option<String>,
-    /// Complete rounds of the old race.
+    /// Number of complete rounds of the old race.
     pub old_rounds: u32,
-    /// Complete rounds of the new race.
+    /// Number of complete rounds of the new race.
     pub new_rounds: u32,
-    /// The figures, allocator by allocator.
+    /// Changes of all figures, allocator by allocator.
     pub changes: Vec<Change>,
-    /// How the two races were not made alike: versions, settings, options.
+    /// Differences between the two races: versions, settings, options.
     pub differs: Vec<String>,
-    /// Who is not compared, and why.
+    /// Allocators that are not compared, with the reasons.
     pub not_compared: Vec<String>,
 }
 
-/// Whether what a condition names has happened.
+/// Outcome of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// Every interval that counts lies wholly beyond the threshold.
+    /// Every interval that counts lies completely beyond the threshold.
     Confirmed,
-    /// Every interval that counts lies wholly on this side of it.
+    /// Every interval that counts lies completely on the near side of the threshold.
     RuledOut,
-    /// An interval holds the threshold, or there is none.
+    /// An interval contains the threshold, or there is no interval.
     Undecided,
 }
 
-/// A condition of `--fail-if`, judged.
+/// A condition of `--fail-if` with its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
-    /// The condition as it was written.
+    /// Text of the condition as the user wrote it.
     pub condition: String,
-    /// The outcome: the worst of all that it speaks of.
+    /// Outcome: the worst over all figures in the condition.
     pub outcome: Outcome,
-    /// The figures that say so.
+    /// Figures that led to the outcome.
     pub because: Vec<String>,
 }
 
-/// What changed from one result to another.
+/// Changes from one result to another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Changes {
-    /// The version of the schema, that of [`RaceResult`](crate::RaceResult).
+    /// Version of the schema, that of [`RaceResult`](crate::RaceResult).
     pub schema: u32,
-    /// The version of heapdrome that compared them.
+    /// Version of heapdrome that compared them.
     pub heapdrome: String,
     /// The old result.
     pub old: ComparedResult,
     /// The new result.
     pub new: ComparedResult,
-    /// Whether figures were compared with themselves: the machines are described alike.
+    /// Whether figures were compared directly, because both results describe the same machine.
     pub same_machine: bool,
-    /// What the verdicts rest on, in words.
+    /// Basis of the verdicts, in words.
     pub rests_on: Vec<String>,
-    /// Probability of one or more false verdicts on one figure over all that is compared.
+    /// Probability of one or more false verdicts on one figure over all comparisons.
     pub alpha: f64,
-    /// The races that both results have.
+    /// Races that both results contain.
     pub pairs: Vec<RacePair>,
-    /// The conditions, judged.
+    /// Conditions with their outcomes.
     pub conditions: Vec<Judged>,
-    /// Races that only one of the results has.
+    /// Races that only one of the results contains.
     pub unmatched: Vec<String>,
 }

@@ -1,158 +1,158 @@
-//! Races that belong together: a sweep over one parameter, or the cells of a suite.
+//! Races that belong together: a sweep over parameters, or the cells of a suite.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Machine, MisuseRun, Nanoseconds, PagingCell, RaceResult, Survival, SweepResult};
 
-/// How much of what a document published is run.
+/// Extent to which a published setting is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
-    /// Minutes: enough to see that everything works.
+    /// Minutes of runs, enough to see that everything works.
     Quick,
     /// The shape of the published setting, with fewer repetitions.
     Usual,
-    /// The document's own counts.
+    /// The counts of the document.
     Published,
 }
 
 /// One race of a collection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Member {
-    /// Which cell of the collection's tables it fills, such as `threadtest-small`.
+    /// Cell that it fills in the collection's tables, such as `threadtest-small`.
     pub cell: String,
-    /// The workload.
+    /// Workload.
     pub workload: String,
-    /// Its parameters, as words.
+    /// Parameters of the workload, as words.
     pub parameters: Vec<String>,
-    /// The value of the parameter that the cell sweeps, such as the number of threads.
+    /// Value of the parameter that the cell sweeps, such as the number of threads.
     pub swept: Option<u64>,
-    /// The processors that the command was pinned to, in order of use; empty for all of them.
+    /// Processors to which the command was pinned, in order of use; empty for all of them.
     pub processors: Vec<usize>,
-    /// How many times the published setting does what this race did, where that is known.
+    /// Ratio of the published setting's work to the work of this race, if it is known.
     pub factor: Option<f64>,
     /// The race.
     pub result: RaceResult,
 }
 
-/// Whether a published sentence holds on this machine.
+/// Outcome of a published claim on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Holds {
-    /// Every interval that it speaks of agrees.
+    /// Every interval of the claim agrees with it.
     Held,
     /// An interval contradicts it.
     NotHeld,
-    /// An interval is too wide, or there is none.
+    /// An interval is too wide, or there is no interval.
     Undecided,
-    /// An allocator or a thread count that it names is missing here.
+    /// An allocator or a thread count of the claim is missing here.
     CannotBeTested,
 }
 
-/// A sentence that was published, or a target that was set, tested.
+/// Result of testing a published claim or a target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClaimResult {
-    /// The sentence, in heapdrome's own words.
+    /// The claim, in heapdrome's own words.
     pub claim: String,
-    /// Where it was published.
+    /// Place of publication.
     pub source: String,
-    /// Whether it holds here.
+    /// Outcome on this machine.
     pub holds: Holds,
-    /// The figures that say so, or what is missing.
+    /// Figures behind the outcome, or the reason why none exist.
     pub because: String,
-    /// Whether it is a target of heapdrome's own, which is reached or missed, and was published
-    /// nowhere.
+    /// Whether it is a target of heapdrome's own, which is reached or missed, instead of a
+    /// published claim.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub target: bool,
 }
 
-/// An allocator that the document has and this race has not.
+/// An allocator of the document that did not take part in this race.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Absent {
-    /// The name by which the document calls it.
+    /// Name of the allocator in the document.
     pub name: String,
-    /// Why it does not race.
+    /// Reason for its absence.
     pub reason: String,
 }
 
 /// A table made of several races, or one that a document published.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// Its title.
+    /// Title.
     pub title: String,
-    /// Where its figures were published, and on which machine; `None` for figures measured here.
+    /// Source of its figures and their machine; `None` for figures measured here.
     pub published: Option<String>,
-    /// The heads of its columns; the first column holds names.
+    /// Heads of its columns; the first column holds names.
     pub heads: Vec<String>,
-    /// Its rows, each with as many cells as there are heads.
+    /// Rows, each with as many cells as there are heads.
     pub rows: Vec<Vec<String>>,
-    /// Remarks on it for the reader.
+    /// Remarks for the reader.
     pub notes: Vec<String>,
 }
 
 /// One point of a [`Ccdf`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CcdfPoint {
-    /// A time.
+    /// Time at this point.
     pub time: Nanoseconds,
-    /// The share of times that were longer, from 0 to 1.
+    /// Share of times that were longer, from 0 to 1.
     pub above: f64,
 }
 
-/// How often times of one kind were exceeded: a complementary cumulative distribution.
+/// Complementary cumulative distribution of times: the share of times above each time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ccdf {
-    /// The timed operation, such as `read`; those of one kind are drawn together.
+    /// Timed operation, such as `read`. Distributions of one kind are drawn in one plot.
     pub kind: String,
-    /// Under which circumstances.
+    /// Circumstances of the measurement.
     pub cell: String,
-    /// How many times were counted.
+    /// Number of times counted.
     pub count: u64,
-    /// By rising time.
+    /// Points in order of time.
     pub points: Vec<CcdfPoint>,
 }
 
-/// The purpose of a collection, with the data that only this purpose has.
+/// Purpose of a collection, with the data that only this purpose has.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Purpose {
-    /// Races along the values of parameters, and what they show together.
+    /// Races along the values of parameters, with their joint findings.
     Sweep(Option<SweepResult>),
-    /// Races in the cells of a suite, and misuse that its targets speak of.
+    /// Races in the cells of a suite, and the misuse in its targets.
     Suite {
-        /// How much of it was run.
+        /// Extent to which it was run.
         scale: Scale,
         /// The outcome of each kind of misuse under each allocator.
         misuse: Vec<MisuseRun>,
     },
     /// Experiments of the paging lab.
     Paging {
-        /// How much of them was run.
+        /// Extent to which they were run.
         scale: Scale,
-        /// Their settings, with what came of them.
+        /// Settings of the experiments with their results.
         cells: Vec<PagingCell>,
-        /// How long these were measured, over all times that they were taken up.
+        /// Total measurement time of the cells, over all sessions.
         time: Option<Nanoseconds>,
-        /// How often times were exceeded, where an experiment counted them.
+        /// Distributions of times, for experiments that recorded them.
         ccdfs: Vec<Ccdf>,
     },
     /// Misuse alone.
     Misuse {
-        /// How much of it was tried.
+        /// Extent to which it was tried.
         scale: Scale,
         /// The outcome of each kind under each allocator.
         runs: Vec<MisuseRun>,
     },
     /// A search for the least memory.
     Survival {
-        /// How much was asked for.
+        /// Extent of the search.
         scale: Scale,
-        /// The findings under each allocator.
+        /// Findings under each allocator.
         searches: Vec<Survival>,
     },
 }
 
 impl Purpose {
-    /// A suite of which nothing has run yet.
+    /// Returns a suite of which nothing has run yet.
     pub fn suite(scale: Scale) -> Self {
         Self::Suite {
             scale,
@@ -160,7 +160,7 @@ impl Purpose {
         }
     }
 
-    /// Experiments of which none has run yet.
+    /// Returns experiments of which none has run yet.
     pub fn paging(scale: Scale) -> Self {
         Self::Paging {
             scale,
@@ -185,9 +185,9 @@ pub struct Collection {
     pub schema: u32,
     /// The version of heapdrome that wrote it.
     pub heapdrome: String,
-    /// When it was started, in UTC, as RFC 3339.
+    /// Start time, in UTC, as RFC 3339.
     pub started: String,
-    /// How it was asked for: heapdrome's own arguments.
+    /// Request for it: heapdrome's own arguments.
     pub asked: Vec<String>,
     /// `sweep threads` or `sweep jobs and size`, or the name of the suite.
     pub name: String,
@@ -197,18 +197,18 @@ pub struct Collection {
     pub races: Vec<Member>,
     /// Its purpose.
     pub purpose: Purpose,
-    /// The tables that are made of what was measured.
+    /// Tables computed from the measurements.
     pub tables: Vec<Table>,
-    /// The published sentences, tested.
+    /// Published claims with their outcomes.
     pub claims: Vec<ClaimResult>,
-    /// The document's allocators that did not race.
+    /// Allocators of the document that did not race.
     pub absent: Vec<Absent>,
-    /// Remarks on all of it for the reader.
+    /// Remarks on the whole collection for the reader.
     pub remarks: Vec<String>,
 }
 
 impl Collection {
-    /// How much was run of what can be run at several scales.
+    /// Returns the scale of the run, for purposes that have several scales.
     pub fn scale(&self) -> Option<Scale> {
         match self.purpose {
             Purpose::Sweep(_) => None,
@@ -219,7 +219,7 @@ impl Collection {
         }
     }
 
-    /// The findings of a sweep.
+    /// Returns the findings of a sweep.
     pub fn sweep(&self) -> Option<&SweepResult> {
         match &self.purpose {
             Purpose::Sweep(found) => found.as_ref(),
@@ -227,7 +227,7 @@ impl Collection {
         }
     }
 
-    /// The cells of experiments.
+    /// Returns the cells of experiments.
     pub fn paging_cells(&self) -> &[PagingCell] {
         match &self.purpose {
             Purpose::Paging { cells, .. } => cells,
@@ -235,7 +235,7 @@ impl Collection {
         }
     }
 
-    /// The cells of experiments, to run and to change.
+    /// Returns the cells of experiments for running and changing them.
     pub fn paging_cells_mut(&mut self) -> &mut [PagingCell] {
         match &mut self.purpose {
             Purpose::Paging { cells, .. } => cells,
@@ -243,7 +243,7 @@ impl Collection {
         }
     }
 
-    /// How often times were exceeded.
+    /// Returns the distributions of times.
     pub fn ccdfs(&self) -> &[Ccdf] {
         match &self.purpose {
             Purpose::Paging { ccdfs, .. } => ccdfs,
@@ -251,7 +251,7 @@ impl Collection {
         }
     }
 
-    /// The outcomes of misuse, beside races or alone.
+    /// Returns the outcomes of misuse, beside races or alone.
     pub fn misuse(&self) -> &[MisuseRun] {
         match &self.purpose {
             Purpose::Suite { misuse: runs, .. } | Purpose::Misuse { runs, .. } => runs,
@@ -259,7 +259,7 @@ impl Collection {
         }
     }
 
-    /// The outcomes of misuse, to add to; `None` for a purpose without misuse.
+    /// Returns the outcomes of misuse for appending; `None` for a purpose without misuse.
     pub fn misuse_mut(&mut self) -> Option<&mut Vec<MisuseRun>> {
         match &mut self.purpose {
             Purpose::Suite { misuse: runs, .. } | Purpose::Misuse { runs, .. } => Some(runs),
@@ -267,7 +267,7 @@ impl Collection {
         }
     }
 
-    /// The searches for the least memory.
+    /// Returns the searches for the least memory.
     pub fn searches(&self) -> &[Survival] {
         match &self.purpose {
             Purpose::Survival { searches, .. } => searches,
@@ -276,7 +276,7 @@ impl Collection {
     }
 }
 
-/// A collection as its file has it: the parts of every purpose side by side.
+/// Form of a collection in its file: the parts of every purpose side by side.
 #[derive(Default, Serialize, Deserialize)]
 struct Flat {
     schema: u32,
@@ -307,7 +307,7 @@ struct Flat {
 }
 
 impl Flat {
-    /// Takes out what says the purpose: a file has parts of one alone.
+    /// Takes the fields that determine the purpose. A file has the parts of only one purpose.
     fn purpose(&mut self) -> Purpose {
         let Some(scale) = self.scale else {
             return Purpose::Sweep(self.sweep.take());

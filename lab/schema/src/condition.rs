@@ -1,30 +1,30 @@
-//! What in a machine's state bears on a measurement.
+//! Conditions of a machine that affect a measurement.
 
 use serde::{Deserialize, Serialize};
 
-/// How much a condition matters.
+/// Severity of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
-    /// As a measurement wants it.
+    /// Suitable for a measurement.
     Good,
-    /// Worth knowing when the result is read; or it could not be read here.
+    /// Relevant to a reader of the result; or unreadable here.
     Note,
-    /// It bends results, hides differences or takes a measurement away.
+    /// Distorts results, hides differences or makes a measurement impossible.
     Warning,
 }
 
-/// One condition of the machine, what it means for a result, and how to mend it.
+/// One condition of the machine, its meaning for a result, and its remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
-    /// What was looked at, such as `swap`.
+    /// Subject of the check, such as `swap`.
     pub name: String,
-    /// What was found; starts with `not readable here` where that could not be told.
+    /// Value that was found; starts with `not readable here` if it is unknown.
     pub value: String,
-    /// How much it matters.
+    /// Severity.
     pub level: Level,
-    /// What it means for a result, in one sentence.
+    /// Meaning for a result, in one sentence.
     pub meaning: String,
-    /// The exact command or act that mends it, where there is one.
+    /// Exact command or action that fixes the condition, if there is one.
     pub mend: Option<String>,
 }

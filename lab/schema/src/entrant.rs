@@ -1,61 +1,60 @@
-//! What takes part in a race.
+//! Participants of a race.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// What an entrant is there for.
+/// Role of an entrant in its race.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Every other entrant is compared with this one.
+    /// The entrant with which every other entrant is compared.
     Baseline,
-    /// The baseline once more under a second name: the difference that it shows is noise.
+    /// The baseline again under a second name. Any difference between the two is noise.
     Twin,
     /// An allocator that is compared with the baseline.
     #[default]
     Rival,
 }
 
-/// One allocator with one set of settings, ready to be run: nothing is left to look up or build.
+/// An allocator with its settings, ready to run: nothing is left to look up or build.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Entrant {
-    /// The name by which it was asked for; unique within a race.
+    /// Name under which it was requested; unique within a race.
     pub name: String,
-    /// Why it takes part.
+    /// Role in the race.
     pub role: Role,
-    /// The version of the library, as its package or its own text tells it.
+    /// Version of the library, according to its package or its own text.
     pub version: String,
-    /// The object that must serve malloc; `None` for a system allocator that needs no preload.
+    /// Object that must serve malloc; `None` for a system allocator that needs no preload.
     pub library: Option<PathBuf>,
     /// SHA-256 of `library` in hexadecimal, taken when the race was planned.
     pub sha256: Option<String>,
-    /// What `LD_PRELOAD` names, in this order; the first is usually `library`.
+    /// Files for `LD_PRELOAD`, in this order; the first is usually `library`.
     pub preload: Vec<PathBuf>,
-    /// Environment variables that this entrant sets besides `LD_PRELOAD`.
+    /// Environment variables that this entrant sets in addition to `LD_PRELOAD`.
     pub settings: BTreeMap<String, String>,
     /// Whether it is hardened: it gives up speed for safety.
     #[serde(default)]
     pub hardened: bool,
-    /// Faults of this allocator that a reader of the result should know.
+    /// Faults of this allocator that matter to a reader of the result.
     pub known_faults: Vec<String>,
-    /// Faults of its `operator new`, which concern only commands that call that.
+    /// Faults of its `operator new`, which concern only commands that call it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults_of_new: Vec<String>,
-    /// Whether it is the command as it runs today: nothing is preloaded, and whichever object
-    /// serves malloc is the right one. `library` is then the object that was seen to serve.
+    /// Whether it is the command as it runs today: nothing is preloaded, and every object that
+    /// serves malloc is accepted. `library` is then the object that was found to serve.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub as_is: bool,
 }
 
-/// The variable that carries settings of glibc's malloc and of other parts of glibc, with colons
-/// between them.
+/// Variable with the tunables of glibc, including those of malloc, separated by colons.
 const TUNABLES: &str = "GLIBC_TUNABLES";
 
-/// The value of the variable `name` for an entrant that sets it to `own` where the command's
-/// environment has it as `given`. The entrant's takes its place, but glibc's tunables are merged
-/// one by one.
+/// Returns the value of the variable `name` for an entrant that sets it to `own`, if the command's
+/// environment sets it to `given`. The entrant's value wins, but glibc's tunables are merged one by
+/// one.
 pub fn merged_setting(name: &str, own: &str, given: Option<&str>) -> String {
     let given = given.filter(|_| name == TUNABLES).unwrap_or_default();
     let tunable = |setting: &str| setting.split('=').next().map(str::to_owned);
@@ -67,15 +66,15 @@ pub fn merged_setting(name: &str, own: &str, given: Option<&str>) -> String {
 }
 
 impl Entrant {
-    /// The name of the entrant that is the command as it runs today.
+    /// Name of the entrant that is the command as it runs today.
     pub const AS_IS: &str = "as-is";
 
-    /// Whether it stands for the C library's malloc by preloading nothing.
+    /// Returns whether it stands for the C library's malloc because it preloads nothing.
     pub fn means_system(&self) -> bool {
         self.preload.is_empty() && !self.as_is
     }
 
-    /// The environment that makes a command run under this entrant, `LD_PRELOAD` included.
+    /// Returns the environment that runs a command under this entrant, `LD_PRELOAD` included.
     pub fn environment(&self) -> BTreeMap<String, String> {
         let mut environment = self.settings.clone();
         if !self.preload.is_empty() {

@@ -1,4 +1,4 @@
-//! Findings of an untimed run that followed every block.
+//! Findings of an untimed run that tracked every block.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,29 +7,29 @@ use serde::{Deserialize, Serialize};
 pub struct SizeCount {
     /// Power of two above all sizes, in bytes. Each size is at least half of it, except 0.
     pub below: u64,
-    /// How many were asked for; a block that is resized counts again.
+    /// Number of blocks requested. A resized block counts again.
     pub blocks: u64,
-    /// Their sizes, added up.
+    /// Sum of their sizes.
     pub bytes: u64,
 }
 
-/// Calls to the system for memory, of the whole process tree.
+/// System calls for memory, over the whole process tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SystemCalls {
     /// Anonymous mappings made.
     pub mmap: u64,
-    /// Mappings taken away, files' among them.
+    /// Mappings removed, including mappings of files.
     pub munmap: u64,
     /// Mappings resized or moved.
     pub mremap: u64,
-    /// Advice given, such as to take pages away.
+    /// `madvise` calls, for example to purge pages.
     pub madvise: u64,
-    /// Calls that move the end of the heap, or ask where it is.
+    /// Calls that move the end of the heap or query it.
     pub brk: u64,
 }
 
 impl SystemCalls {
-    /// All of them.
+    /// Returns the sum of all calls.
     pub fn total(&self) -> u64 {
         self.mmap + self.munmap + self.mremap + self.madvise + self.brk
     }
@@ -42,40 +42,40 @@ pub struct CallTime {
     pub spent_s: f64,
     /// Calls of the run.
     pub calls: u64,
-    /// How many of them gave a time.
+    /// Number of them that were timed.
     pub timed: u64,
 }
 
-/// Findings of one untimed run in which every block was followed.
+/// Findings of one untimed run in which every block was tracked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Blocks that were asked for, by size, the smallest first; sizes without blocks are left out.
+    /// Requested blocks by size, the smallest first. Sizes without blocks are omitted.
     pub sizes: Vec<SizeCount>,
-    /// Blocks that were freed or resized.
+    /// Number of blocks that were freed or resized.
     pub frees: u64,
-    /// How many of those another thread had asked for.
+    /// Number of those that another thread had allocated (remote frees).
     pub freed_by_others: u64,
-    /// Most bytes that lived at one time in one process, as the program asked for them.
+    /// Peak of live bytes in one process, as the program requested them.
     pub peak_live_bytes: u64,
-    /// The peaks of all processes added up, each with what it inherited by fork.
+    /// Sum of the peaks of all processes, each including the blocks inherited by fork.
     pub peak_live_of_all_bytes: u64,
-    /// Anonymous memory in huge pages when the process with the most of it ended.
+    /// Anonymous memory in huge pages at the end of the process that had the most.
     pub huge_at_end_bytes: u64,
-    /// Calls to the system for memory, where they could be counted.
+    /// System calls for memory, if they could be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_calls: Option<SystemCalls>,
-    /// Time in calls of the allocator, where enough of them were timed.
+    /// Time in calls of the allocator, if enough of them were timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_time: Option<CallTime>,
 }
 
 impl Evidence {
-    /// Blocks that were asked for.
+    /// Returns the number of blocks that were requested.
     pub fn blocks(&self) -> u64 {
         self.sizes.iter().map(|size| size.blocks).sum()
     }
 
-    /// Whether one process had nearly all of the live bytes, so that they can be compared with the
+    /// Returns whether one process had nearly all live bytes, so that they can be compared with the
     /// memory of the whole tree.
     pub fn is_of_one_process(&self) -> bool {
         let rest =

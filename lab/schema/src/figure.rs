@@ -1,21 +1,21 @@
-//! The figures of a row by their names, and how finely they are read.
+//! Names of the figures of a row, and the resolution of each.
 
-/// Wall time, by its name in a result.
+/// Name of wall time in a result.
 pub const WALL: &str = "wall_s";
 
-/// Processor time, user and system together, by its name in a result.
+/// Name of processor time, user and system together, in a result.
 pub const CPU: &str = "cpu_s";
 
-/// Peak resident memory of the largest process, by its name in a result.
+/// Name of the peak resident memory of the largest process in a result.
 pub const PEAK_RSS: &str = "peak_rss_bytes";
 
-/// A page of memory, in which resident memory is counted.
+/// Size of a page in bytes, the unit of resident memory.
 const PAGE: f64 = 4096.0;
 
-/// A microsecond, in which the kernel reports CPU time.
+/// One microsecond in seconds, the resolution of the kernel's CPU times.
 const MICROSECOND: f64 = 1e-6;
 
-/// The figures that every race has, wall time first; `cpu_s` is user and system time together.
+/// Figures of every race, wall time first. `cpu_s` is user and system time together.
 pub const COMMON_FIGURES: [&str; 10] = [
     WALL,
     CPU,
@@ -29,13 +29,13 @@ pub const COMMON_FIGURES: [&str; 10] = [
     "involuntary_switches",
 ];
 
-/// Whether every race has a figure of this name: one of [`COMMON_FIGURES`], or the average of the
-/// process tree.
+/// Returns whether every race has a figure of this name: one of [`COMMON_FIGURES`], or the average
+/// of the process tree.
 pub fn is_common_figure(name: &str) -> bool {
     COMMON_FIGURES.contains(&name) || name == "average_tree_bytes"
 }
 
-/// What a judged figure is called in a sentence; a metric keeps its name.
+/// Returns the name of a judged figure for use in a sentence. A metric keeps its own name.
 pub fn spoken(figure: &str) -> &str {
     match figure {
         WALL => "wall time",
@@ -45,7 +45,7 @@ pub fn spoken(figure: &str) -> &str {
     }
 }
 
-/// The step in which a figure is read; 0 where it is not known.
+/// Returns the smallest step of a figure, or 0 if it is unknown.
 pub fn resolution(figure: &str) -> f64 {
     match figure {
         "user_s" | "system_s" | "cpu_s" => MICROSECOND,

@@ -1,4 +1,4 @@
-//! Results on disk, read with care, and the text that they are written as.
+//! Reading and checking of result files, and the JSON form in which they are written.
 
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::gzip::{decompressed, is_compressed};
 use crate::{Collection, RaceResult, SCHEMA};
 
-/// Why a file is not read as a result.
+/// Reason why a file cannot be read as a result.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The system does not let it be read.
+    /// The system refuses to read the file.
     #[error("cannot read {path}: {source}")]
     Unreadable {
         /// The file.
@@ -21,13 +21,13 @@ pub enum ReadError {
         /// The reason.
         source: std::io::Error,
     },
-    /// There is nothing in it.
+    /// The file is empty.
     #[error("{path} is empty")]
     Empty {
         /// The file.
         path: PathBuf,
     },
-    /// It is a gzip file that cannot be decompressed.
+    /// The file is compressed by gzip and cannot be decompressed.
     #[error("{path} is a damaged gzip file: {reason}")]
     DamagedGzip {
         /// The file.
@@ -35,43 +35,43 @@ pub enum ReadError {
         /// Fault that the system reported.
         reason: std::io::Error,
     },
-    /// Its end is missing.
+    /// The end of the file is missing.
     #[error("{path} ends in the middle (was it cut short?)")]
     CutShort {
         /// The file.
         path: PathBuf,
     },
-    /// Something else wrote it.
+    /// The file was written by another program.
     #[error("{path} is not a heapdrome result")]
     Foreign {
         /// The file.
         path: PathBuf,
     },
-    /// `compare` wrote it.
+    /// The file was written by `compare`.
     #[error("{path} is a comparison of two results; name one of the results themselves")]
     Comparison {
         /// The file.
         path: PathBuf,
     },
-    /// Another heapdrome wrote it, by a schema that this one does not know.
+    /// The file was written by another heapdrome, with a schema that this one does not know.
     #[error("{path} has schema {found}; this heapdrome reads 1 to {SCHEMA}")]
     Schema {
         /// The file.
         path: PathBuf,
-        /// What it has in the schema's place.
+        /// Value of the schema field in the file.
         found: String,
     },
-    /// A heapdrome wrote it, and somebody changed it.
+    /// The file was written by heapdrome and changed afterwards.
     #[error("{path} is a damaged heapdrome result: {reason}")]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Fault, as a phrase.
+        /// Description of the fault, as a phrase.
         reason: String,
     },
 }
 
-/// What a file of results holds.
+/// Content of a results file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Saved {
     /// One race.
@@ -80,15 +80,15 @@ pub enum Saved {
     Collection(Box<Collection>),
 }
 
-/// What some editors begin a text with, the byte order mark of UTF-8; it says nothing.
+/// Byte order mark of UTF-8, which some editors put at the beginning of a text. It is ignored.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Whether a path stands for standard input. A file that is called `-` is read as `./-`.
+/// Returns whether a path stands for standard input. A file that is named `-` is read as `./-`.
 pub fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// How messages and pages call what is read from `path`.
+/// Returns the name under which messages and pages mention the content of `path`.
 pub fn source_name(path: &Path) -> &Path {
     match is_stdin(path) {
         true => Path::new("standard input"),
@@ -96,12 +96,12 @@ pub fn source_name(path: &Path) -> &Path {
     }
 }
 
-/// Reads the result of a race, or a collection of them: only a collection has `races`. The file may
-/// be compressed by gzip, whatever its name is. The path `-` is standard input, which can be read
-/// once.
+/// Reads the result of a race, or a collection of races: only a collection has `races`. The file
+/// may be compressed by gzip, whatever its name is. The path `-` is standard input, which can be
+/// read only once.
 ///
 /// # Errors
-/// When the file cannot be read, is not a whole result, or has a schema that is not known.
+/// When the file cannot be read, is not a complete result, or has an unknown schema.
 pub fn read_saved(path: &Path) -> Result<Saved, ReadError> {
     let value = read_value(path)?;
     let path = source_name(path);
@@ -117,12 +117,12 @@ pub fn read_saved(path: &Path) -> Result<Saved, ReadError> {
 /// Reads the result of one race.
 ///
 /// # Errors
-/// As [`read_saved`]; and when it is not one race.
+/// See [`read_saved`]; also when the file is not a single race.
 pub fn read_result(path: &Path) -> Result<RaceResult, ReadError> {
     typed(source_name(path), read_value(path)?)
 }
 
-/// JSON that a heapdrome wrote, of a schema that this one reads.
+/// Reads the JSON of a heapdrome result and checks that its schema is supported.
 fn read_value(path: &Path) -> Result<Value, ReadError> {
     let bytes = bytes_of(path);
     let path = || source_name(path).to_owned();
@@ -147,7 +147,7 @@ fn read_value(path: &Path) -> Result<Value, ReadError> {
         true => ReadError::CutShort { path: path() },
         false => ReadError::Foreign { path: path() },
     })?;
-    // Every heapdrome has written both, whatever else changed.
+    // Every version of heapdrome has written both fields.
     let (Some(Value::String(_)), Some(schema)) = (value.get("heapdrome"), value.get("schema"))
     else {
         return Err(ReadError::Foreign { path: path() });
@@ -178,10 +178,10 @@ fn typed<T: DeserializeOwned>(path: &Path, value: Value) -> Result<T, ReadError>
     })
 }
 
-/// A result of any kind as indented JSON that ends with a newline.
+/// Returns a result of any kind as indented JSON that ends with a newline.
 ///
 /// # Errors
-/// When a value has no JSON form, which no result has.
+/// When a value has no JSON form, which is the case for no result.
 pub fn to_json(result: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     let mut text = serde_json::to_vec_pretty(result)?;
     text.push(b'\n');
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
     use crate::compressed;
 
-    /// What is said of a file with this content, without its path.
+    /// Returns the error message for a file with this content, without the file's path.
     #[track_caller]
     fn message(text: impl AsRef<[u8]>) -> String {
         let folder = tempfile::tempdir().expect("a temporary folder");

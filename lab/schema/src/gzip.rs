@@ -7,29 +7,28 @@ use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 
-/// First bytes of every gzip file.
+/// First two bytes of every gzip file.
 const MAGIC: &[u8] = b"\x1f\x8b";
 
-/// Whether `bytes` are a gzip file, or its beginning, whatever its name is.
+/// Returns whether `bytes` begin like a gzip file, whatever the file's name is.
 pub(crate) fn is_compressed(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
-/// Compresses `bytes`. Equal bytes give equal files: neither a name nor a time is stored.
+/// Compresses `bytes`. Equal bytes give equal files, because neither a name nor a time is stored.
 ///
 /// # Errors
-/// When the encoder fails, which it does not do in memory.
+/// When the encoder fails, which does not happen in memory.
 pub fn compressed(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;
     encoder.finish()
 }
 
-/// Returns the content of a file that is to be called `path`: compressed if that name ends in
-/// `.gz`.
+/// Returns the content for a file at `path`: compressed if the name ends in `.gz`.
 ///
 /// # Errors
-/// When the encoder fails, which it does not do in memory.
+/// When the encoder fails, which does not happen in memory.
 pub fn compressed_if_named(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>> {
     match path.extension().is_some_and(|ending| ending == "gz") {
         true => compressed(&bytes),
@@ -37,10 +36,10 @@ pub fn compressed_if_named(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>> {
     }
 }
 
-/// Decompresses a gzip file, of which several may stand one after the other.
+/// Decompresses a gzip file, which may consist of several gzip members.
 ///
 /// # Errors
-/// With [`std::io::ErrorKind::UnexpectedEof`] when its end is missing, and otherwise when it is
+/// [`std::io::ErrorKind::UnexpectedEof`] when the end is missing; another kind when the file is
 /// damaged.
 pub(crate) fn decompressed(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut text = Vec::new();

@@ -1,16 +1,16 @@
-//! The lines of a race's journal: each is on disk before the next run starts.
+//! Lines of a race's journal. Each line is on disk before the next run starts.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Ending, Evidence, Machine, MemoryRun, Plan, Proof, Run, Stopping};
 
-/// One line of a journal, in the order in which a race writes them.
+/// One line of a journal. The variants stand in the order in which a race writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "line", rename_all = "snake_case")]
 pub enum JournalLine {
-    /// The first line: what the race is going to do, and where. Another one before the first run
-    /// takes its place, and voids the proofs before it. It may replace entrants that have not
-    /// failed, and add others at the end.
+    /// The first line: plan of the race, and its machine. A second such line before the first run
+    /// replaces the first one and invalidates the proofs before it. It may replace entrants that
+    /// have not failed, and append others.
     Plan {
         /// The version of the journal's format.
         schema: u32,
@@ -19,58 +19,59 @@ pub enum JournalLine {
         /// The machine.
         machine: Box<Machine>,
     },
-    /// An entrant's proof was taken, or taken again.
+    /// A proof was taken for an entrant, or taken again.
     Proof {
-        /// The entrant's place in the plan.
+        /// Position of the entrant in the plan.
         entrant: usize,
-        /// What it showed.
+        /// The proof.
         proof: Proof,
     },
     /// An entrant's memory was watched.
     Memory(MemoryRun),
-    /// Every block of an entrant was followed.
+    /// Every block of an entrant was tracked.
     Evidence {
-        /// The entrant's place in the plan.
+        /// Position of the entrant in the plan.
         entrant: usize,
-        /// What it showed.
+        /// The findings.
         evidence: Box<Evidence>,
     },
     /// A timed run ended.
     Run(Box<Run>),
     /// An entrant left the race.
     Failed {
-        /// The entrant's place in the plan.
+        /// Position of the entrant in the plan.
         entrant: usize,
-        /// How its run ended.
+        /// Way in which the run failed.
         ending: Ending,
-        /// In which part of the race, such as `round 3` or `the run under the witness`.
+        /// Phase of the race, such as `round 3` or `the run under the witness`.
         during: String,
-        /// The last lines of its standard error.
+        /// Last lines of its standard error.
         stderr_tail: String,
     },
-    /// Nothing is open on an entrant: every target on it is decided, or it was shown to be beaten.
-    /// It runs no more rounds, and its row counts.
+    /// All comparisons about an entrant are decided: every target on it is decided, or it was shown
+    /// to be beaten. It runs no further rounds, and its row counts.
     Decided {
-        /// The entrant's place in the plan.
+        /// Position of the entrant in the plan.
         entrant: usize,
-        /// How many rounds it ran.
+        /// Number of rounds that it ran.
         rounds: u32,
-        /// The comparisons that were decided, in words.
+        /// Comparisons that were decided, in words.
         because: String,
     },
-    /// The race goes on until other limits than its plan's, also where it had ended by those.
+    /// New limits replace those of the plan. They also restart a race that had ended by its old
+    /// limits.
     Limits {
         /// The limits.
         stopping: Stopping,
     },
-    /// Something that a reader of the result must know, in words.
+    /// A remark that a reader of the result must know.
     Remark {
         /// The remark.
         text: String,
     },
-    /// All rounds are done, and why no more were run.
+    /// All rounds are done.
     Finished {
-        /// The reason, in words.
+        /// Reason why no further rounds were run.
         reason: String,
     },
 }

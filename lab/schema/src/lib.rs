@@ -1,8 +1,8 @@
 //! The plain data of a race, and the versioned JSON that carries it.
 //!
 //! Nothing in this crate starts a process, reads a clock or computes a statistic. Every other room
-//! of the lab speaks in these types: the measurer writes them, the statistics are applied to them,
-//! and the exporters print them.
+//! of the lab uses these types: the measurer writes them, the statistics read them, and the
+//! exporters print them.
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 compile_error!("heapdrome supports Linux with glibc only so far");

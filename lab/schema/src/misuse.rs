@@ -1,59 +1,60 @@
-//! What came of misusing an allocator on purpose.
+//! Results of deliberate misuse of an allocator.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Ending;
 
-/// How far a misusing program had come when something was said, or when it ended.
+/// Stage that a misusing program had reached when the allocator reported, or when it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MisuseStage {
     /// At the misuse itself.
     Misuse,
-    /// When the blocks concerned were freed.
+    /// While the affected blocks were freed.
     Free,
-    /// While other blocks came and went.
+    /// While other blocks were allocated and freed.
     Later,
-    /// When the program ended.
+    /// While the program ended.
     Exit,
 }
 
-/// What an allocator did about one kind of misuse.
+/// Response of an allocator to one kind of misuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MisuseOutcome {
-    /// It said so, and the program was ended.
+    /// The allocator reported it and ended the program.
     Detected,
-    /// It said so, and the program went on to its end.
+    /// The allocator reported it, and the program ran to its end.
     Warned,
-    /// The program was ended without a word.
+    /// The program was ended without a message.
     Killed,
-    /// Nothing was said, and memory that the program owned was changed, or what it had freed could
+    /// Nothing was reported, and memory that the program owned was changed, or freed memory could
     /// be read.
     Harmed,
-    /// Nothing was said, and no harm was seen.
+    /// Nothing was reported, and no harm was seen.
     Unharmed,
     /// The program did not end within its limits of time and memory.
     Hung,
-    /// The program did not come as far as the misuse.
+    /// The program did not reach the misuse.
     NotTried,
 }
 
 /// One run of a program that commits one kind of misuse.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MisuseRun {
-    /// The allocator's name in the registry.
+    /// Name of the allocator in the registry.
     pub allocator: String,
-    /// The kind of misuse.
+    /// Kind of misuse.
     pub kind: String,
-    /// What came of it.
+    /// Outcome.
     pub outcome: MisuseOutcome,
-    /// When it was said; where nothing was, how far the program came. `None` before the misuse.
+    /// Stage of the report, or without a report the last stage that the program reached. `None`
+    /// before the misuse.
     pub stage: Option<MisuseStage>,
-    /// How the program ended.
+    /// Way in which the program ended.
     pub ending: Ending,
-    /// The first line that the allocator wrote after the misuse.
+    /// First line that the allocator wrote after the misuse.
     pub said: Option<String>,
-    /// The first harm that the program saw.
+    /// First harm that the program detected.
     pub harm: Option<String>,
 }

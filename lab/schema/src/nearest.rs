@@ -1,6 +1,6 @@
-//! Suggestions for a name that is not known.
+//! Suggestions for unknown names.
 
-/// The known name that is nearest to one that is not known; `None` where none is near.
+/// Returns the known name that is most similar to `name`, or `None` if none is similar enough.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let known = known.into_iter();
     let by_distance = known.map(|known| (strsim::osa_distance(name, known), known));
@@ -8,7 +8,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     near.min().map(|(_, known)| known)
 }
 
-/// The suggestion for a name that is not known: the nearest one, or all where none is near.
+/// Returns a suggestion for an unknown name: the most similar known name, or the list of all names.
 pub fn nearest_or_all<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<_> = known.into_iter().collect();
     match nearest(name, known.iter().copied()) {

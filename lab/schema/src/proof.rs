@@ -1,10 +1,10 @@
-//! Which object served malloc, in which processes.
+//! Evidence of the object that served malloc in each process.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Nanoseconds;
 
-/// Why a process did not run on the entrant's allocator.
+/// Reason why a process did not run on the entrant's allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnservedReason {
@@ -12,82 +12,85 @@ pub enum UnservedReason {
     StaticBinary,
     /// The kernel runs the program with raised rights, so the loader ignores `LD_PRELOAD`.
     RaisedRights,
-    /// The program or a library of its own defines malloc and comes first.
+    /// The program or one of its own libraries defines malloc and comes first in symbol lookup.
     BundledAllocator,
     /// A parent started the program without `LD_PRELOAD`.
     ClearedEnvironment,
-    /// Libraries loaded with `RTLD_DEEPBIND` look for malloc in themselves first.
+    /// Libraries loaded with `RTLD_DEEPBIND` find their own malloc first.
     DeepBind,
-    /// The program is for another machine or word size than the library.
+    /// The program is for another architecture or word size than the library.
     OtherMachine,
-    /// The loader was told to preload the library and did not: missing, unreadable or foreign.
+    /// The loader was asked to preload the library and did not: missing, unreadable or for another
+    /// machine.
     NotLoaded,
 }
 
-/// Programs of the command's tree that the entrant's allocator did not serve, taken together.
+/// A program of the command's tree that the entrant's allocator did not serve, over all its
+/// processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unserved {
-    /// The path of the executable.
+    /// Path of the executable.
     pub program: String,
-    /// How many processes ran it unserved.
+    /// Number of unserved processes that ran it.
     pub processes: u64,
-    /// Their part of the CPU time of the whole tree, from 0 to 1.
+    /// Their share of the CPU time of the whole tree, from 0 to 1.
     pub cpu_share: f64,
-    /// Why.
+    /// Reason.
     pub reason: UnservedReason,
-    /// The object that served them instead, where it could be told.
+    /// Object that served them instead, if it could be determined.
     pub served_by: Option<String>,
-    /// What to do about it, in one sentence.
+    /// Remedy, in one sentence.
     pub advice: String,
 }
 
-/// How much of the command ran on the entrant's allocator.
+/// Extent to which the command ran on the entrant's allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Coverage {
     /// Every process that could allocate.
     Whole,
-    /// Not every one, but at least [`Proof::ENOUGH`] of the CPU time.
+    /// Processes with at least [`Proof::ENOUGH`] of the CPU time, but not all of them.
     Most,
-    /// Less than that: the run says nothing about the allocator.
+    /// Processes with less CPU time than that. The run says nothing about the allocator.
     TooLittle,
 }
 
-/// What one unmeasured run under the witness showed.
+/// Findings of one unmeasured run under the witness.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Proof {
-    /// Whether the row counts.
+    /// Extent to which the allocator served. It decides whether the row counts.
     pub coverage: Coverage,
-    /// The path of the object that served most of the calls.
+    /// Path of the object that served most of the calls.
     pub served_by: Option<String>,
-    /// Calls of the allocation ABI that reached that object.
+    /// Number of calls of the allocation ABI that reached that object.
     pub calls: u64,
-    /// Bytes that those calls asked for, with all that was freed again; 0 in proofs of an older
-    /// heapdrome.
+    /// Bytes that those calls requested, including memory that was freed again. 0 in proofs of an
+    /// older heapdrome.
     #[serde(default)]
     pub requested_bytes: u64,
-    /// Processes seen; one that replaces its program counts again.
+    /// Number of processes seen. A process that replaces its program counts again.
     pub processes: u64,
-    /// Processes that the object served.
+    /// Number of processes that the object served.
     pub served_processes: u64,
-    /// Whether a program called `operator new`; `None` in proofs that did not look.
+    /// Whether a program called `operator new`; `None` in proofs that did not record this.
     #[serde(default)]
     pub operator_new: Option<bool>,
-    /// CPU time of the tree.
+    /// CPU time of the process tree.
     pub cpu: Nanoseconds,
-    /// What was not served, the greatest share of CPU time first.
+    /// Unserved programs, the greatest share of CPU time first.
     pub unserved: Vec<Unserved>,
-    /// What the reader should know although the row counts, such as CPython's own allocator.
+    /// Warnings for the reader although the row counts, such as CPython's own allocator.
     pub warnings: Vec<String>,
-    /// A hash over all that the proof depends on; another hash makes the proof void.
+    /// Hash over everything that the proof depends on. A different hash makes the proof invalid.
     pub key: String,
-    /// The cell of the collection in which it was taken, where that is another one: with the same
-    /// program, library and environment, and other parameters, whose calls these are.
+    /// Cell of the collection in which the proof was taken, if it was another one. That cell has
+    /// the same program, library and environment, but other parameters. The call counts are those
+    /// of that cell.
     #[serde(default)]
     pub taken_in: Option<String>,
 }
 
 impl Proof {
-    /// The share of the tree's CPU time that the allocator must have served for its row to count.
+    /// Share of the tree's CPU time that the allocator must serve for its row to count.
     pub const ENOUGH: f64 = 0.9;
 }

@@ -1,15 +1,15 @@
-//! Results that are shared name no user: paths are written with `$HOME` and `$CACHE`.
+//! Removal of user names from shared results: paths are written with `$HOME` and `$CACHE`.
 
 use std::path::{Path, PathBuf};
 
-/// The folders that are replaced by a name, the longest first.
+/// Folders that are replaced by a variable, the longest first.
 #[derive(Clone, Debug)]
 pub struct Redaction {
     folders: Vec<(String, &'static str)>,
 }
 
 impl Redaction {
-    /// Replaces `cache` by `$CACHE` and `home` by `$HOME`.
+    /// Creates a redaction that replaces `cache` by `$CACHE` and `home` by `$HOME`.
     pub fn new(home: Option<&Path>, cache: &Path) -> Self {
         let mut folders = vec![(cache.to_string_lossy().into_owned(), "$CACHE")];
         folders.extend(home.map(|path| (path.to_string_lossy().into_owned(), "$HOME")));
@@ -18,7 +18,7 @@ impl Redaction {
         Self { folders }
     }
 
-    /// `text` with each known folder replaced wherever it stands as whole path components.
+    /// Returns `text` with each known folder replaced wherever it stands as whole path components.
     pub fn text(&self, text: &str) -> String {
         let mut result = text.to_owned();
         for (folder, name) in &self.folders {
@@ -27,7 +27,7 @@ impl Redaction {
         result
     }
 
-    /// `path` with the name of a folder that it begins with replaced by that folder.
+    /// Returns `path` with a leading variable replaced by its folder.
     pub fn undone(&self, path: &Path) -> PathBuf {
         let folder = |(folder, name): &(String, &'static str)| {
             Some(Path::new(folder).join(path.strip_prefix(name).ok()?))
@@ -36,14 +36,14 @@ impl Redaction {
         found.unwrap_or_else(|| path.to_owned())
     }
 
-    /// `path` with each known folder replaced.
+    /// Returns `path` with each known folder replaced.
     pub fn path(&self, path: &Path) -> PathBuf {
         PathBuf::from(self.text(&path.to_string_lossy()))
     }
 }
 
-/// Replaces `folder` where it begins and ends a path, so that `/home/ada` leaves `/home/adam`
-/// and `/var/home/ada` alone.
+/// Replaces `folder` where it begins and ends a path. For example, `/home/ada` is not replaced
+/// within `/home/adam` or `/var/home/ada`.
 fn replace_folder(text: &str, folder: &str, name: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! The result of a race: JSON schema version 1, described in docs/result-schema.md.
+//! Result of a race: JSON schema version 1, described in docs/result-schema.md.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,62 +7,63 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{AfterIdle, Ending, Evidence, MemoryParts, MemorySample, Options, Role, Unserved};
 
-/// The schema version that this heapdrome writes, and the newest that it reads.
+/// Schema version that this heapdrome writes, and the newest that it reads.
 pub const SCHEMA: u32 = 1;
 
-/// What a comparison says about a metric.
+/// Conclusion of a comparison on one metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// The interval lies wholly on the better side of 1, for time.
+    /// The interval lies completely on the better side of 1, for time.
     #[serde(rename = "faster")]
     Faster,
-    /// The interval lies wholly on the worse side of 1, for time.
+    /// The interval lies completely on the worse side of 1, for time.
     #[serde(rename = "slower")]
     Slower,
-    /// The interval lies wholly below 1, for memory and counts.
+    /// The interval lies completely below 1, for memory and counts.
     #[serde(rename = "less")]
     Less,
-    /// The interval lies wholly above 1, for memory and counts.
+    /// The interval lies completely above 1, for memory and counts.
     #[serde(rename = "more")]
     More,
-    /// The interval holds 1.
+    /// The interval contains 1.
     #[serde(rename = "no difference shown")]
     Undecided,
 }
 
-/// An entrant's ratio to the baseline on one metric; under 1 is less than the baseline.
+/// Ratio of an entrant to the baseline on one metric. A ratio below 1 is less than the baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// Entrant over baseline.
+    /// Entrant divided by baseline.
     #[serde(deserialize_with = "number_or_null")]
     pub ratio: f64,
-    /// The lower end of the interval.
+    /// Lower end of the interval.
     #[serde(deserialize_with = "number_or_null")]
     pub low: f64,
-    /// The upper end of the interval.
+    /// Upper end of the interval.
     #[serde(deserialize_with = "number_or_null")]
     pub high: f64,
-    /// Complete rounds that it rests on.
+    /// Number of complete rounds behind it.
     pub rounds: u32,
-    /// What it says.
+    /// Conclusion.
     pub verdict: Verdict,
-    /// About how many more rounds would show a difference of 1%, where that can be told.
+    /// Estimated number of further rounds that would show a difference of 1%, if it can be
+    /// estimated.
     pub rounds_to_show_one_percent: Option<u32>,
 }
 
 /// One metric of one entrant over all rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// The median of the samples.
+    /// Median of the samples.
     #[serde(deserialize_with = "number_or_null")]
     pub median: f64,
-    /// Every sample in the order of the rounds; none is ever dropped.
+    /// Every sample in the order of the rounds; outliers are kept.
     #[serde(deserialize_with = "numbers_or_nulls")]
     pub samples: Vec<f64>,
-    /// Places in `samples` that lie far from the rest.
+    /// Positions of outliers in `samples`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outliers: Vec<usize>,
-    /// How it was measured, where that is not self-evident.
+    /// Method of measurement, if it is not obvious.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
 }
@@ -71,66 +72,66 @@ pub struct Series {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// It ran, and its allocator served.
+    /// It ran on its own allocator.
     Ok,
     /// It crashed, or its result was wrong.
     Failed,
     /// Its allocator did not serve the command.
     NotServed,
-    /// It ran out of time.
+    /// It exceeded its time limit.
     Timeout,
 }
 
-/// The part of a proof that a reader of a result wants.
+/// Part of a proof that matters to a reader of a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProofSummary {
-    /// The path of the object that served most of the calls.
+    /// Path of the object that served most of the calls.
     pub served_by: Option<String>,
-    /// Calls of the allocation ABI that reached it.
+    /// Number of calls of the allocation ABI that reached it.
     pub calls: u64,
-    /// Bytes that those calls asked for, with all that was freed again; 0 in results of an older
-    /// heapdrome.
+    /// Bytes that those calls requested, including memory that was freed again. 0 in results of an
+    /// older heapdrome.
     #[serde(default)]
     pub requested_bytes: u64,
-    /// Processes seen.
+    /// Number of processes seen.
     pub processes: u64,
-    /// Processes that it served.
+    /// Number of processes that the object served.
     pub served_processes: u64,
-    /// What was not served, and why.
+    /// Unserved programs, with the reasons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unserved: Vec<Unserved>,
-    /// What the reader should know although the row counts.
+    /// Warnings for the reader although the row counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// The cell of the collection in which the proof was taken, where that is another one.
+    /// Cell of the collection in which the proof was taken, if it was another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_in: Option<String>,
 }
 
-/// How and when an entrant left the race.
+/// Circumstances under which an entrant left the race.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// How its run ended.
+    /// Way in which its run ended.
     pub ending: Ending,
-    /// In which part of the race.
+    /// Phase of the race.
     pub during: String,
-    /// The last lines of its standard error.
+    /// Last lines of its standard error.
     pub stderr_tail: String,
 }
 
-/// An entrant's standard output beside the baseline's, with figures masked.
+/// Comparison of an entrant's standard output with the baseline's, figures masked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Output {
-    /// Every run printed what the baseline did.
+    /// Every run printed the output of the baseline.
     #[serde(rename = "same")]
     Same,
-    /// A run printed something else.
+    /// A run printed a different output.
     #[serde(rename = "different")]
     Different,
     /// The baseline's own output differs from run to run.
     #[serde(rename = "output varies")]
     Varies,
-    /// The race compares no outputs, or there is nothing to compare.
+    /// The race does not compare outputs, or there is no output.
     #[serde(rename = "not compared")]
     NotCompared,
 }
@@ -138,33 +139,33 @@ pub enum Output {
 /// One row of a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EntrantResult {
-    /// The name by which it was asked for.
+    /// Name under which it was requested.
     pub allocator: String,
-    /// Why it took part.
+    /// Role in the race.
     pub role: Role,
-    /// The version of the library.
+    /// Version of the library.
     pub version: String,
-    /// The object that was preloaded.
+    /// Object that was preloaded.
     pub library: Option<PathBuf>,
-    /// Its SHA-256 in hexadecimal.
+    /// SHA-256 of `library` in hexadecimal.
     pub sha256: Option<String>,
-    /// Environment variables that it set besides `LD_PRELOAD`.
+    /// Environment variables that it set in addition to `LD_PRELOAD`.
     pub settings: BTreeMap<String, String>,
     /// Whether it is hardened: it gives up speed for safety.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hardened: bool,
-    /// Faults that a reader should know.
+    /// Faults that matter to a reader.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known_faults: Vec<String>,
     /// Whether the row counts.
     pub status: Status,
-    /// After how many rounds nothing was open on it, where it ran no more because of that.
+    /// Number of rounds after which it stopped because all comparisons about it were decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_after: Option<u32>,
-    /// How it failed, if it did.
+    /// Circumstances of its failure, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Finding>,
-    /// Who served malloc.
+    /// Summary of the proof, if one was taken.
     pub proof: Option<ProofSummary>,
     /// Whether its standard output equals the baseline's.
     pub output: Output,
@@ -178,36 +179,36 @@ pub struct EntrantResult {
     pub peak_rss_bytes: Option<Series>,
     /// Peak anonymous memory of the whole tree in bytes, from untimed runs.
     pub peak_tree_bytes: Option<Series>,
-    /// Page faults without input or output.
+    /// Page faults without input or output (minor faults).
     pub minor_faults: Option<Series>,
-    /// Page faults with.
+    /// Page faults with input or output (major faults).
     pub major_faults: Option<Series>,
-    /// Times that a thread gave up the CPU by itself.
+    /// Number of times that a thread gave up the CPU voluntarily.
     pub voluntary_switches: Option<Series>,
-    /// Times that the scheduler took it away.
+    /// Number of times that the scheduler preempted a thread.
     pub involuntary_switches: Option<Series>,
-    /// Counters of the kernel or the processor, where they could be had.
+    /// Counters of the kernel or the processor, as far as they are available.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, Series>,
     /// Figures that the command printed about itself.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metrics: BTreeMap<String, Series>,
-    /// Memory of the tree over time, from an untimed run.
+    /// Memory of the process tree over time, from an untimed run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory_timeline: Vec<MemorySample>,
-    /// The average of the tree's anonymous memory over time in bytes, from untimed runs.
+    /// Average of the tree's anonymous memory over time in bytes, from untimed runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub average_tree_bytes: Option<Series>,
-    /// What the tree's memory was made of over time, from the same run as the timeline.
+    /// Composition of the tree's memory over time, from the same run as the timeline.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory_parts: Vec<MemoryParts>,
-    /// How the parts were read, and what that can miss.
+    /// Method of reading the composition, with its possible errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_parts_method: Option<String>,
-    /// The tree's memory after idling, from the same run.
+    /// Memory of the process tree after idling, from the same run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_idle: Option<AfterIdle>,
-    /// What a run showed that followed every block, where there was one.
+    /// Findings of a run that tracked every block, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
     /// Programs that outlived the command and were stopped, over all runs.
@@ -217,15 +218,15 @@ pub struct EntrantResult {
     pub versus_baseline: BTreeMap<String, Comparison>,
 }
 
-/// What this machine could have shown.
+/// Sensitivity of the race on this machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NoiseFloor {
-    /// The ratio of the baseline to itself under its second name, with its interval.
+    /// Ratio of the baseline to itself under its second name, with its interval.
     pub baseline_again: Comparison,
-    /// The smallest difference in wall time that the race had 80% chance to show, as a fraction.
+    /// Smallest difference in wall time that the race had an 80% chance to show, as a fraction.
     #[serde(deserialize_with = "number_or_null")]
     pub smallest_difference: f64,
-    /// The smallest difference in each judged figure, by its name, that the race had 80% chance to
+    /// Smallest difference in each judged figure, by its name, that the race had an 80% chance to
     /// show, as a fraction.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub smallest_by_figure: BTreeMap<String, f64>,
@@ -234,72 +235,72 @@ pub struct NoiseFloor {
 /// The machine that a race ran on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The processor, as the kernel names it.
+    /// Processor, as the kernel names it.
     pub processor: String,
-    /// Processors that the scheduler may use.
+    /// Number of processors that the scheduler may use.
     pub processors: usize,
     /// Memory of the machine in bytes.
     pub memory_bytes: u64,
-    /// The kernel's release.
+    /// Release of the kernel.
     pub kernel: String,
-    /// The C library and its version.
+    /// C library and its version.
     pub libc: String,
-    /// The distribution.
+    /// Distribution.
     pub distribution: String,
-    /// Processor time of a page fault that brings an empty page of 4 KiB in seconds, where it was
+    /// Processor time in seconds of a page fault that maps an empty page of 4 KiB, if it was
     /// measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault_s: Option<f64>,
-    /// Remarks on its state that bear on the result, as `heapdrome doctor` gives them.
+    /// Remarks on the machine's state that affect the result, as printed by `heapdrome doctor`.
     pub remarks: Vec<String>,
 }
 
-/// A finished race, or what there is of an unfinished one.
+/// A finished race, or the existing part of an unfinished one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RaceResult {
-    /// The version of this schema.
+    /// Version of this schema.
     pub schema: u32,
-    /// The version of heapdrome that wrote it.
+    /// Version of heapdrome that wrote it.
     pub heapdrome: String,
-    /// When the race started, in UTC, as RFC 3339.
+    /// Start time of the race, in UTC, as RFC 3339.
     pub started: String,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// How the race was asked for: heapdrome's own arguments, from `race` on.
+    /// Request for the race: heapdrome's own arguments, from `race` on.
     #[serde(default)]
     pub asked: Vec<String>,
-    /// How each run was made.
+    /// Settings of each run.
     pub options: Options,
-    /// The name of the entrant that every other is compared with.
+    /// Name of the entrant with which every other is compared.
     pub baseline: String,
-    /// The seed from which every draw followed.
+    /// Seed from which every random draw followed.
     pub seed: u64,
-    /// Complete rounds: in each, every entrant that still raced ran once.
+    /// Number of complete rounds. In each, every entrant that still raced ran once.
     pub rounds: u32,
-    /// The rounds that every entrant ran whatever the figures showed, where what they showed
-    /// decided who ran more.
+    /// Number of rounds that every entrant ran regardless of the figures, if entrants could stop
+    /// early because of the figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least_rounds: Option<u32>,
-    /// Whether the race ended by itself, and why.
+    /// Reason for the end of the race, and whether it ended by itself.
     pub ended: String,
     /// Probability of one or more false verdicts on the judged figures in the whole race.
     pub alpha: f64,
     /// The machine.
     pub machine: Machine,
-    /// What this machine could have shown; `None` with too few rounds.
+    /// Sensitivity of the race on this machine; `None` with too few rounds.
     pub noise_floor: Option<NoiseFloor>,
-    /// What the reader should know about the race as a whole, such as drift.
+    /// Remarks on the race as a whole for the reader, such as drift.
     pub remarks: Vec<String>,
     /// The rows.
     pub entrants: Vec<EntrantResult>,
 }
 
-/// A number; JSON has no word for what is not one, and `null` stands for it.
+/// Reads a number. JSON cannot represent NaN, so `null` stands for it.
 pub(crate) fn number_or_null<'de, D: Deserializer<'de>>(reader: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(reader)?.unwrap_or(f64::NAN))
 }
 
-/// Numbers, among which `null` stands for what is not one.
+/// Reads numbers, with `null` for NaN.
 fn numbers_or_nulls<'de, D: Deserializer<'de>>(reader: D) -> Result<Vec<f64>, D::Error> {
     let numbers: Vec<Option<f64>> = Vec::deserialize(reader)?;
     Ok(numbers

@@ -1,4 +1,4 @@
-//! What single runs of the command cost.
+//! Costs of single runs of the command.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, Nanoseconds};
 
-/// How a process ended.
+/// Way in which a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
@@ -15,11 +15,11 @@ pub enum Ending {
     Exited(i32),
     /// This signal killed it.
     Killed(i32),
-    /// It ran out of time and was killed.
+    /// It exceeded its time limit and was killed.
     TimedOut,
-    /// The `--check` command found its result wrong, with this exit status.
+    /// The `--check` command rejected its result with this exit status.
     CheckFailed(i32),
-    /// It printed something else than the baseline, where all entrants must print the same.
+    /// Its output differs from the baseline's, although all entrants must print the same output.
     OutputDiffers,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for Ending {
     }
 }
 
-/// The usual name of a signal, where it is one that ends programs.
+/// Returns the usual name of a signal that ends programs.
 fn signal_name(signal: i32) -> Option<&'static str> {
     Some(match signal {
         1 => "SIGHUP",
@@ -64,39 +64,39 @@ fn signal_name(signal: i32) -> Option<&'static str> {
 /// One timed run of the command under one entrant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// The round, counted from 0; warm-up rounds are not recorded.
+    /// Round, counted from 0; warm-up rounds are not recorded.
     pub round: u32,
-    /// The place within the round, counted from 0.
+    /// Position within the round, counted from 0.
     pub position: u32,
-    /// The entrant's place in the plan.
+    /// Position of the entrant in the plan.
     pub entrant: usize,
-    /// From the moment at which the process executed the command until its end was known.
+    /// Time from the moment at which the process executed the command until its end was known.
     pub wall: Nanoseconds,
     /// CPU time in user mode of the child and its waited-for descendants.
     pub user: Nanoseconds,
-    /// CPU time in the kernel of the same.
+    /// CPU time in the kernel of the child and its waited-for descendants.
     pub system: Nanoseconds,
     /// The largest resident set among the child and its waited-for descendants.
     pub peak_rss: Bytes,
-    /// Page faults that needed no input or output.
+    /// Page faults without input or output (minor faults).
     pub minor_faults: u64,
-    /// Page faults that did.
+    /// Page faults with input or output (major faults).
     pub major_faults: u64,
-    /// Times that a thread gave up the CPU by itself.
+    /// Number of times that a thread gave up the CPU voluntarily.
     pub voluntary_switches: u64,
-    /// Times that the scheduler took it away.
+    /// Number of times that the scheduler preempted a thread.
     pub involuntary_switches: u64,
-    /// How the command ended.
+    /// Way in which the command ended.
     pub ending: Ending,
-    /// SHA-256 of standard output, where output is compared.
+    /// SHA-256 of standard output, if outputs are compared.
     pub output: Option<String>,
-    /// The last lines of standard error, where the run failed.
+    /// Last lines of standard error, if the run failed.
     pub stderr_tail: String,
-    /// Hardware and software counters by the names that perf gives them, where the kernel has them.
+    /// Hardware and software counters by their names in perf, as far as the kernel supports them.
     pub counters: BTreeMap<String, u64>,
     /// Figures that the command printed about itself.
     pub metrics: BTreeMap<String, f64>,
-    /// Bytes by which the environment was lengthened in this run.
+    /// Number of bytes that were added to the environment in this run.
     pub environment_padding: u32,
     /// Programs that outlived the command and were stopped.
     pub detached: Vec<String>,

@@ -1,11 +1,11 @@
-//! Rows of a result, and their samples by the names of figures.
+//! Access to the rows of a result, and to their samples by the names of figures.
 
 use crate::{EntrantResult, RaceResult, Role, Series, Status};
 
 impl EntrantResult {
-    /// The samples of a figure in the order of the rounds: one of
+    /// Returns the samples of a figure in the order of the rounds. The figure is one of
     /// [`COMMON_FIGURES`](crate::COMMON_FIGURES), or one that the command or the workload reported.
-    /// `None` where no run has it.
+    /// `None` if no run has it.
     pub fn samples(&self, figure: &str) -> Option<Vec<f64>> {
         let all = |series: &Option<Series>| series.as_ref().map(|series| series.samples.clone());
         let found = match figure {
@@ -29,22 +29,23 @@ impl EntrantResult {
 }
 
 impl RaceResult {
-    /// Of samples in the order of the rounds, those of the rounds that every entrant ran. Where who
-    /// is decided runs no more, the others' later rounds are there because of what the earlier ones
-    /// showed. An interval that is for one look does not allow that.
+    /// Truncates samples in round order to the rounds that every entrant ran. If decided entrants
+    /// stop early, the later rounds of the others exist because of the results of earlier rounds.
+    /// An interval for a single look does not allow such a dependence.
     pub fn first_rounds(&self, mut samples: Vec<f64>) -> Vec<f64> {
         let least = self.least_rounds.map(usize::try_from);
         samples.truncate(least.and_then(Result::ok).unwrap_or(usize::MAX));
         samples
     }
 
-    /// The row of the baseline, whether it counts or not.
+    /// Returns the row of the baseline, whether it counts or not.
     pub fn baseline_row(&self) -> Option<&EntrantResult> {
         let mut rows = self.entrants.iter();
         rows.find(|row| row.role == Role::Baseline)
     }
 
-    /// The row of an allocator, if it counts; the baseline's second name is nobody's row.
+    /// Returns the row of an allocator if it counts. The baseline's second name has no row of its
+    /// own.
     pub fn row(&self, allocator: &str) -> Option<&EntrantResult> {
         let mut own = self
             .entrants

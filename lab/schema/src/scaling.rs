@@ -1,4 +1,4 @@
-//! What a sweep found: how the time of each allocator grew with the work.
+//! Results of a sweep: growth of each allocator's time with the work.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,66 +7,67 @@ use crate::Factor;
 /// A parameter that is swept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SweptParameter {
-    /// `threads`, the name of a placeholder or of a workload's parameter, or `env:` and a variable.
+    /// `threads`, the name of a placeholder or of a workload's parameter, or `env:` followed by a
+    /// variable.
     pub name: String,
-    /// Its values in the order in which they were asked for.
+    /// Its values in the requested order.
     pub values: Vec<String>,
 }
 
 /// One race of a curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScalingPoint {
-    /// The cell of the race.
+    /// Cell of the race.
     pub cell: String,
-    /// The value of the parameter that is followed.
+    /// Value of the curve's parameter.
     pub value: String,
-    /// The ratio of work to that of the first race; NaN where it is not known.
+    /// Ratio of work to that of the first race; NaN if unknown.
     #[serde(deserialize_with = "crate::result::number_or_null")]
     pub work: f64,
-    /// The ratio of times to the first race over the ratio of work; `None` without an interval.
+    /// Ratio of times to the first race, divided by the ratio of work; `None` without an interval.
     pub degradation: Option<Factor>,
-    /// The degradation by the work per processor that the command could use.
+    /// Degradation divided by the work per processor that the command could use.
     pub per_processor: Option<Factor>,
 }
 
-/// The last values up to which time keeps up with the work.
+/// Last values up to which time keeps up with the work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Knee {
-    /// Up to here every interval lies wholly within the share.
+    /// Last value up to which every interval lies completely within the share.
     pub certain: String,
-    /// Up to here no interval lies wholly beyond it.
+    /// Last value up to which no interval lies completely beyond the share.
     pub possible: String,
 }
 
-/// How the time of one allocator grew.
+/// Growth of one allocator's time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScalingCurve {
     /// The allocator.
     pub allocator: String,
-    /// The values of the other parameters, such as `size=64`; empty where there are none.
+    /// Values of the other parameters, such as `size=64`; empty if there are none.
     pub others: String,
-    /// The races, from the first value on.
+    /// Races, in the order of the values.
     pub points: Vec<ScalingPoint>,
-    /// The knee; `None` where the values are not rising numbers, the work does not grow, or an
+    /// The knee. `None` if the values are not rising numbers, the work does not grow, or an
     /// interval is missing.
     pub knee: Option<Knee>,
 }
 
-/// What a sweep found.
+/// Results of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SweepResult {
-    /// The parameters that were swept; every combination of their values is a race.
+    /// Swept parameters. Every combination of their values is a race.
     pub parameters: Vec<SweptParameter>,
-    /// The one that curves follow.
+    /// Parameter that the curves follow.
     pub along: String,
-    /// What counts as work, in words.
+    /// Definition of work, in words.
     pub work: String,
-    /// How much degradation per processor a curve may have before its knee: 0.25 is 25%.
+    /// Maximum degradation per processor before the knee of a curve: 0.25 is 25%.
     pub share: f64,
-    /// Whether the races took turns round by round, so that the rounds of two values pair.
+    /// Whether the races alternated round by round, so that the rounds of two values form pairs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paired: bool,
-    /// One curve for each allocator and combination of the other parameters.
+    /// Curves, one for each allocator and combination of the other parameters.
     pub curves: Vec<ScalingCurve>,
 }
 

@@ -1,86 +1,87 @@
-//! What a search for the least memory of a command found.
+//! Results of a search for the least memory that a command needs.
 
 use serde::{Deserialize, Serialize};
 
-/// What came of one limit.
+/// Result of one limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
-    /// The limit of memory in bytes.
+    /// Memory limit in bytes.
     pub limit_bytes: u64,
     /// Wall times of the runs that finished, in seconds.
     pub wall_s: Vec<f64>,
-    /// How the run ended that did not finish; `None` if all did.
+    /// Failure of the run that did not finish; `None` if all runs finished.
     pub failure: Option<String>,
-    /// How often the limit was met, of memory or with swap, over all runs.
+    /// Number of times that a limit was hit, of memory or of memory and swap, over all runs.
     pub limit_hits: u64,
-    /// Processes that were killed for memory.
+    /// Number of processes that were killed because they were out of memory.
     pub oom_kills: u64,
 }
 
 impl Trial {
-    /// Whether every run finished.
+    /// Returns whether every run finished.
     #[must_use]
     pub fn survived(&self) -> bool {
         self.failure.is_none()
     }
 
-    /// How often it was tried: the runs that finished, and the one that did not.
+    /// Returns the number of runs: those that finished, and the one that did not.
     #[must_use]
     pub fn runs(&self) -> usize {
         self.wall_s.len() + usize::from(!self.survived())
     }
 }
 
-/// What a multiple of the smallest limit is worth.
+/// Slowdown under a multiple of the smallest limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Multiple {
-    /// How many times the smallest limit.
+    /// Factor on the smallest limit.
     pub times: f64,
     /// The runs.
     pub trial: Trial,
-    /// The median of their times over that without a limit; none where a run did not finish.
+    /// Median of their times divided by the median without a limit; `None` if a run did not finish.
     pub slower: Option<f64>,
-    /// The fastest and the slowest of the runs over the same, where `slower` is known.
+    /// Fastest and slowest run, each divided by the median without a limit, if `slower` is known.
     #[serde(default)]
     pub range: Option<[f64; 2]>,
 }
 
-/// What came of a search under one allocator.
+/// Result of a search under one allocator.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Survival {
     /// The allocator.
     pub allocator: String,
-    /// Whether there was swap beside the limit.
+    /// Whether swap was available in addition to the limit.
     pub swap: bool,
-    /// The most memory that was charged without a limit, in bytes; page cache is part of it. Zero
-    /// where the kernel does not tell it.
+    /// Peak of memory charged without a limit, in bytes, page cache included. Zero if the kernel
+    /// does not report it.
     pub peak_bytes: u64,
     /// Wall times without a limit, in seconds.
     pub unlimited_s: Vec<f64>,
-    /// The smallest limit under which every run finished.
+    /// Smallest limit under which every run finished.
     pub smallest_bytes: Option<u64>,
-    /// Runs under 1, 1.5 and 2 times that.
+    /// Runs under 1, 1.5 and 2 times that limit.
     pub at: Vec<Multiple>,
-    /// Every limit that was tried in the search, in that order.
+    /// Every limit that the search tried, in order.
     pub trials: Vec<Trial>,
-    /// Why there is no smallest limit.
+    /// Reason for the lack of a smallest limit.
     pub failure: Option<String>,
 }
 
 impl Survival {
-    /// Runs, under a limit and without one, that show how much slower a command is; the time of
-    /// fewer is mostly chance.
+    /// Minimum number of runs, under a limit and without one, that show a slowdown. The time of
+    /// fewer runs is mostly chance.
     pub const FEWEST_RUNS: usize = 3;
 
-    /// Whether the runs under a limit all finished, and are enough to show how much slower the
-    /// command is.
+    /// Returns whether all runs under a limit finished, and are enough to show a slowdown of the
+    /// command.
     #[must_use]
     pub fn shows_slowdown(&self, trial: &Trial) -> bool {
         let runs = trial.wall_s.len().min(self.unlimited_s.len());
         trial.survived() && runs >= Self::FEWEST_RUNS
     }
 
-    /// Whether the smallest limit rests on a single run: another might not finish under it.
+    /// Returns whether the smallest limit rests on a single run. Another run might not finish under
+    /// it.
     #[must_use]
     pub fn tried_once(&self) -> bool {
         let tried = self.tried();
@@ -90,9 +91,9 @@ impl Survival {
         smallest.any(|trial| trial.runs() == 1)
     }
 
-    /// The largest limit that was too small, in bytes; zero if none was. The command needs more
-    /// than this, and at most [`smallest_bytes`](Self::smallest_bytes): a search ends when the two
-    /// are as close as its precision asks.
+    /// Returns the largest limit that was too small, in bytes, or zero if none was. The command
+    /// needs more than this, and at most [`smallest_bytes`](Self::smallest_bytes). A search ends
+    /// when the two are as close as its precision requires.
     #[must_use]
     pub fn insufficient_bytes(&self) -> u64 {
         let smallest = self.smallest_bytes.unwrap_or(u64::MAX);
@@ -104,7 +105,8 @@ impl Survival {
             .unwrap_or_default()
     }
 
-    /// Every limit that was tried, by size, each once: a search may end on one that it has tried.
+    /// Returns every limit that was tried, by size, without duplicates. A search may end on a limit
+    /// that it tried before.
     #[must_use]
     pub fn tried(&self) -> Vec<&Trial> {
         let multiples = self.at.iter().map(|at| &at.trial);

@@ -21,39 +21,40 @@ pub struct Bytes(pub u64);
 pub struct Nanoseconds(pub u64);
 
 impl Bytes {
-    /// `kib` binary kilobytes, the unit in which the kernel reports memory.
+    /// Returns `kib` kibibytes, the unit in which the kernel reports memory.
     pub const fn from_kib(kib: u64) -> Self {
         Self(kib.saturating_mul(1024))
     }
 
-    /// `mib` binary megabytes.
+    /// Returns `mib` mebibytes.
     pub const fn from_mib(mib: u64) -> Self {
         Self(mib.saturating_mul(1 << 20))
     }
 
-    /// `gib` binary gigabytes.
+    /// Returns `gib` gibibytes.
     pub const fn from_gib(gib: u64) -> Self {
         Self(gib.saturating_mul(1 << 30))
     }
 
-    /// The amount, rounded up to a multiple of `step`.
+    /// Returns the amount, rounded up to a multiple of `step`.
     pub fn rounded_up_to(self, step: Self) -> Self {
         Self(self.0.next_multiple_of(step.0))
     }
 
-    /// The amount as a floating-point number of bytes, for statistics.
+    /// Returns the amount as a floating-point number of bytes, for statistics.
     pub fn as_f64(self) -> f64 {
         self.0 as f64
     }
 }
 
 impl Nanoseconds {
-    /// The span in seconds.
+    /// Returns the span in seconds.
     pub fn as_seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The span of `seconds`, rounded to a nanosecond; a negative or undefined span is zero.
+    /// Returns the span of `seconds`, rounded to a nanosecond. A negative or undefined span is
+    /// zero.
     pub fn from_seconds(seconds: f64) -> Self {
         Self((seconds * 1e9).round() as u64)
     }
@@ -138,7 +139,7 @@ impl fmt::Display for Nanoseconds {
     }
 }
 
-/// A whole number with commas between thousands: `1,240,332`.
+/// Formats a whole number with commas between thousands: `1,240,332`.
 #[must_use]
 pub fn grouped(value: u64) -> String {
     let digits = value.to_string();
@@ -152,7 +153,7 @@ pub fn grouped(value: u64) -> String {
     text
 }
 
-/// An amount in the largest unit of which it is one at least, to three significant digits.
+/// Writes an amount to three significant digits, in the largest unit that keeps it at least 1.
 fn scaled(
     out: &mut fmt::Formatter<'_>,
     amount: u64,
@@ -166,7 +167,7 @@ fn scaled(
     }
 }
 
-/// `value` with three significant digits at least, and no exponent.
+/// Formats `value` with at least three significant digits and no exponent.
 fn three_digits(value: f64) -> String {
     let decimals = match value {
         v if v >= 99.95 => 0,

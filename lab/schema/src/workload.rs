@@ -1,23 +1,23 @@
-//! What a workload of heapdrome's own says about one run of itself.
+//! Report of a built-in workload about one of its runs.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The one line that a workload's process prints on standard output.
+/// The single line that a workload's process prints on standard output.
 ///
-/// Everything but `figures` follows from the workload, its parameters and its seed, so that it can
+/// All fields except `figures` follow from the workload, its parameters and its seed, so they can
 /// be compared between allocators.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadReport {
-    /// The name of the workload.
+    /// Name of the workload.
     pub workload: String,
     /// Every parameter with its value, as `name=value` words.
     pub parameters: String,
-    /// Operations of the measured part; what one is, the workload's description says.
+    /// Number of operations in the measured part. The workload's description defines an operation.
     pub operations: u64,
-    /// A hash, in hexadecimal, of everything that was read back from allocated memory.
+    /// Hash, in hexadecimal, of all data that was read back from allocated memory.
     pub checksum: String,
-    /// What was measured, by name; the names end in their units.
+    /// Measured figures by name. The names end in their units.
     pub figures: BTreeMap<String, f64>,
 }

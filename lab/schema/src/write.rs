@@ -1,4 +1,4 @@
-//! Files written whole or not at all.
+//! Files that are written completely or not at all.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Write as _};
@@ -7,34 +7,34 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-/// A file that could not be written: why, and what to do about it.
+/// Failure to write a file, with its cause and a remedy.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {}", .path.display(), told("file", .folder, .source))]
 pub struct WriteError {
     /// The file, as the caller named it.
     pub path: PathBuf,
-    /// The folder in which it would have been made.
+    /// Folder in which it would have been created.
     pub folder: PathBuf,
-    /// What the system said.
+    /// Error that the system returned.
     pub source: Error,
 }
 
-/// A folder that could not be made: why, and what to do about it.
+/// Failure to create a folder, with its cause and a remedy.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot make the folder {}: {}", .path.display(), told("folder", .parent, .source))]
 pub struct FolderError {
     /// The folder, as the caller named it.
     pub path: PathBuf,
-    /// The nearest folder above it that is there.
+    /// Nearest existing folder above it.
     pub parent: PathBuf,
-    /// What the system said.
+    /// Error that the system returned.
     pub source: Error,
 }
 
-/// Makes a folder, and those above it, where they are missing.
+/// Creates a folder, and every missing folder above it.
 ///
 /// # Errors
-/// When one of them cannot be made.
+/// When one of them cannot be created.
 pub fn make_folder(path: &Path) -> Result<(), FolderError> {
     std::fs::create_dir_all(path).map_err(|source| FolderError {
         path: path.to_owned(),
@@ -47,41 +47,41 @@ pub fn make_folder(path: &Path) -> Result<(), FolderError> {
     })
 }
 
-/// What the system said of making `thing` in `folder`, in words that speak of what the caller
-/// named.
+/// Explains the system's error on creating `thing` in `folder`, with the names that the caller
+/// used.
 fn told(thing: &str, folder: &Path, source: &Error) -> String {
     let is_there = folder.is_dir();
     let folder = folder.display();
     match source.kind() {
-        // Folders of the system, such as /proc, take nothing and say that it is not there.
+        // Folders of the system, such as /proc, answer `ENOENT` although they exist.
         ErrorKind::NotFound if is_there => {
-            format!("{folder} takes none ({source}); name a {thing} in another")
+            format!("{folder} does not accept one ({source}); name a {thing} in another")
         }
         ErrorKind::NotFound => {
             format!("there is no folder {folder}; create it, or name a {thing} in another")
         }
         ErrorKind::NotADirectory => format!("{folder} is not a folder; name a {thing} in one"),
-        ErrorKind::AlreadyExists => "it is there and is not a folder; name another".to_owned(),
+        ErrorKind::AlreadyExists => "it exists and is not a folder; name another".to_owned(),
         ErrorKind::IsADirectory => "it is a folder; name a file".to_owned(),
         ErrorKind::PermissionDenied => {
             format!("no permission to write in {folder}; name a {thing} in another")
         }
         ErrorKind::ReadOnlyFilesystem => {
-            format!("{folder} can only be read; name a {thing} in another")
+            format!("{folder} is read-only; name a {thing} in another")
         }
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            format!("no room is left; make room, or name a {thing} elsewhere")
+            format!("no space is left; make room, or name a {thing} elsewhere")
         }
         _ => source.to_string(),
     }
 }
 
 /// Writes `contents` into a temporary file beside `path`, then renames it, so that a reader never
-/// sees half of it. A link stays, and what it leads to is replaced. What is no file, such as a
-/// pipe, is written directly.
+/// sees half of it. A symbolic link is kept, and its target is replaced. A path that is not a
+/// regular file, such as a pipe, is written directly.
 ///
 /// # Errors
-/// When the file cannot be written; nothing is left behind then.
+/// When the file cannot be written. Nothing is left behind in that case.
 pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
     let target = replaced(path);
     let failed = |source| failed(path, target.as_deref(), source);
@@ -92,17 +92,17 @@ pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<(), WriteError> 
             .map_err(failed);
     };
     let mut file = temporary_in(folder_of(target)).map_err(failed)?;
-    // Through the file itself: what the temporary file says of an error has its own name in it.
+    // Writes through the inner `File`: errors of the temporary file contain its own name.
     file.as_file_mut().write_all(contents).map_err(failed)?;
     file.as_file().sync_all().map_err(failed)?;
     file.persist(target).map_err(|error| failed(error.error))?;
     Ok(())
 }
 
-/// Finds out whether [`write_atomically`] could write `path` now.
+/// Checks whether [`write_atomically`] could write `path` now.
 ///
 /// # Errors
-/// As [`write_atomically`], but for a lack of room.
+/// See [`write_atomically`], except for a lack of disk space.
 pub fn check_writable(path: &Path) -> Result<(), WriteError> {
     let target = replaced(path);
     let found = match &target {
@@ -113,8 +113,8 @@ pub fn check_writable(path: &Path) -> Result<(), WriteError> {
     found.map_err(|source| failed(path, target.as_deref(), source))
 }
 
-/// Where the new file is put: at `path`, or where the link leads that is there. `None` where
-/// something is that no file may replace, such as a pipe or a folder.
+/// Returns the path of the file to replace: `path`, or the target of the link at `path`. `None` if
+/// no file may replace what exists there, such as a pipe or a folder.
 fn replaced(path: &Path) -> Option<PathBuf> {
     match std::fs::metadata(path) {
         Ok(old) if old.is_file() && path.is_symlink() => std::fs::canonicalize(path).ok(),
@@ -138,7 +138,7 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// A file with the rights that the user's mask leaves to a new one; it goes when dropped.
+/// Creates a file with the permissions that the user's umask allows. It is deleted when dropped.
 fn temporary_in(folder: &Path) -> std::io::Result<NamedTempFile<File>> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o666);
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     fn folder() -> tempfile::TempDir {
-        // Not the name that temporary files have.
+        // A prefix that differs from the name of temporary files.
         let folder = tempfile::Builder::new().prefix("writing-").tempdir();
         folder.expect("a temporary folder")
     }
@@ -203,10 +203,13 @@ mod tests {
     #[test]
     fn a_folder_that_takes_nothing_is_not_said_to_be_missing() {
         let folder = folder();
-        // As the system says it: 2 is ENOENT.
+        // A raw error, so that the text is the system's own: 2 is ENOENT.
         let source = Error::from_raw_os_error(2);
         let told = told("folder", folder.path(), &source);
-        let words = format!("{} takes none (No such file", folder.path().display());
+        let words = format!(
+            "{} does not accept one (No such file",
+            folder.path().display()
+        );
         assert!(told.starts_with(&words), "{told}");
         assert!(!told.contains("there is no folder"), "{told}");
     }
@@ -236,7 +239,7 @@ mod tests {
         );
         let same = told(&file).expect_err("a file");
         assert!(
-            same.ends_with("it is there and is not a folder; name another"),
+            same.ends_with("it exists and is not a folder; name another"),
             "{same}"
         );
         let made = folder.path().join("x/y");

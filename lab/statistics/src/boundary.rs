@@ -1,9 +1,9 @@
-//! The sequential boundary: how large a standardised difference must be at each round, so that the
-//! probability of ever crossing it, looking after every round for ever, is the level.
+//! The sequential boundary: the critical value of a standardised difference at each round. The
+//! probability of ever crossing it, with a look after every round and no last one, is the level.
 //!
 //! The level is spent over the rounds (Lan and DeMets 1983) by a function that needs no last round.
-//! The boundary that spends just that much is found by the recursion of Armitage, McPherson and
-//! Rowe (1969) for sums of independent normal steps.
+//! The recursion of Armitage, McPherson and Rowe (1969) for sums of independent normal steps finds
+//! the boundary that spends exactly this share.
 
 use statrs::function::erf::erfc;
 
@@ -23,16 +23,16 @@ const PANEL: f64 = 2.5;
 /// Distance, in standard deviations of a step, beyond which the normal density counts as zero.
 const REACH: f64 = 8.0;
 
-/// A point of the density of sums that have not crossed yet.
+/// A quadrature node of the density of sums that have not crossed yet.
 #[derive(Clone, Copy, Debug)]
 struct Node {
     /// The sum; the density is symmetric, so only positive sums are kept.
     sum: f64,
-    /// The density there times the weight of the quadrature.
+    /// The density at the sum, times the weight of the quadrature.
     mass: f64,
 }
 
-/// The boundary for one level, computed as far as it was asked for.
+/// The boundary for one level, extended on demand.
 #[derive(Debug)]
 pub struct Boundary {
     first: usize,
@@ -43,8 +43,8 @@ pub struct Boundary {
 }
 
 impl Boundary {
-    /// A boundary whose first look is after `first` rounds and which has spent `level` times
-    /// `spent(n)` after round `n`; `spent` must rise and stay within 0 and 1.
+    /// Returns a boundary whose first look is after `first` rounds and which has spent `level`
+    /// times `spent(n)` after round `n`. `spent` must increase and stay between 0 and 1.
     pub fn new(level: f64, first: usize, spent: fn(usize) -> f64) -> Self {
         Self {
             first,
@@ -55,8 +55,8 @@ impl Boundary {
         }
     }
 
-    /// The standardised sum that must be exceeded after `rounds` rounds; infinite before the first
-    /// look.
+    /// Returns the critical value of the standardised sum after `rounds` rounds; infinite before
+    /// the first look.
     pub fn critical(&mut self, rounds: usize) -> f64 {
         let Some(look) = rounds.checked_sub(self.first) else {
             return f64::INFINITY;
@@ -67,7 +67,7 @@ impl Boundary {
         self.critical[look]
     }
 
-    /// Adds the next look.
+    /// Adds the boundary of the next look.
     fn extend(&mut self) {
         let rounds = self.first + self.critical.len();
         let scale = (rounds as f64).sqrt();
@@ -96,9 +96,9 @@ impl Boundary {
     }
 }
 
-/// The probability that the next sum lies beyond `limit` on either side.
+/// Returns the probability that the next sum lies beyond `limit` on either side.
 fn crossing(nodes: &[Node], limit: f64) -> f64 {
-    // The other side is out of reach of all but the smallest sums.
+    // Only the smallest sums can reach the other side.
     let beyond = |node: &Node| {
         let far = limit + node.sum;
         let other_side = if far < REACH { upper_tail(far) } else { 0.0 };
@@ -111,7 +111,7 @@ fn crossing(nodes: &[Node], limit: f64) -> f64 {
     2.0 * near.map(beyond).sum::<f64>()
 }
 
-/// The density of the next sum at `sum`.
+/// Returns the density of the next sum at `sum`.
 fn step(nodes: &[Node], sum: f64) -> f64 {
     let start = nodes.partition_point(|node| node.sum < sum - REACH);
     nodes[start..]
@@ -129,7 +129,7 @@ fn step(nodes: &[Node], sum: f64) -> f64 {
         .sum()
 }
 
-/// Quadrature nodes from zero to `limit` that carry `density`.
+/// Returns quadrature nodes from zero to `limit` that carry `density`.
 fn grid(limit: f64, density: impl Fn(f64) -> f64) -> Vec<Node> {
     let panels = (limit / PANEL).ceil().max(1.0) as usize;
     let half = limit / panels as f64 / 2.0;
@@ -144,7 +144,7 @@ fn grid(limit: f64, density: impl Fn(f64) -> f64) -> Vec<Node> {
         .collect()
 }
 
-/// Where a falling function crosses zero between `low` and `high`.
+/// Finds the zero of a decreasing function between `low` and `high`.
 fn bisect(mut low: f64, mut high: f64, falling: impl Fn(f64) -> f64) -> f64 {
     for _ in 0..60 {
         let middle = f64::midpoint(low, high);
@@ -157,12 +157,12 @@ fn bisect(mut low: f64, mut high: f64, falling: impl Fn(f64) -> f64) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// The normal density.
+/// Returns the standard normal density at `z`.
 fn normal_density(z: f64) -> f64 {
     (-z * z / 2.0).exp() * 0.398_942_280_401_432_7
 }
 
-/// The probability that a normal variable exceeds `z`.
+/// Returns the probability that a standard normal variable exceeds `z`.
 pub fn upper_tail(z: f64) -> f64 {
     erfc(z / std::f64::consts::SQRT_2) / 2.0
 }
@@ -171,7 +171,7 @@ pub fn upper_tail(z: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The boundaries of five equally spaced looks at a two-sided level of 5%.
+    /// Returns the boundaries of five equally spaced looks at a two-sided level of 5%.
     fn five_looks(spent: fn(usize) -> f64) -> Vec<f64> {
         let mut boundary = Boundary::new(0.05, 1, spent);
         (1..=5).map(|look| boundary.critical(look)).collect()

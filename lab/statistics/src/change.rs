@@ -1,10 +1,10 @@
-//! How a figure changed from one race to another.
+//! The change of a figure from one race to another.
 //!
-//! The rounds of two races do not pair, so the two estimates are independent: the change is the
-//! difference of their logarithms, and its error that of both. Within a race the estimate is the
-//! one that judges it, a trimmed mean of logarithms; two of them are compared as Yuen (1974) does,
-//! with the degrees of freedom of Welch (1947) and Satterthwaite (1946). `docs/statistics.md` has
-//! the error rates.
+//! The rounds of two races do not pair, so the two estimates are independent. The change is the
+//! difference of their logarithms, and its variance is the sum of both variances. Each estimate is
+//! the trimmed mean of logarithms that judges a race. The two are compared by the method of Yuen
+//! (1974), with the degrees of freedom of Welch (1947) and Satterthwaite (1946).
+//! `docs/statistics.md` lists the error rates.
 
 use crate::Interval;
 use crate::independent::half_width;
@@ -12,22 +12,21 @@ use crate::rounds::{half_a_step, log_ratios, logarithms};
 use crate::rule::FEWEST_ROUNDS;
 use crate::trimmed::{Trimmed, degrees_of_freedom, trimmed_mean};
 
-/// The share of the level that is spent. The rest pays for races that stop when they are precise:
-/// they stop the sooner the less noise they happen to have seen. Simulations showed that it takes
-/// about that much.
+/// The share of the level that is spent. The rest pays for races that stop when they are precise: a
+/// race that happens to see little noise stops early. Simulations showed that this share suffices.
 const SPENDABLE: f64 = 0.5;
 
 /// A figure of one entrant in one race, in the order of the rounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures<'a> {
-    /// The entrant's own.
+    /// The entrant's own figures.
     pub own: &'a [f64],
-    /// The baseline's of the same rounds, where the ratio to it is meant.
+    /// The baseline's figures of the same rounds, if the ratio to the baseline is compared.
     pub baseline: Option<&'a [f64]>,
 }
 
 impl<'a> Figures<'a> {
-    /// The entrant's own figures, held beside nobody's.
+    /// Returns the entrant's own figures, without a baseline.
     pub fn alone(own: &'a [f64]) -> Self {
         Self {
             own,
@@ -36,23 +35,24 @@ impl<'a> Figures<'a> {
     }
 }
 
-/// What one race says of the logarithm of a figure.
+/// One race's estimate of the logarithm of a figure.
 struct Side {
     trimmed: Trimmed,
     freedom: f64,
-    /// How far the resolution of the figures alone may put it off.
+    /// Maximum error that the resolution of the figures alone can cause.
     floor: f64,
 }
 
-/// The factor by which a figure changed from `old` to `new`, with an interval at `confidence`
-/// (0.95) for one look at two races that are done: 1.02 is 2% more. Where both have the baseline's
-/// figures it is the ratio of their ratios, from which cancels what the two races had not in
-/// common.
+/// Returns the factor by which a figure changed from `old` to `new`; 1.02 is 2% more. The interval
+/// at `confidence` (0.95) is valid for one look at two finished races.
+///
+/// If both sides have the baseline's figures, the factor compares the two ratios to the baseline,
+/// so differences between the machines cancel.
 ///
 /// `resolution` is the step in which the figures were read, in their own unit; the interval is
 /// never narrower than one step allows. Undefined figures (NaN) are left out.
 ///
-/// `None` with fewer than [`FEWEST_ROUNDS`] rounds in either.
+/// Returns `None` with fewer than [`FEWEST_ROUNDS`] rounds on either side.
 pub fn change(
     old: Figures<'_>,
     new: Figures<'_>,
@@ -104,8 +104,8 @@ mod tests {
 
     #[test]
     fn a_change_by_hand() {
-        // Logarithms 1 to 5 and 2 to 6: both errors are sqrt(0.5), so that Welch gives 8 degrees of
-        // freedom; with half of 5% spent t = 2.751524, and the half-width is just that.
+        // Logarithms 1 to 5 and 2 to 6: both errors are sqrt(0.5), so Welch gives 8 degrees of
+        // freedom. With half of 5% spent t = 2.751524, which is also the half-width.
         let series = |first: i32| -> Vec<f64> {
             (first..first + 5).map(|log| f64::from(log).exp()).collect()
         };
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn beside_the_baseline_another_machine_makes_no_change() {
-        // The second machine is three times as slow, and slower still in its third round.
+        // The second machine is three times as slow, and even slower in its third round.
         let own = [2.0, 2.02, 1.98, 2.01, 1.99];
         let machine = [3.0, 3.0, 4.5, 3.0, 3.0];
         let baseline = [1.0; 5];
@@ -166,13 +166,13 @@ mod tests {
         );
     }
 
-    /// One normal deviate, by Box and Muller.
+    /// Draws one normal deviate by the method of Box and Muller.
     fn normal(draw: &mut ChaCha12Rng) -> f64 {
         let (one, two): (f64, f64) = (draw.random(), draw.random());
         (-2.0 * (1.0 - one).ln()).sqrt() * (std::f64::consts::TAU * two).cos()
     }
 
-    /// How often the interval at 95% holds the true change, over 4000 pairs of races.
+    /// Returns the share of 4000 pairs of races whose interval at 95% contains the true change.
     fn coverage(counts: [usize; 2], noise: [f64; 2]) -> f64 {
         let mut draw = ChaCha12Rng::seed_from_u64(17);
         let truth = 1.3_f64;
@@ -190,8 +190,8 @@ mod tests {
         held.count() as f64 / 4000.0
     }
 
-    /// 97.5%, as half of the level is spent, within what 4000 trials can tell (three standard
-    /// errors are 0.7%) and what trimming costs.
+    /// The expected coverage is 97.5%, as half of the level is spent. The tolerance covers three
+    /// standard errors of 4000 trials (0.7%) and the cost of trimming.
     #[test]
     fn the_interval_covers_as_it_says() {
         for (counts, noise) in [

@@ -1,29 +1,30 @@
-//! Whether a series goes up or down over the race.
+//! Tests whether a series rises or falls over the race.
 
 use statrs::function::erf::erfc;
 
 use crate::median;
 
-/// Samples above which not every pair's slope is computed.
+/// Number of samples above which only a subset of the pairwise slopes is computed.
 const LONG: usize = 1_000;
 
 /// A trend over the rounds, by the test of Mann and Kendall.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
-    /// Kendall's tau-a: 1 when each sample is above all before it, -1 when it is below.
+    /// Kendall's tau-a: 1 if each sample is above all earlier ones, -1 if each is below.
     pub tau: f64,
-    /// Two-sided probability of so much trend, up or down, in a series without any.
+    /// Two-sided probability of a trend at least this strong in a series without any.
     pub p_value: f64,
-    /// Change per round (the median slope over all pairs, after Theil and Sen) as a fraction of
-    /// the series' median: 0.001 is 0.1% slower with each round. Zero where the median is zero.
+    /// Change per round as a fraction of the series' median: 0.001 is 0.1% slower with each round.
+    /// The change is the median slope over all pairs, after Theil and Sen. Zero if the median is
+    /// zero.
     pub slope_per_round: f64,
 }
 
-/// Tests a series for a monotone trend; `None` with fewer than five samples.
+/// Tests a series for a monotone trend. Returns `None` with fewer than five samples.
 ///
-/// The p-value is that of the normal approximation with continuity correction, with the variance
-/// corrected for ties. It takes the samples as independent: a slow period that spans several
-/// rounds makes small p-values more frequent, so it is a remark on the race, never a verdict.
+/// The p-value uses the normal approximation with continuity correction and a variance corrected
+/// for ties. It assumes independent samples. A slow period that spans several rounds makes small
+/// p-values more frequent, so the trend is a remark on the race, never a verdict.
 pub fn drift(values: &[f64]) -> Option<Drift> {
     let points: Vec<(f64, f64)> = values
         .iter()
@@ -50,8 +51,8 @@ pub fn drift(values: &[f64]) -> Option<Drift> {
     })
 }
 
-/// The slopes between all pairs of points; in long series only between those half a series apart,
-/// which is as good for the median and takes no memory.
+/// Returns the slopes between all pairs of points. A long series uses only pairs that lie half the
+/// series apart: the median is as good, and the memory stays small.
 fn slopes(points: &[(f64, f64)]) -> Vec<f64> {
     let slope = |early: &(f64, f64), late: &(f64, f64)| (late.1 - early.1) / (late.0 - early.0);
     if points.len() > LONG {
@@ -71,7 +72,7 @@ fn slopes(points: &[(f64, f64)]) -> Vec<f64> {
     (0..points.len()).flat_map(from).collect()
 }
 
-/// The two-sided p-value of Kendall's score.
+/// Returns the two-sided p-value of Kendall's score.
 fn p_value(score: i64, points: &[(f64, f64)]) -> f64 {
     let weight = |count: f64| count * (count - 1.0) * (2.0 * count + 5.0);
     let mut sorted: Vec<f64> = points.iter().map(|point| point.1).collect();

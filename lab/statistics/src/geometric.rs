@@ -4,13 +4,13 @@ use crate::independent::half_width;
 use crate::trimmed::degrees_of_freedom;
 use crate::{Estimate, Interval};
 
-/// The geometric mean of ratios that were measured in races of their own, with an interval at
-/// `confidence` (0.95); `None` without ratios.
+/// Returns the geometric mean of ratios from independent races, with an interval at `confidence`
+/// (0.95). Returns `None` without ratios.
 ///
 /// The rounds of different races are independent, so the squares of the errors add up; the degrees
-/// of freedom are Welch's and Satterthwaite's (1947). One looks once, at the end: unlike those of
-/// [`Rule`](crate::Rule), the interval does not hold at every round. It is never narrower than the
-/// resolution of the figures allows.
+/// of freedom are those of Welch and Satterthwaite (1947). The interval is valid for one look at
+/// the end, unlike those of [`Rule`](crate::Rule), which hold at every round. It is never narrower
+/// than the resolution of the figures allows.
 pub fn geometric_mean(ratios: &[Estimate], confidence: f64) -> Option<Interval> {
     let count = ratios.len() as f64;
     let square = |one: &Estimate| one.deviation.powi(2) / one.rounds as f64;
@@ -72,14 +72,14 @@ mod tests {
         assert!((found.high / found.low - 0.02_f64.exp()).abs() < 1e-12);
     }
 
-    /// How often the interval at 95% holds the true mean of four races, over 2000 of them: 95%
-    /// within what so many trials can tell (three standard errors are 1.5%).
+    /// Of 2000 sets of four races, 95% of the intervals must contain the true mean. Three standard
+    /// errors are 1.5%.
     #[test]
     fn the_interval_covers_as_it_says() {
         let rule = Rule::new(0.05, 1);
         for rounds in [5, 10] {
             let mut draw = ChaCha12Rng::seed_from_u64(7);
-            // The sum of twelve even draws is close to normal.
+            // The sum of twelve uniform draws is close to normal.
             let mut normal = || (0..12).map(|_| draw.random::<f64>()).sum::<f64>() - 6.0;
             let mut held = 0;
             for _ in 0..2000 {

@@ -1,37 +1,38 @@
 //! Huber's estimate of an additive model: the logarithm of a figure is the sum of an effect of its
-//! entrant, an effect of its round and noise. Residuals count up to one scale, so that spikes bend
-//! no effect.
+//! entrant, an effect of its round, and noise. Residuals are clipped at one scale, so that spikes
+//! do not distort the effects.
 
 use crate::median;
 use crate::rounds::Cells;
 
-/// Residuals beyond so many scales count as just that (Huber's k).
+/// Number of scales at which residuals are clipped (Huber's k).
 const CLIP: f64 = 1.0;
 
-/// Makes the median absolute residual, or the mean one, of normal noise its standard deviation.
+/// Factors that turn the median or the mean absolute residual of normal noise into its standard
+/// deviation.
 const MEDIAN_TO_DEVIATION: f64 = 1.482_602_218_505_602;
 const MEAN_TO_DEVIATION: f64 = 1.253_314_137_315_5;
 
-/// Residuals below this are rounding of the logarithms.
+/// Size below which a residual is rounding error of the logarithms.
 const NEGLIGIBLE: f64 = 1e-12;
 
-/// The fit ends when no effect moves by more than this share of the scale.
+/// Share of the scale below which a movement of all effects ends the fit.
 const TOLERANCE: f64 = 1e-3;
 const MOST_STEPS: usize = 50;
 
-/// The effects, and the scale of the noise.
+/// The fitted effects and the scale of the noise.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fit {
-    /// The effect of each entrant; those of one group are equal.
+    /// The effect of each entrant; entrants of one group have the same effect.
     pub(crate) entrants: Vec<f64>,
     /// The effect of each round.
     pub(crate) rounds: Vec<f64>,
-    /// The standard deviation of the noise, by the median absolute residual; zero where nothing
+    /// The standard deviation of the noise, from the median absolute residual; zero if nothing
     /// varies.
     pub(crate) scale: f64,
 }
 
-/// Space that the fits of one comparison share.
+/// Scratch memory that the fits of one comparison share.
 #[derive(Debug, Default)]
 pub(crate) struct Space {
     sums: Vec<f64>,
@@ -40,7 +41,7 @@ pub(crate) struct Space {
 }
 
 impl Cells {
-    /// Effects to begin with, by medians.
+    /// Returns the initial effects, which are medians.
     pub(crate) fn start(&self) -> Fit {
         let known = |entrant: usize, round: usize| {
             let place = entrant * self.rounds + round;
@@ -63,7 +64,8 @@ impl Cells {
         }
     }
 
-    /// Fits the model with `groups` from `fit` on; each step lowers the sum of Huber's losses.
+    /// Fits the model with `groups`, starting from `fit`. Each step lowers the sum of Huber's
+    /// losses.
     pub(crate) fn fit(&self, mut fit: Fit, groups: Groups, space: &mut Space) -> Fit {
         groups.join(&mut fit.entrants);
         for _ in 0..MOST_STEPS {
@@ -81,8 +83,8 @@ impl Cells {
         fit
     }
 
-    /// The residuals of an entrant in units of the clip, within -1 and 1; zero where it has no
-    /// figure.
+    /// Returns the residuals of an entrant in units of the clip, between -1 and 1; zero where it
+    /// has no figure.
     pub(crate) fn scores<'a>(
         &'a self,
         fit: &'a Fit,
@@ -119,7 +121,8 @@ impl Cells {
         }
     }
 
-    /// Moves the effects of the rounds to the weighted means of what is left; says how far at most.
+    /// Moves the effects of the rounds by the weighted means of the residuals. Returns the largest
+    /// movement.
     fn move_rounds(&self, fit: &mut Fit, limit: f64, space: &mut Space) -> f64 {
         let (sums, weights) = (&mut space.sums, &mut space.weights);
         sums.clear();
@@ -146,7 +149,7 @@ impl Cells {
         moved
     }
 
-    /// Moves the effects of the entrants, group by group.
+    /// Moves the effects of the entrants, group by group. Returns the largest movement.
     fn move_entrants(&self, fit: &mut Fit, limit: f64, groups: Groups) -> f64 {
         let mut moved = 0.0_f64;
         let mut first = 0;
@@ -168,9 +171,9 @@ impl Cells {
         moved
     }
 
-    /// The weighted residuals of an entrant, added up, and the weights.
+    /// Returns the sum of an entrant's weighted residuals and the sum of the weights.
     fn weighted(&self, fit: &Fit, entrant: usize, limit: f64) -> [f64; 2] {
-        /// Sums that are added up side by side, as the processor does.
+        /// Number of partial sums, one for each lane of a vector register.
         const LANES: usize = 4;
         let (logs, known) = self.row(entrant);
         let effect = fit.entrants[entrant];
@@ -191,19 +194,19 @@ impl Cells {
     }
 }
 
-/// Which entrants share an effect; every other one has its own.
+/// A group of entrants that share an effect; every other entrant has its own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Groups {
-    /// The first entrant that shares.
+    /// The first entrant of the group.
     pub(crate) first: usize,
-    /// The one after the last that shares.
+    /// The place after the last entrant of the group.
     pub(crate) end: usize,
-    /// By how much the effect of entrant 0 exceeds that of its group.
+    /// Amount by which the effect of entrant 0 exceeds that of its group.
     pub(crate) shift: f64,
 }
 
 impl Groups {
-    /// Where the group that begins with `first` ends.
+    /// Returns the end of the group that begins with `first`.
     fn end(self, first: usize, entrants: usize) -> usize {
         let end = if first == self.first {
             self.end
@@ -213,7 +216,7 @@ impl Groups {
         end.min(entrants)
     }
 
-    /// Makes the effects of the group those of entrant 1, which has a figure in every round.
+    /// Sets the effects of the group to that of entrant 1, which has a figure in every round.
     fn join(self, effects: &mut [f64]) {
         let common = effects[1];
         effects[self.first..self.end].fill(common);
@@ -228,8 +231,8 @@ mod tests {
     use super::*;
     use crate::Rounds;
 
-    /// A figure of four entrants, the first two the baseline and its twin, each a sum of effects
-    /// and a noise that alternates.
+    /// Returns a figure of four entrants, each a sum of effects and alternating noise. The first
+    /// two are the baseline and its twin.
     fn figures(spike: f64) -> Vec<Vec<f64>> {
         let noise = [0.01, -0.02, 0.015, -0.005, 0.0];
         let figure = |entrant: usize, round: usize| {

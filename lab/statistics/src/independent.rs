@@ -1,13 +1,13 @@
-//! Intervals for series that were not measured in the same rounds: one mean, and the ratio of two.
+//! Intervals for series that were measured in different rounds: one mean, and the ratio of two.
 //!
-//! The rounds of two races do not pair, so nothing cancels that both had in common; and one looks
-//! once, at the end. [`Rule`](crate::Rule) is for what was measured in the same rounds.
+//! The rounds of two races do not pair, so common noise does not cancel, and the interval is valid
+//! for one look at the end. Use [`Rule`](crate::Rule) for series of the same rounds.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::{mean, standard_deviation};
 
-/// An estimate with the interval that holds the true value with the probability asked for.
+/// An estimate with a confidence interval at the requested level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// The estimate.
@@ -19,7 +19,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The interval in another unit, or of the same figure corrected by a known factor.
+    /// Returns the interval in another unit, or of a figure corrected by a known factor.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         Self {
@@ -46,8 +46,8 @@ fn moments(samples: &[f64]) -> Option<Moments> {
     })
 }
 
-/// The mean of a series with Student's interval at `confidence` (0.95); `None` with fewer than two
-/// samples.
+/// Returns the mean of a series with Student's interval at `confidence` (0.95). Returns `None` with
+/// fewer than two samples.
 pub fn mean_interval(samples: &[f64], confidence: f64) -> Option<Interval> {
     let found = moments(samples)?;
     let half = half_width(found.error, found.freedom, confidence);
@@ -58,9 +58,12 @@ pub fn mean_interval(samples: &[f64], confidence: f64) -> Option<Interval> {
     })
 }
 
-/// The ratio of the means of two independent series of positive figures, with an interval at
-/// `confidence`: Welch's on the logarithm of the ratio, whose error is that of both means relative
-/// to themselves. `None` with fewer than two samples in either, or a mean that is not positive.
+/// Returns the ratio of the means of two independent series of positive figures, with an interval
+/// at `confidence`.
+///
+/// The interval is Welch's on the logarithm of the ratio; the error of each mean is taken relative
+/// to that mean. Returns `None` with fewer than two samples in either series, or if a mean is not
+/// positive.
 pub fn ratio_of_means(first: &[f64], second: &[f64], confidence: f64) -> Option<Interval> {
     let parts = [moments(first)?, moments(second)?];
     if parts.iter().any(|part| part.mean <= 0.0) {
@@ -89,7 +92,7 @@ pub fn ratio_of_means(first: &[f64], second: &[f64], confidence: f64) -> Option<
     })
 }
 
-/// How far the interval reaches to each side.
+/// Returns the distance from the estimate to either end of the interval.
 pub(crate) fn half_width(error: f64, freedom: f64, confidence: f64) -> f64 {
     if error <= 0.0 {
         return 0.0;
@@ -141,13 +144,13 @@ mod tests {
         assert_eq!((same.low, same.high), (2.0, 2.0));
     }
 
-    /// One normal deviate, by Box and Muller.
+    /// Draws one normal deviate by the method of Box and Muller.
     fn normal(draw: &mut ChaCha12Rng) -> f64 {
         let (one, two): (f64, f64) = (draw.random(), draw.random());
         (-2.0 * (1.0 - one).ln()).sqrt() * (std::f64::consts::TAU * two).cos()
     }
 
-    /// How often the interval at 95% holds the true ratio, over 4000 pairs of series.
+    /// Returns the share of 4000 pairs of series whose interval at 95% contains the true ratio.
     fn coverage(counts: [usize; 2], noise: [f64; 2], skewed: bool) -> f64 {
         let mut draw = ChaCha12Rng::seed_from_u64(11);
         let truth = 1.7;
@@ -169,8 +172,8 @@ mod tests {
         held.count() as f64 / f64::from(trials)
     }
 
-    /// 95% within what 4000 trials can tell (three standard errors are 1%) and what skewed noise
-    /// costs; an interval that is too narrow or too wide by a fifth falls outside.
+    /// The coverage must be 95% within three standard errors of 4000 trials (1%) and the cost of
+    /// skewed noise. An interval that is too narrow or too wide by a fifth falls outside.
     #[test]
     fn the_interval_of_a_ratio_covers_as_it_says() {
         for (counts, noise, skewed) in [

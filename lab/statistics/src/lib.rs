@@ -1,19 +1,20 @@
-//! What a race's figures say, and how sure one may be of it.
+//! Statistics of races: estimates, confidence intervals, verdicts, and when to stop.
 //!
 //! Pure functions over slices: no process, no clock, no file, no other room of the lab. Samples are
-//! given in the order of the rounds, and two series belong together by index: sample `i` of each
-//! comes from round `i`. Undefined samples (NaN) mark rounds that are missing and are left out.
+//! in the order of the rounds, and two series pair by index: sample `i` of each comes from round
+//! `i`. Undefined samples (NaN) mark missing rounds and are left out.
 //!
-//! - [`Rule::compare_within`] gives the ratio of an entrant to the baseline with an interval that
-//!   holds at every round at which one looks, over all comparisons of the race together;
-//! - [`leader_over`] and [`is_decided`] say who is beaten, and on whom nothing is open;
-//! - [`Stopping::decide`] says whether the race has run long enough;
-//! - [`change`] and [`ratio_of_means`] are for series of different races, whose rounds do not pair;
-//! - [`geometric_mean`] puts the ratios of several races together;
-//! - [`slowdown`] says how much longer a few runs took than others, with their range;
+//! - [`Rule::compare_within`] returns the ratio of an entrant to the baseline with an interval that
+//!   holds at every round, and for all comparisons of the race together;
+//! - [`leader_over`] finds the entrant that beats a rival, and [`is_decided`] whether a rival's
+//!   questions are answered;
+//! - [`Stopping::decide`] decides whether the race has run long enough;
+//! - [`change`] and [`ratio_of_means`] compare series of different races, whose rounds do not pair;
+//! - [`geometric_mean`] combines the ratios of several races;
+//! - [`slowdown`] compares the times of a few runs, with their range;
 //! - [`drift`], [`outliers`] and the summaries describe one series.
 //!
-//! Which rule is used, why it holds and what was measured about it: `docs/statistics.md`.
+//! `docs/statistics.md` describes the rule, why it holds, and its measured error rates.
 
 mod boundary;
 mod change;

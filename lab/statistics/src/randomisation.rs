@@ -1,10 +1,9 @@
-//! The exact randomisation test of one entrant beside another, and the interval that follows from
-//! it.
+//! The exact randomisation test of one entrant against another, and the interval that it implies.
 //!
-//! If two entrants, and the twin of the second, do not differ, each round might as well have given
-//! their figures to them in any other order. Huber's model with one common effect for them gives
-//! every run a score that does not depend on that order, so the sum of the first one's scores has a
-//! known distribution: in each round one of the scores, each with the same probability.
+//! If two entrants (and the twin of the second) do not differ, their figures within a round are
+//! exchangeable. Huber's model, with one common effect for them, gives every run a score that does
+//! not depend on the order of the figures. The sum of the first entrant's scores therefore has a
+//! known distribution: each round contributes one of its scores, each with the same probability.
 
 use std::mem;
 
@@ -13,32 +12,34 @@ use statrs::distribution::{ContinuousCDF, Normal};
 use crate::huber::{Fit, Groups, Space};
 use crate::rounds::Cells;
 
-/// Most entrants that are alike: the two that are compared, and the twin of the second.
+/// Maximum number of exchangeable entrants: the two that are compared, and the twin of the second.
 const MOST_ALIKE: usize = 3;
 
-/// Scores are rounded to whole steps, which are part of the statistic: the test stays exact. There
-/// are about this many steps between 0 and the clip over all rounds together, within the range.
+/// Number of steps between 0 and the clip, over all rounds together. Scores are rounded to whole
+/// steps; the rounding is part of the statistic, so the test stays exact. `STEPS` limits the number
+/// for one round.
 const STEPS_OF_ALL_ROUNDS: usize = 1_000;
 const STEPS: [usize; 2] = [5, 50];
 
-/// How often the excess of the first one's variance counts. Rounds that happen to agree hide a part
-/// of it; where there is a difference to show, there is no excess.
+/// Weight of the excess of the first entrant's variance. Rounds that happen to agree hide a part of
+/// the excess; where there is a difference to show, there is no excess.
 const WEIGHT_OF_EXCESS: f64 = 4.0;
 
-/// Rounds above which the sum counts as normal: its exact tail would take milliseconds.
+/// Number of rounds above which the sum is treated as normal: its exact tail would take
+/// milliseconds.
 const MANY: usize = 300;
 
-/// Deviates below this are far from any critical value, so that the normal distribution serves.
+/// Deviate below which the normal distribution suffices, because no critical value is near.
 const FAR_INSIDE: f64 = 0.5;
 
-/// How near, in standard deviations, an end of the interval is found, and as a share of the
+/// Accuracy of an end of the interval: `NEAR` in standard deviations, `NARROW` as a share of the
 /// half-width.
 const NEAR: f64 = 0.01;
 const NARROW: f64 = 0.002;
 const MOST_TRIALS: usize = 40;
 
-/// How often the distance of a trial grows before the end counts as out of reach, and by what
-/// factors.
+/// Number of times that the distance of a trial grows before the end counts as out of reach, and
+/// the smallest and the largest factor.
 const MOST_GROWTHS: usize = 8;
 const GROWTH: [f64; 2] = [1.2, 2.0];
 
@@ -51,7 +52,7 @@ pub(crate) struct Randomisation<'a> {
     space: Space,
 }
 
-/// The scores of those that are alike in one round, the first one's first.
+/// The scores of the exchangeable entrants in one round, beginning with the first entrant's.
 #[derive(Clone, Copy, Debug)]
 struct Draw {
     scores: [i32; MOST_ALIKE],
@@ -69,7 +70,7 @@ impl Draw {
 }
 
 impl<'a> Randomisation<'a> {
-    /// The test before its first trial.
+    /// Returns the test before its first trial.
     pub(crate) fn new(cells: &'a Cells) -> Self {
         Self {
             cells,
@@ -78,8 +79,8 @@ impl<'a> Randomisation<'a> {
         }
     }
 
-    /// The estimate of the log ratio, at which the test finds nothing at all, by the model in which
-    /// the two differ; and the scale of the noise around it.
+    /// Returns the estimate of the log ratio and the scale of the noise around it, from the model
+    /// in which the two entrants differ. At this estimate the test finds no difference.
     pub(crate) fn estimate(&mut self) -> [f64; 2] {
         let differing = Groups {
             first: 1,
@@ -92,8 +93,9 @@ impl<'a> Randomisation<'a> {
         [effects[0] - effects[1], self.fit.scale]
     }
 
-    /// How far from the estimate the values on one side (1 or -1) are first rejected: the tail of
-    /// the test is that of the normal distribution at `critical`. `None` where no value is.
+    /// Returns the distance from the estimate to the first rejected value on one side (1 or -1),
+    /// where the tail of the test equals that of the normal distribution at `critical`. Returns
+    /// `None` if no value is rejected.
     pub(crate) fn distance(
         &mut self,
         [centre, noise]: [f64; 2],
@@ -113,8 +115,8 @@ impl<'a> Randomisation<'a> {
         Some(crossing(bracket, excess))
     }
 
-    /// The standard normal deviate whose tail is that of the first one's scores if the log ratio is
-    /// `shift`; positive where they are too high.
+    /// Returns the standard normal deviate with the same tail as the sum of the first entrant's
+    /// scores if the log ratio is `shift`. It is positive where the scores are too high.
     pub(crate) fn deviate(&mut self, shift: f64) -> f64 {
         let alike = Groups {
             first: 0,
@@ -137,8 +139,7 @@ impl<'a> Randomisation<'a> {
         if variance == 0.0 {
             return 0.0;
         }
-        // One that is noisier than those that it is compared with has a wider sum than the test
-        // expects.
+        // An entrant that is noisier than the others has a wider sum than the test expects.
         let rounds = draws.len() as f64;
         let own = (squares - total * total / rounds) / (rounds - 1.0) * rounds;
         let excess = (own / variance - 1.0).max(0.0);
@@ -151,7 +152,7 @@ impl<'a> Randomisation<'a> {
         -normal.signum() * Normal::standard().inverse_cdf(tail)
     }
 
-    /// The scores of each round, in whole steps.
+    /// Returns the scores of each round, in whole steps.
     fn draws(&self) -> Vec<Draw> {
         let rounds = self.cells.rounds;
         let steps = (STEPS_OF_ALL_ROUNDS / rounds).clamp(STEPS[0], STEPS[1]) as f64;
@@ -175,8 +176,8 @@ impl<'a> Randomisation<'a> {
     }
 }
 
-/// The probability that the drawn scores exceed what is expected by `total` or more, on the side of
-/// its sign.
+/// Returns the probability that the drawn scores deviate from their expected sum by `total` or
+/// more, in the direction of its sign.
 fn tail(draws: &[Draw], total: f64) -> f64 {
     let side = if total < 0.0 { -1 } else { 1 };
     let greatest = |draw: &Draw| {
@@ -192,7 +193,7 @@ fn tail(draws: &[Draw], total: f64) -> f64 {
     if least > f64::from(most) {
         return 0.0;
     }
-    // The most by which the sum of the draws may lie below the greatest one.
+    // Maximum distance of the sum of the draws below the greatest sum.
     let room = (f64::from(most) - least) as usize;
     let mut now = vec![0.0; room + 1];
     let mut next = now.clone();
@@ -222,11 +223,11 @@ fn tail(draws: &[Draw], total: f64) -> f64 {
     now[..=reach].iter().sum()
 }
 
-/// A distance and the excess there.
+/// A distance and the excess at that distance.
 type Trial = (f64, f64);
 
-/// The greatest distance tried without excess and the least one with, around `guess`; `None` where
-/// the excess stays below zero. At no distance it is `-critical`.
+/// Finds the greatest tried distance without excess and the smallest with one, around `guess`.
+/// Returns `None` if the excess stays below zero. The excess at distance zero is `-critical`.
 fn bracket(guess: f64, critical: f64, excess: &mut impl FnMut(f64) -> f64) -> Option<[Trial; 2]> {
     let mut inside = (0.0, -critical);
     let mut distance = guess;
@@ -236,14 +237,14 @@ fn bracket(guess: f64, critical: f64, excess: &mut impl FnMut(f64) -> f64) -> Op
             return Some([inside, (distance, found)]);
         }
         inside = (distance, found);
-        // Where the excess grew evenly it would end here; it grows more and more slowly.
+        // A linear excess would reach zero here, but its growth slows down.
         let even = critical / (found + critical).max(critical / GROWTH[1]);
         distance *= (GROWTH[0] * even).min(GROWTH[1]);
     }
     None
 }
 
-/// Where the excess crosses zero, by false position (the Illinois algorithm).
+/// Finds the zero of the excess by false position (the Illinois algorithm).
 fn crossing([mut inside, mut outside]: [Trial; 2], mut excess: impl FnMut(f64) -> f64) -> f64 {
     let mut last_was_outside = None;
     for _ in 0..MOST_TRIALS {
@@ -263,7 +264,7 @@ fn crossing([mut inside, mut outside]: [Trial; 2], mut excess: impl FnMut(f64) -
         } else {
             inside = (distance, found);
         }
-        // An end that stays counts half, so that the other one moves past the crossing.
+        // Halve the value at the end that did not move, so that the other end moves past the zero.
         if last_was_outside == Some(is_outside) {
             if is_outside {
                 inside.1 /= 2.0;

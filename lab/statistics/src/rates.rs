@@ -1,12 +1,13 @@
-//! For the benchmark of false verdicts: how sure a counted rate is, and the usual test beside ours.
+//! Helpers for the benchmark of false verdicts: the bound of a counted rate, and the usual test as
+//! a comparison.
 
 use statrs::distribution::{Beta, ContinuousCDF, StudentsT};
 
 use crate::{mean, standard_deviation};
 
-/// The exact upper bound (Clopper and Pearson, one-sided) on the probability of an event that
-/// happened `count` times in `of` trials, at `confidence` such as 0.95. It is 1 without trials, and
-/// where `count` is not less than `of`.
+/// Returns the exact upper bound (Clopper and Pearson, one-sided) on the probability of an event
+/// that happened `count` times in `of` trials, at `confidence` such as 0.95. The bound is 1 without
+/// trials and if `count` is not less than `of`.
 pub fn upper_bound(count: u64, of: u64, confidence: f64) -> f64 {
     if count >= of || confidence.is_nan() {
         return 1.0;
@@ -26,8 +27,8 @@ pub struct Welch {
     pub p_value: f64,
 }
 
-/// The usual way to compare two series, which ours is measured against; `None` where a series has
-/// fewer than two samples or neither varies.
+/// Applies Welch's test, the usual comparison of two series, as a benchmark for the rule. Returns
+/// `None` if a series has fewer than two samples or neither varies.
 pub fn welch(first: &[f64], second: &[f64]) -> Option<Welch> {
     let part = |values: &[f64]| {
         let count = values.iter().filter(|value| value.is_finite()).count() as f64;
@@ -57,7 +58,7 @@ mod tests {
     fn the_upper_bound_is_clopper_and_pearsons() {
         // Without events the bound is 1 - 0.05^(1/n).
         assert!((upper_bound(0, 100, 0.95) - (1.0 - 0.05_f64.powf(0.01))).abs() < 1e-9);
-        // At the bound, so few events have a probability of 5%: 1 event of 3.
+        // At the bound, an event count of 1 or less in 3 trials has a probability of 5%.
         let p = upper_bound(1, 3, 0.95);
         let q = 1.0 - p;
         assert!((q.powi(3) + 3.0 * p * q * q - 0.05).abs() < 1e-9);

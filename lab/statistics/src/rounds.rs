@@ -1,42 +1,42 @@
-//! One figure of all entrants of a race, round by round.
+//! A figure of all entrants of a race, round by round.
 
 use crate::median;
 
-/// One figure of all entrants of a race, round by round.
+/// A figure of all entrants of a race, round by round.
 #[derive(Clone, Debug)]
 pub struct Rounds<'a> {
     figures: Vec<&'a [f64]>,
-    /// The logarithms of the figures; NaN where there is none.
+    /// The logarithms of the figures; NaN where a figure is missing.
     logs: Vec<Vec<f64>>,
     twin: Option<[usize; 2]>,
     resolution: f64,
 }
 
-/// The logarithms of the figures in the rounds that two compared entrants both have: first those of
-/// the two, then those of the twin of the second, then all others'.
+/// The logarithms of the figures in the rounds that two compared entrants share. The order is: the
+/// two entrants, the twin of the second, all others.
 #[derive(Clone, Debug)]
 pub(crate) struct Cells {
-    /// How many rounds there are.
+    /// The number of rounds.
     pub(crate) rounds: usize,
-    /// How many entrants from the first on cannot be told apart if the ratio of the two is 1.
+    /// Number of leading entrants whose figures are exchangeable if the ratio of the two is 1.
     pub(crate) alike: usize,
-    /// The logarithms, entrant by entrant; zero where there is none.
+    /// The logarithms, entrant by entrant; zero where one is missing.
     pub(crate) logs: Vec<f64>,
-    /// 1 where there is a logarithm, 0 elsewhere.
+    /// 1 where a logarithm is present, 0 elsewhere.
     pub(crate) known: Vec<f64>,
-    /// The least half-width of an interval, on the log scale, that the resolution allows.
+    /// The minimum half-width of an interval, on the log scale, that the resolution allows.
     pub(crate) floor: f64,
 }
 
 impl<'a> Rounds<'a> {
-    /// The figures of each entrant in the order of the rounds; NaN where a round has none. An
-    /// entrant that left the race has fewer.
+    /// Collects the figures of each entrant in the order of the rounds; NaN marks a missing figure.
+    /// An entrant that left the race has fewer.
     ///
-    /// `twin` has the places of the baseline and of its twin, two entrants that are the same one.
-    /// `resolution` is the step in which the figures were measured, in their own unit (a page for
-    /// memory, a clock tick for times, 1 for counts). A figure below it counts as one step, and no
-    /// interval is narrower than one step allows. With a resolution of zero, figures that are not
-    /// positive are left out.
+    /// `twin` holds the places of the baseline and its twin, which are the same allocator.
+    /// `resolution` is the step in which the figures were measured, in their own unit: a page for
+    /// memory, a clock tick for times, 1 for counts. A figure below the step counts as one step,
+    /// and no interval is narrower than one step allows. With a resolution of zero, figures that
+    /// are not positive are left out.
     pub fn new(
         entrants: impl IntoIterator<Item = &'a [f64]>,
         twin: Option<[usize; 2]>,
@@ -55,9 +55,10 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Two entrants in the rounds that both have, beside all others.
+    /// Returns the figures of all entrants in the rounds that `own` and `other` share.
     pub(crate) fn cells(&self, own: usize, other: usize) -> Cells {
-        // One that ran fewer rounds keeps its estimate, whatever the others' later rounds show.
+        // An entrant that ran fewer rounds keeps its estimate, whatever the others' later rounds
+        // show.
         let ran = self.figures[own].len().min(self.figures[other].len());
         let both = |round: &usize| (self.logs[own][*round] + self.logs[other][*round]).is_finite();
         let rounds: Vec<usize> = (0..ran).filter(both).collect();
@@ -82,7 +83,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// The place of the entrant that is the same one.
+    /// Returns the place of the twin, for the baseline or its twin.
     pub(crate) fn twin_of(&self, entrant: usize) -> Option<usize> {
         let [baseline, twin] = self.twin?;
         match entrant {
@@ -94,18 +95,18 @@ impl<'a> Rounds<'a> {
 }
 
 impl Cells {
-    /// How many entrants there are.
+    /// Returns the number of entrants.
     pub(crate) fn entrants(&self) -> usize {
         self.logs.len().checked_div(self.rounds).unwrap_or(0)
     }
 
-    /// The logarithms of an entrant, and whether they are known.
+    /// Returns the logarithms of an entrant, and whether each is known.
     pub(crate) fn row(&self, entrant: usize) -> (&[f64], &[f64]) {
         let row = entrant * self.rounds..(entrant + 1) * self.rounds;
         (&self.logs[row.clone()], &self.known[row])
     }
 
-    /// The logarithms of the ratios of the two.
+    /// Returns the logarithms of the ratios of the two compared entrants.
     pub(crate) fn ratios(&self) -> Vec<f64> {
         let (own, other) = (self.row(0).0, self.row(1).0);
         own.iter()
@@ -114,8 +115,9 @@ impl Cells {
             .collect()
     }
 
-    /// Whether a log ratio is so near to what the rounds show that no test rejects it: the clipped
-    /// differences of the first entrant from those that it is compared with add up to little.
+    /// Whether a log ratio is so close to the measured one that no test rejects it: the clipped
+    /// differences of the first entrant from the entrants that it is compared with have a small
+    /// sum.
     #[cfg(any(test, feature = "benchmark"))]
     pub(crate) fn is_near(&self, log_ratio: f64) -> bool {
         /// Standard deviations of the sum; critical values are twice as large.
@@ -139,7 +141,7 @@ impl Cells {
         differences.iter().sum::<f64>().abs() < NEAR * squares.sqrt()
     }
 
-    /// The least tail that a randomisation test of those that are alike can have.
+    /// Returns the smallest tail that a randomisation test of the exchangeable entrants can have.
     pub(crate) fn least_tail(&self) -> f64 {
         let count = |round: usize| {
             let known = (0..self.alike).map(|entrant| self.known[entrant * self.rounds + round]);
@@ -149,7 +151,7 @@ impl Cells {
     }
 }
 
-/// A resolution that can be used: zero in place of one that is undefined.
+/// Returns the resolution, or zero if it is negative or undefined.
 fn step(resolution: f64) -> f64 {
     if resolution.is_finite() {
         resolution.max(0.0)
@@ -158,13 +160,14 @@ fn step(resolution: f64) -> f64 {
     }
 }
 
-/// The logarithm of a figure, one below one step counting as one step; `None` where it has none.
+/// Returns the logarithm of a figure, where a figure below one step counts as one step. Returns
+/// `None` if the figure has no logarithm.
 fn logarithm(figure: f64, resolution: f64) -> Option<f64> {
     let known = figure.max(step(resolution));
     (figure.is_finite() && figure >= 0.0 && known > 0.0).then(|| known.ln())
 }
 
-/// The logarithms of the ratios of the rounds in which both figures are there.
+/// Returns the logarithms of the ratios, for the rounds that have both figures.
 pub(crate) fn log_ratios(entrant: &[f64], baseline: &[f64], resolution: f64) -> Vec<f64> {
     let pairs = entrant.iter().zip(baseline);
     let log = |figure: &f64| logarithm(*figure, resolution);
@@ -173,18 +176,18 @@ pub(crate) fn log_ratios(entrant: &[f64], baseline: &[f64], resolution: f64) -> 
         .collect()
 }
 
-/// The logarithms of the figures that are there.
+/// Returns the logarithms of the figures that have one.
 pub(crate) fn logarithms(figures: &[f64], resolution: f64) -> Vec<f64> {
     let logs = figures.iter().map(|figure| logarithm(*figure, resolution));
     logs.flatten().collect()
 }
 
-/// The least half-width on the log scale: both figures may be wrong by half a step.
+/// Returns the minimum half-width on the log scale: each figure may be off by half a step.
 fn resolution_floor(entrant: &[f64], baseline: &[f64], resolution: f64) -> f64 {
     half_a_step(entrant, resolution) + half_a_step(baseline, resolution)
 }
 
-/// Half a step on the log scale, as a share of the typical figure.
+/// Returns half a step on the log scale, as a share of the typical figure.
 pub(crate) fn half_a_step(figures: &[f64], resolution: f64) -> f64 {
     let step = step(resolution);
     let typical = median(figures).unwrap_or(0.0).max(step);

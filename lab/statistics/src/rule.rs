@@ -1,4 +1,4 @@
-//! The ratio of an entrant to the baseline, with an interval that holds however often one looks.
+//! The ratio of an entrant to the baseline, with an interval that holds at every look.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,32 +11,32 @@ use crate::randomisation::Randomisation;
 use crate::rounds::{Cells, Rounds};
 use crate::trimmed::{Trimmed, degrees_of_freedom, trimmed_mean};
 
-/// Complete rounds before which no interval is given.
+/// Minimum number of complete rounds for an interval.
 pub const FEWEST_ROUNDS: usize = 5;
 
-/// The share of the level that is ever spent. The rest pays for Student's t standing in for the
-/// normal distribution in small samples; simulations showed that it takes about that much.
+/// The share of the level that is ever spent. The rest pays for the use of Student's t instead of
+/// the normal distribution in small samples; simulations showed that this share suffices.
 const SPENDABLE: f64 = 0.85;
 
-/// Rounds after which half of that share is spent.
+/// Number of rounds after which half of `SPENDABLE` is spent.
 const HALF_SPENT: f64 = 20.0;
 
-/// Rounds before which the randomisation test does not judge, and by what factor its least tail
-/// must lie below the one wanted.
+/// Minimum number of rounds for the randomisation test. `ROOM` is the factor by which its smallest
+/// tail must lie below the required one.
 const FEWEST_TO_TEST: usize = 10;
 const ROOM: f64 = 20.0;
 
-/// Standard deviations that turn an even chance of showing a difference into one of 80%.
+/// Standard deviations that raise the probability of showing a difference from 50% to 80%.
 const POWER_80: f64 = 0.841_621_233_572_914_3;
 
-/// More rounds than these are not worth telling.
+/// Maximum number of further rounds that is worth reporting.
 const MOST_MORE_ROUNDS: usize = 1_000;
 
-/// How likely false verdicts may be, and how many comparisons share that probability.
+/// The probability of false verdicts, and the number of comparisons that share it.
 ///
-/// With probability `1 - alpha` every interval of every comparison at every round holds the true
-/// ratio: one may look after each round, stop when one likes, and read the whole table.
-/// Cloning is cheap, and clones share the boundary that was computed.
+/// With probability `1 - alpha` every interval of every comparison at every round contains the true
+/// ratio. You may look after each round, stop at any time, and read the whole table. Cloning is
+/// cheap, and clones share the computed boundary.
 #[derive(Clone, Debug)]
 pub struct Rule {
     alpha: f64,
@@ -47,16 +47,16 @@ pub struct Rule {
 #[derive(Debug)]
 struct State {
     boundary: Boundary,
-    /// By rounds.
+    /// Critical values by number of rounds.
     critical: BTreeMap<usize, Critical>,
 }
 
-/// The values that a standardised difference must exceed.
+/// Critical values of a standardised difference.
 #[derive(Clone, Copy, Debug)]
 struct Critical {
     /// On the normal scale.
     normal: f64,
-    /// On Student's, with the same tail.
+    /// On the scale of Student's t, with the same tail.
     student: f64,
 }
 
@@ -70,37 +70,37 @@ struct Ends {
     error: f64,
 }
 
-/// Which side of 1 a ratio was shown to be on.
+/// The side of 1 on which a ratio was shown to lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// The entrant's figure is less than the baseline's.
     Below,
     /// The entrant's figure is more than the baseline's.
     Above,
-    /// Neither was shown.
+    /// No difference was shown.
     Nothing,
 }
 
 /// A ratio of entrant to baseline and its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// Entrant over baseline; under 1 is less than the baseline.
+    /// Entrant over baseline; below 1 the entrant's figure is less.
     pub ratio: f64,
     /// The lower end of the interval.
     pub low: f64,
     /// The upper end of the interval.
     pub high: f64,
-    /// Complete rounds that it rests on.
+    /// Number of complete rounds behind the estimate.
     pub rounds: usize,
-    /// The standard deviation of one round's log ratio, as the estimate sees it: its standard error
+    /// The standard deviation of one round's log ratio, implied by the estimate: its standard error
     /// times the square root of the rounds.
     pub deviation: f64,
-    /// The least half-width, on the log scale, that the resolution of the figures allows.
+    /// The minimum half-width, on the log scale, that the resolution of the figures allows.
     pub floor: f64,
 }
 
 impl Estimate {
-    /// What the interval shows.
+    /// Returns the side of 1 on which the whole interval lies.
     pub fn shown(&self) -> Shown {
         match (self.low, self.high) {
             (_, high) if high < 1.0 => Shown::Below,
@@ -109,12 +109,12 @@ impl Estimate {
         }
     }
 
-    /// Half of the interval's width as a fraction of the ratio: 0.01 is "plus or minus 1%".
+    /// Returns half of the interval's width as a fraction of the ratio: 0.01 is "plus or minus 1%".
     pub fn half_width(&self) -> f64 {
         (self.high / self.low).sqrt() - 1.0
     }
 
-    /// The ratio of the baseline to the entrant.
+    /// Returns the ratio of the baseline to the entrant.
     fn inverted(self) -> Self {
         Self {
             ratio: 1.0 / self.ratio,
@@ -125,9 +125,11 @@ impl Estimate {
     }
 }
 
-/// An estimate with the median noise of all that rest on the most rounds: what it says of the noise
-/// is surer than what any single one says. A rival that left early could show less than the others,
-/// and says nothing of what the race can show at its end. `None` without estimates.
+/// Returns the estimate with the median noise of those with the most rounds. Returns `None` without
+/// estimates.
+///
+/// The median is more reliable than any single estimate of the noise. A rival that left early has
+/// fewer rounds, so its estimate does not describe the end of the race.
 pub fn typical(estimates: &[Estimate]) -> Option<Estimate> {
     let most = estimates.iter().map(|estimate| estimate.rounds).max()?;
     let mut sorted = estimates.to_vec();
@@ -142,8 +144,8 @@ pub fn typical(estimates: &[Estimate]) -> Option<Estimate> {
 }
 
 impl Rule {
-    /// A rule with family-wise error `alpha` (held within 1e-6 and 0.5) over `comparisons` (at
-    /// least 1), the number of entrants that are compared with the baseline.
+    /// Returns a rule with family-wise error `alpha` (clamped to 1e-6 to 0.5) over `comparisons`
+    /// (at least 1), the number of entrants that are compared with the baseline.
     pub fn new(alpha: f64, comparisons: usize) -> Self {
         let alpha = if alpha.is_nan() {
             0.05
@@ -163,17 +165,17 @@ impl Rule {
         }
     }
 
-    /// The probability of one or more false verdicts over all comparisons and all looks.
+    /// Returns the probability of one or more false verdicts over all comparisons and all looks.
     pub fn alpha(&self) -> f64 {
         self.alpha
     }
 
-    /// The comparisons that share `alpha`.
+    /// Returns the number of comparisons that share `alpha`.
     pub fn comparisons(&self) -> usize {
         self.comparisons
     }
 
-    /// Compares two series round by round, with nobody beside them; see [`Rule::compare_within`].
+    /// Compares two series round by round, without other entrants; see [`Rule::compare_within`].
     pub fn compare(&self, entrant: &[f64], baseline: &[f64], resolution: f64) -> Option<Estimate> {
         let pair = Rounds::new([entrant, baseline], None, resolution);
         self.compare_within(&pair, 0, 1)
@@ -182,13 +184,13 @@ impl Rule {
     /// Compares the entrant at place `own` with the one at place `other`, in the rounds that both
     /// have.
     ///
-    /// All others say what each round was like. Where one of the two is the baseline or its twin
-    /// and the other one is neither, the runs of both baselines count.
+    /// All other entrants help to estimate the effect of each round. If one of the two is the
+    /// baseline or its twin and the other one is neither, the runs of both baselines count.
     ///
-    /// `None` with fewer than [`FEWEST_ROUNDS`] rounds that both have.
+    /// Returns `None` with fewer than [`FEWEST_ROUNDS`] shared rounds.
     ///
     /// # Panics
-    /// When there is no such place.
+    /// When a place is out of range.
     pub fn compare_within(
         &self,
         rounds: &Rounds<'_>,
@@ -219,7 +221,7 @@ impl Rule {
         })
     }
 
-    /// The trimmed mean of the log ratios, with Student's interval.
+    /// Returns the trimmed mean of the log ratios, with Student's interval.
     fn by_student(&self, cells: &Cells) -> Option<Ends> {
         let Trimmed { centre, error } = trimmed_mean(&cells.ratios())?;
         let half = self.by_rounds(cells.rounds).student * error;
@@ -231,15 +233,17 @@ impl Rule {
         })
     }
 
-    /// The critical value of the randomisation test; `None` where its tail cannot be small enough.
+    /// Returns the critical value of the randomisation test; `None` if its tail cannot become small
+    /// enough.
     fn critical_of_test(&self, cells: &Cells) -> Option<f64> {
         let normal = self.by_rounds(cells.rounds).normal;
         let reached = reaches(cells.rounds, cells.least_tail(), normal);
         reached.then_some(normal)
     }
 
-    /// About how many more rounds would show a difference of `difference` (0.01 is 1%) with a
-    /// chance of 80%, if the noise stays as it was; `None` where no reasonable number would.
+    /// Estimates how many more rounds would show a difference of `difference` (0.01 is 1%) with a
+    /// probability of 80%, if the noise stays the same. Returns `None` if no reasonable number
+    /// would.
     pub fn rounds_to_show(&self, estimate: &Estimate, difference: f64) -> Option<usize> {
         let wanted = difference.abs().ln_1p();
         let most = estimate.rounds + MOST_MORE_ROUNDS;
@@ -253,26 +257,25 @@ impl Rule {
             .map(|rounds| rounds - estimate.rounds)
     }
 
-    /// The smallest difference that `rounds` as noisy as those of `estimate` have an 80% chance to
-    /// show by their end, as a fraction: 0.01 is 1%.
+    /// Returns the smallest difference, as a fraction, that a race of this length and noise shows
+    /// with a probability of 80% by its end; 0.01 is 1%.
     ///
-    /// The noise floor of a race is best had from the [`typical`] one of all its estimates, the
-    /// baseline's twin included.
+    /// For the noise floor of a race, pass the [`typical`] one of all its estimates, including the
+    /// baseline's twin.
     pub fn smallest_difference(&self, estimate: &Estimate) -> f64 {
         self.showable(estimate.rounds, estimate).exp_m1()
     }
 
-    /// How many standard errors a single look at very many rounds would take.
+    /// Returns the critical value, in standard errors, of a single look after very many rounds.
     fn fixed_critical(&self) -> f64 {
         let tail = self.alpha / self.comparisons as f64 / 2.0;
         Normal::standard().inverse_cdf(1.0 - tail)
     }
 
-    /// The log ratio that `rounds` rounds have an 80% chance to show.
+    /// Returns the log ratio that `rounds` rounds show with a probability of 80%.
     ///
-    /// The race's own noise is known only from its rounds, and the interval that must show the
-    /// ratio varies with it too: both widen the margin above the critical value, the more the fewer
-    /// degrees of freedom there are.
+    /// The noise is estimated from the race's own rounds, and the width of the interval varies with
+    /// it. Both widen the margin above the critical value, more so with fewer degrees of freedom.
     fn showable(&self, rounds: usize, estimate: &Estimate) -> f64 {
         let critical = self.critical(rounds);
         let freedom = degrees_of_freedom(rounds) as f64;
@@ -282,7 +285,7 @@ impl Rule {
         ((critical + margin) * error).max(estimate.floor)
     }
 
-    /// How many standard errors the interval reaches to each side after `rounds` rounds of a race
+    /// Returns the half-width of the interval, in standard errors, after `rounds` rounds of a race
     /// whose baseline has a twin.
     fn critical(&self, rounds: usize) -> f64 {
         let Critical { normal, student } = self.by_rounds(rounds);
@@ -293,7 +296,7 @@ impl Rule {
         }
     }
 
-    /// The critical values after `rounds` rounds.
+    /// Returns the critical values after `rounds` rounds.
     fn by_rounds(&self, rounds: usize) -> Critical {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let State { boundary, critical } = &mut *state;
@@ -308,7 +311,7 @@ impl Rule {
     }
 }
 
-/// The randomisation test's interval. An end that is out of its reach stays Student's.
+/// Returns the randomisation test's interval. An end that the test cannot reach stays Student's.
 fn by_randomisation(cells: &Cells, critical: f64, student: Ends) -> Ends {
     let mut test = Randomisation::new(cells);
     let estimate = test.estimate();
@@ -325,19 +328,19 @@ fn by_randomisation(cells: &Cells, critical: f64, student: Ends) -> Ends {
     }
 }
 
-/// Whether the tail of the randomisation test is small enough after `rounds` rounds to reach the
-/// critical value `normal`, with room for rounds whose scores are equal.
+/// Whether the tail of the randomisation test can become small enough after `rounds` rounds to
+/// reach the critical value `normal`, with room for rounds whose scores are equal.
 fn reaches(rounds: usize, least_tail: f64, normal: f64) -> bool {
     rounds >= FEWEST_TO_TEST && least_tail * ROOM <= upper_tail(normal)
 }
 
-/// The share of the level that is spent after `rounds` rounds.
+/// Returns the share of the level that is spent after `rounds` rounds.
 fn spent(rounds: usize) -> f64 {
     let rounds = rounds as f64;
     SPENDABLE * rounds / (rounds + HALF_SPENT)
 }
 
-/// The value that Student's t with `freedom` degrees exceeds with probability `tail`.
+/// Returns the value that Student's t with `freedom` degrees exceeds with probability `tail`.
 fn student_quantile(tail: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).map_or(f64::INFINITY, |student| -student.inverse_cdf(tail))
 }

@@ -1,8 +1,8 @@
-//! How much longer a few runs took than others did: what can be said of so few.
+//! The slowdown of a few runs against others, where there are too few for an interval.
 
 use crate::summary::median;
 
-/// How many times as long runs took.
+/// A ratio of times, with its range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slowdown {
     /// The median of the runs over the median of the others.
@@ -13,9 +13,10 @@ pub struct Slowdown {
     pub high: f64,
 }
 
-/// How many times as long `runs` took as `others`, in the same unit; `None` where either has none.
+/// Returns the ratio of the times of `runs` to those of `others`, in the same unit. Returns `None`
+/// if either is empty.
 ///
-/// The range is that of the runs and no interval: so few runs have none.
+/// The range covers the runs and is not a confidence interval: there are too few runs for one.
 pub fn slowdown(runs: &[f64], others: &[f64]) -> Option<Slowdown> {
     let (own, usual) = (median(runs)?, median(others)?);
     let low = runs.iter().copied().fold(own, f64::min);

@@ -1,31 +1,31 @@
-//! Which questions a race has answered: who is beaten, and on whom nothing is open.
+//! The questions that a race has answered: which rivals are beaten, and which are decided.
 //!
-//! All intervals to the baseline hold together at every look, so whatever follows from several of
-//! them holds as often as they do: a rival whose interval lies wholly below another's has the
-//! smaller ratio, and no test of its own is needed for that.
+//! All intervals to the baseline are simultaneous at every look, and so is every conclusion from
+//! several of them. A rival whose interval lies wholly below another's has the smaller ratio; this
+//! needs no separate test.
 
 use crate::Estimate;
 
-/// An interval of a ratio to the baseline, turned so that below 1 is better.
+/// An interval of a ratio to the baseline, oriented so that below 1 is better.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
-    /// Lower end.
+    /// The lower end.
     pub low: f64,
-    /// Upper end.
+    /// The upper end.
     pub high: f64,
 }
 
-/// The baseline beside itself.
+/// The interval of the baseline against itself.
 const BASELINE: Range = Range {
     low: 1.0,
     high: 1.0,
 };
 
-/// The intervals of one rival on every judged figure, the same figures in the same order for every
-/// rival; `None` where there is no interval yet.
+/// The intervals of one rival on every judged figure, in the same order for every rival; `None`
+/// where no interval exists yet.
 pub type Standing = Vec<Option<Range>>;
 
-/// Who beats a rival on every judged figure.
+/// The entrant that beats a rival on every judged figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leader {
     /// The baseline.
@@ -35,7 +35,7 @@ pub enum Leader {
 }
 
 impl Range {
-    /// The interval of an estimate, for a figure of which more or less is better.
+    /// Converts the interval of an estimate, for a figure of which more or less is better.
     pub fn of(estimate: &Estimate, more_is_better: bool) -> Self {
         let Estimate { low, high, .. } = *estimate;
         match more_is_better {
@@ -47,8 +47,8 @@ impl Range {
         }
     }
 
-    /// Whether it answers the question for a difference: it excludes 1, or lies within `margin` of
-    /// it (0.02 is 2%), so that a difference does not matter.
+    /// Whether the interval answers the question of a difference: it excludes 1, or it lies within
+    /// `margin` of 1 (0.02 is 2%), so that a difference does not matter.
     pub fn answers(&self, margin: f64) -> bool {
         let near = self.low >= 1.0 / (1.0 + margin) && self.high <= 1.0 + margin;
         self.high < 1.0 || self.low > 1.0 || near
@@ -62,8 +62,8 @@ pub fn is_decided(standing: &Standing, margin: f64) -> bool {
         .all(|range| range.is_some_and(|range| range.answers(margin)))
 }
 
-/// Who beats the rival at `place` on every judged figure: the baseline, or the first rival that
-/// does.
+/// Returns the entrant that beats the rival at `place` on every judged figure: the baseline, or the
+/// first such rival.
 pub fn leader_over(rivals: &[Standing], place: usize) -> Option<Leader> {
     let own = &rivals[place];
     if beats(&vec![Some(BASELINE); own.len()], own) {

@@ -1,36 +1,35 @@
-//! When a race has run long enough.
+//! When a race may stop.
 
 use crate::Estimate;
 
-/// The user's wish, in rounds and in width of the intervals.
+/// The user's stopping criteria, in rounds and in width of the intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stopping {
-    /// Half-width of every interval at which to stop, as a fraction (0.01 is 1%); `None` runs
+    /// Half-width of every interval at which to stop, as a fraction (0.01 is 1%). `None` runs
     /// `max_rounds`.
     pub precision: Option<f64>,
-    /// Never stop for precision before this many rounds.
+    /// Minimum number of rounds before precision can stop the race.
     pub min_rounds: usize,
-    /// Never run more rounds than this.
+    /// Maximum number of rounds.
     pub max_rounds: usize,
 }
 
 /// Whether to run another round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Another round is wanted.
+    /// Another round is needed.
     GoOn,
-    /// Every interval is as narrow as wished.
+    /// Every interval is as narrow as requested.
     Precise,
-    /// The rounds are used up.
+    /// The maximum number of rounds is reached.
     RoundsDone,
 }
 
 impl Stopping {
     /// Decides after `rounds` complete rounds, from one estimate for each comparison that is still
-    /// in the race (`None` where there is none yet).
+    /// in the race (`None` where none exists yet).
     ///
-    /// With no comparison left there is nothing to be precise about, so only `max_rounds` ends the
-    /// race.
+    /// If no comparison is left, no precision can be reached, so only `max_rounds` ends the race.
     pub fn decide(&self, rounds: usize, estimates: &[Option<Estimate>]) -> Decision {
         if rounds >= self.max_rounds {
             return Decision::RoundsDone;

@@ -14,7 +14,8 @@ fn finite(values: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// The middle of the samples, or the mean of the two in the middle; `None` without samples.
+/// Returns the median of the samples: the middle one, or the mean of the two in the middle. Returns
+/// `None` without samples.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = finite(values);
     sorted.sort_unstable_by(f64::total_cmp);
@@ -28,14 +29,14 @@ pub fn median(values: &[f64]) -> Option<f64> {
     Some(lower + (upper - lower) / 2.0)
 }
 
-/// The arithmetic mean; `None` without samples.
+/// Returns the arithmetic mean; `None` without samples.
 pub fn mean(values: &[f64]) -> Option<f64> {
     let values = finite(values);
     let count = values.len() as f64;
     (!values.is_empty()).then(|| values.iter().map(|value| value / count).sum())
 }
 
-/// The standard deviation of the population that the samples were drawn from (divisor n - 1);
+/// Returns the standard deviation of the population behind the samples (divisor n - 1). Returns
 /// `None` with fewer than two samples.
 pub fn standard_deviation(values: &[f64]) -> Option<f64> {
     let values = finite(values);
@@ -44,18 +45,18 @@ pub fn standard_deviation(values: &[f64]) -> Option<f64> {
     (values.len() > 1).then(|| (squares / (values.len() - 1) as f64).sqrt())
 }
 
-/// The median distance from the median; `None` without samples.
+/// Returns the median distance from the median; `None` without samples.
 pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
     let centre = median(values)?;
     let distances: Vec<f64> = values.iter().map(|value| (value - centre).abs()).collect();
     median(&distances)
 }
 
-/// The places of samples further from the median than five robust standard deviations (1.4826
-/// times the median absolute deviation). They are to be flagged, never dropped.
+/// Returns the places of samples further from the median than five robust standard deviations
+/// (1.4826 times the median absolute deviation). Such outliers are flagged, never dropped.
 ///
-/// Where more than half of the samples are equal, that deviation is zero; then the mean absolute
-/// deviation serves in its place, so that a page more or less is not called an outlier lightly.
+/// If more than half of the samples are equal, that deviation is zero. The mean absolute deviation
+/// then replaces it, so that a difference of one page does not easily make an outlier.
 pub fn outliers(values: &[f64]) -> Vec<usize> {
     let (Some(centre), Some(spread)) = (median(values), median_absolute_deviation(values)) else {
         return Vec::new();
@@ -115,7 +116,7 @@ mod tests {
         let mut values = vec![4096.0; 20];
         values[3] = 8192.0;
         assert_eq!(outliers(&values), vec![3]);
-        // A second value that is common is no outlier.
+        // A frequent second value is not an outlier.
         assert_eq!(outliers(&[1.0, 1.0, 1.0, 2.0, 2.0]), Vec::<usize>::new());
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::summary::{mean, standard_deviation};
 
-/// Rounds from which on extreme rounds are trimmed at all.
+/// Minimum number of rounds for trimming extreme ones.
 const FEWEST_TO_TRIM: usize = 10;
 
-/// A centre and how well it is known.
+/// A robust centre and its standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trimmed {
     /// The trimmed mean.
@@ -14,9 +14,9 @@ pub struct Trimmed {
     pub error: f64,
 }
 
-/// How many samples are trimmed at each end of `count`: none below ten, one from ten on, and from
-/// twenty on a share that grows towards a fifth. Trimming more in small samples makes Student's t
-/// too narrow.
+/// Returns the number of samples that are trimmed at each end of `count`: none below ten, one from
+/// ten on, and from twenty on a share that grows towards a fifth. Trimming more in small samples
+/// makes Student's t too narrow.
 pub fn trimmed_at_each_end(count: usize) -> usize {
     if count < FEWEST_TO_TRIM {
         0
@@ -25,12 +25,12 @@ pub fn trimmed_at_each_end(count: usize) -> usize {
     }
 }
 
-/// The degrees of freedom of Student's t that go with the trimmed mean of `count` samples.
+/// Returns the degrees of freedom of Student's t for the trimmed mean of `count` samples.
 pub fn degrees_of_freedom(count: usize) -> usize {
     (count - 2 * trimmed_at_each_end(count)).saturating_sub(1)
 }
 
-/// The trimmed mean; `None` with fewer than two samples.
+/// Returns the trimmed mean; `None` with fewer than two samples.
 pub fn trimmed_mean(samples: &[f64]) -> Option<Trimmed> {
     let count = samples.len();
     let cut = trimmed_at_each_end(count);
@@ -62,8 +62,9 @@ mod tests {
 
     #[test]
     fn with_trimming_it_is_yuens() {
-        // Ten samples, one cut at each end: the mean of 2 to 9 is 5.5. Winsorised, 2 2 3 .. 8 9 9
-        // have squares from 5.5 of 2 * (2 * 12.25 + 6.25 + 2.25 + 0.25) = 66.5.
+        // Ten samples, one cut at each end: the mean of 2 to 9 is 5.5. The squared distances of
+        // the winsorised samples 2 2 3 .. 8 9 9 from 5.5 are
+        // 2 * (2 * 12.25 + 6.25 + 2.25 + 0.25) = 66.5.
         // Error: sqrt(66.5 / (8 * 7)).
         let samples = [100.0, 2.0, 3.0, 4.0, -50.0, 5.0, 6.0, 7.0, 8.0, 9.0];
         let found = trimmed_mean(&samples).expect("samples");

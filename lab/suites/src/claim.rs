@@ -1,70 +1,71 @@
-//! A document's sentence as the data file of a suite states it.
+//! A claim of a document, as the data file of a suite states it.
 
 use heapdrome_statistics::Interval;
 use serde::Deserialize;
 
-/// The word for all of the document's entrants that raced.
+/// The name that stands for all of the document's entrants that raced.
 pub(crate) const EVERYONE: &str = "*";
 
-/// A sentence that was published, in heapdrome's own words.
+/// A published claim, in heapdrome's own words.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// The sentence. Where it leaves a number open, the reading that is tested stands in it.
+    /// The claim as a sentence. If the original leaves a number open, the sentence states the
+    /// number that is tested.
     pub claim: String,
-    /// The part of the document that says so.
+    /// The part of the document that makes the claim.
     pub source: String,
-    /// How it is tested.
+    /// The test of the claim.
     pub test: Test,
-    /// Where the documents tell why it is missed and what was tried, as path and heading.
+    /// Path and heading of the documents that explain why the target is missed and what was tried.
     #[serde(default)]
     pub see: Vec<String>,
 }
 
-/// The races that a claim speaks of.
+/// The races that a claim is about.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scope {
-    /// The cells.
+    /// The names of the cells.
     pub cells: Vec<String>,
-    /// The values of what they sweep; empty for all that were run.
+    /// The values of the swept parameter; empty for all that were run.
     #[serde(default)]
     pub at: Vec<u64>,
-    /// For how many of the comparisons it is claimed.
+    /// The number of comparisons for which the claim must hold.
     #[serde(default)]
     pub holds_for: HoldsFor,
-    /// Which intervals hold together.
+    /// The intervals that hold simultaneously.
     #[serde(default)]
     pub family: Family,
 }
 
-/// Which intervals of a claim hold together with 95%.
+/// The set of a claim's intervals that hold simultaneously with 95%.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
-    /// All of them.
+    /// All intervals of the claim.
     #[default]
     Claim,
-    /// Those of each race: a claim on hundreds of races is one on each of them.
+    /// The intervals of each race, for a claim that hundreds of races make one by one.
     Race,
 }
 
-/// For how many comparisons something is claimed.
+/// The number of comparisons for which a claim must hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HoldsFor {
-    /// Every one.
+    /// Every comparison.
     #[default]
     All,
-    /// More than half.
+    /// More than half of the comparisons.
     Most,
-    /// One at least.
+    /// At least one comparison.
     Some,
-    /// That none is shown to be otherwise: it holds where no interval lies wholly elsewhere.
+    /// No comparison may contradict the claim: it holds unless an interval lies wholly outside.
     Uncontradicted,
 }
 
-/// Where a figure must lie; an end that is not there is open.
+/// The range in which a figure must lie; a missing end is unbounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Range {
@@ -74,19 +75,19 @@ pub struct Range {
     pub high: Option<f64>,
 }
 
-/// On which side of a claim an interval lies.
+/// The position of an interval relative to a claim's range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// Wholly where the claim puts it.
+    /// Wholly inside the range.
     Inside,
-    /// Wholly elsewhere.
+    /// Wholly outside the range.
     Outside,
-    /// Neither.
+    /// Neither wholly inside nor wholly outside.
     Unclear,
 }
 
 impl Range {
-    /// On which side of its ends an interval lies.
+    /// Returns the position of an interval relative to the range.
     pub(crate) fn side(&self, found: &Interval) -> Side {
         let low = self.low.unwrap_or(f64::NEG_INFINITY);
         let high = self.high.unwrap_or(f64::INFINITY);
@@ -108,44 +109,43 @@ impl Range {
 pub struct Sizes {
     /// The cell with more data.
     pub large: String,
-    /// The cell with less.
+    /// The cell with less data.
     pub small: String,
-    /// The figure that tells the size of the data.
+    /// The figure that measures the size of the data.
     pub size: String,
 }
 
-/// How a claim is tested.
+/// The test of a claim.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Test {
-    /// A figure of some entrants over that of others, within the rounds, lies in a range.
+    /// The ratio of some entrants' figure to that of others, within the rounds, lies in a range.
     Ratio {
         /// The figure.
         figure: String,
         /// The entrants, by the document's names.
         of: Vec<String>,
-        /// Whom they are compared with; `*` for all others of the document that raced.
+        /// The entrants that they are compared with; `*` for all others of the document that raced.
         to: Vec<String>,
-        /// Where.
+        /// The races.
         #[serde(rename = "in")]
         scope: Scope,
         /// The range.
         range: Range,
     },
-    /// The geometric mean over all races of a figure of some entrants over that of others lies in a
-    /// range.
+    /// The geometric mean over all races of such a ratio lies in a range.
     Mean {
         /// The figure.
         figure: String,
         /// The entrants.
         of: Vec<String>,
-        /// Whom each is compared with; `*` for all others of the document that raced.
+        /// The entrants that each is compared with; `*` for all others of the document that raced.
         to: Vec<String>,
-        /// Whether it is over whichever of `to` has the least of the figure in each race, and not
-        /// over each of them.
+        /// Whether the mean is over the entrant of `to` with the smallest figure in each race,
+        /// instead of over each of them.
         #[serde(default)]
         least: bool,
-        /// Where.
+        /// The races.
         #[serde(rename = "in")]
         scope: Scope,
         /// The range.
@@ -157,7 +157,7 @@ pub enum Test {
         figure: String,
         /// The entrants; `*` for all of the document that raced.
         of: Vec<String>,
-        /// Where.
+        /// The races.
         #[serde(rename = "in")]
         scope: Scope,
         /// The range.
@@ -167,11 +167,11 @@ pub enum Test {
     Share {
         /// The figure.
         figure: String,
-        /// The figure that it is part of.
+        /// The figure that it is a part of.
         whole: String,
         /// The entrants.
         of: Vec<String>,
-        /// Where.
+        /// The races.
         #[serde(rename = "in")]
         scope: Scope,
         /// The range.
@@ -191,14 +191,14 @@ pub enum Test {
         /// The cells; the fastest is that of the larger one.
         between: Sizes,
     },
-    /// The large cell's data over the small one's lies in a range.
+    /// The ratio of the large cell's data to the small cell's lies in a range.
     DataRatio {
         /// The cells.
         between: Sizes,
         /// The range.
         range: Range,
     },
-    /// The fast paths of some of heapdrome's own allocators keep to their goldens.
+    /// The fast paths of some of heapdrome's own allocators match their goldens.
     FastPath {
         /// The allocators.
         of: Vec<String>,
@@ -207,18 +207,18 @@ pub enum Test {
     Misuse {
         /// The entrants.
         of: Vec<String>,
-        /// Those that each of them is to surpass.
+        /// The entrants that each of them must surpass.
         to: Vec<String>,
     },
-    /// Nothing that runs here could decide it.
+    /// No race here can decide the claim.
     Untestable {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
 impl Test {
-    /// The races that it speaks of, where it speaks of any.
+    /// Returns the scope of the test, if it has one.
     pub(crate) fn scope(&self) -> Option<&Scope> {
         match self {
             Self::Ratio { scope, .. }
@@ -229,7 +229,7 @@ impl Test {
         }
     }
 
-    /// The cells that it speaks of.
+    /// Returns the cells that the test refers to.
     pub(crate) fn cells(&self) -> Vec<&String> {
         match self {
             Self::Degradation { between, .. }
@@ -241,7 +241,7 @@ impl Test {
         }
     }
 
-    /// The entrants that it names.
+    /// Returns the entrants that the test names.
     pub(crate) fn entrants(&self) -> Vec<&String> {
         let named: Vec<&String> = match self {
             Self::Ratio { of, to, .. } | Self::Mean { of, to, .. } | Self::Misuse { of, to } => {

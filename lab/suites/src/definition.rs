@@ -1,4 +1,4 @@
-//! A suite as its data file tells it.
+//! A suite, as its data file defines it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,56 +10,56 @@ use crate::claim::Claim;
 use crate::table_plan::TablePlan;
 use crate::{PublishedTable, SuiteError};
 
-/// A document's measurements, as they can be repeated.
+/// The measurements of a document, in a form that can be repeated.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suite {
-    /// The name by which it is run.
+    /// The name on the command line.
     pub name: String,
-    /// Names by which it was run before.
+    /// Former names.
     #[serde(default)]
     pub formerly: Vec<String>,
-    /// What its report is headed.
+    /// The heading of its report.
     pub title: String,
-    /// What it measures, in a few sentences.
+    /// A summary of the measurements, in a few sentences.
     pub summary: String,
-    /// What it repeats, if anything was published.
+    /// The document that the suite repeats, if one was published.
     pub document: Option<Document>,
-    /// The allocator that the others are compared with, by its name in the registry.
+    /// The registry name of the allocator that the others are compared with.
     pub baseline: String,
-    /// Whether it is run by its own name only, and is no part of `all`.
+    /// Whether the suite runs only by its own name and is not part of `all`.
     #[serde(default)]
     pub apart: bool,
     /// The allocators.
     #[serde(rename = "entrant")]
     pub entrants: Vec<Entrant>,
-    /// The races, in the order in which they are run.
+    /// The races, in the order in which they run.
     #[serde(rename = "cell")]
     pub cells: Vec<Cell>,
-    /// The tables to make of them.
+    /// The tables that are made from the races.
     #[serde(default, rename = "table")]
     pub tables: Vec<TablePlan>,
-    /// What was published as figures.
+    /// The published figures.
     #[serde(default, rename = "published")]
     pub published: Vec<PublishedTable>,
-    /// What was published as sentences.
+    /// The published claims.
     #[serde(default, rename = "claim")]
     pub claims: Vec<Claim>,
-    /// What an allocator of heapdrome's own is to reach; tested like a claim.
+    /// The targets of heapdrome's own allocators, tested like claims.
     #[serde(default, rename = "target")]
     pub targets: Vec<Claim>,
-    /// How this differs from what was published, and what else a reader should know.
+    /// Differences from the published measurements, and other remarks for the reader.
     #[serde(default)]
     pub remarks: Vec<String>,
 }
 
-/// What a suite repeats.
+/// The document that a suite repeats.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Document {
     /// Its title and author.
     pub title: String,
-    /// The machine that its figures come from.
+    /// The machine that produced its figures.
     pub machine: String,
 }
 
@@ -67,24 +67,23 @@ pub struct Document {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entrant {
-    /// The name by which the document calls it.
+    /// The document's name for it.
     pub name: String,
     /// Its name in the registry.
     pub allocator: Option<String>,
-    /// Why it is not available; for one that has an allocator, what to say where the registry does
-    /// not know it.
+    /// The reason why it is not available. For an entrant with an allocator, the reason that is
+    /// shown if the registry does not know the allocator.
     pub absent: Option<String>,
-    /// Whether it stands beside those that "everyone" means in a claim: the document does not have
-    /// it.
+    /// Whether it is excluded from `*` in a claim, because the document does not have it.
     #[serde(default)]
     pub added: bool,
-    /// Whether it is left out of the form of minutes.
+    /// Whether it is left out of the quick form.
     #[serde(default)]
     pub not_in_quick: bool,
     /// The cells that it takes part in; empty for all.
     #[serde(default)]
     pub cells: Vec<String>,
-    /// How it differs from what the document measured.
+    /// Differences from the allocator that the document measured.
     pub note: Option<String>,
 }
 
@@ -94,7 +93,7 @@ pub struct Entrant {
 pub struct Cell {
     /// Its name, unique in the suite.
     pub name: String,
-    /// What it is, for progress and tables.
+    /// A description for progress and tables.
     pub title: String,
     /// The workload.
     pub workload: String,
@@ -109,14 +108,14 @@ pub struct Cell {
     /// The entrants that race in it; empty for all that are not confined to other cells.
     #[serde(default)]
     pub entrants: Vec<String>,
-    /// Untimed runs for each allocator that watch the memory of the process tree.
+    /// Number of untimed runs for each allocator that watch the memory of the process tree.
     #[serde(default)]
     pub memory_runs: u32,
-    /// The form of minutes; none leaves the cell out.
+    /// The form that takes minutes; without one, the quick scale omits the cell.
     pub quick: Option<Form>,
     /// The usual form.
     pub usual: Option<Form>,
-    /// The document's own.
+    /// The document's own form.
     pub published: Option<Form>,
 }
 
@@ -128,33 +127,33 @@ pub struct Sweep {
     pub parameter: String,
     /// Its values.
     pub values: Vec<u64>,
-    /// Values that are used only where the machine has as many processors.
+    /// Values that are used only on machines with at least that many processors.
     #[serde(default)]
     #[serde(rename = "with-as-many-processors")]
     pub with_as_many_processors: Vec<u64>,
 }
 
-/// How much of a cell is run.
+/// The size of a cell's races at one scale.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Form {
     /// Further parameters, as `name=value`.
     #[serde(default)]
     pub words: Vec<String>,
-    /// Rounds; with `most_rounds` the least.
+    /// Number of rounds; the minimum if `most_rounds` is set.
     pub rounds: u32,
-    /// The most rounds, where an entrant runs no more once every target on it is decided, and the
-    /// race ends when all are.
+    /// Maximum number of rounds. If set, an entrant stops once every target on it is decided, and
+    /// the race ends once all are.
     pub most_rounds: Option<u32>,
-    /// The sweep's values, where they are others.
+    /// The values of the sweep, if they differ from the cell's.
     pub values: Option<Vec<u64>>,
 }
 
 impl Suite {
-    /// Reads a suite.
+    /// Parses a suite.
     ///
     /// # Errors
-    /// When the text is not one, or its parts do not fit each other.
+    /// When the text is not a suite, or its parts contradict each other.
     pub fn read(text: &str) -> Result<Self, SuiteError> {
         let suite: Self = toml::from_str(text).map_err(|error| {
             let place = error.span().map(|span| {
@@ -184,7 +183,7 @@ impl Suite {
         }
     }
 
-    /// A name that is there twice.
+    /// Returns a name that occurs twice, if one does.
     fn twice(&self) -> Option<String> {
         let cells = self.cells.iter().map(|cell| ("cell", &cell.name));
         let entrants = self.entrants.iter().map(|one| ("entrant", &one.name));
@@ -192,10 +191,11 @@ impl Suite {
         cells
             .chain(entrants)
             .find(|name| !seen.insert(*name))
-            .map(|(what, name)| format!("the {what} {name} is there twice"))
+            .map(|(what, name)| format!("the {what} {name} occurs twice"))
     }
 
-    /// An entrant that neither has an allocator nor says why.
+    /// Returns an entrant that has neither an allocator nor a reason for its absence, if one
+    /// exists.
     fn unfounded_entrant(&self) -> Option<String> {
         let entrant = self
             .entrants
@@ -207,7 +207,7 @@ impl Suite {
         ))
     }
 
-    /// A cell or an entrant that is spoken of and is not there.
+    /// Returns a reference to a cell or an entrant that does not exist, if there is one.
     fn unknown_reference(&self) -> Option<String> {
         let of_tables = self.tables.iter().flat_map(TablePlan::cells);
         let tests = || self.claims.iter().chain(&self.targets);
@@ -239,7 +239,7 @@ impl Suite {
         })
     }
 
-    /// Why a form cannot run until all is decided, if it says that it should.
+    /// Returns the reason why `most_rounds` of a form is invalid, if it is.
     fn bad_most(&self, cell: &Cell, form: &Form) -> Option<String> {
         let most = form.most_rounds?;
         let why = if most <= form.rounds {
@@ -257,19 +257,19 @@ impl Suite {
         ))
     }
 
-    /// The cell of this name.
+    /// Returns the cell of this name.
     pub fn cell(&self, name: &str) -> Option<&Cell> {
         self.cells.iter().find(|cell| cell.name == name)
     }
 
-    /// The entrant that the document calls so.
+    /// Returns the entrant with this document name.
     pub fn entrant(&self, name: &str) -> Option<&Entrant> {
         self.entrants.iter().find(|one| one.name == name)
     }
 }
 
 impl Entrant {
-    /// Its name in tables: the document's, and the registry's where that is another.
+    /// Returns its name in tables: the document's, and the registry's if that differs.
     pub fn label(&self) -> String {
         match &self.allocator {
             Some(allocator) if *allocator != self.name => format!("{} ({allocator})", self.name),
@@ -290,7 +290,7 @@ impl Entrant {
 }
 
 impl Cell {
-    /// What of it is run at a scale.
+    /// Returns the form of the cell at a scale.
     pub fn form(&self, scale: Scale) -> Option<&Form> {
         match scale {
             Scale::Quick => self.quick.as_ref(),

@@ -1,4 +1,4 @@
-//! Entrants that race, and one of them beside others.
+//! Entrants of a race, and comparisons between them.
 
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -9,14 +9,14 @@ use heapdrome_statistics::{Estimate, Interval, Rounds, Rule, geometric_mean, mea
 use crate::claim::EVERYONE;
 use crate::{Entrant, Suite};
 
-/// An entrant with its name in the registry.
+/// An entrant with its registry name.
 pub(crate) type Available<'a> = (&'a Entrant, &'a str);
 
-/// Probability that any interval of one column of a table does not hold the true figure.
+/// Probability that any interval of one column of a table excludes the true figure.
 pub const ALPHA: f64 = 0.05;
 
-/// The rule for so many comparisons. Its boundary is computed once: a report asks for the same rule
-/// in hundreds of races.
+/// Returns the rule for this number of comparisons. Its boundary is computed once and cached,
+/// because a report needs the same rule in hundreds of races.
 pub fn rule(comparisons: usize) -> Rule {
     static RULES: LazyLock<Mutex<BTreeMap<usize, Rule>>> = LazyLock::new(Mutex::default);
     let mut rules = RULES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -25,8 +25,8 @@ pub fn rule(comparisons: usize) -> Rule {
     known.or_insert_with(new).clone()
 }
 
-/// The entrants of these names that have an allocator, and the names of those that have none. Of
-/// everyone, only those that the document has and that are here.
+/// Returns the entrants of these names that have an allocator, and the names of those that have
+/// none. For `*`, returns only the document's entrants that are available.
 pub(crate) fn available<'a>(
     suite: &'a Suite,
     names: &[String],
@@ -42,33 +42,35 @@ pub(crate) fn available<'a>(
     (here.into_iter().filter_map(own).collect(), gone)
 }
 
-/// Whether an entrant was in a race, whatever came of it.
+/// Whether an entrant took part in a race, even if it failed.
 pub(crate) fn takes_part(member: &Member, entrant: &Available<'_>) -> bool {
     let mut rows = member.result.entrants.iter();
     rows.any(|row| row.allocator == entrant.1)
 }
 
-/// The samples of a figure of an allocator in a race, if its row counts.
+/// Returns the samples of an allocator's figure in a race, if its row counts.
 pub(crate) fn figure_of(member: &Member, allocator: &str, figure: &str) -> Option<Vec<f64>> {
     member.result.row(allocator)?.samples(figure)
 }
 
-/// Those of them that lie in the rounds that every entrant ran.
+/// Returns the samples of an allocator's figure in the rounds that every entrant ran, if its row
+/// counts.
 pub(crate) fn first_rounds_of(member: &Member, allocator: &str, figure: &str) -> Option<Vec<f64>> {
     figure_of(member, allocator, figure).map(|samples| member.result.first_rounds(samples))
 }
 
-/// Which rounds of a race count.
+/// The rounds of a race that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Span {
-    /// All that both entrants ran.
+    /// All rounds that both entrants ran.
     Whole,
-    /// Those that every entrant ran.
+    /// The rounds that every entrant ran.
     First,
 }
 
-/// The figure of one allocator over that of another, by the rounds of a race; all others that ran
-/// it say what each round was like. `None` where a row does not count, or there are too few rounds.
+/// Returns the ratio of one allocator's figure to another's, by the rounds of a race. All other
+/// entrants help to estimate the effect of each round. Returns `None` if a row does not count, or
+/// there are too few rounds.
 pub(crate) fn compare(
     member: &Member,
     rule: &Rule,
@@ -101,19 +103,19 @@ pub(crate) fn compare(
     rule.compare_within(&rounds, own(of)?, own(to)?)
 }
 
-/// One allocator's figure over another's, within the rounds of one race.
+/// The ratio of one allocator's figure to another's, within the rounds of one race.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair<'a> {
-    /// The other one.
+    /// The other allocator.
     pub(crate) other: Available<'a>,
     /// The ratio of the means, whatever the number of rounds.
     pub(crate) bare: f64,
-    /// The ratio with its interval, where there are rounds enough.
+    /// The ratio with its interval, if there are enough rounds.
     pub(crate) found: Option<Estimate>,
 }
 
 impl Pair<'_> {
-    /// The interval, where there is one.
+    /// Returns the interval, if one exists.
     pub(crate) fn interval(&self) -> Option<Interval> {
         self.found.map(|found| Interval {
             estimate: found.ratio,
@@ -123,7 +125,7 @@ impl Pair<'_> {
     }
 }
 
-/// An allocator beside each of `to` whose row counts; their intervals hold together.
+/// Compares an allocator with each of `to` whose row counts; the intervals hold simultaneously.
 pub(crate) fn pairs<'a>(
     member: &Member,
     of: &str,
@@ -133,7 +135,7 @@ pub(crate) fn pairs<'a>(
     pairs_within(Span::Whole, member, of, to, figure)
 }
 
-/// As [`pairs`], by the rounds of `span`.
+/// Compares an allocator with each of `to` by the rounds of `span`.
 fn pairs_within<'a>(
     span: Span,
     member: &Member,
@@ -163,7 +165,7 @@ fn pairs_within<'a>(
     others.into_iter().filter_map(pair).collect()
 }
 
-/// Whichever of `to` has the least of a figure in a race, by the median.
+/// Returns the entrant of `to` with the smallest median of a figure in a race.
 pub(crate) fn least<'a>(
     member: &Member,
     to: &[Available<'a>],
@@ -178,20 +180,22 @@ pub(crate) fn least<'a>(
     least.map(|(_, entrant)| entrant)
 }
 
-/// One allocator's figure over others', as a geometric mean over races.
+/// The geometric mean over races of the ratio of one allocator's figure to others'.
 pub(crate) struct Mean {
-    /// The mean of the bare ratios.
+    /// The mean of the ratios of the means.
     pub(crate) bare: f64,
-    /// The mean with its interval, where every race has rounds enough.
+    /// The mean with its interval, if every race has enough rounds.
     pub(crate) found: Option<Interval>,
-    /// The races that both have.
+    /// The number of races with both figures.
     pub(crate) races: usize,
 }
 
-/// The geometric mean over `members` of an allocator's figure over that of whichever one of `to`
-/// has the least of it in each race. The interval is one of `comparisons` that hold together, and
-/// as many again as there are to choose from. It is for one look, so that it rests on the rounds
-/// that every entrant ran. `None` where no race has both.
+/// Returns the geometric mean over `members` of the ratio of an allocator's figure to the smallest
+/// figure of `to` in each race.
+///
+/// The interval is one of `comparisons` simultaneous ones, and corrects for the choice among `to`.
+/// It is valid for one look, so it uses only the rounds that every entrant ran. Returns `None` if
+/// no race has both figures.
 pub(crate) fn mean_over_least(
     members: &[&Member],
     of: &str,

@@ -1,8 +1,8 @@
-//! The races of a cell, and why a row is missing.
+//! The races of a cell, and the reason why a row is missing.
 
 use heapdrome_schema::{Member, RaceResult, Status};
 
-/// Why an allocator has no row that counts, in words.
+/// Returns the reason why an allocator has no row that counts, in words.
 pub(crate) fn missing(result: &RaceResult, allocator: &str) -> &'static str {
     let row = result
         .entrants
@@ -17,7 +17,8 @@ pub(crate) fn missing(result: &RaceResult, allocator: &str) -> &'static str {
     }
 }
 
-/// The members of a collection that fill a cell of a suite, by rising value of the sweep.
+/// Returns the members of a collection that belong to a cell of a suite, by increasing value of the
+/// sweep.
 pub(crate) fn of_cell<'a>(members: &[&'a Member], suite: &str, cell: &str) -> Vec<&'a Member> {
     let full = format!("{suite}/{cell}");
     let mut found: Vec<&Member> = members.iter().copied().filter(|m| m.cell == full).collect();

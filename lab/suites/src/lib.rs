@@ -1,10 +1,10 @@
-//! Suites: what published documents measured, as data that can be run again.
+//! Suites: the measurements of published documents as data, so that they can be repeated.
 //!
 //! A suite names the cells of its document's tables (a workload with its parameters), the
-//! document's allocators by the names that it gives them, the tables to print, the figures that
-//! were published, and the document's sentences as claims that races can decide. Nothing here
-//! starts a process: [`Suite::races`] says what is to be raced, and [`evaluate`] makes tables and
-//! verdicts of the results.
+//! document's allocators by its own names for them, and the tables to print. It also contains the
+//! published figures, and the document's claims in a form that races can decide. Nothing here
+//! starts a process: [`Suite::races`] lists the races, and [`evaluate`] turns their results into
+//! tables and verdicts.
 
 mod claim;
 mod claims;
@@ -43,7 +43,7 @@ const FILES: [&str; 6] = [
     include_str!("../suites/own-allocators.toml"),
 ];
 
-/// The name that stands for every suite that does not stand apart.
+/// The name that stands for all suites except those that run only by their own name.
 pub const ALL: &str = "all";
 
 static SUITES: LazyLock<Vec<Suite>> = LazyLock::new(|| {
@@ -51,15 +51,16 @@ static SUITES: LazyLock<Vec<Suite>> = LazyLock::new(|| {
     FILES.iter().map(read).collect()
 });
 
-/// Every suite, in the order in which `all` runs those that do not stand apart.
+/// Returns every suite, in the order in which `all` runs them.
 pub fn list() -> &'static [Suite] {
     &SUITES
 }
 
-/// The suites that a name stands for: one, or for `all` every one that does not stand apart.
+/// Returns the suites that a name stands for: one, or for `all` every one that does not stand
+/// apart.
 ///
 /// # Errors
-/// When there is none of this name, with the nearest one.
+/// When no suite has this name; the error suggests the closest one.
 pub fn find(name: &str) -> Result<Vec<Suite>, SuiteError> {
     if name == ALL {
         let together = list().iter().filter(|suite| !suite.apart);

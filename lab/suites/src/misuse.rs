@@ -1,4 +1,4 @@
-//! The misuse suite: its kinds, and the tables that are made of what each allocator did about them.
+//! The misuse suite: its kinds, and the tables of each allocator's responses.
 
 mod kind;
 
@@ -10,16 +10,16 @@ use heapdrome_schema::{Bytes, Ending, MisuseOutcome, MisuseRun, MisuseStage, Nan
 use kind::{GROUPS, Group};
 pub use kind::{Kind, kinds};
 
-/// The suite's name.
+/// The name of the misuse suite.
 pub const MISUSE: &str = "misuse";
 
-/// The score of each allocator, the best first, and a table for each group of kinds. A program had
-/// so much `time` and `memory`.
+/// Returns the score of each allocator, the best first, and a table for each group of kinds. `time`
+/// and `memory` are the limits of each program.
 pub fn misuse_tables(runs: &[MisuseRun], time: Duration, memory: Bytes) -> Vec<Table> {
     let allocators = by_score(runs);
     let (heads, rows) = scores(runs);
     let mut tables = vec![Table {
-        title: "what became of how many kinds of misuse".to_owned(),
+        title: "number of misuse kinds by outcome".to_owned(),
         published: None,
         heads,
         rows,
@@ -33,7 +33,7 @@ pub fn misuse_tables(runs: &[MisuseRun], time: Duration, memory: Bytes) -> Vec<T
     tables
 }
 
-/// How many runs of an allocator ended in one of these ways.
+/// Returns the number of runs of an allocator that ended in one of these ways.
 fn count(runs: &[MisuseRun], allocator: &str, outcomes: &[MisuseOutcome]) -> usize {
     let of = runs.iter().filter(|run| run.allocator == allocator);
     of.filter(|run| outcomes.contains(&run.outcome)).count()
@@ -41,8 +41,8 @@ fn count(runs: &[MisuseRun], allocator: &str, outcomes: &[MisuseOutcome]) -> usi
 
 const DETECTED: &[MisuseOutcome] = &[MisuseOutcome::Detected, MisuseOutcome::Warned];
 
-/// Most detected first; of equals the one under which the program was stopped more often, then the
-/// one with less harm.
+/// Sorts the allocators by detected kinds; among equals by kinds for which the program was killed,
+/// then by less harm.
 fn by_score(runs: &[MisuseRun]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for run in runs {
@@ -60,7 +60,7 @@ fn by_score(runs: &[MisuseRun]) -> Vec<&str> {
     names
 }
 
-/// What an allocator caught of what was tried under it.
+/// The kinds that an allocator caught, of those that were tried under it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Caught {
     detected: usize,
@@ -69,7 +69,7 @@ pub(crate) struct Caught {
 }
 
 impl Caught {
-    /// The kinds that the program did not get away with.
+    /// Returns the number of kinds that were detected or killed.
     pub(crate) fn all(self) -> usize {
         self.detected + self.killed
     }
@@ -88,7 +88,7 @@ impl fmt::Display for Caught {
     }
 }
 
-/// What an allocator caught; `None` where nothing was tried under it.
+/// Returns the kinds that an allocator caught; `None` if none was tried under it.
 pub(crate) fn caught(runs: &[MisuseRun], allocator: &str) -> Option<Caught> {
     let kinds = runs.iter().filter(|run| run.allocator == allocator).count();
     (kinds > 0).then(|| Caught {
@@ -98,7 +98,7 @@ pub(crate) fn caught(runs: &[MisuseRun], allocator: &str) -> Option<Caught> {
     })
 }
 
-/// How many kinds came to what under each allocator, the best first: heads and rows.
+/// Returns heads and rows of the number of kinds by outcome under each allocator, the best first.
 pub(crate) fn scores(runs: &[MisuseRun]) -> (Vec<String>, Vec<Vec<String>>) {
     let columns: [(&str, &[MisuseOutcome]); 6] = [
         ("detected", DETECTED),
@@ -124,21 +124,21 @@ pub(crate) fn scores(runs: &[MisuseRun]) -> (Vec<String>, Vec<Vec<String>>) {
 }
 
 const LEGEND: [&str; 4] = [
-    "detected: the allocator wrote a message. Below: 'misuse' at the misuse itself, 'free' when the \
-     blocks concerned were freed, 'later' while other blocks came and went, 'exit' at the end. With a \
-     '!', the program had seen harm by then; with a '+', it was not ended",
-    "killed: the program was ended without a message; below by the name of the signal: ABRT, ILL and \
-     TRAP are how allocators end a program on purpose, SEGV is a guard page or an accident",
-    "harm: another block's contents changed, two blocks overlapped, or what a freed block held could \
-     still be read",
-    "'-': the program went on to its end, and saw no harm",
+    "detected: the allocator wrote a message. The table shows when: 'misuse' at the misuse itself, 'free' \
+     when the blocks concerned were freed, 'later' while other blocks were allocated and freed, 'exit' \
+     at the end. '!': the program had already seen harm; '+': the program was not ended",
+    "killed: the program was ended without a message. The table shows the signal: allocators end a \
+     program on purpose with ABRT, ILL or TRAP; SEGV is a guard page or an accident",
+    "harm: another block's contents changed, two blocks overlapped, or the contents of a freed \
+     block could still be read",
+    "'-': the program ran to its end and saw no harm",
 ];
 
 fn legend(time: Duration, memory: Bytes) -> Vec<String> {
     let time = Nanoseconds::from(time);
     let mut lines = LEGEND.map(str::to_owned).to_vec();
     lines.push(format!(
-        "hung: more than {time} or {memory}. '?': the program did not come as far as the misuse"
+        "hung: more than {time} or {memory}. '?': the program did not reach the misuse"
     ));
     lines
 }
@@ -171,7 +171,7 @@ fn of_group((title, kinds): Group, runs: &[MisuseRun], allocators: &[&str]) -> O
     })
 }
 
-/// What the legend explains.
+/// Formats the outcome of a run as the legend describes it.
 fn cell(run: &MisuseRun) -> String {
     let harmed = if run.harm.is_some() { "!" } else { "" };
     let stage = match run.stage {
@@ -192,7 +192,7 @@ fn cell(run: &MisuseRun) -> String {
     }
 }
 
-/// `SEGV` for `killed by SIGSEGV`.
+/// Shortens `killed by SIGSEGV` to `SEGV`.
 fn short(ending: Ending) -> String {
     let text = ending.to_string();
     let last = text.rsplit(' ').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Figures that were published, word for word.
+//! Published figures, verbatim.
 
 use heapdrome_schema::Table;
 use serde::Deserialize;
@@ -7,23 +7,23 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedTable {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// Where it was published, and the machine.
+    /// The place of publication, and the machine.
     pub source: String,
-    /// The title of the measured table that it is shown after; else it comes last.
+    /// The title of the measured table that it follows; without one it comes last.
     pub after: Option<String>,
     /// The heads of its columns.
     pub heads: Vec<String>,
     /// Its rows.
     pub rows: Vec<Vec<String>>,
-    /// What a reader should know about it.
+    /// Notes for the reader.
     #[serde(default)]
     pub notes: Vec<String>,
 }
 
 impl PublishedTable {
-    /// The table to print.
+    /// Converts it to a printable table.
     pub fn table(&self) -> Table {
         Table {
             title: self.title.clone(),
@@ -34,13 +34,13 @@ impl PublishedTable {
         }
     }
 
-    /// What is wrong with it, if anything is.
+    /// Returns the first fault of the table, if it has one.
     pub(crate) fn fault(&self) -> Option<String> {
         misfit(&self.title, &self.heads, &self.rows)
     }
 }
 
-/// A row of a table that does not fit its heads, in words.
+/// Describes a row that does not match the number of heads, if there is one.
 pub(crate) fn misfit(title: &str, heads: &[String], rows: &[Vec<String>]) -> Option<String> {
     let row = rows.iter().find(|row| row.len() != heads.len())?;
     Some(format!(

@@ -1,4 +1,4 @@
-//! From a suite to the races to run.
+//! The races of a suite.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use heapdrome_schema::{Member, RaceResult, Scale};
 use crate::definition::{Cell, Form};
 use crate::{Entrant, Suite, SuiteError};
 
-/// One race to run.
+/// A race of a suite.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Race {
     /// The suite and the cell, such as `rpmalloc/16-1000`.
     pub cell: String,
-    /// What it is, for progress.
+    /// A description for progress.
     pub title: String,
     /// The workload.
     pub workload: String,
@@ -20,38 +20,38 @@ pub struct Race {
     pub words: Vec<String>,
     /// The value of the parameter that the cell sweeps.
     pub swept: Option<u64>,
-    /// Whether that parameter is the number of threads, so that processors can be chosen for it.
+    /// Whether that parameter is the number of threads, so that processors can be chosen to match.
     pub sweeps_threads: bool,
-    /// The baseline, by its name in the registry.
+    /// The registry name of the baseline.
     pub baseline: String,
-    /// The rivals, by theirs.
+    /// The registry names of the rivals.
     pub allocators: Vec<String>,
-    /// Rounds; with `most_rounds` the least.
+    /// Number of rounds; the minimum if `most_rounds` is set.
     pub rounds: u32,
-    /// The most rounds, where an entrant runs no more once every target on it is decided.
+    /// Maximum number of rounds. If set, an entrant stops once every target on it is decided.
     pub most_rounds: Option<u32>,
-    /// Untimed runs that watch memory.
+    /// Number of untimed runs that watch memory.
     pub memory_runs: u32,
-    /// How many times the published setting does what one run does.
+    /// Ratio of the published form's operations to those of one run.
     pub factor: Option<f64>,
 }
 
-/// Which races of a suite are wanted.
+/// The races of a suite that are requested.
 #[derive(Clone, Debug)]
 pub struct Selection<'a> {
-    /// How much of each.
+    /// The scale of each race.
     pub scale: Scale,
-    /// Processors of the machine.
+    /// Number of processors of the machine.
     pub processors: usize,
     /// Cells, as `cell`, `suite/cell`, `suite` or any of them with `=value`; empty for all.
     pub only: &'a [String],
-    /// Rivals instead of the suite's, by names of the registry; empty for the suite's own.
+    /// Registry names of rivals that replace the suite's own; empty for the suite's own.
     pub allocators: &'a [String],
 }
 
 impl Suite {
-    /// The races to run. Which of the suite's allocators can be had is the caller's business: see
-    /// [`Suite::take`].
+    /// Returns the races to run. The caller decides which of the suite's allocators are available:
+    /// see [`Suite::take`].
     pub fn races(&self, selection: &Selection<'_>) -> Vec<Race> {
         let mut races = Vec::new();
         for cell in &self.cells {
@@ -64,7 +64,7 @@ impl Suite {
                     continue;
                 }
                 let race = self.race(cell, form, swept, selection, full);
-                // Of those that a cell is for, none may have been asked for.
+                // None of the entrants that the cell is confined to may have been requested.
                 if cell.entrants.is_empty() || !race.allocators.is_empty() {
                     races.push(race);
                 }
@@ -104,9 +104,9 @@ impl Suite {
         }
     }
 
-    /// The names of the rivals in a cell. One that was asked for by name is not held to the scale,
-    /// but it is to the cells that it is confined to; a cell that is for some entrants is for no
-    /// other.
+    /// Returns the names of the rivals in a cell. A rival that was requested by name races at every
+    /// scale, but only in the cells that it is confined to. A cell that is confined to some
+    /// entrants admits no other.
     fn rivals(&self, cell: &Cell, selection: &Selection<'_>) -> Vec<String> {
         let fits = |one: &&Entrant| one.races_in(cell);
         let names: Vec<&String> = if selection.allocators.is_empty() {
@@ -126,7 +126,7 @@ impl Suite {
         rivals.cloned().collect()
     }
 
-    /// Makes allocators that were asked for by name entrants of the suite, so that they have rows.
+    /// Adds allocators that were requested by name to the suite's entrants, so that they have rows.
     pub fn admit(&mut self, allocators: &[String]) {
         for name in allocators {
             let known = |one: &Entrant| one.allocator.as_ref() == Some(name);
@@ -144,8 +144,8 @@ impl Suite {
         }
     }
 
-    /// Takes entrants out whose allocator cannot be had here; `reason` is what to tell of them
-    /// where the registry knows the allocator, or the suite does not say itself why it has none.
+    /// Removes entrants whose allocator is not available here. `reason` is shown for them if the
+    /// registry knows the allocator, or if the suite itself gives no reason.
     pub fn take(&mut self, allocator: &str, reason: &str, in_registry: bool) {
         for entrant in &mut self.entrants {
             if entrant.allocator.as_deref() == Some(allocator) {
@@ -158,17 +158,17 @@ impl Suite {
     }
 }
 
-/// The smallest form of a race.
+/// The smallest form of a race, used to estimate its time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Probe {
     /// The race.
     pub race: Race,
-    /// How many times as much the race does that it stands for.
+    /// Ratio of the operations of the estimated race to those of this one.
     pub times: f64,
 }
 
-/// The smallest form of `race`, from whose time that of the race can be estimated; `None` where
-/// how much it does is not known.
+/// Returns the smallest form of `race`, from whose time the time of the race can be estimated.
+/// Returns `None` if the number of operations of the race is unknown.
 pub fn probe(suites: &[Suite], race: &Race) -> Option<Probe> {
     let (suite, cell) = race.cell.split_once('/')?;
     let suite = suites.iter().find(|one| one.name == suite)?;
@@ -189,7 +189,7 @@ pub fn probe(suites: &[Suite], race: &Race) -> Option<Probe> {
 }
 
 impl Race {
-    /// A finished race as a member of a collection.
+    /// Converts the result of the race into a member of a collection.
     pub fn member(&self, result: RaceResult, processors: Vec<usize>) -> Member {
         Member {
             cell: self.cell.clone(),
@@ -202,7 +202,7 @@ impl Race {
         }
     }
 
-    /// Whether a collection's member is this very race.
+    /// Whether a collection's member is this race.
     pub fn is(&self, member: &Member) -> bool {
         member.cell == self.cell
             && member.swept == self.swept
@@ -211,10 +211,10 @@ impl Race {
     }
 }
 
-/// Checks that every selector picks a cell of `suites`.
+/// Checks that every selector matches a cell of `suites`.
 ///
 /// # Errors
-/// When one picks nothing.
+/// When a selector matches no cell.
 pub(crate) fn check_only(suites: &[Suite], only: &[String]) -> Result<(), SuiteError> {
     let cells = || {
         let of = |suite: &Suite| {
@@ -235,7 +235,7 @@ pub(crate) fn check_only(suites: &[Suite], only: &[String]) -> Result<(), SuiteE
     }
 }
 
-/// Whether a selector picks a cell, and if so, the value that it asks for.
+/// Returns the value that a selector asks for, if the selector matches the cell at all.
 fn picks(selector: &str, full: &str) -> Option<Option<u64>> {
     let (name, value) = match selector.rsplit_once('=') {
         Some((name, value)) => (name, Some(value.parse().ok()?)),
@@ -254,7 +254,7 @@ fn wanted(full: &str, swept: Option<u64>, only: &[String]) -> bool {
     only.is_empty() || only.iter().any(fits)
 }
 
-/// The values of the parameter that a cell sweeps; one `None` where it sweeps none.
+/// Returns the values of the parameter that a cell sweeps; one `None` if it sweeps none.
 fn values(cell: &Cell, form: &Form, processors: usize) -> Vec<Option<u64>> {
     let Some(sweep) = &cell.sweep else {
         return vec![None];
@@ -267,8 +267,8 @@ fn values(cell: &Cell, form: &Form, processors: usize) -> Vec<Option<u64>> {
     values.into_iter().map(Some).collect()
 }
 
-/// How many times the published form does what `form` does; `None` where there is none, or the
-/// counts of either are not known.
+/// Returns the ratio of the published form's operations to those of `form`. Returns `None` if there
+/// is no published form, or an operation count is unknown.
 fn factor(cell: &Cell, form: &Form) -> Option<f64> {
     let published = cell.published.as_ref()?;
     if cell.counts.is_empty() {
@@ -281,8 +281,8 @@ fn factor(cell: &Cell, form: &Form) -> Option<f64> {
     times(cell, &published, &run)
 }
 
-/// How many times a run with the words `more` does what one with the words `less` does; `None`
-/// where a count of either is not known.
+/// Returns the ratio of the operations of a run with the words `more` to those of one with `less`.
+/// Returns `None` if a count is unknown.
 fn times(cell: &Cell, more: &[String], less: &[String]) -> Option<f64> {
     if more == less {
         return Some(1.0);

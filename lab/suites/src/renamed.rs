@@ -1,4 +1,4 @@
-//! Former names of suites. A suite answers to them for one release after it was renamed.
+//! Former names of suites. A renamed suite keeps its former name for one release.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use heapdrome_schema::Collection;
 
 use crate::list;
 
-/// Returns the present name of a suite or of one of its cells, such as `suite/cell=2`.
+/// Returns the current name of a suite or of one of its cells, such as `suite/cell=2`.
 pub fn present_name(name: &str) -> Cow<'_, str> {
     let end = name.find(['/', '=']).unwrap_or(name.len());
     let (suite, cell) = name.split_at(end);
@@ -17,7 +17,7 @@ pub fn present_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Gives a collection that was kept under a former name of its suite the present one.
+/// Renames a collection that was stored under a former name of its suite.
 pub fn rename(collection: &mut Collection) {
     let Cow::Owned(present) = present_name(&collection.name) else {
         return;

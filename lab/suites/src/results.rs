@@ -1,24 +1,24 @@
-//! Tables and verdicts of finished races.
+//! Tables and verdicts from finished races.
 
 use heapdrome_schema::{Absent, ClaimResult, Collection, Member, Scale, Table};
 
 use crate::races::check_only;
 use crate::{Entrant, Suite, SuiteError, claims, tables};
 
-/// What a suite makes of its races.
+/// The evaluation of a suite's races.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evaluation {
-    /// The tables, each published one after the measured one that it belongs to.
+    /// The tables; each published one follows the measured one that it belongs to.
     pub tables: Vec<Table>,
-    /// The document's sentences, tested.
+    /// The verdicts on the document's claims.
     pub claims: Vec<ClaimResult>,
     /// The document's allocators that did not race.
     pub absent: Vec<Absent>,
-    /// How the suite differs from the document, and what else a reader should know.
+    /// Differences from the document, and other remarks for the reader.
     pub remarks: Vec<String>,
 }
 
-/// Makes tables and verdicts of a collection's races, also of one that is not finished.
+/// Makes tables and verdicts from a collection's races, even if the collection is unfinished.
 pub fn evaluate(suites: &[Suite], collection: &Collection) -> Evaluation {
     let members: Vec<&Member> = collection.races.iter().collect();
     let mut whole = Evaluation::default();
@@ -41,13 +41,13 @@ pub fn evaluate(suites: &[Suite], collection: &Collection) -> Evaluation {
     whole
 }
 
-/// What the remarks of a suite begin with.
+/// Returns the prefix of a suite's remarks.
 fn label(suite: &Suite) -> String {
     format!("{}: ", suite.name)
 }
 
-/// The suite's allocators that cannot be had; then, of a suite that was run, those that could have
-/// raced in it and did not.
+/// Returns the suite's allocators that are not available, then those that could have raced in a
+/// suite that was run and did not.
 fn absent(suite: &Suite, collection: &Collection) -> Vec<Absent> {
     let own = format!("{}/", suite.name);
     let races = || {
@@ -73,19 +73,19 @@ fn absent(suite: &Suite, collection: &Collection) -> Vec<Absent> {
     }
 }
 
-/// Why an allocator that can be had is in no race.
+/// Returns the reason why an available allocator is in no race.
 fn why_unasked(one: &Entrant, scale: Option<Scale>) -> &'static str {
     match scale {
         Some(Scale::Quick) if one.not_in_quick => {
-            "the suite has it; its quick form races it only where -a names it"
+            "in the suite, but its quick form races it only if -a names it"
         }
-        _ => "the suite has it; this run was not asked for it (-a, --only)",
+        _ => "in the suite, but not selected for this run (-a, --only)",
     }
 }
 
 impl Evaluation {
-    /// Puts it into the collection that it was made of, in place of what an earlier evaluation of
-    /// the same suites made; other remarks that are there stay.
+    /// Stores the evaluation in its collection. It replaces earlier evaluations of the same suites;
+    /// other remarks stay.
     pub fn fill(self, suites: &[Suite], collection: &mut Collection) {
         collection.tables = self.tables;
         collection.claims = self.claims;
@@ -98,10 +98,10 @@ impl Evaluation {
 }
 
 impl Suite {
-    /// Checks that every selector of `only` picks a cell of `suites`.
+    /// Checks that every selector of `only` matches a cell of `suites`.
     ///
     /// # Errors
-    /// When one picks nothing.
+    /// When a selector matches no cell.
     pub fn check_only(suites: &[Suite], only: &[String]) -> Result<(), SuiteError> {
         check_only(suites, only)
     }

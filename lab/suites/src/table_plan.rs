@@ -1,11 +1,11 @@
-//! A table as the data file of a suite asks for it.
+//! A table, as the data file of a suite defines it.
 
 use serde::Deserialize;
 
 use crate::claim::EVERYONE;
 use crate::published::misfit;
 
-/// A table to make.
+/// A table of a suite.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TablePlan {
@@ -22,7 +22,7 @@ pub struct TablePlan {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Makes {
-    /// Mean, deviation, user and system time, least and greatest of each allocator in a cell.
+    /// Mean, deviation, user and system time, minimum and maximum of each allocator in a cell.
     Runs {
         /// The cell.
         cell: String,
@@ -33,7 +33,7 @@ pub enum Makes {
         cell: String,
         /// The figure.
         figure: String,
-        /// How it is shown.
+        /// The form of the figure.
         shown: Shown,
     },
     /// Cells against allocators.
@@ -42,25 +42,25 @@ pub enum Makes {
         cells: Vec<String>,
         /// The figure.
         figure: String,
-        /// How it is shown.
+        /// The form of the figure.
         shown: Shown,
     },
     /// `time(large) / time(small) / (size(large) / size(small))`.
     Degradation {
         /// The cell with more data.
         large: String,
-        /// The cell with less.
+        /// The cell with less data.
         small: String,
-        /// The figure that tells the size of the data.
+        /// The figure that measures the size of the data.
         size: String,
     },
-    /// The largest of the first runs, one column for each cell.
+    /// The maximum of the first runs, one column for each cell.
     Largest {
         /// The cells.
         cells: Vec<String>,
         /// The figure.
         figure: String,
-        /// How many runs.
+        /// Number of runs.
         of: usize,
         /// The unit.
         unit: Unit,
@@ -74,7 +74,7 @@ pub enum Makes {
         /// The unit.
         unit: Unit,
     },
-    /// How much less of each figure than under the baseline, in percent.
+    /// The saving of each figure over the baseline, in percent.
     Savings {
         /// The cell.
         cell: String,
@@ -87,26 +87,26 @@ pub enum Makes {
         cell: String,
         /// The figures.
         figures: Vec<String>,
-        /// How they are shown.
+        /// The form of the figures.
         shown: Shown,
     },
     /// The ratio of one allocator to each of its rivals, rivals against races.
     Against(Against),
-    /// How one allocator stands in each race: whom it does worst against, and how many rivals it
-    /// keeps below the limit.
+    /// The standing of one allocator in each race: the rival that it does worst against, and the
+    /// number of rivals that it keeps below the limit.
     Standing(Against),
     /// The geometric mean over all races of the ratio of one allocator to each of its rivals, and
-    /// to whichever of them has the least in each race.
+    /// to the rival with the smallest figure in each race.
     Means(Against),
-    /// How many instructions the fast paths of heapdrome's own libraries take, and may take.
+    /// The number of instructions in the fast paths of heapdrome's own libraries, and their limits.
     FastPath,
-    /// How many kinds of misuse came to what, under each allocator that was misused.
+    /// The number of misuse kinds by outcome, for each allocator that was tried.
     Misuse,
-    /// Rows that the suite lists itself; nothing in them is measured.
+    /// Rows that the suite lists itself, without measurements.
     Listed {
         /// The heads of its columns.
         heads: Vec<String>,
-        /// Its rows, each with as many cells.
+        /// Its rows, each with one cell for every head.
         rows: Vec<Vec<String>>,
     },
 }
@@ -117,17 +117,17 @@ pub enum Makes {
 pub struct Against {
     /// The allocator.
     pub of: String,
-    /// Its rivals; where none are named, everyone that claims mean by `*`.
+    /// Its rivals; empty for all entrants that `*` stands for in a claim.
     #[serde(default = "everyone")]
     pub to: Vec<String>,
     /// The cells.
     pub cells: Vec<String>,
     /// The figure.
     pub figure: String,
-    /// The ratio below which an interval must lie wholly, where there is such a target.
+    /// The ratio below which an interval must lie wholly, if there is such a target.
     pub below: Option<f64>,
-    /// Whether a table of means also has that to whichever rival has the least in each race, which
-    /// the target is about then.
+    /// Whether a table of means also compares with the rival with the smallest figure in each race;
+    /// the target then applies to that comparison.
     #[serde(default)]
     pub least: bool,
 }
@@ -136,7 +136,7 @@ fn everyone() -> Vec<String> {
     vec![EVERYONE.to_owned()]
 }
 
-/// How a figure is shown.
+/// The form in which a figure is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shown {
@@ -146,11 +146,11 @@ pub enum Shown {
     Mib,
     /// The mean as it is.
     Plain,
-    /// The mean of what is above one, in percent.
+    /// The mean of the excess over one, in percent.
     PercentAboveOne,
     /// The ratio to the baseline with its interval.
     Ratio,
-    /// The baseline's figure over it, with its interval: a multiple where less is better.
+    /// The ratio of the baseline's figure to it, with its interval: a multiple if less is better.
     Inverse,
 }
 
@@ -169,7 +169,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// How many of the figure's own units it is.
+    /// Returns the size of the unit in the figure's own units.
     pub(crate) fn size(self) -> f64 {
         match self {
             Self::Seconds => 1.0,
@@ -179,7 +179,7 @@ impl Unit {
         }
     }
 
-    /// Its sign.
+    /// Returns the symbol of the unit.
     pub(crate) fn sign(self) -> &'static str {
         match self {
             Self::Seconds => "s",
@@ -191,7 +191,7 @@ impl Unit {
 }
 
 impl TablePlan {
-    /// The cells that it speaks of.
+    /// Returns the cells that the plan refers to.
     pub(crate) fn cells(&self) -> Vec<&String> {
         match &self.makes {
             Makes::Runs { cell }
@@ -208,7 +208,7 @@ impl TablePlan {
         }
     }
 
-    /// The first fault of the plan, if it has one.
+    /// Returns the first fault of the plan, if it has one.
     pub(crate) fn fault(&self) -> Option<String> {
         match &self.makes {
             Makes::Listed { heads, rows } => misfit(&self.title, heads, rows),
@@ -216,7 +216,7 @@ impl TablePlan {
         }
     }
 
-    /// The entrants that it names.
+    /// Returns the entrants that the plan names.
     pub(crate) fn entrants(&self) -> Vec<&String> {
         match &self.makes {
             Makes::Against(plan) | Makes::Standing(plan) | Makes::Means(plan) => {

@@ -1,4 +1,5 @@
-//! What a suite tells beside its races: counts, misuse, lists, reasons, and who did not race.
+//! The parts of a suite's report that are not races: counts, misuse, lists, reasons, and absent
+//! entrants.
 
 mod made_up;
 
@@ -8,7 +9,7 @@ use heapdrome_suites::{Suite, Test, evaluate, list};
 use made_up::{Row, collection, member, suite};
 use sha2::{Digest as _, Sha256};
 
-/// One race of libc and quick, and of whom `more` adds.
+/// Returns one race of libc, quick and the rows of `more`.
 fn races(more: Vec<Row>) -> Collection {
     let mut rows = vec![
         Row::new("system", vec![1.0; 5]),
@@ -20,7 +21,7 @@ fn races(more: Vec<Row>) -> Collection {
 
 const OWN: &str = "[[entrant]]\nname = \"elfmalloc\"\nallocator = \"elfmalloc\"\nadded = true\n";
 
-/// The verdict on one target over these races, and why.
+/// Returns the verdict on one target over these races, and the reason.
 fn verdict(test: &str, races: &Collection) -> (Holds, String) {
     let text = format!(
         "{OWN}[[target]]\nclaim = \"It is so.\"\nsource = \"1\"\nsee = [\"x.md#y\", \"z.md\"]\ntest = {test}"
@@ -37,7 +38,7 @@ fn tables(makes: &str, races: &Collection) -> Vec<Table> {
     evaluate(&[suite(&plan)], races).tables
 }
 
-const REASON: &str = "; what was found and tried: x.md#y, z.md";
+const REASON: &str = "; see x.md#y, z.md";
 
 #[test]
 fn the_reason_is_told_where_a_target_is_missed_or_open_and_not_where_it_is_reached() {
@@ -86,7 +87,7 @@ fn goldens_are_counted_in_the_carried_library_and_it_is_told_whether_that_raced(
     assert_eq!(found[0].rows[0][2], count.to_string());
 }
 
-/// A run of an allocator for each outcome.
+/// Returns a run of an allocator for each outcome.
 fn runs(allocator: &str, outcomes: [MisuseOutcome; 2]) -> Vec<MisuseRun> {
     let run = |(place, outcome): (usize, MisuseOutcome)| MisuseRun {
         allocator: allocator.to_owned(),
@@ -130,7 +131,7 @@ fn whoever_catches_more_kinds_of_misuse_is_ahead_once_all_were_tried() {
     let with_lost = test.replace("\"slow\"", "\"slow\", \"lost\"");
     let (holds, because) = verdict(&with_lost, &all);
     assert_eq!(holds, Holds::CannotBeTested);
-    assert!(because.contains("cannot be had here: lost"), "{because}");
+    assert!(because.contains("not available here: lost"), "{because}");
     let found = tables("\"misuse\"", &all);
     assert_eq!(found[0].rows[0].join(" "), "a 1 1 0 0 0 0 2");
     let known = all.misuse_mut().expect("a suite");
@@ -173,7 +174,10 @@ fn whoever_could_have_raced_and_did_not_is_named() {
     let found = absent(&races(vec![Row::new("c", vec![1.0; 5])]));
     let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["lost", "slow", "shy"]);
-    assert!(found[1].1.contains("not asked for it"), "{found:?}");
+    assert!(
+        found[1].1.contains("not selected for this run"),
+        "{found:?}"
+    );
     assert!(found[2].1.contains("quick form"), "{found:?}");
     let names: Vec<String> = absent(&collection(Vec::new()))
         .into_iter()

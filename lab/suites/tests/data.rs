@@ -1,4 +1,4 @@
-//! The data files: whole, and true to the documents.
+//! Checks of the data files: complete, and true to the documents.
 
 use heapdrome_schema::Scale;
 use heapdrome_suites::{HoldsFor, Makes, Selection, Shown, Suite, Test, find, list};
@@ -30,8 +30,8 @@ fn every_file_is_a_suite() {
             "own-allocators"
         ]
     );
-    // The suite of heapdrome's own allocators takes longer than all others together, and stands
-    // apart.
+    // The suite of heapdrome's own allocators takes longer than all others together, so `all` omits
+    // it.
     let all = find("all").expect("all");
     assert!(all.len() == 5 && all.iter().all(|suite| suite.name != "own-allocators"));
     assert_eq!(find("own-allocators").expect("one").len(), 1);
@@ -39,8 +39,7 @@ fn every_file_is_a_suite() {
     assert!(unknown.contains("did you mean rpmalloc?"), "{unknown}");
 }
 
-/// An allocator that is added to the registry is a rival here, or is listed as one that is no
-/// malloc.
+/// Every allocator of the registry must be a rival here, or be listed as one that is not a malloc.
 #[test]
 fn the_own_allocators_meet_every_working_allocator_of_the_registry() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../registry/allocators");
@@ -67,7 +66,8 @@ fn the_own_allocators_meet_every_working_allocator_of_the_registry() {
     assert!(missing.is_empty() && met > 20, "{met}, not {missing:?}");
 }
 
-/// The rows that the targets speak of: a sweep that lost its threads would be reached more easily.
+/// Checks the rows that the targets refer to: a sweep without its thread counts would be easier to
+/// pass.
 #[test]
 fn the_own_allocators_race_at_up_to_eight_threads_and_have_no_published_form() {
     let suite = suite("own-allocators");
@@ -149,7 +149,8 @@ fn published_figures_are_the_documents() {
     );
 }
 
-/// The published means give the published degradation, so neither was mistyped.
+/// The published means imply the published degradation, which proves that neither has a typing
+/// error.
 #[test]
 fn published_times_and_degradations_agree() {
     let figure = |title: &str, row: &str| -> f64 {
@@ -186,7 +187,7 @@ fn every_document_has_its_sentences() {
     }
 }
 
-/// The document's overhead is of mapped memory; its table is there for every setting, beside that
+/// The document's overhead is of mapped memory; its table must exist for every setting, beside that
 /// of resident memory.
 #[test]
 fn the_rpmalloc_suite_shows_overhead_as_mapped_and_as_resident() {
@@ -208,7 +209,7 @@ fn the_rpmalloc_suite_shows_overhead_as_mapped_and_as_resident() {
     }
 }
 
-/// A reading stands in the sentence: whoever reads "held" knows for how many comparisons.
+/// The claim itself must state the number of comparisons for which it is tested.
 #[test]
 fn what_is_tested_for_most_or_some_says_so() {
     for suite in list() {

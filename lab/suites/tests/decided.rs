@@ -1,4 +1,4 @@
-//! Who is decided in a race that goes on, and tables and verdicts of races in which entrants ran
+//! The decided entrants of a running race, and tables and verdicts of races whose entrants ran
 //! different numbers of rounds.
 
 mod made_up;
@@ -7,7 +7,8 @@ use heapdrome_schema::{ClaimResult, Holds, Member, Scale};
 use heapdrome_suites::{Decided, Selection, Suite, evaluate, list};
 use made_up::{Row, collection, member, suite};
 
-/// quick is to be below 1.02 of everyone in time, and below 1.15 of slow in memory, in each race.
+/// Targets: in each race, quick is below 1.02 of every rival in time, and below 1.15 of slow in
+/// memory.
 const TARGETS: &str = r#"
 [[target]]
 claim = "It is fast."
@@ -19,7 +20,7 @@ source = "Memory"
 test = { ratio = { figure = "peak_rss_bytes", of = ["quick"], to = ["slow"], in = { cells = ["one"], family = "race" }, range = { high = 1.15 } } }
 "#;
 
-/// So many rounds of `value`, give or take `noise`, in one of several rhythms.
+/// Returns this number of rounds around `value`, within `noise`, in one of several rhythms.
 fn around(value: f64, noise: f64, rhythm: usize, rounds: usize) -> Vec<f64> {
     let mut sway = [0.3, -0.8, 0.5, -0.1, 0.9, -0.6, 0.2, -0.9, 0.7, -0.2];
     sway.rotate_left(rhythm);
@@ -27,7 +28,7 @@ fn around(value: f64, noise: f64, rhythm: usize, rounds: usize) -> Vec<f64> {
     rounds.map(|it| value * (1.0 + noise * it)).collect()
 }
 
-/// A rival in time and memory, after so many rounds.
+/// Returns a rival with these times and this memory after this number of rounds.
 fn row(allocator: &str, time: f64, memory: f64, rounds: usize) -> Row {
     let rhythm = usize::from(allocator.as_bytes()[0]) % 10;
     let rss = vec![memory; rounds];
@@ -36,7 +37,7 @@ fn row(allocator: &str, time: f64, memory: f64, rounds: usize) -> Row {
 
 const MIB: f64 = 1048576.0;
 
-/// A race of system, quick (a), slow (b) and modern (c), which is nobody's rival.
+/// Returns a race of system, quick (a), slow (b) and modern (c), which no target compares.
 fn race(system: Row, slow: Row) -> Member {
     let rows = [system, row("a", 1.0, MIB, 10), slow, row("c", 1.0, MIB, 10)];
     member("t/one", None, &rows)
@@ -61,12 +62,13 @@ fn who_lies_wholly_on_one_side_of_every_limit_is_decided() {
         "{because}"
     );
     assert_eq!(decided.entrants[2].1, "no target compares it");
-    // Time missed and memory reached are decided both; so is quick itself then.
+    // A missed time and a reached memory are both decided, and so is quick itself.
     let settled = race(row("system", 2.0, MIB, 10), row("b", 0.5, 2.0 * MIB, 10));
     let decided = suite.decided(&settled);
     assert!(decided.all, "{decided:?}");
     assert_eq!(decided.entrants.len(), 5);
-    // Memory alone keeps slow racing: half a page is less than nothing.
+    // Only memory keeps slow in the race: its ratio is the limit itself, and the resolution of a
+    // page keeps the interval open.
     let memory = race(row("system", 2.0, MIB, 10), row("b", 0.5, MIB / 1.15, 10));
     assert_eq!(
         names(&suite.decided(&memory)),
@@ -74,7 +76,7 @@ fn who_lies_wholly_on_one_side_of_every_limit_is_decided() {
     );
 }
 
-/// What is said of most races is decided by their number, and no race runs on for it.
+/// A target on most races is decided by the number of races, so no race continues for it.
 #[test]
 fn nobody_waits_for_what_is_said_of_most_races() {
     let of_most = |text: &str| text.replace("family", "holds_for = \"most\", family");
@@ -103,7 +105,7 @@ fn verdicts(suite: &Suite, race: Member) -> Vec<ClaimResult> {
     evaluate(std::slice::from_ref(suite), &collection(vec![race])).claims
 }
 
-/// What is decided stays so, whatever the others show in later rounds.
+/// A decided entrant stays decided, whatever the others show in later rounds.
 #[test]
 fn the_verdict_on_who_left_is_that_with_which_it_left() {
     let suite = suite(TARGETS);
@@ -167,7 +169,7 @@ makes = { means = { of = "quick", to = ["slow"], cells = ["one"], figure = "wall
     assert_eq!(first.claims[0].holds, Holds::Held);
 }
 
-/// Why a suite is refused whose first cell has this form.
+/// Returns the error for a suite whose first cell has this form.
 fn refused(form: &str, targets: &str) -> String {
     let text = made_up::text(targets);
     let text = text.replacen(
@@ -212,8 +214,8 @@ fn most_rounds_must_be_able_to_decide_something() {
     assert_eq!((races[1].rounds, races[1].most_rounds), (5, None));
 }
 
-/// The synthetic races of heapdrome's own allocators go on for who is open; programs, and the rest,
-/// run as many rounds as before.
+/// The synthetic races of heapdrome's own allocators continue for undecided entrants; programs and
+/// all others have a fixed number of rounds.
 #[test]
 fn the_own_allocators_give_more_rounds_to_who_is_open() {
     let suite = list()

@@ -12,7 +12,7 @@ fn claim(test: &str) -> Suite {
     ))
 }
 
-/// The verdict on one claim over these races, and why.
+/// Returns the verdict on one claim over these races, and the reason.
 fn verdict(test: &str, races: &Collection) -> (Holds, String) {
     let evaluation = evaluate(&[claim(test)], races);
     let [one] = evaluation.claims.as_slice() else {
@@ -22,13 +22,13 @@ fn verdict(test: &str, races: &Collection) -> (Holds, String) {
     (one.holds, one.because.clone())
 }
 
-/// Ten rounds of `value`, give or take `noise`.
+/// Returns ten rounds around `value`, within `noise`.
 fn around(value: f64, noise: f64) -> Vec<f64> {
     let sway = [0.3, -0.8, 0.5, -0.1, 0.9, -0.6, 0.2, -0.9, 0.7, -0.2];
     sway.iter().map(|it| value * (1.0 + noise * it)).collect()
 }
 
-/// Ten rounds of `value` in another rhythm, so that two series do not sway together.
+/// Returns ten rounds around `value` in another rhythm, so that two series are not correlated.
 fn against(value: f64, noise: f64) -> Vec<f64> {
     around(value, noise).into_iter().rev().collect()
 }
@@ -79,7 +79,7 @@ fn what_is_not_here_cannot_be_tested_and_what_was_not_run_is_open() {
     let (holds, because) = verdict(&of_lost, &races);
     assert_eq!(
         (holds, because.as_str()),
-        (Holds::CannotBeTested, "cannot be had here: lost")
+        (Holds::CannotBeTested, "not available here: lost")
     );
     let elsewhere = FASTER.replace("cells = [\"one\"]", "cells = [\"two\"]");
     let (holds, because) = verdict(&elsewhere, &races);
@@ -180,7 +180,7 @@ fn figures_and_shares_are_held_to_their_ranges() {
     }
 }
 
-/// Twice the data in the large cell; times as given.
+/// Returns two races of these times; the large cell has twice the data.
 fn sized(large: [Vec<f64>; 3], small: [Vec<f64>; 3]) -> Collection {
     let cell = |name: &str, walls: [Vec<f64>; 3], bytes: f64| {
         let names = ["system", "a", "b"];
@@ -245,7 +245,7 @@ fn the_fastest_is_the_closest_or_not_or_it_cannot_be_told() {
     let (holds, because) = verdict(&test, &not_held);
     assert_eq!(holds, Holds::NotHeld, "{because}");
     assert!(because.contains("closest to 1: libc 1.000"), "{because}");
-    // Two that cannot be told apart.
+    // The two fastest are not distinguishable.
     let open = sized(
         [around(2.0, 0.1), against(2.0, 0.1), around(6.0, 0.01)],
         small(),
@@ -268,7 +268,7 @@ fn a_renamed_suite_answers_to_its_former_name() {
     }
 }
 
-/// A file of the user's own may be named as a suite of heapdrome's was; its results keep their
+/// A user's own file may carry the former name of a suite of heapdrome's; its results keep their
 /// names.
 #[test]
 fn what_was_kept_under_a_former_name_goes_on_under_the_present_one() {

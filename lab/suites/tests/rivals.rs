@@ -49,14 +49,14 @@ fn suite(more: &str) -> Suite {
     Suite::read(&format!("{SUITE}\n{more}")).expect("a suite")
 }
 
-/// Ten rounds of `value`, give or take `noise`, in one of several rhythms.
+/// Returns ten rounds around `value`, within `noise`, in one of several rhythms.
 fn around(value: f64, noise: f64, rhythm: usize) -> Vec<f64> {
     let mut sway = [0.3, -0.8, 0.5, -0.1, 0.9, -0.6, 0.2, -0.9, 0.7, -0.2];
     sway.rotate_left(rhythm);
     sway.iter().map(|it| value * (1.0 + noise * it)).collect()
 }
 
-/// A race of ours, system, quick and slow with these times.
+/// Returns a race of ours, system, quick and slow with these times.
 fn race(cell: &str, swept: Option<u64>, times: [f64; 4], noise: f64) -> Member {
     let [ours, system, quick, slow] = times;
     let row = |name, value, rhythm| Row::new(name, around(value, noise, rhythm));
@@ -69,7 +69,8 @@ fn race(cell: &str, swept: Option<u64>, times: [f64; 4], noise: f64) -> Member {
     member(cell, swept, &rows)
 }
 
-/// Ours beats all at one thread, and at two loses to quick and cannot be told from system.
+/// Returns two races: ours beats all at one thread; at two it loses to quick and is not
+/// distinguishable from system.
 fn two_races() -> Collection {
     let mut second = race("t/swept", Some(2), [1.0, 1.0, 0.5, 2.0], 0.001);
     let system = &mut second.result.entrants[0];
@@ -88,7 +89,7 @@ fn table(makes: &str, races: &Collection) -> Table {
     tables.remove(0)
 }
 
-/// The verdict on one target over these races, and why.
+/// Returns the verdict on one target over these races, and the reason.
 fn verdict(test: &str, races: &Collection) -> (Holds, String) {
     let text = format!("[[target]]\nclaim = \"It is so.\"\nsource = \"1\"\ntest = {test}");
     let evaluation = evaluate(&[suite(&text)], races);
@@ -188,7 +189,7 @@ fn means_put_races_together_and_the_least_is_chosen_in_each() {
     let least = plan.replace("below = 0.9", "below = 0.9, least = true");
     let found = table(&least, &races);
     let last = found.rows.last().expect("rows");
-    // Quick is the least in the first race, slow in the second: 2 and 4 give 2.828.
+    // Quick has the smallest figure in the first race, slow in the second: 2 and 4 give 2.828.
     assert_eq!(last[0], "the least of these in each race");
     assert!(last[1].starts_with("2.828 ("), "{found:?}");
     assert_eq!(last[2..], ["2", "missed"]);
@@ -320,7 +321,7 @@ fn entrants_keep_to_their_cells_and_scales() {
     assert_eq!(quick[0], ["ours", "a", "c"]);
     assert_eq!(quick[1], ["ours", "a"]);
     assert_eq!(of(Scale::Usual, &[]), [["ours", "a", "b", "c"]]);
-    // Named, one races at every scale, and still in its own cells only.
+    // An entrant that is requested by name races at every scale, but only in its own cells.
     let named = of(Scale::Quick, &["system", "b", "c", "stranger"]);
     assert_eq!(named[0], ["b", "c", "stranger"]);
     assert_eq!(named[1], ["b", "stranger"]);
@@ -345,7 +346,7 @@ fn a_cell_for_some_entrants_is_for_no_other() {
     let both = [("t/pair".to_owned(), vec!["a".to_owned()])];
     assert_eq!(of(&[]), both);
     assert_eq!(of(&["system", "a", "b", "stranger"]), both);
-    // Without a rival there is no race.
+    // A race needs a rival.
     assert!(of(&["system", "b", "stranger"]).is_empty());
     let unknown = Suite::read(&format!("{SUITE}\n{}", cell.replace("quick\"]", "fast\"]")));
     let told = unknown.expect_err("no such entrant").to_string();

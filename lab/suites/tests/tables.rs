@@ -131,7 +131,7 @@ rows = [["libc", "75.320"]]
         .collect();
     assert_eq!(published, [None, Some("D, on M")]);
     assert_eq!(found.absent[0].name, "lost");
-    // Nothing was run: nothing is shown, not even what was published.
+    // If nothing was run, no table is shown, not even a published one.
     assert!(
         evaluate(&[suite(text)], &collection(Vec::new()))
             .tables

@@ -1,5 +1,5 @@
-//! Child processes that may crash, hang, or take all memory: started in a group of their own,
-//! limited, killed with everything that they started, and collected.
+//! Child processes that may crash, hang, or exhaust memory. Each is started in its own process
+//! group, limited, killed with all its descendants in the group, and reaped.
 
 use std::io::{self, Read};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -17,33 +17,33 @@ use rustix::process::{
 
 use crate::interrupt;
 
-/// The usual time between two looks at a child.
+/// Default interval between two checks of a child.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Maximum number of bytes that are kept of a pipe.
+/// Maximum number of bytes kept from a pipe.
 const MOST_OUTPUT: u64 = 64 << 20;
 
-/// What a child may use, and how closely that is watched.
+/// Resource limits of a child, and the interval at which they are checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Wall time.
     pub time: Option<Duration>,
-    /// Resident memory. It is read every few milliseconds, because a limit on address space would
-    /// keep allocators that reserve much of it from working at all.
+    /// Resident memory. It is read every few milliseconds, because allocators that reserve a large
+    /// address space could not work at all under a limit on address space.
     pub memory: Option<Bytes>,
-    /// The time between two looks, within which the child's end is known.
+    /// Interval between two checks. The child's end is noticed within this time.
     pub pause: Duration,
 }
 
 impl Limits {
-    /// No limit: the child ends by itself, or when the person asks for an end.
+    /// No limit: the child ends by itself, or when the user interrupts it.
     pub const NONE: Self = Self {
         time: None,
         memory: None,
         pause: PAUSE,
     };
 
-    /// A limit on wall time alone.
+    /// Returns a limit on wall time alone.
     pub const fn of_time(time: Duration) -> Self {
         Self {
             time: Some(time),
@@ -52,46 +52,47 @@ impl Limits {
     }
 }
 
-/// How a child ended.
+/// Way in which a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// By itself.
+    /// It ended by itself.
     Itself(ExitStatus),
-    /// It was killed because its time or memory was used up.
+    /// It was killed because it exceeded its limit of time or memory.
     OverLimit,
 }
 
-/// Why nothing is known of a child.
+/// Reason why a child's end is unknown.
 #[derive(Debug)]
 pub enum WaitError {
-    /// The person asked for an end, and the child was killed.
+    /// The user asked for an end, and the child was killed.
     Interrupted,
     /// The kernel refused to wait.
     Io(io::Error),
 }
 
-/// Makes a command start in a process group of its own, without a terminal. [`wait`] kills that
-/// group. A terminal's Ctrl-C does not reach it.
+/// Makes a command start in its own process group, without a terminal. [`wait`] kills that group. A
+/// terminal's Ctrl-C does not reach it.
 pub fn in_own_group(command: &mut Command) -> &mut Command {
     command.stdin(Stdio::null()).process_group(0)
 }
 
-/// Makes the kernel kill the child when its parent dies in whatever way.
+/// Makes the kernel kill the child when its parent dies for any reason.
 pub fn dies_with_parent(command: &mut Command) -> &mut Command {
     let ask = || Ok(set_parent_process_death_signal(Some(Signal::KILL))?);
-    // SAFETY: prctl is a system call without locks or memory of its own, safe between fork and
-    // exec.
+    // SAFETY: prctl is a plain system call without locks or heap memory, so it is async-signal-safe
+    // between fork and exec.
     unsafe { command.pre_exec(ask) }
 }
 
-/// Waits for a child that leads a process group, to its end or to that of its limits. Its group is
-/// killed however it ended: a program that dies while its own child hangs leaves that child behind.
+/// Waits until a child that leads a process group ends or exceeds its limits. Then it kills the
+/// group in either case: a program that dies while its own child hangs would leave that child
+/// behind.
 ///
 /// # Errors
 /// When the flag is raised, or the kernel refuses to wait.
 pub fn wait(child: &mut Child, limits: Limits, interrupt: &AtomicBool) -> Result<Ended, WaitError> {
     let seen = watch(child, limits, interrupt);
-    // Reaped only after this, because reaping frees the number of its group.
+    // Reaping frees the group's number, so the group is killed first.
     kill_group(child);
     let status = child.wait().map_err(WaitError::Io)?;
     Ok(match seen? {
@@ -100,7 +101,7 @@ pub fn wait(child: &mut Child, limits: Limits, interrupt: &AtomicBool) -> Result
     })
 }
 
-/// How a process ended that was waited for.
+/// Converts the exit status of a process into its ending.
 pub fn ending(status: ExitStatus) -> Ending {
     match status.code() {
         Some(code) => Ending::Exited(code),
@@ -108,7 +109,7 @@ pub fn ending(status: ExitStatus) -> Ending {
     }
 }
 
-/// Looks at a child until it ends (true) or is over a limit (false). It is neither killed nor
+/// Watches a child until it ends (true) or exceeds a limit (false). The child is neither killed nor
 /// reaped.
 ///
 /// # Errors
@@ -136,27 +137,27 @@ pub fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> 
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(pipe) = pipe {
-            // What was read until an error is all that there is.
+            // After a read error, the bytes read so far are the output.
             let _ = pipe.take(MOST_OUTPUT).read_to_end(&mut bytes);
         }
         bytes
     })
 }
 
-/// The last line of a text that is not empty.
+/// Returns the last non-empty line of a text.
 pub fn last_line(text: &str) -> Option<&str> {
     let mut lines = text.lines().rev().map(str::trim);
     lines.find(|line| !line.is_empty())
 }
 
-/// The child's resident memory; `None` once it has ended.
+/// Returns the child's resident memory, or `None` once it has ended.
 fn resident(child: &Child) -> Option<Bytes> {
     let text = std::fs::read_to_string(format!("/proc/{}/statm", child.id())).ok()?;
     let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
     Some(Bytes(pages * page_size() as u64))
 }
 
-/// Whether the child has ended; it is not reaped.
+/// Returns whether the child has ended, without reaping it.
 fn has_ended(child: &Child) -> io::Result<bool> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     match waitid(WaitId::Pid(Pid::from_child(child)), options) {
@@ -167,8 +168,8 @@ fn has_ended(child: &Child) -> io::Result<bool> {
 }
 
 fn kill_group(child: &Child) {
-    // It is the child's own, since that was started with process_group(0), and its number is not
-    // reused before the child is waited for.
+    // The group belongs to the child, which was started with process_group(0). Its number is not
+    // reused before the child is reaped.
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 

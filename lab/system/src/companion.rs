@@ -1,10 +1,10 @@
-//! How the companions of heapdrome speak: a result as one line on standard output, or one line on
-//! standard error and a status.
+//! Output conventions of heapdrome's companion programs: a result as one line on standard output,
+//! or one line on standard error and an exit status.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-/// The words of the command line.
+/// Returns the arguments of the command line.
 pub fn words() -> Vec<String> {
     let words = std::env::args_os().skip(1);
     words
@@ -12,10 +12,10 @@ pub fn words() -> Vec<String> {
         .collect()
 }
 
-/// Prints the one line that is the result.
+/// Prints the single line of the result.
 ///
 /// # Errors
-/// When standard output cannot be written to.
+/// When standard output cannot be written.
 pub fn print(line: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}")?;
@@ -24,11 +24,11 @@ pub fn print(line: &str) -> io::Result<()> {
 
 /// Writes a line of a program to standard error.
 pub fn tell(program: &str, line: &str) {
-    // Where the line cannot be written, the status must still tell.
+    // If the line cannot be written, the exit status still shows the failure.
     let _ = writeln!(io::stderr(), "{program}: {line}");
 }
 
-/// Ends a program, with a line on standard error where it failed.
+/// Ends a program, with a line on standard error if it failed.
 pub fn end(program: &str, outcome: Result<(), (u8, String)>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-/// The SHA-256 of a file in hexadecimal.
+/// Returns the SHA-256 of a file in hexadecimal.
 ///
 /// # Errors
 /// When the file cannot be read.
@@ -14,7 +14,7 @@ pub fn sha256_of_file(path: &Path) -> std::io::Result<String> {
     Ok(format!("{:x}", hash.finalize()))
 }
 
-/// The SHA-256 of some bytes in hexadecimal.
+/// Returns the SHA-256 of a byte string in hexadecimal.
 pub fn sha256_of_bytes(bytes: &[u8]) -> String {
     format!("{:x}", Sha256::digest(bytes))
 }

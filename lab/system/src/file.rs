@@ -1,22 +1,22 @@
-//! What failed on which file.
+//! Errors that name the file and the failed operation.
 
 use std::io;
 use std::path::PathBuf;
 
-/// A file or folder with which something could not be done.
+/// Failure of an operation on a file or folder.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {doing} {}: {source}", path.display())]
 pub struct FileError {
-    /// What was tried.
+    /// Operation that failed.
     pub doing: &'static str,
     /// The file or folder.
     pub path: PathBuf,
-    /// The reason.
+    /// Error that the system returned.
     pub source: io::Error,
 }
 
 impl FileError {
-    /// Returns a closure for `map_err`.
+    /// Returns a closure for `map_err` that adds the operation and the path.
     pub fn of(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self {

@@ -1,4 +1,5 @@
-//! Control groups: where this process is in either kind of hierarchy, and what a group's files say.
+//! Control groups: the position of this process in both kinds of hierarchy, and the values in a
+//! group's files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,40 +8,41 @@ use heapdrome_schema::Bytes;
 
 use crate::kernel::keyed;
 
-/// From here on a limit of version 1 means that there is none.
+/// Smallest value by which version 1 represents "no limit".
 const NO_LIMIT: u64 = 1 << 60;
 
-/// The two kinds of hierarchy.
+/// Version of a control group hierarchy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// One hierarchy for each controller.
     One,
-    /// One hierarchy for all.
+    /// One hierarchy for all controllers.
     Two,
 }
 
-/// The group of this process in a hierarchy.
+/// Group of this process in a hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// The kind of hierarchy.
+    /// Version of the hierarchy.
     pub version: Version,
-    /// The folder where the hierarchy is mounted.
+    /// Folder where the hierarchy is mounted.
     pub mount: PathBuf,
-    /// The folder of the group.
+    /// Folder of the group.
     pub folder: PathBuf,
 }
 
 impl Group {
-    /// The group of this process in the hierarchy of version 1 that has `controller`, or in that of
-    /// version 2, whether or not it has the controller; `None` where it is not mounted.
+    /// Returns the group of this process in the version 1 hierarchy of `controller`, or in the
+    /// version 2 hierarchy, with or without that controller. `None` if the hierarchy is not
+    /// mounted.
     pub fn of_this_process(version: Version, controller: &str) -> Option<Self> {
         let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
         Self::locate(version, controller, &groups, &mounts)
     }
 
-    /// The groups of this process in both versions, version 1 first: a controller is in one
-    /// hierarchy only, and version 2 is mounted beside it on many machines.
+    /// Returns the groups of this process in both versions, version 1 first. A controller is in
+    /// only one hierarchy, and many machines mount version 2 beside version 1.
     pub fn both(controller: &str) -> impl Iterator<Item = Self> + use<'_> {
         let versions = [Version::One, Version::Two].into_iter();
         versions.filter_map(|version| Self::of_this_process(version, controller))
@@ -78,14 +80,14 @@ impl Group {
         })
     }
 
-    /// The folders of the group and of the groups above it, as far as they can be seen.
+    /// Returns the visible folders of the group and its ancestors.
     pub fn upwards(&self) -> impl Iterator<Item = &Path> {
         let inside = |folder: &&Path| folder.starts_with(&self.mount);
         self.folder.ancestors().take_while(inside)
     }
 
-    /// The folders in which groups with `controller` may be made, the nearest first. A group of
-    /// version 2 that holds processes can have no such groups below it.
+    /// Returns the folders in which groups with `controller` may be created, the nearest first. In
+    /// version 2, a group that contains processes cannot have such subgroups.
     pub fn parents(&self, controller: &str) -> Vec<PathBuf> {
         let may = |folder: &&Path| {
             self.version == Version::One || lists(folder, "cgroup.subtree_control", controller)
@@ -94,7 +96,7 @@ impl Group {
     }
 }
 
-/// Whether a group's file is a list of words with this one among them.
+/// Returns whether a group's file is a list of words that contains `word`.
 pub fn lists(folder: &Path, file: &str, word: &str) -> bool {
     text(folder, file).is_some_and(|text| text.split_whitespace().any(|one| one == word))
 }
@@ -103,23 +105,23 @@ fn text(folder: &Path, file: &str) -> Option<String> {
     fs::read_to_string(folder.join(file)).ok()
 }
 
-/// The number that a group's file holds; `None` for a word such as `max`.
+/// Reads a number from a group's file; `None` for a word such as `max`.
 pub fn number(folder: &Path, file: &str) -> Option<u64> {
     text(folder, file)?.trim().parse().ok()
 }
 
-/// The number behind `key` in a group's file of such lines.
+/// Reads the number after `key` from a group's file of key-value lines.
 pub fn field(folder: &Path, file: &str, key: &str) -> Option<u64> {
     keyed(&text(folder, file)?, key)
 }
 
-/// The limit that a group's file holds; `None` where it says that there is none.
+/// Reads a limit from a group's file; `None` if there is no limit.
 pub fn limit(folder: &Path, file: &str) -> Option<Bytes> {
     let found = number(folder, file).filter(|bytes| *bytes < NO_LIMIT);
     found.map(Bytes)
 }
 
-/// A group's limit of memory.
+/// Returns a group's memory limit.
 pub fn memory_limit(version: Version, folder: &Path) -> Option<Bytes> {
     limit(
         folder,
@@ -130,7 +132,7 @@ pub fn memory_limit(version: Version, folder: &Path) -> Option<Bytes> {
     )
 }
 
-/// A group's quota of processor time, in processors.
+/// Returns a group's quota of processor time, in processors.
 pub fn quota(version: Version, folder: &Path) -> Option<f64> {
     let both = match version {
         Version::One => {
@@ -142,7 +144,7 @@ pub fn quota(version: Version, folder: &Path) -> Option<f64> {
     };
     let mut numbers = both.split_whitespace().map(|word| word.parse::<f64>().ok());
     let (quota, period) = (numbers.next()??, numbers.next()??);
-    // Without a quota there is -1, or a word.
+    // The absence of a quota is represented by -1 or by a word.
     (quota > 0.0 && period > 0.0).then(|| quota / period)
 }
 

@@ -1,22 +1,22 @@
 //! Values in text files of the kernel.
 
-/// The kernel's choice about transparent huge pages.
+/// File with the kernel's policy for transparent huge pages.
 pub const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
-/// The kernel's present mode for transparent huge pages: `always`, `madvise` or `never`; `None`
-/// where it has none.
+/// Returns the kernel's current mode for transparent huge pages, `always`, `madvise` or `never`.
+/// `None` if the kernel does not support them.
 pub fn huge_pages() -> Option<String> {
     let text = std::fs::read_to_string(HUGE_PAGES).ok()?;
     chosen(&text).map(str::to_owned)
 }
 
-/// The word in brackets, as in `always [madvise] never`.
+/// Returns the word in brackets, as in `always [madvise] never`.
 pub fn chosen(choices: &str) -> Option<&str> {
     let mut words = choices.split_whitespace();
     words.find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
 }
 
-/// The number behind `key` in a text of lines with a key and a number.
+/// Returns the number after `key` in a text of key-value lines.
 pub fn keyed(text: &str, key: &str) -> Option<u64> {
     text.lines().find_map(|line| {
         let mut words = line.split_whitespace();

@@ -1,6 +1,6 @@
-//! What every room of the lab asks of the operating system: child processes that end, the control
-//! groups of this process, the memory that is available to it, what it may do, locks on files,
-//! Ctrl-C, and how a companion ends.
+//! Services of the operating system for every room of the lab: child processes, the control groups
+//! of this process, available memory, rights, locks on files, Ctrl-C, and the output conventions of
+//! companion programs.
 
 pub mod child;
 pub mod companion;

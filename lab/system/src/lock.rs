@@ -1,4 +1,4 @@
-//! Locks on files, which the kernel takes back from a process that ends.
+//! Locks on files, which the kernel releases when their process ends.
 
 use std::fs::File;
 use std::io;
@@ -6,18 +6,18 @@ use std::io;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-/// Locks `file` against every other lock, unless there is one already.
+/// Tries to lock `file` exclusively, and returns whether that succeeded.
 ///
 /// # Errors
-/// When the file system has no locks.
+/// When the file system does not support locks.
 pub fn try_exclusive(file: &File) -> io::Result<bool> {
     try_lock(file, FlockOperation::NonBlockingLockExclusive)
 }
 
-/// Locks `file` against exclusive locks, unless there is one already.
+/// Tries to lock `file` for sharing, and returns whether that succeeded.
 ///
 /// # Errors
-/// When the file system has no locks.
+/// When the file system does not support locks.
 pub fn try_shared(file: &File) -> io::Result<bool> {
     try_lock(file, FlockOperation::NonBlockingLockShared)
 }

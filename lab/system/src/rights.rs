@@ -1,6 +1,6 @@
 //! Rights of this process.
 
-/// Whether it may do everything.
+/// Returns whether this process runs as root.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }

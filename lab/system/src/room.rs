@@ -1,5 +1,4 @@
-//! The memory that is available to this process: what the kernel has, what control groups and
-//! limits allow.
+//! Memory available to this process, from the kernel, control groups and resource limits.
 
 use std::path::Path;
 
@@ -9,23 +8,23 @@ use rustix::process::{Resource, getrlimit};
 use crate::group::{self, Group, Version};
 use crate::kernel::keyed;
 
-/// An amount of memory, and what sets it.
+/// Amount of available memory, with its limiting factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// The amount.
+    /// Amount in bytes.
     pub bytes: Bytes,
-    /// What sets it, in a few words.
+    /// Limiting factor, in a few words.
     pub limit: &'static str,
 }
 
-/// The least that the machine, the control groups and the limits of this process leave; `None`
-/// where none of them can be read.
+/// Returns the smallest of the amounts that the machine, the control groups and the resource limits
+/// leave. `None` if none of them can be read.
 pub fn available() -> Option<Room> {
     let found = [machine(), groups(), address_space()];
     found.into_iter().flatten().min_by_key(|one| one.bytes)
 }
 
-/// What the kernel can give without swapping.
+/// Returns the memory that the kernel can provide without swapping.
 fn machine() -> Option<Room> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     Some(Room {
@@ -34,7 +33,7 @@ fn machine() -> Option<Room> {
     })
 }
 
-/// What the memory groups of this process leave.
+/// Returns the memory that the control groups of this process leave.
 fn groups() -> Option<Room> {
     let all = Group::both("memory").filter_map(|group| least(&group));
     Some(Room {
@@ -43,7 +42,7 @@ fn groups() -> Option<Room> {
     })
 }
 
-/// What a limit of address space leaves.
+/// Returns the memory that a limit on address space leaves.
 fn address_space() -> Option<Room> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let mapped = Bytes::from_kib(keyed(&status, "VmSize:")?);
@@ -53,12 +52,12 @@ fn address_space() -> Option<Room> {
     })
 }
 
-/// The limit of address space of this process (`ulimit -v`); `None` where there is none.
+/// Returns the limit on this process's address space (`ulimit -v`), or `None` if there is none.
 pub fn address_space_limit() -> Option<Bytes> {
     getrlimit(Resource::As).current.map(Bytes)
 }
 
-/// The least room in a group and the groups above it.
+/// Returns the smallest amount that a group and its ancestors leave.
 fn least(group: &Group) -> Option<Bytes> {
     let rooms = group
         .upwards()
@@ -66,7 +65,8 @@ fn least(group: &Group) -> Option<Bytes> {
     rooms.min()
 }
 
-/// What one group leaves: its limit less its use, not counting file pages that can be dropped.
+/// Returns the amount that one group leaves: its limit minus its use, excluding file pages that can
+/// be dropped.
 fn of_group(version: Version, folder: &Path) -> Option<Bytes> {
     let limit = group::memory_limit(version, folder)?;
     let (used, key) = match version {
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(least(&group), Some(Bytes(390)));
     }
 
-    /// The path of a container's group is the host's, and may not be there inside.
+    /// The path of a container's group is that of the host, and may not exist inside the container.
     #[test]
     fn a_container_whose_path_is_not_mounted_reads_the_root() {
         let root = tempfile::tempdir().expect("a temporary folder");

@@ -214,7 +214,7 @@ fn options_that_contradict_each_other() {
 
 #[test]
 fn the_command_as_it_is_has_a_name_of_its_own() {
-    race_complains(&["-a", "as-is"], &["true"], 2, &["as-is", "by itself"]);
+    race_complains(&["-a", "as-is"], &["true"], 2, &["as-is", "automatically"]);
     let options = ["--baseline", "as-is"];
     race_complains(&options, &["true"], 2, &["as-is", "leave out --baseline"]);
     let (site, sound) = (Site::new(), allocator(""));

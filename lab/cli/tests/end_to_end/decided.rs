@@ -101,7 +101,7 @@ fn who_is_decided_runs_no_more_also_when_the_race_is_resumed() {
     assert_eq!(other["rounds"], 5);
     assert_eq!(
         other["ended"],
-        "every target on it was decided after 5 rounds"
+        "every target of the race was decided after 5 rounds"
     );
     let verdicts: Vec<&Value> = found["claims"]
         .as_array()

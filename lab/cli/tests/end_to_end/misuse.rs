@@ -101,7 +101,7 @@ fn mistakes_are_told_in_one_line() {
     all(&["--published"]).complains(2, &["suite misuse has no --published"]);
     all(&["--rounds", "3"]).complains(2, &["suite misuse has no --rounds"]);
     all(&["--only", "thrice"]).complains(2, &["--only thrice", "twice"]);
-    all(&["-a", "no-such-allocator"]).says(2, &["no allocator is called no-such-allocator"]);
+    all(&["-a", "no-such-allocator"]).says(2, &["no such allocator: no-such-allocator"]);
     site.run(&["suite", "misue"])
         .complains(2, &["did you mean misuse?"]);
 }

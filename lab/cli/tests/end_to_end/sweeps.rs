@@ -71,7 +71,7 @@ fn a_proof_holds_for_every_cell_with_the_same_program() {
     assert_eq!(proof(0)["taken_in"], Value::Null);
     assert_eq!(proof(1)["taken_in"], "threads=1");
     assert_eq!(proof(0)["calls"], proof(1)["calls"]);
-    outcome.tells("the proof, with its calls, is that of threads=1");
+    outcome.tells("the proof and its calls are those of threads=1");
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_sweep_that_cannot_be_is_one_line() {
     refused(&["--sweep", "n"], &["NAME=VALUE"]);
     refused(
         &["--sweep", "n=a,b", "--work", "value"],
-        &["not all numbers"],
+        &["must all be numbers"],
     );
     refused(
         &["--sweep", "n=1,2", "--work", "("],
@@ -156,7 +156,7 @@ fn a_command_that_never_allocates_says_so_in_a_sweep_as_in_a_race() {
         outcome.stderr
     );
     outcome.tells(&format!("{why} (n=1, n=2)"));
-    outcome.tells(&format!("Nothing can be said of 2 races: {why}."));
+    outcome.tells(&format!("No verdict on 2 races: {why}."));
     assert!(
         !outcome.stdout.contains("ratio to"),
         "no tables without figures:\n{}",

@@ -59,7 +59,7 @@ fn untraceable(site: &Site, options: &[&str]) -> Outcome {
 #[track_caller]
 fn is_raced_without_proof(outcome: &Outcome, result: &Value) {
     outcome.says(1, &["no proof was taken"]);
-    outcome.tells("No proof was taken of which allocator served malloc");
+    outcome.tells("It is not proven which allocator served malloc");
     assert!(
         !outcome.stdout.contains("LD_PRELOAD="),
         "{}",

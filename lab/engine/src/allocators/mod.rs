@@ -1,4 +1,4 @@
-//! Allocators by name: found, and built where they are missing.
+//! Allocators by name: found, and built if they are missing.
 
 mod names;
 
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 
 pub use names::{Names, Ready};
 
-/// A failure of the registry, by whose concern it is.
+/// Converts an error of the registry into a failure of the right category.
 pub fn failure(error: RegistryError) -> Failure {
     match error {
         RegistryError::Interrupted { .. }
@@ -26,7 +26,7 @@ pub fn failure(error: RegistryError) -> Failure {
     }
 }
 
-/// Builds one allocator, and tells how that goes.
+/// Builds one allocator, and reports the progress as events.
 ///
 /// # Errors
 /// When it cannot be built.

@@ -1,4 +1,4 @@
-//! Names of allocators on a command line, and what they stand for.
+//! Names of allocators on a command line, and the entrants for these names.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
 
-/// The allocators that a first race should have, as far as the registry knows them: six of which
-/// one is near the best in every published race, and the system's with huge pages.
+/// Allocators of a first race, as far as the registry knows them: six of which one is near the best
+/// in every published race, and the system's with huge pages.
 const DEFAULT: [&str; 7] = [
     "system",
     "elfmalloc",
@@ -23,31 +23,31 @@ const DEFAULT: [&str; 7] = [
     "system-huge",
 ];
 
-/// The name of that group.
+/// Name of the group of [`DEFAULT`] allocators.
 const DEFAULT_GROUP: &str = "default";
 
-/// Names on a command line, and what they stand for.
+/// Resolver of allocator names and groups from a command line.
 pub struct Names<'a> {
     registry: &'a Registry,
     engine: &'a Engine,
 }
 
-/// Entrants that are ready, and what a reader must know of those that are not.
+/// Entrants that are ready, with notes on those that are not.
 pub struct Ready {
-    /// The entrants, in the order of their names.
+    /// Entrants, in the order of their names.
     pub entrants: Vec<Entrant>,
-    /// Which of a group is left out, and why.
+    /// Notes on group members that are left out, with the reasons.
     pub notes: Vec<String>,
 }
 
 impl<'a> Names<'a> {
-    /// Looks names up in `registry`; builds send their events to the sink of `engine`.
+    /// Creates a resolver for `registry`. Builds send their events to the sink of `engine`.
     pub fn new(registry: &'a Registry, engine: &'a Engine) -> Self {
         Self { registry, engine }
     }
 
-    /// The names of entries, with groups taken apart and duplicates left out. No names at all mean
-    /// the group `default`.
+    /// Returns the names of entries, with groups expanded and duplicates removed. An empty list
+    /// means the group `default`.
     ///
     /// # Errors
     /// When a name is unknown.
@@ -65,8 +65,8 @@ impl<'a> Names<'a> {
                 }
                 Entrant::AS_IS => {
                     return Err(Failure::usage(
-                        "as-is is no allocator: where the command chooses one, it races as it is by \
-                         itself",
+                        "as-is is not an allocator: a command that chooses its own allocator races as-is \
+                         automatically",
                     ));
                 }
                 DEFAULT_GROUP => names.extend(self.usual()),
@@ -82,34 +82,35 @@ impl<'a> Names<'a> {
         Ok(names)
     }
 
-    /// The group `default`.
+    /// Returns the group `default`.
     fn usual(&self) -> Vec<String> {
         let known = DEFAULT.iter();
         let known = known.filter(|name| self.registry.find(name).is_ok());
         known.map(|name| (*name).to_owned()).collect()
     }
 
-    /// Entries of their own kind (no settings of another) whose library is here.
+    /// Returns the installed entries that are not mere settings of another entry.
     pub fn found(&self) -> Vec<String> {
         self.names(|entry, state| entry.base.is_none() && is_here(state))
     }
 
-    /// All that is here, settings included.
+    /// Returns all installed entries, settings of others included.
     pub fn here(&self) -> Vec<String> {
         self.names(|_, state| is_here(state))
     }
 
-    /// Hardened entries of their own kind that are here or can be built.
+    /// Returns the hardened entries, without settings of others, that are installed or can be
+    /// built.
     fn hardened(&self) -> Vec<String> {
         self.names(|entry, state| entry.hardened && entry.base.is_none() && is_possible(state))
     }
 
-    /// Everything that is here or can be built, settings included.
+    /// Returns all entries that are installed or can be built, settings of others included.
     fn every(&self) -> Vec<String> {
         self.names(|_, state| is_possible(state))
     }
 
-    /// The conforming entries that are wanted.
+    /// Returns the names of conforming entries for which `wanted` is true.
     fn names(&self, wanted: impl Fn(&Entry, &State) -> bool) -> Vec<String> {
         let listing = self.registry.list();
         let chosen = listing
@@ -118,24 +119,25 @@ impl<'a> Names<'a> {
         chosen.map(|listed| listed.entry.name.clone()).collect()
     }
 
-    /// Whether `name` was written on the command line itself, and not only a group that holds it.
+    /// Returns whether the command line contains `name` itself, and not only a group that includes
+    /// it.
     pub fn asked_by_name(&self, asked: &[String], name: &str) -> bool {
         asked.iter().any(|word| self.same(word, name))
     }
 
-    /// Whether two names mean the same entry.
+    /// Returns whether two names mean the same entry.
     pub fn same(&self, one: &str, other: &str) -> bool {
         let entry = |name| self.registry.find(name).map(|entry| &entry.name).ok();
         one == other || (entry(one).is_some() && entry(one) == entry(other))
     }
 
-    /// Whether an allocator would have to be built first.
+    /// Returns whether an allocator would have to be built first.
     pub fn must_be_built(&self, name: &str) -> bool {
         let found = self.registry.entrant(name);
         matches!(found, Err(RegistryError::NotInstalled { .. }))
     }
 
-    /// The entrant of this name or path; built, and said so, where it is not there yet.
+    /// Returns the entrant of this name or path. A missing allocator is built, which is reported.
     ///
     /// # Errors
     /// When there is no such allocator, or it cannot be built.
@@ -153,13 +155,14 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The entrants that these names stand for, `but` left out. What is missing is built, after a
-    /// word on how long that takes. One of a group that cannot be built is left out and told, and
-    /// so are all whose sources would have to be fetched once that has failed. Where nobody asked
-    /// for any and nothing of the group `default` can be had, what is here races.
+    /// Returns the entrants for these names, except `but`. Missing allocators are built, after an
+    /// announcement of the expected time. A group member that cannot be built is left out and
+    /// reported. Once sources could not be fetched, all other allocators that need sources are left
+    /// out, too. If no name was given and the whole group `default` is unavailable, the installed
+    /// allocators race.
     ///
     /// # Errors
-    /// When a name is unknown, or one that was asked for by its own name cannot be had.
+    /// When a name is unknown, or an allocator that was given by its own name is unavailable.
     pub fn ready_all(&self, asked: &[String], but: Option<&str>) -> Result<Ready, Failure> {
         let mut names = self.expand(asked)?;
         let wanted = |name: &String| but.is_none_or(|but| !self.same(name, but));
@@ -198,14 +201,14 @@ impl<'a> Names<'a> {
         Ok(ready)
     }
 
-    /// Says which of these must be built, and how long that took elsewhere.
+    /// Announces the allocators that must be built, with the build times measured elsewhere.
     fn announce(&self, names: &[String]) -> Missing {
         let entries = names
             .iter()
             .filter_map(|name| self.registry.find(name).ok());
         let buildable = |entry: &&Entry| self.registry.state(entry) == State::Buildable;
         let missing: Vec<&Entry> = entries.filter(buildable).collect();
-        // heapdrome carries its own, which take no time.
+        // heapdrome's own allocators are embedded, so they take no time.
         let slow = missing.iter().filter(|entry| entry.build_seconds.is_some());
         let builds: Vec<(&str, u64)> = slow
             .map(|entry| (entry.name.as_str(), entry.build_seconds.unwrap_or(0)))
@@ -219,7 +222,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Says how what was to be built and is still missing can be had.
+    /// Reports how to get the allocators that were to be built and are still missing.
     fn tell_of_missing(&self, missing: &Missing, ready: &mut Ready) {
         let is_ready = |name: &String| ready.entrants.iter().any(|one| one.name == *name);
         let still: Vec<&str> = missing
@@ -235,7 +238,7 @@ impl<'a> Names<'a> {
                 ""
             };
             let advice = format!(
-                "to race what is missing: {network}heapdrome allocators install {}",
+                "to race the missing allocators: {network}heapdrome allocators install {}",
                 still.join(" ")
             );
             self.note(ready, advice);
@@ -246,23 +249,23 @@ impl<'a> Names<'a> {
         self.note(ready, format!("{name} does not race: {why}"));
     }
 
-    /// Tells who waits, and the reader of the result.
+    /// Reports a note to the user, and keeps it for the reader of the result.
     fn note(&self, ready: &mut Ready, note: String) {
         self.engine.tell(Event::Remark(&note));
         ready.notes.push(note);
     }
 }
 
-/// What must be built before a race.
+/// Allocators that must be built before a race.
 struct Missing {
-    /// The names.
+    /// Their names.
     names: Vec<String>,
     /// Whether sources could not be fetched.
     offline: bool,
 }
 
 impl Ready {
-    /// Adds an entrant, unless one of that name is there.
+    /// Adds an entrant, unless one of that name exists.
     fn add(&mut self, entrant: Entrant) {
         if !self.entrants.iter().any(|other| other.name == entrant.name) {
             self.entrants.push(entrant);

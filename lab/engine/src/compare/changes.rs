@@ -1,4 +1,4 @@
-//! From two races to the factors by which figures changed.
+//! Factors by which figures changed between two races.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use crate::race::{Kind, factor};
 /// Probability of one or more false verdicts on one figure, over all allocators and races.
 pub const ALPHA: f64 = 0.05;
 
-/// All that is compared at once: how many comparisons of each figure share the probability of
-/// error.
+/// Family of simultaneous comparisons: the number of comparisons of each figure that share the
+/// probability of error.
 pub struct Family {
     same_machine: bool,
     comparisons: BTreeMap<String, usize>,
 }
 
 impl Family {
-    /// Counts what is to be compared.
+    /// Counts the comparisons to be made.
     pub fn of(pairs: &Pairs<'_>, same_machine: bool) -> Self {
         let mut comparisons = BTreeMap::new();
         for pair in &pairs.pairs {
@@ -36,7 +36,7 @@ impl Family {
         }
     }
 
-    /// Every figure of every allocator that counts in both races.
+    /// Compares every figure of every allocator that counts in both races.
     pub fn compare(&self, pair: &Pair<'_>) -> RacePair {
         let mut changes = Vec::new();
         for both in pair.compared(self.same_machine) {
@@ -83,11 +83,12 @@ impl Family {
     }
 }
 
-/// The factors that a verdict on a change rests on; all of them must show it.
+/// Returns the factors behind the verdict on a change. All of them must show it.
 ///
-/// Between machines only the ratio to the baseline tells anything. On one machine the figure itself
-/// must show it, too; and a time alone proves nothing, as the machine's speed wanders from race to
-/// race. Bytes do not depend on that: a program that holds more under every allocator holds more.
+/// Between machines, only the ratio to the baseline is meaningful. On one machine the figure itself
+/// must show the change, too. A time alone proves nothing, because the machine's speed drifts from
+/// race to race. Bytes do not depend on speed: a program that uses more memory under every
+/// allocator does use more.
 pub fn counting(change: &Change, same_machine: bool) -> Vec<Factor> {
     let time = Kind::of(&change.figure) == Kind::Time;
     let bytes = change.figure.ends_with("_bytes");
@@ -99,7 +100,7 @@ pub fn counting(change: &Change, same_machine: bool) -> Vec<Factor> {
     }
 }
 
-/// The change of the ratio to the baseline; the baseline has none to itself.
+/// Returns the change of the ratio to the baseline; `None` for the baseline itself.
 fn beside(pair: &Pair<'_>, both: &Both<'_>, figure: &str, confidence: f64) -> Option<Interval> {
     let baseline = pair.baseline()?;
     if baseline.new.allocator == both.new.allocator {
@@ -114,14 +115,16 @@ fn beside(pair: &Pair<'_>, both: &Both<'_>, figure: &str, confidence: f64) -> Op
     change(old, new, resolution(figure), confidence)
 }
 
-/// The samples of an entrant in the rounds of both races that may count for one look.
+/// Returns the samples of an entrant in those rounds of both races that are valid for a single
+/// look.
 fn samples(pair: &Pair<'_>, both: &Both<'_>, figure: &str) -> Option<[Vec<f64>; 2]> {
     let old = pair.old.first_rounds(both.old.samples(figure)?);
     let new = pair.new.first_rounds(both.new.samples(figure)?);
     Some([old, new])
 }
 
-/// What all factors that count say together: a difference is shown only where each shows it.
+/// Returns the joint verdict of all factors that count. It shows a difference only if each of them
+/// does.
 fn verdict(change: &Change, same_machine: bool) -> Option<Verdict> {
     let shown = |found: Factor| match (found.low, found.high) {
         (_, high) if high < 1.0 => Shown::Below,
@@ -134,7 +137,7 @@ fn verdict(change: &Change, same_machine: bool) -> Option<Verdict> {
     Some(Kind::of(&change.figure).verdict(all))
 }
 
-/// The names of the figures that both rows have.
+/// Returns the names of the figures that both rows contain.
 fn figures(both: &Both<'_>) -> Vec<String> {
     let metrics = both.new.metrics.keys().map(String::as_str);
     let known = COMMON_FIGURES.into_iter().chain(metrics);

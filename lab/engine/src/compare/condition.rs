@@ -1,4 +1,5 @@
-//! `--fail-if 'elfmalloc wall > 2%'`: read, checked against the results, judged.
+//! Conditions such as `--fail-if 'elfmalloc wall > 2%'`: parsing, checking against the results, and
+//! judging.
 
 mod possible;
 
@@ -13,7 +14,7 @@ use super::pairs::{Pair, Pairs};
 use crate::failure::Failure;
 use heapdrome_schema::nearest_or_all;
 
-/// The word that stands for every rival.
+/// Word that stands for every rival.
 const ANY: &str = "any";
 
 /// Short names of figures.
@@ -27,7 +28,7 @@ const SHORT: [(&str, &str); 7] = [
     ("operations", "operations_per_cpu_s"),
 ];
 
-/// Which way a figure must have gone.
+/// Direction of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     More,
@@ -41,15 +42,15 @@ pub struct Condition {
     allocator: String,
     figure: String,
     way: Way,
-    /// The ratio of new to old beyond which the condition holds.
+    /// Ratio of new to old beyond which the condition holds.
     beyond: f64,
 }
 
 impl Condition {
-    /// Reads a condition such as `elfmalloc wall > 2%`.
+    /// Parses a condition such as `elfmalloc wall > 2%`.
     ///
     /// # Errors
-    /// When it is none, or one that holds although nothing changed.
+    /// When the text is not a condition, or the condition would hold without any change.
     pub fn parse(text: &str) -> Result<Self, Failure> {
         let told = |why: &str| {
             Failure::Usage(format!(
@@ -68,9 +69,11 @@ impl Condition {
             .parse()
             .ok()
             .filter(|percent: &f64| percent.is_finite())
-            .ok_or_else(|| told(&format!("'{}' is no number", number.trim())))?;
+            .ok_or_else(|| told(&format!("'{}' is not a number", number.trim())))?;
         match way {
-            Way::More if percent < 0.0 => return Err(told("> takes no negative percentage")),
+            Way::More if percent < 0.0 => {
+                return Err(told("> does not take a negative percentage"));
+            }
             Way::Less if percent > 0.0 => {
                 return Err(told(
                     "< takes a negative percentage, such as < -5% for a fall",
@@ -94,11 +97,11 @@ impl Condition {
         })
     }
 
-    /// Returns the condition if both results have the entrant and figure that it names, and some
-    /// ratio could confirm it.
+    /// Returns the condition if both results contain its entrant and figure, and some ratio could
+    /// confirm it.
     ///
     /// # Errors
-    /// When they have not, with the nearest name; when nothing could.
+    /// When they do not contain it, with the most similar name; when nothing could confirm it.
     pub fn checked(self, pairs: &Pairs<'_>, same_machine: bool) -> Result<Self, Failure> {
         let unknown = |what: &str, name: &str, known: &BTreeSet<String>| {
             Failure::Usage(format!(
@@ -124,7 +127,7 @@ impl Condition {
         }
     }
 
-    /// Judges it over all races.
+    /// Judges the condition over all races.
     pub fn judge(&self, changes: &Changes, pairs: &Pairs<'_>) -> Judged {
         let mut found = self.lost(pairs);
         for (pair, compared) in pairs.pairs.iter().zip(&changes.pairs) {
@@ -165,7 +168,8 @@ impl Condition {
             && (change.allocator == self.allocator || self.allocator == ANY && rival)
     }
 
-    /// The races that came to nothing, where who it names counted before.
+    /// Returns the races without rounds in the new result in which the condition's allocators
+    /// counted before.
     fn lost(&self, pairs: &Pairs<'_>) -> Vec<(Outcome, String)> {
         let counted =
             |old: &RaceResult| self.allocator == ANY || old.row(&self.allocator).is_some();
@@ -175,7 +179,7 @@ impl Condition {
             .collect()
     }
 
-    /// Who of those that it names counted before and fails now.
+    /// Returns those of the condition's allocators that counted before and fail now.
     fn failing(&self, pair: &Pair<'_>) -> Vec<String> {
         let meant = |name: &str| name == self.allocator || self.allocator == ANY;
         let out = pair.not_compared().into_iter().map(|(name, _)| name);
@@ -183,8 +187,8 @@ impl Condition {
             .collect()
     }
 
-    /// Confirmed where every interval lies wholly beyond the threshold, ruled out where every one
-    /// lies wholly before it.
+    /// Returns the outcome: confirmed if every interval lies completely beyond the threshold, ruled
+    /// out if every one lies completely on the near side.
     fn outcome(&self, counting: &[Factor]) -> Outcome {
         let beyond = |factor: &Factor| match self.way {
             Way::More => factor.low > self.beyond,
@@ -205,7 +209,7 @@ impl Condition {
 
 fn told(counting: &[Factor]) -> String {
     let one = |factor: &Factor| {
-        // Above tenfold a percentage is no longer read.
+        // From tenfold on, a factor is easier to read than a percentage.
         let percent = |ratio: f64| match ratio {
             ratio if ratio >= 10.0 => format!("{ratio:.0} times as much"),
             ratio => format!("{:+.1}%", 100.0 * (ratio - 1.0)),
@@ -214,8 +218,8 @@ fn told(counting: &[Factor]) -> String {
         format!("{} ({low} to {high})", percent(factor.ratio))
     };
     match counting {
-        [] => "no interval that counts: fewer than five rounds in one of the races, or a time with no \
-               baseline to hold it against"
+        [] => "no valid interval: fewer than five rounds in one of the races, or a time without a \
+               baseline for comparison"
             .to_owned(),
         [one_alone] => one(one_alone),
         [itself, beside, ..] => format!(
@@ -226,7 +230,7 @@ fn told(counting: &[Factor]) -> String {
     }
 }
 
-/// The most serious first.
+/// Returns the rank of an outcome, the most serious first.
 fn rank(outcome: &Outcome) -> u8 {
     match outcome {
         Outcome::Confirmed => 0,
@@ -235,7 +239,7 @@ fn rank(outcome: &Outcome) -> u8 {
     }
 }
 
-/// The allocators that can be named, and the figures.
+/// Returns the known allocators and figures.
 fn known(pairs: &Pairs<'_>) -> (BTreeSet<String>, BTreeSet<String>) {
     let mut allocators = BTreeSet::new();
     let mut figures: BTreeSet<String> = COMMON_FIGURES.map(str::to_owned).into();

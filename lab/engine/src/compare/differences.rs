@@ -1,10 +1,10 @@
-//! How two races were not made alike, and what a comparison of them therefore rests on.
+//! Differences in the setup of two races, and the resulting basis of their comparison.
 
 use heapdrome_schema::{Changes, Machine, Options, RaceResult};
 
 use super::pairs::{Both, Pair, Pairs};
 
-/// What was not the same in the two races, besides their outcome.
+/// Returns the differences between the two races other than their results.
 pub fn differs(pair: &Pair<'_>) -> Vec<String> {
     let (old, new) = (pair.old, pair.new);
     let mut told = Vec::new();
@@ -46,10 +46,10 @@ pub fn differs(pair: &Pair<'_>) -> Vec<String> {
     told
 }
 
-/// An option, and how it is told.
+/// An option's name, with a function that formats its value.
 type Told = (&'static str, fn(&Options) -> String);
 
-/// The options that bear on the figures.
+/// Options that affect the figures.
 const OPTIONS: [Told; 7] = [
     ("environment", |options| {
         let pairs = options.environment.iter();
@@ -80,7 +80,7 @@ const OPTIONS: [Told; 7] = [
     }),
 ];
 
-/// Where the program lies, if the command is the user's own.
+/// Returns the path of the program, if the command is the user's own.
 fn program(result: &RaceResult) -> String {
     match &result.options.workload {
         Some(_) => String::new(),
@@ -96,12 +96,12 @@ fn settings(both: &Both<'_>) -> (String, String) {
     (words(&both.old.settings), words(&both.new.settings))
 }
 
-/// The beginning of a hash, which is enough to tell two apart.
+/// Returns the beginning of a hash, which suffices to distinguish two hashes.
 fn brief(hash: &str) -> String {
     hash.chars().take(12).collect()
 }
 
-/// What the verdicts rest on, and what speaks against it.
+/// Returns the basis of the verdicts, and the reasons for doubt.
 pub fn rests_on(changes: &Changes, pairs: &Pairs<'_>) -> Vec<String> {
     let mut told = Vec::new();
     let machines = differing_machines(&changes.old.machine, &changes.new.machine);
@@ -111,16 +111,16 @@ pub fn rests_on(changes: &Changes, pairs: &Pairs<'_>) -> Vec<String> {
         .map_or("", |pair| pair.new.baseline.as_str());
     if changes.same_machine {
         told.push(format!(
-            "The machines are described alike, so each figure is compared with itself, which rests on \
-             the machine running at the same speed in both races. No interval covers that; therefore \
-             a change is shown only where the ratio to {baseline} shows it, too, but for memory, which \
+            "Both results describe the same machine, so each figure is compared directly. This assumes \
+             that the machine ran at the same speed in both races, which no interval covers. Therefore \
+             a change is shown only if the ratio to {baseline} shows it, too, except for memory, which \
              does not depend on speed."
         ));
     } else {
         told.push(format!(
-            "The machines differ, or count as different, so ratios to {baseline} are compared: how \
-             much each allocator gained or lost against {baseline}. That rests on {baseline}; what \
-             a machine does to one allocator and not to {baseline} counts as a change."
+            "The machines differ, or count as different, so ratios to {baseline} are compared: the gain \
+             or loss of each allocator relative to {baseline}. If a machine affects an allocator \
+             differently from {baseline}, that counts as a change."
         ));
     }
     if !machines.is_empty() {
@@ -132,15 +132,15 @@ pub fn rests_on(changes: &Changes, pairs: &Pairs<'_>) -> Vec<String> {
         .any(|pair| pair.baseline().is_some_and(|both| !both.is_same_library()));
     if changed {
         told.push(format!(
-            "{baseline} is not the same library or has not the same settings in both: part of a change \
-             beside it may be its own."
+            "{baseline} differs between the results in library or settings: part of a change relative to \
+             it may be its own."
         ));
     }
     told.extend(drifted(changes, pairs));
     told
 }
 
-/// How two machines are described differently.
+/// Returns the differences between the descriptions of two machines.
 fn differing_machines(old: &Machine, new: &Machine) -> Vec<String> {
     let gib = |machine: &Machine| heapdrome_schema::Bytes(machine.memory_bytes).to_string();
     let parts = [
@@ -165,7 +165,7 @@ fn differing_machines(old: &Machine, new: &Machine) -> Vec<String> {
         .collect()
 }
 
-/// The baseline's own wall time, where it shows that the machine did not stay the same.
+/// Returns the changes of the baseline's own wall time that show a change of the machine.
 fn drifted(changes: &Changes, pairs: &Pairs<'_>) -> Vec<String> {
     let mut told = Vec::new();
     for (pair, compared) in pairs.pairs.iter().zip(&changes.pairs) {

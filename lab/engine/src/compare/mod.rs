@@ -1,4 +1,4 @@
-//! What changed from one result to another.
+//! Changes from one result to another.
 
 mod changes;
 mod condition;
@@ -17,11 +17,11 @@ use changes::{ALPHA, Family};
 use condition::Condition;
 use pairs::Pairs;
 
-/// What changed from one result to another, and what became of the conditions under which that is a
-/// failure. `machines_differ` says so of machines that are described alike.
+/// Compares two results, and judges the conditions under which a change is a failure.
+/// `machines_differ` declares different machines even if their descriptions are equal.
 ///
 /// # Errors
-/// When a condition is wrong, or the results cannot be compared.
+/// When a condition is invalid, or the results cannot be compared.
 pub fn compare(
     (old_path, old): (&Path, &Saved),
     (new_path, new): (&Path, &Saved),
@@ -65,7 +65,7 @@ fn parsed(
     texts.iter().map(one).collect()
 }
 
-/// What a comparison that has been reported ends with: only what is confirmed fails.
+/// Returns the outcome of a reported comparison. Only a confirmed condition fails.
 ///
 /// # Errors
 /// When a condition is confirmed.
@@ -91,11 +91,12 @@ fn machine(saved: &Saved) -> &Machine {
     }
 }
 
-/// Memory that is this much alike is the same memory: a kernel keeps more or less of it for itself.
+/// Relative difference up to which two machines have the same memory: kernels reserve different
+/// amounts for themselves.
 const SAME_MEMORY: f64 = 0.02;
 
-/// Whether two machines are described alike: the same processor, as many of them, as much memory.
-/// What runs on them may differ, and is told.
+/// Returns whether two machines have equal descriptions: the same processor, the same number of
+/// processors, and the same memory. Their software may differ, which is reported.
 fn is_same(old: &Machine, new: &Machine) -> bool {
     let [old_bytes, new_bytes] = [old, new].map(|machine| machine.memory_bytes as f64);
     old.processor == new.processor

@@ -1,4 +1,4 @@
-//! Which race of one result belongs to which of the other, and who is in both.
+//! Pairs of corresponding races in two results, and the allocators in both.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::program;
 
 /// Two races of the same command.
 pub struct Pair<'a> {
-    /// Which cell of the collections it is; `None` for single races.
+    /// Cell of the collections; `None` for single races.
     pub cell: Option<String>,
     /// The old race.
     pub old: &'a RaceResult,
@@ -18,19 +18,19 @@ pub struct Pair<'a> {
     pub new: &'a RaceResult,
 }
 
-/// What two results have in common.
+/// Common races of two results.
 pub struct Pairs<'a> {
-    /// The races, in the order of the new result.
+    /// Pairs of races, in the order of the new result.
     pub pairs: Vec<Pair<'a>>,
-    /// The races that only one of them has, or that have no complete round in one of them.
+    /// Races in only one result, or without a complete round in one of them.
     pub unmatched: Vec<String>,
-    /// The races that had rounds in the old result and have none in the new one.
+    /// Races that had rounds in the old result and have none in the new one.
     pub lost: Vec<Lost<'a>>,
 }
 
-/// A race that came to nothing in the new result.
+/// A race without rounds in the new result.
 pub struct Lost<'a> {
-    /// Which cell of the collection it is.
+    /// Cell of the collection.
     pub cell: String,
     /// The old race.
     pub old: &'a RaceResult,
@@ -38,9 +38,9 @@ pub struct Lost<'a> {
 
 /// An allocator that counts in both races.
 pub struct Both<'a> {
-    /// Its old row.
+    /// Row in the old race.
     pub old: &'a EntrantResult,
-    /// Its new row.
+    /// Row in the new race.
     pub new: &'a EntrantResult,
 }
 
@@ -49,20 +49,20 @@ impl<'a> Pair<'a> {
         self.cell.clone().unwrap_or_default()
     }
 
-    /// The baseline of both races, where it has the same name.
+    /// Returns the baseline of both races, if it has the same name in both.
     pub fn baseline(&self) -> Option<Both<'a>> {
         (self.old.baseline == self.new.baseline)
             .then(|| self.both(&self.new.baseline))
             .flatten()
     }
 
-    /// Whether the baseline is the same library in both races, as far as it is known.
+    /// Returns whether the baseline is the same library in both races, as far as known.
     pub fn same_baseline(&self) -> bool {
         self.baseline().is_some_and(|both| both.is_same_library())
     }
 
-    /// The allocators that count in both, in the order of the new race; the baseline is among them
-    /// where figures are compared with themselves.
+    /// Returns the allocators that count in both races, in the order of the new race. They include
+    /// the baseline if figures are compared directly.
     pub fn compared(&self, same_machine: bool) -> Vec<Both<'a>> {
         let rows = self.new.entrants.iter();
         let wanted = rows.filter(|row| match row.role {
@@ -80,7 +80,7 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// The allocators that one of the races has and that are not in both, each with the reason.
+    /// Returns the allocators of either race that are not compared, each with the reason.
     pub fn not_compared(&self) -> Vec<(String, String)> {
         let names = |result: &'a RaceResult| {
             let rows = result.entrants.iter();
@@ -104,7 +104,7 @@ impl<'a> Pair<'a> {
             .collect()
     }
 
-    /// Whether an allocator counted in the old race and failed in the new one.
+    /// Returns whether an allocator counted in the old race and failed in the new one.
     pub fn fails_now(&self, allocator: &str) -> bool {
         let failed = |row: &EntrantResult| {
             row.allocator == allocator && row.role != Role::Twin && row.status != Status::Ok
@@ -114,7 +114,7 @@ impl<'a> Pair<'a> {
 }
 
 impl Both<'_> {
-    /// Whether the library is the same in both races, as far as it is known.
+    /// Returns whether the library is the same in both races, as far as known.
     pub fn is_same_library(&self) -> bool {
         self.old.version == self.new.version
             && self.old.settings == self.new.settings
@@ -125,7 +125,7 @@ impl Both<'_> {
     }
 }
 
-/// What became of an allocator in a race, in words.
+/// Returns the status of an allocator in a race, in words.
 fn state(result: &RaceResult, allocator: &str) -> &'static str {
     let row = result
         .entrants
@@ -140,7 +140,7 @@ fn state(result: &RaceResult, allocator: &str) -> &'static str {
     }
 }
 
-/// The races that two results have in common.
+/// Returns the common races of two results.
 ///
 /// # Errors
 /// When they are of different kinds or commands, or no allocator is in both.
@@ -166,8 +166,7 @@ pub fn pairs<'a>(old: &'a Saved, new: &'a Saved, same_machine: bool) -> Result<P
         .all(|pair| pair.compared(same_machine).is_empty())
     {
         return Err(Failure::usage(
-            "no allocator counts in both results, so there is nothing to compare; heapdrome show \
-             tells who raced",
+            "no allocator counts in both results, so there is nothing to compare; heapdrome show lists the entrants",
         ));
     }
     Ok(found)
@@ -252,7 +251,7 @@ fn members<'a>(old: &'a [Member], new: &'a [Member]) -> Result<Pairs<'a>, Failur
     })
 }
 
-/// Why there is nothing to compare in a race that both results have.
+/// Explains why two corresponding races cannot be compared.
 fn without_rounds(pair: &Pair<'_>) -> String {
     let which = match (pair.old.rounds, pair.new.rounds) {
         (0, 0) => "either result",
@@ -262,7 +261,7 @@ fn without_rounds(pair: &Pair<'_>) -> String {
     format!("{}: no complete round in {which}", pair.place())
 }
 
-/// The cell of a member, with the value that is swept where its name does not tell it.
+/// Returns the cell of a member, with the swept value if the cell's name does not contain it.
 fn place(member: &Member) -> String {
     match member.swept {
         Some(value) if !member.cell.contains('=') => format!("{} at {value}", member.cell),
@@ -270,8 +269,8 @@ fn place(member: &Member) -> String {
     }
 }
 
-/// What raced, as words: the workload, wherever its program lies, or the command, in whichever
-/// folder.
+/// Returns the words of the command: the workload, without the path of its program, or the command,
+/// without its folder.
 pub fn what(result: &RaceResult) -> Vec<String> {
     if let Some(line) = &result.options.workload {
         return shlex::split(line).unwrap_or_else(|| vec![line.clone()]);

@@ -1,4 +1,4 @@
-//! Cells of the paging lab, run one by one: what came of each is kept before the next begins.
+//! Cells of the paging lab, run one by one. Each result is stored before the next cell begins.
 
 use std::time::Duration;
 
@@ -10,27 +10,27 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::kept::Kept;
 
-/// Cells that are to run.
+/// Cells to run.
 pub struct Cells<'a> {
     /// The lab.
     pub opened: Opened<'a>,
-    /// How limits are made; `None` if not at all.
+    /// Mechanism for limits; `None` if there is none.
     pub mechanism: Option<Mechanism>,
-    /// How many rounds there are.
+    /// Numbers of rounds.
     rounds: Rounds,
-    /// Processors that the document's sentences are tested on; `None` where they are not.
+    /// Number of processors for testing the document's claims; `None` to skip the test.
     sentences: Option<usize>,
-    /// The places of the cells in the collection.
+    /// Positions of the cells in the collection.
     places: Vec<usize>,
-    /// How long they were measured before.
+    /// Measurement time of earlier sessions.
     spent: Duration,
 }
 
 impl<'a> Cells<'a> {
-    /// Puts these cells into a collection, behind those that it has.
+    /// Appends these cells to a collection, or reuses its existing ones.
     ///
     /// # Errors
-    /// The name of a cell that was run otherwise before.
+    /// The name of a cell that was run with other settings before.
     pub fn new(
         opened: Opened<'a>,
         mechanism: Option<Mechanism>,
@@ -44,7 +44,8 @@ impl<'a> Cells<'a> {
                 collection.name
             ));
         };
-        // Later on, what was measured would look like the work of others.
+        // The description is taken before any run, because later the lab's own work would look like
+        // that of other programs.
         if cells.iter().all(|cell| cell.reports.is_empty()) {
             collection.machine = opened.machine.clone();
         }
@@ -59,7 +60,7 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// Also tests the document's sentences.
+    /// Enables the test of the document's claims.
     #[must_use]
     pub fn with_sentences(self) -> Self {
         Self {
@@ -68,20 +69,19 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// The cells that are to run.
+    /// Returns the cells to run.
     pub fn wanted<'c>(&self, collection: &'c mut Collection) -> impl Iterator<Item = &'c mut Cell> {
         let cells = collection.paging_cells_mut().iter_mut().enumerate();
         let places = self.places.clone();
         cells.filter_map(move |(place, cell)| places.contains(&place).then_some(cell))
     }
 
-    /// Makes the tables and the verdicts of a collection anew.
+    /// Recomputes the tables and verdicts of a collection.
     pub fn evaluate(&self, collection: &mut Collection) {
         evaluate(collection, self.sentences);
     }
 
-    /// How long cells were measured until now, from the first time that heapdrome was started for
-    /// them.
+    /// Returns the total measurement time of the cells, earlier sessions included.
     fn elapsed(&self) -> Duration {
         self.spent + self.opened.begun.elapsed()
     }
@@ -91,7 +91,7 @@ impl<'a> Cells<'a> {
         Schedule::new(self.rounds, cells, self.places.clone(), self.spent)
     }
 
-    /// Whether every cell has had all its turns.
+    /// Returns whether every cell has had all its turns.
     pub fn are_done(&self, collection: &Collection) -> bool {
         let next = self
             .schedule(collection)
@@ -99,7 +99,7 @@ impl<'a> Cells<'a> {
         next.is_none()
     }
 
-    /// How many cells have rounds of all cells before them, and how many have none.
+    /// Returns the number of cells with missing rounds, and of cells with all rounds done.
     pub fn left_and_done(&self, collection: &Collection) -> (usize, usize) {
         let all = collection.paging_cells();
         let cells = self.places.iter().map(|place| &all[*place]);
@@ -109,10 +109,10 @@ impl<'a> Cells<'a> {
         (left, self.places.len() - left)
     }
 
-    /// Runs the cells, those first that have the fewest rounds behind them.
+    /// Runs the cells, beginning with those that have the fewest rounds.
     ///
     /// # Errors
-    /// When someone interrupts, or what came of a cell cannot be kept.
+    /// When the user interrupts, or a result cannot be stored.
     pub fn run(&mut self, kept: &mut Kept<'_>) -> Result<(), Failure> {
         for remark in std::mem::take(&mut self.opened.remarks) {
             kept.remark(remark);
@@ -136,7 +136,7 @@ impl<'a> Cells<'a> {
         Ok(())
     }
 
-    /// What a reader should know about the number of rounds.
+    /// Returns remarks on the number of rounds for the reader.
     fn told_rounds(&self, cells: &[Cell]) -> Vec<String> {
         let own = self.places.iter().map(|place| &cells[*place]);
         let run = own.filter(|cell| cell.failure.is_none());
@@ -158,10 +158,10 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// Whether anything was measured.
+/// Returns the outcome: success if anything was measured.
 ///
 /// # Errors
-/// When nothing was.
+/// When nothing was measured.
 pub fn outcome(collection: &Collection) -> Result<(), Failure> {
     let mut cells = collection.paging_cells().iter();
     match cells.any(|cell| cell.sound().next().is_some()) {

@@ -1,4 +1,4 @@
-//! What holds a working set: an allocator, by the name that someone asked for.
+//! Holders of a working set: allocators, by the names that the user gave.
 
 use heapdrome_paging::Holding;
 use heapdrome_schema::{Entrant, Holder};
@@ -8,13 +8,13 @@ use crate::allocators::Names;
 use crate::engine::Engine;
 use crate::failure::Failure;
 
-/// Finds what the names stand for; allocators that are not there yet are built, or named only
-/// where `build` is false.
+/// Returns the holdings for these names. Missing allocators are built, or with `build` false only
+/// named.
 ///
 /// # Errors
-/// When there is none of a name, or it cannot be had.
+/// When a name is unknown, or an allocator is unavailable.
 pub fn holdings(asked: &[String], build: bool, engine: &Engine) -> Result<Vec<Holding>, Failure> {
-    // No allocators, but ways of the child that have names of their own.
+    // Methods of the child with names of their own, which are not allocators.
     let own = [Holder::Lgalloc, Holder::Published, Holder::Mapped];
     let own = |name: &str| own.into_iter().find(|holder| holder.name() == name);
     if let Some(all) = asked
@@ -58,11 +58,11 @@ pub fn holdings(asked: &[String], build: bool, engine: &Engine) -> Result<Vec<Ho
     Ok(found)
 }
 
-/// Finds the allocators beside lgalloc: those that were asked for, else the usual ones, or a
-/// remark.
+/// Returns the allocators to compare with lgalloc: those requested, else the default ones.
+/// Unavailable default ones lead to a remark.
 ///
 /// # Errors
-/// When one that was asked for cannot be had, or someone interrupts.
+/// When a requested one is unavailable, or the user interrupts.
 pub fn rivals_of(
     asked: &[String],
     build: bool,
@@ -85,10 +85,10 @@ pub fn rivals_of(
     }
 }
 
-/// The names of the allocators among these that are not built.
+/// Returns the names of those allocators that are not built.
 ///
 /// # Errors
-/// When the user's own list of allocators is wrong.
+/// When the user's own list of allocators is invalid.
 pub fn unbuilt(holdings: &[&Holding], engine: &Engine) -> Result<Vec<String>, Failure> {
     let registry = engine.registry()?;
     let names = Names::new(&registry, engine);

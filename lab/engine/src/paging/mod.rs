@@ -1,4 +1,4 @@
-//! The paging lab at work: opened, with swap and limits made for it, and its cells run in rounds.
+//! Sessions of the paging lab: preparation, swap and limits, and the rounds of its cells.
 
 mod cells;
 mod holder;
@@ -20,7 +20,7 @@ pub fn failure(error: Error) -> Failure {
     }
 }
 
-/// Processors that the scheduler may use for this process.
+/// Returns the number of processors that the scheduler may use for this process.
 #[must_use]
 pub fn processors() -> usize {
     heapdrome_machine::processors_in_order().len()

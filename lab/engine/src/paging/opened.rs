@@ -1,4 +1,4 @@
-//! What every experiment needs, found or made.
+//! Resources that every experiment needs.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,37 +15,38 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::workload::companion;
 
-/// The companion that runs experiments.
+/// Name of the companion that runs experiments.
 const CHILD: &str = "heapdrome-lgalloc-bench";
 
-/// The lab, opened.
+/// An open session of the paging lab.
 pub struct Opened<'a> {
     /// The lab.
     pub lab: Lab,
-    /// What a reader should know about the whole.
+    /// Remarks on the whole for the reader.
     pub remarks: Vec<String>,
-    /// When it was opened.
+    /// Time of opening.
     pub begun: Instant,
-    /// The machine as it was then: what is run later must not count as the work of others.
+    /// State of the machine at opening, before the lab's own load could count as that of other
+    /// programs.
     pub machine: Machine,
-    /// What it works with.
+    /// Engine that runs the lab.
     pub engine: &'a Engine,
 }
 
-/// Swap that is asked for.
+/// Requested swap.
 #[derive(Clone, Debug)]
 pub struct SwapWish {
-    /// How much of which kind; `None` for what is there.
+    /// Kind and size of the swap; `None` for the existing swap.
     pub request: Option<SwapRequest>,
-    /// The folder of a swap file.
+    /// Folder of a swap file.
     pub folder: PathBuf,
 }
 
 impl<'a> Opened<'a> {
-    /// Opens the lab, and removes what a killed one has left.
+    /// Opens the lab, and removes leftovers of a killed one.
     ///
     /// # Errors
-    /// When the companion is missing, or a folder cannot be written to.
+    /// When the companion is missing, or a folder cannot be written.
     pub fn new(engine: &'a Engine) -> Result<Self, Failure> {
         let (ledger, leftovers) = ledger(engine)?;
         engine.tell(Event::Leftovers(&leftovers));
@@ -62,10 +63,10 @@ impl<'a> Opened<'a> {
         })
     }
 
-    /// Makes the swap that was asked for, if any, and checks that enough is free.
+    /// Creates the requested swap, if any, and checks that enough is free.
     ///
     /// # Errors
-    /// When it cannot be made, or less is free than `needed`.
+    /// When it cannot be created, or less than `needed` is free.
     pub fn swap(&mut self, wish: &SwapWish, needed: Bytes) -> Result<Option<Swap>, Failure> {
         let made = wish.request.map(|request| {
             self.engine.tell(Event::MakingSwap(request.bytes));
@@ -74,7 +75,7 @@ impl<'a> Opened<'a> {
         let made = made.transpose().map_err(failure)?;
         let free = free_swap();
         if free < needed {
-            // Dropping what was made removes it.
+            // Dropping the swap removes it.
             return Err(Failure::Machine(format!(
                 "{} of swap is free and {} is needed: add --swap file:{} (root), or take a smaller \
                  --total",
@@ -95,7 +96,7 @@ impl<'a> Opened<'a> {
         Ok(made)
     }
 
-    /// The mechanism that makes limits here.
+    /// Returns the mechanism for limits on this machine.
     ///
     /// # Errors
     /// When there is none.
@@ -108,10 +109,10 @@ impl<'a> Opened<'a> {
         Ok(mechanism)
     }
 
-    /// The mechanism that makes limits here, or none, which is remarked on.
+    /// Returns the mechanism for limits on this machine, or adds a remark if there is none.
     ///
     /// # Errors
-    /// When someone interrupts.
+    /// When the user interrupts.
     pub fn mechanism_if_any(&mut self) -> Result<Option<Mechanism>, Failure> {
         match self.mechanism() {
             Ok(mechanism) => Ok(Some(mechanism)),
@@ -124,11 +125,11 @@ impl<'a> Opened<'a> {
         }
     }
 
-    /// The limit of what needs no swap, if there are limits: so much memory, and a quota of
-    /// processor time, or a remark on why there is none.
+    /// Returns the limit of cells that need no swap, if limits are possible: this amount of memory,
+    /// and a quota of processor time, or a remark on the lack of a quota.
     ///
     /// # Errors
-    /// When someone interrupts.
+    /// When the user interrupts.
     pub fn limit_without_swap(
         &mut self,
         mechanism: Option<Mechanism>,
@@ -155,20 +156,20 @@ impl<'a> Opened<'a> {
     }
 }
 
-/// The lab's ledger, and what became of what a killed lab had left.
+/// Returns the lab's ledger, and the leftovers of a killed lab with their handling.
 ///
 /// # Errors
-/// When its folder cannot be written to.
+/// When its folder cannot be written.
 pub fn ledger(engine: &Engine) -> Result<(Arc<Ledger>, Leftovers), Failure> {
     let state = engine.folders.races.with_file_name("paging");
     Ledger::open(&state).map_err(failure)
 }
 
-/// How huge pages are set, and what that means for lgalloc.
+/// Describes the mode of huge pages, and its effect on lgalloc.
 fn huge_pages() -> String {
     match heapdrome_system::kernel::huge_pages().as_deref() {
         Some("never") => {
-            "transparent huge pages: never; what lgalloc asks for has no effect".to_owned()
+            "transparent huge pages: never; lgalloc's requests have no effect".to_owned()
         }
         set => format!("transparent huge pages: {}", set.unwrap_or("not known")),
     }

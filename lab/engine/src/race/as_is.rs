@@ -1,8 +1,8 @@
-//! The command as it runs today, where it chooses an allocator itself: it links one, or its start
-//! script preloads one.
+//! The command as it runs today, if it chooses an allocator itself, by linking or preloading one.
 //!
-//! "Nothing preloaded" does not mean the C library then. So the C library is preloaded for every
-//! entrant that means it, and `as-is` races: nothing preloaded, and the environment untouched.
+//! In this case "nothing preloaded" does not mean the C library. So the C library is preloaded for
+//! every entrant that stands for it, and `as-is` joins the race with nothing preloaded and an
+//! unchanged environment.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,9 @@ use super::rules::Rules;
 use crate::failure::Failure;
 
 impl Contest {
-    /// The library that the command itself chooses, where the proof of an entrant that means the C
-    /// library shows one. A program that defines malloc itself has no choice: nothing displaces it.
+    /// Returns the library that the command itself chooses, if the proof of an entrant that stands
+    /// for the C library shows one. A program that defines malloc itself does not count, because
+    /// nothing can displace its allocator.
     pub(super) fn choice_of_command(&self, entrant: usize, proof: &Proof) -> Option<PathBuf> {
         let libc = self.libc.as_deref()?.canonicalize().ok()?;
         let chosen = proof.served_by.as_deref().map(Path::new)?;
@@ -35,8 +36,8 @@ impl Contest {
         displaced.then(|| chosen.to_owned())
     }
 
-    /// Preloads the C library for every entrant that means it, and lets the command as it is take
-    /// part in the role that the plan gives it. All proofs are void then. Returns a remark.
+    /// Preloads the C library for every entrant that stands for it, and adds the command as it is
+    /// in the role that the plan gives it. This invalidates all proofs. Returns a remark.
     pub(super) fn heed_choice(&mut self, chosen: &Path) -> Result<String, Failure> {
         let mut plan = self.race.plan().clone();
         let forced: Vec<_> = plan
@@ -66,8 +67,9 @@ impl Contest {
         Ok(told)
     }
 
-    /// The variables that tune an allocator and are taken from every other entrant, as they are set
-    /// where heapdrome runs. `LD_PRELOAD` is not among them: it would load into heapdrome, too.
+    /// Returns heapdrome's own values of the variables that tune an allocator and are removed for
+    /// every other entrant. `LD_PRELOAD` is not among them, because it would load into heapdrome,
+    /// too.
     fn untouched_settings(&self) -> BTreeMap<String, String> {
         let removed = self.race.base_environment().removed.iter();
         let names = removed.filter(|name| *name != "LD_PRELOAD");
@@ -76,7 +78,7 @@ impl Contest {
     }
 }
 
-/// The command as it is, which was seen to run on `library`.
+/// Returns the entrant of the command as it is, which was seen to run on `library`.
 fn as_is(library: &Path, settings: BTreeMap<String, String>) -> Entrant {
     Entrant {
         name: Entrant::AS_IS.to_owned(),
@@ -93,8 +95,8 @@ fn as_is(library: &Path, settings: BTreeMap<String, String>) -> Entrant {
     }
 }
 
-/// Adds `as_is` to the entrants. As the baseline it takes the places of the former one and its
-/// twin; the former baseline becomes the last of the rivals, so that the others keep their places.
+/// Adds `as_is` to the entrants. As the baseline it replaces the former baseline and its twin. The
+/// former baseline becomes the last rival, so that the others keep their positions.
 fn enter(entrants: &mut Vec<Entrant>, role: Role, as_is: Entrant) {
     if role == Role::Rival {
         entrants.push(as_is);
@@ -122,12 +124,12 @@ fn enter(entrants: &mut Vec<Entrant>, role: Role, as_is: Entrant) {
     }));
 }
 
-/// The name of the second runs of an entrant that is the baseline.
+/// Returns the name of the baseline's twin.
 pub(super) fn twin_name(baseline: &str) -> String {
     format!("{baseline} (again)")
 }
 
-/// Describes the choice, for a reader of the race.
+/// Describes the command's choice for a reader of the race.
 fn told(plan: &Plan, chosen: &Path) -> String {
     let chosen = chosen.display();
     let forced = "the C library is preloaded for system";

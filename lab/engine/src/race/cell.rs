@@ -13,16 +13,16 @@ use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::workload::{Asked, Ready};
 
-/// What races.
+/// Command or workload of a race.
 #[derive(Clone, Debug)]
 pub enum Load {
-    /// A workload.
+    /// A built-in workload.
     Workload {
-        /// Its name.
+        /// Name of the workload.
         name: String,
-        /// Its parameters, as words.
+        /// Parameters as words.
         words: Vec<String>,
-        /// Whether its small form is wanted, where the words name no preset.
+        /// Whether the small form is wanted if the words name no preset.
         quick: bool,
     },
     /// A command of the user's own.
@@ -30,7 +30,7 @@ pub enum Load {
 }
 
 impl Load {
-    /// The name of the workload, or of the program.
+    /// Returns the name of the workload or of the program.
     pub fn name(&self) -> String {
         match self {
             Self::Workload { name, .. } => name.clone(),
@@ -43,55 +43,54 @@ impl Load {
     }
 }
 
-/// A race, as a collection asks for it.
+/// A race requested by a collection.
 #[derive(Clone, Debug)]
 pub struct CellRequest {
-    /// Which cell of the collection it is, such as `threadtest-small threads=2`; unique in it.
+    /// Cell of the collection, such as `threadtest-small threads=2`; unique within it.
     pub cell: String,
-    /// What lines of progress begin with, such as `[3 of 40] threadtest small, 2 threads`.
+    /// Prefix of progress lines, such as `[3 of 40] threadtest small, 2 threads`.
     pub title: String,
-    /// What races.
+    /// Command or workload.
     pub load: Load,
-    /// Names, paths or groups of allocators; the baseline need not be among them.
+    /// Names, paths or groups of allocators. The baseline need not be among them.
     pub allocators: Vec<String>,
-    /// The allocator that the others are compared with.
+    /// Allocator with which the others are compared.
     pub baseline: String,
-    /// When the race stops.
+    /// Conditions under which the race ends.
     pub stopping: Stopping,
-    /// Who tells which entrants are decided and run no more; `None` where all run every round.
+    /// Judge that decides which entrants stop early; `None` if all run every round.
     pub judge: Option<Judge>,
-    /// How each run is made: pinning, environment, memory runs, time limit and the like, beginning
-    /// with [`usual_options`](super::usual_options); what the workload needs is added.
+    /// Settings of each run: pinning, environment, memory runs, time limit and others. They start
+    /// from [`usual_options`](super::usual_options); the needs of the workload are added.
     pub options: Options,
-    /// The seed of the order of rounds and of every other draw.
+    /// Seed of the order of rounds and of every other random draw.
     pub seed: u64,
-    /// How the collection was asked for: heapdrome's own arguments.
+    /// Request for the collection: heapdrome's own arguments.
     pub asked: Vec<String>,
-    /// A metric that may be missing from the output without a word here, since the collection tells
-    /// it once.
+    /// Metric whose absence from the output is not reported here, because the collection reports it
+    /// once.
     pub untold: Option<&'static str>,
-    /// The name of the sweep that the race is a part of, if it is one and can be resumed.
+    /// Name of the sweep of the race, if it is part of a sweep that can be resumed.
     pub part_of: Option<String>,
-    /// Whether `stopping` takes the place of the limits of a race that has begun.
+    /// Whether `stopping` replaces the limits of a race that has begun.
     pub new_limits: bool,
-    /// Where the race is kept that goes on, if it has begun.
+    /// Folder of the race, if it has begun.
     pub begun: Option<PathBuf>,
 }
 
-/// Runs the race and returns its result; prints progress, and no table. Where `proofs` is given, an
-/// entrant that was proven in an earlier cell of the same workload, with the same binary, library
-/// and environment, is not proven again.
+/// Runs the race and returns its result. It emits progress events, and no table. With `proofs`, an
+/// entrant proven in an earlier cell of the same workload, with the same binary, library and
+/// environment, is not proven again.
 ///
-/// A rival that fails or is not served is a row of the result like any other. Figures that the
-/// workload reports are in the metrics of the result under their own names, but for `wall_s` and
-/// `cpu_s`, which every race has: those of the measured part are `measured_wall_s` and
-/// `measured_cpu_s`.
+/// A rival that fails or is not served is a row of the result like any other. Figures of the
+/// workload are metrics of the result under their own names, except `wall_s` and `cpu_s`, which
+/// every race has: the workload's are named `measured_wall_s` and `measured_cpu_s`.
 ///
 /// # Errors
-/// [`Failure::Usage`] when the workload, its parameters or a name is wrong;
-/// [`Failure::Baseline`] when the command fails under the baseline;
-/// [`Failure::Interrupted`]; [`Failure::Machine`] when something cannot be built, started or
-/// written. Other cells may go on after [`Failure::Baseline`].
+/// [`Failure::Usage`] when the workload, its parameters or a name is invalid; [`Failure::Baseline`]
+/// when the command fails under the baseline; [`Failure::Interrupted`]; [`Failure::Machine`] when
+/// something cannot be built, started or written. Other cells may continue after
+/// [`Failure::Baseline`].
 pub fn run_cell(
     request: &CellRequest,
     engine: &Engine,
@@ -103,22 +102,22 @@ pub fn run_cell(
     ended.map(|()| result)
 }
 
-/// A race of a collection whose rounds are to come.
+/// A race of a collection before its rounds.
 pub(super) struct Cell {
     pub(super) contest: Contest,
-    /// What it needs stays locked.
+    /// Locks of its workload.
     _workload: Option<Ready>,
     _hold: Hold,
 }
 
-/// How a race began: it may have ended already, or failed.
+/// Outcome of the beginning of a race, which may have ended already, or failed.
 pub(super) type Begun = Result<Option<Ended>, Failure>;
 
 impl Cell {
-    /// Plans the race, or takes it up where it has begun, and does what comes before its rounds.
+    /// Plans or resumes the race, and does everything before its rounds.
     ///
     /// # Errors
-    /// As [`run_cell`], where it cannot be planned or taken up.
+    /// See [`run_cell`]; when the race cannot be planned or resumed.
     pub(super) fn begin(
         request: &CellRequest,
         engine: &Engine,
@@ -141,7 +140,7 @@ impl Cell {
         Ok((cell, begun))
     }
 
-    /// The result of a race that ended so, as far as it came, and whether it counts.
+    /// Returns the result so far of a race that ended this way, and whether it counts.
     pub(super) fn result(
         &self,
         ended: Result<Ended, Failure>,
@@ -156,7 +155,7 @@ impl Cell {
     }
 }
 
-/// The race, and what its workload keeps locked.
+/// Returns the race, and the locks of its workload.
 fn contest(request: &CellRequest, engine: &Engine) -> Result<(Contest, Option<Ready>), Failure> {
     if let Some(folder) = &request.begun {
         let mut contest = Contest::resume(folder, engine)?;

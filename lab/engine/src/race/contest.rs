@@ -1,4 +1,4 @@
-//! One race from its plan to its end: proofs, rounds, memory.
+//! A race from its plan to its end: proofs, rounds, memory.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,20 +25,20 @@ use crate::failure::Failure;
 use crate::program;
 use crate::program::Fingerprint;
 
-/// How a race came to its end.
+/// Way in which a race ended.
 pub enum Ended {
-    /// By itself; the reason in words.
+    /// It completed; the reason in words.
     Done(String),
     /// The command fails under the baseline.
     BaselineFailed(String),
-    /// The entrants do different amounts of work, so that their times compare nothing.
+    /// The entrants do different amounts of work, so their times are not comparable.
     DifferentWork(String),
-    /// The baseline's allocator cannot serve the command, so no other can either.
+    /// The baseline's allocator cannot serve the command, so no other allocator can either.
     NothingToRace(String),
 }
 
 impl Ended {
-    /// The reason in words.
+    /// Returns the reason in words.
     fn reason(&self) -> &str {
         match self {
             Self::Done(reason)
@@ -59,7 +59,7 @@ pub struct Contest {
     pub(super) progress: Progress,
     pub(super) interrupt: Arc<AtomicBool>,
     pub(super) clock: Clock,
-    /// How long a run of the baseline took before the first round.
+    /// Duration of a run of the baseline before the first round.
     pub(super) trial: Option<Duration>,
     pub(super) last_table: Instant,
     pub(super) program: Option<Fingerprint>,
@@ -72,7 +72,7 @@ impl Contest {
     /// Writes the plan into a new journal.
     ///
     /// # Errors
-    /// When the command is not there, or something cannot be written or started.
+    /// When the command does not exist, or something cannot be written or started.
     pub fn start(engine: &Engine, plan: Plan) -> Result<Self, Failure> {
         let name = unused_name(&engine.folders.races, &plan.started);
         let machine = engine.machine();
@@ -82,10 +82,10 @@ impl Contest {
         Self::around(race, name, engine)
     }
 
-    /// Takes up the race in `folder`.
+    /// Resumes the race in `folder`.
     ///
     /// # Errors
-    /// When its journal cannot be used.
+    /// When its journal is unusable.
     pub fn resume(folder: &Path, engine: &Engine) -> Result<Self, Failure> {
         let race = Race::resume_with(engine.launcher(), folder).map_err(measure_failure)?;
         let name = folder
@@ -116,24 +116,24 @@ impl Contest {
         })
     }
 
-    /// Makes the race a part of a collection: `title` comes before every line of progress, and the
-    /// collection tells that the metric `untold` is missing. Of a suite nothing is left to resume
-    /// however the race ends, since a suite goes on by its own file.
+    /// Makes the race a part of a collection. `title` precedes every progress line, and the
+    /// collection reports a missing metric `untold`. A part of a suite is never resumed by itself,
+    /// because a suite is resumed by its own file.
     pub fn entitle(&mut self, title: &str, untold: Option<&'static str>) {
         self.progress.entitle(title, untold);
     }
 
-    /// Makes the race ask `judge` after each round, from the least number on, who is decided and
-    /// runs no more.
+    /// Makes the race ask `judge` after each round, from the minimum number on, which entrants are
+    /// decided and stop.
     pub fn judged_by(&mut self, judge: Option<Judge>) {
         self.judge = judge;
     }
 
-    /// As [`Contest::begin`]; proofs are looked for in `proofs` first, and kept there. Commands
-    /// with the same first `program_words` words have the same proof.
+    /// Begins the race like [`Contest::begin`], but looks for proofs in `proofs` first and stores
+    /// new ones there. Commands with the same first `program_words` words share a proof.
     ///
     /// # Errors
-    /// As [`Contest::run`].
+    /// See [`Contest::run`].
     pub fn begin_with(
         &mut self,
         proofs: &mut ProofStore,
@@ -152,45 +152,45 @@ impl Contest {
         begun
     }
 
-    /// The name by which the race can be resumed.
+    /// Returns the name by which the race can be resumed.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What the race does.
+    /// Returns the plan.
     pub fn plan(&self) -> &Plan {
         self.race.plan()
     }
 
-    /// Whether the race has ended.
+    /// Returns whether the race has ended.
     pub fn is_finished(&self) -> bool {
         self.race.finished().is_some()
     }
 
-    /// How many rounds are whole.
+    /// Returns the number of complete rounds.
     pub fn rounds_done(&self) -> u32 {
         self.race.complete_rounds()
     }
 
-    /// The workload that the command comes from, as the words after `-w`.
+    /// Returns the workload of the command, as the words after `-w`.
     pub fn workload(&self) -> Option<&str> {
         self.race.plan().options.workload.as_deref()
     }
 
-    /// Runs what is left of the race, `--setup` and `--cleanup` included.
+    /// Runs the rest of the race, `--setup` and `--cleanup` included.
     ///
     /// # Errors
-    /// When the race cannot go on; what was measured is kept.
+    /// When the race cannot continue; measurements are kept.
     pub fn run(&mut self) -> Result<Ended, Failure> {
         let begun = self.begin();
         self.go_on(begun)
     }
 
-    /// All that comes before the rounds: `--setup`, the proofs, the warm-up. Says how the race
-    /// ended, where it did so already.
+    /// Does everything before the rounds: `--setup`, the proofs, the warm-up. Returns the end of
+    /// the race if it already ended.
     ///
     /// # Errors
-    /// As [`Contest::run`].
+    /// See [`Contest::run`].
     pub fn begin(&mut self) -> Result<Option<Ended>, Failure> {
         if let Some(reason) = self.race.finished() {
             let ended = Ended::Done(reason.to_owned());
@@ -219,10 +219,10 @@ impl Contest {
         Ok(None)
     }
 
-    /// The rounds of a race that has begun so, and its end.
+    /// Runs the rounds of a race after [`Contest::begin`], and ends it.
     ///
     /// # Errors
-    /// As [`Contest::run`].
+    /// See [`Contest::run`].
     pub fn go_on(&mut self, begun: Result<Option<Ended>, Failure>) -> Result<Ended, Failure> {
         let ended = match begun {
             Ok(None) => self.rounds().and_then(|ended| self.with_evidence(ended)),
@@ -232,11 +232,11 @@ impl Contest {
         self.end(ended)
     }
 
-    /// All that comes after the rounds: `--cleanup`, and the end in the journal; nothing where they
-    /// have been.
+    /// Does everything after the rounds, unless already done: `--cleanup`, and the end in the
+    /// journal.
     ///
     /// # Errors
-    /// As [`Contest::run`]; the failure that ended the rounds comes first.
+    /// See [`Contest::run`]; a failure of the rounds takes precedence.
     pub fn end(&mut self, ended: Result<Ended, Failure>) -> Result<Ended, Failure> {
         if self.is_finished() {
             return ended;
@@ -254,7 +254,7 @@ impl Contest {
         ended.and_then(|ended| recorded.map(|()| ended).map_err(measure_failure))
     }
 
-    /// The result as it stands.
+    /// Returns the result so far.
     pub fn result(&self, ended: &Result<Ended, Failure>) -> RaceResult {
         let words = match ended {
             Ok(ended) => ended.reason().to_owned(),
@@ -263,18 +263,18 @@ impl Contest {
         self.with_material(&words, assemble)
     }
 
-    /// Takes the progress bar away.
+    /// Reports that the race stops working, which hides its progress bar.
     pub fn close(&self) {
         self.progress.close();
     }
 
-    /// Puts the progress bar back that was taken away.
+    /// Reports that the race works again, which shows its progress bar.
     pub fn open(&self) {
         self.progress.open();
     }
 
-    /// Tells who waits, and the reader of the result, what they must know; once, also where the
-    /// race is resumed.
+    /// Reports a remark to the user and to the reader of the result. Each remark is reported once,
+    /// also if the race is resumed.
     pub(super) fn remark(&mut self, text: String) -> Result<(), Failure> {
         if self.remarks.contains(&text) {
             return Ok(());
@@ -321,7 +321,8 @@ impl Contest {
     }
 }
 
-/// A name that no race has. One process may start several races in a second, as suites do.
+/// Returns an unused name for a race. One process may start several races in a second, as suites
+/// do.
 pub(super) fn unused_name(races: &Path, started: &str) -> String {
     let name = format!("{}-{}", started.replace(':', "-"), std::process::id());
     let numbered = (2..).map(|number| format!("{name}-{number}"));
@@ -331,7 +332,8 @@ pub(super) fn unused_name(races: &Path, started: &str) -> String {
         .unwrap_or_default()
 }
 
-/// Entrants are comparable only if they get no settings from outside; what was taken away is told.
+/// Returns a remark on removed variables. Entrants are comparable only without settings from
+/// outside.
 fn removed_variables(race: &Race) -> Vec<String> {
     match race.base_environment().removed.as_slice() {
         [] => Vec::new(),
@@ -342,7 +344,7 @@ fn removed_variables(race: &Race) -> Vec<String> {
     }
 }
 
-/// The state of the command's executable file, where it is a file that can be found.
+/// Returns the fingerprint of the command's executable file, if the file can be found.
 pub(super) fn program_of(plan: &Plan) -> Option<Fingerprint> {
     let path = program::find(plan.command.first()?, &plan.directory())?;
     program::fingerprint(&path)

@@ -1,4 +1,4 @@
-//! Who runs no more rounds, since nothing is open on it.
+//! Entrants that run no further rounds because nothing about them is undecided.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,8 @@ use super::rules::Rules;
 use crate::event::Found;
 use crate::failure::Failure;
 
-/// Whom the judged figures show to be beaten, and whether they leave anything open.
+/// Returns the entrants that the judged figures show to be beaten, and whether anything is
+/// undecided.
 fn by_figures(material: &Material<'_>, rules: &Rules, margin: f64) -> Decided {
     let (places, rivals): (Vec<usize>, Vec<Standing>) =
         standings(material, rules).into_iter().unzip();
@@ -42,7 +43,7 @@ fn by_figures(material: &Material<'_>, rules: &Rules, margin: f64) -> Decided {
     }
 }
 
-/// The judged figures in words.
+/// Formats the names of the judged figures.
 fn figures(plan: &Plan) -> String {
     let judged = plan.options.judged.iter();
     let names: Vec<&str> = judged.map(|name| spoken(name)).collect();
@@ -50,10 +51,11 @@ fn figures(plan: &Plan) -> String {
 }
 
 impl Contest {
-    /// Lets those run no more rounds on whom nothing is open; says how the race ends where nothing
-    /// is open on anyone and it ran as many rounds as it must: `may_end`. In a race of a suite the
-    /// targets say what is open, in any other the judged figures. A race of a suite that is resumed
-    /// by its own name knows no targets, and who was not decided before runs to the end.
+    /// Stops entrants about which nothing is undecided. Returns the end of the race once nothing is
+    /// undecided about any entrant and the race has run its minimum number of rounds (`may_end`).
+    /// In a race of a suite, the targets define what is undecided, in any other race the judged
+    /// figures. A race of a suite that is resumed by its own name does not know the targets, so
+    /// entrants not decided before run to the end.
     pub(super) fn leave_out_decided(&mut self, may_end: bool) -> Result<Option<Ended>, Failure> {
         let rounds = self.race.complete_rounds();
         let stopping = self.race.plan().stopping.clone();
@@ -76,7 +78,7 @@ impl Contest {
         Ok(None)
     }
 
-    /// Why a race ends on which nothing is open.
+    /// Explains the end of a race in which everything is decided.
     fn all_decided(&self, rounds: u32) -> String {
         let plan = self.race.plan();
         match plan.stopping.margin {
@@ -85,11 +87,11 @@ impl Contest {
                 figures(plan),
                 100.0 * margin
             ),
-            _ => format!("every target on it was decided after {rounds} rounds"),
+            _ => format!("every target of the race was decided after {rounds} rounds"),
         }
     }
 
-    /// Takes those who are decided out of the rounds to come.
+    /// Removes decided entrants from later rounds.
     fn leave(&mut self, found: Decided, rounds: u32) -> Result<(), Failure> {
         let mut names = Vec::new();
         for (name, because) in found.entrants {

@@ -1,4 +1,4 @@
-//! Who takes part in a race.
+//! Entrants of a race.
 
 use heapdrome_schema::{Entrant, Role};
 
@@ -7,11 +7,11 @@ use crate::allocators::Names;
 use crate::engine::Engine;
 use crate::failure::Failure;
 
-/// The baseline, its twin, and the rivals; what is missing is built. One of a group that cannot be
-/// built is left out, and a note says so; one that was asked for by name ends the race.
+/// Returns the baseline, its twin, and the rivals. Missing allocators are built. A group member
+/// that cannot be built is left out with a note; an allocator given by its own name ends the race.
 ///
 /// # Errors
-/// When a name is unknown, or nothing but the baseline would race.
+/// When a name is unknown, or only the baseline would race.
 pub fn entrants(
     allocators: &[String],
     baseline: &str,

@@ -1,8 +1,8 @@
-//! Untimed runs that follow every block, after the rounds, so that a result can say why.
+//! Untimed runs after the rounds that track every block, so that a result can explain itself.
 //!
-//! The baseline and the leading entrant come first; the others only while all untimed work takes at
-//! most a third of the race's time. A run that fails is no failure of the race. `--memory-runs 0`
-//! asks for no such runs either.
+//! The baseline and the leading entrant come first. The others follow only while all untimed work
+//! takes at most a third of the race's time. A run that fails does not fail the race.
+//! `--memory-runs 0` disables these runs, too.
 
 use std::time::{Duration, Instant};
 
@@ -15,28 +15,27 @@ use super::result::assemble;
 use crate::event::Aim;
 use crate::failure::Failure;
 
-/// Untimed work may take the time of the rounds divided by this: a third of the whole.
+/// Divisor of the time of the rounds that bounds untimed work: a third of the whole.
 const SHARE: u32 = 2;
 
-/// However short the race, the run of the baseline and that of the leading entrant may each take
-/// this long.
+/// Minimum time allowed for each of the runs of the baseline and the leading entrant, however short
+/// the race is.
 const LEAST: Duration = Duration::from_secs(2);
 
-/// Part of a limit that is kept for them at most: rounds matter more.
+/// Divisor of a time limit that bounds the time reserved for these runs: rounds matter more.
 const RESERVED: u32 = 6;
 
-/// How many entrants are followed however short the race: the baseline and the leading one.
+/// Number of entrants that are tracked even in a short race: the baseline and the leading one.
 const ALWAYS: usize = 2;
 
-/// A run that follows every block takes about this many times as long as a timed one, as a rule.
+/// Typical ratio between the duration of a tracked run and that of a timed run.
 const SLOWDOWN: u32 = 3;
 
 impl Contest {
-    /// Follows the blocks of those entrants whose runs the time allows, and returns how the race
-    /// ended.
+    /// Tracks the blocks of as many entrants as the time allows, and returns the race's end.
     ///
     /// # Errors
-    /// When it is interrupted, or the journal cannot be written.
+    /// When the user interrupts, or the journal cannot be written.
     pub(super) fn with_evidence(&mut self, ended: Ended) -> Result<Ended, Failure> {
         if !self.wants_evidence() || !matches!(ended, Ended::Done(_)) {
             return Ok(ended);
@@ -58,8 +57,8 @@ impl Contest {
         Ok(ended)
     }
 
-    /// The time that a limit must leave for the runs of the baseline and the leading entrant, where
-    /// one run takes `run` and the limit is `most`.
+    /// Returns the part of the limit `most` to reserve for the runs of the baseline and the leading
+    /// entrant, if one timed run takes `run`.
     pub(super) fn time_of_evidence(&self, run: Duration, most: Duration) -> Duration {
         match self.wants_evidence() {
             true => reserve(run, most),
@@ -72,7 +71,7 @@ impl Contest {
         options.memory_runs > 0 && !options.unproven && !self.is_part()
     }
 
-    /// Whether the race is one of several, whose time is not its own.
+    /// Returns whether the race is one of several, which share their time.
     fn is_part(&self) -> bool {
         self.progress.has_title() || self.plan().part.is_some()
     }
@@ -88,8 +87,8 @@ impl Contest {
         self.race.record(line).map_err(measure_failure)
     }
 
-    /// The baseline and the rivals that count, the fastest rival first, with their usual wall
-    /// times.
+    /// Returns the baseline and the rivals that count, the fastest rival first, with their median
+    /// wall times.
     fn ranked(&self) -> Vec<(usize, Duration)> {
         let result = self.with_material("", assemble);
         let ratio = |row: &EntrantResult| match row.role {
@@ -115,8 +114,8 @@ impl Contest {
     }
 }
 
-/// The time that following the entrant of this rank may take, where rounds took `timed` and all
-/// other work `untimed`.
+/// Returns the time allowed for tracking the entrant of this rank, after rounds of `timed` and
+/// other work of `untimed`.
 fn budget(rank: usize, timed: Duration, untimed: Duration) -> Duration {
     let left = (timed / SHARE).saturating_sub(untimed);
     match rank < ALWAYS {
@@ -125,8 +124,8 @@ fn budget(rank: usize, timed: Duration, untimed: Duration) -> Duration {
     }
 }
 
-/// The time that a limit of `most` must leave for the runs that are always made, where a timed one
-/// takes `run`.
+/// Returns the time to reserve within a limit of `most` for the runs that are always made, if a
+/// timed run takes `run`.
 fn reserve(run: Duration, most: Duration) -> Duration {
     let wanted = run.saturating_mul(SLOWDOWN * ALWAYS as u32);
     wanted.min(most / RESERVED)
@@ -142,7 +141,7 @@ mod tests {
         for (rank, untimed, most) in [(0, 20, 10), (5, 20, 10), (5, 29, 1), (5, 40, 0)] {
             assert_eq!(budget(rank, seconds(60), seconds(untimed)), seconds(most));
         }
-        // The baseline's run takes no time from that of the leading entrant.
+        // The baseline's run does not reduce the time of the leading entrant's run.
         for untimed in [0, 2, 100] {
             assert_eq!(budget(1, seconds(3), seconds(untimed)), LEAST);
         }

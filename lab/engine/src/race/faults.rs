@@ -1,9 +1,9 @@
-//! Which faults of an allocator concern a command.
+//! Selection of an allocator's faults that concern a command.
 
 use heapdrome_schema::{Entrant, Proof};
 
-/// Returns the faults that concern the command of `proof`: those of `operator new` do not where the
-/// proof shows that nothing called it.
+/// Returns the faults that concern the command of `proof`. Faults of `operator new` are omitted if
+/// the proof shows that nothing called it.
 pub fn concerning(entrant: &Entrant, proof: Option<&Proof>) -> Vec<String> {
     let calls_new = proof.and_then(|proof| proof.operator_new) != Some(false);
     let of_new = entrant.faults_of_new.iter().filter(|_| calls_new);

@@ -1,19 +1,19 @@
-//! The figures of a run, by name: what is compared, in which direction, and how finely it is read.
+//! Figures of a run by name, with their direction and resolution.
 
 use heapdrome_schema::{self as schema, Better, Factor, Metric, Options, Run, Verdict};
 use heapdrome_statistics::{Interval, Shown};
 
-/// What the words of a verdict are about.
+/// Kind of a figure, which selects the words of its verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Less is faster.
     Time,
-    /// Less is just less.
+    /// Less is only less.
     Amount,
 }
 
 impl Kind {
-    /// What the verdicts on the figure of this name are about.
+    /// Returns the kind of the figure with this name.
     pub fn of(figure: &str) -> Self {
         match figure {
             schema::WALL | schema::CPU | "user_s" | "system_s" => Self::Time,
@@ -21,7 +21,7 @@ impl Kind {
         }
     }
 
-    /// What an interval wholly on one side of 1 means.
+    /// Returns the verdict for an interval completely on one side of 1.
     pub fn verdict(self, shown: Shown) -> Verdict {
         match (self, shown) {
             (Self::Time, Shown::Below) => Verdict::Faster,
@@ -33,26 +33,26 @@ impl Kind {
     }
 }
 
-/// One figure that every run has.
+/// A figure that every run has.
 #[derive(Clone, Copy)]
 pub struct Figure {
-    /// Its name in the JSON of a result.
+    /// Name in the JSON of a result.
     pub name: &'static str,
-    /// What its verdicts are about.
+    /// Kind of the figure.
     pub kind: Kind,
-    /// The step in which it is read: differences below it are not seen.
+    /// Smallest step: differences below it are invisible.
     pub resolution: f64,
-    /// Takes it from a run.
+    /// Function that extracts the figure from a run.
     pub of: fn(&Run) -> f64,
 }
 
-/// A page of memory in bytes: resident memory is counted in these.
+/// Size of a page in bytes, the unit of resident memory.
 const PAGE: f64 = 4096.0;
 
-/// A microsecond in seconds: the kernel reports CPU time in these.
+/// One microsecond in seconds, the resolution of the kernel's CPU times.
 const MICROSECOND: f64 = 1e-6;
 
-/// The figure that every race is about.
+/// The main figure of every race.
 pub const WALL: Figure = Figure {
     name: schema::WALL,
     kind: Kind::Time,
@@ -60,7 +60,7 @@ pub const WALL: Figure = Figure {
     of: |run| run.wall.as_seconds(),
 };
 
-/// Every figure that is compared with the baseline's, the first being [`WALL`].
+/// Figures that are compared with the baseline's, the first being [`WALL`].
 pub const FIGURES: [Figure; 8] = [
     WALL,
     Figure {
@@ -107,7 +107,7 @@ pub const FIGURES: [Figure; 8] = [
     },
 ];
 
-/// CPU time, user and system together, which the terminal's table shows as one.
+/// CPU time, user and system together, which the terminal's table shows as one figure.
 pub const CPU: Figure = Figure {
     name: schema::CPU,
     kind: Kind::Time,
@@ -118,14 +118,14 @@ pub const CPU: Figure = Figure {
 /// A figure that a race compares with the baseline's.
 #[derive(Clone, Copy)]
 pub enum Compared<'a> {
-    /// One that every run has.
+    /// A figure that every run has.
     Common(Figure),
-    /// One that the command prints.
+    /// A figure that the command prints.
     Printed(&'a Metric),
 }
 
 impl<'a> Compared<'a> {
-    /// Every figure of a race with these options.
+    /// Returns every figure of a race with these options.
     pub fn all(options: &'a Options) -> Vec<Self> {
         let common = FIGURES.into_iter().chain([CPU]).map(Self::Common);
         common
@@ -133,14 +133,14 @@ impl<'a> Compared<'a> {
             .collect()
     }
 
-    /// The judged figures, in the order in which the options name them.
+    /// Returns the judged figures, in the order of the options.
     pub fn judged(options: &'a Options) -> Vec<Self> {
         let all = Self::all(options);
         let named = |name: &String| all.iter().find(|figure| figure.name() == name).copied();
         options.judged.iter().filter_map(named).collect()
     }
 
-    /// Its name in a result.
+    /// Returns the figure's name in a result.
     pub fn name(&self) -> &'a str {
         match self {
             Self::Common(figure) => figure.name,
@@ -148,7 +148,7 @@ impl<'a> Compared<'a> {
         }
     }
 
-    /// The figure of one run, if it has it.
+    /// Returns the figure of one run, if the run has it.
     pub fn of(&self, run: &Run) -> Option<f64> {
         match self {
             Self::Common(figure) => Some((figure.of)(run)),
@@ -156,7 +156,7 @@ impl<'a> Compared<'a> {
         }
     }
 
-    /// The step in which it is read; 0 where it is not known.
+    /// Returns the smallest step of the figure, or 0 if it is unknown.
     pub fn resolution(&self) -> f64 {
         match self {
             Self::Common(figure) => figure.resolution,
@@ -164,7 +164,7 @@ impl<'a> Compared<'a> {
         }
     }
 
-    /// What its verdicts are about.
+    /// Returns the kind of the figure.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Common(figure) => figure.kind,
@@ -172,13 +172,13 @@ impl<'a> Compared<'a> {
         }
     }
 
-    /// Whether more of it is better.
+    /// Returns whether more of it is better.
     pub fn more_is_better(&self) -> bool {
         matches!(self, Self::Printed(metric) if metric.better == Better::Higher)
     }
 }
 
-/// A factor with its interval, as a result keeps it.
+/// Converts an interval into a factor for a result.
 pub fn factor(found: Interval) -> Factor {
     Factor {
         ratio: found.estimate,
@@ -187,7 +187,7 @@ pub fn factor(found: Interval) -> Factor {
     }
 }
 
-/// A probability as a remark tells it; it is never nought.
+/// Formats a probability for a remark; it is never shown as 0.
 pub fn probability(p: f64) -> String {
     const LEAST: f64 = 0.001;
     match p < LEAST {

@@ -1,5 +1,5 @@
-//! What the judged figures say: how the rivals stand, what could be shown, what a suite's targets
-//! leave open.
+//! Conclusions from the judged figures: standings of the rivals, sensitivity of the race, and open
+//! targets of a suite.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::figures::{Compared, WALL};
 use super::material::Material;
 use super::rules::{Rules, comparison};
 
-/// The targets of a suite on one of its races.
+/// Targets of a suite for one of its races.
 #[derive(Clone, Debug)]
 pub struct Judge {
     /// The suite.
@@ -21,14 +21,14 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Who is decided, as the race stands.
+    /// Returns the entrants that are decided at this point of the race.
     pub(super) fn decided(&self, result: RaceResult) -> Decided {
         self.suite.decided(&self.race.member(result, Vec::new()))
     }
 }
 
-/// The intervals on the judged figures of everyone who still races beside the baseline, its twin
-/// included; `None` where there are too few rounds yet.
+/// Returns the intervals on the judged figures of all entrants still racing except the baseline,
+/// its twin included. An estimate is `None` if there are too few rounds.
 pub fn judged_estimates(material: &Material<'_>, rules: &Rules) -> Vec<Option<Estimate>> {
     let judged = Compared::judged(&material.plan.options);
     let racing = material.beside_the_baseline();
@@ -39,7 +39,8 @@ pub fn judged_estimates(material: &Material<'_>, rules: &Rules) -> Vec<Option<Es
         .collect()
 }
 
-/// How the rivals whose rows count stand on the judged figures, by their places in the plan.
+/// Returns the standings, on the judged figures, of the rivals that count, by their positions in
+/// the plan.
 pub fn standings(material: &Material<'_>, rules: &Rules) -> BTreeMap<usize, Standing> {
     let judged = Compared::judged(&material.plan.options);
     let standing = |e: usize| {
@@ -54,7 +55,7 @@ pub fn standings(material: &Material<'_>, rules: &Rules) -> BTreeMap<usize, Stan
     rivals.map(standing).collect()
 }
 
-/// What the baseline's twin shows.
+/// Returns the noise floor, which the baseline's twin shows.
 pub fn noise_floor(material: &Material<'_>, rules: &Rules) -> Option<NoiseFloor> {
     let twin = material
         .plan
@@ -75,13 +76,14 @@ pub fn noise_floor(material: &Material<'_>, rules: &Rules) -> Option<NoiseFloor>
     })
 }
 
-/// The smallest difference in a figure that the race had an 80% chance to show, as a fraction.
+/// Returns the smallest difference in a figure that the race had an 80% chance to show, as a
+/// fraction.
 fn smallest_difference(
     material: &Material<'_>,
     rules: &Rules,
     figure: &Compared<'_>,
 ) -> Option<f64> {
-    // One estimate's own noise is too uncertain; all entrants share the machine's.
+    // The noise of a single estimate is too uncertain, but all entrants share the machine's noise.
     let beside = material.beside_the_baseline();
     let known: Vec<_> = beside
         .filter_map(|e| material.estimate(rules, e, figure))

@@ -1,14 +1,14 @@
-//! How long a race may take.
+//! Time limits of a race.
 //!
-//! A limit that somebody set is on everything from `--setup` on. Where nobody set one, the rounds
-//! may take as long as the pace of the race allows for a command that takes so long.
+//! An explicit limit covers everything from `--setup` on. Without one, the pace of the race and the
+//! duration of its command determine the time of the rounds.
 
 use std::time::{Duration, Instant};
 
 use heapdrome_schema::{Pace, Run, Stopping};
 use heapdrome_statistics::FEWEST_ROUNDS;
 
-/// Rounds of a first impression of a command that takes less than [`SHORT`].
+/// Number of rounds of a first impression if the command takes less than [`SHORT`].
 const QUICK_ROUNDS: u32 = 10;
 
 /// Run time below which a first impression has [`QUICK_ROUNDS`].
@@ -17,19 +17,19 @@ const SHORT: Duration = Duration::from_millis(100);
 /// Time of a first impression.
 const QUICK: Duration = Duration::from_secs(10);
 
-/// Runs of the baseline that take as long as the rounds of a usual race.
+/// Number of baseline runs whose total time is that of a usual race.
 const RUNS: u32 = 60;
 
-/// Least time of a usual race: that of a command that takes a second.
+/// Minimum time of a usual race: that of a command that takes a second.
 const USUAL: Duration = Duration::from_secs(60);
 
-/// Rounds before which there is no interval.
+/// Minimum number of rounds for an interval.
 const FEWEST: u32 = FEWEST_ROUNDS as u32;
 
-/// Most time without a limit, and that of a race to a precision.
+/// Maximum time without a limit, and the time of a race to a precision.
 const PATIENT: Duration = Duration::from_secs(600);
 
-/// The time that the rounds may take at a pace, where one run takes `run`.
+/// Returns the time allowed for rounds at this pace, if one run takes `run`.
 pub fn time_of_rounds(pace: Pace, run: Duration) -> Duration {
     match pace {
         Pace::Quick => QUICK,
@@ -38,7 +38,7 @@ pub fn time_of_rounds(pace: Pace, run: Duration) -> Duration {
     }
 }
 
-/// The rounds before which a race does not end by itself, where one run takes `run`.
+/// Returns the minimum number of rounds before a race ends by itself, if one run takes `run`.
 pub fn least_rounds(stopping: &Stopping, run: Duration) -> u32 {
     match stopping.pace {
         Some(Pace::Quick) if run < SHORT => QUICK_ROUNDS.min(stopping.max_rounds),
@@ -47,7 +47,7 @@ pub fn least_rounds(stopping: &Stopping, run: Duration) -> u32 {
     .max(stopping.min_rounds)
 }
 
-/// The time that a race has taken.
+/// Time that a race has taken.
 #[derive(Debug, Default)]
 pub struct Clock {
     rounds: Duration,
@@ -56,7 +56,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The clock of a race that goes on. Of what came before, only the runs are known.
+    /// Returns the clock of a resumed race. Only the runs of its earlier part are known.
     pub fn after(runs: &[Run]) -> Self {
         let rounds = runs.iter().map(|run| Duration::from(run.wall)).sum();
         Self {
@@ -66,63 +66,63 @@ impl Clock {
         }
     }
 
-    /// The race is at work from now on; races of a sweep wait for each other meanwhile.
+    /// Starts the clock, because the race works from now on. Races of a sweep wait for each other.
     pub fn start(&mut self) {
         self.since.get_or_insert_with(Instant::now);
     }
 
-    /// The race waits from now on.
+    /// Stops the clock, because the race waits from now on.
     pub fn stop(&mut self) {
         self.spent = self.spent();
         self.since = None;
     }
 
-    /// A round took this long.
+    /// Adds the time of a round.
     pub fn round_took(&mut self, time: Duration) {
         self.rounds += time;
     }
 
-    /// All time that was spent on the race.
+    /// Returns all time spent on the race.
     pub fn spent(&self) -> Duration {
         self.spent + self.since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
-    /// The time that was spent on rounds.
+    /// Returns the time spent on rounds.
     pub fn rounds(&self) -> Duration {
         self.rounds
     }
 }
 
-/// What is known of a race before its rounds.
+/// Forecast of a race before its rounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Outlook {
-    /// Runs in a round.
+    /// Number of runs in a round.
     pub runs: u32,
-    /// How long one run takes.
+    /// Duration of one run.
     pub run: Duration,
-    /// Rounds that are done.
+    /// Number of rounds done.
     pub done: u32,
-    /// Memory runs to come.
+    /// Number of memory runs to come.
     pub memory_runs: u32,
     /// Time that the race has taken.
     pub spent: Duration,
 }
 
 impl Outlook {
-    /// The time that rounds take, and memory runs where there are to be.
+    /// Returns the time of the remaining rounds up to `rounds`, and of the memory runs.
     fn until(&self, rounds: u32) -> Duration {
         let left = rounds.saturating_sub(self.done);
         let runs = left.saturating_mul(self.runs) + self.memory_runs;
         self.run.saturating_mul(runs)
     }
 
-    /// The time that is left before `--max-time` is used up.
+    /// Returns the time left before `--max-time` is used up.
     fn left(&self, stopping: &Stopping) -> Option<Duration> {
         let most = stopping.max_time.map(Duration::from)?;
         Some(most.saturating_sub(self.spent))
     }
 
-    /// The longest that the race can go on.
+    /// Returns the longest time that the race can still take.
     pub fn longest(&self, stopping: &Stopping) -> Duration {
         let rounds = self.until(stopping.max_rounds);
         let least = self.until(least_rounds(stopping, self.run));
@@ -134,7 +134,7 @@ impl Outlook {
         limits.into_iter().flatten().min().unwrap_or(rounds)
     }
 
-    /// When the race ends, in words.
+    /// Describes the expected end of the race.
     pub fn tell(&self, stopping: &Stopping) -> String {
         let least = self.until(least_rounds(stopping, self.run));
         let most = self.longest(stopping);
@@ -151,7 +151,7 @@ impl Outlook {
         let needed = self.until(FEWEST);
         match self.left(stopping) {
             Some(left) if left < needed => format!(
-                "{told}; no interval comes before {FEWEST} rounds, so give --max-time about {} or \
+                "{told}; there is no interval before {FEWEST} rounds, so set --max-time to about {} or \
                  race fewer allocators with -a",
                 about(self.spent + needed)
             ),
@@ -160,7 +160,7 @@ impl Outlook {
     }
 }
 
-/// Why a race ends without another round.
+/// Explains the end of a race that has no time for another round.
 pub fn used_up(rounds: u32) -> String {
     match rounds < FEWEST {
         true => format!(
@@ -170,7 +170,7 @@ pub fn used_up(rounds: u32) -> String {
     }
 }
 
-/// A span of time for a reader: to the second from ten seconds on, finer below.
+/// Formats a span of time for a reader: to the second from ten seconds on, finer below.
 pub fn about(time: Duration) -> String {
     match time.as_secs_f64() {
         seconds if seconds < 1.0 => format!("{:.0} ms", 1000.0 * seconds),
@@ -260,7 +260,7 @@ mod tests {
         let told = told(&short);
         assert!(
             told.contains(
-                "in 7.0 s; no interval comes before 5 rounds, so give --max-time about 31s or"
+                "in 7.0 s; there is no interval before 5 rounds, so set --max-time to about 31s or"
             ),
             "{told}"
         );

@@ -1,4 +1,4 @@
-//! The data of a race so far, and the estimates that follow from them.
+//! Data of a race so far, and the estimates from them.
 
 use std::collections::BTreeMap;
 
@@ -10,32 +10,32 @@ use heapdrome_statistics::{Estimate, Rounds};
 use super::figures::Compared;
 use super::rules::Rules;
 
-/// All that is known of a race.
+/// All data of a race.
 pub struct Material<'a> {
-    /// What was to be done.
+    /// Plan of the race.
     pub plan: &'a Plan,
-    /// Where.
+    /// Machine on which it runs.
     pub machine: &'a Machine,
     /// Timed runs, in the order in which they ended.
     pub runs: &'a [Run],
-    /// The latest proof of each entrant that has one.
+    /// Latest proof of each entrant that has one.
     pub proofs: &'a BTreeMap<usize, Proof>,
-    /// The entrants that left the race.
+    /// Entrants that left the race, with the circumstances.
     pub failures: &'a BTreeMap<usize, Finding>,
-    /// After how many rounds entrants were decided that ran no more.
+    /// Entrants that were decided and stopped, with their numbers of rounds.
     pub decided: &'a BTreeMap<usize, u32>,
-    /// What following every block showed, by entrant.
+    /// Findings of the tracked runs, by entrant.
     pub evidence: &'a [Option<Evidence>],
     /// Untimed runs that watched memory.
     pub memory: &'a [MemoryRun],
-    /// What happened to the race on its way.
+    /// Remarks on events during the race.
     pub remarks: &'a [String],
-    /// Whether and why the race ended.
+    /// Reason for the end of the race, and whether it ended.
     pub ended: &'a str,
 }
 
 impl Material<'_> {
-    /// The baseline's twin and the rivals whose rows count.
+    /// Returns the baseline's twin and the rivals whose rows count.
     pub(super) fn beside_the_baseline(&self) -> impl Iterator<Item = usize> {
         let entrants = 0..self.plan.entrants.len();
         entrants.filter(|e| {
@@ -43,12 +43,12 @@ impl Material<'_> {
         })
     }
 
-    /// The timed runs of an entrant.
+    /// Returns the timed runs of an entrant.
     pub(super) fn of_entrant(&self, entrant: usize) -> impl Iterator<Item = &Run> {
         self.runs.iter().filter(move |run| run.entrant == entrant)
     }
 
-    /// Rounds that the baseline and every entrant still racing have finished.
+    /// Returns the number of rounds that the baseline and every entrant still racing have finished.
     pub fn complete_rounds(&self) -> u32 {
         let racing = (0..self.plan.entrants.len())
             .filter(|e| self.status(*e) == Status::Ok && !self.decided.contains_key(e));
@@ -59,7 +59,7 @@ impl Material<'_> {
             .unwrap_or(0)
     }
 
-    /// Whether the row of an entrant counts, or why it does not.
+    /// Returns whether the row of an entrant counts, or why it does not.
     pub(super) fn status(&self, entrant: usize) -> Status {
         match self.failures.get(&entrant).map(|finding| finding.ending) {
             Some(Ending::TimedOut) => return Status::Timeout,
@@ -73,7 +73,7 @@ impl Material<'_> {
         }
     }
 
-    /// A figure of every entrant by rounds; NaN where a round has none.
+    /// Returns a figure of every entrant by rounds; NaN for a round without the figure.
     fn by_round(&self, of: impl Fn(&Run) -> Option<f64>) -> Vec<Vec<f64>> {
         let mut figures = vec![Vec::new(); self.plan.entrants.len()];
         for run in self.runs {
@@ -86,7 +86,7 @@ impl Material<'_> {
         figures
     }
 
-    /// The ratio of an entrant's figure to the baseline's, in the rounds that both have.
+    /// Returns the ratio of an entrant's figure to the baseline's, over the rounds that both have.
     pub(super) fn estimate(
         &self,
         rules: &Rules,

@@ -45,11 +45,12 @@ pub use sweep::{
     AskedWork, Sweep, SweepRequest, Whole, check_parameters, outcome as sweep_outcome,
 };
 
-/// Why a race without proofs does not end with status 0: nothing that reads it may take it for one
-/// whose rows are proven.
-const WITHOUT_PROOF: &str = "no proof was taken of who served malloc, so nothing is recommended";
+/// Reason for a failure status of races without proofs: no reader may mistake their rows for proven
+/// ones.
+const WITHOUT_PROOF: &str =
+    "no proof was taken of the object that served malloc, so nothing is recommended";
 
-/// What a race that has been reported ends with.
+/// Returns the outcome of a race that has been reported.
 ///
 /// # Errors
 /// Unless the race is done and every entrant took part until its end, proven.
@@ -78,7 +79,7 @@ pub fn outcome(ended: Result<Ended, Failure>, result: &RaceResult) -> Result<(),
     }
 }
 
-/// A failure of the measuring room, by whose concern it is.
+/// Converts an error of the measurer into a failure of the right category.
 fn measure_failure(error: MeasureError) -> Failure {
     match error {
         MeasureError::Interrupted => Failure::Interrupted,

@@ -1,5 +1,4 @@
-//! How each run of a race is made where nothing is said, and what is checked before anything is
-//! built.
+//! Default settings of a race's runs, and checks that precede all builds.
 
 use std::path::Path;
 
@@ -9,8 +8,8 @@ use crate::failure::Failure;
 use crate::program;
 use heapdrome_schema::nearest_or_all;
 
-/// What is done where nothing is said: output compared, one memory run, status 0 is success, wall
-/// time judged.
+/// Returns the default options: output compared, one memory run, status 0 as success, wall time
+/// judged.
 pub fn usual_options() -> Options {
     Options {
         compare_output: true,
@@ -21,14 +20,14 @@ pub fn usual_options() -> Options {
     }
 }
 
-/// What `--judge` calls the figures that every race has.
+/// Names in `--judge` of the figures that every race has.
 pub const JUDGED: [(&str, &str); 3] = [("wall", WALL), ("cpu", CPU), ("memory", PEAK_RSS)];
 
-/// Checks that every judged figure is one that the race has, where `metrics` are those besides the
-/// common ones.
+/// Checks that the race has every judged figure. `metrics` are its figures other than the common
+/// ones.
 ///
 /// # Errors
-/// When one is not, with the names that there are.
+/// When a figure is missing, with the existing names.
 pub fn check_judged(
     judged: &[String],
     metrics: impl Iterator<Item = String>,
@@ -48,10 +47,10 @@ pub fn check_judged(
     }
 }
 
-/// Finds out before anything is built whether the command is there.
+/// Checks before any build that the command exists.
 ///
 /// # Errors
-/// When it is not, or may not be executed.
+/// When it does not exist, or may not be executed.
 pub fn check_command(name: &str, options: &Options) -> Result<(), Failure> {
     let folder = options.directory.as_deref().unwrap_or(Path::new("."));
     if program::find(name, folder).is_some() {
@@ -61,7 +60,7 @@ pub fn check_command(name: &str, options: &Options) -> Result<(), Failure> {
     let what = if name.contains('/') && path.is_dir() {
         format!("cannot run {name}: it is a folder")
     } else if name.contains('/') && path.exists() {
-        format!("cannot run {name}: it is there, but may not be executed; see chmod +x")
+        format!("cannot run {name}: the file exists, but is not executable; see chmod +x")
     } else if name.contains([' ', '|', '&', ';', '>']) {
         format!("cannot find the command {name}; for a shell write: -- sh -c 'COMMAND LINE'")
     } else {

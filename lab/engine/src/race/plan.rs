@@ -1,4 +1,4 @@
-//! From a request to a plan: every name looked up, every missing allocator built.
+//! Conversion of a request into a plan: every name is looked up, and every missing allocator built.
 
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,43 +11,43 @@ use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::workload::{Asked, Ready};
 
-/// What a race is going to do, and what must be kept while it does.
+/// Plan of a race, with the resources that the race needs.
 pub struct Planned {
     /// The plan.
     pub plan: Plan,
-    /// What the workload has locked stays so while this lives.
+    /// Workload, whose locks are held while this lives.
     pub workload: Option<Ready>,
 }
 
-/// The probability of one or more false verdicts on the judged figures in a race.
+/// Probability of one or more false verdicts on the judged figures in a race.
 const ALPHA: f64 = 0.05;
 
-/// Everything that a plan is made from.
+/// Input for a plan.
 pub struct Wanted<'a> {
-    /// The command and its arguments, where no workload races.
+    /// Command and its arguments, unless a workload races.
     pub command: &'a [String],
-    /// The workload that races.
+    /// Workload that races.
     pub workload: Option<&'a Asked>,
-    /// Names, paths or groups of allocators; the baseline need not be among them.
+    /// Names, paths or groups of allocators. The baseline need not be among them.
     pub allocators: &'a [String],
-    /// The allocator that the others are compared with.
+    /// Allocator with which the others are compared.
     pub baseline: &'a str,
-    /// How each run is made; what the workload needs is added.
+    /// Settings of each run; the needs of the workload are added.
     pub options: Options,
-    /// When the race stops.
+    /// Conditions under which the race ends.
     pub stopping: Stopping,
-    /// The seed of the order of rounds and of every other draw.
+    /// Seed of the order of rounds and of every other random draw.
     pub seed: u64,
-    /// heapdrome's own arguments, by which the race was asked for.
+    /// Request for the race: heapdrome's own arguments.
     pub asked: Vec<String>,
-    /// The cell of a sweep that the race is.
+    /// Cell of a sweep that this race fills.
     pub part: Option<Part>,
 }
 
 /// Makes the plan: every name is looked up, and every missing allocator is built.
 ///
 /// # Errors
-/// When an option, a name or a file is wrong, or an allocator that was asked for cannot be built.
+/// When an option, a name or a file is invalid, or a requested allocator cannot be built.
 pub fn plan(wanted: Wanted<'_>, engine: &Engine) -> Result<Planned, Failure> {
     if let Some(workload) = wanted.workload {
         workload.check_program()?;
@@ -84,25 +84,25 @@ pub fn plan(wanted: Wanted<'_>, engine: &Engine) -> Result<Planned, Failure> {
     })
 }
 
-/// The folder in which heapdrome runs.
+/// Returns the folder in which heapdrome runs.
 ///
 /// # Errors
-/// When it is gone.
+/// When the folder no longer exists.
 pub fn current_folder() -> Result<PathBuf, Failure> {
     std::env::current_dir()
-        .map_err(|error| Failure::Machine(format!("cannot tell the current folder: {error}")))
+        .map_err(|error| Failure::Machine(format!("cannot determine the current folder: {error}")))
 }
 
-/// What the workload of a race that is taken up again keeps locked.
+/// Returns the locked resources of the workload of a resumed race.
 ///
 /// # Errors
-/// When it can no longer be had.
+/// When the workload is no longer available.
 pub fn workload_again(line: Option<&str>, engine: &Engine) -> Result<Option<Ready>, Failure> {
     let asked = line.map(Asked::from_line).transpose()?;
     asked.map(|asked| asked.ready(engine)).transpose()
 }
 
-/// A seed where none is asked for.
+/// Returns a seed for races without an explicit one.
 pub fn seed_from_clock() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -9,7 +9,7 @@ use heapdrome_schema::{Plan, RaceResult};
 
 use crate::event::{Aim, Event, Found, Sink, Step};
 
-/// Follows a race and sends its progress to the sink.
+/// Observer of a race that sends its progress to the sink.
 pub struct Progress {
     sink: Rc<dyn Sink>,
     names: Vec<String>,
@@ -25,7 +25,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Starts to follow the race of `plan`.
+    /// Starts to observe the race of `plan`.
     pub fn new(plan: &Plan, sink: Rc<dyn Sink>) -> Self {
         sink.event(Event::RaceOpened);
         Self {
@@ -43,13 +43,13 @@ impl Progress {
         }
     }
 
-    /// Follows `plan` from now on, which took the place of the one before.
+    /// Replaces the observed plan by `plan`.
     pub fn follow_plan(&mut self, plan: &Plan) {
         self.names = names(plan);
         self.max_rounds = plan.stopping.max_rounds;
     }
 
-    /// The rounds take this long at most.
+    /// Sets the maximum time of the rounds.
     pub fn limit(&mut self, time: Duration) {
         self.max_time = Some(time);
     }
@@ -61,7 +61,7 @@ impl Progress {
         self.untold = untold;
     }
 
-    /// Whether the race has a title, as those of a collection have.
+    /// Returns whether the race has a title, as a race of a collection has.
     pub fn has_title(&self) -> bool {
         self.title.is_some()
     }
@@ -77,7 +77,7 @@ impl Progress {
         self.step(Step::Untimed { aim, entrant });
     }
 
-    /// Follows the race.
+    /// Reports an event of the measurer as progress.
     pub fn follow(&mut self, event: Measured<'_>) {
         match event {
             Measured::WarmupStarted { round, of } => self.step(Step::WarmUp { round, of }),
@@ -123,7 +123,7 @@ impl Progress {
         self.sink.event(Event::RaceClosed);
     }
 
-    /// Reports that the race works again: of races that take turns, one is shown.
+    /// Reports that the race works again. Of races that alternate, one is shown at a time.
     pub fn open(&self) {
         self.sink.event(Event::RaceOpened);
     }

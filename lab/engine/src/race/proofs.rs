@@ -1,4 +1,4 @@
-//! A race's proofs: who serves malloc, before anything is timed and after anything changed.
+//! Proofs of a race: the object that serves malloc, before any timing and after every change.
 
 use heapdrome_measure::{Event, Interrupt, MeasureError, Race};
 use heapdrome_schema::{Coverage, Proof, Role, UnservedReason};
@@ -12,11 +12,11 @@ use crate::event::Aim;
 use crate::failure::Failure;
 use crate::interrupt;
 
-/// Where the events of a step go.
+/// Consumer of the events of a step.
 type Events<'a> = &'a mut dyn FnMut(Event<'_>);
 
 impl Contest {
-    /// Takes the proofs that are missing. An entrant whose allocator does not serve is not run.
+    /// Takes the missing proofs. An entrant whose allocator does not serve is not run.
     pub(super) fn prove_all(&mut self) -> Result<Option<Ended>, Failure> {
         if self.race.plan().options.unproven {
             self.remark(UNPROVEN.to_owned())?;
@@ -68,9 +68,9 @@ impl Contest {
         Ok(self.lost())
     }
 
-    /// How a race ends whose command failed under the baseline and the witness. The command is
-    /// tried once without the witness, so that the right one is blamed; a server cannot be tried
-    /// so.
+    /// Returns the end of a race whose command failed under the baseline and the witness. The
+    /// command is tried once without the witness, to blame the right one. A server cannot be tried
+    /// this way.
     fn failed_under_witness(&mut self, how: &str) -> Result<Ended, Failure> {
         if self.race.plan().options.server.is_some() {
             return Ok(Ended::BaselineFailed(baseline_failure(how)));
@@ -86,8 +86,8 @@ impl Contest {
         }))
     }
 
-    /// How a race ends that has lost its last rival, its baseline, or the baseline's twin; `None`
-    /// while there is something to compare.
+    /// Returns the end of a race that has lost its last rival, its baseline, or the baseline's
+    /// twin; `None` while a comparison is possible.
     pub(super) fn lost(&self) -> Option<Ended> {
         let entrants = self.race.plan().entrants.iter().enumerate();
         let (rivals, own): (Vec<_>, Vec<_>) = entrants
@@ -110,8 +110,8 @@ impl Contest {
             .iter()
             .find_map(|(place, _)| self.proof_that_excludes(*place));
         if rivals.iter().all(|(place, _)| gone(*place)) {
-            // A baseline without calls has no reason of its own to tell, but a rival may have, such
-            // as a child that got no LD_PRELOAD.
+            // A baseline without calls has no reason of its own to report, but a rival may have
+            // one, such as a child without LD_PRELOAD.
             let why = first
                 .or(baseline)
                 .map_or_else(|| self.last_failure(), not_served);
@@ -120,7 +120,7 @@ impl Contest {
         baseline.map(|proof| Ended::NothingToRace(not_served(proof)))
     }
 
-    /// The latest proof of an entrant, where it shows that the entrant does not serve.
+    /// Returns the latest proof of an entrant, if it shows that the entrant does not serve.
     fn proof_that_excludes(&self, entrant: usize) -> Option<&Proof> {
         let proof = self.race.proofs().get(entrant)?.as_ref()?;
         (proof.coverage == Coverage::TooLittle).then_some(proof)
@@ -136,8 +136,8 @@ impl Contest {
         )
     }
 
-    /// Does one step of the race; where a library turns out to have changed, its proof is taken
-    /// again and the step is repeated.
+    /// Performs one step of the race. If a library has changed, takes its proof again and repeats
+    /// the step.
     pub(super) fn guarded<T>(
         &mut self,
         step: impl Fn(&mut Race, Events<'_>, &Interrupt) -> Result<T, MeasureError>,
@@ -159,13 +159,13 @@ impl Contest {
         }
     }
 
-    /// What changed while heapdrome ran, in words.
+    /// Describes a change of files while heapdrome ran.
     fn changed_files(&self, entrant: usize) -> String {
         let name = &self.race.plan().entrants[entrant].name;
         format!("{name} or the command changed")
     }
 
-    /// What changed while the race was interrupted, in words.
+    /// Describes a change while the race was interrupted.
     fn changed_meanwhile(&self, entrant: usize) -> String {
         let race = &self.race;
         let names = surroundings::changed(race.folder(), race.base_environment());
@@ -175,14 +175,14 @@ impl Contest {
         }
     }
 
-    /// Takes the proof again that `cause` made void. A reader is told, because rounds before and
-    /// after ran different files, or in another environment.
+    /// Takes a proof again that `cause` invalidated. A remark informs the reader, because rounds
+    /// before and after ran different files, or in different environments.
     fn prove_again(&mut self, entrant: usize, cause: &str) -> Result<(), Failure> {
         let round = self.race.complete_rounds() + 1;
         let unproven = self.race.plan().options.unproven;
         let then = if unproven { "" } else { "; proven again" };
         self.remark(format!("{cause} before round {round}{then}"))?;
-        // Accepted first: what changes once more during the proof is found before the next run.
+        // Accepted first, so that another change during the proof is detected before the next run.
         self.race.accept_library(entrant).map_err(measure_failure)?;
         if unproven {
             return Ok(());
@@ -193,7 +193,7 @@ impl Contest {
         }
     }
 
-    /// Takes the proofs again that a changed executable made void.
+    /// Takes the proofs again that a changed executable invalidated.
     pub(super) fn check_program(&mut self) -> Result<(), Failure> {
         let now = program_of(self.race.plan());
         if now == self.program {
@@ -210,13 +210,13 @@ impl Contest {
     }
 }
 
-/// What a reader of a race without proofs must know.
+/// Remark on a race without proofs.
 const UNPROVEN: &str = "no proof was taken (--unproven): nothing shows that any allocator served the \
      command, or that the entrants did the same work";
 
 const NEVER_ALLOCATES: &str = "the command never allocates, so there is nothing to race";
 
-/// Why an allocator did not serve, with what to do.
+/// Explains why an allocator did not serve, with a remedy.
 pub fn not_served(proof: &Proof) -> String {
     let greatest = proof.unserved.first();
     match greatest {
@@ -234,7 +234,7 @@ pub fn not_served(proof: &Proof) -> String {
     }
 }
 
-/// How the command failed, in one line.
+/// Describes the failure of the command in one line.
 fn failed_with(ending: &str, stderr_tail: &str) -> String {
     let told = stderr_tail.lines().last();
     let told = told.map(|line| format!(": {line}")).unwrap_or_default();
@@ -245,16 +245,18 @@ fn baseline_failure(how: &str) -> String {
     format!("the command fails under the baseline {how}; fix that first")
 }
 
-/// Why a race ends whose command traces programs, and goes on where it may not.
+/// Explains the end of a race whose command traces programs itself, and continues without
+/// permission to.
 fn traces(program: &str) -> String {
     format!(
         "{program} traces programs itself, but the witness traces them, and the kernel allows one tracer for \
-         each process: timed runs would do other work than the proof shows; race the traced program itself, \
+         each process: timed runs would do different work than the proof shows; race the traced program itself, \
          race without a proof by --unproven, or race it as it is with --allow-different-work"
     )
 }
 
-/// Why a race ends whose command fails only where it is watched, as debuggers and sanitizers do.
+/// Explains the end of a race whose command fails only under the witness, like debuggers and
+/// sanitizers.
 fn only_unwatched(how: &str) -> String {
     format!(
         "the command runs by itself, but fails under the witness {how}; the witness traces it, and the \

@@ -1,4 +1,4 @@
-//! The runs under the witness: who serves malloc, before anything is timed.
+//! Runs under the witness that determine the object that serves malloc, before any timing.
 
 use std::cell::Cell;
 use std::fs;
@@ -15,7 +15,7 @@ use super::server;
 use super::store::Shared;
 use crate::failure::Failure;
 
-/// Takes proofs.
+/// Runner of the witness, which takes proofs.
 pub struct Prover {
     witness: Witness,
     scratch: tempfile::TempDir,
@@ -23,27 +23,27 @@ pub struct Prover {
     shortest: Cell<Option<Duration>>,
 }
 
-/// What a run under the witness showed of one entrant.
+/// Result of a run under the witness for one entrant.
 pub enum Shown {
     /// A proof.
     Proof(Proof),
-    /// This program traces others, which the kernel refused: the run did other work than timed ones
-    /// do.
+    /// This program traces others, which the kernel refused. The run did not do the work of timed
+    /// runs.
     Traces(String),
-    /// The command failed under this entrant, so that it proves nothing.
+    /// The command failed under this entrant, so the run proves nothing.
     Failed {
-        /// How it ended.
+        /// Way in which the command ended.
         ending: Ending,
-        /// The last lines of its standard error.
+        /// Last lines of its standard error.
         stderr_tail: String,
     },
 }
 
 /// Outcome of one run.
 enum Watched {
-    /// It ended as it should.
+    /// It succeeded.
     Well(Box<Report>),
-    /// It did not; the last lines of its standard error.
+    /// It failed; with the last lines of its standard error.
     Failed(Ending, String),
 }
 
@@ -59,14 +59,14 @@ impl From<Watched> for Shown {
     }
 }
 
-/// Lines of standard error that are kept of a failing run.
+/// Number of lines kept from the standard error of a failing run.
 const TAIL_LINES: usize = 10;
 
 impl Prover {
-    /// A prover whose witness may use `folder` where there is no better place.
+    /// Creates a prover. Its witness may use `folder` if there is no better place.
     ///
     /// # Errors
-    /// When no folder suits.
+    /// When no folder is suitable.
     pub fn new(folder: &Path, interrupt: Arc<AtomicBool>) -> Result<Self, Failure> {
         Ok(Self {
             witness: Witness::new(folder).map_err(Failure::machine)?,
@@ -76,17 +76,17 @@ impl Prover {
         })
     }
 
-    /// The shortest run under the witness so far, `--prepare` included: a little longer than one
-    /// without.
+    /// Returns the duration of the shortest run under the witness so far, `--prepare` included. It
+    /// is a little longer than that of a run without the witness.
     pub fn shortest_run(&self) -> Option<Duration> {
         self.shortest.get()
     }
 
-    /// Whether the latest proof of `entrant` still holds: the same libraries, executable, command
-    /// and environment.
+    /// Returns whether the latest proof of `entrant` is still valid: libraries, executable, command
+    /// and environment are unchanged.
     ///
     /// # Errors
-    /// When one of them can no longer be read.
+    /// When one of them is no longer readable.
     pub fn holds(&self, race: &Race, entrant: usize) -> Result<bool, Failure> {
         let Some(proof) = &race.proofs()[entrant] else {
             return Ok(false);
@@ -98,10 +98,10 @@ impl Prover {
         Ok(key == proof.key)
     }
 
-    /// Proves `entrant` for the command of `race`, and puts the proof into the journal.
+    /// Takes a proof of `entrant` for the command of `race`, and writes it to the journal.
     ///
     /// # Errors
-    /// When the command cannot be followed, or the journal cannot be written.
+    /// When the command cannot be traced, or the journal cannot be written.
     pub fn prove(
         &self,
         race: &mut Race,
@@ -135,11 +135,11 @@ impl Prover {
         Ok(shown)
     }
 
-    /// Runs the command under `entrant` once more and returns what was counted, which no journal
-    /// keeps; `None` where the command failed.
+    /// Runs the command under `entrant` once more and returns the counts without recording them;
+    /// `None` if the command failed.
     ///
     /// # Errors
-    /// When the command cannot be followed.
+    /// When the command cannot be traced.
     pub fn count(&self, race: &mut Race, entrant: usize) -> Result<Option<Proof>, Failure> {
         let request = self.request(race, entrant);
         match self.follow(race, || self.witness.start(&request))? {
@@ -148,12 +148,12 @@ impl Prover {
         }
     }
 
-    /// Runs the command under `entrant` once more, for at most `limit`, and follows every block.
-    /// `None` where it failed or could not be followed, which says nothing of the race, and where a
-    /// start script chose another allocator than in timed runs, since `LD_PRELOAD` was set.
+    /// Runs the command under `entrant` once more, for at most `limit`, and tracks every block.
+    /// `None` if it failed or could not be tracked, which says nothing about the race, and if a
+    /// start script chose another allocator than in timed runs because `LD_PRELOAD` was set.
     ///
     /// # Errors
-    /// When it was interrupted.
+    /// When the user interrupts.
     pub fn follow_blocks(
         &self,
         race: &mut Race,
@@ -174,8 +174,8 @@ impl Prover {
         }
     }
 
-    /// The proof that another cell of the collection has taken with the same program, library and
-    /// environment; or one that is taken here, and kept for the cells to come.
+    /// Returns the proof that another cell of the collection took with the same program, library
+    /// and environment. If there is none, takes one and stores it for later cells.
     fn prove_once(
         &self,
         race: &mut Race,
@@ -226,8 +226,8 @@ impl Prover {
         }
     }
 
-    /// One unmeasured run that is counted; and another that is not, where `LD_PRELOAD` is set in
-    /// the first only: a start script may choose an allocator by that.
+    /// Makes one unmeasured run with counting. If `LD_PRELOAD` is set only because of counting,
+    /// makes another run without, because a start script may choose an allocator by that variable.
     fn watch(&self, race: &mut Race, request: &Request, key: String) -> Result<Shown, Failure> {
         let counted = self.follow(race, || self.witness.start(request))?;
         let Watched::Well(report) = counted else {
@@ -241,7 +241,7 @@ impl Prover {
             key,
             ..report.proof
         };
-        // Nothing can displace the allocator of a command that it does not serve anyhow.
+        // If the entrant does not serve the command anyway, a second run would change nothing.
         if request.preloads_nothing() && proof.coverage != Coverage::TooLittle {
             match self.follow(race, || self.witness.start_uncounted(request))? {
                 Watched::Well(uncounted) => add_uncounted(&mut proof, &request.entrant, &uncounted),
@@ -251,7 +251,7 @@ impl Prover {
         Ok(Shown::Proof(proof))
     }
 
-    /// One unmeasured run, from `--prepare` to its end.
+    /// Makes one unmeasured run, from `--prepare` to its end.
     fn follow(
         &self,
         race: &mut Race,
@@ -286,7 +286,7 @@ impl Prover {
     }
 }
 
-/// The baseline's proof serves for its twin: the same run would be watched twice.
+/// Returns the baseline's proof for its twin, whose run would be identical.
 fn proven_twin(race: &Race, entrant: usize, key: &str) -> Option<Proof> {
     let plan = race.plan();
     let proof = race.proofs()[plan.baseline()].as_ref()?;
@@ -294,10 +294,10 @@ fn proven_twin(race: &Race, entrant: usize, key: &str) -> Option<Proof> {
     (twin && proof.key == key).then(|| proof.clone())
 }
 
-/// A run under the witness may take this many times as long as a measured one.
+/// Maximum ratio between the duration of a run under the witness and that of a measured run.
 const WITNESS_SLOWDOWN: u32 = 10;
 
-/// What runs under the allocator: the command, or the server that it loads.
+/// Returns the command that runs under the allocator: the race's command, or its server.
 fn watched_command(plan: &Plan) -> Vec<String> {
     match &plan.options.server {
         Some(server) => server::shell(&server.serve),
@@ -305,8 +305,8 @@ fn watched_command(plan: &Plan) -> Vec<String> {
     }
 }
 
-/// A server is ended by a signal of ours, which it may answer with any exit status; a command must
-/// end with a status that counts as success.
+/// Returns whether a run succeeded. A server is ended by heapdrome's signal and may answer with any
+/// exit status; a command must end with a status that counts as success.
 fn ended_well(plan: &Plan, report: &Report) -> bool {
     match report.ending {
         Ending::Exited(_) if plan.options.server.is_some() => true,
@@ -318,7 +318,7 @@ fn ended_well(plan: &Plan, report: &Report) -> bool {
     }
 }
 
-/// The failure that an error of the witness is.
+/// Converts an error of the witness into a failure.
 pub fn witness_failure(error: WitnessError) -> Failure {
     match error {
         WitnessError::Interrupted => Failure::Interrupted,
@@ -327,8 +327,8 @@ pub fn witness_failure(error: WitnessError) -> Failure {
     }
 }
 
-/// The failure to start a run under the witness. A race can do without, where nothing may be
-/// traced.
+/// Converts an error on starting the witness into a failure. A race without proof is possible if
+/// tracing is forbidden.
 fn untraceable(error: WitnessError) -> Failure {
     match error {
         WitnessError::PtraceForbidden { .. } => {
@@ -338,7 +338,7 @@ fn untraceable(error: WitnessError) -> Failure {
     }
 }
 
-/// The last lines of a file that may not exist.
+/// Returns the last lines of a file that may not exist.
 fn tail(path: &Path) -> String {
     let text = fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

@@ -1,4 +1,4 @@
-//! From the lines of a journal to the result that is shown and saved.
+//! Conversion of journal lines to the result that is shown and saved.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,10 +14,10 @@ use super::judge::noise_floor;
 use super::material::Material;
 use super::rules::{Rules, comparison};
 
-/// The result as it stands.
+/// Assembles the result so far.
 pub fn assemble(material: &Material<'_>, rules: &Rules) -> RaceResult {
     let plan = material.plan;
-    // Whoever was not tried, because the race ended before, has no row.
+    // An entrant that was not tried, because the race ended before, has no row.
     let tried = |e: &usize| {
         plan.options.unproven
             || material.proofs.contains_key(e)
@@ -45,7 +45,7 @@ pub fn assemble(material: &Material<'_>, rules: &Rules) -> RaceResult {
     }
 }
 
-/// One row of the table.
+/// Assembles one row of the table.
 fn row(material: &Material<'_>, rules: &Rules, entrant: usize) -> EntrantResult {
     let described = &material.plan.entrants[entrant];
     let runs: Vec<_> = material.of_entrant(entrant).collect();
@@ -102,7 +102,7 @@ fn counters(run: &Run) -> BTreeMap<String, f64> {
 const PEAK_METHOD: &str =
     "wait4 ru_maxrss: the largest process among the child and its waited-for descendants";
 
-/// The programs that outlived the command in any run, each once.
+/// Returns the programs that outlived the command in any run, without duplicates.
 fn detached(runs: &[&Run]) -> Vec<String> {
     let names: BTreeSet<_> = runs
         .iter()
@@ -124,7 +124,7 @@ fn summary(proof: &Proof) -> ProofSummary {
     }
 }
 
-/// A figure over all runs that have it; `None` if none has.
+/// Returns a figure over all runs that have it; `None` if no run has it.
 fn series(runs: &[&Run], of: impl Fn(&Run) -> Option<f64>) -> Option<Series> {
     let samples: Vec<f64> = runs.iter().filter_map(|run| of(run)).collect();
     let median = median(&samples)?;
@@ -136,7 +136,7 @@ fn series(runs: &[&Run], of: impl Fn(&Run) -> Option<f64>) -> Option<Series> {
     })
 }
 
-/// The figures that runs carry under names of their own.
+/// Returns the figures that runs have under names of their own.
 fn named_series(
     runs: &[&Run],
     of: impl Fn(&Run) -> BTreeMap<String, f64>,
@@ -144,7 +144,7 @@ fn named_series(
     let figures: Vec<_> = runs.iter().map(|run| of(run)).collect();
     let names: BTreeSet<&String> = figures.iter().flat_map(BTreeMap::keys).collect();
     let one = |name: &String| {
-        // A run without the figure keeps its place, so that samples stay with their rounds.
+        // A run without the figure keeps its position, so that samples correspond to rounds.
         let of_run = |run: &BTreeMap<String, f64>| run.get(name).copied().unwrap_or(f64::NAN);
         let samples: Vec<f64> = figures.iter().map(of_run).collect();
         let median = median(&samples)?;
@@ -162,7 +162,7 @@ fn named_series(
     names.into_iter().filter_map(one).collect()
 }
 
-/// A figure of the runs that watched memory.
+/// Returns a figure of the runs that watched memory.
 fn tree_series(memory: &[&MemoryRun], of: impl Fn(&MemoryRun) -> Option<Bytes>) -> Option<Series> {
     // A run shorter than the time between two readings has no reading.
     let figures = memory.iter().filter_map(|run| of(run)).map(Bytes::as_f64);
@@ -176,7 +176,7 @@ fn tree_series(memory: &[&MemoryRun], of: impl Fn(&MemoryRun) -> Option<Bytes>) 
     })
 }
 
-/// An entrant's ratios to the baseline, by figure.
+/// Returns an entrant's ratios to the baseline, by figure.
 fn comparisons(
     material: &Material<'_>,
     rules: &Rules,
@@ -196,8 +196,8 @@ fn comparisons(
     figures.iter().filter_map(compare).collect()
 }
 
-/// Whether an entrant's standard output equals the baseline's, where the baseline's own two runs of
-/// a round agree.
+/// Compares an entrant's standard output with the baseline's, if the baseline's two runs of a round
+/// agree.
 fn compared_output(material: &Material<'_>, entrant: usize) -> Output {
     if !material.plan.options.compare_output || material.of_entrant(entrant).next().is_none() {
         return Output::NotCompared;
@@ -224,7 +224,7 @@ fn compared_output(material: &Material<'_>, entrant: usize) -> Output {
     }
 }
 
-/// The rivals whose output differs from the baseline's.
+/// Returns the rivals whose output differs from the baseline's.
 pub fn differing(material: &Material<'_>) -> Vec<usize> {
     let is_rival = |e: &usize| material.plan.entrants[*e].role == Role::Rival;
     let rivals = (0..material.plan.entrants.len()).filter(is_rival);
@@ -233,10 +233,10 @@ pub fn differing(material: &Material<'_>) -> Vec<usize> {
         .collect()
 }
 
-/// A trend this improbable in a steady series is told.
+/// Significance level below which a trend is reported.
 const DRIFT_LEVEL: f64 = 0.01;
 
-/// What a reader should know about the race as a whole.
+/// Returns remarks on the whole race for the reader.
 fn remarks(material: &Material<'_>, entrants: &[EntrantResult]) -> Vec<String> {
     let mut remarks = [&material.plan.notes, material.remarks].concat();
     let baseline: Vec<f64> = material
@@ -266,16 +266,16 @@ fn remarks(material: &Material<'_>, entrants: &[EntrantResult]) -> Vec<String> {
     remarks
 }
 
-/// The rounds that every entrant runs whatever the figures show, where what they show decides who
-/// runs more.
+/// Returns the number of rounds that every entrant runs regardless of the figures; `None` if the
+/// figures do not decide when entrants stop.
 fn least_rounds(plan: &Plan) -> Option<u32> {
     let stopping = &plan.stopping;
     let decides = stopping.until_decided || stopping.margin.is_some();
     decides.then_some(stopping.min_rounds)
 }
 
-/// Who was decided before the end, and after how many rounds, from their places in the plan; `None`
-/// where nobody was.
+/// Returns a remark on entrants that were decided before the end, with their numbers of rounds,
+/// from their positions in the plan; `None` if there are none.
 fn decided_remark(plan: &Plan, decided: &BTreeMap<usize, u32>) -> Option<String> {
     let mut by_rounds: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
     for (entrant, rounds) in decided {

@@ -1,4 +1,4 @@
-//! Takes up a race or a sweep that was interrupted: which one it is.
+//! Selection of the interrupted race or sweep to resume.
 
 use std::path::{Path, PathBuf};
 
@@ -13,13 +13,13 @@ use crate::event::{Event, GoingOn, RoundsDone};
 use crate::failure::Failure;
 use crate::program;
 
-/// What `--resume` without a name stands for.
+/// Value of `--resume` without a name.
 pub const LATEST: &str = "latest";
 
-/// What a race was started as.
+/// Request from which a race was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A race of its own.
+    /// A single race.
     Race,
     /// A sweep.
     Sweep,
@@ -29,24 +29,24 @@ pub enum Origin {
     Unknown,
 }
 
-/// Reads what was asked for from heapdrome's own arguments, as a journal has them.
+/// Function that reads the origin from heapdrome's own arguments in a journal.
 pub type ReadOrigin = fn(&[String]) -> Origin;
 
-/// What was interrupted.
+/// An interrupted race or sweep.
 pub enum Interrupted {
-    /// A sweep, of which every race goes on.
+    /// A sweep, all of whose races are resumed.
     Sweep(Whole),
-    /// The folder of a race by itself.
+    /// Folder of a single race.
     Race(PathBuf),
 }
 
-/// What goes on: the sweep or the race of this name, the sweep of the race of this name, or what
-/// was interrupted last of all that was started in the current folder. With `new_limits` that may
-/// have ended.
+/// Returns what to resume: the sweep or race of this name, the sweep that contains the race of this
+/// name, or for [`LATEST`] the last interrupted one that was started in the current folder. With
+/// `new_limits` it may also have ended.
 ///
 /// # Errors
-/// When nothing has this name; for [`LATEST`], when nothing was started here that is unfinished, or
-/// the last of it cannot go on so.
+/// When nothing has this name; for [`LATEST`], when nothing unfinished was started here, or the
+/// last of it cannot be resumed this way.
 pub fn find(
     name: &str,
     new_limits: bool,
@@ -61,7 +61,7 @@ pub fn find(
     if let Some(whole) = race.as_ref().and_then(|race| Whole::of(&race.plan, engine)) {
         return Ok(Interrupted::Sweep(whole));
     }
-    // A journal that cannot be read is in no list; whoever opens it is told why.
+    // An unreadable journal is in no list. Opening it reports the reason.
     let folder = race.map_or_else(|| engine.folders.races.join(name), |race| race.folder);
     match folder.join(journal::FILE_NAME).is_file() {
         true => Ok(Interrupted::Race(folder)),
@@ -69,11 +69,11 @@ pub fn find(
     }
 }
 
-/// The result of the race of this name as far as it came, or for [`LATEST`] of the race by itself
-/// that was written last; `None` where there is none.
+/// Returns the result so far of the race of this name, or for [`LATEST`] of the single race that
+/// was written last; `None` if there is none.
 ///
 /// # Errors
-/// When its journal cannot be used, as that of a race that is running.
+/// When its journal is unusable, for example because the race is running.
 pub fn kept(
     name: &str,
     engine: &Engine,
@@ -96,7 +96,7 @@ pub fn kept(
     Ok(Some(result))
 }
 
-/// Says which race goes on, before anything of it does.
+/// Reports which race is resumed, before it continues.
 pub fn announce(contest: &Contest, engine: &Engine) {
     let plan = contest.plan();
     let raced = match contest.workload() {
@@ -113,11 +113,11 @@ pub fn announce(contest: &Contest, engine: &Engine) {
     }));
 }
 
-/// A race of a sweep whose journal does not name the sweep is not taken for a race of its own: its
-/// end would look like the end of the whole.
+/// Refuses to resume a race of a sweep whose journal does not name the sweep. Its end would look
+/// like the end of the whole sweep.
 ///
 /// # Errors
-/// When it is one.
+/// When the race is such a one.
 pub fn refuse_old_sweep(contest: &Contest, origin: ReadOrigin) -> Result<(), Failure> {
     let plan = contest.plan();
     match is_of_old_sweep(plan, origin) {
@@ -136,13 +136,13 @@ fn is_of_old_sweep(plan: &Plan, origin: ReadOrigin) -> bool {
 
 fn of_old_sweep(name: &str) -> String {
     format!(
-        "{name} is one race of a sweep that an older heapdrome ran, and does not name the others, so the sweep cannot \
-         go on"
+        "{name} is one race of a sweep that an older heapdrome ran, and does not name the others, so the sweep cannot be \
+         resumed"
     )
 }
 
-/// What was interrupted last, or where `also_ended` ran last, of all that was started in the
-/// current folder.
+/// Returns the last interrupted race of those started in the current folder. With `also_ended`,
+/// races that ended count, too.
 fn latest(engine: &Engine, also_ended: bool, origin: ReadOrigin) -> Result<RaceSummary, Failure> {
     let here = plan::current_folder()?;
     let races = match also_ended {
@@ -163,7 +163,7 @@ fn latest(engine: &Engine, also_ended: bool, origin: ReadOrigin) -> Result<RaceS
         .find(|race| why_not(race, origin).is_none())
         .map(|race| {
             let name = resumed_by(&race);
-            format!(" (an earlier race goes on by --resume {name})")
+            format!(" (resume an earlier race with --resume {name})")
         });
     let earlier = earlier.unwrap_or_default();
     let again = again(&race.plan);
@@ -172,18 +172,18 @@ fn latest(engine: &Engine, also_ended: bool, origin: ReadOrigin) -> Result<RaceS
     )))
 }
 
-/// Why a race is not taken up unless it is named, or not at all; and whether running it again is
-/// but one of two ways.
+/// Explains why a race is resumed only by name, or never. The second part joins this reason to the
+/// advice to run the race again.
 fn why_not(race: &RaceSummary, origin: ReadOrigin) -> Option<(String, &'static str)> {
     if is_of_old_sweep(&race.plan, origin) {
         return Some((of_old_sweep(&name_of(&race.folder)), ""));
     }
-    let suite = "what was interrupted last is a suite, which goes on by heapdrome suite NAME --resume FILE.json";
+    let suite = "the last interrupted run is a suite; resume it with heapdrome suite NAME --resume FILE.json";
     let is_suite = origin(&race.plan.asked) == Origin::Suite;
     is_suite.then(|| (suite.to_owned(), "or "))
 }
 
-/// Why nothing goes on here, and what could by its name.
+/// Explains why there is nothing to resume here, and lists the names that could be resumed.
 fn nothing_here(others: &[RaceSummary]) -> String {
     let known = names(others, |race| {
         format!("{} in {}", resumed_by(race), race.plan.started_in.display())
@@ -191,16 +191,16 @@ fn nothing_here(others: &[RaceSummary]) -> String {
     match known.as_str() {
         "" => "there is no unfinished race to resume".to_owned(),
         known => format!(
-            "there is no unfinished race that was started in this folder; elsewhere there are: {known}; one goes on \
-             by heapdrome race --resume NAME"
+            "there is no unfinished race that was started in this folder; elsewhere there are: {known}; resume one \
+             with heapdrome race --resume NAME"
         ),
     }
 }
 
-/// As many names as one line holds.
+/// Maximum number of names in one line.
 const NAMES: usize = 5;
 
-/// Races that were not finished, the one that began last first; of a sweep there is one.
+/// Formats the names of unfinished races, the latest start first, with one name for each sweep.
 fn names(races: &[RaceSummary], tell: impl Fn(&RaceSummary) -> String) -> String {
     let mut races: Vec<&RaceSummary> = races.iter().collect();
     races.sort_by(|one, other| other.plan.started.cmp(&one.plan.started));
@@ -218,7 +218,7 @@ fn names(races: &[RaceSummary], tell: impl Fn(&RaceSummary) -> String) -> String
     format!("{}{more}", known.join(", "))
 }
 
-/// The name by which a race goes on: its own, or that of its sweep.
+/// Returns the name by which a race is resumed: its own, or that of its sweep.
 fn resumed_by(race: &RaceSummary) -> String {
     match &race.plan.part {
         Some(part) => part.of.clone(),
@@ -226,8 +226,8 @@ fn resumed_by(race: &RaceSummary) -> String {
     }
 }
 
-/// Where, if not here, and how to run it again; a command of several lines has no place in a
-/// message of one.
+/// Returns the place of a race if it is not the current folder, and its command line. A command of
+/// several lines is omitted, because messages have one line.
 fn again(plan: &Plan) -> String {
     let place = match std::env::current_dir() {
         Ok(here) if here == plan.started_in => String::new(),

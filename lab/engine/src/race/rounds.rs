@@ -1,4 +1,4 @@
-//! A race's rounds, and what decides that there are enough of them.
+//! Rounds of a race, and the decision that there are enough of them.
 
 use std::time::{Duration, Instant};
 
@@ -14,8 +14,7 @@ use crate::event::Found;
 use crate::failure::Failure;
 
 impl Contest {
-    /// Makes the race go on until these limits, also where it had ended; `max_time` counts from now
-    /// on.
+    /// Replaces the limits of the race, even if it had ended. `max_time` counts from now.
     ///
     /// # Errors
     /// When the journal cannot be written.
@@ -31,7 +30,7 @@ impl Contest {
         Ok(())
     }
 
-    /// Rounds until all is decided, or time or rounds are used up.
+    /// Runs rounds until everything is decided, or time or rounds are used up.
     pub(super) fn rounds(&mut self) -> Result<Ended, Failure> {
         loop {
             if let Some(ended) = self.round_or_end()? {
@@ -40,7 +39,7 @@ impl Contest {
         }
     }
 
-    /// One more round, or how the race ends where none is needed.
+    /// Runs one more round, or returns the end of the race if none is needed.
     pub(super) fn round_or_end(&mut self) -> Result<Option<Ended>, Failure> {
         self.clock.start();
         let ended = self.next_or_end();
@@ -58,7 +57,7 @@ impl Contest {
         Ok(None)
     }
 
-    /// Says when the race ends; a collection tells of its races itself.
+    /// Reports the expected end of the race. A collection reports that of its races itself.
     pub(super) fn announce(&mut self) {
         let race = &self.race;
         let Some(run) = self.one_run().filter(|_| !self.progress.has_title()) else {
@@ -84,8 +83,8 @@ impl Contest {
         self.progress.limit(outlook.longest(stopping));
     }
 
-    /// Runs the baseline once, untimed, if its run under the witness was short. The announced end
-    /// rests on this run: under the witness a short command takes several times as long.
+    /// Runs the baseline once, untimed, if its run under the witness was short. The forecast is
+    /// based on this run, because a short command takes several times as long under the witness.
     pub(super) fn try_baseline(&mut self) -> Result<(), Failure> {
         let watched = self.prover.shortest_run();
         let is_short = watched.is_some_and(|run| run < SHORT && self.fits(run));
@@ -100,8 +99,8 @@ impl Contest {
         Ok(())
     }
 
-    /// How long one run takes: a median run of the baseline, or as long as there is none its trial,
-    /// or the shortest run under the witness; `None` before all of them.
+    /// Returns the duration of one run: the median run of the baseline; before there is one, its
+    /// trial or the shortest run under the witness. `None` before all of these.
     fn one_run(&self) -> Option<Duration> {
         let baseline = self.race.plan().baseline();
         let own = self
@@ -116,7 +115,7 @@ impl Contest {
         }
     }
 
-    /// Whether the rounds are enough, and why.
+    /// Returns the end of the race if there are enough rounds.
     fn enough(&mut self) -> Result<Option<Ended>, Failure> {
         let stopping = self.race.plan().stopping.clone();
         if let Some(ended) = self.lost() {
@@ -145,7 +144,7 @@ impl Contest {
         Ok(reason.map(Ended::Done))
     }
 
-    /// Why there is no time for another round.
+    /// Returns the reason why there is no time for another round, if so.
     fn out_of_time(&self, rounds: u32, may_end: bool) -> Option<String> {
         let round = self.clock.rounds().checked_div(rounds).unwrap_or_default();
         let run = self.one_run().unwrap_or_default();
@@ -159,21 +158,20 @@ impl Contest {
         (self.clock.rounds() + round > most).then(|| limits::used_up(rounds))
     }
 
-    /// Whether something that takes `time` ends before `--max-time` is used up.
+    /// Returns whether an action of duration `time` ends before `--max-time` is used up.
     fn fits(&self, time: Duration) -> bool {
         let most = self.race.plan().stopping.max_time.map(Duration::from);
         most.is_none_or(|most| self.clock.spent() + time < most)
     }
 
-    /// How a race ends whose `--max-time` is used up before its first round.
+    /// Returns the end of a race whose `--max-time` is used up before its first round.
     pub(super) fn no_time_for_rounds(&self) -> Option<Ended> {
         let first = self.race.runs().is_empty() && !self.fits(Duration::ZERO);
         first.then(|| {
             let run = self.prover.shortest_run().map(limits::about);
             let run = run.map_or_else(String::new, |run| format!(", of which one takes about {run}"));
             Ended::NothingToRace(format!(
-                "--max-time was used up before the first round by the runs under the witness{run}; give it more, or \
-                 race fewer allocators with -a"
+                "--max-time was used up before the first round by the runs under the witness{run}; raise it, or race fewer allocators with -a"
             ))
         })
     }
@@ -186,8 +184,8 @@ impl Contest {
         Ok(())
     }
 
-    /// Takes those out of the race whose output differs from the baseline's, where all must print
-    /// the same. A race that is resumed finds them here, too: nothing else remembers the round.
+    /// Removes entrants whose output differs from the baseline's, if all must print the same
+    /// output. This also finds them in a resumed race, because nothing else records them.
     fn leave_out_differing(&mut self) -> Result<(), Failure> {
         if !self.race.plan().options.same_output_required {
             return Ok(());
@@ -216,8 +214,8 @@ impl Contest {
         Ok(())
     }
 
-    /// The untimed runs that watch memory, where they have not been made yet, for every entrant
-    /// that still races. The twin needs none.
+    /// Makes the missing untimed runs that watch memory, for every entrant that still races except
+    /// the twin.
     fn watch_memory(&mut self) -> Result<(), Failure> {
         let wanted = self.race.plan().options.memory_runs as usize;
         for entrant in 0..self.race.plan().entrants.len() {
@@ -238,8 +236,8 @@ impl Contest {
         Ok(())
     }
 
-    /// A table every few minutes, for who waits, on standard error; not where the end comes sooner,
-    /// and not for a race of a collection, whose tables come in the end.
+    /// Reports an interim table every few minutes. A finished race and a race of a collection
+    /// report none.
     fn interim_table(&mut self) -> Result<(), Failure> {
         let last = self.race.complete_rounds() >= self.race.plan().stopping.max_rounds;
         if last || self.progress.has_title() || self.last_table.elapsed() < TABLE_INTERVAL {
@@ -252,17 +250,17 @@ impl Contest {
     }
 }
 
-/// Why an entrant has no figures of its process tree.
+/// Reason why an entrant has no figures of its process tree.
 const NO_MEMORY_RUN: &str = "--max-time was used up before every memory run was made";
 
-/// What an output that differs means; it stands where others have their standard error.
-const WHAT_DIFFERS: &str = "the same load must print the same under every allocator, but for \
-     figures: either memory did not hold what was written into it, or the allocator prints itself";
+/// Explanation of a differing output, shown in place of standard error.
+const WHAT_DIFFERS: &str = "the same load must print the same output under every allocator, \
+     except for figures: either memory was corrupted, or the allocator itself printed something";
 
 /// Run time under the witness below which the baseline is tried once without it.
 const SHORT: Duration = Duration::from_secs(1);
 
-/// Time between tables while a race goes on.
+/// Time between interim tables.
 const TABLE_INTERVAL: Duration = Duration::from_secs(180);
 
 fn precise(precision: Option<f64>) -> String {

@@ -1,11 +1,11 @@
-//! The level of error that the figures of a race share.
+//! Error probabilities of the figures of a race.
 
 use heapdrome_schema::{Comparison, Plan, Role};
 use heapdrome_statistics::{Estimate, Rule};
 
 use super::figures::Kind;
 
-/// The rules of a race.
+/// Statistical rules of a race.
 pub struct Rules {
     judged: Rule,
     other: Rule,
@@ -13,8 +13,8 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The probability of a false verdict is shared among the rivals and the judged figures. Every
-    /// other figure has a probability of its own, shared among the rivals.
+    /// Creates the rules. The rivals and the judged figures share the probability of a false
+    /// verdict. Every other figure has a probability of its own, which the rivals share.
     pub fn new(plan: &Plan) -> Self {
         let rivals = plan.entrants.iter().filter(|one| one.role == Role::Rival);
         let rivals = rivals.count();
@@ -26,7 +26,7 @@ impl Rules {
         }
     }
 
-    /// The rule of the figure of this name.
+    /// Returns the rule for the figure with this name.
     pub fn of(&self, figure: &str) -> &Rule {
         match self.names.iter().any(|name| name == figure) {
             true => &self.judged,
@@ -35,7 +35,7 @@ impl Rules {
     }
 }
 
-/// A comparison as a result keeps it.
+/// Converts an estimate into a comparison for a result.
 pub(super) fn comparison(rule: &Rule, kind: Kind, estimate: &Estimate) -> Comparison {
     let more = rule
         .rounds_to_show(estimate, 0.01)

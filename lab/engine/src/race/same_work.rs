@@ -1,8 +1,8 @@
-//! Whether all entrants do the same work: where they do not, their times compare nothing.
+//! Check that all entrants do the same work, without which their times are not comparable.
 //!
-//! A command may leave something behind that makes the next run do less, as a build does. The
-//! proofs count calls, requested bytes and processes of each entrant's run, and are compared before
-//! anything is timed.
+//! A command may leave results behind that reduce the work of the next run, as a build does. The
+//! proofs count calls, requested bytes and processes of each entrant's run. They are compared
+//! before anything is timed.
 
 use heapdrome_report::count;
 use heapdrome_schema::{Bytes, Plan, Proof, Role};
@@ -11,37 +11,37 @@ use super::contest::{Contest, Ended};
 use crate::event::Aim;
 use crate::failure::Failure;
 
-/// Share of calls, bytes or processes that may differ: allocators grow blocks and align them
-/// differently, and a program that asks for the usable size of a block adapts to it.
+/// Share of calls, bytes or processes by which runs may differ. Allocators grow and align blocks
+/// differently, and a program that queries the usable size of a block adapts to it.
 const SHARE: f64 = 0.05;
 
-/// Calls that may differ, however few there are: at a tenth of a microsecond each they take less
-/// time than starting a process, and runtimes make some hundreds of their own at start.
+/// Absolute number of calls by which runs may differ. At a tenth of a microsecond each they take
+/// less time than starting a process, and runtimes make some hundreds of their own at start.
 const FEW_CALLS: u64 = 1_000;
 
-/// Bytes that may differ, however few are requested: the page faults on them take less time than
+/// Absolute number of bytes by which runs may differ. The page faults on them take less time than
 /// starting a process.
 const FEW_BYTES: u64 = 1 << 20;
 
-/// Calls and bytes that may differ for each process: an allocator may load a C++ runtime, which
-/// sets 72,704 bytes aside where the program itself loads none.
+/// Calls and bytes per process by which runs may differ. An allocator may load a C++ runtime, which
+/// allocates 72,704 bytes even if the program itself loads none.
 const AT_START: (u64, u64) = (32, 128 << 10);
 
-/// Processes that may differ, however few there are: shells and build tools start a helper now and
-/// then.
+/// Absolute number of processes by which runs may differ, because shells and build tools
+/// occasionally start a helper.
 const FEW_PROCESSES: u64 = 1;
 
-/// How many times the spread of the baseline's own runs a difference must exceed.
+/// Minimum ratio of a difference to the spread of the baseline's own runs.
 const SPREADS: u64 = 3;
 
-/// How often the baseline runs again where a difference was found.
+/// Number of times that the baseline runs again after a difference was found.
 const REPEATS: usize = 2;
 
-/// Work of one run, as the witness counted it.
+/// Work of one run, counted by the witness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Work {
     calls: u64,
-    /// 0 where it is not known, as in proofs of an older heapdrome.
+    /// Requested bytes; 0 if unknown, as in proofs of an older heapdrome.
     bytes: u64,
     processes: u64,
 }
@@ -64,7 +64,7 @@ impl Work {
     }
 }
 
-/// Distance between the greatest and the least of several runs.
+/// Returns the distance between the maximum and the minimum of several runs.
 fn spread(runs: &[Work]) -> Work {
     let range = |of: fn(&Work) -> u64| {
         let ends = runs.iter().map(of).max().zip(runs.iter().map(of).min());
@@ -77,7 +77,7 @@ fn spread(runs: &[Work]) -> Work {
     }
 }
 
-/// Whether two runs differ by more than runs of the same work do.
+/// Returns whether two runs differ by more than runs of equal work do.
 fn differ(one: Work, other: Work, spread: Work) -> bool {
     let far = |one: u64, other: u64, few: u64, spread: u64| {
         let share = (SHARE * one.max(other) as f64) as u64;
@@ -98,17 +98,17 @@ fn differ(one: Work, other: Work, spread: Work) -> bool {
         )
 }
 
-/// Which runs did other work.
+/// Runs that did different work.
 #[derive(Debug, PartialEq, Eq)]
 enum Difference {
-    /// The first run of all, the baseline's; a later run did this.
+    /// The baseline's first run, the first of all; with the work of a later run.
     First(Work),
-    /// The rivals at these places.
+    /// Rivals, by their positions.
     Rivals(Vec<usize>),
 }
 
-/// Compares the `first` run of the baseline with the later ones of `rivals`, and with what the
-/// baseline did when it ran `again` after them; that may be empty.
+/// Compares the `first` run of the baseline with the runs of `rivals`, and with the baseline's runs
+/// `again` after them, which may be empty.
 fn difference(first: Work, rivals: &[Work], again: &[Work]) -> Option<Difference> {
     let differs_first = |later: &&Work| differ(first, **later, spread(again));
     if !again.is_empty() && again.iter().filter(differs_first).count() == again.len() {
@@ -126,7 +126,7 @@ fn difference(first: Work, rivals: &[Work], again: &[Work]) -> Option<Difference
         .filter(|place| differ(mean, rivals[*place], spread))
         .collect();
     let alike = |one: &Work| !differ(rivals[0], *one, Work::default());
-    // Several runs that agree with each other only: what they found was left by the first.
+    // Several rivals agree with each other but not with the first run: they found its leftovers.
     let all = others.len() == rivals.len() && rivals.len() > 1 && rivals.iter().all(alike);
     match others.as_slice() {
         [] => None,
@@ -135,7 +135,7 @@ fn difference(first: Work, rivals: &[Work], again: &[Work]) -> Option<Difference
     }
 }
 
-/// The baseline's work, and the rivals whose work can be compared with it.
+/// Work of the baseline and of the comparable rivals.
 struct Compared {
     first: Work,
     names: Vec<String>,
@@ -143,8 +143,8 @@ struct Compared {
 }
 
 impl Contest {
-    /// Compares the work of all entrants. Ends the race where it differs, or remarks on it where
-    /// that is no reason to stop. A race that has runs was checked before.
+    /// Compares the work of all entrants. A difference ends the race, or leads to a remark if it is
+    /// acceptable. A race that has runs was already checked.
     pub(super) fn check_work(&mut self) -> Result<Option<Ended>, Failure> {
         if !self.race.runs().is_empty() {
             return Ok(None);
@@ -166,7 +166,7 @@ impl Contest {
     }
 
     /// Collects the work that the proofs counted. A rival that did not serve the same programs as
-    /// the baseline counted others, and a proof of another cell counted another command.
+    /// the baseline is skipped, as is a proof of another cell, which counted another command.
     fn work(&self) -> Option<Compared> {
         let plan = self.race.plan();
         let baseline = self.race.proofs()[plan.baseline()].as_ref()?;
@@ -210,14 +210,14 @@ impl Contest {
     }
 }
 
-/// Whether different work is no reason to stop: the load of a server and a command that reports a
-/// figure may run for a fixed time, and then do more the faster they are.
+/// Returns whether different work is acceptable. The load of a server and a command that reports a
+/// figure may run for a fixed time, so faster ones do more work.
 fn is_only_told(plan: &Plan) -> bool {
     let options = &plan.options;
     options.allow_different_work || options.server.is_some() || !options.metrics.is_empty()
 }
 
-/// A remark on the difference.
+/// Formats a remark on the difference.
 fn told(plan: &Plan, compared: &Compared, found: &Difference) -> String {
     let baseline = &plan.entrants[plan.baseline()].name;
     let first = compared.first.words();
@@ -231,20 +231,20 @@ fn told(plan: &Plan, compared: &Compared, found: &Difference) -> String {
     )
 }
 
-/// Why the race ends, and what to do.
+/// Formats the reason for the end of the race, with a remedy.
 fn refusal(plan: &Plan, compared: &Compared, found: &Difference) -> String {
     let baseline = &plan.entrants[plan.baseline()].name;
     let (first, undo) = (compared.first.words(), undo(plan));
     match found {
         Difference::First(later) => format!(
             "the command did other work the first time: {first} under {baseline}, {} in later runs; \
-             it probably found its work done, as a build does: {undo}, or race it as it is with \
+             its work was probably done already, as in a build: {undo}, or race it as it is with \
              --allow-different-work",
             later.words()
         ),
         Difference::Rivals(places) => format!(
-            "the entrants do different work: {first} under {baseline}, {}; where a run changes what \
-             the next one does, {undo}; where the command runs for a fixed time, read what it prints \
+            "the entrants do different work: {first} under {baseline}, {}; if a run changes the work of \
+             the next one, {undo}; if the command runs for a fixed time, read its output \
              with --metric; or race it as it is with --allow-different-work",
             rivals(compared, places)
         ),
@@ -259,16 +259,16 @@ fn rivals(compared: &Compared, places: &[usize]) -> String {
     places.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// How to make each run find the same.
+/// Describes how to give each run the same initial state.
 fn undo(plan: &Plan) -> String {
     if plan.options.prepare.is_some() {
-        return "make --prepare undo all that a run leaves".to_owned();
+        return "make --prepare undo all effects of a run".to_owned();
     }
     let program = plan.command.first().map(std::path::Path::new);
     let name = program.and_then(|path| path.file_name()?.to_str());
     let words = plan.command.iter().map(String::as_str);
     let clean = match name {
-        // A build file need not have a target of that name; ninja itself has the tool.
+        // A ninja file need not have a target named `clean`, but ninja itself has the tool.
         Some("ninja") => shlex::try_join(words.chain(["-t", "clean"])).ok(),
         Some("make" | "gmake") => shlex::try_join(words.chain(["clean"])).ok(),
         Some("cargo") => Some("cargo clean".to_owned()),
@@ -279,7 +279,7 @@ fn undo(plan: &Plan) -> String {
         Some(clean) => format!("undo it before each run with --prepare {clean}"),
         None => {
             let example = "--prepare 'ninja -C build clean'";
-            format!("undo before each run what a run leaves, such as {example} for a build")
+            format!("undo the effects of a run before each run, such as with {example} for a build")
         }
     }
 }
@@ -288,7 +288,7 @@ fn undo(plan: &Plan) -> String {
 mod tests {
     use super::*;
 
-    /// Work whose calls ask for 64 bytes each.
+    /// Creates work whose calls request 64 bytes each.
     fn work(calls: u64, processes: u64) -> Work {
         Work {
             calls,
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(difference(first, &[few], &[]), None);
         let other = Some(Difference::Rivals(vec![0]));
         assert_eq!(difference(first, &[many], &[]), other);
-        // An older heapdrome did not count them.
+        // Proofs of an older heapdrome contain no bytes.
         assert_eq!(difference(first, &[more(0)], &[]), None);
     }
 

@@ -1,4 +1,4 @@
-//! A server under the witness: it must be loaded, or it would prove nothing.
+//! A server under the witness, which must receive load to prove anything.
 
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::AtomicBool;
@@ -11,18 +11,18 @@ use heapdrome_witness::Session;
 
 use crate::failure::Failure;
 
-/// How often the server is asked whether it is ready.
+/// Interval between two checks whether the server is ready.
 const POLL: Duration = Duration::from_millis(50);
 
-/// A command that the shell understands, as a program and its arguments.
+/// Returns a shell command as a program and its arguments.
 pub fn shell(line: &str) -> Vec<String> {
     ["/bin/sh", "-c", line].map(str::to_owned).to_vec()
 }
 
-/// How long a server may take to end after SIGTERM, as in a measured run.
+/// Time limit for the end of a server after SIGTERM, as in a measured run.
 const END_GRACE: Duration = Duration::from_secs(5);
 
-/// Waits until the server answers, runs the command once as its load, and ends the server. Says
+/// Waits until the server answers, runs the command once as its load, and ends the server. Returns
 /// whether the server ever answered.
 ///
 /// # Errors
@@ -62,11 +62,11 @@ pub fn load_once(
     Ok(true)
 }
 
-/// Runs the command of a race once, without an allocator and without the witness, and says whether
-/// it succeeds.
+/// Runs the command of a race once, without an allocator and without the witness, and returns
+/// whether it succeeded.
 ///
 /// # Errors
-/// When it cannot be run.
+/// When the command cannot be run.
 pub fn succeeds_unwatched(
     plan: &Plan,
     base: &BaseEnvironment,
@@ -88,10 +88,10 @@ pub fn succeeds_unwatched(
     Ok(code.is_some_and(|code| plan.options.success.contains(&code)))
 }
 
-/// How long the command may take without the witness where no limit is asked for.
+/// Default time limit of the command without the witness.
 const UNWATCHED_LIMIT: Duration = Duration::from_secs(600);
 
-/// Runs commands without the allocator.
+/// Runner of commands without the allocator.
 struct Helper<'a> {
     plan: &'a Plan,
     base: &'a BaseEnvironment,
@@ -99,14 +99,14 @@ struct Helper<'a> {
 }
 
 impl Helper<'_> {
-    /// Whether a command succeeds; one that takes too long does not.
+    /// Returns whether a command succeeds within its time limit.
     fn succeeds(&self, words: &[String], deadline: Option<Instant>) -> Result<bool, Failure> {
         let status = self.run(words, self.command(words), deadline)?;
         Ok(status.is_some_and(|status| status.success()))
     }
 
-    /// How a command ended; `None` where it took too long. Children that it leaves behind are
-    /// killed, however it ended.
+    /// Runs a command and returns its exit status; `None` if it exceeded its time limit. In all
+    /// cases, children that it leaves behind are killed.
     fn run(
         &self,
         words: &[String],

@@ -1,6 +1,6 @@
-//! The environment in which a race's proofs were taken, kept beside its journal, so that a race
-//! that goes on in another one can say what differs. Digests of the values are kept and no value,
-//! since variables hold secrets.
+//! The environment in which a race's proofs were taken, stored beside its journal. A race that is
+//! resumed in another environment can thus report the differences. Only digests of the values are
+//! stored, because variables may hold secrets.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,23 +14,23 @@ use heapdrome_witness::is_bookkeeping;
 
 use crate::failure::Failure;
 
-/// The file's name within the race's folder.
+/// Name of the file within the race's folder.
 const FILE_NAME: &str = "environment.json";
 
-/// The digest of each variable's value, by its name.
+/// Digests of the variables' values, by name.
 type Digests = BTreeMap<String, String>;
 
-/// Keeps what the environment is now.
+/// Stores the current environment.
 ///
 /// # Errors
-/// When it cannot be written.
+/// When the file cannot be written.
 pub fn keep(folder: &Path, environment: &BaseEnvironment) -> Result<(), Failure> {
     let bytes = serde_json::to_vec(&digests(environment)).map_err(Failure::machine)?;
     write_atomically(&folder.join(FILE_NAME), &bytes).map_err(Failure::machine)
 }
 
-/// The names of the variables that are not as they were kept; none where nothing was kept, as in
-/// the races of older versions.
+/// Returns the names of the variables that differ from the stored ones. Returns none if nothing was
+/// stored, as in races of older versions.
 pub fn changed(folder: &Path, environment: &BaseEnvironment) -> Vec<String> {
     let kept = std::fs::read(folder.join(FILE_NAME)).ok();
     let kept: Option<Digests> = kept.and_then(|bytes| serde_json::from_slice(&bytes).ok());

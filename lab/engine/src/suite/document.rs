@@ -1,4 +1,4 @@
-//! The suite lgalloc: every table of the document, and its sentences.
+//! The suite `lgalloc`: every table of the document, and its claims.
 
 use std::time::{Duration, Instant};
 
@@ -17,24 +17,23 @@ use crate::paging::{
     Cells, Opened, SwapWish, failure, holdings, outcome, processors, rivals_of, unbuilt,
 };
 
-/// The suite's name.
+/// Name of the suite.
 pub const NAME: &str = "lgalloc";
 
-/// The limit of memory of what needs no swap, and the quota of processor time, as the document has
-/// them.
+/// Memory limit and processor quota of cells that need no swap, as in the document.
 const MEMORY: Bytes = Bytes::from_gib(4);
 const PROCESSORS: f64 = 16.0;
 
-/// What only this suite has.
+/// Options that only this suite has.
 #[derive(Clone, Debug)]
 pub struct DocumentRequest {
-    /// The swap; where none is asked for, a file is made if too little is free.
+    /// Swap. If none is requested and too little is free, a file is created.
     pub swap: SwapWish,
-    /// Whether the kernel's choice about huge pages is set to each of its values.
+    /// Whether the kernel's policy for huge pages is set to each of its values.
     pub set_huge_pages: bool,
 }
 
-/// The document, as far as it is run.
+/// The part of the document that is run.
 pub(super) struct Document<'a> {
     cells: Cells<'a>,
     setting: DocumentSetting,
@@ -44,10 +43,10 @@ pub(super) struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Opens the lab for the cells that are asked for, and puts them into the collection.
+    /// Opens the lab for the requested cells, and adds them to the collection.
     ///
     /// # Errors
-    /// When an experiment or an allocator is not known, or a cell was run otherwise before.
+    /// When an experiment or an allocator is unknown, or a cell was run with other settings before.
     pub(super) fn open(request: &SuiteRequest, kept: &mut Kept<'a>) -> Result<Self, Failure> {
         let parts = parts(&request.only)?;
         let mut form = Form::of(request.scale);
@@ -81,7 +80,7 @@ impl<'a> Document<'a> {
         let cells = cells.map_err(|cell| {
             let path = request.resume.clone().unwrap_or_default();
             Failure::Usage(format!(
-                "--resume {}: {cell} was measured under another limit, seed or allocator there; ask for the same, or \
+                "--resume {}: {cell} was measured under another limit, seed or allocator there; use the same, or \
                  run the suite anew",
                 path.display()
             ))
@@ -95,11 +94,11 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// Makes swap for these cells: what was asked for, else what is free, else a file. Takes out
-    /// the cells that cannot run without it, and tells why.
+    /// Provides swap for these cells: the requested swap, else the free swap, else a file. Removes
+    /// the cells that cannot run without it, and reports the reason.
     ///
     /// # Errors
-    /// When someone interrupts, or what was asked for makes no sense.
+    /// When the user interrupts, or the request is invalid.
     fn swap_for(&mut self, cells: &mut [&mut Cell]) -> Result<Option<Swap>, Failure> {
         let mechanism = self.cells.mechanism;
         let needed = swapped(cells.iter().map(|cell| &**cell));
@@ -113,7 +112,7 @@ impl<'a> Document<'a> {
             },
         };
         self.cells.opened.remarks.push(format!(
-            "left out, not measured: all that needs swap under a limit ({why})"
+            "left out, not measured: all cells that need swap under a limit ({why})"
         ));
         for cell in cells {
             do_without_swap(cell, mechanism, &why);
@@ -123,7 +122,7 @@ impl<'a> Document<'a> {
 
     fn make_swap(&mut self, needed: Bytes) -> Result<Option<Swap>, Failure> {
         let mut wish = self.swap.clone();
-        // A swap area more than half full is much slower; its first page is not for pages.
+        // A swap area is much slower when more than half full, and its first page is unusable.
         let enough = needed * 2 + Bytes::from_mib(1);
         if wish.request.is_none() && free_swap() < enough {
             wish.request = Some(SwapRequest {
@@ -161,7 +160,7 @@ impl<'a> Document<'a> {
         Ok(found)
     }
 
-    /// Adds up what is left of each experiment.
+    /// Sums up the remaining time of each experiment.
     fn add_up(&self, collection: &mut Collection, probes: &[Probe]) -> Estimate {
         let mut found = Estimate::default();
         let (all, most) = (self.form.rounds, self.form.rounds + self.form.more_rounds);
@@ -233,10 +232,10 @@ impl Pieces for Document<'_> {
     }
 }
 
-/// The experiments of these names; all where there are none.
+/// Returns the experiments of these names; all for an empty list.
 ///
 /// # Errors
-/// When there is none of a name.
+/// When a name is unknown.
 fn parts(only: &[String]) -> Result<Vec<Experiment>, Failure> {
     let known = |name: &&String| Experiment::ALL.iter().any(|part| part.name() == **name);
     if let Some(name) = only.iter().find(|name| !known(name)) {

@@ -1,4 +1,4 @@
-//! How long a suite would take, from one run of each allocator on its smallest form.
+//! Estimate of a suite's time, from one run of each allocator on the suite's smallest form.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -11,30 +11,30 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::kept::Kept;
 
-/// A published form that takes longer than this is run only where `--yes` says so.
+/// Minimum estimated time for which `--yes` is required.
 const LONG: Duration = Duration::from_secs(2 * 60 * 60);
 
-/// What was estimated.
+/// Estimated time of a suite.
 #[derive(Default)]
 pub struct Estimate {
-    /// The time of all races that could be estimated.
+    /// Total time of all races that could be estimated.
     time: Duration,
-    /// With the words for how much longer it may take.
+    /// Races with their times, and the words for their maximum times.
     races: Vec<(String, Duration, String)>,
-    /// The time of all where nobody is decided before the most rounds.
+    /// Total time if no entrant is decided before the maximum number of rounds.
     most: Duration,
     unknown: Vec<String>,
 }
 
-/// The system's allocator with another setting: it is there everywhere, and stands for a rival
-/// where none is built.
+/// The system's allocator with another setting. It is available everywhere, and stands for a rival
+/// if no rival is built.
 const STAND_IN: &str = "system-arena1";
 
 /// Runs one round of the smallest form of each race, and scales its times by the operations.
-/// Allocators that are not built stay so: they are taken to be as fast as the others.
+/// Allocators that are not built are not built now, but assumed to be as fast as the others.
 ///
 /// # Errors
-/// When someone interrupts; a race whose small form cannot be run is left out of the estimate.
+/// When the user interrupts. A race whose small form cannot be run is omitted from the estimate.
 pub fn estimate(work: &mut Races, kept: &Kept<'_>) -> Result<Estimate, Failure> {
     let (races, unbuilt) = (work.races.clone(), work.unbuilt.clone());
     let mut found = Estimate::default();
@@ -75,7 +75,7 @@ pub fn estimate(work: &mut Races, kept: &Kept<'_>) -> Result<Estimate, Failure> 
     Ok(found)
 }
 
-/// A race of those of its allocators that are built.
+/// Returns the race with only those of its allocators that are built.
 fn of_built(mut race: Race, unbuilt: &[String]) -> Race {
     race.allocators.retain(|name| !unbuilt.contains(name));
     if race.allocators.is_empty() {
@@ -84,12 +84,12 @@ fn of_built(mut race: Race, unbuilt: &[String]) -> Race {
     race
 }
 
-/// The runs in a round: the baseline runs twice.
+/// Returns the number of runs in a round, in which the baseline runs twice.
 fn runs(race: &Race) -> f64 {
     race.allocators.len() as f64 + 2.0
 }
 
-/// The wall time of one round.
+/// Returns the wall time of one round.
 fn seconds(result: &RaceResult) -> f64 {
     let walls = result.entrants.iter().filter_map(|row| row.wall_s.as_ref());
     walls
@@ -99,39 +99,40 @@ fn seconds(result: &RaceResult) -> f64 {
 }
 
 impl Estimate {
-    /// Adds a race that takes `least`, and `most` where nobody is decided before its most rounds.
+    /// Adds a race that takes `least`, or `most` if no entrant is decided before the maximum of
+    /// rounds.
     pub fn add(&mut self, name: String, least: Duration, most: Duration) {
         self.time += least;
         self.most += most;
         self.races.push((name, least, up_to(least, most)));
     }
 
-    /// Adds what cannot be estimated.
+    /// Adds a race that cannot be estimated.
     pub fn add_unknown(&mut self, name: String) {
         self.unknown.push(name);
     }
 
-    /// Lets the whole end after this time, whatever its parts would take.
+    /// Bounds the time of the whole, regardless of the times of its parts.
     pub fn end_after(&mut self, longest: Duration) {
         self.time = self.time.min(longest);
         self.most = self.most.min(longest);
     }
 
-    /// Takes care that nobody waits for hours who did not ask to.
+    /// Refuses a run of hours without the user's consent.
     ///
     /// # Errors
-    /// When it would take long and nobody said yes.
+    /// When it would take long and `yes` is false.
     pub fn refuse_long(&self, yes: bool) -> Result<(), Failure> {
         match self.time > LONG && !yes {
             true => Err(Failure::usage(
-                "that is long; add --yes to run it, or take less of it with --only CELL and \
+                "this takes long; add --yes to run it, or select a part of it with --only CELL and \
                  -a NAME,...",
             )),
             false => Ok(()),
         }
     }
 
-    /// The estimate, race by race.
+    /// Formats the estimate, race by race.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for (name, time, more) in &self.races {
@@ -150,15 +151,18 @@ impl Estimate {
     }
 }
 
-/// How much longer it may take, in words; nothing where no race ends when all is decided.
+/// Describes the maximum time; empty if the race has a fixed number of rounds.
 fn up_to(least: Duration, most: Duration) -> String {
     match most > least {
-        true => format!(", at least; {} if nobody is decided early", rounded(most)),
+        true => format!(
+            ", at least; {} if no entrant is decided early",
+            rounded(most)
+        ),
         false => String::new(),
     }
 }
 
-/// To the minute where it is hours, to the second where it is less.
+/// Formats a time: to the minute from an hour on, to the second below.
 fn rounded(time: Duration) -> String {
     let seconds = time.as_secs().max(1);
     let step = if seconds >= 3600 { 60 } else { 1 };
@@ -180,7 +184,7 @@ mod tests {
         let text = found.text();
         let has = |words: &str| assert!(text.contains(words), "{text}");
         has("1m  fixed\n");
-        has("20s  open, at least; 50s if nobody is decided early\n");
-        has("1m 20s  all together, at least; 1m 50s if nobody is decided early, without");
+        has("20s  open, at least; 50s if no entrant is decided early\n");
+        has("1m 20s  all together, at least; 1m 50s if no entrant is decided early, without");
     }
 }

@@ -1,5 +1,5 @@
-//! The suite misuse: what each allocator does about each kind of misuse; and the same for the
-//! allocators of another suite that has a target on it.
+//! The suite `misuse`: the response of each allocator to each kind of misuse; also for the
+//! allocators of another suite with a target on it.
 
 use std::collections::BTreeSet;
 
@@ -15,11 +15,11 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::kept::{Kept, started};
 
-/// Commits every kind of misuse under every allocator, and returns what came of it.
+/// Commits every kind of misuse under every allocator, and returns the outcomes.
 ///
 /// # Errors
-/// When a program cannot be compiled or run, or an allocator that was asked for by name cannot be
-/// had. An allocator under which nothing could be tried is told.
+/// When a program cannot be compiled or run, or an allocator that was requested by name is
+/// unavailable. An allocator under which nothing could be tried is reported.
 pub fn misuse(request: &SuiteRequest, engine: &Engine) -> Result<Collection, Failure> {
     let kinds = kinds(&request.only).map_err(Failure::usage)?;
     let registry = engine.registry()?;
@@ -47,11 +47,11 @@ pub fn misuse(request: &SuiteRequest, engine: &Engine) -> Result<Collection, Fai
 }
 
 /// Commits every kind of misuse under those allocators of the races that a target of the suites
-/// speaks of, unless that was done before. What cannot be tried is told and remarked on: it leaves
-/// the target open.
+/// mentions, unless done before. A failed trial is reported and remarked on, and leaves the target
+/// open.
 ///
 /// # Errors
-/// When someone interrupts.
+/// When the user interrupts.
 pub fn beside_races(work: &Races, kept: &mut Kept<'_>) -> Result<(), Failure> {
     let engine = kept.engine();
     let races = work.races.iter();
@@ -89,20 +89,20 @@ fn add(runs: Vec<MisuseRun>, collection: &mut Collection) {
     kept.for_each(|kept| kept.extend_from_slice(&runs));
 }
 
-/// What a remark on an allocator that could not be misused begins with.
+/// Returns the beginning of a remark on an allocator for which misuse could not be tried.
 fn untried(name: &str) -> String {
     format!("misuse was not tried under {name}")
 }
 
-/// What came of trying to misuse an allocator.
+/// Result of a trial of misuse under an allocator.
 enum Tried {
     /// A run for each kind.
     Runs(Vec<MisuseRun>),
-    /// Nothing can be said, and why.
+    /// No conclusion is possible; with the reason.
     Unfit(String),
 }
 
-/// Commits every kind under one allocator.
+/// Commits every kind of misuse under one allocator.
 fn try_one(
     programs: &Misuses,
     entrant: &Entrant,
@@ -129,8 +129,8 @@ fn leave_out(name: &str, reason: String, collection: &mut Collection, engine: &E
     });
 }
 
-/// The allocators that were asked for; or those that are here, settings of others included unless
-/// it is to be quick.
+/// Returns the requested allocators; without a request the installed ones, including settings of
+/// others unless the scale is quick.
 fn chosen(names: &Names<'_>, request: &SuiteRequest) -> Result<Vec<String>, Failure> {
     match (request.allocators.as_slice(), request.scale) {
         ([], Scale::Quick) => Ok(names.found()),

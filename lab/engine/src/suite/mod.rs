@@ -1,4 +1,4 @@
-//! Suites: the tables of a document, measured here.
+//! Suites: the tables of a document, reproduced on this machine.
 
 mod document;
 mod estimate;
@@ -23,61 +23,62 @@ pub use estimate::Estimate;
 pub use misuse::misuse;
 pub use selection::is_file;
 
-/// A suite, as it is asked for.
+/// Request for a suite.
 pub struct SuiteRequest {
-    /// The name of a suite or of several, or a file of the user's own.
+    /// Name of a suite or of a group of suites, or a file of the user's own.
     pub name: String,
-    /// How much of it.
+    /// Extent to which it is run.
     pub scale: Scale,
     /// Whether only an estimate is wanted, so that no allocator is built.
     pub estimate: bool,
-    /// Names, paths or groups of allocators that race instead of the suite's own; none for those.
+    /// Names, paths or groups of allocators that race instead of the suite's own; empty for the
+    /// suite's.
     pub allocators: Vec<String>,
-    /// The cells to run; none for all.
+    /// Cells to run; empty for all.
     pub only: Vec<String>,
-    /// Rounds of each race, instead of the suite's own.
+    /// Number of rounds of each race, instead of the suite's own.
     pub rounds: Option<u32>,
-    /// The file of a suite that goes on.
+    /// File of a suite to resume.
     pub resume: Option<PathBuf>,
-    /// The file that keeps what is done of a suite that begins; `None` for one of its own.
+    /// File that stores the results of a new suite; `None` for a file in heapdrome's own folder.
     pub file: Option<PathBuf>,
-    /// Whether that file has variables for the names of folders.
+    /// Whether that file has variables in place of folder names.
     pub redact: bool,
-    /// The seed of every draw; `None` for one from the clock.
+    /// Seed of every random draw; `None` for one from the clock.
     pub seed: Option<u64>,
-    /// What only the suite lgalloc has.
+    /// Options that only the suite `lgalloc` has.
     pub document: DocumentRequest,
-    /// heapdrome's own arguments, by which the suite was asked for.
+    /// Request for the suite: heapdrome's own arguments.
     pub asked: Vec<String>,
 }
 
-/// What a suite is made of: races, or cells of the paging lab.
+/// Pieces of a suite: races, or cells of the paging lab.
 trait Pieces {
-    /// How long what is left would take.
+    /// Estimates the time of the remaining pieces.
     fn estimate(&mut self, kept: &mut Kept<'_>) -> Result<Estimate, Failure>;
 
-    /// Runs what is left, and keeps each piece before the next begins.
+    /// Runs the remaining pieces, and stores each before the next begins.
     fn run(&mut self, kept: &mut Kept<'_>) -> Result<(), Failure>;
 
-    /// Makes tables and verdicts of all that there is.
+    /// Computes tables and verdicts of all results.
     fn evaluate(&self, collection: &mut Collection);
 
-    /// What the suite ends with when it has been reported.
+    /// Returns the outcome of a suite that has been reported.
     fn outcome(&self, collection: &Collection) -> Result<(), Failure>;
 }
 
-/// A suite while it runs.
+/// A running suite.
 pub struct Session<'a> {
     kept: Kept<'a>,
     pieces: Box<dyn Pieces + 'a>,
 }
 
 impl<'a> Session<'a> {
-    /// Everything that can be wrong with a suite is found, and every allocator that it needs is
-    /// built.
+    /// Opens a suite: reports every error of the request, and builds every allocator that the suite
+    /// needs.
     ///
     /// # Errors
-    /// When there is no suite of this name, it cannot be run, or it cannot go on.
+    /// When the suite is unknown, cannot be run, or cannot be resumed.
     pub fn open(request: &SuiteRequest, engine: &'a Engine) -> Result<Self, Failure> {
         let before = selection::taken_up(request, request.scale)?;
         let file = request.resume.as_ref().or(request.file.as_ref());
@@ -97,20 +98,20 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// How long the suite would take.
+    /// Estimates the time of the suite.
     ///
     /// # Errors
-    /// When someone interrupts.
+    /// When the user interrupts.
     pub fn estimate(&mut self) -> Result<Estimate, Failure> {
         self.pieces.estimate(&mut self.kept)
     }
 
-    /// Runs what has not been run, misuse included where a target speaks of it. Tells how to go on
-    /// where someone interrupts.
+    /// Runs the remaining pieces, including misuse if a target mentions it. After an interrupt,
+    /// reports how to resume.
     ///
     /// # Errors
-    /// When the file cannot be written, someone interrupts, or a piece could not be run for another
-    /// reason than that its program is not installed; where nothing at all was run, for that, too.
+    /// When the file cannot be written, the user interrupts, or a piece could not be run for a
+    /// reason other than a missing program; with a missing program only if nothing at all was run.
     pub fn run(&mut self) -> Result<(), Failure> {
         match self.pieces.run(&mut self.kept) {
             Err(Failure::Interrupted) => Err(self.kept.interrupted()),
@@ -118,7 +119,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The result as far as it came, written where it is kept; `None` where nothing was run.
+    /// Returns the result so far, written to its file; `None` if nothing was run.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -132,7 +133,7 @@ impl<'a> Session<'a> {
         Ok(Some(&self.kept.collection))
     }
 
-    /// What the suite ends with when it has been reported.
+    /// Returns the outcome of a suite that has been reported.
     ///
     /// # Errors
     /// When an entrant failed, or nothing was measured.
@@ -142,8 +143,7 @@ impl<'a> Session<'a> {
 }
 
 impl Races {
-    /// Finds everything that can be wrong with the suites, and builds every allocator that they
-    /// need.
+    /// Reports every error in the suites, and builds every allocator that they need.
     fn of(
         request: &SuiteRequest,
         before: Option<&Collection>,
@@ -185,7 +185,7 @@ impl Pieces for Races {
 
     fn run(&mut self, kept: &mut Kept<'_>) -> Result<(), Failure> {
         let ended = self.run_races(kept);
-        // Misuse follows only where the whole suite was asked for and not interrupted.
+        // Misuse follows only if the whole suite was requested and not interrupted.
         if self.picked || matches!(ended, Err(Failure::Interrupted)) {
             return ended;
         }
@@ -210,7 +210,7 @@ fn empty(request: &SuiteRequest) -> Collection {
     started(&request.name, purpose, request.asked.clone())
 }
 
-/// Fails where an entrant failed.
+/// Returns a failure if an entrant failed.
 fn outcome(collection: &Collection) -> Result<(), Failure> {
     let out = |result: &RaceResult| {
         let rows = result.entrants.iter();

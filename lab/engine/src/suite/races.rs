@@ -1,4 +1,4 @@
-//! One race after the other, each on disk as soon as it is done.
+//! Races of suites, run one after another. Each is on disk when it is done.
 
 use heapdrome_schema::{Collection, Nanoseconds, Options, RaceResult, Scale, Stopping};
 use heapdrome_suites::{Race, Suite, evaluate};
@@ -10,34 +10,34 @@ use crate::placement;
 use crate::race::{CellRequest, Judge, Load, ProofStore, run_cell, usual_options};
 use crate::workload::Workload;
 
-/// Rounds that are run whatever the intervals say.
+/// Minimum number of rounds, regardless of the intervals.
 const LEAST_ROUNDS: u32 = 5;
 
-/// A run that takes longer than this at a smaller scale than the published one hangs.
+/// Time after which a run counts as hung, at scales smaller than the published one.
 const HANGS: Nanoseconds = Nanoseconds(900_000_000_000);
 
 /// The races of suites.
 pub struct Races {
-    /// The suites, without what cannot be had.
+    /// Suites, without unavailable allocators.
     pub suites: Vec<Suite>,
     /// Their races.
     pub races: Vec<Race>,
-    /// Allocators that are not built, since only an estimate is wanted.
+    /// Allocators that are not built, because only an estimate is wanted.
     pub unbuilt: Vec<String>,
-    /// The seed of every draw.
+    /// Seed of every random draw.
     pub seed: u64,
-    /// Whether cells were picked.
+    /// Whether the user selected cells.
     pub picked: bool,
-    /// What the cells have proven.
+    /// Proofs from the cells.
     pub proofs: ProofStore,
 }
 
 impl Races {
-    /// Runs what has not been run. A race that cannot be run is told and left out.
+    /// Runs the remaining races. A race that cannot be run is reported and left out.
     ///
     /// # Errors
-    /// When the file cannot be written, someone interrupts, or a race could not be run for another
-    /// reason than that its program is not installed; where nothing at all was run, for that, too.
+    /// When the file cannot be written, the user interrupts, or a race could not be run for a
+    /// reason other than a missing program; with a missing program only if nothing at all was run.
     pub fn run_races(&mut self, kept: &mut Kept<'_>) -> Result<(), Failure> {
         let races = self.races.clone();
         let done = |race: &&Race| kept.collection.races.iter().any(|member| race.is(member));
@@ -72,10 +72,10 @@ impl Races {
         }
     }
 
-    /// One race of so many rounds.
+    /// Runs one race with this number of rounds.
     ///
     /// # Errors
-    /// As [`run_cell`].
+    /// See [`run_cell`].
     pub fn race(
         &mut self,
         race: &Race,
@@ -116,7 +116,7 @@ impl Races {
         run_cell(&request, engine, proofs)
     }
 
-    /// Who tells which entrants are decided, where they run no more then.
+    /// Returns the judge that decides which entrants stop early, if the race has one.
     fn judge(&self, race: &Race) -> Option<Judge> {
         race.most_rounds?;
         let (name, _) = race.cell.split_once('/')?;
@@ -127,7 +127,7 @@ impl Races {
         })
     }
 
-    /// Adds a race, and writes all that there is.
+    /// Adds a race, and writes the collection.
     fn keep(&self, race: &Race, result: RaceResult, kept: &mut Kept<'_>) -> Result<(), Failure> {
         if kept.collection.races.is_empty() {
             kept.collection.machine = result.machine.clone();
@@ -139,18 +139,19 @@ impl Races {
         kept.write(|collection| self.evaluate(collection))
     }
 
-    /// Makes tables and verdicts of all that there is.
+    /// Computes tables and verdicts of all results.
     pub fn evaluate(&self, collection: &mut Collection) {
         evaluate(&self.suites, collection).fill(&self.suites, collection);
     }
 }
 
-/// What a remark on a race that was not run begins with.
+/// Returns the beginning of a remark on a race that was not run.
 fn not_run(race: &Race) -> String {
     format!("{} was not run", label(race))
 }
 
-/// So many rounds; with a most of them as many again as it takes until all is decided.
+/// Returns limits of exactly `rounds` rounds, or with `most` of `rounds` to `most` rounds, until
+/// all is decided.
 fn stopping(rounds: u32, most: Option<u32>) -> Stopping {
     Stopping {
         min_rounds: match most {
@@ -163,7 +164,7 @@ fn stopping(rounds: u32, most: Option<u32>) -> Stopping {
     }
 }
 
-/// The cell of a race, and its value of what the cell sweeps.
+/// Returns the cell of a race, with its value of the swept parameter.
 pub fn label(race: &Race) -> String {
     match race.swept {
         Some(value) => format!("{} at {value}", race.cell),
@@ -171,7 +172,8 @@ pub fn label(race: &Race) -> String {
     }
 }
 
-/// The processors of a race: one for each thread where its threads are swept, else all.
+/// Returns the processors of a race: one for each thread if the number of threads is swept, else
+/// all.
 fn pinned(race: &Race) -> Vec<usize> {
     match race.swept {
         Some(threads) if race.sweeps_threads => placement::processors(threads),

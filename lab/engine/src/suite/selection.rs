@@ -1,4 +1,4 @@
-//! Which suites, which allocators, which races.
+//! Selection of suites, allocators and races.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,10 +13,10 @@ use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
 
-/// The suites that a name stands for, or the one in a file of the user's own.
+/// Returns the suites of this name, or the one in a file of the user's own.
 ///
 /// # Errors
-/// When there is none, or the file is not one.
+/// When the name is unknown, or the file is not a suite.
 pub fn suites(name: &str) -> Result<Vec<Suite>, Failure> {
     if !is_file(name) {
         return heapdrome_suites::find(name).map_err(Failure::usage);
@@ -28,15 +28,15 @@ pub fn suites(name: &str) -> Result<Vec<Suite>, Failure> {
     Ok(vec![suite])
 }
 
-/// Whether `name` names a file of the user's own instead of a suite of heapdrome's.
+/// Returns whether `name` is a file of the user's own instead of a built-in suite.
 pub fn is_file(name: &str) -> bool {
     name.contains('/') || Path::new(name).extension().is_some_and(|it| it == "toml")
 }
 
-/// The collection that `--resume` goes on with.
+/// Returns the collection that `--resume` continues.
 ///
 /// # Errors
-/// When the file is none, or of another suite, scale or machine.
+/// When the file is not a collection, or of another suite, scale or machine.
 pub fn taken_up(request: &SuiteRequest, scale: Scale) -> Result<Option<Collection>, Failure> {
     let Some(path) = &request.resume else {
         return Ok(None);
@@ -62,11 +62,11 @@ pub fn taken_up(request: &SuiteRequest, scale: Scale) -> Result<Option<Collectio
     }
 }
 
-/// Checks that the allocators of each race that was done before are those that race now, so that
-/// all races can stand in one table.
+/// Checks that the allocators of each finished race are those of the remaining races, so that all
+/// races fit into one table.
 ///
 /// # Errors
-/// When one of them did not race then.
+/// When one of them did not take part in a finished race.
 pub fn check_rivals(
     request: &SuiteRequest,
     before: &Collection,
@@ -95,26 +95,26 @@ pub fn check_rivals(
     Ok(())
 }
 
-/// Whether a collection's races, if it has any, come from a machine like this one.
+/// Returns whether a collection's races, if any, come from a machine like this one.
 fn of_this_machine(collection: &Collection) -> bool {
     let (there, here) = (&collection.machine, heapdrome_machine::describe());
     (collection.races.is_empty() && collection.paging_cells().is_empty())
         || (&there.processor, there.processors) == (&here.processor, here.processors)
 }
 
-/// Allocators of a suite, by names of the registry.
+/// Allocators of a suite, by their names in the registry.
 pub struct Equipment {
-    /// The rivals that were asked for instead of the suites' own.
+    /// Rivals that were requested instead of the suites' own.
     pub rivals: Vec<String>,
-    /// Those that are not built, since only an estimate is wanted.
+    /// Allocators that are not built, because only an estimate is wanted.
     pub unbuilt: Vec<String>,
 }
 
-/// Builds what the suites need and is missing, unless only an estimate is wanted, and takes out of
-/// them what cannot be had.
+/// Builds the suites' missing allocators, unless only an estimate is wanted, and removes
+/// unavailable ones from the suites.
 ///
 /// # Errors
-/// When an allocator that was asked for by name, or a baseline, cannot be had.
+/// When an allocator that was requested by name, or a baseline, is unavailable.
 pub fn equip(
     suites: &mut [Suite],
     request: &SuiteRequest,
@@ -159,7 +159,7 @@ pub fn equip(
     })
 }
 
-/// The allocators of all races, each with whether it is a baseline.
+/// Returns the allocators of all races, each with whether it is a baseline.
 fn names(
     suites: &[Suite],
     request: &SuiteRequest,
@@ -176,7 +176,7 @@ fn names(
     names
 }
 
-/// The races to run; those without a rival are left out.
+/// Returns the races to run, without those that have no rival.
 pub fn races(
     suites: &[Suite],
     request: &SuiteRequest,

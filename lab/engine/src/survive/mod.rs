@@ -1,4 +1,4 @@
-//! Survival: under how little memory a command still finishes, and how slow it is then.
+//! Survival: the smallest memory limit under which a command finishes, and its slowdown there.
 
 mod proof;
 mod report;
@@ -24,30 +24,30 @@ use crate::program;
 pub use report::outcome;
 pub use slowdown::samples;
 
-/// More than any machine has: the limit of a run without one, and that of swap.
+/// Limit above the memory of any machine, for runs without a limit and for swap.
 const UNLIMITED: Bytes = Bytes(1 << 46);
-/// For how long a command may run before anything is known of it.
+/// Time limit of the first run, before the command's duration is known.
 const FIRST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A search for the smallest limits, as it is asked for.
+/// Request for a search of the smallest limits.
 pub struct SurviveRequest {
-    /// Names, paths or groups of allocators; none for the group `default`.
+    /// Names, paths or groups of allocators; empty for the group `default`.
     pub allocators: Vec<String>,
-    /// The swap to make.
+    /// Swap to create.
     pub swap: SwapWish,
-    /// Runs that must all finish under a limit.
+    /// Number of runs that must all finish under a limit.
     pub runs: u32,
-    /// How well the smallest limit is to be known; 0.05 is 5%.
+    /// Relative precision of the smallest limit; 0.05 is 5%.
     pub precision: f64,
-    /// A run that takes this many times as long as without a limit counts as not finished.
+    /// Factor on the time without a limit beyond which a run counts as not finished.
     pub patience: f64,
-    /// The command, with its arguments.
+    /// Command with its arguments.
     pub command: Vec<String>,
-    /// heapdrome's own arguments, by which the search was asked for.
+    /// Request for the search: heapdrome's own arguments.
     pub asked: Vec<String>,
 }
 
-/// Everything that a search needs.
+/// Resources of a search.
 struct Site<'a> {
     request: &'a SurviveRequest,
     lab: &'a Lab,
@@ -55,12 +55,12 @@ struct Site<'a> {
     engine: &'a Engine,
 }
 
-/// Searches under each allocator, without swap and with it. The collection has what was found, also
-/// where the search failed.
+/// Searches under each allocator, without swap and with it. The collection contains all findings,
+/// even if the search failed.
 ///
 /// # Errors
-/// When the command is not there, no limit can be made, or an allocator cannot be found or built.
-/// In the result: when the command cannot be followed, someone interrupts, or swap cannot be
+/// When the command does not exist, no limit is possible, or an allocator cannot be found or built.
+/// In the result: when the command cannot be traced, the user interrupts, or swap cannot be
 /// removed.
 pub fn survive(
     request: &SurviveRequest,
@@ -89,8 +89,8 @@ pub fn survive(
     let ran = site.search_all(&entrants, free_swap() > Bytes(0), &mut rows);
     let removed = swap.map_or(Ok(()), Swap::remove).map_err(failure);
     opened.remarks.push(format!(
-        "a limit counts if {} of {} runs finish with status 0 and the kernel kills nothing in the \
-         group; it is known to {:.0}%",
+        "a limit passes if {} of {} runs exit with status 0 without an OOM kill; limits are accurate \
+         to {:.0}%",
         request.runs,
         request.runs,
         request.precision * 100.0
@@ -108,16 +108,15 @@ pub fn survive(
     Ok((collection, ran.and(removed)))
 }
 
-/// The swap that was asked for; what is there already will do, and so will none.
+/// Provides the requested swap. Existing swap is sufficient, and no swap is acceptable.
 fn swap(opened: &mut Opened<'_>, wish: &SwapWish) -> Result<Option<Swap>, Failure> {
     let swap = opened.swap(wish, Bytes(0))?;
     let told = match free_swap() {
         Bytes(0) => {
-            "no swap is free, so that only the limits without swap are known; add --swap file:8G \
-              (root)"
+            "no swap is free, so only limits without swap are measured; add --swap file:8G (root)"
                 .to_owned()
         }
-        free => format!("with swap: {} of it are free", size(free)),
+        free => format!("with swap: {} free", size(free)),
     };
     opened.remarks.push(told);
     Ok(swap)
@@ -152,7 +151,7 @@ impl Site<'_> {
         Ok(())
     }
 
-    /// Why the allocator does not serve the command, if it does not.
+    /// Returns the reason why the allocator does not serve the command, if any.
     fn unproven(&self, entrant: &Entrant) -> Result<Option<String>, Failure> {
         self.tell(entrant, Searching::Proof);
         proof::missing(&self.request.command, entrant, &self.lab.interrupt)

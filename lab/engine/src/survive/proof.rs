@@ -1,4 +1,4 @@
-//! One unmeasured run that shows whether the allocator serves the command at all.
+//! One unmeasured run that shows whether the allocator serves the command.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,10 +10,10 @@ use heapdrome_witness::{Request, Witness};
 use crate::failure::Failure;
 use crate::race::{not_served, witness_failure};
 
-/// Why `entrant` does not serve the command; `None` if it does.
+/// Returns the reason why `entrant` does not serve the command; `None` if it does.
 ///
 /// # Errors
-/// When the command cannot be followed, or someone interrupts.
+/// When the command cannot be traced, or the user interrupts.
 pub fn missing(
     command: &[String],
     entrant: &Entrant,
@@ -37,7 +37,7 @@ pub fn missing(
     if let Some(program) = report.refused_tracer {
         return Ok(Some(format!(
             "{program} traces programs itself, but the witness traces them, and the kernel allows one tracer for \
-             each process, so that what serves it is not known; search the traced program itself"
+             each process, so the object that serves it is unknown; search the traced program itself"
         )));
     }
     Ok(match (report.ending, report.proof.coverage) {

@@ -1,4 +1,4 @@
-//! The result of a search for limits as a table.
+//! Result of a search for limits as a table.
 
 use heapdrome_report::survival;
 use heapdrome_schema::{Bytes, Survival, Table};
@@ -7,19 +7,19 @@ use super::slowdown::{self, shown};
 use crate::failure::Failure;
 use crate::program;
 
-/// Marks a limit that was tried once only.
+/// Mark of a limit that was tried only once.
 const ONCE: &str = " *";
 
-/// The smallest limits, and every limit that was tried.
+/// Returns the tables of the smallest limits, and of every limit that was tried.
 pub fn tables(rows: &[Survival], command: &[String]) -> Vec<Table> {
     let command = program::short(command);
     vec![table(rows, &command), slowdown::table(rows, &command)]
 }
 
-/// The outcome of a search that has been reported.
+/// Returns the outcome of a search that has been reported.
 ///
 /// # Errors
-/// When the command finishes under no allocator, or not under every one.
+/// When the command finishes under no allocator, or fails under some.
 pub fn outcome(rows: &[Survival]) -> Result<(), Failure> {
     let failed: Vec<&Survival> = rows.iter().filter(|row| row.failure.is_some()).collect();
     let Some(first) = failed.first() else {
@@ -33,7 +33,7 @@ pub fn outcome(rows: &[Survival]) -> Result<(), Failure> {
     })
 }
 
-/// One row for each allocator, without swap and with it.
+/// Returns a table with one row for each allocator, without swap and with it.
 fn table(rows: &[Survival], command: &str) -> Table {
     let mut names: Vec<&str> = rows.iter().map(|row| row.allocator.as_str()).collect();
     names.dedup();
@@ -81,7 +81,7 @@ fn or_dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".to_owned())
 }
 
-/// The smallest limit, and how much slower the command is at its multiples.
+/// Formats the smallest limit, and the slowdown at its multiples.
 fn cells(row: Option<&Survival>) -> Vec<String> {
     let smallest = row.and_then(|row| {
         let once = if row.tried_once() { ONCE } else { "" };
@@ -96,19 +96,18 @@ fn cells(row: Option<&Survival>) -> Vec<String> {
     std::iter::once(first).chain(rest).collect()
 }
 
-/// Why there is no slowdown, where there are too few runs to show one.
+/// Returns a note on the lack of slowdowns, if there are too few runs to show one.
 fn too_few(rows: &[Survival]) -> Option<String> {
     let fewest = Survival::FEWEST_RUNS;
     let few = |row: &Survival| (1..fewest).contains(&row.unlimited_s.len());
     rows.iter().any(few).then(|| {
         format!(
-            "fewer than {fewest} runs show no slowdown, as times differ by chance from run to run, so \
-             that none is told or drawn; --runs {fewest} shows it"
+            "fewer than {fewest} runs cannot show a slowdown, because times vary by chance; use --runs {fewest}"
         )
     })
 }
 
-/// What the mark of a limit says.
+/// Returns the legend of the mark of a limit.
 fn once(rows: &[Survival]) -> Option<String> {
     let enough = Survival::FEWEST_RUNS;
     rows.iter().any(Survival::tried_once).then(|| {
@@ -119,7 +118,7 @@ fn once(rows: &[Survival]) -> Option<String> {
     })
 }
 
-/// What a reader should know: what failed, and which allocator needs the least.
+/// Returns notes for the reader: failures, and the allocator that needs the least memory.
 fn notes(rows: &[Survival]) -> Vec<String> {
     let mut notes = survival::needs_least(rows);
     notes.extend(once(rows));
@@ -174,7 +173,7 @@ mod tests {
         }
     }
 
-    /// The trial that says to a twentieth what the smallest limit is.
+    /// Returns the trial that bounds the smallest limit to a twentieth.
     fn too_small(smallest: u64) -> Trial {
         Trial {
             limit_bytes: smallest - smallest / 20,

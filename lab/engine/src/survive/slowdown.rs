@@ -1,27 +1,27 @@
-//! How slow a command is under each limit that was tried: as a table with bars, and as figures for
+//! Slowdown of a command under each limit that was tried, as a table with bars, and as figures for
 //! a spreadsheet.
 
 use heapdrome_report::survival::kind;
 use heapdrome_schema::{Bytes, Survival, Table, Trial};
 use heapdrome_statistics::{Slowdown, slowdown};
 
-/// Marks of a bar for each time that a command takes as long as without a limit.
+/// Number of marks in a bar for each multiple of the time without a limit.
 const MARKS: f64 = 4.0;
-/// The marks of the longest bar.
+/// Number of marks in the longest bar.
 const LONGEST: usize = 40;
 
-/// How many times as long the runs under a limit took; `None` where one did not finish.
+/// Returns the slowdown of the runs under a limit; `None` if one did not finish.
 fn measured(row: &Survival, trial: &Trial) -> Option<Slowdown> {
     slowdown(&trial.wall_s, &row.unlimited_s).filter(|_| trial.survived())
 }
 
-/// The slowdown of `trial`, if there are enough runs to show one.
+/// Returns the slowdown of `trial`, if there are enough runs to show one.
 pub fn shown(row: &Survival, trial: &Trial) -> Option<Slowdown> {
     measured(row, trial).filter(|_| row.shows_slowdown(trial))
 }
 
-/// One row for each limit that was tried, by size, and one for none; those under which `command`
-/// does not finish tell why.
+/// Returns a table with one row for each limit that was tried, by size, and one without a limit.
+/// Rows of limits under which `command` does not finish contain the reason.
 pub fn table(rows: &[Survival], command: &str) -> Table {
     let heads = [
         "allocator",
@@ -43,9 +43,9 @@ pub fn table(rows: &[Survival], command: &str) -> Table {
         heads: heads.map(str::to_owned).to_vec(),
         rows: rows.iter().flat_map(lines).collect(),
         notes: vec![format!(
-            "medians of the runs, where all finished, and the range of the runs, over the median without \
-             a limit; a bar of {MARKS} marks is as fast as without a limit, and one that ends in > is \
-             cut off: more than {most} times slower"
+            "medians of the runs, if all finished, and ranges of the runs, divided by the median without a limit; \
+             a bar of {MARKS} marks is the time without a limit, and a bar that ends in > is truncated: more \
+             than {most} times slower"
         )],
     }
 }
@@ -58,11 +58,11 @@ fn lines(row: &Survival) -> Vec<Vec<String>> {
     tried.iter().map(|trial| line(row, trial)).collect()
 }
 
-/// The runs without a limit, as a trial whose limit is zero.
+/// Returns the runs without a limit, as a trial whose limit is zero.
 fn unlimited(row: &Survival) -> Trial {
     Trial {
         wall_s: row.unlimited_s.clone(),
-        // What fails without a limit is tried under none.
+        // A command that fails without a limit is tried under none.
         failure: row.failure.clone().filter(|_| row.trials.is_empty()),
         ..Trial::default()
     }
@@ -93,7 +93,7 @@ fn line(row: &Survival, trial: &Trial) -> Vec<String> {
     ]
 }
 
-/// A bar; one that is cut off ends in another mark.
+/// Formats a bar. A truncated one ends in a different mark.
 fn bar(times: f64) -> String {
     let marks = (times * MARKS).round() as usize;
     match marks > LONGEST {
@@ -102,8 +102,8 @@ fn bar(times: f64) -> String {
     }
 }
 
-/// Every limit that was tried, with plain figures. The first row of each search has no limit; a run
-/// that did not finish is among its runs.
+/// Returns every limit that was tried, with plain figures. The first row of each search has no
+/// limit. A run that did not finish counts as a run.
 pub fn samples(rows: &[Survival]) -> Table {
     let heads = [
         "allocator",

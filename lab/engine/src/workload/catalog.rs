@@ -14,17 +14,17 @@ use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
 
-/// The data of a race, which nobody else writes or removes while this lives.
+/// Data of a race, locked against changes and removal while this lives.
 pub struct Data {
     folder: PathBuf,
     program: PathBuf,
     _lock: Arc<Lock>,
 }
 
-/// Makes the data ready: generated once, and used again.
+/// Prepares the data, which is generated once and then reused.
 ///
 /// # Errors
-/// When they cannot be generated.
+/// When it cannot be generated.
 pub fn data(settings: &Settings, engine: &Engine) -> Result<Data, Failure> {
     let program = Companion::Catalog.find()?;
     let name = data_folder_name(settings);
@@ -51,7 +51,7 @@ pub fn data(settings: &Settings, engine: &Engine) -> Result<Data, Failure> {
 }
 
 impl Data {
-    /// The command that runs the workload, and how many words of it stand for its program.
+    /// Returns the command of the workload, and the number of its words that identify the program.
     pub fn command(&self, settings: &Settings) -> (Vec<String>, usize) {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let mut command = vec![text(&self.program), "test".to_owned(), text(&self.folder)];
@@ -90,7 +90,7 @@ fn generate(
     child::in_own_group(&mut command);
     let failed = |error| Failure::Machine(format!("cannot run {}: {error}", program.display()));
     let mut running = command.spawn().map_err(failed)?;
-    // What a killed generator leaves lies in the staging folder, which goes with its lock.
+    // Leftovers of a killed generator are in the staging folder, which is removed with its lock.
     let status = match child::wait(&mut running, Limits::NONE, engine.folders.cache.interrupt()) {
         Ok(Ended::Itself(status)) => status,
         Ok(Ended::OverLimit) | Err(WaitError::Interrupted) => return Err(Failure::Interrupted),

@@ -1,21 +1,21 @@
-//! The executables that are installed beside heapdrome and run its workloads.
+//! Executables that are installed beside heapdrome and run its workloads.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use crate::failure::Failure;
 
-/// A companion that runs workloads of heapdrome's own.
+/// A companion that runs built-in workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Companion {
     /// Runs synthetic workloads.
     Runner,
-    /// Runs the catalog workload, whose data are generated once.
+    /// Runs the catalog workload, whose data is generated once.
     Catalog,
 }
 
 impl Companion {
-    /// Its path.
+    /// Returns the companion's path.
     ///
     /// # Errors
     /// When it is not beside heapdrome.
@@ -27,16 +27,16 @@ impl Companion {
     }
 }
 
-/// The path of the companion of this name, which lies beside heapdrome itself.
+/// Returns the path of the companion of this name, which is beside heapdrome itself.
 ///
 /// # Errors
-/// When it does not.
+/// When it is not there.
 pub fn find(name: &str) -> Result<PathBuf, Failure> {
     let own = std::env::current_exe()
         .and_then(|path| path.canonicalize())
         .map_err(|error| {
             Failure::Machine(format!(
-                "cannot tell where heapdrome itself is, beside which {name} must be: {error}"
+                "cannot determine the folder of heapdrome, which must contain {name}: {error}"
             ))
         })?;
     let path = own.with_file_name(name);

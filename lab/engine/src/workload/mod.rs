@@ -1,4 +1,4 @@
-//! The workloads that heapdrome brings: found by name, checked, and made into commands.
+//! Built-in workloads: lookup by name, checks, and conversion to commands.
 
 mod catalog;
 pub mod companion;
@@ -16,17 +16,17 @@ pub use ready::Ready;
 /// The parameter whose values `-t` sweeps.
 pub const THREADS: &str = "threads";
 
-/// A workload, by who runs it.
+/// A workload, by its runner.
 #[derive(Clone, Copy)]
 pub enum Workload {
-    /// A load of heapdrome's own, and the companion that runs it.
+    /// A built-in load, with the companion that runs it.
     Own(&'static Description, Companion),
-    /// A program of the system with a load that heapdrome prepares.
+    /// A program of the system, with a load that heapdrome prepares.
     Program(&'static Program),
 }
 
 impl Workload {
-    /// Every workload, in the order in which a reader should meet them.
+    /// Returns every workload, in the order for display.
     pub fn all() -> Vec<Self> {
         let synthetic = heapdrome_workloads::list().iter();
         let programs = heapdrome_programs::list().iter();
@@ -40,10 +40,10 @@ impl Workload {
             .collect()
     }
 
-    /// The workload of this name.
+    /// Returns the workload of this name.
     ///
     /// # Errors
-    /// When there is none, with the nearest name.
+    /// When there is none, with the most similar name.
     pub fn find(name: &str) -> Result<Self, Failure> {
         let all = Self::all();
         if let Some(found) = all.iter().find(|workload| workload.name() == name) {
@@ -56,7 +56,7 @@ impl Workload {
         )))
     }
 
-    /// Whether what it runs is installed; what heapdrome brings itself is.
+    /// Returns whether its program is installed; a built-in load always is.
     pub fn is_installed(&self) -> bool {
         match self {
             Self::Program(program) => matches!(program.availability(), Availability::Available),
@@ -64,7 +64,7 @@ impl Workload {
         }
     }
 
-    /// The name by which it is raced.
+    /// Returns the name under which it races.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Own(description, _) => description.name,
@@ -73,7 +73,7 @@ impl Workload {
     }
 }
 
-/// A workload with parameters that have been checked.
+/// A workload with checked parameters.
 pub struct Asked {
     what: What,
     quick: bool,
@@ -84,19 +84,19 @@ enum What {
     Program(&'static Program, Settings),
 }
 
-/// The word that stands for a workload's small form.
+/// Word for a workload's small form.
 const QUICK: &str = "--quick";
 
 impl Asked {
-    /// Whether a race of it keeps something in the cache, locked.
+    /// Returns whether a race of it locks something in the cache.
     pub fn keeps_something(&self) -> bool {
         !matches!(self.what, What::Own(_, Companion::Runner))
     }
 
-    /// Reads the parameters of the workload of this name; nothing is built or written.
+    /// Parses the parameters of the workload of this name, without building or writing anything.
     ///
     /// # Errors
-    /// When there is no such workload, or a parameter is wrong.
+    /// When the workload is unknown, or a parameter is invalid.
     pub fn parse(name: &str, words: &[String], quick: bool) -> Result<Self, Failure> {
         let what = match Workload::find(name)? {
             Workload::Own(description, companion) => {
@@ -117,10 +117,10 @@ impl Asked {
         Ok(Self { what, quick })
     }
 
-    /// Reads what [`Asked::line`] wrote.
+    /// Parses the output of [`Asked::line`].
     ///
     /// # Errors
-    /// When a word is not known to this heapdrome.
+    /// When a word is unknown to this heapdrome.
     pub fn from_line(line: &str) -> Result<Self, Failure> {
         let wrong = || Failure::Usage(format!("the workload '{line}' cannot be read"));
         let words = shlex::split(line).ok_or_else(wrong)?;
@@ -129,7 +129,7 @@ impl Asked {
         Self::parse(name, &words[usize::from(quick)..], quick)
     }
 
-    /// The name and the parameters, quoted for a shell, from which the same can be read again.
+    /// Returns the name and the parameters, quoted for a shell, for [`Asked::from_line`].
     pub fn line(&self) -> String {
         let mut words = vec![self.name().to_owned()];
         if self.quick && matches!(self.what, What::Program(..)) {
@@ -140,7 +140,7 @@ impl Asked {
         words.join(" ")
     }
 
-    /// The name of the workload.
+    /// Returns the name of the workload.
     pub fn name(&self) -> &'static str {
         match &self.what {
             What::Own(parameters, _) => parameters.description().name,
@@ -148,8 +148,8 @@ impl Asked {
         }
     }
 
-    /// The parameters as `name=value` words: all that there are of a load of heapdrome's own, those
-    /// that were set of a program.
+    /// Returns the parameters as `name=value` words: all of them for a built-in load, those that
+    /// were set for a program.
     pub fn words(&self) -> Vec<String> {
         match &self.what {
             What::Own(parameters, _) => parameters.words(),
@@ -164,7 +164,7 @@ impl Asked {
     /// Returns the workload with another number of threads.
     ///
     /// # Errors
-    /// When the workload has no such parameter, or cannot run with that many.
+    /// When the workload has no such parameter, or cannot run with this number.
     pub fn with_threads(&self, threads: u64) -> Result<Self, Failure> {
         let what = match &self.what {
             What::Own(parameters, companion) if parameters.get(THREADS).is_some() => {
@@ -182,14 +182,14 @@ impl Asked {
     }
 }
 
-/// Parameters for which the machine has the memory.
+/// Checks that the machine has enough memory for the parameters.
 fn that_fit(parameters: Result<Parameters, Refusal>) -> Result<Parameters, Failure> {
     let parameters = parameters.map_err(Failure::usage)?;
     heapdrome_workloads::fits(&parameters).map_err(Failure::usage)?;
     Ok(parameters)
 }
 
-/// A word for a shell; `name=value` stays as it is.
+/// Quotes a word for a shell; `name=value` stays unchanged.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=".contains(c);
     match shlex::try_quote(word) {
@@ -199,8 +199,8 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// The words of the workload's small form, where it is wanted: a preset that is named becomes its
-/// quick form, and where none is named the first quick preset comes before the words.
+/// Returns the words of the workload's small form, if it is wanted. A named preset becomes its
+/// quick form; without one, the first quick preset precedes the words.
 fn with_preset(description: &Description, words: &[String], quick: bool) -> Vec<String> {
     let known = |name: &str| description.presets.iter().find(|one| one.name == name);
     let (named, rest) = match words.split_first() {

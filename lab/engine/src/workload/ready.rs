@@ -1,4 +1,4 @@
-//! From a workload to the command that is raced, and what a race must know of it.
+//! Conversion of a workload to the command that races, with the data that a race needs about it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,14 +13,14 @@ use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
 
-/// A workload that is ready to be raced. What it keeps locked stays so while this lives.
+/// A workload that is ready to race. Its resources stay locked while this lives.
 pub struct Ready {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// What a reader of the result must know to repeat it.
+    /// Facts that a reader needs to repeat the result.
     pub notes: Vec<String>,
-    /// How many words of the command stand for the program: with others after them it is another
-    /// load of the same program, whose proof holds for both.
+    /// Number of words of the command that identify the program. With different words after them it
+    /// is another load of the same program, and the same proof is valid.
     pub program_words: usize,
     prepare: Option<String>,
     directory: Option<PathBuf>,
@@ -34,14 +34,14 @@ pub struct Ready {
     _kept: Kept,
 }
 
-/// What stays locked while a race goes on.
+/// Resources that stay locked during a race.
 enum Kept {
     Nothing,
     Program { _prepared: Prepared },
     Data { _data: catalog::Data },
 }
 
-/// The figures that every workload of heapdrome's own reports, and whether more of it is better.
+/// Figures that every built-in workload reports, and whether more is better.
 const COMMON: [(&str, bool); 6] = [
     ("operations_per_cpu_s", true),
     ("overhead", false),
@@ -51,14 +51,14 @@ const COMMON: [(&str, bool); 6] = [
     ("cpu_s", false),
 ];
 
-/// What differs between two runs with the same parameters.
+/// Regular expression for the part of a report that differs between runs with equal parameters.
 const FIGURES_OF_REPORT: &str = r#""figures":\{[^}]*\}"#;
 
 impl Asked {
-    /// Finds out before anything is built whether what runs the workload is there.
+    /// Checks before any build that the program of the workload exists.
     ///
     /// # Errors
-    /// When it is not.
+    /// When it does not exist.
     pub fn check_program(&self) -> Result<(), Failure> {
         match &self.what {
             What::Own(_, companion) => companion.find().map(|_| ()),
@@ -66,8 +66,8 @@ impl Asked {
         }
     }
 
-    /// The names of the figures that the workload reports; `None` for a program, which tells them
-    /// once it is prepared.
+    /// Returns the names of the figures that the workload reports; `None` for a program, whose
+    /// figures are known only after its preparation.
     pub fn metric_names(&self) -> Option<Vec<String>> {
         let own = match &self.what {
             What::Own(parameters, _) => figures(parameters.description()),
@@ -76,10 +76,10 @@ impl Asked {
         Some(own.iter().map(|(name, _)| metric_name(name)).collect())
     }
 
-    /// Makes the workload ready: finds its program, and writes what it needs into the cache.
+    /// Prepares the workload: finds its program, and writes its files into the cache.
     ///
     /// # Errors
-    /// When something that it needs cannot be had.
+    /// When something that it needs is unavailable.
     pub fn ready(&self, engine: &Engine) -> Result<Ready, Failure> {
         match &self.what {
             What::Own(parameters, Companion::Runner) => synthetic(parameters),
@@ -95,8 +95,8 @@ impl Asked {
 }
 
 impl Ready {
-    /// Puts what the workload needs into the options of a race. What the command line says of
-    /// `--prepare` and the environment stays.
+    /// Adds the workload's needs to the options of a race. `--prepare` and environment variables of
+    /// the command line take precedence.
     pub fn apply(&self, options: &mut Options) {
         options.directory.clone_from(&self.directory);
         if options.prepare.is_none() {
@@ -147,7 +147,7 @@ fn of_catalog(parameters: &Parameters, engine: &Engine) -> Result<Ready, Failure
     Ok(reporting(command, program_words, description, kept))
 }
 
-/// A command that prints one report and nothing else.
+/// Returns a workload whose command prints one report and nothing else.
 fn reporting(
     command: Vec<String>,
     program_words: usize,
@@ -192,7 +192,7 @@ fn program_ready(prepared: Prepared) -> Ready {
     }
 }
 
-/// The figures of a report by name, each with its direction: the common ones first.
+/// Returns the figures of a report by name, each with its direction, the common ones first.
 fn figures(description: &Description) -> Vec<(&'static str, bool)> {
     let mut figures = COMMON.to_vec();
     for figure in description.figures {
@@ -203,7 +203,7 @@ fn figures(description: &Description) -> Vec<(&'static str, bool)> {
     figures
 }
 
-/// Figures of the one line of JSON as metrics of the race.
+/// Returns the figures of the report's JSON line as metrics of the race.
 fn metrics_of(figures: &[(&str, bool)]) -> Vec<Metric> {
     let metric = |(name, more): &(&str, bool)| Metric {
         name: metric_name(name),
@@ -213,8 +213,8 @@ fn metrics_of(figures: &[(&str, bool)]) -> Vec<Metric> {
     figures.iter().map(metric).collect()
 }
 
-/// The name under which a race has a figure of the workload: every race has figures of the whole
-/// command, such as `wall_s`, and the workload's are those of its measured part.
+/// Returns the name under which a race has a figure of the workload. Names of figures that every
+/// race has, such as `wall_s`, mean the whole command, so the workload's get a prefix.
 fn metric_name(figure: &str) -> String {
     match is_common_figure(figure) {
         true => format!("measured_{figure}"),

@@ -1,4 +1,5 @@
-//! Commands and rivals that fail in a round: named with how and where, and the race goes on.
+//! Commands and rivals that fail in a round: the failure is reported with its kind and place, and
+//! the race continues.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,10 +13,10 @@ use heapdrome_schema::{
 
 use crate::support::{self, Site, done, end, is_hook, rival, row, samples};
 
-/// A sound rival, and one whose name says what it does.
+/// A rival that prints a line of its own, and a sound one. The second word is the rival's setting.
 const BESIDE_A_SOUND_ONE: [(&str, &str); 2] = [("talking", "talking"), ("sound", "sound")];
 
-/// Prints a line of its own under the rival that talks.
+/// Prints an additional line under the talking rival.
 fn talking() -> Simulation {
     Simulation::new(|run| match rival(run) {
         Some("talking") => end("of the allocator\ndone\n"),
@@ -23,14 +24,14 @@ fn talking() -> Simulation {
     })
 }
 
-/// Two rounds of a rival that talks beside a sound one.
+/// Races two rounds of a talking rival beside a sound one.
 fn race(site: &Site, options: Options, simulation: Simulation) -> RaceResult {
     let plan = support::plan(&BESIDE_A_SOUND_ONE, options, support::rounds(2));
     done(site.race(plan, simulation))
 }
 
-/// Asserts that the rival that talks left with `ending`, which was reported, and that the sound one
-/// ran on.
+/// Asserts that the talking rival left with `ending`, which was reported, and that the sound one
+/// continued.
 fn left(site: &Site, result: &RaceResult, ending: Ending) {
     let how = format!("{ending:?}");
     let told = ["Left", "\"talking\"", &how];
@@ -75,7 +76,7 @@ fn output_that_varies_by_itself_is_told_from_output_that_an_allocator_changes() 
     assert_eq!(row(&result, "sound").output, Output::Varies);
 }
 
-/// Prints the number of the run behind a word.
+/// Prints a word with the number of the run.
 fn counting(word: &'static str) -> Simulation {
     let runs = AtomicUsize::new(0);
     Simulation::new(move |_| end(format!("{word} {}\n", runs.fetch_add(1, Ordering::Relaxed))))

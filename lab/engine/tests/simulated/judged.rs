@@ -1,7 +1,7 @@
-//! Races that end when the judged figures are decided, and from which a beaten rival leaves.
+//! Races that end when the judged figures are decided, and that beaten rivals leave.
 //!
-//! The judged figure is one that the command prints: the baseline prints 1, and a rival what its
-//! settings say.
+//! The judged figure is printed by the command: the baseline prints 1, and a rival the value of its
+//! setting.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,7 +23,7 @@ fn deciding(max_rounds: u32) -> Stopping {
     }
 }
 
-/// Prints the figure of the entrant; `open` stands for a half and two in turns, which never shows
+/// Prints the figure of the entrant. `open` stands for 0.5 and 2 in alternation, which never shows
 /// anything.
 fn figures() -> Simulation {
     let twice = AtomicBool::new(false);
@@ -53,8 +53,8 @@ fn race(site: &Site, rivals: &[(&str, &str)], stopping: Stopping) -> RaceResult 
     done(site.race(support::plan(rivals, options, stopping), figures()))
 }
 
-/// How many rounds each entrant ran, and after how many it was decided; the baseline and its twin
-/// first.
+/// Returns the number of rounds of each entrant, and the number after which it was decided; the
+/// baseline and its twin first.
 fn rounds(result: &RaceResult) -> Vec<(usize, Option<u32>)> {
     let rows = result.entrants.iter();
     rows.map(|row| {
@@ -151,7 +151,7 @@ fn a_race_that_has_ended_goes_on_until_new_limits() {
     let (before, after) = (walls(&first), walls(&second));
     let (before, after) = (before.expect("samples"), after.expect("samples"));
     assert!(after.starts_with(&before));
-    // Without new limits an ended race is over.
+    // An ended race needs new limits to continue.
     let over = find(LATEST, false, &engine, |_| Origin::Race);
     let Err(Failure::Usage(over)) = over else {
         panic!("it goes on");

@@ -1,4 +1,4 @@
-//! Races that were interrupted: which goes on, and with what it had.
+//! Interrupted races: their selection, and their state after being resumed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -46,7 +46,7 @@ fn runs_in(journal: &str) -> usize {
     journal.lines().filter(is_run).count()
 }
 
-/// Returns the reason why the race or sweep called `name` does not go on.
+/// Returns the reason why the race or sweep called `name` is not resumed.
 fn refused(name: &str, engine: &Engine) -> String {
     match find(name, false, engine, origin) {
         Err(Failure::Usage(why)) => why,
@@ -61,7 +61,7 @@ fn refused(name: &str, engine: &Engine) -> String {
     }
 }
 
-/// The part of the command line's reading that these tests need.
+/// Determines the origin as the command line does, as far as these tests need it.
 fn origin(asked: &[String]) -> Origin {
     match asked.iter().any(|word| word == "--sweep") {
         true => Origin::Sweep,
@@ -88,7 +88,7 @@ fn a_line_that_was_cut_short_is_run_again() {
     assert!(refused(LATEST, &engine).contains("no unfinished race"));
 }
 
-/// Another unfinished race: the journal of the only one under this name, with another plan.
+/// Creates another unfinished race: a copy of the only journal under this name, with another plan.
 fn another(first: &std::path::Path, journal: &str, name: &str, change: impl Fn(&mut Plan)) {
     let (plan, rest) = journal.split_once('\n').expect("lines");
     let mut line: JournalLine = serde_json::from_str(plan).expect("a plan");
@@ -102,7 +102,7 @@ fn another(first: &std::path::Path, journal: &str, name: &str, change: impl Fn(&
     std::fs::write(folder.join("journal.jsonl"), format!("{line}\n{rest}")).expect("written");
 }
 
-/// An interrupted race: its engine, its folder, its name and its journal.
+/// Returns an interrupted race: its engine, its folder, its name and its journal.
 fn unfinished(site: &Site) -> (Engine, std::path::PathBuf, String, String) {
     let engine = interrupted(site);
     let folder = site.folder();

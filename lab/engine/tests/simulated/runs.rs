@@ -1,4 +1,4 @@
-//! How each run of a race is made, and what is read from it.
+//! Order and environment of the runs of a race, and the figures read from them.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,7 +7,7 @@ use heapdrome_schema::{Better, Metric, Options, Plan};
 
 use crate::support::{self, Site, done, end, rival, row};
 
-/// Rivals of which each knows itself.
+/// Rivals, each with a setting that identifies it.
 const RIVALS: [(&str, &str); 2] = [("one", "one"), ("other", "other")];
 
 /// Returns the rivals of all timed runs of a race with this seed, in the order of the runs.

@@ -1,4 +1,4 @@
-//! An engine in folders of its own, with its events recorded, and races of a simulated command
+//! An engine in a temporary folder, with its events recorded, and races of simulated commands
 //! there.
 
 use std::cell::RefCell;
@@ -17,12 +17,12 @@ use heapdrome_schema::{
     Bytes, Ending, Entrant, EntrantResult, Options, Plan, RaceResult, Role, Stopping,
 };
 
-/// Events as text, one each.
+/// Recorded events, each as text.
 #[derive(Clone, Default)]
 pub struct Told(Rc<RefCell<Vec<String>>>);
 
 impl Told {
-    /// Whether an event holds all these words.
+    /// Returns whether some event contains all these words.
     pub fn holds(&self, words: &[&str]) -> bool {
         let events = self.0.borrow();
         events
@@ -30,7 +30,7 @@ impl Told {
             .any(|event| words.iter().all(|word| event.contains(word)))
     }
 
-    /// All of it.
+    /// Returns the text of all events.
     pub fn text(&self) -> String {
         self.0.borrow().join("\n")
     }
@@ -42,13 +42,13 @@ impl Sink for Told {
     }
 }
 
-/// An engine that works below `root`, as another process would.
+/// Returns an engine that works below `root`, as another process would.
 pub fn engine(root: &Path, told: &Told) -> Engine {
     let folders = Folders::below(root).unwrap_or_else(|error| panic!("{error}"));
     Engine::apart(folders, told.clone())
 }
 
-/// Options without proofs and memory runs, which need processes.
+/// Returns options without proofs and memory runs, which need processes.
 pub fn options() -> Options {
     Options {
         unproven: true,
@@ -57,7 +57,7 @@ pub fn options() -> Options {
     }
 }
 
-/// A command that takes a tenth of a second and prints `stdout`.
+/// Returns the end of a command that takes a tenth of a second and prints `stdout`.
 pub fn end(stdout: impl Into<String>) -> SimulatedEnd {
     SimulatedEnd {
         wall: Duration::from_millis(100),
@@ -68,16 +68,16 @@ pub fn end(stdout: impl Into<String>) -> SimulatedEnd {
     }
 }
 
-/// The setting by which the simulated command knows the rival that it runs under.
+/// Variable by which the simulated command recognises its rival.
 const RIVAL: &str = "RIVAL";
 
-/// Returns the setting of the rival that runs; `None` for the baseline, its twin, and commands
-/// around the race's own.
+/// Returns the setting of the running rival; `None` for the baseline, its twin, and commands around
+/// the race's own.
 pub fn rival(run: &SimulatedRun) -> Option<&str> {
     run.environment.get(RIVAL).map(String::as_str)
 }
 
-/// Whether a shell runs what stands around the race's own command, such as `--prepare`.
+/// Returns whether a run is a shell command around the race's own command, such as `--prepare`.
 pub fn is_hook(run: &SimulatedRun) -> bool {
     run.words[0] == "/bin/sh"
 }
@@ -111,7 +111,7 @@ pub fn plan(rivals: &[(&str, &str)], options: Options, stopping: Stopping) -> Pl
     }
 }
 
-/// Limits of a race of exactly `rounds` rounds.
+/// Returns limits of exactly `rounds` rounds.
 pub fn rounds(rounds: u32) -> Stopping {
     Stopping {
         min_rounds: rounds,
@@ -120,7 +120,7 @@ pub fn rounds(rounds: u32) -> Stopping {
     }
 }
 
-/// A place of its own for a race, and the messages of the races there.
+/// A temporary folder for a race, and the events of the races there.
 pub struct Site {
     root: tempfile::TempDir,
     pub told: Told,
@@ -144,7 +144,7 @@ impl Site {
         ran(Contest::start(&self.engine(simulation), plan))
     }
 
-    /// The folder of the only race.
+    /// Returns the folder of the only race.
     pub fn folder(&self) -> PathBuf {
         let engine = engine(self.root.path(), &self.told);
         let races = std::fs::read_dir(&engine.folders.races).expect("races");
@@ -153,7 +153,7 @@ impl Site {
         folders[0].clone()
     }
 
-    /// The journal of the only race.
+    /// Returns the journal of the only race.
     pub fn journal(&self) -> String {
         std::fs::read_to_string(self.folder().join("journal.jsonl")).expect("a journal")
     }
@@ -166,26 +166,26 @@ pub fn ran(contest: Result<Contest, Failure>) -> (RaceResult, Result<Ended, Fail
     (contest.result(&ended), ended)
 }
 
-/// The result of a race that came to its end by itself.
+/// Returns the result of a race that completed.
 #[track_caller]
 pub fn done((result, ended): (RaceResult, Result<Ended, Failure>)) -> RaceResult {
     assert!(matches!(ended, Ok(Ended::Done(_))), "{}", result.ended);
     result
 }
 
-/// The row of an entrant.
+/// Returns the row of an entrant.
 #[track_caller]
 pub fn row<'a>(result: &'a RaceResult, name: &str) -> &'a EntrantResult {
     let mut rows = result.entrants.iter();
     rows.find(|row| row.allocator == name).expect("a row")
 }
 
-/// How many timed runs a row has.
+/// Returns the number of timed runs of a row.
 pub fn samples(row: &EntrantResult) -> usize {
     row.wall_s.as_ref().map_or(0, |wall| wall.samples.len())
 }
 
-/// Everything that a terminal shows of a result, in one line.
+/// Returns the terminal's text for a result, in one line.
 pub fn shown<R>(result: &R) -> String
 where
     Terminal: Exporter<R>,

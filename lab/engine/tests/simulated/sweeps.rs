@@ -1,4 +1,4 @@
-//! Sweeps that are interrupted, and go on as one.
+//! Sweeps that are interrupted and resumed as a whole.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,10 +14,11 @@ use heapdrome_schema::{Collection, Options, Stopping, SweptParameter};
 
 use crate::support::{self, Told, end};
 
-/// The runs of a sweep of two races, each with eight rounds of the baseline, its twin and a rival.
+/// Number of runs of a sweep of two races, each with eight rounds of the baseline, its twin and a
+/// rival.
 const RUNS: usize = 48;
 
-/// Two races of a command, in turns unless they begin with a `setup` of their own.
+/// Requests two races of a command, which alternate unless they have a `setup` of their own.
 fn request(setup: Option<&str>) -> SweepRequest {
     let parameters = vec![SweptParameter {
         name: "n".to_owned(),
@@ -43,12 +44,12 @@ fn request(setup: Option<&str>) -> SweepRequest {
     }
 }
 
-/// An engine whose commands are counted; after so many it is interrupted.
+/// Returns an engine that counts its commands and is interrupted after `most` of them.
 fn counting(root: &Path, told: &Told, runs: &Arc<AtomicUsize>, most: usize) -> Engine {
     let engine = support::engine(root, told);
     let (flag, runs) = (Arc::clone(&engine.interrupt), Arc::clone(runs));
     engine.simulated(Simulation::new(move |run| {
-        // A shell runs what stands around the command.
+        // Shell commands are those around the race's own command.
         if !support::is_hook(run) && runs.fetch_add(1, Ordering::Relaxed) + 1 == most {
             flag.store(true, Ordering::Relaxed);
         }
@@ -63,8 +64,8 @@ fn rounds(collection: &Collection) -> Vec<(&str, u32)> {
         .collect()
 }
 
-/// Interrupts a sweep after each number of runs in `after`, goes on with it each time, and returns
-/// every result.
+/// Interrupts a sweep after each number of runs in `after`, resumes it each time, and returns every
+/// result.
 fn goes_on(setup: Option<&str>, after: &[usize]) -> Vec<Collection> {
     let root = tempfile::tempdir().expect("a folder");
     let (told, runs) = (Told::default(), Arc::default());
@@ -90,7 +91,7 @@ fn goes_on(setup: Option<&str>, after: &[usize]) -> Vec<Collection> {
     results
 }
 
-/// Goes on with the sweep that was interrupted last, or begins one where there is none.
+/// Resumes the sweep that was interrupted last, or begins one if there is none.
 fn taken_up(
     engine: &Engine,
     setup: Option<&str>,
@@ -109,7 +110,7 @@ fn taken_up(
     sweep.run(engine)
 }
 
-/// By how many rounds one race is ahead of another.
+/// Returns the number of rounds by which one race is ahead of the other.
 fn apart(collection: &Collection) -> u32 {
     let done = rounds(collection);
     let counts = || done.iter().map(|(_, rounds)| *rounds);
@@ -118,8 +119,8 @@ fn apart(collection: &Collection) -> u32 {
 
 #[test]
 fn races_that_take_turns_go_on_with_rounds_that_pair() {
-    // Three runs make a round of a race, so that one of the two is ahead after an odd number of
-    // these.
+    // A round of a race has three runs, so one of the two races is ahead after an odd number of
+    // rounds.
     for second in [14, 20, 26] {
         let results = goes_on(None, &[10, second]);
         for result in &results {

@@ -1,6 +1,6 @@
-//! The launcher as a program of its own, and a measurer that tests can kill: with the arguments
-//! `race FOLDER ROUNDS COMMAND...` it races the system's allocator against itself, taking up what
-//! `FOLDER` holds.
+//! The launcher as a separate program, and a measurer that tests can kill. With the arguments `race
+//! FOLDER ROUNDS COMMAND...` it races the system's allocator against itself, and resumes any race
+//! in `FOLDER`.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! The races that journals tell of.
+//! Lists of races, read from their journals.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -8,30 +8,30 @@ use heapdrome_schema::{JournalLine, Plan};
 use super::{FILE_NAME, is_locked, read};
 use crate::state::State;
 
-/// A race as its journal tells it.
+/// Summary of a race, read from its journal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RaceSummary {
-    /// The race's folder.
+    /// Folder of the race.
     pub folder: PathBuf,
-    /// When its journal was last written.
+    /// Time at which its journal was last written.
     pub written: SystemTime,
-    /// What it was going to do.
+    /// Plan of the race.
     pub plan: Box<Plan>,
-    /// The runs that are recorded.
+    /// Number of recorded runs.
     pub runs: usize,
-    /// The rounds that are whole.
+    /// Number of complete rounds.
     pub rounds: u32,
     /// Whether the race ended by itself.
     pub finished: bool,
 }
 
-/// The races whose folders lie in `races`, the latest first; what cannot be read is left out.
+/// Returns the races whose folders are in `races`, the latest first. Unreadable ones are omitted.
 pub fn list(races: &Path) -> Vec<RaceSummary> {
     by_age(races).filter_map(summary).collect()
 }
 
-/// The latest race in `races` that is `wanted` and that no heapdrome runs. Journals older than its
-/// own are not read.
+/// Returns the latest race in `races` that is `wanted` and not being run by any heapdrome. Journals
+/// older than the returned one are not read.
 pub fn latest(races: &Path, wanted: impl Fn(&RaceSummary) -> bool) -> Option<RaceSummary> {
     let free = |race: &RaceSummary| !is_locked(&race.folder.join(FILE_NAME));
     by_age(races)
@@ -39,7 +39,8 @@ pub fn latest(races: &Path, wanted: impl Fn(&RaceSummary) -> bool) -> Option<Rac
         .find(|race| wanted(race) && free(race))
 }
 
-/// The folders of races and when their journals were last written, the latest first.
+/// Returns the folders of races with the times of the last writes to their journals, the latest
+/// first.
 fn by_age(races: &Path) -> impl Iterator<Item = (SystemTime, PathBuf)> + use<> {
     let folders = std::fs::read_dir(races).into_iter().flatten().flatten();
     let dated = folders.filter_map(|folder| {
@@ -70,7 +71,7 @@ fn summary((written, folder): (SystemTime, PathBuf)) -> Option<RaceSummary> {
     })
 }
 
-/// The races in `races` that are not finished and that no heapdrome runs, the latest first.
+/// Returns the unfinished races in `races` that no heapdrome is running, the latest first.
 pub fn unfinished(races: &Path) -> Vec<RaceSummary> {
     list(races)
         .into_iter()
@@ -87,7 +88,7 @@ mod tests {
     use crate::journal::Journal;
     use crate::journal::tests::{finished, first};
 
-    /// Dates a race's journal to so many seconds after the epoch.
+    /// Sets the date of a race's journal to this number of seconds after the epoch.
     fn written_at(race: &Path, seconds: u64) {
         let journal = File::options().write(true).open(race.join(FILE_NAME));
         let then = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);

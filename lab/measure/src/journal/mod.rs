@@ -1,4 +1,4 @@
-//! A race's journal: what happened, on disk before anything else happens.
+//! Journal of a race: every event is on disk before the race continues.
 
 mod list;
 
@@ -12,13 +12,13 @@ use heapdrome_system::lock;
 
 pub use list::{RaceSummary, latest, list, unfinished};
 
-/// The version of the journal's format that this heapdrome writes, and the newest that it reads.
+/// Version of the journal's format that this heapdrome writes, and the newest that it reads.
 pub const SCHEMA: u32 = 1;
 
-/// The journal's name within a race's folder.
+/// Name of the journal within a race's folder.
 pub const FILE_NAME: &str = "journal.jsonl";
 
-/// What went wrong with a journal, and what to do about it.
+/// Failure of an operation on a journal, with a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// The journal could not be read.
@@ -26,45 +26,45 @@ pub enum JournalError {
     Read {
         /// The file.
         path: PathBuf,
-        /// The reason.
+        /// Error that the system returned.
         source: std::io::Error,
     },
-    /// The journal, or its folder, could not be made.
+    /// The journal, or its folder, could not be created.
     #[error("cannot make {path}: {source}; set XDG_STATE_HOME to a folder that you may write to")]
     Make {
         /// The file or folder.
         path: PathBuf,
-        /// The reason.
+        /// Error that the system returned.
         source: std::io::Error,
     },
     /// The journal could not be written.
-    #[error("cannot write {path}: {source}; the race stops, what is recorded stays")]
+    #[error("cannot write {path}: {source}; the race stops; recorded runs are kept")]
     Write {
         /// The file or folder.
         path: PathBuf,
-        /// The reason.
+        /// Error that the system returned.
         source: std::io::Error,
     },
-    /// There is a race in this folder already.
-    #[error("{path} holds a race already; resume it or name another folder")]
+    /// The folder already contains a race.
+    #[error("{path} already contains a race; resume it or name another folder")]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// Another heapdrome writes this journal.
+    /// Another heapdrome is writing this journal.
     #[error("another heapdrome runs the race in {path}; wait for it or end it")]
     Locked {
         /// The file.
         path: PathBuf,
     },
-    /// A line in the middle cannot be read.
+    /// A complete line cannot be parsed.
     #[error("{path} is damaged at line {line} ({reason}); start a new race")]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Which line, from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// What the parser said.
+        /// Error that the parser returned.
         reason: String,
     },
     /// The journal was written by a newer heapdrome.
@@ -72,21 +72,21 @@ pub enum JournalError {
     NewerSchema {
         /// The file.
         path: PathBuf,
-        /// The schema that it names.
+        /// Schema that it names.
         found: u64,
     },
 }
 
-/// An open journal; nobody else can write it meanwhile.
+/// An open journal, locked against other writers.
 pub(crate) struct Journal {
     path: PathBuf,
     file: File,
-    /// The length of what is whole.
+    /// Length of the complete lines in bytes.
     length: u64,
 }
 
 impl Journal {
-    /// Starts a journal in `folder`, which is made if need be.
+    /// Starts a journal in `folder`, which is created if needed.
     pub(crate) fn create(folder: &Path, first: &JournalLine) -> Result<Self, JournalError> {
         let path = folder.join(FILE_NAME);
         let failed = |source: io::Error| JournalError::Write {
@@ -113,11 +113,11 @@ impl Journal {
             length: 0,
         };
         journal.append(first)?;
-        // The file's own name must be on disk as well, and those of the folders that were made.
+        // The file's directory entry, and those of the created folders, must be on disk as well.
         sync_folder(folder).map_err(failed)?;
         for holder in new.into_iter().filter_map(Path::parent) {
             match sync_folder(holder) {
-                // A folder that may be written to need not be one that may be read.
+                // A folder may be writable without being readable.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
                 other => other.map_err(failed)?,
             }
@@ -125,8 +125,8 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Opens the journal in `folder` to go on with it. A last line that was cut short, because
-    /// the writer was killed, is taken away.
+    /// Opens the journal in `folder` to continue it. A last line that is incomplete because the
+    /// writer was killed is removed.
     pub(crate) fn open(folder: &Path) -> Result<(Self, Vec<JournalLine>), JournalError> {
         let path = folder.join(FILE_NAME);
         let file = OpenOptions::new().read(true).append(true).open(&path);
@@ -141,7 +141,7 @@ impl Journal {
         Ok((journal, lines))
     }
 
-    /// Adds a line and returns when it is on disk. When that fails nothing of it stays.
+    /// Adds a line and returns when it is on disk. On failure, no part of the line stays.
     pub(crate) fn append(&mut self, line: &JournalLine) -> Result<(), JournalError> {
         let mut text = serde_json::to_vec(line).map_err(|error| self.failed(error.into()))?;
         text.push(b'\n');
@@ -150,7 +150,7 @@ impl Journal {
             .write_all(&text)
             .and_then(|()| self.file.sync_data());
         if let Err(source) = written {
-            // What cannot be cut now is cut when the journal is opened again.
+            // If this fails, the line is removed when the journal is opened again.
             let _ = self.cut();
             return Err(self.failed(source));
         }
@@ -178,10 +178,10 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// How often a lock is tried for: one that lists races takes locks for a moment.
+/// Number of attempts to take a lock, because a process that lists races holds locks briefly.
 const LOCK_TRIES: u32 = 10;
 
-/// Takes the journal for this process; the kernel gives it back when the process ends.
+/// Locks the journal for this process. The kernel releases the lock when the process ends.
 fn lock(file: &File, path: &Path) -> Result<(), JournalError> {
     for _ in 0..LOCK_TRIES {
         let tried = lock::try_exclusive(file);
@@ -198,15 +198,15 @@ fn lock(file: &File, path: &Path) -> Result<(), JournalError> {
     })
 }
 
-/// Whether another heapdrome writes the journal at `path` now.
+/// Returns whether another heapdrome is writing the journal at `path`.
 pub(super) fn is_locked(path: &Path) -> bool {
-    // Where locks do not work, nobody can have one.
+    // On a file system without locks, no process can hold one.
     File::open(path)
         .and_then(|file| lock::try_shared(&file))
         .is_ok_and(|free| !free)
 }
 
-/// Reads the whole lines of a journal, and how many bytes they take.
+/// Reads the complete lines of a journal, and returns them with their length in bytes.
 pub(super) fn read(path: &Path) -> Result<(Vec<JournalLine>, u64), JournalError> {
     let text = std::fs::read(path).map_err(|source| JournalError::Read {
         path: path.to_owned(),
@@ -246,7 +246,8 @@ fn damaged(path: &Path, line: usize, reason: String) -> JournalError {
     }
 }
 
-/// The schema is looked at before anything else: a newer line may hold what is unknown here.
+/// Checks the schema before any other field, because a line of a newer schema may have unknown
+/// fields.
 fn check_schema(path: &Path, line: &[u8]) -> Result<(), JournalError> {
     let value: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
     match value.get("schema").and_then(serde_json::Value::as_u64) {

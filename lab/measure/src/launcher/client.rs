@@ -12,19 +12,20 @@ use super::message::{Answer, Reply, Request, Spawn, Stop};
 use super::{LauncherKind, LauncherProgram, Simulation, wait};
 use crate::{Interrupt, MeasureError};
 
-/// How often a waiting measurer looks at the interrupt flag: rarely, since it disturbs.
+/// Interval at which a waiting measurer checks the interrupt flag. It is long, because checks
+/// disturb the run.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// A running launcher; dropping it kills whatever it started.
+/// A running launcher. Dropping it kills all processes that it started.
 pub(crate) enum Launcher {
     /// A process.
     Process(Box<Process>),
-    /// A function, and its answer to the last request.
+    /// A function, with its answer to the last request.
     Simulated(Simulation, Option<Answer>),
 }
 
 impl Launcher {
-    /// Starts a launcher and waits until it is there.
+    /// Starts a launcher and waits until it is ready.
     pub(crate) fn start(kind: &LauncherKind) -> Result<Self, MeasureError> {
         Ok(match kind {
             LauncherKind::Program(program) => Self::Process(Box::new(Process::start(program)?)),
@@ -32,7 +33,8 @@ impl Launcher {
         })
     }
 
-    /// The process that is the parent of all that is started; 0 where nothing is.
+    /// Returns the process id of the parent of all started processes, or 0 for a simulated
+    /// launcher.
     pub(crate) fn pid(&self) -> libc::pid_t {
         match self {
             Self::Process(process) => process.pid(),
@@ -40,7 +42,7 @@ impl Launcher {
         }
     }
 
-    /// Asks for a process, without waiting for its end. Only one at a time.
+    /// Requests a process without waiting for its end. Only one may run at a time.
     pub(crate) fn begin(&mut self, spawn: Spawn) -> Result<(), MeasureError> {
         match self {
             Self::Process(process) => process.begin(spawn),
@@ -51,7 +53,7 @@ impl Launcher {
         }
     }
 
-    /// Asks for the end of the process that runs; the answer still comes.
+    /// Requests the end of the running process. Its answer still arrives.
     pub(crate) fn stop(&mut self, stop: Stop) -> Result<(), MeasureError> {
         match self {
             Self::Process(process) => process.stop(stop),
@@ -59,7 +61,7 @@ impl Launcher {
         }
     }
 
-    /// Waits up to `patience` for the end of the process that was asked for.
+    /// Waits at most `patience` for the end of the requested process.
     pub(crate) fn poll(&mut self, patience: Duration) -> Result<Option<Answer>, MeasureError> {
         match self {
             Self::Process(process) => process.poll(patience),
@@ -67,7 +69,7 @@ impl Launcher {
         }
     }
 
-    /// Waits for the end of the process that was asked for, whatever it takes.
+    /// Waits for the end of the requested process without a time limit.
     pub(crate) fn finish(&mut self) -> Result<Answer, MeasureError> {
         loop {
             if let Some(answer) = self.poll(Duration::from_secs(3600))? {
@@ -76,7 +78,7 @@ impl Launcher {
         }
     }
 
-    /// Starts a process and waits for its end; an interrupt kills it with its tree.
+    /// Starts a process and waits for its end. An interrupt kills it with its tree.
     pub(crate) fn run(
         &mut self,
         spawn: Spawn,
@@ -94,7 +96,7 @@ impl Launcher {
         }
     }
 
-    /// If the interrupt flag is raised, kills the process that runs and says so.
+    /// Kills the running process if the interrupt flag is set, and returns an error in that case.
     pub(crate) fn end_if(&mut self, interrupt: &Interrupt) -> Result<(), MeasureError> {
         if !interrupt.load(Ordering::Relaxed) {
             return Ok(());
@@ -103,7 +105,7 @@ impl Launcher {
         Err(MeasureError::Interrupted)
     }
 
-    /// Kills the process that runs, if one does, with its tree and waits until it is gone.
+    /// Kills the running process, if any, with its tree, and waits until it is gone.
     pub(crate) fn kill(&mut self) -> Result<(), MeasureError> {
         if self.is_busy() {
             self.stop(Stop::Kill)?;
@@ -120,16 +122,16 @@ impl Launcher {
     }
 }
 
-/// A launcher's process.
+/// Process of a launcher.
 pub(crate) struct Process {
     process: Child,
     socket: BufReader<UnixStream>,
-    /// Whether a process was asked for whose end is not known yet.
+    /// Whether a process was requested whose end is not known yet.
     busy: bool,
 }
 
 impl Process {
-    /// Starts a launcher and waits until it is there.
+    /// Starts a launcher and waits until it is ready.
     fn start(program: &LauncherProgram) -> Result<Self, MeasureError> {
         let (near, far) = UnixStream::pair().map_err(|error| cannot_start(&error))?;
         let process = Command::new(&program.program)
@@ -151,23 +153,23 @@ impl Process {
         }
     }
 
-    /// The launcher's process: the parent of all that it starts.
+    /// Returns the id of the launcher's process, the parent of all processes that it starts.
     fn pid(&self) -> libc::pid_t {
         libc::pid_t::try_from(self.process.id()).unwrap_or(0)
     }
 
-    /// Asks for a process, without waiting for its end. Only one at a time.
+    /// Requests a process without waiting for its end. Only one may run at a time.
     fn begin(&mut self, spawn: Spawn) -> Result<(), MeasureError> {
         self.busy = true;
         self.send(&Request::Run(Box::new(spawn)))
     }
 
-    /// Asks for the end of the process that runs; the answer still comes.
+    /// Requests the end of the running process. Its answer still arrives.
     fn stop(&mut self, stop: Stop) -> Result<(), MeasureError> {
         self.send(&Request::Stop(stop))
     }
 
-    /// Waits up to `patience` for the end of the process that was asked for.
+    /// Waits at most `patience` for the end of the requested process.
     fn poll(&mut self, patience: Duration) -> Result<Option<Answer>, MeasureError> {
         if self.socket.buffer().is_empty() {
             let ready = wait::poll([self.socket.get_ref().as_fd()], Some(patience));
@@ -208,9 +210,9 @@ impl Process {
         }
     }
 
-    /// The error for a launcher that does not do its work, with how it ended if it has.
+    /// Returns the error for a launcher that fails, including its exit status if it has ended.
     fn misbehaved(&mut self, reason: &str) -> MeasureError {
-        // It closes its socket a moment before it is gone.
+        // The launcher closes its socket a moment before its process ends.
         std::thread::sleep(Duration::from_millis(20));
         let reason = match self.process.try_wait() {
             Ok(Some(status)) => match status.signal() {
@@ -228,7 +230,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The launcher takes its tree with it, and gives up after a few seconds.
+        // The launcher kills its tree, and gives up after a few seconds.
         let _ = self.socket.get_ref().shutdown(std::net::Shutdown::Both);
         let _ = self.process.wait();
     }
@@ -236,7 +238,7 @@ impl Drop for Process {
 
 fn unable(reason: String) -> MeasureError {
     MeasureError::Launcher {
-        what: "cannot work here",
+        what: "cannot work on this machine",
         reason,
     }
 }

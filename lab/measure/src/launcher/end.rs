@@ -1,4 +1,4 @@
-//! How a launcher ends what it started, and nothing else.
+//! Termination of the processes that a launcher started, and of no others.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -11,30 +11,30 @@ use super::message::Usage;
 use super::wait::{self, Reaped, Reaping};
 use crate::tree::{self, Earlier, Process};
 
-/// How long a detached descendant has between SIGTERM and SIGKILL.
+/// Time for detached descendants between SIGTERM and SIGKILL.
 const SWEEP_GRACE: Duration = Duration::from_secs(1);
-/// How long killed processes have to be gone.
+/// Time within which killed processes must be gone.
 const KILL_GRACE: Duration = Duration::from_secs(5);
 
-/// Why a request has no answer.
+/// Reason why a request has no answer.
 pub(super) enum Halt {
-    /// The client is gone, or speaks another language.
+    /// The client is gone, or its request is malformed.
     Hangup,
-    /// Some processes did not die; these are their names.
+    /// Some processes survive SIGKILL; these are their names.
     Immortal(String),
-    /// The kernel refuses what a launcher needs; in words.
+    /// The kernel refuses a required operation, described in words.
     Unable(String),
 }
 
-/// A process that is being waited for, and all that it started.
+/// A process that is being waited for, with all its descendants.
 pub(super) struct Running {
     pid: libc::pid_t,
-    /// Its end, once it is known.
+    /// End of the process, once it is known.
     reaped: Option<Reaped>,
-    /// The cost of orphans.
+    /// Cost of orphans.
     orphans: Usage,
     timed_out: bool,
-    /// What ran before it was started, and outlives it.
+    /// Processes that ran before it was started, and outlive it.
     earlier: Earlier,
 }
 
@@ -49,7 +49,7 @@ impl Running {
         }
     }
 
-    /// No process at all: whatever is there was left by those before.
+    /// Returns a placeholder without a process: all existing descendants are leftovers.
     pub(super) fn nothing() -> Self {
         Self::new(0, Earlier::default())
     }
@@ -58,7 +58,7 @@ impl Running {
         self.pid
     }
 
-    /// All that is left of what was started so far.
+    /// Returns all remaining processes that were started so far.
     pub(super) fn left(mut self) -> Earlier {
         if self.reap() {
             Earlier::default()
@@ -67,13 +67,13 @@ impl Running {
         }
     }
 
-    /// Waits for its end.
+    /// Waits until it ends.
     pub(super) fn wait_for(&mut self) -> io::Result<()> {
         self.reaped = Some(wait::wait_for(self.pid)?);
         Ok(())
     }
 
-    /// What it cost, with its orphans if asked, and how it ended; nothing while it runs.
+    /// Returns its cost, with its orphans if requested, and its ending; `None` while it runs.
     pub(super) fn cost(self, with_orphans: bool) -> Option<(Usage, Ending)> {
         let reaped = self.reaped?;
         let usage = match with_orphans {
@@ -87,7 +87,7 @@ impl Running {
         Some((usage, ending))
     }
 
-    /// Reaps whatever has ended; whether no child is left, earlier ones included.
+    /// Reaps every child that has ended. Returns whether no child is left, earlier ones included.
     pub(super) fn reap(&mut self) -> bool {
         loop {
             match wait::reap_any() {
@@ -99,7 +99,7 @@ impl Running {
         }
     }
 
-    /// Reaps until nothing is left or `patience` is over; whether nothing is left.
+    /// Reaps until no child is left or `patience` is over. Returns whether no child is left.
     fn reap_within(&mut self, patience: Duration) -> bool {
         let started = Instant::now();
         while !self.reap() {
@@ -111,7 +111,7 @@ impl Running {
         true
     }
 
-    /// Kills it and all that it started because its time is over.
+    /// Kills it and all its descendants because its time limit is exceeded.
     pub(super) fn time_out(&mut self) -> Result<(), Halt> {
         self.timed_out = true;
         self.kill_tree()
@@ -120,8 +120,8 @@ impl Running {
     /// Kills it with every descendant that is not an earlier one, and reaps them.
     pub(super) fn kill_tree(&mut self) -> Result<(), Halt> {
         let started = Instant::now();
-        // A list of processes misses those that start while it is made, so that one empty list
-        // proves nothing. Where no earlier ones live, having no child does.
+        // A list of processes misses those that start while it is read, so one empty list proves
+        // nothing. If no earlier processes live, the absence of children is proof enough.
         let mut empty_lists = 0;
         while !self.reap() {
             let left = self.descendants();
@@ -139,7 +139,7 @@ impl Running {
         Ok(())
     }
 
-    /// Stops whatever outlived the process that was waited for; its names.
+    /// Stops all processes that outlived the awaited process, and returns their names.
     pub(super) fn sweep(&mut self) -> Result<Vec<String>, Halt> {
         if self.reap() {
             return Ok(Vec::new());
@@ -161,9 +161,9 @@ impl Running {
         tree::processes_below(tree::own_pid(), &self.earlier)
     }
 
-    /// Sends `signal` to those of `processes` that are still there. Since they were listed, some
-    /// may have ended and their ids been given to strangers: a descriptor holds on to one process
-    /// while it is looked at again, and only that one gets the signal.
+    /// Sends `signal` to those of `processes` that still exist. Since they were listed, some may
+    /// have ended, and their ids may have been reused. A pidfd pins one process while it is checked
+    /// again, and only that process receives the signal.
     fn send(&self, processes: &[Process], signal: Signal) {
         for process in processes {
             let pidfd = wait::pidfd(process.pid);
@@ -172,7 +172,7 @@ impl Running {
             }
             let sent = pidfd.and_then(|pidfd| wait::send_to(pidfd.as_fd(), signal));
             if sent.is_err() {
-                // No descriptors, or none to be had: what was just seen is the best there is.
+                // No pidfd is available, so the check of a moment ago has to suffice.
                 wait::send(process.pid, signal);
             }
         }

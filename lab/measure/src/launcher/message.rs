@@ -1,4 +1,4 @@
-//! What a launcher and its client tell each other, one JSON value a line.
+//! Messages between a launcher and its client, one JSON value per line.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use heapdrome_schema::{Bytes, Ending, Nanoseconds};
 use serde::{Deserialize, Serialize};
 
-/// A string of the operating system: readable in JSON where it is UTF-8, bytes where it is not.
+/// A string of the operating system: readable in JSON if it is UTF-8, else bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Text {
@@ -38,23 +38,23 @@ impl Text {
     }
 }
 
-/// Where a launcher enters and leaves a control group, so that what it starts is in it.
+/// Files with which a launcher enters and leaves a control group, so that its children are in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CgroupFiles {
-    /// `cgroup.procs` of the group.
+    /// Path of the group's `cgroup.procs`.
     pub(crate) join: Text,
-    /// The last part of the group's path, to see in `/proc/self/cgroup` that joining worked.
+    /// Last part of the group's path, which appears in `/proc/self/cgroup` after joining.
     pub(crate) name: String,
-    /// `cgroup.procs` of the group that the launcher came from.
+    /// Path of `cgroup.procs` of the launcher's original group.
     pub(crate) leave: Text,
 }
 
-/// A process to start, and how to wait for it.
+/// A process to start, and the way to wait for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Spawn {
-    /// The path of the program; nothing is looked up.
+    /// Path of the program; no search takes place.
     pub(crate) program: Text,
-    /// What the program is told it was called by.
+    /// The program's `argv[0]`.
     pub(crate) name: Text,
     pub(crate) arguments: Vec<Text>,
     pub(crate) environment: Vec<(Text, Text)>,
@@ -62,7 +62,7 @@ pub(crate) struct Spawn {
     pub(crate) stdin: Text,
     pub(crate) stdout: Text,
     pub(crate) stderr: Text,
-    /// Empty for all CPUs.
+    /// CPUs to pin to; empty for all CPUs.
     pub(crate) pin: Vec<usize>,
     pub(crate) timeout: Option<Nanoseconds>,
     /// Whether perf counters are read.
@@ -70,17 +70,17 @@ pub(crate) struct Spawn {
     pub(crate) cgroup: Option<CgroupFiles>,
     /// Whether descendants that outlive the process are reported and stopped.
     pub(crate) sweep: bool,
-    /// Whether the cost of descendants that the process did not wait for is added to its own: a
-    /// shell that is told to end does not wait for the server that it started.
+    /// Whether the cost of descendants that the process did not wait for is added to its own. A
+    /// shell that receives SIGTERM does not wait for the server that it started.
     pub(crate) add_orphans: bool,
 }
 
-/// How a running process is to be stopped.
+/// Way of stopping a running process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Stop {
-    /// At once, with its whole tree.
+    /// SIGKILL to its whole tree at once.
     Kill,
-    /// By SIGTERM to its process group, and by SIGKILL after this long.
+    /// SIGTERM to its process group, followed by SIGKILL after this time.
     Terminate(Nanoseconds),
 }
 
@@ -90,20 +90,20 @@ pub(crate) enum Request {
     Stop(Stop),
 }
 
-/// Why a process could not be started.
+/// Reason why a process could not be started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Refusal {
     /// The program could not be executed.
     Program(String),
     /// A standard stream could not be opened.
     Stream { path: Text, error: i32 },
-    /// The CPUs are not to be had.
+    /// The CPUs are not available.
     Pin(String),
     /// The control group could not be entered.
     Cgroup(String),
 }
 
-/// What a process cost.
+/// Cost and end of a process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     pub(crate) wall: Nanoseconds,
@@ -114,7 +114,7 @@ pub(crate) struct Outcome {
     pub(crate) detached: Vec<String>,
 }
 
-/// What `wait4` tells about a process and its waited-for descendants.
+/// Resource usage of a process and its waited-for descendants, as reported by `wait4`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Usage {
     pub(crate) user: Nanoseconds,
@@ -127,7 +127,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// The cost of two processes together; the peak is that of the larger one.
+    /// Returns the combined cost of two processes. The peak is that of the larger one.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             user: self.user + other.user,
@@ -141,24 +141,24 @@ impl Usage {
     }
 }
 
-/// How a request to start something was answered.
+/// Answer to a request to start a process.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// It ran and ended.
+    /// The process ran and ended.
     Ended(Box<Outcome>),
-    /// It could not be started.
+    /// The process could not be started.
     Refused(Refusal),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
-    /// The launcher is there.
+    /// The launcher is ready.
     Ready,
     Ended(Box<Outcome>),
     Refused(Refusal),
-    /// These did not die.
+    /// These processes survived SIGKILL.
     Immortal(String),
-    /// The kernel refuses what a launcher cannot do without; in words.
+    /// The kernel refuses a required operation, described in words.
     Unable(String),
 }
 

@@ -1,15 +1,15 @@
-//! The small process that starts everything measured.
+//! The small process that starts all measured commands.
 //!
-//! The kernel folds the peak resident size of a process into that of the children it forks, even
-//! if they execute something else: the measurer must be small, and heapdrome is not. So heapdrome
-//! starts itself again as a launcher, which reads one request a line from its standard input (a
-//! socket), starts what it says, waits for its end, and answers with what that cost.
+//! The kernel carries the peak resident size of a process over into the children that it forks,
+//! even if they execute another program. The measurer must therefore be small, and heapdrome is
+//! not. So heapdrome starts itself again as a launcher. The launcher reads one request per line
+//! from its standard input (a socket), starts the requested process, waits for its end, and answers
+//! with its cost.
 //!
-//! A launcher is the subreaper of all that it starts: nothing escapes it by detaching. It has a
-//! session of its own, so that Ctrl-C on the terminal reaches heapdrome alone, which decides. When
-//! its socket closes, because heapdrome is done or was killed, it kills its tree and ends. That is
-//! why it does not ask the kernel to be killed along with heapdrome (`PR_SET_PDEATHSIG`): it has
-//! this last thing to do.
+//! A launcher is the subreaper of all its descendants, so none escapes by detaching. It has its own
+//! session, so that Ctrl-C on the terminal reaches only heapdrome, which decides how to react. When
+//! its socket closes, because heapdrome is done or was killed, the launcher kills its tree and
+//! ends. It needs to outlive heapdrome for this, so it does not use `PR_SET_PDEATHSIG`.
 
 mod client;
 mod end;
@@ -28,11 +28,11 @@ pub(crate) use wait::child_usage;
 
 pub use simulated::{SimulatedEnd, SimulatedRun, Simulation};
 
-/// The argument that makes heapdrome a launcher.
+/// Argument that turns heapdrome into a launcher.
 pub const ARGUMENT: &str = "__launch";
 
-/// If this process was started as a launcher, serves until its socket closes and never returns.
-/// Must be the first thing that `main` does, while the process is small and has one thread.
+/// Serves requests until the socket closes and then exits, if this process was started as a
+/// launcher. Must be called first in `main`, while the process is small and has one thread.
 pub fn main_if_asked() {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == ARGUMENT) && arguments.next().is_none() {
@@ -45,7 +45,7 @@ pub fn main_if_asked() {
 pub enum LauncherKind {
     /// A small process that starts them.
     Program(LauncherProgram),
-    /// A function that returns their cost, and starts nothing.
+    /// A function that returns their cost without starting a process.
     Simulated(Simulation),
 }
 
@@ -61,17 +61,17 @@ impl From<&LauncherKind> for LauncherKind {
     }
 }
 
-/// The program that serves as the launcher.
+/// Program that serves as the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LauncherProgram {
-    /// Its path.
+    /// Path of the program.
     pub program: PathBuf,
-    /// Its arguments.
+    /// Arguments of the program.
     pub arguments: Vec<OsString>,
 }
 
 impl LauncherProgram {
-    /// This very executable, whose `main` calls [`main_if_asked`].
+    /// Returns this executable, whose `main` calls [`main_if_asked`].
     pub fn of_this_executable() -> Self {
         Self {
             arguments: vec![ARGUMENT.into()],
@@ -79,7 +79,7 @@ impl LauncherProgram {
         }
     }
 
-    /// Another executable whose `main` calls [`main_if_asked`].
+    /// Returns another executable whose `main` calls [`main_if_asked`].
     pub fn of(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),

@@ -1,27 +1,27 @@
-//! The moment at which a forked child turns into the command: what comes before is heapdrome's own
-//! work and must not count as the command's time.
+//! Moment at which a forked child executes the command. Time before it is heapdrome's own work and
+//! must not count as the command's time.
 
 use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Where a child writes its moment, in nanoseconds of the monotonic clock; the launcher and its
-/// children share the page. `None` where the kernel gives none.
+/// Returns the cell in which a child stores its moment, in nanoseconds of the monotonic clock. The
+/// launcher and its children share the page. `None` if the kernel refuses the mapping.
 fn shared() -> Option<&'static AtomicU64> {
     static MOMENT: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
     *MOMENT.get_or_init(|| {
         let both = libc::PROT_READ | libc::PROT_WRITE;
         let kind = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
-        // SAFETY: a new mapping at a place of the kernel's choice touches nothing that exists.
+        // SAFETY: a new mapping at an address chosen by the kernel does not affect existing memory.
         let page = unsafe { libc::mmap(std::ptr::null_mut(), 8, both, kind, -1, 0) };
-        // SAFETY: the page is never unmapped, is aligned for a u64, begins as zeros, and is only
-        // used as this atomic, here and in the children that share it.
+        // SAFETY: the page is never unmapped, is aligned for a u64, is initially zero, and is only
+        // accessed as this atomic, here and in the children that share it.
         (page != libc::MAP_FAILED).then(|| unsafe { AtomicU64::from_ptr(page.cast()) })
     })
 }
 
-/// Forgets the last child's moment, and gives what the next child does just before exec.
+/// Clears the last child's moment, and returns the closure that the next child calls before exec.
 pub(crate) fn in_child() -> impl FnMut() -> io::Result<()> + Send + Sync + 'static {
     let moment = shared();
     if let Some(moment) = moment {
@@ -36,13 +36,13 @@ pub(crate) fn in_child() -> impl FnMut() -> io::Result<()> + Send + Sync + 'stat
     }
 }
 
-/// The time since the last child turned into its command; `None` if it never did.
+/// Returns the time since the last child executed its command, or `None` if it never did.
 pub(crate) fn elapsed() -> Option<Duration> {
     let moment = shared()?.load(Ordering::Relaxed);
     (moment > 0).then(|| Duration::from_nanos(now().saturating_sub(moment)))
 }
 
-/// Nanoseconds of the monotonic clock. May be called between fork and exec.
+/// Returns the monotonic clock in nanoseconds. May be called between fork and exec.
 fn now() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     (time.tv_sec as u64)
@@ -62,11 +62,12 @@ mod tests {
     fn a_childs_moment_reaches_its_parent() {
         let before = Instant::now();
         let mut command = Command::new("/bin/true");
-        // SAFETY: what is done reads a clock and writes to a shared page, both allowed after fork.
+        // SAFETY: the closure only reads a clock and writes to a shared page, which are
+        // async-signal-safe.
         unsafe { command.pre_exec(in_child()) };
         assert_eq!(elapsed(), None);
         command.status().expect("/bin/true runs");
-        let since = elapsed().expect("the child told its moment");
+        let since = elapsed().expect("the child stored its moment");
         assert!(
             since <= before.elapsed() && since > Duration::ZERO,
             "{since:?}"

@@ -1,4 +1,4 @@
-//! The launcher's own side: reads requests, starts processes, waits for them.
+//! The launcher's side: reads requests, starts processes, and waits for them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -17,10 +17,10 @@ use super::{moment, wait};
 use crate::counters::Counters;
 use crate::tree::{self, Earlier};
 
-/// Why a launcher can do nothing without a descriptor for a process.
+/// Operation for which a launcher needs a pidfd, with its kernel requirement.
 const NO_PIDFD: &str = "waiting for a process by a descriptor (pidfd_open, Linux 5.3 or newer)";
 
-/// Serves until the socket on standard input closes; returns the exit status.
+/// Serves until the socket on standard input closes, and returns the exit status.
 pub(super) fn serve() -> i32 {
     let Ok(socket) = take_socket() else { return 4 };
     if wait::stand_apart().is_err() {
@@ -29,7 +29,7 @@ pub(super) fn serve() -> i32 {
     let mut server = Server {
         socket: BufReader::new(socket),
     };
-    // A kernel that lacks it is told now, not in the middle of a race.
+    // A missing pidfd_open is reported at the start, not in the middle of a race.
     let greeting = match wait::pidfd(tree::own_pid()) {
         Ok(_) => Reply::Ready,
         Err(error) => Reply::Unable(no_pidfd(&error)),
@@ -58,14 +58,14 @@ fn no_pidfd(error: &io::Error) -> String {
     format!("the kernel refuses {NO_PIDFD}: {error}")
 }
 
-/// Moves the socket away from standard input, where children could find it.
+/// Moves the socket away from standard input, because children would inherit it there.
 fn take_socket() -> io::Result<UnixStream> {
-    // SAFETY: descriptor 0 is open, or the clone fails; this process has one owner of it, here,
-    // and the library's handle of standard input is never used.
+    // SAFETY: if descriptor 0 is not open, the clone fails. This is its only owner in the process,
+    // because the standard library's handle of standard input is never used.
     let stdin = unsafe { OwnedFd::from_raw_fd(0) };
     let socket = UnixStream::from(stdin.try_clone()?);
     drop(stdin);
-    // The lowest free descriptor is 0 now, so this takes its place, for good.
+    // The lowest free descriptor is now 0, so `/dev/null` takes its place permanently.
     let _ = File::open("/dev/null")?.into_raw_fd();
     Ok(socket)
 }
@@ -92,8 +92,8 @@ impl Server {
             Ok(command) => command,
             Err(refusal) => return Ok(Reply::Refused(refusal)),
         };
-        // What earlier steps left running, such as a daemon, is not this one's to end. What is
-        // measured has nothing beside it.
+        // Processes that earlier steps left running, such as a daemon, must survive this one. A
+        // measured command has none beside it.
         let earlier = match spawn.sweep {
             true => Earlier::default(),
             false => Running::nothing().left(),
@@ -129,9 +129,9 @@ impl Server {
         Ok(Reply::Ended(Box::new(outcome)))
     }
 
-    /// Waits for the end of `running`, and brings it about when it is time or asked for.
+    /// Waits for the end of `running`, and ends it when its time is over or the client requests it.
     fn wait(&mut self, running: &mut Running, spawn: &Spawn, started: Instant) -> Result<(), Halt> {
-        // A time beyond what the clock can tell is none.
+        // A timeout beyond the range of the clock is no limit.
         let deadline = spawn
             .timeout
             .and_then(|timeout| started.checked_add(timeout.into()));
@@ -170,8 +170,8 @@ impl Server {
         }
     }
 
-    /// Asks the process group of `running` to end, and kills the whole tree after `grace`, or as
-    /// soon as the client asks for anything else or is gone.
+    /// Sends SIGTERM to the process group of `running`. Kills the whole tree after `grace`, or as
+    /// soon as the client sends another request or is gone.
     fn terminate(&self, running: &mut Running, grace: Duration) -> Result<(), Halt> {
         wait::terminate_group(running.pid());
         let started = Instant::now();
@@ -189,7 +189,8 @@ impl Server {
 fn command_of(spawn: &Spawn) -> Result<Command, Refusal> {
     let mut reading = OpenOptions::new();
     reading.read(true);
-    // Appending keeps what several processes write, and the file is emptied first.
+    // Append mode keeps several processes from overwriting each other's output. The file is emptied
+    // first.
     let mut writing = OpenOptions::new();
     writing.append(true).create(true);
     let stdin = open(&spawn.stdin, &reading)?;
@@ -211,11 +212,12 @@ fn command_of(spawn: &Spawn) -> Result<Command, Refusal> {
         .stdin(stdin)
         .stdout(stdout)
         .stderr(stderr);
-    // With something to do before exec, the standard library forks, and does not share this
-    // process's memory with the child as posix_spawn does. The kernel counts the memory that a
-    // process leaves at exec as its peak: a forked child has only copied a few hundred KiB then,
-    // and a sharing one would seem to have had all of the launcher's.
-    // SAFETY: what is done reads a clock and writes to a shared page, both allowed after fork.
+    // With a `pre_exec` closure, the standard library forks, and does not share this process's
+    // memory with the child as posix_spawn does. The kernel counts the memory that a process leaves
+    // at exec as its peak. A forked child has copied only a few hundred KiB by then, but a child
+    // that shares memory would seem to have used all of the launcher's.
+    // SAFETY: the closure only reads a clock and writes to a shared page, which are
+    // async-signal-safe.
     unsafe { command.pre_exec(moment::in_child()) };
     Ok(command)
 }
@@ -233,14 +235,13 @@ fn open(path: &Text, options: &OpenOptions) -> Result<Stdio, Refusal> {
 
 fn open_emptied(path: &Text, options: &OpenOptions) -> Result<Stdio, Refusal> {
     if let Ok(file) = OpenOptions::new().write(true).open(path.to_path()) {
-        // A file that cannot be emptied is no file, such as /dev/null.
+        // A file that cannot be truncated is not a regular file, such as /dev/null.
         let _ = file.set_len(0);
     }
     open(path, options)
 }
 
-/// The CPUs and the control group in which a process is started; the launcher leaves both when
-/// this is dropped.
+/// CPUs and control group in which a process is started. Dropping it makes the launcher leave both.
 struct Place<'a> {
     cpus: Option<CpuSet>,
     cgroup: Option<&'a CgroupFiles>,
@@ -275,17 +276,17 @@ impl<'a> Place<'a> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         if let Some(cpus) = &self.cpus {
-            // It held before, so it can be had again, or the CPUs are gone for everybody.
+            // This affinity was valid before. It can only fail if the CPUs have gone offline.
             let _ = wait::set_affinity(cpus);
         }
         if let Some(files) = self.cgroup {
-            // Where it fails, the group stays until the launcher ends, and is removed then.
+            // If this fails, the group stays until the launcher ends, and is removed then.
             let _ = join(&files.leave);
         }
     }
 }
 
-/// Moves this process into the group whose `cgroup.procs` is given; 0 means the writer.
+/// Moves this process into the group with this `cgroup.procs`. The value 0 means the writer.
 fn join(procs: &Text) -> io::Result<()> {
     std::fs::write(Path::new(&procs.to_os()), "0")
 }

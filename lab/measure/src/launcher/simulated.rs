@@ -1,5 +1,5 @@
-//! A launcher without processes: a function returns the output and the cost of each command, so
-//! that tests of races need neither processes nor time.
+//! A launcher without processes: a function returns the output and the cost of each command. Tests
+//! of races therefore need neither processes nor time.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,9 +13,9 @@ use super::message::{Answer, Outcome, Refusal, Spawn, Text, Usage};
 /// A command that a race wants to run.
 #[derive(Clone, Debug)]
 pub struct SimulatedRun {
-    /// The path of the program, and its arguments.
+    /// Path of the program, followed by its arguments.
     pub words: Vec<String>,
-    /// Its environment.
+    /// Environment of the command.
     pub environment: BTreeMap<String, String>,
 }
 
@@ -24,13 +24,13 @@ pub struct SimulatedRun {
 pub struct SimulatedEnd {
     /// Time from start to end.
     pub wall: Duration,
-    /// Time of processors in its own code.
+    /// Processor time in user mode.
     pub user: Duration,
     /// Largest resident size.
     pub peak: Bytes,
-    /// How it ends.
+    /// Way in which the command ended.
     pub ending: Ending,
-    /// Its standard output.
+    /// Standard output of the command.
     pub stdout: String,
 }
 
@@ -39,7 +39,7 @@ pub struct SimulatedEnd {
 pub struct Simulation(Arc<dyn Fn(&SimulatedRun) -> SimulatedEnd + Send + Sync>);
 
 impl Simulation {
-    /// Makes every command end as `run` returns.
+    /// Creates a simulation in which every command ends with the result of `run`.
     pub fn new(run: impl Fn(&SimulatedRun) -> SimulatedEnd + Send + Sync + 'static) -> Self {
         Self(Arc::new(run))
     }

@@ -1,4 +1,4 @@
-//! The system calls of a launcher that the standard library has no words for.
+//! System calls of a launcher that the standard library does not offer.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -12,24 +12,24 @@ use rustix::thread::{self, CpuSet};
 
 use super::message::Usage;
 
-/// A child that ended.
+/// A child that has ended.
 pub(super) struct Reaped {
     pub(super) pid: libc::pid_t,
     pub(super) ending: Ending,
     pub(super) usage: Usage,
 }
 
-/// What there is to reap.
+/// Result of an attempt to reap a child.
 pub(super) enum Reaping {
-    /// This child ended.
+    /// This child has ended.
     Ended(Reaped),
-    /// There are children, and all of them live.
+    /// All children are alive.
     AllLive,
     /// There are no children.
     Childless,
 }
 
-/// Waits for the end of `pid`, which is a child.
+/// Waits for the end of the child `pid`.
 pub(super) fn wait_for(pid: libc::pid_t) -> io::Result<Reaped> {
     loop {
         match wait4(pid, 0) {
@@ -41,13 +41,13 @@ pub(super) fn wait_for(pid: libc::pid_t) -> io::Result<Reaped> {
     }
 }
 
-/// What the child `pid` of this process cost, once it has ended.
+/// Waits for the end of the child `pid`, and returns its cost.
 pub(crate) fn child_usage(pid: u32) -> io::Result<Usage> {
     let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
     wait_for(pid).map(|reaped| reaped.usage)
 }
 
-/// Reaps one child of any if one has ended, without waiting.
+/// Reaps any child that has ended, without waiting.
 pub(super) fn reap_any() -> Reaping {
     match wait4(-1, libc::WNOHANG | libc::__WALL) {
         Ok(Some(reaped)) => Reaping::Ended(reaped),
@@ -58,9 +58,9 @@ pub(super) fn reap_any() -> Reaping {
 
 fn wait4(pid: libc::pid_t, options: libc::c_int) -> io::Result<Option<Reaped>> {
     let mut status = 0;
-    // SAFETY: all fields of rusage are integers, for which zero is a value.
+    // SAFETY: all fields of rusage are integers, for which zero is a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: both pointers are to live variables of the types that wait4 writes.
+    // SAFETY: both pointers point to live variables of the types that wait4 writes.
     let reaped = unsafe { libc::wait4(pid, &raw mut status, options, &raw mut usage) };
     match reaped {
         -1 => Err(io::Error::last_os_error()),
@@ -101,12 +101,12 @@ fn id(pid: libc::pid_t) -> Result<Pid, Errno> {
     Pid::from_raw(pid).ok_or(Errno::SRCH)
 }
 
-/// A descriptor for the process `pid`, which becomes readable when it ends.
+/// Opens a pidfd for the process `pid`. It becomes readable when the process ends.
 pub(super) fn pidfd(pid: libc::pid_t) -> io::Result<OwnedFd> {
     Ok(process::pidfd_open(id(pid)?, PidfdFlags::empty())?)
 }
 
-/// Waits until one of `fds` is readable or closed, or `timeout` is over; says which are.
+/// Waits until one of `fds` is readable or closed, or `timeout` is over. Returns which ones are.
 pub(crate) fn poll<const N: usize>(
     fds: [BorrowedFd<'_>; N],
     timeout: Option<Duration>,
@@ -120,7 +120,7 @@ pub(crate) fn poll<const N: usize>(
     }
 }
 
-/// Sends `signal` to the process that `pidfd` stands for; it may be gone already.
+/// Sends `signal` to the process of `pidfd`, which may already have ended.
 pub(super) fn send_to(pidfd: BorrowedFd<'_>, signal: Signal) -> io::Result<()> {
     match process::pidfd_send_signal(pidfd, signal) {
         Ok(()) | Err(Errno::SRCH) => Ok(()),
@@ -128,31 +128,31 @@ pub(super) fn send_to(pidfd: BorrowedFd<'_>, signal: Signal) -> io::Result<()> {
     }
 }
 
-/// Sends `signal` to `pid`, which may be gone already.
+/// Sends `signal` to `pid`, which may already have ended.
 pub(super) fn send(pid: libc::pid_t, signal: Signal) {
     let _ = id(pid).and_then(|pid| process::kill_process(pid, signal));
 }
 
-/// Asks the process group that `pid` leads to end; it may be gone already.
+/// Sends SIGTERM to the process group that `pid` leads, which may already have ended.
 pub(super) fn terminate_group(pid: libc::pid_t) {
     let _ = id(pid).and_then(|pid| process::kill_process_group(pid, Signal::TERM));
 }
 
-/// Makes this process a subreaper with a session and a name of its own.
+/// Makes this process a subreaper with its own session and name.
 pub(super) fn stand_apart() -> io::Result<()> {
-    // A leader of a group has no session of its own and needs none; a name is for lists of
-    // processes alone.
+    // Both errors are harmless: setsid fails only for the leader of a process group, which needs no
+    // session of its own, and the name only matters in process lists.
     let _ = process::setsid();
     let _ = thread::set_name(c"heapdrome-run");
     Ok(process::set_child_subreaper(Some(process::getpid()))?)
 }
 
-/// The CPUs that this process may use.
+/// Returns the CPUs that this process may use.
 pub(super) fn affinity() -> io::Result<CpuSet> {
     Ok(thread::sched_getaffinity(None)?)
 }
 
-/// A set of just `cpus`.
+/// Returns a set of exactly `cpus`.
 pub(super) fn cpu_set(cpus: &[usize]) -> io::Result<CpuSet> {
     let mut set = CpuSet::new();
     for &cpu in cpus {
@@ -164,7 +164,7 @@ pub(super) fn cpu_set(cpus: &[usize]) -> io::Result<CpuSet> {
     Ok(set)
 }
 
-/// Lets this process, and what it starts from now on, use the CPUs of `set` only.
+/// Restricts this process, and the processes that it starts later, to the CPUs of `set`.
 pub(super) fn set_affinity(set: &CpuSet) -> io::Result<()> {
     Ok(thread::sched_setaffinity(None, set)?)
 }

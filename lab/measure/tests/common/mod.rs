@@ -1,4 +1,4 @@
-//! What the tests share: plans, races, and a program that does as it is told.
+//! Helpers of the tests: plans, races, and a program with several test actions.
 
 #![allow(dead_code)]
 
@@ -15,7 +15,8 @@ pub fn launcher() -> LauncherProgram {
     LauncherProgram::of(env!("CARGO_BIN_EXE_heapdrome-launcher"))
 }
 
-/// A plan that runs `command` in `folder` under three entrants that are all the system's.
+/// Creates a plan that runs `command` in `folder` under three entrants, all of them the system's
+/// allocator.
 pub fn plan(command: &[&str], folder: &Path) -> Plan {
     let entrant = |name: &str, role| Entrant {
         name: name.to_owned(),
@@ -63,7 +64,7 @@ pub fn round(race: &mut Race) -> Result<RoundEnd, MeasureError> {
     race.next_round(&mut |_| {}, &Interrupt::default())
 }
 
-/// One word for each event, with the entrant where there is one.
+/// Returns one word for each event, with the entrant if the event has one.
 pub fn word_of(event: Event<'_>) -> String {
     match event {
         Event::WarmupStarted { round, of } => format!("warmup {round} of {of}"),
@@ -78,7 +79,7 @@ pub fn word_of(event: Event<'_>) -> String {
     }
 }
 
-/// A program with a few abilities, built once for each test program.
+/// Returns a program with several test actions, built once for each test program.
 pub fn tool() -> PathBuf {
     static TOOL: OnceLock<PathBuf> = OnceLock::new();
     TOOL.get_or_init(|| {
@@ -101,7 +102,7 @@ pub fn tool() -> PathBuf {
     .clone()
 }
 
-/// Waits until `holds`, and fails after `limit`.
+/// Waits until `holds` returns true, and fails after `limit`.
 pub fn within(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + limit;
     while !holds() {
@@ -110,7 +111,7 @@ pub fn within(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Whether any process has `word` among its arguments, and has not ended.
+/// Returns whether any living process has `word` among its arguments.
 pub fn is_alive(word: &str) -> bool {
     let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
     processes.into_iter().any(|process| {

@@ -1,14 +1,14 @@
-//! Why the cache cannot be used.
+//! Errors of the cache.
 
 use std::path::{Path, PathBuf};
 
-/// Why the cache cannot be used, and what to do about it.
+/// Reason why the cache cannot be used, with a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
-    /// Neither `HEAPDROME_CACHE` nor a home folder is known.
+    /// Neither `HEAPDROME_CACHE` nor a home folder is set.
     #[error("no folder for the cache is known; set HEAPDROME_CACHE to one that you may write to")]
     NoFolder,
-    /// The loader could not preload a library from there.
+    /// The loader cannot preload a library from this folder.
     #[error(
         "the cache {path} has a space, a colon or a dollar sign in its path, which the loader \
          cannot preload from; set HEAPDROME_CACHE to a path without"
@@ -17,7 +17,7 @@ pub enum CacheError {
         /// The folder.
         path: PathBuf,
     },
-    /// The folder holds something else.
+    /// The folder contains other files.
     #[error(
         "{path} is not a cache of heapdrome: it holds other files; set HEAPDROME_CACHE to a new or \
          an empty folder"
@@ -26,33 +26,33 @@ pub enum CacheError {
         /// The folder.
         path: PathBuf,
     },
-    /// The folder is being used by another heapdrome.
+    /// The folder is in use by another heapdrome.
     #[error("the cache {path} is in use by another heapdrome; wait until that one has ended")]
     InUse {
         /// The folder.
         path: PathBuf,
     },
-    /// The person asked heapdrome to stop.
+    /// The user interrupted heapdrome.
     #[error("interrupted while waiting for another heapdrome that works on {what}")]
     Interrupted {
-        /// What the other works on.
+        /// Item that the other heapdrome makes.
         what: String,
     },
-    /// A file or folder could not be made, read or removed.
+    /// A file or folder could not be created, read or removed.
     #[error(
         "cannot {doing} {path}: {source}; set HEAPDROME_CACHE to a folder that you may write to"
     )]
     File {
-        /// What was tried.
+        /// Operation that failed.
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// The reason.
+        /// Error that the system returned.
         source: std::io::Error,
     },
 }
 
-/// Turns an error of the system into one that says what was tried.
+/// Adds the failed operation and the path to an error of the system.
 pub(super) fn failed(
     doing: &'static str,
     path: &Path,

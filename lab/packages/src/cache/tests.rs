@@ -40,7 +40,7 @@ fn a_folder_with_other_files_is_neither_used_nor_cleaned() {
         Err(CacheError::NotOurs { .. })
     ));
     assert!(matches!(cache.clean(), Err(CacheError::NotOurs { .. })));
-    // Another program's marker is not heapdrome's.
+    // A marker of another program is not accepted.
     std::fs::write(folder.path().join(MARKER), "Signature: 8a47\n# by cargo").expect("writable");
     assert!(matches!(cache.clean(), Err(CacheError::NotOurs { .. })));
     assert!(folder.path().join("precious").exists());
@@ -56,7 +56,7 @@ fn clean_removes_what_heapdrome_made_and_nothing_else() {
     assert!(cache.clean().expect("can be cleaned") >= 1000);
     assert!(!sources.exists());
     assert!(cache.root().join("mine").exists());
-    // It is still a cache.
+    // The folder is still a cache.
     cache.shelf(Shelf::Sources).expect("usable again");
 }
 
@@ -120,7 +120,7 @@ fn what_is_kept_is_shared_in_one_process_and_with_no_other() {
     let first = cache.keep("thing").expect("a lock");
     let again = cache.clone().keep("thing").expect("the same lock");
     assert!(Arc::ptr_eq(&first, &again));
-    // A cache that was opened by itself stands for another process.
+    // A cache that is opened separately simulates another process.
     let other = cache_in(&folder).interrupted_by(Arc::new(AtomicBool::new(true)));
     drop(first);
     assert!(matches!(

@@ -1,9 +1,9 @@
-//! Turns apt's configured binary archives into source archives.
+//! Conversion of apt's configured binary archives to source archives.
 
 use std::path::{Path, PathBuf};
 
-/// Source archives for every Debian or Ubuntu archive that is configured in `folder`, each as the
-/// ending of its file name and its text.
+/// Returns source archives for every Debian or Ubuntu archive configured in `folder`, each as a
+/// file name extension and a text.
 pub(super) fn source_entries(folder: &Path) -> Vec<(&'static str, String)> {
     let mut files = vec![folder.join("sources.list")];
     let parts = std::fs::read_dir(folder.join("sources.list.d"))
@@ -31,13 +31,13 @@ fn convert(path: &Path) -> Option<(&'static str, String)> {
     (!converted.is_empty()).then_some((kind, converted))
 }
 
-/// Whether the text names an archive of the distribution itself; a third party's has no sources of
-/// the packages that heapdrome needs, and need not answer.
+/// Returns whether the text names an archive of the distribution itself. Third-party archives lack
+/// the sources that heapdrome needs, and may be unreachable.
 fn names_the_distribution(text: &str) -> bool {
     text.contains("/debian") || text.contains("/ubuntu")
 }
 
-/// `deb ...` becomes `deb-src ...`, one archive a line.
+/// Converts `deb ...` to `deb-src ...`, one archive per line.
 fn convert_list(text: &str) -> String {
     let lines = text
         .lines()
@@ -49,7 +49,7 @@ fn convert_list(text: &str) -> String {
         .collect()
 }
 
-/// `Types: deb` becomes `Types: deb-src`, one archive a stanza.
+/// Converts `Types: deb` to `Types: deb-src`, one archive per stanza.
 fn convert_stanzas(text: &str) -> String {
     let stanzas = text
         .split("\n\n")

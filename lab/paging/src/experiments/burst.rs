@@ -1,16 +1,17 @@
-//! Much taken at once, and all of it returned.
+//! A burst: many regions taken in one batch, and all of them returned.
 
 use heapdrome_schema::{Burst, Bytes, Experiment, Holder, Job, Limit, PagingCell as Cell, Table};
 
 use crate::tables::burst_table;
 use crate::words::size;
 
-/// How many threads.
+/// Number of threads.
 const THREADS: usize = 8;
-/// How much of each of five sizes in each thread: in all more than lgalloc may keep.
+/// Bytes of each of five sizes in each thread; the total exceeds what lgalloc may keep.
 const EACH: Bytes = Bytes::from_mib(32);
 
-/// What heapdrome's lgalloc and the published crate keep in memory then.
+/// Returns the cells that measure how much memory heapdrome's lgalloc and the published crate keep
+/// after a burst.
 #[must_use]
 pub fn burst(limit: Option<Limit>) -> Vec<Cell> {
     let cell = |holder: Holder| {
@@ -30,7 +31,7 @@ pub fn tables(cells: &[&Cell]) -> Vec<Table> {
         _ => None,
     });
     let title = format!(
-        "What stays in memory after a burst, {} of each size from 2M to 32M in each thread",
+        "Memory that stays resident after a burst, {} of each size from 2M to 32M in each thread",
         size(each.unwrap_or(EACH))
     );
     vec![burst_table(&title, cells)]

@@ -1,4 +1,4 @@
-//! What the kernel's choice about transparent huge pages does to regions that are touched.
+//! The effect of the kernel's transparent huge page setting on regions that are touched.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use heapdrome_schema::{Experiment, Job, Limit, PagingCell as Cell, Table, Throug
 
 use crate::tables::throughput_table;
 
-/// The variants that huge pages could help, at one thread, under each of `choices`; `None` stands
-/// for the choice as it is, which is then not changed.
+/// Returns the variants that huge pages could speed up, at one thread, under each of `choices`.
+/// `None` leaves the current setting unchanged.
 #[must_use]
 pub fn huge_pages(
     choices: &[Option<&str>],

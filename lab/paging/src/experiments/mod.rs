@@ -1,5 +1,5 @@
-//! The experiments: which cells each has, and which tables come of them. Tables are made of cells
-//! alone, so that a result that was kept has the same ones.
+//! The experiments: the cells of each, and its tables. Tables depend only on the cells, so a stored
+//! result yields the same tables.
 
 mod burst;
 mod huge_pages;
@@ -25,7 +25,7 @@ pub use throughput::throughput;
 /// The size of a region.
 const REGION: Bytes = Bytes::from_mib(2);
 
-/// The tables of these cells, experiment by experiment.
+/// Makes the tables of these cells, experiment by experiment.
 #[must_use]
 pub fn tables(cells: &[&Cell]) -> Vec<Table> {
     let of = |part: Experiment| {
@@ -44,24 +44,24 @@ pub fn tables(cells: &[&Cell]) -> Vec<Table> {
     Experiment::ALL.into_iter().flat_map(of).collect()
 }
 
-/// How much of the working sets of these cells lies in swap at once at the most.
+/// Returns the maximum number of bytes that any of these cells has in swap at one time.
 #[must_use]
 pub fn swapped<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Bytes {
     cells.into_iter().map(beyond).max().unwrap_or_default()
 }
 
-/// How much of a cell's working set does not fit under its limit.
+/// Returns the number of bytes of a cell's working set that do not fit under its limit.
 pub(crate) fn beyond(cell: &Cell) -> Bytes {
     let memory = cell.limit.map(|limit| limit.memory);
     cell.job.working_set() - memory.unwrap_or(Bytes(u64::MAX))
 }
 
-/// What holds a working set.
+/// A holder of a working set.
 #[derive(Clone, Debug, Default)]
 pub struct Holding {
-    /// The child's way to get memory.
+    /// The child's way to allocate memory.
     pub holder: Holder,
-    /// What the child's `malloc` comes from; `None` for the C library.
+    /// The allocator that serves the child's `malloc`; `None` for the C library.
     pub allocator: Option<Entrant>,
 }
 
@@ -75,13 +75,14 @@ impl From<Holder> for Holding {
 }
 
 impl Holding {
-    /// Its name in tables.
+    /// Returns its name in tables.
     #[must_use]
     pub fn name(&self) -> &str {
         self.holder.name_of(self.allocator.as_ref())
     }
 
-    /// A cell whose child gets its memory so. Of several holdings the first has the plain name.
+    /// Returns a cell whose child allocates its memory this way. The first of several holdings has
+    /// the plain name.
     fn cell(
         &self,
         place: usize,
@@ -101,14 +102,14 @@ impl Holding {
     }
 }
 
-/// How cells are measured.
+/// The settings of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Measuring {
-    /// The time that counts in each cell and round.
+    /// The measuring time of each cell in each round.
     pub seconds: Duration,
-    /// The time after which a warm-up ends although write-back has not settled.
+    /// Maximum warm-up, if write-back does not settle.
     pub warm_up: Duration,
-    /// How pages are drawn.
+    /// The order in which pages are drawn.
     pub order: Order,
     /// The seed of contents and draws.
     pub seed: u64,
@@ -139,7 +140,7 @@ impl Measuring {
     }
 }
 
-/// A limit as the document's sweep has it: twice the working set in all.
+/// Returns a limit of the document's sweep: memory and swap together hold twice the working set.
 fn limit(ram: Bytes, total: Bytes) -> Limit {
     Limit {
         memory: ram,
@@ -148,12 +149,12 @@ fn limit(ram: Bytes, total: Bytes) -> Limit {
     }
 }
 
-/// A working set that fits under a limit, in whole regions.
+/// Returns the size of a working set that fits under a limit, in whole regions.
 fn fitting(ram: Bytes) -> Bytes {
     Bytes(ram.0 / 2).rounded_up_to(REGION)
 }
 
-/// The cells of each holding, in the order in which these first appear.
+/// Groups the cells by holding, in the order in which the holdings first appear.
 fn by_holding<'a>(cells: &[&'a Cell]) -> Vec<Vec<&'a Cell>> {
     let mut groups: Vec<Vec<&Cell>> = Vec::new();
     for cell in cells {
@@ -166,7 +167,7 @@ fn by_holding<'a>(cells: &[&'a Cell]) -> Vec<Vec<&'a Cell>> {
     groups
 }
 
-/// The name of a cell without that of its holding.
+/// Returns the name of a cell without that of its holding.
 fn plain_name(cell: &Cell) -> &str {
     let plain = cell.name.strip_suffix(cell.held_by());
     plain
@@ -174,7 +175,7 @@ fn plain_name(cell: &Cell) -> &str {
         .unwrap_or(&cell.name)
 }
 
-/// What is added to a title where it is not lgalloc that holds the working set.
+/// Returns the suffix of a title if the working set is not held by lgalloc.
 fn held_by(cell: &Cell) -> String {
     match cell.job.holder() {
         Some(Holder::Lgalloc) | None => String::new(),
@@ -182,7 +183,8 @@ fn held_by(cell: &Cell) -> String {
     }
 }
 
-/// Memory under the limit of a cell of random reads, its working set and its readers.
+/// Returns the memory limit of a cell of random reads, its working set and the number of its
+/// readers.
 fn setting(cell: &Cell) -> Option<(Bytes, Bytes, usize)> {
     match (&cell.job, cell.limit) {
         (Job::Read(job), Some(limit)) => Some((limit.memory, job.total, job.threads)),

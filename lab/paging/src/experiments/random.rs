@@ -1,4 +1,4 @@
-//! Random reads of a working set that does not fit, and regions that come back from swap.
+//! Random reads of a working set that does not fit in memory, and regions that return from swap.
 
 use heapdrome_schema::{Bytes, Experiment, Holder, PagingCell as Cell, Strategy, Table};
 
@@ -11,9 +11,9 @@ const READS: &str = "random reads";
 const FITS: &str = "random reads, all fits";
 const AGAIN: &str = "regions again";
 
-/// The document's paging benchmark for `total` bytes under a limit of `ram`, each of `holdings` in
-/// turn. Regions are also taken again from the published crate, from mappings and from the C
-/// library.
+/// Returns the cells of the document's paging benchmark for `total` bytes under a limit of `ram`,
+/// with each of `holdings`. Regions are also taken again from the published crate, from mappings
+/// and from the C library.
 #[must_use]
 pub fn random(
     part: Experiment,
@@ -27,7 +27,7 @@ pub fn random(
     for (place, holding) in holdings.iter().enumerate() {
         let reads = |total| measuring.reads(holding, total, threads, Strategy::Baseline);
         let again = measuring.regions(holding.holder, total, &[1]);
-        // A working set that fits tells what the harness itself costs.
+        // A working set that fits shows the overhead of the harness.
         let jobs = [
             (READS, reads(total)),
             (AGAIN, again),
@@ -43,7 +43,7 @@ pub fn random(
     cells
 }
 
-/// What regions are also taken again from, where nobody has asked for it.
+/// Returns the additional sources from which regions are taken again, unless they were requested.
 fn others(holdings: &[Holding]) -> Vec<Holding> {
     let others = [
         Holder::Published,
@@ -75,7 +75,7 @@ pub fn tables(part: Experiment, cells: &[&Cell]) -> Vec<Table> {
         let held = format!("{plain}{}", held_by(reads));
         let mut summary = summary_table(&held, reads, again);
         if part == Experiment::Heavy {
-            let told = "the document says how to run this (128 MiB), and has no figures of it";
+            let told = "the document describes this run (128 MiB) and has no figures for it";
             summary.notes.push(told.to_owned());
         } else if place == 0 {
             summary = beside(summary, "paging", "metric");

@@ -1,4 +1,4 @@
-//! What advice buys.
+//! The effect of memory advice on random reads.
 
 use heapdrome_schema::{Bytes, Experiment, Holder, PagingCell as Cell, Strategy, Table};
 
@@ -7,17 +7,18 @@ use crate::published::beside;
 use crate::tables::strategy_table;
 use crate::words::size;
 
-/// Readers of the document's last strategy.
+/// Number of readers of the document's last strategy.
 const MANY: usize = 8;
-/// What the name of a cell ends in whose working set fits.
+/// Suffix of the name of a cell whose working set fits.
 const FITS: &str = ", all fits";
-/// How far the document prefetches ahead.
+/// The document's prefetch distance, in reads.
 const DOCUMENTED: usize = 32;
-/// How far ahead is looked where nobody asks for something else.
+/// Default prefetch distances, in reads.
 pub const AHEAD: [usize; 2] = [DOCUMENTED, 128];
 
-/// The document's strategies, with threads that prefetch so many reads ahead; at [`MANY`] readers
-/// the first of these. lgalloc's own reader is one more where all memory is lgalloc's.
+/// Returns the document's strategies, with threads that prefetch by each distance of `ahead`;
+/// [`MANY`] readers use only the first distance. lgalloc's own reader is another strategy if all
+/// memory is lgalloc's.
 fn all(threads: usize, ahead: &[usize], reader: bool) -> Vec<(String, usize, Strategy)> {
     let first = [Strategy::Baseline, Strategy::Random, Strategy::Sequential];
     let ahead_of = ahead
@@ -40,8 +41,8 @@ fn all(threads: usize, ahead: &[usize], reader: bool) -> Vec<(String, usize, Str
         .collect()
 }
 
-/// Every strategy for `total` bytes under a limit of `ram`, and where all fits; each of `holdings`
-/// in turn.
+/// Returns the cells of every strategy for `total` bytes under a limit of `ram`, and of every
+/// strategy with a working set that fits, with each of `holdings`.
 #[must_use]
 pub fn strategies(
     [ram, total]: [Bytes; 2],
@@ -84,6 +85,6 @@ fn of_holding(cells: &[&Cell]) -> Option<Vec<Table>> {
     let (fits, ram, total) = (size(fitting(ram)), size(ram), size(total));
     let title = format!("Advice, threads: {threads}, {ram} of memory for {total}{held}");
     let pressed = beside(rows(&pressed, &title), "strategies", "strategy");
-    let title = format!("The same where all fits: {ram} of memory for {fits}{held}");
+    let title = format!("Advice where all fits: {ram} of memory for {fits}{held}");
     Some(vec![pressed, rows(&fit, &title)])
 }

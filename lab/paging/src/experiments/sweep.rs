@@ -7,9 +7,9 @@ use crate::published::beside;
 use crate::tables::{ratio_table, realloc_scaling_table, realloc_table, scaling_table};
 use crate::words::{ratio, size};
 
-/// In how many threads regions are taken again.
+/// Numbers of threads that take regions again.
 const AGAIN: [usize; 5] = [1, 2, 4, 8, 16];
-/// The cell that needs no swap: where the limit is the working set, not quite all of that fits.
+/// Name of the cell that needs no swap: its working set is a little smaller than the limit.
 const FITS: &str = "all fits";
 
 /// The settings of a sweep.
@@ -20,8 +20,8 @@ pub struct Sweep {
     pub limits: Vec<(Bytes, Vec<usize>)>,
 }
 
-/// The document's ratio sweep, each of `holdings` in turn, and under the widest limit a working set
-/// that fits.
+/// Returns the cells of the document's ratio sweep with each of `holdings`, and of a working set
+/// that fits under the widest limit.
 #[must_use]
 pub fn sweep(sweep: &Sweep, holdings: &[Holding], measuring: Measuring) -> Vec<Cell> {
     let total = sweep.total;
@@ -44,14 +44,14 @@ pub fn sweep(sweep: &Sweep, holdings: &[Holding], measuring: Measuring) -> Vec<C
     cells
 }
 
-/// A size and its halves, down to a sixteenth, in whole regions.
+/// Returns a size and its halves, down to a sixteenth, in whole regions.
 #[must_use]
 pub fn halves(total: Bytes) -> Vec<Bytes> {
     let half = |power| Bytes(total.0 >> power).rounded_up_to(REGION);
     (0..5).map(half).collect()
 }
 
-/// What is run under one limit: the limit, a name and a job for each.
+/// Returns the jobs under one limit: the limit, and a name and a job for each.
 fn under(
     ram: Bytes,
     total: Bytes,
@@ -64,7 +64,7 @@ fn under(
         let job = measuring.reads(holding, total, *threads, Strategy::Baseline);
         (ram, format!("{set} x {threads}"), job)
     });
-    // Each thread holds one region, and half of the limit must be enough for all.
+    // Each thread holds one region, and all of them must fit into half of the limit.
     let fits = |threads: &usize| *threads == 1 || REGION * *threads as u64 * 2 <= ram;
     let counts: Vec<usize> = AGAIN.into_iter().filter(fits).collect();
     let again = measuring.regions(holding.holder, total, &counts);

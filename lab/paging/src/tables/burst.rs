@@ -1,12 +1,12 @@
-//! What stays in memory after a burst.
+//! Memory that stays resident after a burst.
 
 use heapdrome_schema::{Bytes, Job, PagingCell as Cell, Table};
 
 use super::{median_of, or_dash, range, table};
 use crate::words::size;
 
-/// What was taken at once, and what of it was in memory then and when all had been returned: one
-/// row for each cell.
+/// Makes a table with one row for each cell: the memory taken in the burst, the memory resident at
+/// its peak, and the memory resident after all regions had been returned.
 #[must_use]
 pub fn burst_table(title: &str, cells: &[&Cell]) -> Table {
     let told = |bytes: f64| size(Bytes(bytes as u64));

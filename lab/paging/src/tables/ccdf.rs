@@ -4,11 +4,11 @@ use heapdrome_schema::{Distribution, Table};
 
 use super::table;
 
-/// The longest bar of a plot.
+/// Length of the longest bar of a plot.
 const LONGEST: f64 = 30.0;
 
-/// The complementary cumulative distribution: how many values are greater than each, with a bar
-/// whose length is the logarithm of their share.
+/// Makes the table of the complementary cumulative distribution: the number of values greater than
+/// each bound, with a bar whose length is the logarithm of their share.
 #[must_use]
 pub fn ccdf_table(title: &str, distribution: &Distribution) -> Table {
     let smallest = (distribution.count().max(10) as f64).log10();

@@ -1,11 +1,12 @@
-//! What the kernel counted.
+//! Kernel counters as a table.
 
 use heapdrome_schema::{PagingCell as Cell, Table};
 
 use super::{rate_of, table};
 
-/// What the kernel counted while each cell was measured. Those of swapping are the whole machine's;
-/// hits and kills are the cell's own group's, to the end of its process.
+/// Makes a table of the kernel's counts while each cell was measured. The counts of swapping cover
+/// the whole machine; hits and kills are those of the cell's own group, until the end of its
+/// process.
 #[must_use]
 pub fn counters_table(title: &str, cells: &[&Cell]) -> Table {
     const SHOWN: [(&str, &str); 10] = [

@@ -1,5 +1,5 @@
-//! Tables as the document prints them: one file for each kind of experiment, and here what they
-//! share.
+//! Tables in the document's form: one file for each kind of experiment, and their common parts
+//! here.
 
 mod burst;
 mod ccdf;
@@ -50,7 +50,7 @@ fn or_dash(value: Option<String>) -> String {
     value.unwrap_or_else(|| "-".to_owned())
 }
 
-/// The median of a figure over the rounds.
+/// Returns the median of a figure over the rounds.
 fn median_of(cell: &Cell, figure: &str) -> Option<f64> {
     median(&cell.figures(figure))
 }
@@ -59,7 +59,7 @@ fn rate_of(cell: &Cell, figure: &str) -> String {
     or_dash(median_of(cell, figure).map(rate))
 }
 
-/// The lowest and the highest of the rounds, in words.
+/// Formats the minimum and the maximum over the rounds.
 fn range(mut values: Vec<f64>, told: impl Fn(f64) -> String) -> String {
     values.sort_unstable_by(f64::total_cmp);
     or_dash(match values.as_slice() {
@@ -68,12 +68,12 @@ fn range(mut values: Vec<f64>, told: impl Fn(f64) -> String) -> String {
     })
 }
 
-/// The lowest and the highest rate of the rounds.
+/// Formats the minimum and the maximum rate over the rounds.
 fn range_of(cell: &Cell, figure: &str) -> String {
     range(cell.figures(figure), rate)
 }
 
-/// The lowest and the highest of what each round's own distribution has.
+/// Formats the minimum and the maximum of a property of the rounds' distributions.
 fn range_in(
     cell: &Cell,
     distribution: &str,
@@ -84,7 +84,7 @@ fn range_in(
     range(cell.sound().filter_map(of).collect(), told)
 }
 
-/// The lowest and the highest quantile of the rounds.
+/// Formats the minimum and the maximum of a quantile over the rounds.
 fn range_of_quantile(cell: &Cell, distribution: &str, share: f64) -> String {
     let value = |times: &Distribution| Some(times.quantile(share)?.0 as f64);
     range_in(cell, distribution, value, time)

@@ -1,4 +1,4 @@
-//! Random reads: under several limits, by threads, by advice.
+//! Tables of random reads: by limit, by number of threads, by advice.
 
 use heapdrome_schema::{Bytes, Distribution, Job, Nanoseconds, Order, PagingCell as Cell, Table};
 
@@ -7,11 +7,11 @@ use super::{
 };
 use crate::words::{rate, ratio, size};
 
-/// The document tells which share of all reads takes less than this: those of pages that are in
-/// memory.
+/// The document's bound for reads of pages that are in memory; it states the share of reads below
+/// it.
 const IN_MEMORY: Nanoseconds = Nanoseconds(300);
 
-/// A table of reads, which also says how pages were drawn, and what the clock takes by itself.
+/// Makes a table of reads, with notes on the order of the pages and on the clock's own time.
 fn reads_table(title: &str, heads: &[&str], rows: Vec<Vec<String>>, cells: &[&Cell]) -> Table {
     let mut made = table(title, heads, rows, cells);
     made.notes.extend(drawn(cells));
@@ -19,7 +19,7 @@ fn reads_table(title: &str, heads: &[&str], rows: Vec<Vec<String>>, cells: &[&Ce
     made
 }
 
-/// How pages were drawn.
+/// Describes the order in which pages were drawn.
 fn drawn(cells: &[&Cell]) -> Option<String> {
     let order = |cell: &&Cell| match &cell.job {
         Job::Read(job) => Some(job.order),
@@ -28,14 +28,14 @@ fn drawn(cells: &[&Cell]) -> Option<String> {
     Some(match cells.iter().find_map(order)? {
         Order::Uniform => "pages are drawn independently and uniformly".to_owned(),
         Order::Permutation => {
-            "pages are drawn each once in a shuffled order, then in another; no share \
-                               of major faults is expected of that"
+            "every page is drawn once in a shuffled order, then in another; no share \
+                               of major faults is expected"
                 .to_owned()
         }
     })
 }
 
-/// What two readings of the clock take in the processes of these cells.
+/// Describes the time between two readings of the clock in the processes of these cells.
 fn clock(cells: &[&Cell]) -> Option<String> {
     let mut all = Distribution::default();
     for cell in cells {
@@ -45,7 +45,7 @@ fn clock(cells: &[&Cell]) -> Option<String> {
     (all.count() > 0).then(|| format!("the clock alone: p50 {middle}, p99 {late}"))
 }
 
-/// Random reads at one number of threads, one row for each limit.
+/// Makes the table of random reads at one number of threads, one row for each limit.
 #[must_use]
 pub fn ratio_table(title: &str, cells: &[&Cell]) -> Table {
     let row = |cell: &&Cell| {
@@ -77,7 +77,7 @@ pub fn ratio_table(title: &str, cells: &[&Cell]) -> Table {
     reads_table(title, &heads, cells.iter().filter_map(row).collect(), cells)
 }
 
-/// Random reads per limit and number of threads, from cells in any order.
+/// Makes the table of random reads per limit and number of threads, from cells in any order.
 #[must_use]
 pub fn scaling_table(title: &str, cells: &[&Cell]) -> Table {
     let place = |cell: &Cell| match (&cell.job, cell.limit) {
@@ -113,8 +113,8 @@ pub fn scaling_table(title: &str, cells: &[&Cell]) -> Table {
     table(title, &heads, rows.collect(), cells)
 }
 
-/// What advice buys, one row for each strategy. The latencies of single reads leave out the advice;
-/// those of batches are told with it and without.
+/// Makes the table of advice, one row for each strategy. The latencies of single reads exclude the
+/// advice; those of batches are shown with it and without.
 #[must_use]
 pub fn strategy_table(title: &str, cells: &[(String, &Cell)]) -> Table {
     let row = |(name, cell): &(String, &Cell)| {
@@ -143,7 +143,8 @@ pub fn strategy_table(title: &str, cells: &[(String, &Cell)]) -> Table {
     reads_table(title, &heads, cells.iter().map(row).collect(), &all)
 }
 
-/// The document's paging benchmark: a limit, three times as much memory.
+/// Makes the table of the document's paging benchmark, which uses three times as much memory as the
+/// limit.
 #[must_use]
 pub fn summary_table(title: &str, reads: &Cell, recycled: &Cell) -> Table {
     let rates = |name: &str, cell: &Cell, figure: &str| {
@@ -175,7 +176,7 @@ pub fn summary_table(title: &str, reads: &Cell, recycled: &Cell) -> Table {
     )
 }
 
-/// The share of reads that is as fast as memory.
+/// Formats the share of reads that are as fast as memory.
 fn in_memory(reads: &Cell) -> Vec<String> {
     let share = |times: &Distribution| times.share_up_to(IN_MEMORY);
     let told = |share: f64| format!("{:.0}%", share * 100.0);

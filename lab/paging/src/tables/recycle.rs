@@ -1,11 +1,11 @@
-//! Regions that are taken again from a pool that has gone to swap.
+//! Tables of regions that are taken again from a pool in swap.
 
 use heapdrome_schema::{Job, Limit, PagingCell as Cell, Recycle, Table};
 
 use super::{quantile, range_of, range_of_quantile, rate_of, table, tail};
 use crate::words::{ratio, size};
 
-/// The job and the limit of a cell that takes regions again.
+/// Returns the job and the limit of a cell that takes regions again.
 fn recycled(cell: &Cell) -> Option<(&Recycle, Limit)> {
     match (&cell.job, cell.limit) {
         (Job::Recycle(job), Some(limit)) => Some((job, limit)),
@@ -13,7 +13,8 @@ fn recycled(cell: &Cell) -> Option<(&Recycle, Limit)> {
     }
 }
 
-/// Taking and returning one region at a time from a pool in swap, one row for each limit.
+/// Makes the table of regions that are taken and returned one at a time from a pool in swap, one
+/// row for each limit.
 #[must_use]
 pub fn realloc_table(title: &str, cells: &[&Cell]) -> Table {
     let row = |cell: &&Cell| {
@@ -30,8 +31,8 @@ pub fn realloc_table(title: &str, cells: &[&Cell]) -> Table {
     table(title, &heads, cells.iter().filter_map(row).collect(), cells)
 }
 
-/// How often so many threads took and returned a region in a second, one row for each limit; a dash
-/// where their regions would take more than half of the limit.
+/// Makes the table of regions taken and returned per second by number of threads, one row for each
+/// limit. A dash stands where the threads' regions would exceed half of the limit.
 #[must_use]
 pub fn realloc_scaling_table(title: &str, cells: &[&Cell]) -> Table {
     let jobs = || cells.iter().filter_map(|cell| recycled(cell));
@@ -54,8 +55,8 @@ pub fn realloc_scaling_table(title: &str, cells: &[&Cell]) -> Table {
     table(title, &heads, cells.iter().filter_map(row).collect(), &[])
 }
 
-/// The first use of regions that have gone to swap beside one region used again and again, one row
-/// for each cell under the name of what its regions come from.
+/// Makes the table that compares the first use of swapped regions with one region that is used
+/// repeatedly. There is one row for each cell, named by the source of its regions.
 #[must_use]
 pub fn recycle_table(title: &str, cells: &[&Cell]) -> Table {
     let row = |cell: &&Cell| {

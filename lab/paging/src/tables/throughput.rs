@@ -1,11 +1,11 @@
-//! Regions taken and returned.
+//! Tables of regions that are taken and returned.
 
 use heapdrome_schema::{Job, PagingCell as Cell, Table};
 
 use super::{median_of, or_dash, range_of, rate_of, table, tail};
 use crate::words::time;
 
-/// The throughput benchmark: one row for each cell.
+/// Makes the table of the throughput benchmark, one row for each cell.
 #[must_use]
 pub fn throughput_table(title: &str, cells: &[&Cell]) -> Table {
     let row = |cell: &&Cell| {
@@ -37,13 +37,13 @@ pub fn throughput_table(title: &str, cells: &[&Cell]) -> Table {
     table(title, &heads, cells.iter().filter_map(row).collect(), cells)
 }
 
-/// The way of taking regions that a cell of the throughput benchmark is named after.
+/// Returns the way of taking regions in the name of a throughput cell.
 fn way(cell: &Cell) -> &str {
     cell.name.rsplit_once(" x ").map_or(&cell.name, |one| one.0)
 }
 
-/// What one operation takes without the clock: a row for each way of taking regions, a column for
-/// each number of threads.
+/// Makes the table of the time of one operation without the clock: a row for each way of taking
+/// regions, a column for each number of threads.
 #[must_use]
 pub fn pair_table(title: &str, cells: &[&Cell]) -> Table {
     let time_of = |cell: &Cell| median_of(cell, "op_without_clock_ns").map(time);
@@ -55,15 +55,15 @@ pub fn pair_table(title: &str, cells: &[&Cell]) -> Table {
     made
 }
 
-/// How many times longer an operation that writes to each page takes than the same writes to a
-/// region that is kept, in the same process and in turn.
+/// Makes the table of ratios of an operation that writes to each page to such writes to a region
+/// that is kept. One process alternates between the two.
 #[must_use]
 pub fn kept_table(title: &str, cells: &[&Cell]) -> Table {
     beside_table(title, cells, "kept_ns")
 }
 
-/// How many times longer a pair of lgalloc's takes than one of the published crate's, in the same
-/// process and in turn.
+/// Makes the table of ratios of a pair of lgalloc's calls to one of the published crate's. One
+/// process alternates between the two.
 #[must_use]
 pub fn published_table(title: &str, cells: &[&Cell]) -> Table {
     beside_table(title, cells, "published_ns")
@@ -83,7 +83,7 @@ fn beside_table(title: &str, cells: &[&Cell], beside: &str) -> Table {
     made
 }
 
-/// A row for each way of taking regions, a column for each number of threads.
+/// Makes a table with a row for each way of taking regions and a column for each number of threads.
 fn by_threads(title: &str, cells: &[&Cell], value: impl Fn(&Cell) -> Option<String>) -> Table {
     let threads = |cell: &Cell| match &cell.job {
         Job::Throughput(job) => Some(job.threads),

@@ -1,17 +1,18 @@
-/* The cheapest allocator that one can think of, to tell how much of a program's time is the
-   allocator: what a program takes under this one is about what no allocator can take away.
+/* The cheapest conceivable allocator, which shows the allocator's share of a program's time: the
+   time that a program takes under this one is about the time that no allocator can save.
 
    Each thread keeps a last-in-first-out list for every size (in steps of 16 bytes up to 1 KiB, then
-   of an eighth of a power of two). malloc takes the head of a list, free puts a block back on the
-   freeing thread's list; there are no locks, no checks, and no memory ever goes back to the system.
+   of an eighth of a power of two). malloc pops the head of a list, and free pushes a block on the
+   freeing thread's list. There are no locks and no checks, and memory is never returned to the
+   system.
 
-   Memory comes from chunks whose pages are there before they are used, cut into spans of 64 KiB. A
-   span holds blocks of one size, or the beginning of one large block; its first bytes say which.
-   Blocks have no headers, which would take room in the processor's caches:
+   Memory comes from prefaulted chunks, cut into spans of 64 KiB. A span holds blocks of one size,
+   or the beginning of one large block; its first bytes say which. Blocks have no headers, which
+   would occupy space in the processor's caches:
 
        | span header | block | block | block | ...        each span at a multiple of 64 KiB
 
-   It is a yardstick and nothing else: where one thread frees what another allocates, it grows
+   It serves only as a yardstick: if one thread frees memory that another allocates, it grows
    without bound. */
 
 #include <errno.h>
@@ -28,49 +29,49 @@
 enum {
     STEP = 16,
     STEPPED_POWER = 10,
-    STEPPED = 1 << STEPPED_POWER, /* the largest size that is rounded to a step */
+    STEPPED = 1 << STEPPED_POWER, /* maximum size that is rounded to a step */
     STEPPED_LISTS = STEPPED / STEP,
     EIGHTHS = 8,
     LISTS = STEPPED_LISTS + 1 + (64 - STEPPED_POWER) * EIGHTHS,
-    SMALL = 8192,                 /* the largest size of which a span holds many */
-    MOST_ALIGNED = 4096,          /* the largest alignment that a small block can have */
+    SMALL = 8192,                 /* maximum size with several blocks in a span */
+    MOST_ALIGNED = 4096,          /* maximum alignment of a small block */
 };
 
 #define SPAN ((size_t)64 << 10)
 #define HUGE_PAGE ((size_t)2 << 20)
 #define FIRST_CHUNK ((size_t)512 << 10)
 #define LARGEST_CHUNK ((size_t)8 << 20)
-/* A larger block is mapped alone, and its pages come when they are touched: a program may ask for
-   far more than it uses. */
+/* A larger block gets its own mapping, whose pages are faulted in on first touch, because a
+   program may request far more than it uses. */
 #define ALONE ((size_t)4 << 20)
 
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23    /* since Linux 5.14; an older one brings pages when touched */
+#define MADV_POPULATE_WRITE 23    /* since Linux 5.14; older kernels fault pages in on first touch */
 #endif
 
 struct span {
     uint32_t list;
-    size_t room;                  /* of a block, or of what is left of it from an aligned place */
-    void *base;                   /* the block that a large aligned one lies in; NULL for itself */
+    size_t room;                  /* of a block, or of its rest after an aligned address */
+    void *base;                   /* block that contains a large aligned one; NULL for itself */
     char pad[40];
 };
 
-/* What lies in the memory of a free block. */
+/* Link in the memory of a free block. */
 struct block {
     struct block *next;
 };
 
 struct heap {
     struct block *lists[LISTS];
-    char *fresh[LISTS];           /* where the next new block of a small list goes */
+    char *fresh[LISTS];           /* position of the next new block of a small list */
     char *fresh_end[LISTS];
-    char *chunk;                  /* where the next new span goes */
-    size_t left;                  /* bytes of the chunk from there */
+    char *chunk;                  /* position of the next new span */
+    size_t left;                  /* remaining bytes of the chunk */
     size_t chunk_size;
-    struct heap *next;            /* among the heaps of threads that ended */
+    struct heap *next;            /* next heap of a thread that has ended */
 };
 
-/* initial-exec: found without a call; the library is there from the start. */
+/* initial-exec avoids a call for the address. The library is loaded at program start. */
 static __thread struct heap *my_heap __attribute__((tls_model("initial-exec")));
 
 static struct heap *idle_heaps;
@@ -78,14 +79,14 @@ static char idle_lock;
 static pthread_key_t thread_end;
 static int has_thread_end;
 
-/* One less, so that a large block aligned to spans has its span before it. */
+/* Subtracts 1, so that a large block aligned to spans has its span before it. */
 static struct span *span_of(void *memory)
 {
     return (struct span *)(((uintptr_t)memory - 1) & ~(SPAN - 1));
 }
 
-/* Taken only if it is free: a fork may have left it taken for ever, and then a heap more or less
-   is no harm. */
+/* Tries the lock only once, because fork may have left it locked forever. A failure only wastes
+   a heap. */
 static int try_idle_lock(void)
 {
     return !__atomic_test_and_set(&idle_lock, __ATOMIC_ACQUIRE);
@@ -97,7 +98,7 @@ static void *map(size_t bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* Memory that begins at a multiple of `alignment`. */
+/* Maps memory that begins at a multiple of `alignment`. */
 static char *map_aligned(size_t bytes, size_t alignment)
 {
     char *memory = map(bytes + alignment);
@@ -105,7 +106,7 @@ static char *map_aligned(size_t bytes, size_t alignment)
     return (char *)(((uintptr_t)memory + alignment - 1) & ~(uintptr_t)(alignment - 1));
 }
 
-/* Spans that were never used. */
+/* Returns spans that were never used. */
 static char *new_spans(struct heap *heap, size_t bytes)
 {
     if (bytes > ALONE) return map_aligned(bytes, SPAN);
@@ -128,7 +129,7 @@ static char *new_spans(struct heap *heap, size_t bytes)
     return spans;
 }
 
-/* This thread's heap: one that an ended thread left, or a new one. */
+/* Returns this thread's heap: one that an ended thread left, or a new one. */
 __attribute__((noinline)) static struct heap *enter(void)
 {
     struct heap *heap = NULL;
@@ -143,7 +144,7 @@ __attribute__((noinline)) static struct heap *enter(void)
         heap->chunk_size = FIRST_CHUNK;
     }
     my_heap = heap;
-    /* It may allocate, which finds the heap. */
+    /* pthread_setspecific may allocate, which uses the heap assigned above. */
     if (has_thread_end) pthread_setspecific(thread_end, heap);
     return heap;
 }
@@ -163,7 +164,7 @@ __attribute__((constructor)) static void watch_threads(void)
     has_thread_end = pthread_key_create(&thread_end, leave) == 0;
 }
 
-/* The list for a size, and the room that its blocks have. */
+/* Returns the list for a size, and the room of its blocks. */
 static inline uint32_t list_of(size_t size, size_t *room)
 {
     if (LIKELY(size <= STEPPED)) {
@@ -178,8 +179,8 @@ static inline uint32_t list_of(size_t size, size_t *room)
         + (uint32_t)((*room - ((size_t)1 << power)) / eighth - 1);
 }
 
-/* Where the blocks of a small span begin: as far as the largest power of two that divides their
-   size, so that all are aligned to it. */
+/* Returns the offset of the first block in a small span: the largest power of two that divides
+   the block size, so that all blocks are aligned to it. */
 static size_t first_of(size_t room)
 {
     size_t power = room & -room;
@@ -187,7 +188,7 @@ static size_t first_of(size_t room)
     return power < MOST_ALIGNED ? power : MOST_ALIGNED;
 }
 
-/* A block that never was one before; its memory is zero. */
+/* Returns a block of memory that was never used, and is therefore zero. */
 __attribute__((noinline)) static void *new_block(struct heap *heap, uint32_t list, size_t room)
 {
     size_t first = room <= SMALL ? first_of(room) : sizeof(struct span);
@@ -207,7 +208,7 @@ __attribute__((noinline)) static void *new_block(struct heap *heap, uint32_t lis
     return fresh;
 }
 
-/* Memory for `size` bytes; `is_new` says whether it is known to be zero. */
+/* Returns memory for `size` bytes. Sets `is_new` if the memory is known to be zero. */
 static inline void *take(size_t size, int *is_new)
 {
     *is_new = 0;
@@ -237,7 +238,7 @@ EXPORT void *malloc(size_t size)
     return take(size, &is_new);
 }
 
-/* The large block that an aligned place lies in, as it was before. */
+/* Returns the large block that contains an aligned address, and restores its full room. */
 __attribute__((noinline)) static void *whole_block(struct span *span, void *aligned)
 {
     void *base = span->base;
@@ -320,7 +321,7 @@ EXPORT void *aligned_alloc(size_t alignment, size_t size)
     if (base == NULL) return NULL;
     char *aligned = (char *)(((uintptr_t)base + alignment - 1) & ~(uintptr_t)(alignment - 1));
     if (aligned == base) return base;
-    /* The span of the block, or one in the part of the block that is passed over. */
+    /* The header is that of the block, or one in the skipped part of the block. */
     struct span *span = span_of(aligned);
     span->room = span_of(base)->room - (size_t)(aligned - base);
     span->base = base;

@@ -1,5 +1,5 @@
-/* dlmalloc is older than C11. Without an aligned_alloc of its own, a program that calls it would
-   get memory from glibc, and hand it to dlmalloc's free. */
+/* dlmalloc predates C11. Without this aligned_alloc, a program would get memory from glibc's,
+   and pass it to dlmalloc's free. */
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
-/* The rest of glibc's allocation functions, over musl's: one that were missing would hand out
-   memory of glibc's, which musl's free would then take. */
+/* The rest of glibc's allocation functions, on top of musl's. A missing one would return glibc's
+   memory, which the program would then pass to musl's free. */
 
 #include <errno.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Locks the heap around fork, so that a child never finds it half changed. */
+/* Locks the heap around fork, so that a child never finds it in an inconsistent state. */
 
 #include <pthread.h>
 

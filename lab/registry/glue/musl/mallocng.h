@@ -1,4 +1,4 @@
-/* Takes the place of mallocng's own glue.h, so that mallocng runs over glibc. */
+/* Replaces mallocng's own glue.h, so that mallocng runs on top of glibc. */
 
 #ifndef MALLOC_GLUE_H
 #define MALLOC_GLUE_H
@@ -41,7 +41,7 @@ static inline uint64_t get_random_secret(void)
     return secret;
 }
 
-/* 0 is free, 1 is held, 2 is held and somebody may be sleeping. */
+/* 0 is free, 1 is locked, 2 is locked and a thread may be sleeping. */
 hidden extern volatile int heapdrome_lock;
 
 static inline void wrlock(void)
@@ -61,7 +61,7 @@ static inline void rdlock(void)
 
 static inline void unlock(void)
 {
-    /* Without threads nobody has locked. */
+    /* A process with one thread has not taken the lock. */
     if (heapdrome_lock != 0 && a_swap(&heapdrome_lock, 0) == 2)
         heapdrome_futex_wake(&heapdrome_lock, 1);
 }

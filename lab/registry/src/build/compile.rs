@@ -1,4 +1,4 @@
-//! Compiles many files on all processors.
+//! Parallel compilation of many files.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -28,12 +28,12 @@ impl Unit {
     }
 }
 
-/// How many processes a build may use.
+/// Returns the number of processes that a build may use.
 pub(super) fn jobs() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Compiles every unit; `tell` hears of each as it begins. The first failure ends it all.
+/// Compiles every unit, and calls `tell` as each one begins. The first failure stops all.
 pub(super) fn run(
     units: &[Unit],
     folder: &Path,
@@ -45,11 +45,11 @@ pub(super) fn run(
     let (sender, receiver) = mpsc::channel();
     let worker = |begun: mpsc::Sender<String>| -> Result<(), ChildError> {
         while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
-            // Nobody listens any more once the caller has given up; the unit is compiled anyway.
+            // The receiver may be gone after a failure, which does not matter here.
             let _ = begun.send(format!("compiling {}", short_name(&unit.file)));
             let result = unit.run(folder, log, interrupt);
             if result.is_err() {
-                // The other workers find no more units.
+                // This stops the other workers, because no units are left.
                 next.store(units.len(), Ordering::Relaxed);
                 return result;
             }

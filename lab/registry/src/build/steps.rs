@@ -1,4 +1,4 @@
-//! Runs the steps of a recipe.
+//! Execution of the steps of a recipe.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use heapdrome_system::FileError;
 use crate::entry::{Entry, Language, OPTIMISATION, Recipe, Step};
 use crate::{RegistryError, embedded, library};
 
-/// One build in one staging folder.
+/// A build in a staging folder.
 pub(super) struct Work<'a> {
     cache: &'a Cache,
     name: &'a str,
@@ -24,7 +24,7 @@ pub(super) struct Work<'a> {
     objects: RefCell<Vec<PathBuf>>,
 }
 
-/// Counts steps and tells the observer.
+/// Counter of steps that reports to the observer.
 struct Progress<'a> {
     observe: &'a mut dyn FnMut(BuildEvent),
     done: usize,
@@ -127,7 +127,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// A word of a recipe with its placeholders filled in.
+    /// Replaces the placeholders in a word of a recipe.
     fn fill(&self, word: &str) -> String {
         if !word.contains('{') {
             return word.to_owned();
@@ -208,7 +208,7 @@ impl<'a> Work<'a> {
             .map_err(|error| self.failure(error))
     }
 
-    /// The library that the steps made, if it can be preloaded.
+    /// Returns the library that the steps created, if it can be preloaded.
     pub(super) fn finished_library(&self, name: &str) -> Result<PathBuf, RegistryError> {
         let path = self.folder.join(&self.recipe.library);
         library::inspect(&path).map_err(|fault| RegistryError::Build {
@@ -234,7 +234,8 @@ impl<'a> Work<'a> {
     }
 }
 
-/// What a person sets for the build of their own program must not change an allocator's.
+/// Removes variables that the user sets for other builds, because they must not affect an
+/// allocator's.
 fn clean_environment(job: &mut Job<'_>) {
     let names = [
         "CFLAGS",
@@ -258,17 +259,14 @@ pub(super) fn compiler(language: Language) -> &'static str {
     }
 }
 
-/// The first line that a compiler or make calls an error, else the last line.
+/// Returns the first line that reports an error of a compiler or make, else the last line.
 pub(crate) fn telling_line(lines: &[String]) -> String {
     let is_error = |line: &&String| line.contains("error:") || line.contains("Error ");
     let line = lines.iter().find(is_error).or(lines.last());
-    line.map_or_else(
-        || "it said nothing".to_owned(),
-        |line| line.trim().to_owned(),
-    )
+    line.map_or_else(|| "no output".to_owned(), |line| line.trim().to_owned())
 }
 
-/// Copies a folder; files become writable, as configure and make write beside them.
+/// Copies a folder. Files become writable, because configure and make write beside them.
 fn copy_folder(from: &Path, to: &Path) -> Result<(), RegistryError> {
     std::fs::create_dir_all(to).map_err(FileError::of("make the folder", to))?;
     let entries = std::fs::read_dir(from).map_err(FileError::of("read", from))?;

@@ -8,7 +8,7 @@ fn all() -> Vec<Entry> {
     entries().expect("every entry can be read")
 }
 
-/// Files below a folder of this crate, with their paths relative to it.
+/// Returns the files below a folder of this crate, with their relative paths.
 fn files_in(folder: &str) -> BTreeSet<String> {
     fn walk(root: &Path, folder: &Path, found: &mut BTreeSet<String>) {
         for entry in std::fs::read_dir(folder).expect("readable") {
@@ -50,7 +50,7 @@ fn every_file_of_the_folders_is_embedded() {
     assert_eq!(files_in("glue"), named(glue, ""));
 }
 
-/// Rows of the table of build times: names in backticks, then how long, whose last number counts.
+/// The table of build times has names in backticks, then a duration whose last number counts.
 #[test]
 fn build_times_are_those_of_the_document() {
     let document = include_str!("../../../../docs/allocators.md");

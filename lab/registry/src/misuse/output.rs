@@ -1,11 +1,11 @@
-//! The output of a misusing program. `misuses/misuse.h` describes its lines.
+//! Output of a misusing program. `misuses/misuse.h` describes its lines.
 
 use heapdrome_schema::{Ending, MisuseOutcome, MisuseStage};
 
-/// As much of a message is kept.
+/// Maximum length of a message.
 const LONGEST: usize = 160;
 
-/// What was read.
+/// Contents of the output.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) outcome: MisuseOutcome,
@@ -14,7 +14,7 @@ pub(super) struct Found {
     pub(super) harm: Option<String>,
 }
 
-/// Reads the output of a program that ended so.
+/// Parses the output of a program that ended with `ending`.
 pub(super) fn read(output: &str, ending: Ending) -> Found {
     let mut found = Found {
         outcome: MisuseOutcome::NotTried,

@@ -1,4 +1,4 @@
-//! Adds allocators of the user's own, and removes what the user or heapdrome put there.
+//! Addition of user-defined allocators, and removal of user-defined and built ones.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,16 @@ use crate::config::{self, Own};
 use crate::entry::{Adoption, Entry, Source};
 use crate::{RegistryError, build, carried};
 
-/// Names that stand for several entries on a command line.
+/// Names of groups on a command line.
 const GROUPS: [&str; 4] = ["default", "found", "hardened", "all"];
 
 impl Registry {
-    /// Adds a library of the user's own under a name, with environment variables to run it with.
-    /// One of the user's own of the same name is replaced.
+    /// Adds a user-defined library under a name, with environment variables to set for it. A
+    /// user-defined one of the same name is replaced.
     ///
     /// # Errors
-    /// When the name is taken or unfit, the library cannot be preloaded, or the user's file cannot
-    /// be written.
+    /// When the name is in use or invalid, the library cannot be preloaded, or the user's file
+    /// cannot be written.
     pub fn add(
         &mut self,
         name: &str,
@@ -73,12 +73,12 @@ impl Registry {
         }
     }
 
-    /// Removes one of the user's own from the user's list (its library stays), or what heapdrome
-    /// built from the cache. Says what was removed.
+    /// Removes a user-defined allocator from the user's list (its library stays), or a built one
+    /// from the cache. Returns the path of the removed item.
     ///
     /// # Errors
-    /// When the name is unknown, when there is nothing of heapdrome's to remove, or when it cannot
-    /// be removed.
+    /// When the name is unknown, when there is nothing that heapdrome may remove, or when the
+    /// removal fails.
     pub fn remove(&mut self, name: &str) -> Result<PathBuf, RegistryError> {
         let entry = self.find(name)?.clone();
         let not_ours = |why: &str| {
@@ -109,7 +109,7 @@ impl Registry {
                 _ => not_ours("it is not in the cache"),
             },
             Source::System(library) => not_ours(&format!(
-                "the system brought it; use `apt remove {}`",
+                "it belongs to a system package; use `apt remove {}`",
                 library.apt
             )),
             Source::Libc => not_ours("it is the system's own"),
@@ -118,7 +118,7 @@ impl Registry {
     }
 }
 
-/// An allocator of the user's own as an entry.
+/// Converts a user-defined allocator into an entry.
 pub(super) fn own_entry(own: Own) -> Entry {
     Entry {
         summary: format!("your own library {}", own.path.display()),

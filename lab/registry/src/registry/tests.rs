@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::{LibraryFault, system_libc};
 
-/// A registry whose cache and configuration are in a temporary folder.
+/// A registry with its cache and configuration in a temporary folder.
 struct Place {
     folder: tempfile::TempDir,
     registry: Registry,
@@ -259,7 +259,7 @@ fn an_interrupted_build_says_so_and_leaves_nothing() {
     assert!(!folder.path().join("cache/allocators").exists());
 }
 
-/// Says so past the test runner, which keeps what a passing test prints to itself.
+/// Prints a message directly to standard error, because the test runner captures ordinary output.
 fn skipped(what: &str) {
     use std::io::Write as _;
     let _ = writeln!(std::io::stderr(), "\nSKIPPED: {what}");

@@ -1,4 +1,4 @@
-//! Published sentences and targets, tested.
+//! Verdicts on published claims and on targets.
 
 use heapdrome_schema::{ClaimResult, Collection, Holds};
 
@@ -6,16 +6,16 @@ use crate::foreign;
 use crate::table::Column;
 use crate::words;
 
-/// What was tested: both have verdicts, and words of their own for them.
+/// The kind of a tested sentence, which determines the words of its verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// What heapdrome's own allocators are to reach.
+    /// Targets of heapdrome's own allocators.
     Targets,
-    /// What a document says.
+    /// Claims of a document.
     Sentences,
 }
 
-/// The verdicts in the order in which they are told.
+/// The verdicts in the order of the report.
 pub(super) const ORDER: [Holds; 4] = [
     Holds::Held,
     Holds::NotHeld,
@@ -24,7 +24,8 @@ pub(super) const ORDER: [Holds; 4] = [
 ];
 
 impl Kind {
-    /// The kinds that a collection has; races without any say that they make no claims.
+    /// Returns the kinds that a collection has. For races without any, the report states that the
+    /// suite makes no claims.
     pub(crate) fn of(collection: &Collection) -> Vec<Self> {
         let all = [Self::Targets, Self::Sentences].into_iter();
         let kinds: Vec<Self> = all
@@ -43,11 +44,11 @@ impl Kind {
         }
     }
 
-    /// What a table of them is called where it needs a title besides the heading.
+    /// Returns the title of the table, for a place that needs one besides the heading.
     pub(crate) fn title(self) -> &'static str {
         match self {
-            Self::Targets => "What was to be reached, tested here",
-            Self::Sentences => "Published sentences, tested here",
+            Self::Targets => "Targets, tested here",
+            Self::Sentences => "Published claims, tested here",
         }
     }
 
@@ -69,14 +70,14 @@ impl Kind {
         }
     }
 
-    /// The word as a heading of its own.
+    /// Returns the word for a verdict, as a heading.
     pub(super) fn capital(self, holds: Holds) -> String {
         let word = self.word(holds);
         let place = if word.ends_with("here") { "" } else { " here" };
         format!("{}{place}", words::capital(word))
     }
 
-    /// `4 in all: 3 held, 1 not held.`
+    /// Formats a tally such as `4 in all: 3 held, 1 not held.`
     pub(crate) fn tally(self, claims: &[ClaimResult]) -> String {
         let own = self.own(claims);
         if own.is_empty() {
@@ -93,7 +94,7 @@ impl Kind {
     }
 }
 
-/// The claims of a kind: targets in their own order, sentences by verdict.
+/// Returns the claims of a kind: targets in their own order, claims by verdict.
 pub(crate) fn claims(collection: &Collection, kind: Kind) -> Vec<Column> {
     let mut ordered = kind.own(&collection.claims);
     if kind == Kind::Sentences {

@@ -10,19 +10,19 @@ use crate::reason::HALF;
 use crate::sheet::Sheet;
 use crate::words::{self, listed};
 
-/// An entrant to take.
+/// An entrant that the conclusion recommends.
 pub(super) struct Choice<'a> {
     pub(super) rival: Rival<'a>,
     gain: Figure,
     is_setting: bool,
-    /// Those that were shown to be neither better nor worse on the gain.
+    /// Entrants that were shown to be neither better nor worse on the gain.
     pub(super) equals: Vec<Rival<'a>>,
-    /// An entrant that gains less and takes less memory.
+    /// An entrant that gains less and uses less memory.
     pub(super) smaller: Option<Rival<'a>>,
 }
 
-/// The entrant to take: the fastest of those shown to be faster, else the smallest of those shown
-/// to be smaller. Another takes its place where [`cheaper`] finds one.
+/// Returns the recommended entrant: the fastest of those shown to be faster, otherwise the smallest
+/// of those shown to be smaller. An entrant that [`cheaper`] finds replaces it.
 pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choice<'a>> {
     let (gain, good) = candidates(sheet, rivals)?;
     let equals_of = |rival: &Rival<'_>| {
@@ -30,7 +30,7 @@ pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choi
             Figure::Memory => !one.is_below(rival, gain) && !rival.is_below(one, gain),
             _ => one.is_as_fast_as(rival),
         });
-        // Who left the race had been shown to be worse.
+        // An entrant that left the race had been shown to be worse.
         let others = equals.filter(|one| !one.is(rival) && one.entrant.decided_after.is_none());
         others.copied().collect::<Vec<Rival<'a>>>()
     };
@@ -45,8 +45,8 @@ pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choi
     })
 }
 
-/// Of those that were shown to take less memory than the one to take, the one with the least
-/// product of time and memory.
+/// Returns the entrant with the smallest product of time and memory, of those that were shown to
+/// use less memory than the recommended one.
 fn smaller<'a>(good: &[Rival<'a>], taken: &Rival<'a>, gain: Figure) -> Option<Rival<'a>> {
     let smaller = good
         .iter()
@@ -55,10 +55,10 @@ fn smaller<'a>(good: &[Rival<'a>], taken: &Rival<'a>, gain: Figure) -> Option<Ri
     least.filter(|_| gain != Figure::Memory).copied()
 }
 
-/// Who of the equals of the best brings at least [`HALF`] of its gain at less cost: a setting of
-/// the baseline's allocator is a smaller change than another library; of libraries that were shown
-/// to take less memory, the one with the least product of time and memory, where that is less than
-/// the best's.
+/// Returns the entrant among the equals of the best that has at least [`HALF`] of its gain at less
+/// cost. A setting of the baseline's allocator is a smaller change than another library. Of
+/// libraries that were shown to use less memory, it is the one with the smallest product of time
+/// and memory, if that is below the best's.
 fn cheaper<'a>(
     sheet: &Sheet<'_>,
     best: &Rival<'a>,
@@ -83,8 +83,8 @@ fn cheaper<'a>(
     setting.or(smaller).copied()
 }
 
-/// Those that the baseline does not beat and that were shown to be better by as much as matters,
-/// and the figure on which they were.
+/// Returns the entrants that the baseline does not beat and that were shown to be better by enough
+/// to matter, with the figure of that gain.
 fn candidates<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<(Figure, Vec<Rival<'a>>)> {
     let is_good = |one: &Rival<'_>, gain: Figure| {
         one.gains(gain)
@@ -111,8 +111,8 @@ fn candidates<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<(Figure, Ve
     Figure::ALL.into_iter().find_map(good)
 }
 
-/// The least on `gain`; of those whose wall time was not shown to be longer than its, the one with
-/// the least processor time where that was shown to be less.
+/// Returns the best candidate on `gain`. For wall time another candidate wins if it was not shown
+/// to take more of it, but was shown to take less processor time.
 fn best<'a>(good: &[Rival<'a>], gain: Figure) -> Option<Rival<'a>> {
     let least =
         |one: &&Rival<'a>, other: &&Rival<'a>| one.ratio(gain).total_cmp(&other.ratio(gain));
@@ -147,7 +147,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// `mimalloc2`; of a setting, what to set.
+    /// Returns the name, such as `mimalloc2`; for a setting, the variable to set.
     fn named(&self) -> String {
         let name = self.rival.name();
         match self.is_setting && !self.rival.entrant.settings.is_empty() {
@@ -156,7 +156,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// The price on other figures: ` if 12% more memory (1.4 MiB) is acceptable`.
+    /// Formats the cost on other figures: ` if 12% more memory (1.4 MiB) is acceptable`.
     fn price(&self, sheet: &Sheet<'_>) -> String {
         let costs = |figure: Figure| self.rival.standing(figure) == Standing::Worse;
         let mut prices = Vec::new();
@@ -192,7 +192,7 @@ impl<'a> Choice<'a> {
         )
     }
 
-    /// `1.09x faster, 3.1% more memory`.
+    /// Formats the comparison, such as `1.09x faster, 3.1% more memory`.
     fn told_of_smaller(&self, one: &Rival<'_>) -> String {
         let gain = one.on(self.gain);
         let gain = gain.map(|compared| words::comparison(compared, false));
@@ -204,7 +204,7 @@ impl<'a> Choice<'a> {
         told.collect::<Vec<_>>().join(", ")
     }
 
-    /// Who was shown to be neither better nor worse, and what memory they take.
+    /// Lists the entrants that were shown to be neither better nor worse, and their memory.
     fn told_of_equals(&self) -> String {
         let names = |those: &dyn Fn(&Rival<'_>) -> bool| {
             let those = self.equals.iter().filter(|one| those(one));
@@ -260,7 +260,7 @@ impl<'a> Choice<'a> {
         format!("{sure}{}", self.faults())
     }
 
-    /// Reasons for care before taking it.
+    /// Returns the caveats about the recommended entrant.
     fn doubts(&self, sheet: &Sheet<'_>) -> Vec<String> {
         let row = self.rival.entrant;
         let baseline = sheet.baseline();
@@ -287,7 +287,7 @@ impl<'a> Choice<'a> {
         doubts
     }
 
-    /// The known faults of the entrant that this command may meet.
+    /// Returns the known faults of the entrant that this command may trigger.
     fn faults(&self) -> String {
         let name = self.rival.name();
         match self.rival.entrant.known_faults.as_slice() {
@@ -302,7 +302,7 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// How many bytes a share more than the baseline's peak is, where that is known.
+/// Converts a ratio to the baseline's peak into additional bytes, if the peak is known.
 fn more_memory(sheet: &Sheet<'_>, ratio: f64) -> Option<Bytes> {
     let mut rows = sheet.rows.iter().map(|row| row.entrant);
     let baseline = rows.find(|row| row.role == Role::Baseline)?;

@@ -1,5 +1,5 @@
-//! The conclusion of a race: what to take, why, and how sure that is. The terminal, Markdown and
-//! the page print the same three sentences.
+//! The conclusion of a race: the recommended change, the reason, and the confidence. The terminal,
+//! Markdown and the page print the same three sentences.
 
 mod choice;
 mod others;
@@ -20,32 +20,33 @@ pub use rivals::Figure;
 use rivals::Rival;
 use stay::stay;
 
-/// A smallest difference from which on a race that shows none says nothing about time.
+/// Smallest detectable difference above which a race without a shown difference says nothing about
+/// time.
 const COARSE: f64 = 0.1;
 
-/// The change, if any, that a race recommends.
+/// The recommendation of a race.
 #[derive(Clone, Copy, Debug)]
 pub enum Advice<'a> {
-    /// Take this entrant.
+    /// Use this entrant.
     Take {
-        /// The entrant to take.
+        /// The recommended entrant.
         entrant: &'a EntrantResult,
-        /// The figure that it was chosen for.
+        /// The figure of its gain.
         gain: Figure,
         /// Whether it is the baseline's allocator with other settings.
         is_setting: bool,
     },
-    /// Stay with the baseline: no rival was shown to be better by as much as matters, or only
-    /// hardened ones raced.
+    /// Keep the baseline: no rival was shown to be better by enough to matter, or only hardened
+    /// ones raced.
     Stay,
-    /// Stay with the baseline: no rival's time or processor time differs by as much as matters, and
-    /// none takes less memory by as much; or malloc takes too little of the time to matter.
+    /// Keep the baseline: no rival differs in time or processor time by enough to matter, and none
+    /// uses enough less memory; or malloc takes too little of the time to matter.
     NoneMatters,
-    /// Keep the baseline for now: only great differences could have been shown.
+    /// Keep the baseline for now: the race could only have shown large differences.
     Unclear,
-    /// Nothing: no proof was taken of which allocator served.
+    /// No recommendation: it is not proven which allocator served.
     Unproven,
-    /// Too little was measured.
+    /// The measurements are too few.
     NoAnswer,
 }
 
@@ -58,7 +59,7 @@ pub struct Conclusion<'a> {
     pub what: String,
     /// The reason, as a sentence.
     pub why: String,
-    /// The confidence and the doubts, as a sentence.
+    /// The confidence and the caveats, as a sentence.
     pub sure: String,
 }
 
@@ -69,7 +70,7 @@ impl fmt::Display for Conclusion<'_> {
 }
 
 impl<'a> Conclusion<'a> {
-    /// Draws the conclusion from every judged figure of `result`.
+    /// Derives the conclusion from every judged figure of `result`.
     pub fn of(result: &'a RaceResult) -> Self {
         Self::drawn(&Sheet::new(result))
     }
@@ -92,8 +93,8 @@ impl<'a> Conclusion<'a> {
         }
     }
 
-    /// The cause of the gain that the evidence supports; of a setting, with the entrant whose gain
-    /// it reaches.
+    /// Returns the cause of the gain that the evidence supports. For a setting, the cause names the
+    /// entrant whose gain it reaches.
     pub(crate) fn reason(&self, sheet: &Sheet<'_>) -> Option<Reason> {
         match self.advice {
             Advice::Take {
@@ -104,7 +105,7 @@ impl<'a> Conclusion<'a> {
         }
     }
 
-    /// The entrant to take, if that is a change of how the command runs today.
+    /// Returns the recommended entrant, if it changes how the command runs today.
     pub fn taken(&self) -> Option<&'a EntrantResult> {
         match self.advice {
             Advice::Take { entrant, .. } if !is_as_is(entrant) => Some(entrant),
@@ -118,11 +119,11 @@ fn no_answer<'a>(sheet: &Sheet<'a>) -> Conclusion<'a> {
     let (why, sure) = if sheet.result.rounds == 0 {
         ("No round is complete.".to_owned(), "Run it again.")
     } else if sheet.rivals().next().is_some() {
-        let why = "There is no interval before five rounds.";
+        let why = "An interval needs at least five rounds.";
         (why.to_owned(), "Run more rounds.")
     } else {
         let why = format!("There is nothing to compare with {baseline}.");
-        (why, "Race it beside another allocator.")
+        (why, "Race it against another allocator.")
     };
     Conclusion {
         advice: Advice::NoAnswer,
@@ -136,8 +137,8 @@ fn unproven<'a>(sheet: &Sheet<'a>) -> Conclusion<'a> {
     Conclusion {
         advice: Advice::Unproven,
         what: format!("No answer: keep {}.", sheet.baseline()),
-        why: "No proof was taken of which allocator served malloc.".to_owned(),
-        sure: "The ratios hold for whatever ran, which nothing shows.".to_owned(),
+        why: "It is not proven which allocator served malloc.".to_owned(),
+        sure: "The ratios may compare other allocators than they name.".to_owned(),
     }
 }
 
@@ -145,7 +146,7 @@ fn no_speed_differs(rivals: &[Rival<'_>]) -> bool {
     rivals.iter().all(Rival::is_as_fast_as_the_baseline)
 }
 
-/// Whether the race could show more than great differences of a speed.
+/// Whether the race could show moderate differences of a speed.
 fn sees_time(sheet: &Sheet<'_>) -> bool {
     let smallest = prose::smallest_differences(sheet.result).into_iter();
     smallest
@@ -153,12 +154,12 @@ fn sees_time(sheet: &Sheet<'_>) -> bool {
         .any(|one| one <= COARSE)
 }
 
-/// Whether it is the command as it runs today.
+/// Whether the entrant is the command as it runs today.
 fn is_as_is(entrant: &EntrantResult) -> bool {
     entrant.allocator == Entrant::AS_IS
 }
 
-/// That the baseline was shown to differ from itself, if it was.
+/// Returns the remark that the baseline was shown to differ from itself, if it was.
 fn twin(sheet: &Sheet<'_>) -> Option<String> {
     let again = &sheet.result.noise_floor.as_ref()?.baseline_again;
     (again.verdict != Verdict::Undecided).then(|| {

@@ -1,4 +1,4 @@
-//! Sentences on the entrants that the conclusion does not name.
+//! Sentences on the entrants that the conclusion does not mention.
 
 use super::choice::{Choice, choice};
 use super::rivals::{Figure, Rival, Standing, compared, near};
@@ -6,7 +6,8 @@ use crate::foreign;
 use crate::sheet::Sheet;
 use crate::words::{self, listed};
 
-/// Sentences on everyone whom the conclusion leaves out; none where there is nothing to add.
+/// Returns sentences on all entrants that the conclusion leaves out; empty if there is nothing to
+/// add.
 pub(crate) fn others(sheet: &Sheet<'_>) -> Vec<String> {
     let rivals = compared(sheet);
     let (hardened, plain): (Vec<Rival<'_>>, Vec<Rival<'_>>) = rivals
@@ -25,9 +26,9 @@ pub(crate) fn others(sheet: &Sheet<'_>) -> Vec<String> {
     sentences
 }
 
-/// Who takes the least memory of those that take more time than the one to take. The baseline must
-/// not beat it: one that is slower must take less memory, and one that was not shown to be faster
-/// must not take more.
+/// Returns the entrant with the least memory, of those that are slower than the recommended one.
+/// The baseline must not beat it: one that is slower must use less memory, and one that was not
+/// shown to be faster must not use more.
 fn on_frontier<'a>(rivals: &[Rival<'a>], choice: &Choice<'a>) -> Option<Rival<'a>> {
     let beaten = |one: &Rival<'_>| {
         let memory = one.standing(Figure::Memory);
@@ -58,7 +59,7 @@ fn of_frontier(sheet: &Sheet<'_>, found: &Rival<'_>) -> String {
     )
 }
 
-/// Everyone whom no sentence has named yet, by what was shown of their time.
+/// Lists the entrants that no sentence has named yet, by the verdict on their time.
 fn by_time(
     sheet: &Sheet<'_>,
     rivals: &[Rival<'_>],
@@ -82,7 +83,7 @@ fn by_time(
         ),
         (
             Standing::Same,
-            format!("The wall time is {baseline}'s within {} under", near()),
+            format!("Within {} of {baseline}'s wall time:", near()),
         ),
         (Standing::Worse, "Slower:".to_owned()),
     ];
@@ -95,7 +96,7 @@ fn by_time(
     kinds.into_iter().filter_map(sentence).collect()
 }
 
-/// The price of hardening, which is bought for another reason than speed.
+/// Returns the price of hardening, which serves another purpose than speed.
 fn of_hardened(sheet: &Sheet<'_>, hardened: &[Rival<'_>]) -> Option<String> {
     let told = hardened
         .iter()
@@ -104,7 +105,8 @@ fn of_hardened(sheet: &Sheet<'_>, hardened: &[Rival<'_>]) -> Option<String> {
     (!told.is_empty()).then(|| format!("Of the hardened, {}.", told.join("; ")))
 }
 
-/// The rivals whose runs scattered so much that greater differences may have gone unseen.
+/// Returns the rivals whose runs scattered so much that larger differences may have gone
+/// undetected.
 fn scattered(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> Option<String> {
     let smallest = sheet.result.noise_floor.as_ref()?.smallest_difference;
     let is_wide = |one: &&Rival<'_>| {
@@ -118,13 +120,13 @@ fn scattered(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> Option<String> {
     let unseen = words::fraction(smallest);
     (!wide.is_empty() && smallest <= 1.0).then(|| {
         format!(
-            "Differences above {unseen} may have gone unseen of {}, whose runs scattered.",
+            "Differences above {unseen} may have gone undetected for {}, whose runs scattered.",
             listed(&wide)
         )
     })
 }
 
-/// Who raced and does not count.
+/// Lists the entrants that raced and do not count.
 fn out(sheet: &Sheet<'_>) -> Option<String> {
     let out = sheet.out.iter();
     let names: Vec<_> = out.map(|out| foreign::name(&out.allocator)).collect();

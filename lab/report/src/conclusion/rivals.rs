@@ -1,4 +1,4 @@
-//! The rivals of a race, and how each stands beside the baseline on the judged figures.
+//! The rivals of a race, and the standing of each against the baseline on the judged figures.
 
 use heapdrome_schema::{
     Better, CPU, Comparison, EntrantResult, PEAK_RSS, Role, Series, Verdict, WALL, spoken,
@@ -9,10 +9,10 @@ use crate::foreign;
 use crate::sheet::Sheet;
 use crate::words;
 
-/// A ratio whose interval lies within this share of 1 makes no difference that matters.
+/// Distance from 1 within which a ratio does not matter.
 const NEAR: f64 = 0.02;
 
-/// [`NEAR`] as a percentage.
+/// Formats [`NEAR`] as a percentage.
 pub(super) fn near() -> String {
     format!("{:.0}%", 100.0 * NEAR)
 }
@@ -26,19 +26,19 @@ pub enum Figure {
     Wall,
     /// User and system time together.
     Processor,
-    /// Peak memory of the largest process, or of the tree where no run has that.
+    /// Peak memory of the largest process, or of the tree if no run has that.
     Memory,
 }
 
 impl Figure {
-    /// All of them, those that a reader asks for first before the others.
+    /// All figures, in the order of their importance to a reader.
     pub(super) const ALL: [Self; 4] = [Self::Metric, Self::Wall, Self::Processor, Self::Memory];
-    /// Those of every command.
+    /// The figures of every command.
     pub(crate) const COMMON: [Self; 3] = [Self::Wall, Self::Processor, Self::Memory];
-    /// Those that say how fast an entrant is.
+    /// The figures that measure speed.
     pub(super) const SPEEDS: [Self; 3] = [Self::Metric, Self::Wall, Self::Processor];
 
-    /// The figure's name in the result.
+    /// Returns the figure's name in the result.
     pub(crate) fn key<'a>(self, sheet: &Sheet<'a>) -> &'a str {
         match self {
             Self::Metric => sheet.judged_metric().unwrap_or_default(),
@@ -48,7 +48,7 @@ impl Figure {
         }
     }
 
-    /// The figure's name in a sentence.
+    /// Returns the figure's name in a sentence.
     pub(crate) fn name(self, sheet: &Sheet<'_>) -> String {
         match self {
             Self::Memory => spoken(PEAK_RSS).to_owned(),
@@ -56,7 +56,7 @@ impl Figure {
         }
     }
 
-    /// The comparison of `entrant` with the baseline on this figure.
+    /// Returns the comparison of `entrant` with the baseline on this figure.
     pub(crate) fn versus<'a>(
         self,
         sheet: &Sheet<'_>,
@@ -65,7 +65,7 @@ impl Figure {
         versus(entrant, self.key(sheet))
     }
 
-    /// The measurements of `entrant` on this figure.
+    /// Returns the measurements of `entrant` on this figure.
     pub(crate) fn series(self, sheet: &Sheet<'_>, entrant: &EntrantResult) -> Option<Series> {
         match self {
             Self::Metric => entrant.metrics.get(self.key(sheet)).cloned(),
@@ -76,8 +76,8 @@ impl Figure {
         }
     }
 
-    /// Whether verdicts on it may decide. Memory has a level of its own where it does not share
-    /// that of the others.
+    /// Whether verdicts on this figure may decide. Memory has a level of its own if it does not
+    /// share that of the others.
     fn is_judged(self, sheet: &Sheet<'_>) -> bool {
         let judged = &sheet.result.options.judged;
         self == Self::Memory || judged.iter().any(|name| name == self.key(sheet))
@@ -85,7 +85,7 @@ impl Figure {
 }
 
 impl<'a> Sheet<'a> {
-    /// The key of the peak that this race compares.
+    /// Returns the key of the peak that this race compares.
     pub(crate) fn peak(&self) -> &'static str {
         let has_rss = |rival: &EntrantResult| versus(rival, PEAK_RSS).is_some();
         match self.rivals().any(has_rss) {
@@ -94,14 +94,14 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// The first judged figure that the command prints.
+    /// Returns the first judged figure that the command prints.
     fn judged_metric(&self) -> Option<&'a str> {
         let common = [WALL, CPU, PEAK_RSS];
         let mut judged = self.result.options.judged.iter().map(String::as_str);
         judged.find(|name| !common.contains(name))
     }
 
-    /// Whether more is better of the judged metric.
+    /// Whether a larger value of the judged metric is better.
     fn wants_more(&self) -> bool {
         let metrics = self.result.options.metrics.iter();
         let mut metrics =
@@ -110,33 +110,32 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// How a rival stands beside the baseline on one figure.
+/// The standing of a rival against the baseline on one figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// Shown to be better, and not shown to be within [`NEAR`].
     Better,
     /// Shown to be worse, and not shown to be within [`NEAR`].
     Worse,
-    /// Within [`NEAR`] of the baseline, so that a difference does not matter, even one that was
-    /// shown.
+    /// Within [`NEAR`] of the baseline: even a shown difference does not matter.
     Same,
-    /// Not shown to differ, and not shown to be near.
+    /// Neither shown to differ nor shown to be within [`NEAR`].
     Open,
     /// Not judged, or not compared.
     Unknown,
 }
 
-/// A rival that counts and was compared on a judged speed.
+/// A rival that counts and has a comparison of a judged speed.
 #[derive(Clone, Copy)]
 pub(super) struct Rival<'a> {
     pub(super) entrant: &'a EntrantResult,
     compared: [Option<&'a Comparison>; 4],
     judged: [bool; 4],
-    /// Whether more is better of the metric.
+    /// Whether a larger value of the metric is better.
     wants_more: bool,
 }
 
-/// The rivals whose speeds were compared, the fastest first.
+/// Returns the rivals whose speeds were compared, the fastest first.
 pub(super) fn compared<'a>(sheet: &Sheet<'a>) -> Vec<Rival<'a>> {
     let judged = Figure::ALL.map(|figure| figure.is_judged(sheet));
     let rival = |entrant: &'a EntrantResult| Rival {
@@ -160,18 +159,18 @@ impl<'a> Rival<'a> {
         std::ptr::eq(self.entrant, other.entrant)
     }
 
-    /// The comparison on a figure, judged or not.
+    /// Returns the comparison on a figure, judged or not.
     pub(super) fn on(&self, figure: Figure) -> Option<&'a Comparison> {
         self.compared[figure as usize]
     }
 
-    /// The judged speeds on which it was compared.
+    /// Returns the judged speeds that have a comparison.
     fn speeds(&self) -> impl Iterator<Item = Figure> {
         let known = |figure: &Figure| self.judged[*figure as usize] && self.on(*figure).is_some();
         Figure::SPEEDS.into_iter().filter(known)
     }
 
-    /// Estimate and ends of a judged figure, turned so that less is better.
+    /// Returns estimate and ends of a judged figure, inverted if necessary so that less is better.
     fn turned(&self, figure: Figure) -> Option<[f64; 3]> {
         let compared = self.on(figure).filter(|_| self.judged[figure as usize])?;
         let Comparison {
@@ -183,7 +182,7 @@ impl<'a> Rival<'a> {
         })
     }
 
-    /// The ratio of a judged figure, turned so that less is better.
+    /// Returns the ratio of a judged figure, inverted if necessary so that less is better.
     pub(super) fn ratio(&self, figure: Figure) -> f64 {
         self.turned(figure)
             .map_or(f64::INFINITY, |[ratio, ..]| ratio)
@@ -200,18 +199,18 @@ impl<'a> Rival<'a> {
         }
     }
 
-    /// Whether a judged figure was shown to be better by as much as matters: the estimate lies
-    /// beyond [`NEAR`].
+    /// Whether a judged figure was shown to be better by enough to matter: its estimate lies beyond
+    /// [`NEAR`].
     pub(super) fn gains(&self, figure: Figure) -> bool {
         self.standing(figure) == Standing::Better && self.ratio(figure) <= 1.0 / (1.0 + NEAR)
     }
 
-    /// The share of the other's estimated gain that it brings.
+    /// Returns its share of the other's estimated gain.
     pub(super) fn share_of_gain(&self, other: &Self, figure: Figure) -> f64 {
         (1.0 - self.ratio(figure)) / (1.0 - other.ratio(figure))
     }
 
-    /// The product of a speed and memory: what a program costs where both are paid for.
+    /// Returns the product of a speed and memory: the cost of a program if both are paid for.
     pub(super) fn cost(&self, speed: Figure) -> f64 {
         self.ratio(speed) * self.ratio(Figure::Memory)
     }
@@ -228,20 +227,20 @@ impl<'a> Rival<'a> {
         })
     }
 
-    /// Whether no judged interval of a speed reaches further than [`NEAR`] from the baseline.
+    /// Whether no judged interval of a speed extends further than [`NEAR`] from the baseline.
     pub(super) fn is_as_fast_as_the_baseline(&self) -> bool {
         self.speeds()
             .all(|speed| self.standing(speed) == Standing::Same)
     }
 
-    /// Whether it was shown to be slower than the baseline, by as much as matters.
+    /// Whether it was shown to be slower than the baseline, by enough to matter.
     pub(super) fn is_slower(&self) -> bool {
         self.speeds()
             .any(|speed| self.standing(speed) == Standing::Worse)
     }
 
-    /// Whether it was shown to take less of this figure than the other, both compared with the
-    /// baseline.
+    /// Whether it was shown to be lower than the other on this figure, by their comparisons with
+    /// the baseline.
     pub(super) fn is_below(&self, other: &Self, figure: Figure) -> bool {
         let both = self.turned(figure).zip(other.turned(figure));
         both.is_some_and(|([_, _, high], [_, low, _])| high < low)
@@ -253,8 +252,8 @@ impl<'a> Rival<'a> {
         speeds.all(|speed| !self.is_below(other, speed) && !other.is_below(self, speed))
     }
 
-    /// Whether it is the baseline's allocator with other settings, so that nothing is installed for
-    /// it.
+    /// Whether it is the baseline's allocator with other settings, so that no library needs to be
+    /// installed.
     pub(super) fn is_setting(&self, sheet: &Sheet<'_>) -> bool {
         let mut rows = sheet.result.entrants.iter();
         let baseline = rows.find(|row| row.role == Role::Baseline);
@@ -263,9 +262,9 @@ impl<'a> Rival<'a> {
         })
     }
 
-    /// The verdict on each figure:
-    /// `wall time 1.50x faster (1.48 to 1.51), peak memory undecided (0.99 to 1.04)`. Wall and
-    /// processor time share an entry where their verdicts read the same.
+    /// Formats the verdict on each figure: `wall time 1.50x faster (1.48 to 1.51), peak memory
+    /// undecided (0.99 to 1.04)`. Wall and processor time share an entry if their verdicts read the
+    /// same.
     pub(super) fn figures(&self, sheet: &Sheet<'_>) -> String {
         let verdict = |figure: Figure| {
             let compared = self.on(figure)?;

@@ -1,4 +1,4 @@
-//! Why a race recommends no change.
+//! The reasons why a race recommends no change.
 
 use super::rivals::{Figure, Rival, Standing, near};
 use super::{Advice, Conclusion, no_speed_differs, sees_time, twin};
@@ -6,18 +6,18 @@ use crate::sheet::Sheet;
 use crate::words::{self, listed};
 use crate::{prose, relevance};
 
-/// Why no allocator can matter for a command.
+/// The reason why no allocator can matter for a command.
 const FEW_CALLS: &str = "Its calls of malloc take less than 1% of its processor time, and page faults hardly \
      depend on them.";
 
-/// The conclusion that keeps the baseline.
+/// Returns the conclusion that keeps the baseline.
 pub(super) fn stay<'a>(sheet: &Sheet<'a>, rivals: &[Rival<'a>]) -> Conclusion<'a> {
     let baseline = sheet.baseline();
     let undecided = rivals
         .iter()
         .any(|one| !one.is_slower() && !one.is_as_fast_as_the_baseline());
     let (advice, what, why) = if rivals.is_empty() {
-        let why = "Only hardened allocators were compared with it, which give up speed for safety.";
+        let why = "Only hardened allocators were compared with it, which trade speed for safety.";
         (
             Advice::Stay,
             format!("Stay with {baseline}."),
@@ -31,7 +31,7 @@ pub(super) fn stay<'a>(sheet: &Sheet<'a>, rivals: &[Rival<'a>]) -> Conclusion<'a
         .all(|one| one.standing(Figure::Processor) == Standing::Same)
     {
         let what = format!(
-            "Stay with {baseline}: no allocator changes its processor time by as much as matters."
+            "Stay with {baseline}: no allocator changes its processor time by enough to matter."
         );
         let less = little(sheet, rivals).map_or_else(
             || {
@@ -63,7 +63,7 @@ pub(super) fn stay<'a>(sheet: &Sheet<'a>, rivals: &[Rival<'a>]) -> Conclusion<'a
     }
 }
 
-/// That no rival differs by as much as matters.
+/// Formats the finding that no rival differs by enough to matter.
 fn nearness(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
     let near = near();
     let who = match rivals {
@@ -84,13 +84,14 @@ fn nearness(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
     )
 }
 
-/// Whether it was shown to be better by too little to act on. One that is slower is no gain.
+/// Whether it was shown to be better by too little to act on. A slower entrant does not count as a
+/// gain.
 fn gains_little(one: &Rival<'_>, figure: Figure) -> bool {
     one.is_better(figure) && !one.gains(figure) && !one.is_slower()
 }
 
-/// The rivals that were shown to be better by too little to act on, one for time and one for
-/// memory; `None` where there is none.
+/// Describes the rivals that were shown to be better by too little to act on, one for time and one
+/// for memory. Returns `None` if there is none.
 fn little(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> Option<String> {
     let best = |figure: Figure| {
         let better = rivals.iter().filter(move |one| gains_little(one, figure));
@@ -112,7 +113,7 @@ fn little(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> Option<String> {
         .then(|| format!("{}, too little to act on (under {})", listed(&told), near()))
 }
 
-/// Who was shown to be worse, and that none was shown to be better.
+/// Lists the rivals that were shown to be worse, and states that none was shown to be better.
 fn beaten(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
     let baseline = sheet.baseline();
     let smaller = rivals
@@ -124,7 +125,7 @@ fn beaten(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
     });
     if let Some((one, memory)) = smallest.and_then(|one| Some((one, one.on(Figure::Memory)?))) {
         return format!(
-            "{} takes {} memory than {baseline}, but what it costs in time is not known.",
+            "{} takes {} memory than {baseline}, but its cost in time is unknown.",
             one.name(),
             words::comparison(memory, false)
         );
@@ -158,13 +159,13 @@ fn beaten(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
     }
 }
 
-/// `a is slower`, `a and b are slower`.
+/// Joins names with a verb: `a is slower`, `a and b are slower`.
 fn does(names: &[String], [one, many]: [&str; 2]) -> String {
     let verb = if names.len() == 1 { one } else { many };
     format!("{} {verb}", listed(names))
 }
 
-/// The difference that may have gone unseen, and advice where that is a great one.
+/// Formats the difference that may have gone undetected, with advice if it is large.
 fn unseen(sheet: &Sheet<'_>, unclear: bool) -> String {
     let smallest = prose::smallest_differences(sheet.result);
     let sure = if smallest.is_empty() {
@@ -175,7 +176,7 @@ fn unseen(sheet: &Sheet<'_>, unclear: bool) -> String {
         let told = prose::told_differences(&smallest);
         match unclear {
             true => format!("Only differences above {told} were reliably detectable"),
-            false => format!("Differences under {told} may have gone unseen"),
+            false => format!("Differences under {told} may have gone undetected"),
         }
     };
     let sure = match twin(sheet) {

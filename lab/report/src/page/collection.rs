@@ -1,4 +1,4 @@
-//! Races that belong together: a suite by its claims and tables, a sweep by its curves.
+//! Collections of races: a suite by its claims and tables, a sweep by its curves.
 
 use heapdrome_schema::{Collection, Member, Table};
 use maud::{Markup, html};
@@ -15,7 +15,7 @@ use crate::scaling;
 use crate::sweep;
 use crate::words;
 
-/// What raced.
+/// Returns the headline of a suite, or the title of a sweep.
 pub(super) fn heading(collection: &Collection) -> String {
     match collection.scale() {
         Some(scale) => suite::headline(collection, scale),
@@ -23,7 +23,7 @@ pub(super) fn heading(collection: &Collection) -> String {
     }
 }
 
-/// All that is known of a collection.
+/// Returns the section with everything that is known of a collection.
 pub(super) fn section(collection: &Collection, drawn: Drawn<'_>, place: Place) -> Markup {
     let inner = place.below();
     let prefix = format!("r{}-", place.number);
@@ -32,7 +32,7 @@ pub(super) fn section(collection: &Collection, drawn: Drawn<'_>, place: Place) -
             (parts::heading(place, &heading(collection)))
             p class="verdict" { (verdict(collection)) }
             (curves(collection, drawn, inner, &prefix))
-            // In a page no two may have one name, whatever their kinds are called.
+            // Names must be unique in a page, whatever their kinds are called.
             @let numbered = |place: usize| format!("{prefix}ccdf-{:02}-", place + 1);
             @let exceeded = plot::ccdfs(collection, numbered, drawn.looks);
             (drawings("How often a time was exceeded", &exceeded, drawn, inner))
@@ -55,7 +55,7 @@ pub(super) fn section(collection: &Collection, drawn: Drawn<'_>, place: Place) -
     }
 }
 
-/// What was found, in a few sentences: the claims of a suite, who leads a sweep.
+/// Returns the findings in a few sentences: the claims of a suite, or the leader of a sweep.
 pub(super) fn verdict(collection: &Collection) -> String {
     if collection.scale().is_none() {
         return sweep::verdict(collection);
@@ -73,16 +73,16 @@ pub(super) fn verdict(collection: &Collection) -> String {
     }
     let told = match (collection.ccdfs().is_empty(), collection.tables.is_empty()) {
         (false, _) => {
-            "An experiment with times, which races nobody: the curves say how often a time was \
-             exceeded, the tables how the figures compare."
+            "An experiment without a race: the curves show how often a time was exceeded, the \
+             tables compare the figures."
         }
-        (true, false) => "An experiment that races nobody: the tables say what was found.",
-        (true, true) => "No race is complete, so nothing can be said.",
+        (true, false) => "An experiment without a race: the tables show the results.",
+        (true, true) => "No race is complete, so there is no verdict.",
     };
     told.to_owned()
 }
 
-/// A curve for each allocator, wherever a parameter was swept.
+/// Draws a curve for each allocator, for every parameter that was swept.
 fn curves(collection: &Collection, drawn: Drawn<'_>, place: Place, prefix: &str) -> Markup {
     let groups = plot::groups(collection);
     html! {
@@ -98,11 +98,11 @@ fn curves(collection: &Collection, drawn: Drawn<'_>, place: Place, prefix: &str)
     }
 }
 
-/// Drawings with curves, which the reader can hide by their names.
+/// Returns drawings whose curves the reader can hide by their names.
 fn hideable(label: &str, drawings: &Markup) -> Markup {
     html! {
         div data-curves {
-            // The script fills it with a box for each name that has a curve.
+            // The script adds a box for each name that has a curve.
             div class="controls" role="group" aria-label=(label) {
                 fieldset { legend { "Show" } }
             }
@@ -112,7 +112,7 @@ fn hideable(label: &str, drawings: &Markup) -> Markup {
     }
 }
 
-/// A drawing by itself.
+/// Returns a drawing on its own.
 fn drawing(plot: &Plot, drawn: Drawn<'_>) -> Markup {
     let figure = drawn.figure(plot, None);
     match plot.has_curves {
@@ -121,7 +121,7 @@ fn drawing(plot: &Plot, drawn: Drawn<'_>) -> Markup {
     }
 }
 
-/// Drawings under a heading, each with boxes of its own: each has curves of its own.
+/// Returns drawings under a heading. Each has its own curves, and so its own boxes.
 fn drawings(heading: &str, plots: &[Plot], drawn: Drawn<'_>, place: Place) -> Markup {
     html! {
         @if !plots.is_empty() {
@@ -158,7 +158,7 @@ fn one_table(table: &Table) -> Markup {
     }
 }
 
-/// The figures of a sweep, one table for each.
+/// Returns the figures of a sweep, one table for each.
 fn figures(collection: &Collection, place: Place) -> Markup {
     html! {
         (parts::heading(place, "Figures"))
@@ -172,12 +172,12 @@ fn figures(collection: &Collection, place: Place) -> Markup {
             @let columns: Vec<_> = std::iter::once(table.names).chain(table.columns).collect();
             (parts::table(&table.heading, &columns))
         }
-        (parts::list(place.below(), "What degradation is", &scaling::notes(collection)))
+        (parts::list(place.below(), "Definition of degradation", &scaling::notes(collection)))
         (parts::list(place.below(), "Processors", &sweep::placements(collection)))
     }
 }
 
-/// Every race, folded away.
+/// Returns every race, folded.
 fn races(collection: &Collection, drawn: Drawn<'_>, place: Place) -> Markup {
     let inner = place.below();
     html! {

@@ -1,8 +1,8 @@
-//! How drawings stand in the page: as they are, or packed.
+//! The embedding of drawings in the page: unchanged, or packed.
 //!
-//! A collection has hundreds of drawings of its single races, folded away, which make up most of
-//! its page and are much alike. They are packed together, and the page's script puts those of a
-//! race in their places when it is opened.
+//! A collection has hundreds of drawings of its single races. They are folded, similar to each
+//! other, and make up most of the page. They are packed together, and the page's script inserts
+//! those of a race when the reader opens it.
 
 use std::cell::RefCell;
 
@@ -10,26 +10,26 @@ use maud::{Markup, html};
 
 use crate::plot::{Looks, Plot};
 
-/// The drawings of a page that are packed.
+/// The packed drawings of a page.
 #[derive(Debug, Default)]
 pub(super) struct Packed(RefCell<Vec<String>>);
 
 impl Packed {
-    /// Takes a drawing in; returns its line in [`text`](Self::text).
+    /// Adds a drawing; returns the number of its line in [`text`](Self::text).
     fn add(&self, drawing: &Markup) -> usize {
         let mut all = self.0.borrow_mut();
         all.push(drawing.0.replace('\n', " "));
         all.len() - 1
     }
 
-    /// All of them, one a line, if there are any.
+    /// Returns all drawings, one on each line, if there are any.
     pub(super) fn text(&self) -> Option<String> {
         let all = self.0.borrow();
         (!all.is_empty()).then(|| all.join("\n"))
     }
 }
 
-/// How a section of the page is drawn.
+/// The context in which a section of the page is drawn.
 #[derive(Clone, Copy)]
 pub(super) struct Drawn<'a> {
     pub(super) looks: &'a Looks,
@@ -46,7 +46,7 @@ impl<'a> Drawn<'a> {
         }
     }
 
-    /// For a section that is folded away.
+    /// Returns the context for a section that is folded.
     pub(super) fn folded(self) -> Self {
         Self {
             is_folded: true,
@@ -54,8 +54,8 @@ impl<'a> Drawn<'a> {
         }
     }
 
-    /// A drawing with its caption. `panel` names the metric that it belongs to, if it is one of
-    /// several that take turns.
+    /// Returns a drawing with its caption. `panel` names its metric, if it is one of several of
+    /// which the page shows one at a time.
     pub(super) fn figure(self, plot: &Plot, panel: Option<&str>) -> Markup {
         let drawing = plot.in_page();
         let line = self.is_folded.then(|| self.packed.add(&drawing));
@@ -70,7 +70,7 @@ impl<'a> Drawn<'a> {
     }
 }
 
-/// What a drawing shows, in a few words.
+/// Returns the first part of a drawing's caption, as a short description.
 pub(super) fn brief(plot: &Plot) -> &str {
     let ends = [": ", "; ", ". "].into_iter();
     let end = ends.filter_map(|end| plot.caption.find(end)).min();

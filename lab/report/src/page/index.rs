@@ -1,4 +1,4 @@
-//! The list of pages in a folder of them.
+//! The index of a folder of pages.
 
 use heapdrome_schema::{Machine, Saved};
 use maud::{Markup, html};
@@ -9,7 +9,7 @@ use crate::foreign;
 use crate::prose;
 use crate::words;
 
-/// The line of the index for one page.
+/// The index entry of one page.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// Name of the page's file, in the folder of the index.

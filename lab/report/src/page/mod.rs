@@ -1,9 +1,8 @@
-//! The report: one HTML file that opens from disk, needs nothing else and asks for nothing.
+//! The report: one HTML file that opens from disk, is self-contained and sends no requests.
 //!
 //! The page is made with maud, whose templates are checked when heapdrome is compiled and escape
-//! all text; every name, path and command goes through [`crate::foreign`] first, as in the
-//! terminal. Its own policy of content security forbids every request, and every script but the one
-//! it carries.
+//! all text. Every name, path and command passes through [`crate::foreign`] first, as in the
+//! terminal. Its content security policy forbids every request, and every script except its own.
 
 mod collection;
 mod drawn;
@@ -27,16 +26,16 @@ use parts::Place;
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// A result with the name of the file that it was read from.
+/// A result with the name of its file.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// The file's name, under which the raw data can be saved again.
     pub name: String,
-    /// What was in it.
+    /// The content of the file.
     pub saved: Saved,
 }
 
-/// The whole page for these results, in this order.
+/// Returns the whole page for these results, in this order.
 ///
 /// # Errors
 /// When a value of a result has no JSON form.
@@ -51,7 +50,7 @@ pub fn page(sources: &[Source]) -> Result<Vec<u8>, ReportError> {
             (section(source, drawn, Place { number: place, level: level(sources) }))
         }
     };
-    // Whatever is packed has been by now.
+    // All drawings that need packing have been packed by now.
     let drawings = packed.text().map(|text| gzip(text.as_bytes()));
     let drawings = drawings.transpose()?;
     let body = html! {
@@ -66,8 +65,8 @@ pub fn page(sources: &[Source]) -> Result<Vec<u8>, ReportError> {
     Ok(document(&title(sources), &body, Some(SCRIPT)))
 }
 
-/// A whole HTML file with the style of all pages, and the policy that allows this style and this
-/// script alone.
+/// Returns a whole HTML file with the style of all pages, and a policy that allows only this style
+/// and this script.
 fn document(title: &str, body: &Markup, script: Option<&str>) -> Vec<u8> {
     let style = format!("{STYLE}{}", colours());
     let markup = html! {
@@ -92,7 +91,7 @@ fn document(title: &str, body: &Markup, script: Option<&str>) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// The level of a result's heading.
+/// Returns the level of a result's heading.
 fn level(sources: &[Source]) -> u8 {
     if sources.len() > 1 { 2 } else { 1 }
 }
@@ -104,7 +103,7 @@ fn title(sources: &[Source]) -> String {
     }
 }
 
-/// What a result is about.
+/// Returns the heading of a result.
 fn heading(saved: &Saved) -> String {
     match saved {
         Saved::Race(result) => race::heading(result),
@@ -119,7 +118,7 @@ fn section(source: &Source, drawn: Drawn<'_>, place: Place) -> Markup {
     }
 }
 
-/// Something packed that the page's script unpacks.
+/// Returns packed data that the page's script unpacks.
 fn carried(name: &str, data: &str) -> Markup {
     html! { script type="application/gzip" id=(name) { (PreEscaped(data)) } }
 }
@@ -139,7 +138,7 @@ fn contents(sources: &[Source]) -> Markup {
     }
 }
 
-/// The raw data and what they are.
+/// Returns the raw data with a description.
 fn raw(sources: &[Source]) -> Markup {
     html! {
         h2 { "Raw data" }
@@ -158,7 +157,7 @@ fn raw(sources: &[Source]) -> Markup {
     }
 }
 
-/// A result as JSON, packed.
+/// Returns a result as packed JSON.
 fn packed(saved: &Saved) -> Result<String, ReportError> {
     fn compact(value: &impl Serialize) -> Result<Vec<u8>, ReportError> {
         serde_json::to_vec(value).map_err(|error| ReportError::Json(error.to_string()))
@@ -170,14 +169,14 @@ fn packed(saved: &Saved) -> Result<String, ReportError> {
     gzip(&json)
 }
 
-/// Compressed, in letters that cannot end the element around them. The browser has what inflates
-/// it.
+/// Compresses data and encodes it in characters that cannot end the enclosing element. The browser
+/// can decompress it.
 fn gzip(bytes: &[u8]) -> Result<String, ReportError> {
     let bytes = compressed(bytes).map_err(|error| ReportError::Json(error.to_string()))?;
     Ok(base64::engine::general_purpose::STANDARD.encode(bytes))
 }
 
-/// Nothing may be fetched, and nothing may run or style the page but what it carries.
+/// Returns the policy: the page fetches nothing, and only its own style and script apply.
 fn policy(style: &str, script: Option<&str>) -> String {
     let hash = |text: &str| {
         let digest = Sha256::digest(text.as_bytes());
@@ -191,7 +190,7 @@ fn policy(style: &str, script: Option<&str>) -> String {
     )
 }
 
-/// The rules that give each entrant its colour, on white and on dark.
+/// Returns the CSS rules for the colour of each entrant, on white and on dark.
 fn colours() -> String {
     let rules = |colours: &[&str]| -> String {
         let rule = |(place, colour): (usize, &&str)| format!(".c{place}{{color:{colour}}}\n");

@@ -1,11 +1,11 @@
-//! What every section of the page is made of.
+//! Building blocks of the sections of the page.
 
 use maud::{Markup, html};
 
 use crate::foreign;
 use crate::table::{self, Cell, Column};
 
-/// Where a result stands in the page.
+/// The place of a result in the page.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) number: usize,
@@ -14,7 +14,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The level below.
+    /// Returns the place with the next lower heading level.
     pub(super) fn below(self) -> Self {
         Self {
             level: self.level + 1,
@@ -23,7 +23,7 @@ impl Place {
     }
 }
 
-/// A heading of this level.
+/// Returns a heading of this level.
 pub(super) fn heading(place: Place, text: &str) -> Markup {
     html! {
         @match place.level {
@@ -36,12 +36,12 @@ pub(super) fn heading(place: Place, text: &str) -> Markup {
     }
 }
 
-/// A paragraph after a label, if there is any text.
+/// Returns a paragraph after a label, if there is any text.
 pub(super) fn labelled(label: &str, text: &str) -> Markup {
     html! { @if !text.is_empty() { p { b { (label) } ": " (text) } } }
 }
 
-/// A heading and a list under it, if it has entries.
+/// Returns a heading with a list, if it has entries.
 pub(super) fn list(place: Place, label: &str, entries: &[String]) -> Markup {
     html! {
         @if !entries.is_empty() {
@@ -51,17 +51,17 @@ pub(super) fn list(place: Place, label: &str, entries: &[String]) -> Markup {
     }
 }
 
-/// A command to copy.
+/// Returns a command to copy.
 pub(super) fn command(words: &[String]) -> Markup {
     html! { pre tabindex="0" { code { (words.join(" ")) } } }
 }
 
-/// A table that scrolls by itself where it is wider than the page.
+/// Returns a table that scrolls on its own if it is wider than the page.
 pub(super) fn table(caption: &str, columns: &[Column]) -> Markup {
     rows(caption, columns, false)
 }
 
-/// A table with a row for each entrant of the ranking, in its order.
+/// Returns a table with a row for each entrant of the ranking, in its order.
 pub(super) fn ranking(caption: &str, columns: &[Column]) -> Markup {
     rows(caption, columns, true)
 }

@@ -1,4 +1,4 @@
-//! One race: the verdict, what it rests on, and how to repeat it.
+//! A single race: the verdict, its evidence, and how to repeat it.
 
 use heapdrome_schema::{EntrantResult, RaceResult, Role};
 use maud::{Markup, html};
@@ -18,7 +18,7 @@ use crate::table::Column;
 use crate::terminal::FIGURES;
 use crate::words;
 
-/// What raced.
+/// Returns the heading with the workload or the command of the race.
 pub(super) fn heading(result: &RaceResult) -> String {
     let of = match &result.options.workload {
         Some(workload) => foreign::line(workload),
@@ -27,7 +27,8 @@ pub(super) fn heading(result: &RaceResult) -> String {
     format!("Allocators raced: {}", foreign::shorten(&of, 120))
 }
 
-/// All that is known of a race. `prefix` makes the names of its drawings unique in the page.
+/// Returns the section with everything that is known of a race. `prefix` makes the names of its
+/// drawings unique in the page.
 pub(super) fn section(result: &RaceResult, drawn: Drawn<'_>, place: Place, prefix: &str) -> Markup {
     html! {
         section id={ "result-" (place.number) } data-race {
@@ -37,7 +38,7 @@ pub(super) fn section(result: &RaceResult, drawn: Drawn<'_>, place: Place, prefi
     }
 }
 
-/// A race's section without its heading.
+/// Returns a race's section without its heading.
 pub(super) fn body(result: &RaceResult, drawn: Drawn<'_>, place: Place, prefix: &str) -> Markup {
     let sheet = Sheet::new(result);
     let conclusion = Conclusion::drawn(&sheet);
@@ -69,14 +70,14 @@ pub(super) fn body(result: &RaceResult, drawn: Drawn<'_>, place: Place, prefix: 
     }
 }
 
-/// `12 rounds; noise floor ...`.
+/// Formats the summary: `12 rounds; noise floor ...`.
 fn summary(result: &RaceResult) -> String {
     let rounds = words::count(u64::from(result.rounds), "round");
     format!("{rounds}. Noise floor: {}", prose::noise_floor(result))
 }
 
-/// What the reader can change: the metric, the order, who is shown. `keys` are what entrants are
-/// sorted by.
+/// Returns the controls for the metric, the order, and the visible entrants. `keys` are the sort
+/// keys of the entrants.
 fn controls(sheet: &Sheet<'_>, known: &[Measure], prefix: &str, keys: &[String]) -> Markup {
     html! {
         div class="controls" role="group" aria-label="View" {
@@ -107,12 +108,12 @@ fn controls(sheet: &Sheet<'_>, known: &[Measure], prefix: &str, keys: &[String])
 struct Views<'a> {
     drawn: Drawn<'a>,
     plots: &'a [Plot],
-    /// What their names begin with.
+    /// The prefix of their names.
     prefix: &'a str,
 }
 
 impl Views<'_> {
-    /// The drawing of this name, if there is one; `panel` as for [`Drawn::figure`].
+    /// Returns the drawing of this name, if it exists; for `panel` see [`Drawn::figure`].
     fn figure(self, name: &str, panel: Option<&str>) -> Option<Markup> {
         let is_it = |plot: &&Plot| plot.name.strip_prefix(self.prefix) == Some(name);
         let plot = self.plots.iter().find(is_it)?;
@@ -145,7 +146,7 @@ fn ranking(sheet: &Sheet<'_>, known: &[Measure], views: Views<'_>, place: Place)
     }
 }
 
-/// For each row, what it is sorted by: `wall:0.93 memory:1.2`, the better the smaller.
+/// Returns the sort keys of each row, such as `wall:0.93 memory:1.2`; smaller is better.
 fn keys(sheet: &Sheet<'_>, known: &[Measure]) -> Vec<String> {
     let key = |place: usize, measure: &Measure| {
         let sorted = measure.sort_key(sheet, place)?;
@@ -170,7 +171,7 @@ fn samples(known: &[Measure], views: Views<'_>, place: Place) -> Markup {
     }
 }
 
-/// What the memory was made of, and how it went over time.
+/// Returns the section on the parts of the memory and its course over time.
 fn memory_section(sheet: &Sheet<'_>, views: Views<'_>, place: Place) -> Markup {
     let figures: Vec<Markup> = ["memory-parts", "memory-timeline"]
         .into_iter()
@@ -210,7 +211,7 @@ fn not_counted(sheet: &Sheet<'_>, place: Place) -> Markup {
     }
 }
 
-/// What each allocator is, and the proof that it served.
+/// Describes each allocator, with the proof that it served.
 fn allocators(sheet: &Sheet<'_>, place: Place) -> Markup {
     let rows = || {
         sheet
@@ -245,8 +246,8 @@ fn allocators(sheet: &Sheet<'_>, place: Place) -> Markup {
     let mut columns = grid::proof_table(sheet, usize::MAX, true);
     columns.extend(more.into_iter().filter(Column::says_anything));
     html! {
-        (parts::heading(place, "What raced, and the proof"))
-        (parts::table("Each allocator, which library served malloc, and what is known of it", &columns))
+        (parts::heading(place, "Allocators and proof"))
+        (parts::table("Each allocator, the library that served malloc, and notes", &columns))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The sheet of paper that every plot is drawn on.
+//! Common elements of all plots.
 
 use std::fmt::Write;
 
@@ -10,32 +10,32 @@ use crate::foreign;
 
 /// The width of every plot.
 pub(crate) const WIDTH: f64 = 640.0;
-/// The width of a drawing for a narrow screen, as it has room on a telephone of 360 pixels.
+/// The width of a drawing for a narrow screen, such as a telephone of 360 pixels.
 pub(crate) const NARROW: f64 = 336.0;
-/// Where the names of rows end.
+/// The right edge of the names of rows.
 pub(crate) const NAMES: f64 = 140.0;
 
-/// Lines of the grid.
+/// Colour of grid lines.
 pub(crate) const GRID: &str = "#d4d4d4";
-/// Text that matters less.
+/// Colour of text of less importance.
 pub(crate) const FAINT: &str = "#595959";
-/// A band behind the data.
+/// Colour of a band behind the data.
 pub(crate) const BAND: &str = "#e6e6e6";
 
-/// What a drawing is called, and what a screen reader says about it.
+/// The name of a drawing, and its text for a screen reader.
 pub(crate) struct Label {
-    /// Unique in a page.
+    /// The name, unique in a page.
     pub(crate) name: String,
     pub(crate) title: String,
     pub(crate) description: String,
 }
 
-/// A whole drawing. `rows` says where rows that can be sorted begin, if it is made of them.
+/// Returns a whole drawing. `rows` is the top of the sortable rows, if it has any.
 pub(crate) fn svg(label: &Label, height: f64, rows: Option<f64>, body: Node) -> Node {
     sized(label, [WIDTH, height], None, rows, body)
 }
 
-/// A whole drawing for narrow screens, of a page alone.
+/// Returns a whole drawing for narrow screens, which only pages use.
 pub(crate) fn narrow(label: &Label, height: f64, rows: f64, body: Node) -> Node {
     sized(label, [NARROW, height], Some("narrow"), Some(rows), body)
 }
@@ -82,7 +82,7 @@ fn sized(
         .into()
 }
 
-/// Where text stands relative to its point.
+/// The position of text relative to its point.
 #[derive(Clone, Copy)]
 pub(crate) enum Anchor {
     Start,
@@ -100,7 +100,7 @@ impl Anchor {
     }
 }
 
-/// Text in full ink.
+/// Returns text in full ink.
 pub(crate) fn text(at: [f64; 2], anchor: Anchor, text: &str) -> Node {
     placed("text", at)
         .with("text-anchor", anchor.word())
@@ -108,14 +108,14 @@ pub(crate) fn text(at: [f64; 2], anchor: Anchor, text: &str) -> Node {
         .into()
 }
 
-/// Small text that matters less.
+/// Returns small text of less importance.
 pub(crate) fn faint([x, y]: [f64; 2], anchor: Anchor, text: &str) -> Node {
     let element = element("text").with("class", "faint");
     let placed = element.with("x", n(x)).with("y", n(y));
     small(placed, anchor).holding(text).into()
 }
 
-/// Several small texts that matter less.
+/// Returns several small texts of less importance.
 pub(crate) fn faint_all(anchor: Anchor, texts: &[([f64; 2], String)]) -> Node {
     let text = |(at, told): &([f64; 2], String)| placed("text", *at).holding(told.as_str()).into();
     small(element("g").with("class", "faint"), anchor)
@@ -134,10 +134,10 @@ fn small(element: Element, anchor: Anchor) -> Element {
         .in_file("fill", FAINT)
 }
 
-/// From where to where a straight line goes.
+/// The start and the end of a straight line.
 pub(crate) type Line = [[f64; 2]; 2];
 
-/// Straight lines as one path: a page has thousands of them.
+/// Returns straight lines as one path, because a page has thousands of them.
 pub(crate) fn strokes(lines: &[Line]) -> String {
     let mut path = String::new();
     for [[x1, y1], [x2, y2]] in lines {
@@ -151,8 +151,8 @@ pub(crate) fn strokes(lines: &[Line]) -> String {
     path
 }
 
-/// The head of an arrow with its tip at a point, which shows this way: a line goes on beyond the
-/// paper.
+/// Returns an arrow head with its tip at a point, in the given direction: a line continues beyond
+/// the paper.
 pub(crate) fn arrow([x, y]: [f64; 2], [dx, dy]: [f64; 2]) -> String {
     let (length, half) = (6.0, 4.0);
     let [foot_x, foot_y] = [x - length * dx, y - length * dy];
@@ -166,17 +166,17 @@ pub(crate) fn arrow([x, y]: [f64; 2], [dx, dy]: [f64; 2]) -> String {
     format!("M{}Z", corners.join("L"))
 }
 
-/// Lines of the grid.
+/// Returns lines of the grid.
 pub(crate) fn grid(lines: &[Line]) -> Node {
     stroked("grid", GRID).with("d", strokes(lines)).into()
 }
 
-/// Lines of an axis.
+/// Returns lines of an axis.
 pub(crate) fn axis(lines: &[Line]) -> Node {
     ink().with("d", strokes(lines)).into()
 }
 
-/// A path in full ink, as those of axes are.
+/// Returns a path in full ink, the style of axes.
 pub(crate) fn ink() -> Element {
     stroked("axis", INK)
 }
@@ -188,16 +188,16 @@ fn stroked(class: &'static str, colour: &'static str) -> Element {
         .in_file("stroke", colour)
 }
 
-/// The line below the head of a drawing made of rows, from `left` to `right` at `y`, with a tick on
-/// it at each of these places.
+/// Returns the line below the head of a drawing with rows, from `left` to `right` at `y`, with a
+/// tick at each of these places.
 pub(crate) fn head_axis([left, right]: [f64; 2], y: f64, ticks: &[f64]) -> Node {
     let ticks = ticks.iter().map(|x| [[*x, y - 6.0], [*x, y]]);
     let whole = [[left, y], [right, y]];
     axis(&std::iter::once(whole).chain(ticks).collect::<Vec<_>>())
 }
 
-/// The grid and the axes of a drawing that is `across` wide and goes `up`, with a line at each of
-/// these places.
+/// Returns the grid and the axes of a drawing that extends `across` and `up`, with a line at each
+/// of these places.
 pub(crate) fn frame([across, up]: [[f64; 2]; 2], columns: &[f64], lines: &[f64]) -> Node {
     let columns = columns.iter().map(|x| [[*x, up[0]], [*x, up[1]]]);
     let lines = lines.iter().map(|y| [[across[0], *y], [across[1], *y]]);
@@ -208,8 +208,8 @@ pub(crate) fn frame([across, up]: [[f64; 2]; 2], columns: &[f64], lines: &[f64])
     ])
 }
 
-/// One row of a drawing, for the entrant in that place of the ranking, in whose colour
-/// `currentColor` is drawn; its own origin is its upper left corner.
+/// Returns the row of the entrant in this place of the ranking. `currentColor` in the row is the
+/// entrant's colour, and its origin is its upper left corner.
 pub(crate) fn row(place: usize, look: Look, top: f64, height: f64, body: Node) -> Node {
     group("row ", look)
         .with("data-entrant", place.to_string())
@@ -219,14 +219,14 @@ pub(crate) fn row(place: usize, look: Look, top: f64, height: f64, body: Node) -
         .into()
 }
 
-/// A group of this class and look, whose colour is `currentColor` within.
+/// Returns a group of this class and look, in which `currentColor` is the colour of the look.
 pub(crate) fn group(class: &str, look: Look) -> Element {
     element("g")
         .with("class", format!("{class}{}", look.class()))
         .in_file("color", look.colour())
 }
 
-/// A curve with a name, by which a page lets its reader hide it, and what else belongs to it.
+/// Returns a curve with its accompanying elements. Its name lets the reader of a page hide it.
 pub(crate) fn curve(look: Look, name: &str, path: String, rest: Node) -> Node {
     let line = coloured(path)
         .with("stroke-width", "1.8")
@@ -239,7 +239,7 @@ pub(crate) fn curve(look: Look, name: &str, path: String, rest: Node) -> Node {
         .into()
 }
 
-/// An entrant's name at the left of its row.
+/// Returns an entrant's name at the left of its row.
 pub(crate) fn row_name(name: &str, y: f64) -> Node {
     text(
         [NAMES - 8.0, y],

@@ -1,5 +1,5 @@
-//! How often times were exceeded: complementary cumulative distributions, both axes by their
-//! logarithms, so that a thousandth of all times is as well seen as a half.
+//! Complementary cumulative distributions: the share of times above each time. Both axes are
+//! logarithmic, so that a share of 0.1% is as visible as one of 50%.
 
 use std::fmt::Write;
 
@@ -16,30 +16,31 @@ use crate::foreign;
 use crate::words;
 
 const HEIGHT: f64 = 400.0;
-/// Where the plot begins, and where it ends beside names of as many letters as [`NAME`].
+/// The left and the right edge of the plot; the right one applies if the names have as many letters
+/// as [`NAME`].
 const ACROSS: [f64; 2] = [64.0, 440.0];
 const NAME: usize = 21;
-/// The most letters of a name, and the width of each.
+/// Maximum number of letters of a name, and the width of a letter.
 const LONGEST_NAME: usize = 40;
 const LETTER: f64 = 7.0;
 const UP: [f64; 2] = [344.0, 34.0];
-/// Rarer than this is drawn on the lower edge.
+/// Share below which a point is drawn on the lower edge.
 const RAREST: f64 = 1e-6;
-/// Between two names beside the drawing.
+/// Distance between two names beside the drawing.
 const APART: f64 = 15.0;
 
-/// Times, and what their curve is called.
+/// Times with the name of their curve.
 type Named<'a> = (&'a str, &'a Ccdf);
 
-/// What is drawn together.
+/// The curves of one drawing.
 struct Drawing<'a> {
-    /// What was timed.
+    /// The kind of the times.
     kind: String,
     curves: Vec<Named<'a>>,
 }
 
-/// A drawing for the times of each kind. Where these are more curves than colours, those of cells
-/// that had memory enough, which are much alike, have a drawing of their own.
+/// Returns a drawing for the times of each kind. If a kind has more curves than colours, the cells
+/// with sufficient memory, which are similar, get a drawing of their own.
 fn drawings(collection: &Collection) -> Vec<Drawing<'_>> {
     let mut kinds: Vec<&str> = Vec::new();
     for ccdf in collection.ccdfs() {
@@ -72,12 +73,12 @@ fn drawings(collection: &Collection) -> Vec<Drawing<'_>> {
     kinds.into_iter().flat_map(of_kind).collect()
 }
 
-/// Times named without the circumstance that the title of their drawing states.
+/// Removes the condition that the title of the drawing states from a name.
 fn bare((cell, ccdf): Named<'_>) -> Named<'_> {
     (cell.strip_suffix(ALL_FITS).unwrap_or(cell), ccdf)
 }
 
-/// Every drawing, its name after what `prefix` makes of its place.
+/// Returns every drawing. `prefix` makes the beginning of its name from its place.
 pub(crate) fn plots(
     collection: &Collection,
     prefix: impl Fn(usize) -> String,
@@ -88,18 +89,18 @@ pub(crate) fn plots(
         .collect()
 }
 
-/// What a drawing is drawn on.
+/// The scales and the edges of a drawing.
 struct Paper {
     x: Scale,
     y: Scale,
-    /// Where the plot ends.
+    /// The right edge of the plot.
     right: f64,
-    /// How many letters of a name fit beside it.
+    /// Number of letters of a name that fit beside the plot.
     letters: usize,
 }
 
 impl Paper {
-    /// One that holds all curves, if they have any point.
+    /// Returns a paper that contains all curves, if they have any point.
     fn of(curves: &[Named<'_>]) -> Option<Self> {
         let points = || curves.iter().flat_map(|(_, ccdf)| &ccdf.points);
         let times = || points().map(|point| point.time.0.max(1) as f64);
@@ -174,7 +175,8 @@ fn axes(kind: &str, paper: &Paper) -> Node {
     ])
 }
 
-/// The powers of ten on a scale; more where it holds few of them, no closer than `apart`.
+/// Returns the powers of ten on a scale, and more values if there are few of them, at least `apart`
+/// from each other.
 fn decades(scale: &Scale, apart: f64) -> Vec<f64> {
     let powers = (-9..=13).map(|power| 10_f64.powi(power));
     let powers: Vec<f64> = powers.filter(|power| scale.holds(*power)).collect();
@@ -184,13 +186,13 @@ fn decades(scale: &Scale, apart: f64) -> Vec<f64> {
     }
 }
 
-/// `10%`, `0.01%`.
+/// Formats a share, such as `10%` or `0.01%`.
 fn share(part: f64) -> String {
     let percent = format!("{:.6}", part * 100.0);
     format!("{}%", percent.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// One curve, with its name beside the plot at this height.
+/// Returns one curve, with its name beside the plot at this height.
 fn curve((name, look): (&str, Look), ccdf: &Ccdf, paper: &Paper, beside: f64) -> Node {
     let Paper { x, y, right, .. } = paper;
     let short = foreign::short_name(name, paper.letters);

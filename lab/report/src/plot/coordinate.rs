@@ -1,6 +1,6 @@
-//! How coordinates are written.
+//! Formatting of coordinates.
 
-/// A coordinate, with one decimal where it needs one.
+/// Formats a coordinate, with one decimal if necessary.
 pub(crate) fn n(value: f64) -> String {
     let text = format!("{value:.1}");
     match text.strip_suffix(".0") {

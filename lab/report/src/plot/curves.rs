@@ -1,5 +1,4 @@
-//! Curves over a parameter, one for each allocator, both axes by their logarithms where that can
-//! be.
+//! Curves over a parameter, one for each allocator, on logarithmic axes where possible.
 
 use std::fmt::Write;
 
@@ -14,34 +13,35 @@ use super::tabled::Point;
 use crate::foreign;
 
 const HEIGHT: f64 = 400.0;
-/// Where the plot begins, and where it ends beside names of as many letters as [`NAME`].
+/// The left and the right edge of the plot; the right one applies if the names have as many letters
+/// as [`NAME`].
 const ACROSS: [f64; 2] = [76.0, 490.0];
 const NAME: usize = 17;
-/// The most letters of a name, and the width of each.
+/// Maximum number of letters of a name, and the width of a letter.
 const LONGEST_NAME: usize = 24;
 const LETTER: f64 = 7.0;
-/// The most letters of the line below the title.
+/// Maximum number of letters of the line below the title.
 const LONGEST_LINE: usize = 84;
 const UP: [f64; 2] = [344.0, 46.0];
-/// Between two names beside the drawing.
+/// Distance between two names beside the drawing.
 const APART: f64 = 15.0;
-/// Beside the first value and the last.
+/// Margin beside the first value and the last.
 const MARGIN: f64 = 12.0;
-/// Between two intervals at one value, where there is room, and the part of the way to the next
-/// value that all of them may take.
+/// Distance between two intervals at one value if there is space, and the maximum share of the
+/// distance between two values for all of them.
 const BESIDE: f64 = 9.0;
 const SPREAD: f64 = 0.42;
 
-/// What the values of a parameter are drawn on.
+/// The horizontal axis: the values of a parameter.
 pub(super) struct Across {
-    /// What the names of its drawings begin with.
+    /// The prefix of the names of its drawings.
     pub(super) stem: String,
-    /// What is drawn.
+    /// The name of the measured load.
     pub(super) name: String,
     pub(super) parameter: String,
-    /// Where each value stands, from left to right, and how it is told.
+    /// The position and the label of each value, from left to right.
     pub(super) ticks: Vec<(f64, String)>,
-    /// Whether the values stand by their logarithms, as those do that double.
+    /// Whether the axis is logarithmic, which suits values that double.
     pub(super) by_logarithm: bool,
 }
 
@@ -53,12 +53,13 @@ pub(super) struct Curve {
     pub(super) points: Vec<Point>,
 }
 
-/// What the strokes at the values are.
+/// The meaning of the strokes at the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ends {
     /// Intervals.
     Intervals,
-    /// Quartiles of the rounds, which are drawn lightly, because they show no difference.
+    /// Quartiles of the rounds, which are drawn lightly because they are not evidence of a
+    /// difference.
     Quartiles,
 }
 
@@ -71,13 +72,13 @@ impl Ends {
     }
 }
 
-/// What a drawing is drawn on.
+/// The scales and the edges of a drawing.
 struct Paper {
     x: Scale,
     y: Scale,
-    /// Where the plot ends.
+    /// The right edge of the plot.
     right: f64,
-    /// How many letters of a name fit beside it.
+    /// Number of letters of a name that fit beside the plot.
     letters: usize,
     /// The last value.
     last: f64,
@@ -85,7 +86,8 @@ struct Paper {
     ends: Ends,
 }
 
-/// The drawing of a figure: its name and unit and what it is called; if any curve has two points.
+/// Returns the drawing of a figure, given its name and title and its unit, if any curve has two
+/// points.
 pub(super) fn draw(
     on: &Across,
     curves: &[Curve],
@@ -95,7 +97,7 @@ pub(super) fn draw(
     draw_with(on, curves, what, (note, Ends::Intervals))
 }
 
-/// Draws curves whose points end in strokes of this kind.
+/// Returns curves whose points have strokes of this kind.
 pub(super) fn draw_with(
     on: &Across,
     curves: &[Curve],
@@ -123,13 +125,13 @@ pub(super) fn draw_with(
     })
 }
 
-/// How many curves have a name beside the drawing.
+/// Returns the number of curves with a name beside the drawing.
 fn named(curves: &[Curve]) -> usize {
     let drawn = |curve: &&Curve| !curve.points.is_empty();
     curves.iter().filter(drawn).count()
 }
 
-/// Scales that hold all curves, and how far to the side of its values each is drawn.
+/// Returns scales that contain all curves, and the horizontal shift of each curve.
 fn paper(on: &Across, curves: &[Curve], unit: Unit, ends: Ends) -> (Paper, Vec<f64>) {
     let values = || {
         let points = curves.iter().flat_map(|curve| &curve.points);
@@ -160,8 +162,8 @@ fn paper(on: &Across, curves: &[Curve], unit: Unit, ends: Ends) -> (Paper, Vec<f
     (paper, shifts)
 }
 
-/// How far to the side of its values each curve is drawn, so that intervals at one value stand side
-/// by side.
+/// Returns the horizontal shift of each curve from its values, so that intervals at one value stand
+/// side by side.
 fn shifts(on: &Across, curves: &[Curve], right: f64) -> Vec<f64> {
     let has_interval = |point: &Point| point.ends.is_some_and(|[low, high]| low < high);
     let count = named(curves) as f64;
@@ -239,7 +241,7 @@ fn axes(on: &Across, title: &str, paper: &Paper) -> Node {
     ])
 }
 
-/// A curve, `shift` beside its values, with its name at `end`, if it has any point.
+/// Returns a curve, shifted by `shift`, with its name at `end`, if it has any point.
 fn line(curve: &Curve, paper: &Paper, end: f64, shift: f64) -> Option<Node> {
     let Paper { x, y, right, .. } = paper;
     let last = curve.points.last()?;
@@ -256,7 +258,7 @@ fn line(curve: &Curve, paper: &Paper, end: f64, shift: f64) -> Option<Node> {
         let says = format!("{name} at {}: {}", point.label, told(point, paper.unit));
         look.marker(at(point), 4.5, Some(&says))
     };
-    // From another value it would run across the other curves.
+    // A tie from an earlier value would cross the other curves.
     let tie = (last.place >= paper.last).then(|| {
         let [px, py] = at(last);
         canvas::grid(&[[[px + 6.0, py], [right + 8.0, end]]])
@@ -272,7 +274,7 @@ fn line(curve: &Curve, paper: &Paper, end: f64, shift: f64) -> Option<Node> {
     Some(canvas::curve(look, &name, path, rest))
 }
 
-/// The interval or the quartiles of each value.
+/// Returns the interval or the quartiles of each value.
 fn strokes(curve: &Curve, paper: &Paper, shift: f64) -> Node {
     let stroke = |point: &Point| -> Option<canvas::Line> {
         let [low, high] = point.ends.filter(|[low, high]| low < high)?;
@@ -291,7 +293,7 @@ fn strokes(curve: &Curve, paper: &Paper, shift: f64) -> Node {
     lines.map(drawn).collect()
 }
 
-/// Where the name of each curve stands: near its end, and apart from the others.
+/// Returns the position of each curve's name: near its end, and apart from the others.
 fn name_places(curves: &[Curve], up: &Scale) -> Vec<f64> {
     let wanted = |curve: &Curve| {
         curve
@@ -305,7 +307,7 @@ fn name_places(curves: &[Curve], up: &Scale) -> Vec<f64> {
     let mut places = vec![0.0; curves.len()];
     let mut above = f64::NEG_INFINITY;
     for (rank, place) in order.into_iter().enumerate() {
-        // Those that follow need room above the lower edge.
+        // The names that follow need space above the lower edge.
         let lowest = HEIGHT - 24.0 - APART * (named - 1.0 - rank as f64);
         let at = wanted(&curves[place])
             .min(lowest)
@@ -317,7 +319,7 @@ fn name_places(curves: &[Curve], up: &Scale) -> Vec<f64> {
     places
 }
 
-/// A value with its interval.
+/// Formats a value with its interval.
 fn told(point: &Point, unit: Unit) -> String {
     let value = unit.tell(point.value);
     match point.ends {

@@ -1,4 +1,4 @@
-//! The ranking as a forest plot: one row for each entrant, its ratio to the baseline and the
+//! The ranking as a forest plot: one row for each entrant, with its ratio to the baseline and the
 //! interval.
 
 use super::canvas::{self, Anchor, BAND, Label, NAMES, NARROW, WIDTH};
@@ -13,18 +13,18 @@ use crate::foreign;
 use crate::words;
 use heapdrome_schema::{Role, WALL};
 
-/// Between words and the edge of the paper.
+/// Distance between text and the edge of the paper.
 const EDGE: f64 = 4.0;
 
-/// Where things stand.
+/// The positions of a forest plot's parts.
 struct Layout {
-    /// Where the plot begins and ends.
+    /// The left and the right edge of the plot.
     plot: [f64; 2],
     /// The upper edge of the first row.
     top: f64,
     /// The height of a row.
     row: f64,
-    /// How far below a row's upper edge its interval is drawn.
+    /// Distance from a row's upper edge to its interval.
     middle: f64,
     /// Whether the names and the figures stand above the intervals.
     is_narrow: bool,
@@ -46,20 +46,20 @@ const FOR_NARROW_SCREENS: Layout = Layout {
     is_narrow: true,
 };
 
-/// What is drawn.
+/// The data of a forest plot.
 struct Forest<'a> {
     sheet: &'a Ranking<'a>,
     measure: &'a Measure,
     /// The places of the rows in the ranking by wall time, the best by this figure first.
     order: Vec<usize>,
-    /// In this order.
+    /// The ratios, in the order of `order`.
     ratios: Vec<Option<Ratio>>,
     noise: Option<[f64; 2]>,
-    /// How often the intervals hold, such as `95%`, if any ratio has one.
+    /// The confidence level of the intervals, such as `95%`, if any ratio has one.
     level: Option<String>,
 }
 
-/// The forest plot of a figure, if at least one rival has it.
+/// Returns the forest plot of a figure, if at least one rival has it.
 pub(super) fn plot(sheet: &Ranking<'_>, measure: &Measure, prefix: &str) -> Option<Plot> {
     let order = measure.order(sheet);
     let ratios = order.iter().map(|place| measure.ratio(sheet, *place));
@@ -160,7 +160,7 @@ impl Forest<'_> {
         ])
     }
 
-    /// What bars and band are, above the names, since a file has no caption.
+    /// Returns the legend of bars and band, above the names, because a file has no caption.
     fn key(&self, up: f64) -> Node {
         let bars = |level: &String| {
             canvas::faint(
@@ -196,7 +196,7 @@ impl Forest<'_> {
         }
     }
 
-    /// All rows for a screen reader.
+    /// Describes all rows for a screen reader.
     fn described(&self) -> String {
         let rows = self.order.iter().zip(&self.ratios);
         let rows = rows.map(|(place, ratio)| {
@@ -208,7 +208,7 @@ impl Forest<'_> {
     }
 }
 
-/// The interval of the baseline against itself, for wall time.
+/// Returns the interval of the baseline against itself, for wall time.
 fn noise(sheet: &Ranking<'_>, measure: &Measure) -> Option<[f64; 2]> {
     let floor = sheet
         .result
@@ -221,21 +221,22 @@ fn noise(sheet: &Ranking<'_>, measure: &Measure) -> Option<[f64; 2]> {
         .then_some(ends)
 }
 
-/// How often the intervals hold, if any ratio has one.
+/// Returns the confidence level of the intervals, if any ratio has one.
 fn level(sheet: &Ranking<'_>, ratios: &[Option<Ratio>]) -> Option<String> {
     let mut ratios = ratios.iter().flatten();
     let any = ratios.any(|ratio| ratio.ends.is_some());
     any.then(|| format!("{}%", ratio_text(100.0 * (1.0 - sheet.result.alpha))))
 }
 
-/// A scale that holds every ratio, and of the intervals as much as leaves the ratios apart.
+/// Returns a scale that contains every ratio, and as much of the intervals as keeps the ratios
+/// distinguishable.
 fn scale(ratios: &[Option<Ratio>], noise: Option<[f64; 2]>, layout: &Layout) -> Scale {
     let parts = |ratio: &Ratio| {
         let [low, high] = ratio.ends.unwrap_or([ratio.at; 2]);
         [ratio.at, low, high]
     };
     let known = ratios.iter().flatten().map(parts);
-    // The noise widens the scale as an interval does, around the baseline's ratio.
+    // The noise widens the scale like an interval around the baseline's ratio.
     let noise = noise.map(|[low, high]| [1.0, low, high]);
     Scale::logarithmic(
         ratio_range(&known.chain(noise).collect::<Vec<_>>(), 1.03),
@@ -243,8 +244,8 @@ fn scale(ratios: &[Option<Ratio>], noise: Option<[f64; 2]>, layout: &Layout) -> 
     )
 }
 
-/// From where to where a scale goes that holds 1 and every ratio, each given with the ends of its
-/// interval, of which as much is shown as leaves the ratios apart.
+/// Returns the ends of a scale that contains 1 and every ratio. Each ratio comes with the ends of
+/// its interval, which the scale contains as far as the ratios stay distinguishable.
 pub(crate) fn ratio_range(ratios: &[[f64; 3]], margin: f64) -> [f64; 2] {
     let known = || ratios.iter();
     let low = known().fold(1.0, |low: f64, [at, _, _]| low.min(*at));
@@ -257,13 +258,13 @@ pub(crate) fn ratio_range(ratios: &[[f64; 3]], margin: f64) -> [f64; 2] {
     ]
 }
 
-/// Where the ticks stand.
+/// Returns the positions of the ticks.
 fn ticks(scale: &Scale) -> Vec<f64> {
     let ticks = scale.ratio_ticks(40.0).into_iter();
     ticks.map(|tick| scale.at(tick)).collect()
 }
 
-/// What all rows stand on: the noise, the grid, and the line of the baseline.
+/// Returns the background of all rows: the noise, the grid, and the line of the baseline.
 fn behind(scale: &Scale, noise: Option<[f64; 2]>, [top, height]: [f64; 2]) -> Node {
     let down = |x: f64| [[x, top], [x, height]];
     let grid: Vec<_> = ticks(scale).into_iter().map(down).collect();
@@ -282,8 +283,8 @@ fn behind(scale: &Scale, noise: Option<[f64; 2]>, [top, height]: [f64; 2]) -> No
     ])
 }
 
-/// The interval as a line with the estimate on it; an arrow where the line goes on beyond the
-/// paper.
+/// Returns the interval as a line with the estimate on it; an arrow marks a line that continues
+/// beyond the paper.
 fn whisker(look: Look, ratio: &Ratio, scale: &Scale, middle: f64) -> Node {
     let strokes = |[low, high]: [f64; 2]| {
         let within = [low, high].into_iter().filter(|end| scale.holds(*end));
@@ -306,7 +307,7 @@ fn whisker(look: Look, ratio: &Ratio, scale: &Scale, middle: f64) -> Node {
     ])
 }
 
-/// The figure in words, as in the tables.
+/// Formats the figure in the words of the tables.
 fn told(sheet: &Ranking<'_>, measure: &Measure, place: usize, ratio: Option<&Ratio>) -> String {
     let entrant = sheet.rows[place].entrant;
     let Some(ratio) = ratio else {

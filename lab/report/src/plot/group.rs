@@ -1,4 +1,4 @@
-//! Which races of a collection make a curve, and where each stands on it.
+//! Groups of a collection's races that make up a curve, and the position of each race on it.
 
 use heapdrome_schema::{Collection, Member, ScalingCurve, SweepResult};
 
@@ -6,35 +6,35 @@ use super::stem_within;
 use crate::foreign;
 use crate::scaling;
 
-/// The most letters that a group gives to the names of its drawings.
+/// Maximum number of letters that a group contributes to the names of its drawings.
 const LONGEST_STEM: usize = 100;
 
-/// The races of a collection that differ in one parameter alone.
+/// Races of a collection that differ only in one parameter.
 pub(crate) struct Group<'a> {
-    /// The cell, or what was swept; the values of other parameters come first.
+    /// The cell, or the swept command; the values of other parameters come first.
     pub(crate) name: String,
-    /// What its drawings are called, as those of no other group of the collection are.
+    /// The stem of its drawings' names, unique in the collection.
     pub(super) stem: String,
     /// The parameter that differs.
     pub(crate) parameter: String,
     /// The values of the other parameters, if there are any.
     pub(crate) others: String,
-    /// At least two, from left to right.
+    /// At least two races, from left to right.
     pub(crate) races: Vec<At<'a>>,
-    /// The degradation of each allocator, where it is known with its intervals.
+    /// The degradation of each allocator, if it is known with its intervals.
     pub(super) curves: Vec<&'a ScalingCurve>,
-    /// Whether the values are numbers above 0, which stand by their logarithms.
+    /// Whether all values are numbers above 0, for a logarithmic axis.
     pub(crate) by_logarithm: bool,
 }
 
-/// A race and where it stands.
+/// A race and its position.
 pub(crate) struct At<'a> {
     pub(super) place: f64,
     pub(crate) label: String,
     pub(crate) member: &'a Member,
 }
 
-/// The groups of races that sweep a parameter.
+/// Returns the groups of races that sweep a parameter.
 pub(crate) fn groups(collection: &Collection) -> Vec<Group<'_>> {
     let mut groups = match collection.sweep() {
         Some(sweep) => of_sweep(collection, sweep),
@@ -45,8 +45,7 @@ pub(crate) fn groups(collection: &Collection) -> Vec<Group<'_>> {
     groups
 }
 
-/// Gives each group a stem: its name, and a number where that is cut before what tells it from
-/// another.
+/// Gives each group a stem: its name, and a number if shortening makes the name ambiguous.
 fn name_apart(groups: &mut [Group<'_>]) {
     let mut taken: Vec<String> = Vec::new();
     for group in groups {
@@ -58,7 +57,7 @@ fn name_apart(groups: &mut [Group<'_>]) {
     }
 }
 
-/// One group for each combination of the parameters that the curves do not follow.
+/// Returns one group for each combination of the parameters that the curves do not follow.
 fn of_sweep<'a>(collection: &'a Collection, sweep: &'a SweepResult) -> Vec<Group<'a>> {
     let of_others = |others: String| {
         let curves: Vec<_> = sweep
@@ -87,7 +86,8 @@ fn of_sweep<'a>(collection: &'a Collection, sweep: &'a SweepResult) -> Vec<Group
     scaling::others(sweep).into_iter().map(of_others).collect()
 }
 
-/// The races of the longest curve from left to right, and whether all values are numbers above 0.
+/// Returns the races of the longest curve from left to right, and whether all values are numbers
+/// above 0.
 fn races_along<'a>(collection: &'a Collection, curves: &[&'a ScalingCurve]) -> (Vec<At<'a>>, bool) {
     let points = curves.iter().map(|curve| &curve.points);
     let points = points.max_by_key(|points| points.len());
@@ -112,7 +112,7 @@ fn races_along<'a>(collection: &'a Collection, curves: &[&'a ScalingCurve]) -> (
     (races, by_logarithm)
 }
 
-/// One group for each cell whose races differ in a number.
+/// Returns one group for each cell whose races differ in a number.
 fn of_cells(collection: &Collection) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for member in &collection.races {
@@ -148,8 +148,9 @@ fn of_cells(collection: &Collection) -> Vec<Group<'_>> {
     groups
 }
 
-/// The name of the parameter that has the swept value in every race. Another may have it in one of
-/// them by chance; where all of one race do, it is the last, since that is what sweeps add.
+/// Returns the name of the parameter that has the swept value in every race. Another may have it in
+/// some races by chance; if several have it in all of them, the last one counts, because sweeps
+/// append their parameter.
 fn swept(races: &[At<'_>]) -> String {
     let is_swept = |name: &&str| {
         races.iter().all(|race| {

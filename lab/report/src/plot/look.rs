@@ -1,6 +1,6 @@
-//! How an allocator looks in every plot of a result: a colour, which colour-blind eyes tell apart
-//! as well, and a shape and a pattern of dashes, which carry it on grey paper and where there are
-//! more allocators than colours.
+//! The look of an allocator in every plot of a result. Its colour suits colour-blind readers, too.
+//! Its shape and its dashes identify it on grey paper, and if there are more allocators than
+//! colours.
 
 use std::ops::Deref;
 
@@ -12,11 +12,11 @@ use super::palette::{COLOURS, INK};
 use super::tabled;
 use crate::sheet::Sheet;
 
-/// Shapes and patterns of dashes beside those of the baseline.
+/// Number of shapes and patterns of dashes besides those of the baseline.
 const OTHERS: usize = 7;
-/// The allocator that is the baseline where nothing else is said.
+/// The default baseline.
 const SYSTEM: &str = "system";
-/// The baseline's line is whole.
+/// The dash pattern of the baseline: a solid line.
 const WHOLE: &str = "none";
 const DASHES: [&str; OTHERS] = [
     "9 3",
@@ -28,29 +28,28 @@ const DASHES: [&str; OTHERS] = [
     "16 3 4 3",
 ];
 
-/// What ends the name of an experiment's cell that had memory enough.
+/// The suffix of the name of an experiment's cell that had sufficient memory.
 pub(super) const ALL_FITS: &str = ", all fits";
 
 /// The look of one allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Look {
-    /// The place among those that are not the baseline; `None` is ink, a disc and a whole line.
+    /// The place among the rivals; `None` is ink, a disc and a solid line.
     place: Option<usize>,
-    /// How many curves of the same allocator stand before this one in a drawing. It moves shape and
-    /// dashes.
+    /// Number of earlier curves of the same allocator in the drawing. It changes shape and dashes.
     again: usize,
 }
 
 impl Look {
-    /// The baseline's, and that of what has no look of its own.
+    /// The look of the baseline, and of names without a look of their own.
     pub(crate) const BASELINE: Self = Self {
         place: None,
         again: 0,
     };
 
-    /// That of the rival in this place. Colours, shapes and dashes are gone through side by side;
-    /// each round through the dashes moves them by one place. So 70 rivals differ in colour and
-    /// shape, and on grey paper 49 in shape and dashes.
+    /// Returns the look of the rival in this place. Colours, shapes and dashes advance together,
+    /// and each cycle through the dashes shifts them by one place. Thus 70 rivals differ in colour
+    /// and shape, and on grey paper 49 in shape and dashes.
     pub(crate) fn rival(place: usize) -> Self {
         Self {
             place: Some(place),
@@ -58,12 +57,12 @@ impl Look {
         }
     }
 
-    /// The place among the colours.
+    /// Returns the place among the colours.
     fn hue(self) -> Option<usize> {
         self.place.map(|place| place % COLOURS.len())
     }
 
-    /// The place among shapes or dashes, which moves by `step` with each round.
+    /// Returns the place among shapes or dashes, which shifts by `step` with each cycle.
     fn among(self, step: usize) -> Option<usize> {
         let place = match (self.place, self.again) {
             (None, 0) => return None,
@@ -73,24 +72,23 @@ impl Look {
         Some(place % OTHERS)
     }
 
-    /// The class of a group that gives the colour in a page.
+    /// Returns the class of a group that sets the colour in a page.
     pub(crate) fn class(self) -> String {
         self.hue()
             .map_or_else(|| "c".to_owned(), |place| format!("c{place}"))
     }
 
-    /// The colour on paper.
+    /// Returns the colour on paper.
     pub(crate) fn colour(self) -> &'static str {
         self.hue().map_or(INK, |place| COLOURS[place])
     }
 
-    /// The pattern of dashes of a curve.
+    /// Returns the dash pattern of a curve.
     pub(crate) fn dashes(self) -> &'static str {
         self.among(1).map_or(WHOLE, |place| DASHES[place])
     }
 
-    /// The shape around a point, with what it says when it is pointed at. It stands in a group of
-    /// the colour.
+    /// Returns the shape around a point, with its tooltip. It belongs in a group of the colour.
     pub(crate) fn marker(self, at: [f64; 2], size: f64, says: Option<&str>) -> Node {
         let shape = filled(self.outline(at, size));
         match says {
@@ -99,7 +97,7 @@ impl Look {
         }
     }
 
-    /// The shape around a point, hollow.
+    /// Returns the hollow shape around a point.
     pub(crate) fn ring(self, at: [f64; 2], size: f64, says: &str) -> Node {
         coloured(self.outline(at, size))
             .with("stroke-width", "1.8")
@@ -107,12 +105,12 @@ impl Look {
             .into()
     }
 
-    /// The shape by itself, for a key beside a name.
+    /// Returns the shape on its own, for a legend beside a name.
     pub(crate) fn mark(self) -> String {
         self.outline([0.0, 0.0], 5.0)
     }
 
-    /// The path of the shape; `size` is about its half width.
+    /// Returns the path of the shape; `size` is about half its width.
     fn outline(self, [x, y]: [f64; 2], size: f64) -> String {
         let Some(shape) = self.among(0) else {
             let (r, d) = (n(size), n(2.0 * size));
@@ -164,18 +162,18 @@ const SHAPES: [&[[f64; 2]]; OTHERS] = [
     &[[-1.1, -1.1], [1.1, -1.1], [-1.1, 1.1], [1.1, 1.1]],
 ];
 
-/// Who has which look. A name looks the same in every drawing of a page and of a result.
+/// The looks of all names. A name looks the same in every drawing of a page and of a result.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Looks {
     /// The baseline of the first race.
     baseline: Option<String>,
-    /// The others, by their places.
+    /// The other names, by their places.
     others: Vec<String>,
 }
 
 impl Looks {
-    /// Of everything in these results: allocators that race by the order in which they were asked
-    /// for, then whatever has a curve.
+    /// Assigns looks to all names in these results: first to the allocators that race, in the order
+    /// of the request, then to the other names of curves.
     pub(crate) fn of<'a>(results: impl IntoIterator<Item = &'a Saved>) -> Self {
         let mut looks = Self::default();
         let results: Vec<&Saved> = results.into_iter().collect();
@@ -207,7 +205,7 @@ impl Looks {
         }
     }
 
-    /// What has a curve without having raced.
+    /// Adds the names of curves that did not race.
     fn curves(&mut self, collection: &Collection) {
         self.searches(collection.searches());
         collection.tables.iter().for_each(|table| self.table(table));
@@ -216,8 +214,8 @@ impl Looks {
         }
     }
 
-    /// Of searches for the least memory. They have no baseline, and the system's allocator is what
-    /// others are seen beside there, too.
+    /// Adds the allocators of searches for the least memory. Searches have no baseline; the
+    /// system's allocator takes its look there, too.
     pub(super) fn searches(&mut self, searches: &[Survival]) {
         let mut names = searches.iter().map(|one| one.allocator.as_str());
         if self.baseline.is_none() && names.any(|name| name == SYSTEM) {
@@ -226,7 +224,7 @@ impl Looks {
         searches.iter().for_each(|one| self.learn(&one.allocator));
     }
 
-    /// The names of a table.
+    /// Adds the names of a table.
     pub(super) fn table(&mut self, table: &Table) {
         for name in tabled::names(table) {
             self.learn(who(&name));
@@ -240,7 +238,8 @@ impl Looks {
         }
     }
 
-    /// That of this name, or of whom it speaks; where nobody knows either, the baseline's.
+    /// Returns the look of this name, or of the allocator in it; if both are unknown, the
+    /// baseline's.
     pub(crate) fn get(&self, name: &str) -> Look {
         if self.baseline.as_deref() == Some(name) {
             return Look::BASELINE;
@@ -250,8 +249,8 @@ impl Looks {
         place.map_or(Look::BASELINE, Look::rival)
     }
 
-    /// Those of the curves of one drawing: several that speak of one allocator have its colour, and
-    /// each a shape and dashes of its own.
+    /// Returns the looks of the curves of one drawing. Several curves of one allocator share its
+    /// colour, and differ in shape and dashes.
     pub(super) fn of_names(&self, names: &[&str]) -> Vec<Look> {
         let look = |(place, name): (usize, &&str)| {
             let before = names[..place].iter();
@@ -265,8 +264,8 @@ impl Looks {
     }
 }
 
-/// Whom the name of a row or of a curve speaks of, without the circumstances: `lgalloc+touch` of
-/// `always: lgalloc+touch`, `mapped` of `regions again, mapped`, `baseline` of
+/// Returns the allocator or the variant in the name of a row or of a curve, without its conditions:
+/// `lgalloc+touch` of `always: lgalloc+touch`, `mapped` of `regions again, mapped`, `baseline` of
 /// `baseline, all fits`.
 fn who(name: &str) -> &str {
     let name = name.strip_suffix(ALL_FITS).unwrap_or(name);
@@ -281,13 +280,13 @@ pub(super) struct Ranking<'a> {
 }
 
 impl<'a> Ranking<'a> {
-    /// Those of `result`.
+    /// Returns the ranking of `result`.
     pub(super) fn new(result: &'a RaceResult, looks: &'a Looks) -> Self {
         let sheet = Sheet::new(result);
         Self { sheet, looks }
     }
 
-    /// The look of the entrant in this place.
+    /// Returns the look of the entrant in this place.
     pub(super) fn look(&self, place: usize) -> Look {
         let row = self.sheet.rows.get(place);
         row.map_or(Look::BASELINE, |row| self.looks.get(&row.entrant.allocator))

@@ -1,4 +1,4 @@
-//! What is plotted: one figure of every entrant that counts.
+//! The figures of plots: one figure of every entrant that counts.
 
 use heapdrome_schema::{Better, Bytes, EntrantResult, Nanoseconds, PEAK_RSS, Role, Series, WALL};
 
@@ -7,7 +7,7 @@ use crate::foreign;
 use crate::sheet::Sheet;
 use crate::words;
 
-/// How values of a figure are told.
+/// The format of a figure's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     Seconds,
@@ -16,7 +16,7 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// A value with its unit, as the tables tell it.
+    /// Formats a value with its unit, in the words of the tables.
     pub(crate) fn tell(self, value: f64) -> String {
         if !value.is_finite() {
             return words::NONE.to_owned();
@@ -33,9 +33,9 @@ impl Unit {
 #[derive(Clone, Debug)]
 pub(crate) struct Values {
     pub(crate) median: f64,
-    /// In the order of the rounds.
+    /// The samples, in the order of the rounds.
     pub(crate) samples: Vec<f64>,
-    /// Places in `samples`.
+    /// Places of the outliers in `samples`.
     pub(crate) outliers: Vec<usize>,
 }
 
@@ -54,28 +54,28 @@ impl Values {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ratio {
     pub(crate) at: f64,
-    /// The interval, where there is one.
+    /// The interval, if there is one.
     pub(crate) ends: Option<[f64; 2]>,
 }
 
-/// One figure over all entrants that count.
+/// One figure of all entrants that count.
 #[derive(Clone, Debug)]
 pub(crate) struct Measure {
-    /// Unique in a race, and fit for a file's name.
+    /// An identifier, unique in a race and valid in a file's name.
     pub(crate) id: String,
     /// Its key among the comparisons.
     pub(crate) key: String,
-    /// What it is called in a sentence.
+    /// The name in a sentence.
     pub(crate) title: String,
     pub(crate) better: Better,
     pub(crate) unit: Unit,
-    /// By place in the ranking.
+    /// The values, by place in the ranking.
     pub(crate) values: Vec<Option<Values>>,
 }
 
 impl Measure {
-    /// The ratio of the entrant in this place of the ranking. Without a comparison it is that of
-    /// the medians, which has no interval.
+    /// Returns the ratio of the entrant in this place of the ranking. Without a comparison it is
+    /// the ratio of the medians, without an interval.
     pub(crate) fn ratio(&self, sheet: &Sheet<'_>, place: usize) -> Option<Ratio> {
         let entrant = sheet.rows.get(place)?.entrant;
         if entrant.role == Role::Baseline {
@@ -100,8 +100,8 @@ impl Measure {
         })
     }
 
-    /// What entrants are sorted by: their ratios, turned over where higher is better, so that the
-    /// better is the smaller.
+    /// Returns the sort key of the entrant in this place: its ratio, inverted if higher is better,
+    /// so that smaller is better.
     pub(crate) fn sort_key(&self, sheet: &Sheet<'_>, place: usize) -> Option<f64> {
         let ratio = self.ratio(sheet, place)?.at;
         Some(match self.better {
@@ -110,7 +110,8 @@ impl Measure {
         })
     }
 
-    /// The places of the ranking, the best by this figure first; those without it come last.
+    /// Returns the places of the ranking, the best by this figure first; places without it come
+    /// last.
     pub(crate) fn order(&self, sheet: &Sheet<'_>) -> Vec<usize> {
         let key = |place: &usize| self.sort_key(sheet, *place).unwrap_or(f64::INFINITY);
         let mut places: Vec<usize> = (0..sheet.rows.len()).collect();
@@ -118,7 +119,7 @@ impl Measure {
         places
     }
 
-    /// The values of the baseline.
+    /// Returns the values of the baseline.
     fn baseline(&self, sheet: &Sheet<'_>) -> Option<&Values> {
         let is_baseline = |row: &crate::sheet::Row<'_>| row.entrant.role == Role::Baseline;
         self.values
@@ -126,16 +127,16 @@ impl Measure {
             .as_ref()
     }
 
-    /// `lower is better`.
+    /// Returns the better direction, such as `lower is better`.
     pub(crate) fn direction(&self) -> &'static str {
         words::direction(self.better)
     }
 }
 
-/// Takes the values of a figure from an entrant.
+/// A function that takes the values of a figure from an entrant.
 type Take<'a> = &'a dyn Fn(&EntrantResult) -> Option<Values>;
 
-/// The figures that any entrant of a race has, wall time first.
+/// Returns the figures that any entrant of a race has, wall time first.
 pub(crate) fn measures(sheet: &Sheet<'_>) -> Vec<Measure> {
     let mut all = common(sheet);
     all.extend(of_workload(sheet));
@@ -144,7 +145,7 @@ pub(crate) fn measures(sheet: &Sheet<'_>) -> Vec<Measure> {
     all
 }
 
-/// A figure with its identifier, its key and its title; lower is better.
+/// Returns a figure with its identifier, its key and its title; lower is better.
 fn lower(sheet: &Sheet<'_>, names: [&str; 3], unit: Unit, of: Take<'_>) -> Measure {
     let [id, key, title] = names.map(str::to_owned);
     Measure {
@@ -157,7 +158,7 @@ fn lower(sheet: &Sheet<'_>, names: [&str; 3], unit: Unit, of: Take<'_>) -> Measu
     }
 }
 
-/// What is measured of every command.
+/// Returns the figures of every command.
 fn common(sheet: &Sheet<'_>) -> Vec<Measure> {
     let figures: [([&str; 3], Unit, Take<'_>); 4] = [
         (["wall", WALL, "wall time"], Unit::Seconds, &|e| {
@@ -177,7 +178,7 @@ fn common(sheet: &Sheet<'_>) -> Vec<Measure> {
     figures.map(measure).into()
 }
 
-/// Figures of the workload's own.
+/// Returns the workload's own figures.
 fn of_workload(sheet: &Sheet<'_>) -> Vec<Measure> {
     let operations = ["operations", OPERATIONS, "operations per CPU second"];
     let figures = [
@@ -197,7 +198,7 @@ fn of_workload(sheet: &Sheet<'_>) -> Vec<Measure> {
     known.map(measure).collect()
 }
 
-/// Metrics that the command printed.
+/// Returns the metrics that the command printed.
 fn of_command(sheet: &Sheet<'_>) -> Vec<Measure> {
     let metrics = &sheet.result.options.metrics;
     let measure = |(place, name): (usize, String)| {

@@ -1,8 +1,8 @@
-//! The plots of a result: drawn once as SVG, for the page and as files.
+//! The plots of a result, drawn as SVG for the page and for files.
 //!
-//! The drawings are trees of elements (`node`), because what the page does with them needs classes,
-//! groups and descriptions that a plotting library's SVG has not: rows that are sorted and hidden,
-//! colours of a dark page, text for a screen reader. In a file the same drawing stands on its own
+//! The drawings are trees of elements (`node`). The page sorts and hides rows, recolours drawings
+//! for a dark screen, and describes them to screen readers; this requires classes, groups and
+//! descriptions that the SVG of a plotting library lacks. In a file the same drawing uses its own
 //! presentation attributes.
 
 mod canvas;
@@ -49,20 +49,20 @@ use node::{Node, Target};
 /// A drawing of one view of a result.
 #[derive(Clone, Debug)]
 pub struct Plot {
-    /// What it shows and of which race, fit for a file's name: letters, digits, `-`, `_` and `.`.
+    /// Its content and its race, as letters, digits, `-`, `_` and `.`, which suit a file's name.
     pub name: String,
-    /// What it shows, in one sentence.
+    /// Its content, in one sentence.
     pub(crate) caption: String,
     drawing: Node,
-    /// A second drawing for narrow screens, where a page has one.
+    /// A second drawing for narrow screens, if the page has one.
     narrow: Option<Node>,
-    /// Whether it has curves, which a page lets its reader hide.
+    /// Whether it has curves, which the reader of a page can hide.
     pub(crate) has_curves: bool,
 }
 
 impl Plot {
-    /// A drawing of this height without curves. `rows` says where rows that can be sorted begin, if
-    /// it is made of them.
+    /// Returns a drawing of this height without curves. `rows` is the top of the sortable rows, if
+    /// it has any.
     fn new(label: Label, caption: String, height: f64, rows: Option<f64>, body: Node) -> Self {
         Self {
             drawing: canvas::svg(&label, height, rows, body),
@@ -73,8 +73,8 @@ impl Plot {
         }
     }
 
-    /// The drawing for a page, whose style shows the narrow one in its place where there is one and
-    /// no room for the other.
+    /// Returns the drawing for a page. The page's style shows the narrow drawing instead, if there
+    /// is one and the screen is narrow.
     pub(crate) fn in_page(&self) -> Markup {
         let drawings = self.narrow.iter().chain([&self.drawing]);
         PreEscaped(drawings.map(|drawing| drawing.text(Target::Page)).collect())
@@ -84,14 +84,14 @@ impl Plot {
         self.drawing.text(Target::File)
     }
 
-    /// The drawing as a file of its own.
+    /// Returns the drawing as a file of its own.
     pub fn svg(&self) -> Vec<u8> {
         let mut text = self.text();
         text.push('\n');
         text.into_bytes()
     }
 
-    /// The drawing as an image of twice its nominal size.
+    /// Renders the drawing as an image of twice its nominal size.
     ///
     /// # Errors
     /// When the drawing is too large for an image.
@@ -100,7 +100,7 @@ impl Plot {
     }
 }
 
-/// All plots of a result. A race without complete rounds has few or none.
+/// Returns all plots of a result. A race without complete rounds has few or none.
 pub fn plots(saved: &Saved) -> Vec<Plot> {
     let looks = Looks::of([saved]);
     match saved {
@@ -109,7 +109,7 @@ pub fn plots(saved: &Saved) -> Vec<Plot> {
     }
 }
 
-/// The plots of one race, their names after `prefix`.
+/// Returns the plots of one race; their names begin with `prefix`.
 pub(crate) fn of_race(result: &RaceResult, prefix: &str, looks: &Looks) -> Vec<Plot> {
     let sheet = Ranking::new(result, looks);
     let known = measures(&sheet);
@@ -128,14 +128,14 @@ pub(crate) fn of_race(result: &RaceResult, prefix: &str, looks: &Looks) -> Vec<P
     plots
 }
 
-/// The curves of the sweeps in a collection, then the plots of each race.
+/// Returns the curves of the sweeps in a collection, then the plots of each race.
 fn of_collection(collection: &Collection, looks: &Looks) -> Vec<Plot> {
     let groups = groups(collection);
     let mut plots: Vec<Plot> = groups
         .iter()
         .flat_map(|group| sweep::plots(group, "", looks))
         .collect();
-    // No places in these names: they would be others as soon as a table comes before.
+    // These names contain no place, which would change as soon as another table precedes them.
     plots.extend(ccdf::plots(collection, |_| "ccdf-".to_owned(), looks));
     plots.extend(searches(collection.searches(), "", looks));
     let tables = collection.tables.iter();
@@ -147,22 +147,22 @@ fn of_collection(collection: &Collection, looks: &Looks) -> Vec<Plot> {
     plots
 }
 
-/// What the names of a member's plots begin with: its place makes it unique.
+/// Returns the prefix of the names of a member's plots, which its place makes unique.
 pub(crate) fn member_prefix(place: usize, cell: &str) -> String {
     format!("{:02}-{}-", place + 1, stem(cell))
 }
 
-/// The curves of one group of races, their names after `prefix`.
+/// Returns the curves of one group of races; their names begin with `prefix`.
 pub(crate) fn of_group(group: &Group<'_>, prefix: &str, looks: &Looks) -> Vec<Plot> {
     sweep::plots(group, prefix, looks)
 }
 
-/// `text` with nothing in it that a file's name or an identifier of the page could stumble over.
+/// Reduces `text` to characters that are valid in a file's name and in an identifier of the page.
 pub fn stem(text: &str) -> String {
     stem_within(text, 60)
 }
 
-/// A stem of at most `longest` letters.
+/// Returns a stem of at most `longest` letters.
 fn stem_within(text: &str, longest: usize) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let stem: String = foreign::line(text)

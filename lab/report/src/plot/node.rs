@@ -1,4 +1,4 @@
-//! The tree of elements that a drawing is, and its text in a file and in a page.
+//! The tree of elements of a drawing, and its text in a file and in a page.
 
 use std::fmt::Write as _;
 
@@ -21,7 +21,7 @@ pub(crate) enum Node {
     Several(Vec<Node>),
 }
 
-/// Element with its attributes and what it holds.
+/// Element with its attributes and its content.
 #[derive(Clone, Debug)]
 pub(crate) struct Element {
     name: &'static str,
@@ -37,7 +37,7 @@ struct Attribute {
     for_file_only: bool,
 }
 
-/// Returns an element without attributes that holds nothing.
+/// Returns an element without attributes or content.
 pub(crate) fn element(name: &'static str) -> Element {
     Element {
         name,
@@ -47,7 +47,7 @@ pub(crate) fn element(name: &'static str) -> Element {
     }
 }
 
-/// Returns a path in the colour of the group that it stands in.
+/// Returns a path in the colour of its group.
 pub(crate) fn coloured(path: impl Into<String>) -> Element {
     element("path")
         .with("d", path)
@@ -55,13 +55,13 @@ pub(crate) fn coloured(path: impl Into<String>) -> Element {
         .with("stroke", "currentColor")
 }
 
-/// Returns a shape in the colour of the group that it stands in.
+/// Returns a shape in the colour of its group.
 pub(crate) fn filled(shape: impl Into<String>) -> Element {
     let path = element("path").with("d", shape);
     path.with("fill", "currentColor")
 }
 
-/// Returns what a part of a drawing says when it is pointed at.
+/// Returns the tooltip of a part of a drawing.
 pub(crate) fn title(says: &str) -> Element {
     element("title").holding(says)
 }
@@ -80,7 +80,7 @@ impl Element {
         }
     }
 
-    /// Adds an attribute that the style sheet of a page makes needless there.
+    /// Adds an attribute that the style sheet of a page replaces there.
     pub(crate) fn in_file(self, name: &'static str, value: impl Into<String>) -> Self {
         self.attribute(name, value.into(), true)
     }
@@ -94,7 +94,7 @@ impl Element {
         self
     }
 
-    /// Adds nodes within the element.
+    /// Adds nodes to the content of the element.
     pub(crate) fn holding(mut self, nodes: impl Into<Node>) -> Self {
         self.nodes.push(nodes.into());
         self

@@ -1,17 +1,18 @@
-//! The colours of allocators, which eyes of every kind tell apart.
+//! The colours of allocators, which readers with any colour vision can distinguish.
 
 /// Ink on white paper, for files; the page's style overrides it.
 pub(crate) const INK: &str = "#1a1a1a";
 
 /// Colours for white paper. Each has a contrast of at least three to one with it. Any two of them,
-/// and ink, lie at least 25 apart in CIE Lab (1976, where 2.3 is just seen), as usual eyes see them
-/// and as eyes without red, green or blue receptors do. They were found by a search for the
-/// greatest such distance. In grey some are alike: there shapes and dashes tell.
+/// and ink, are at least 25 apart in CIE Lab (1976, where 2.3 is just noticeable), for normal
+/// vision and for vision without red, green or blue receptors. They were found by a search for the
+/// greatest such distance. Some look alike in grey; there shapes and dashes distinguish the
+/// allocators.
 pub(crate) const COLOURS: [&str; 10] = [
     "#d57d11", "#7e79f4", "#6d4e75", "#834b00", "#8d985a", "#432897", "#c078c8", "#1d5e3e",
     "#35a38c", "#42004d",
 ];
-/// Colours for a dark page, chosen by the same rules.
+/// Colours for a dark page, chosen by the rules of `COLOURS`.
 pub(crate) const DARK_COLOURS: [&str; 10] = [
     "#a44f00", "#406a92", "#774fc4", "#abffad", "#17b58f", "#ea995a", "#c9154b", "#98afd0",
     "#fed149", "#c791ff",
@@ -26,14 +27,14 @@ mod tests {
     const DARK_INK: &str = "#e8e8e6";
     const DARK_PAPER: &str = "#16191d";
 
-    /// The least distance in CIE Lab.
+    /// Minimum distance in CIE Lab.
     const APART: f64 = 25.0;
 
     type Colour = [f64; 3];
 
-    /// What eyes make of linear red, green and blue: Machado, Oliveira and Fernandes, "A
-    /// Physiologically-based Model for Simulation of Color Vision Deficiency", 2009, at full
-    /// severity.
+    /// Matrices from linear red, green and blue to the colours seen with each kind of vision:
+    /// Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color
+    /// Vision Deficiency", 2009, at full severity.
     const EYES: [(&str, [Colour; 3]); 4] = [
         ("usual", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
         (
@@ -66,7 +67,7 @@ mod tests {
         one.iter().zip(other).map(|(one, other)| one * other).sum()
     }
 
-    /// Linear red, green and blue of `#rrggbb`.
+    /// Returns linear red, green and blue of `#rrggbb`.
     fn linear(colour: &str) -> Colour {
         [1, 3, 5].map(|place| {
             let byte = u8::from_str_radix(&colour[place..place + 2], 16).expect("hexadecimal");
@@ -82,7 +83,7 @@ mod tests {
         eyes.map(|row| product(row, colour).clamp(0.0, 1.0))
     }
 
-    /// CIE Lab of linear sRGB under daylight (D65).
+    /// Returns CIE Lab of linear sRGB under daylight (D65).
     fn lab(colour: Colour) -> Colour {
         let xyz = [
             product([0.412_456_4, 0.357_576_1, 0.180_437_5], colour) / 0.950_47,
@@ -119,14 +120,14 @@ mod tests {
         }
     }
 
-    /// The colours that this replaced are the proof that it can fail.
+    /// The previous colours prove that the check can fail.
     #[test]
     fn rose_and_teal_are_alike_to_eyes_without_red() {
         let [rose, teal] = ["#c2556a", "#2b8a80"].map(|colour| lab(seen(colour, &EYES[1].1)));
         assert!(distance(rose, teal) < APART);
     }
 
-    /// The contrast of WCAG 2.
+    /// Returns the contrast by WCAG 2.
     fn contrast(one: &str, other: &str) -> f64 {
         let luminance = |colour| product([0.2126, 0.7152, 0.0722], linear(colour)) + 0.05;
         let [one, other] = [luminance(one), luminance(other)];

@@ -1,5 +1,5 @@
-//! What each entrant's memory was made of: a stacked bar for when the most was there, and another
-//! for after idling.
+//! The parts of each entrant's memory: a stacked bar for its peak, and another for the time after
+//! idling.
 
 use heapdrome_schema::{Bytes, EntrantResult, MemoryParts};
 
@@ -17,12 +17,12 @@ const PLOT: [f64; 2] = [NAMES + 52.0, 555.0];
 const TOP: f64 = 74.0;
 /// The height of a bar.
 const BAR: f64 = 15.0;
-/// The height of a row with one bar, and what another adds.
+/// The height of a row with one bar, and of each further bar.
 const ROW: f64 = 28.0;
 const MORE: f64 = 20.0;
 
-/// What a segment of a bar is, and how it is drawn: by lightness, dashes and outline, so that
-/// neither colour nor grey paper matters.
+/// A segment of a bar. Segments differ in lightness, dashes and outline, so that they are
+/// distinguishable in any colour and on grey paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Anonymous,
@@ -41,8 +41,8 @@ const PARTS: [(Part, &str); 5] = [
 ];
 
 impl Part {
-    /// How much of `parts` it is. The kernel tells lazily freed and huge pages without saying which
-    /// are both; those count as lazily freed.
+    /// Returns the number of bytes of this part. The kernel does not report which pages are both
+    /// lazily freed and huge; those count as lazily freed.
     fn of(self, parts: &MemoryParts) -> u64 {
         let lazily = parts.lazily_freed.0.min(parts.anonymous.0);
         let huge = parts.huge.0.min(parts.anonymous.0 - lazily);
@@ -55,7 +55,7 @@ impl Part {
         }
     }
 
-    /// In a group of the entrant's colour.
+    /// Draws the segment; it belongs in a group of the entrant's colour.
     fn draw(self, [x, width]: [f64; 2], y: f64, says: &str) -> Node {
         let colour = "currentColor";
         let class = (self == Self::File).then_some("band");
@@ -86,7 +86,7 @@ struct Bar<'a> {
     parts: &'a MemoryParts,
 }
 
-/// The bars of an entrant.
+/// Returns the bars of an entrant.
 fn bars(entrant: &EntrantResult) -> Vec<Bar<'_>> {
     let most = memory::at_most(entrant).map(|parts| Bar {
         name: "most",
@@ -99,12 +99,12 @@ fn bars(entrant: &EntrantResult) -> Vec<Bar<'_>> {
     most.into_iter().chain(rest).collect()
 }
 
-/// All of it, with what is swapped out.
+/// Returns the sum of all parts, including swapped memory.
 fn whole(parts: &MemoryParts) -> Bytes {
     parts.resident() + parts.swapped
 }
 
-/// The bars of all entrants, if any was looked at closely.
+/// Returns the bars of all entrants, if the parts of any were measured.
 pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     let entrants = || sheet.rows.iter().map(|row| row.entrant);
     let widest = entrants()
@@ -120,7 +120,7 @@ pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     let height = ROW + if idle { MORE } else { 0.0 };
     let label = Label {
         name: format!("{prefix}memory-parts"),
-        title: "What the memory was made of".to_owned(),
+        title: "Parts of the memory".to_owned(),
         description: described(sheet),
     };
     let row = |place: usize| {
@@ -145,18 +145,15 @@ pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     ))
 }
 
-/// What is drawn; only what is there is told.
+/// Returns the caption; it omits absent series.
 fn caption(sheet: &Ranking<'_>, idle: bool) -> String {
     let after = if idle { ", and after idling" } else { "" };
     let requested = |row: &crate::sheet::Row<'_>| memory::requested(sheet, row.entrant).is_some();
     let stroke = match sheet.rows.iter().any(requested) {
-        true => " The bold stroke is the most that the workload had requested.",
+        true => " The bold stroke is the workload's peak of requested memory.",
         false => "",
     };
-    format!(
-        "What the memory of the process tree was made of when most of it was there{after}, in a run \
-         that was not timed.{stroke}"
-    )
+    format!("Parts of the process tree's memory at its peak{after}, in an untimed run.{stroke}")
 }
 
 fn head(scale: &Scale) -> Node {
@@ -178,7 +175,7 @@ fn head(scale: &Scale) -> Node {
     ])
 }
 
-/// Round amounts in the unit of the scale.
+/// Returns ticks at round amounts in the unit of the scale.
 fn ticks(scale: &Scale) -> Vec<f64> {
     let units = [1_u64 << 30, 1 << 20, 1 << 10].map(|unit| unit as f64);
     let unit = units.into_iter().find(|unit| scale.end() >= *unit);
@@ -218,7 +215,7 @@ fn row(sheet: &Ranking<'_>, place: usize, scale: &Scale) -> Node {
     ])
 }
 
-/// The most that the workload had requested.
+/// Returns the mark of the workload's peak of requested memory.
 fn stroke(requested: f64, scale: &Scale, y: f64) -> Node {
     let x = n(scale.at(requested));
     let line = element("line").with("class", "axis");

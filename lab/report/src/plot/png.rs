@@ -1,5 +1,5 @@
-//! A drawing as an image: rendered by resvg with a font that heapdrome carries, so that it is the
-//! same on a machine without fonts.
+//! Drawings as images: resvg renders them with a font that heapdrome carries, so the result does
+//! not depend on the fonts of the machine.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use resvg::{tiny_skia, usvg};
 
 use crate::ReportError;
 
-/// Twice the nominal size, which is sharp on paper in a column's width.
+/// Enlargement over the nominal size, which is sharp on paper in a column's width.
 const ENLARGED: f32 = 2.0;
 
 /// Renders `svg` as PNG.
@@ -30,8 +30,11 @@ pub(super) fn render(svg: &str) -> Result<Vec<u8>, ReportError> {
     let tree = usvg::Tree::from_str(svg, &options).map_err(|error| failed(error.to_string()))?;
     let size = tree.size();
     let [width, height] = [size.width(), size.height()].map(|side| (side * ENLARGED).ceil() as u32);
-    let mut image = tiny_skia::Pixmap::new(width, height)
-        .ok_or_else(|| failed(format!("{width} by {height} points are too many")))?;
+    let mut image = tiny_skia::Pixmap::new(width, height).ok_or_else(|| {
+        failed(format!(
+            "an image of {width} by {height} points is too large"
+        ))
+    })?;
     resvg::render(
         &tree,
         tiny_skia::Transform::from_scale(ENLARGED, ENLARGED),

@@ -1,5 +1,5 @@
-//! What tables of rates hold, drawn: a curve over numbers of threads for each row, or a dot with
-//! the range of the rounds.
+//! Plots of tables of rates: a curve over numbers of threads for each row, or a dot with the range
+//! of the rounds.
 
 use heapdrome_schema::Table;
 
@@ -18,15 +18,15 @@ use crate::words;
 const RANGE: &str = "range";
 
 const PLOT: [f64; 2] = [236.0, 480.0];
-/// The most letters of a name.
+/// Maximum number of letters of a name.
 const LETTERS: usize = 32;
-/// The most letters of the line above the drawing.
+/// Maximum number of letters of the line above the drawing.
 const LONGEST_LINE: usize = 84;
 const TOP: f64 = 66.0;
 const ROW: f64 = 24.0;
 
-/// The drawing of a measured table, if it holds rates or times that can be drawn; its name begins
-/// with `prefix`.
+/// Returns the drawing of a measured table, if it contains rates or times that can be drawn. Its
+/// name begins with `prefix`.
 pub(crate) fn plot(table: &Table, prefix: &str, looks: &Looks) -> Option<Plot> {
     if table.published.is_some() {
         return None;
@@ -69,7 +69,7 @@ fn over_threads((curves, unit): Named, title: &str, name: &str, looks: &Looks) -
     draw(&on, &curves, ("threads", unit, told), note)
 }
 
-/// The cells before the rate, without a number of threads, which all rows have in common.
+/// Joins the cells before the rate, except a number of threads that all rows share.
 fn named(table: &Table, row: &[String], rate: usize) -> String {
     let cells = table.heads.iter().zip(row).take(rate.max(1));
     let names = cells.filter(|(head, _)| head.as_str() != THREADS);
@@ -84,7 +84,8 @@ struct Row {
     ends: Option<[f64; 2]>,
 }
 
-/// A dot for each row of a table, on a line from the lowest to the highest of its rounds.
+/// Returns a drawing with a dot for each row of a table, on a line from the minimum to the maximum
+/// of its rounds.
 fn dots(
     table: &Table,
     rate: usize,
@@ -137,7 +138,7 @@ fn rows(table: &Table, rate: usize, range: Option<usize>) -> Vec<Row> {
     table.rows.iter().filter_map(row).collect()
 }
 
-/// A scale that holds all rows.
+/// Returns a scale that contains all rows.
 fn scale(rows: &[Row]) -> Scale {
     let known = || {
         let ends = rows.iter().map(|row| row.ends.unwrap_or([row.value; 2]));
@@ -193,7 +194,7 @@ fn dot(row: &Row, look: Look, scale: &Scale, y: f64) -> Node {
     ])
 }
 
-/// The rate, and the range of the rounds.
+/// Formats the rate, and the range of the rounds.
 fn told_of(row: &Row) -> String {
     let rate = words::short_number(row.value);
     match row.ends {

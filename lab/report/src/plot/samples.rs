@@ -1,4 +1,4 @@
-//! Every sample as a dot by its round, so that drift and outliers are seen.
+//! Every sample as a dot by its round, so that drift and outliers are visible.
 
 use super::canvas::{self, Anchor, Label, NAMES, WIDTH};
 use super::coordinate::n;
@@ -8,16 +8,16 @@ use super::node::{Node, element, title};
 use super::scale::Scale;
 use super::{Plot, stem};
 
-/// Where the plot begins and ends.
+/// The left and the right edge of the plot.
 const PLOT: [f64; 2] = [NAMES + 50.0, 555.0];
 const TOP: f64 = 48.0;
 const ROW: f64 = 54.0;
-/// Where the samples of a row lie in it, the least first.
+/// The vertical range of the samples in a row, from the smallest value up.
 const HEIGHTS: [f64; 2] = [ROW - 8.0, 8.0];
-/// Dots further from their median than this factor are put on the edge of the row.
+/// Factor from the median beyond which dots are placed on the edge of the row.
 const FARTHEST: f64 = 2.0;
 
-/// The samples of a figure, if any entrant has two of them.
+/// Returns the samples of a figure, if any entrant has two of them.
 pub(super) fn plot(sheet: &Ranking<'_>, measure: &Measure, prefix: &str) -> Option<Plot> {
     let rounds = known(measure).map(|values| values.samples.len());
     let rounds = rounds.max().filter(|rounds| *rounds >= 2)?;
@@ -45,22 +45,22 @@ pub(super) fn plot(sheet: &Ranking<'_>, measure: &Measure, prefix: &str) -> Opti
     Some(Plot::new(label, caption, height, Some(TOP), body))
 }
 
-/// The values that can be drawn relative to their median.
+/// Returns the values that can be drawn relative to their median.
 fn known(measure: &Measure) -> impl Iterator<Item = &Values> {
     let values = measure.values.iter().flatten();
     values.filter(|values| values.median > 0.0)
 }
 
-/// All samples, each relative to the median of its entrant.
+/// Returns all samples, each relative to the median of its entrant.
 fn parts(measure: &Measure) -> impl Iterator<Item = f64> {
     let parts = known(measure).flat_map(|v| v.samples.iter().map(|sample| sample / v.median));
     parts.filter(|part| part.is_finite())
 }
 
-/// What is drawn; only what is there is told.
+/// Returns the caption; it omits absent series.
 fn caption(measure: &Measure, [low, high]: [f64; 2]) -> String {
     let far = match known(measure).any(|values| !values.outliers.is_empty()) {
-        true => "; hollow dots lie far from the rest",
+        true => "; hollow dots are outliers",
         false => "",
     };
     let beyond = match parts(measure).any(|part| !(low..=high).contains(&part)) {
@@ -98,7 +98,7 @@ fn head(measure: &Measure, across: &Scale) -> Node {
     ])
 }
 
-/// What every row stands on: its edges and its median, the same in all of them.
+/// Returns the background of every row: its edges and its median.
 fn behind(rows: usize, [low, high]: [f64; 2]) -> Node {
     let tops = || (0..rows).map(|place| TOP + ROW * place as f64);
     let across = |y: f64| [[PLOT[0], y], [PLOT[1], y]];
@@ -143,8 +143,8 @@ fn row(
     Node::from([canvas::row_name(name, ROW / 2.0 + 4.5), drawn])
 }
 
-/// The samples of a row. A page has thousands: a dot is the round end of a line with no length to
-/// speak of, which takes half the text of a circle.
+/// Returns the samples of a row. Each dot is the round end of a line of nearly no length, which
+/// takes half the text of a circle; a page has thousands of dots.
 fn dots(measure: &Measure, values: &Values, [across, up]: [&Scale; 2]) -> Node {
     let finite = values.samples.iter().enumerate();
     let finite = finite.filter(|(_, sample)| sample.is_finite());
@@ -182,7 +182,7 @@ fn dots(measure: &Measure, values: &Values, [across, up]: [&Scale; 2]) -> Node {
     Node::from([dots.into(), marks.into()])
 }
 
-/// A ring around an outlier; a triangle, pointing outwards, for what lies beyond the row.
+/// Returns a ring around an outlier; for a sample beyond the row, a triangle that points outwards.
 fn outline([x, y]: [f64; 2], part: f64, up: &Scale) -> String {
     if up.holds(part) {
         return format!("M{} {}a3 3 0 1 0 6 0a3 3 0 1 0 -6 0Z", n(x - 3.0), n(y));

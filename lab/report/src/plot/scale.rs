@@ -1,6 +1,6 @@
-//! From values to places on paper, and which values get a tick.
+//! Scales from values to positions on paper, and the choice of ticks.
 
-/// Fewer ticks than these leave a scale unread.
+/// Minimum number of ticks that makes a scale readable.
 pub(crate) const FEWEST_TICKS: usize = 3;
 
 /// A scale from values to coordinates.
@@ -14,7 +14,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// Values from `low` to `high`, in proportion, on coordinates from `from` to `to`.
+    /// Returns a linear scale for values from `low` to `high` on coordinates from `from` to `to`.
     pub(crate) fn linear([low, high]: [f64; 2], [from, to]: [f64; 2]) -> Self {
         let high = if high > low { high } else { low + 1.0 };
         Self {
@@ -26,7 +26,7 @@ impl Scale {
         }
     }
 
-    /// A logarithmic scale; `low` and `high` must be positive.
+    /// Returns a logarithmic scale; `low` and `high` must be positive.
     pub(crate) fn logarithmic([low, high]: [f64; 2], [from, to]: [f64; 2]) -> Self {
         let high = if high > low { high } else { low * 2.0 };
         Self {
@@ -38,7 +38,7 @@ impl Scale {
         }
     }
 
-    /// Where `value` lies; what lies outside is put on the edge.
+    /// Returns the coordinate of `value`; a value beyond the scale is placed on its edge.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let value = value.clamp(self.low, self.high);
         let part = if self.logarithmic {
@@ -49,12 +49,12 @@ impl Scale {
         self.from + part * (self.to - self.from)
     }
 
-    /// The least value on it.
+    /// Returns the smallest value of the scale.
     pub(crate) fn start(&self) -> f64 {
         self.low
     }
 
-    /// The greatest value on it.
+    /// Returns the greatest value of the scale.
     pub(crate) fn end(&self) -> f64 {
         self.high
     }
@@ -64,8 +64,8 @@ impl Scale {
         (self.low..=self.high).contains(&value)
     }
 
-    /// Ticks for ratios, the roundest first until they would stand closer than `apart`. Where few
-    /// round ones lie on the scale, they stand in even steps instead.
+    /// Returns ticks for ratios, the roundest first, as long as they are at least `apart` from each
+    /// other. If few round ones lie on the scale, the ticks have even steps instead.
     pub(crate) fn ratio_ticks(&self, apart: f64) -> Vec<f64> {
         let far = |one: f64, other: f64| (self.at(one) - self.at(other)).abs() >= apart;
         let mut chosen: Vec<f64> = Vec::new();
@@ -79,7 +79,7 @@ impl Scale {
             return chosen;
         }
         let apart = |ticks: &Vec<f64>| ticks.windows(2).all(|pair| far(pair[0], pair[1]));
-        // A step is up to two and a half times what so many ticks would take.
+        // A step is up to 2.5 times as wide as an even division into `count` steps.
         let even = [4.0, 6.0, 8.0].map(|count| self.round_ticks(count));
         let even = even.into_iter().filter(apart);
         even.chain([chosen])
@@ -87,7 +87,7 @@ impl Scale {
             .unwrap_or_default()
     }
 
-    /// About `count` round values in steps of 1, 2 or 5.
+    /// Returns about `count` round values in steps of 1, 2 or 5.
     pub(crate) fn round_ticks(&self, count: f64) -> Vec<f64> {
         let raw = (self.high - self.low) / count.max(1.0);
         let power = 10_f64.powf(raw.log10().floor());
@@ -107,7 +107,7 @@ impl Scale {
     }
 }
 
-/// Ratios that may get a tick, the roundest first.
+/// Returns ratios that may get a tick, the roundest first.
 fn ratio_candidates() -> Vec<f64> {
     let mut all = vec![1.0];
     for power in 1..=13 {
@@ -128,7 +128,7 @@ fn ratio_candidates() -> Vec<f64> {
     all
 }
 
-/// A tick of a ratio: as many decimals as it has.
+/// Formats the tick of a ratio with only the necessary decimals.
 pub(crate) fn ratio_text(value: f64) -> String {
     let text = format!("{value:.9}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

@@ -1,4 +1,4 @@
-//! Time against memory, with the entrants that no other one beats on both.
+//! Time against memory. Entrants that no other beats on both are marked.
 
 use super::Plot;
 use super::canvas::{self, Anchor, Label, WIDTH};
@@ -23,7 +23,7 @@ struct Point {
     memory: Ratio,
 }
 
-/// The scatter, if at least two entrants have both figures.
+/// Returns the scatter plot, if at least two entrants have both figures.
 pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     let (points, memory) = points(sheet)?;
     let best = best(&points);
@@ -82,7 +82,7 @@ fn points(sheet: &Ranking<'_>) -> Option<(Vec<Point>, Measure)> {
     (points.len() >= 2).then(|| (points, memory.clone()))
 }
 
-/// The places among `points` of those that none beats on both, the fastest first.
+/// Returns the places among `points` of those that no other beats on both, the fastest first.
 fn best(points: &[Point]) -> Vec<usize> {
     let beats = |a: &Point, b: &Point| {
         let [at, am, bt, bm] = [a.time.at, a.memory.at, b.time.at, b.memory.at];
@@ -143,7 +143,7 @@ fn axes(sheet: &Ranking<'_>, memory: &Measure, [x, y]: &[Scale; 2]) -> Node {
     ])
 }
 
-/// The frontier as steps from one of the best to the next.
+/// Returns the frontier as steps from one of the best to the next.
 fn steps(points: &[Point], best: &[usize], [x, y]: &[Scale; 2]) -> String {
     let mut path = String::new();
     for place in best {
@@ -185,7 +185,7 @@ fn draw(
         .into()
 }
 
-/// The intervals of a point as lines; an arrow where one goes on beyond the paper.
+/// Returns the intervals of a point as lines; an arrow marks one that continues beyond the paper.
 fn intervals(point: &Point, [x, y]: [&Scale; 2]) -> Node {
     let (px, py) = (x.at(point.time.at), y.at(point.memory.at));
     let times = point.time.ends.map(|ends| ends.map(|end| [x.at(end), py]));
@@ -194,8 +194,8 @@ fn intervals(point: &Point, [x, y]: [&Scale; 2]) -> Node {
         .ends
         .map(|ends| ends.map(|end| [px, y.at(end)]));
     let lines: Vec<canvas::Line> = times.into_iter().chain(sizes).collect();
-    // The ways that lead off the paper: longer times are further right, and more memory is further
-    // up.
+    // The directions that leave the paper: longer times lie to the right, and more memory lies
+    // higher.
     let ways = [[[-1.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, -1.0]]];
     let ratios = [(x, point.time.ends, times), (y, point.memory.ends, sizes)];
     let mut arrows = String::new();
@@ -212,7 +212,8 @@ fn intervals(point: &Point, [x, y]: [&Scale; 2]) -> Node {
     Node::from([line.into(), heads.into()])
 }
 
-/// Where each name stands: beside its point, in the first of a few places that is still free.
+/// Returns the position of each name: beside its point, in the first of a few places that is still
+/// free.
 fn labels(sheet: &Ranking<'_>, points: &[Point], [x, y]: &[Scale; 2]) -> Vec<[f64; 2]> {
     let centres: Vec<[f64; 2]> = points
         .iter()
@@ -225,7 +226,7 @@ fn labels(sheet: &Ranking<'_>, points: &[Point], [x, y]: &[Scale; 2]) -> Vec<[f6
     let mut places = Vec::new();
     for (point, [px, py]) in points.iter().zip(centres) {
         let name = foreign::short_name(&sheet.rows[point.place].entrant.allocator, 19);
-        // About the width of a character at this size.
+        // The approximate width of a character at this size.
         let width = name.chars().count() as f64 * 7.0;
         let mut choices = Vec::new();
         for lines in 0..6 {
@@ -297,7 +298,7 @@ mod tests {
         wide.memory.ends = Some([0.1, 9.0]);
         let arrows = drawn(&wide);
         assert_eq!(arrows.matches('Z').count(), 3, "{arrows}");
-        // To the right, and up.
+        // To the right, and upwards.
         assert!(
             arrows.contains("M620 210") && arrows.contains("M342 16"),
             "{arrows}"

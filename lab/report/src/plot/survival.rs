@@ -1,5 +1,5 @@
-//! What `survive` found, drawn: the smallest memory limit under each allocator, and how many times
-//! slower the command is at that limit and with more.
+//! Plots of the results of `survive`: the smallest memory limit under each allocator, and the
+//! slowdown at that limit and above.
 
 use heapdrome_schema::{Bytes, Multiple, Survival};
 
@@ -18,7 +18,7 @@ use crate::words::NONE;
 const PLOT: [f64; 2] = [NAMES + 6.0, 420.0];
 const TOP: f64 = 48.0;
 const ROW: f64 = 40.0;
-/// Where the marks of a row stand in it, without swap and with it.
+/// The vertical positions of the marks in a row, without swap and with it.
 const LINES: [f64; 2] = [13.0, 28.0];
 
 /// The searches under one allocator, without swap and with it.
@@ -33,12 +33,12 @@ impl Row<'_> {
         peaks.find(|peak| *peak > 0)
     }
 
-    /// The smallest limit of a kind.
+    /// Returns the smallest limit of a kind.
     fn smallest(&self, kind: usize) -> Option<u64> {
         self.searches[kind]?.smallest_bytes
     }
 
-    /// The smallest limit of a kind, in words.
+    /// Formats the smallest limit of a kind.
     fn told(&self, kind: usize) -> String {
         let once = self.searches[kind].is_some_and(Survival::tried_once);
         match self.smallest(kind) {
@@ -49,7 +49,7 @@ impl Row<'_> {
     }
 }
 
-/// A row for each allocator, in the order of the searches.
+/// Returns a row for each allocator, in the order of the searches.
 fn rows(searches: &[Survival]) -> Vec<Row<'_>> {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for one in searches {
@@ -66,7 +66,8 @@ fn rows(searches: &[Survival]) -> Vec<Row<'_>> {
     rows
 }
 
-/// The drawings of searches, their names after `prefix`; none where nothing was found.
+/// Returns the drawings of searches; their names begin with `prefix`. Returns none if no limit was
+/// found.
 pub(crate) fn plots(searches: &[Survival], prefix: &str, looks: &Looks) -> Vec<Plot> {
     let rows = rows(searches);
     let slower = (0..KINDS.len()).filter_map(|kind| slower_at(&rows, kind, prefix, looks));
@@ -76,7 +77,7 @@ pub(crate) fn plots(searches: &[Survival], prefix: &str, looks: &Looks) -> Vec<P
         .collect()
 }
 
-/// The smallest limits, a row for each allocator.
+/// Returns the smallest limits, a row for each allocator.
 fn limits(rows: &[Row<'_>], prefix: &str, looks: &Looks) -> Option<Plot> {
     let of = |row: &Row<'_>| [row.peak(), row.smallest(0), row.smallest(1)];
     let known = || rows.iter().flat_map(of).flatten().map(|bytes| bytes as f64);
@@ -126,7 +127,7 @@ fn head(scale: &Scale, height: f64) -> Node {
     ])
 }
 
-/// Round amounts in one unit, and where they stand.
+/// Returns round amounts in one unit, with their positions.
 fn ticks(scale: &Scale) -> Vec<(f64, String)> {
     let own = Bytes::UNITS
         .into_iter()
@@ -144,7 +145,7 @@ fn ticks(scale: &Scale) -> Vec<(f64, String)> {
         .collect()
 }
 
-/// The marks of one allocator, in a group of its colour.
+/// Returns the marks of one allocator, in a group of its colour.
 fn marks(row: &Row<'_>, look: Look, scale: &Scale) -> Node {
     let at = |bytes: u64| scale.at(bytes as f64);
     let peak = row.peak().map(at);
@@ -179,7 +180,7 @@ fn described(rows: &[Row<'_>]) -> String {
     told.collect::<Vec<_>>().join("; ")
 }
 
-/// How many times slower the command is at the smallest limit, and at its multiples.
+/// Returns the slowdown of the command at the smallest limit and at its multiples.
 fn slower_at(rows: &[Row<'_>], kind: usize, prefix: &str, looks: &Looks) -> Option<Plot> {
     let curves: Vec<Curve> = rows
         .iter()
@@ -208,7 +209,7 @@ fn slower_at(rows: &[Row<'_>], kind: usize, prefix: &str, looks: &Looks) -> Opti
     draw(&on, &curves, what, note)
 }
 
-/// What the multiples of the smallest limit are worth, where there are enough runs to show it.
+/// Returns the slowdown at each multiple of the smallest limit that has enough runs.
 fn points(search: &Survival) -> Vec<Point> {
     let shown = search
         .at
@@ -230,7 +231,7 @@ mod tests {
     use super::*;
     use heapdrome_schema::Trial;
 
-    /// A search whose limits were tried so often; at each multiple the command is so much slower.
+    /// Returns a search with this number of runs at each limit, and this slowdown at each multiple.
     fn search(name: &str, swap: bool, smallest: u64, runs: usize, slower: &[f64]) -> Survival {
         let trial = |limit_bytes: u64| Trial {
             limit_bytes,
@@ -288,7 +289,7 @@ mod tests {
         assert_eq!(whiskers, 6, "each point on the range of its runs");
     }
 
-    /// As the search stops there, such a limit may be too small for the next run.
+    /// A search with one run per limit may stop at a limit that is too small for the next run.
     #[test]
     fn limits_that_were_tried_once_say_so_and_show_no_slowdown() {
         let searches = [
@@ -306,7 +307,7 @@ mod tests {
         assert!(drawn[0].caption.contains("one run"));
     }
 
-    /// What an older version has saved has no ranges.
+    /// A result of an older version has no ranges.
     #[test]
     fn a_limit_under_which_a_run_failed_leaves_a_gap() {
         let mut one = search("system", false, 10 << 20, 3, &[1.6, 1.25, 0.7]);
@@ -319,7 +320,7 @@ mod tests {
         assert!(!slower.contains("stroke-width=\"1.2\""));
     }
 
-    /// As it is on a page with races.
+    /// The system's allocator looks like the baseline, as on a page with races.
     #[test]
     fn the_system_looks_like_a_baseline() {
         let both = ["mine", "system"].map(|name| search(name, false, 1 << 20, 3, &[]));

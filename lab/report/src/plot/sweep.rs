@@ -1,4 +1,4 @@
-//! What becomes of a figure as a parameter grows: a curve for each allocator.
+//! The change of a figure with a parameter: a curve for each allocator.
 
 use heapdrome_schema::{EntrantResult, Factor, Role, ScalingPoint, Series, Status};
 
@@ -10,13 +10,13 @@ use super::measures::Unit;
 use super::tabled::Point;
 use crate::entrant::OPERATIONS;
 
-/// Fewer rounds than these have no quartiles to speak of.
+/// Minimum number of rounds for quartiles.
 const FEWEST_ROUNDS: usize = 4;
 const QUARTILES_NOTE: &str = "medians; the light bars, set side by side, go from the lower to the upper quartile \
-                              of the rounds and are no intervals; lower is better";
+                              of the rounds and are not confidence intervals; lower is better";
 
-/// The curves of a group: wall time, and the degradation where it is known or the workload counts
-/// operations.
+/// Returns the curves of a group: wall time, and the degradation if it is known or the workload
+/// counts operations.
 pub(super) fn plots(group: &Group<'_>, prefix: &str, looks: &Looks) -> Vec<Plot> {
     let across = across(group, prefix);
     let wall = curves(group, looks, |row| row.wall_s.as_ref());
@@ -42,12 +42,12 @@ pub(super) fn plots(group: &Group<'_>, prefix: &str, looks: &Looks) -> Vec<Plot>
             "CPU time per operation, 1 = at the first",
         ),
         "degradation: the ratio of CPU times over the ratio of operations, from medians; lower is \
-         better; no interval is known",
+         better; without intervals",
     ));
     plots
 }
 
-/// What the curves of a group stand on.
+/// Returns the horizontal axis of a group's curves.
 fn across(group: &Group<'_>, prefix: &str) -> Across {
     let races = group.races.iter();
     Across {
@@ -59,11 +59,11 @@ fn across(group: &Group<'_>, prefix: &str) -> Across {
     }
 }
 
-/// Takes an interval from a point.
+/// A function that picks an interval from a point.
 type Pick = fn(&ScalingPoint) -> Option<&Factor>;
 
-/// The degradation with its intervals, of those that have these curves; per processor, too, where
-/// that is another figure.
+/// Returns the degradation with its intervals, for the allocators that have these curves; also per
+/// processor if that differs.
 fn scaled(group: &Group<'_>, across: &Across, named: &[Curve]) -> Vec<Plot> {
     let take = |pick: Pick| -> Vec<Curve> {
         let named = named.iter();
@@ -88,7 +88,7 @@ fn scaled(group: &Group<'_>, across: &Across, named: &[Curve]) -> Vec<Plot> {
     plots
 }
 
-/// What is picked of the allocator of this curve, where it is known.
+/// Returns the picked factors of this curve's allocator, if they are known.
 fn factors(group: &Group<'_>, curve: &Curve, pick: Pick) -> Curve {
     let mut known = group.curves.iter();
     let own = known.find(|one| one.allocator == curve.name);
@@ -109,8 +109,8 @@ fn factors(group: &Group<'_>, curve: &Curve, pick: Pick) -> Curve {
     }
 }
 
-/// The lower and the upper quartile, between samples in proportion (the seventh of Hyndman's and
-/// Fan's definitions, "Sample Quantiles in Statistical Packages", 1996).
+/// Returns the lower and the upper quartile, interpolated linearly between samples (definition 7 of
+/// Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996).
 fn quartiles(samples: &[f64]) -> Option<[f64; 2]> {
     let known = samples.iter().copied();
     let mut known: Vec<f64> = known.filter(|one| one.is_finite() && *one > 0.0).collect();
@@ -126,7 +126,7 @@ fn quartiles(samples: &[f64]) -> Option<[f64; 2]> {
     Some([at(0.25), at(0.75)])
 }
 
-/// The medians of a figure with the quartiles of the rounds, the baseline first.
+/// Returns the medians of a figure with the quartiles of the rounds, the baseline first.
 fn curves(
     group: &Group<'_>,
     looks: &Looks,
@@ -168,7 +168,8 @@ fn curves(
     names.into_iter().map(curve).collect()
 }
 
-/// Operations per CPU second at the first value over those at each: how much dearer one became.
+/// Returns the ratio of the operations per CPU second at the first value to those at each: the cost
+/// increase of one operation.
 fn degradation(operations: &[Curve]) -> Vec<Curve> {
     let degraded = |curve: &Curve| {
         let first = curve.points.first().map_or(1.0, |first| first.value);

@@ -8,7 +8,7 @@ use super::measures::Unit;
 pub(super) const RATE: &str = "ops/s";
 pub(super) const THREADS: &str = "thr";
 
-/// One value, where it stands, and its interval where there is one.
+/// A value, its position, and its interval if there is one.
 #[derive(Clone)]
 pub(super) struct Point {
     pub(super) place: f64,
@@ -17,7 +17,7 @@ pub(super) struct Point {
     pub(super) ends: Option<[f64; 2]>,
 }
 
-/// The names that have a curve.
+/// Returns the names that have a curve.
 pub(super) fn names(table: &Table) -> Vec<String> {
     let found = curves(table).filter(|_| table.published.is_none());
     let found = found.map_or_else(Vec::new, |(curves, _)| curves);
@@ -31,7 +31,7 @@ pub(super) fn column(table: &Table, head: &str) -> Option<usize> {
 /// Points under their names, and the unit of their values.
 pub(super) type Named = (Vec<(String, Vec<Point>)>, Unit);
 
-/// The points of a table over numbers of threads.
+/// Returns the points of a table over numbers of threads.
 pub(super) fn curves(table: &Table) -> Option<Named> {
     match (column(table, RATE), column(table, THREADS)) {
         (Some(rate), Some(threads)) => long(table, [rate, threads]),
@@ -40,14 +40,14 @@ pub(super) fn curves(table: &Table) -> Option<Named> {
     }
 }
 
-/// A figure of a table: a number with commas, or a time.
+/// Parses a figure of a table: a number with commas, or a time.
 pub(super) fn figure(cell: &str) -> Option<(f64, Unit)> {
     let (number, unit) = cell.split_once(' ').unwrap_or((cell, ""));
     let number: f64 = number.replace(',', "").parse().ok()?;
     let (scale, unit) = match unit {
         "" => (1.0, Unit::Number),
         "ns" => (1e-9, Unit::Seconds),
-        // Results were written with `us` before.
+        // Older results contain `us`.
         "µs" | "us" => (1e-6, Unit::Seconds),
         "ms" => (1e-3, Unit::Seconds),
         "s" => (1.0, Unit::Seconds),
@@ -56,7 +56,7 @@ pub(super) fn figure(cell: &str) -> Option<(f64, Unit)> {
     (number > 0.0 && number.is_finite()).then_some((number * scale, unit))
 }
 
-/// Curves of a table with a row for each name and number of threads.
+/// Returns the curves of a table with a row for each name and number of threads.
 fn long(table: &Table, [rate, threads]: [usize; 2]) -> Option<Named> {
     let mut curves: Vec<(String, Vec<Point>)> = Vec::new();
     for row in &table.rows {
@@ -77,7 +77,7 @@ fn long(table: &Table, [rate, threads]: [usize; 2]) -> Option<Named> {
     Some((curves, Unit::Number))
 }
 
-/// Curves of a table with a column for each number of threads.
+/// Returns the curves of a table with a column for each number of threads.
 fn wide(table: &Table) -> Option<Named> {
     let count = |head: &String| head.strip_suffix(" thr")?.parse::<f64>().ok();
     let columns = table.heads.iter().enumerate();

@@ -1,11 +1,11 @@
-//! Curves without the points that nobody could see: Ramer's and Douglas and Peucker's way.
+//! Removal of points that are not visible in a curve, by the algorithm of Ramer, Douglas and
+//! Peucker.
 
-/// How far from its place a point may be drawn, in units of the drawing; a line is at least one
-/// unit wide.
+/// Maximum displacement of a point, in units of the drawing; a line is at least one unit wide.
 const NEAR: f64 = 0.3;
 
-/// Those of these points, the first and the last among them, whose lines pass all others within
-/// [`NEAR`].
+/// Returns a subset of these points, including the first and the last, whose lines pass all others
+/// within [`NEAR`].
 pub(super) fn visible(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
     let Some(last) = points.len().checked_sub(1) else {
         return Vec::new();
@@ -26,7 +26,7 @@ pub(super) fn visible(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
     kept.map(|(point, _)| *point).collect()
 }
 
-/// How far a point lies from the line between two others.
+/// Returns the distance of a point from the line between two others.
 fn distance([x, y]: [f64; 2], [x1, y1]: [f64; 2], [x2, y2]: [f64; 2]) -> f64 {
     let [along, up] = [x2 - x1, y2 - y1];
     let length = along.powi(2) + up.powi(2);

@@ -18,13 +18,13 @@ use crate::memory;
 const PLOT: [f64; 2] = [NAMES + 62.0, 545.0];
 const TOP: f64 = 48.0;
 const ROW: f64 = 70.0;
-/// What was read; the description of the tree's peak says how.
+/// The measured quantity; the description of the tree's peak explains the method.
 const WHAT: &str = "anonymous memory of the process tree";
 
-/// A place on the scales: seconds and bytes.
+/// Coordinates on the scales: seconds and bytes.
 type Reading = [f64; 2];
 
-/// What is drawn of an entrant.
+/// The series of an entrant.
 struct Lines {
     anonymous: Vec<Reading>,
     resident: Vec<Reading>,
@@ -57,7 +57,7 @@ impl Lines {
     }
 }
 
-/// The timelines, if any entrant has one.
+/// Returns the timelines, if any entrant has one.
 pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     let all: Vec<Lines> = sheet
         .rows
@@ -98,17 +98,17 @@ pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     Some(Plot::new(label, caption(&all), height, Some(TOP), body))
 }
 
-/// What is drawn; only what is there is told.
+/// Returns the caption; it omits absent series.
 fn caption(all: &[Lines]) -> String {
-    let mut told = format!("Memory over time: the area is {WHAT}, in one run that was not timed.");
+    let mut told = format!("Memory over time: the area is {WHAT}, in one untimed run.");
     let more = [
         (
             all.iter().any(|lines| !lines.resident.is_empty()),
-            " The dotted line is all that was resident, files included.",
+            " The dotted line is all resident memory, including files.",
         ),
         (
             all.iter().any(|lines| lines.requested.is_some()),
-            " The dashed line is the most that the workload had requested.",
+            " The dashed line is the workload's peak of requested memory.",
         ),
         (
             all.iter().any(|lines| lines.idle.is_some()),
@@ -134,7 +134,7 @@ fn head(across: &Scale) -> Node {
     ])
 }
 
-/// A time on the axis.
+/// Formats a time on the axis.
 fn time(seconds: f64) -> String {
     if seconds == 0.0 {
         "0".to_owned()
@@ -143,7 +143,7 @@ fn time(seconds: f64) -> String {
     }
 }
 
-/// What every row stands on: the axis and the highest of all, the same in all of them.
+/// Returns the background of every row: the axis and the highest value of all rows.
 fn behind(rows: usize, up: &Scale) -> Node {
     let tops = || (0..rows).map(|place| TOP + ROW * place as f64);
     let highest = up.end();
@@ -188,7 +188,7 @@ fn row(sheet: &Ranking<'_>, place: usize, lines: &Lines, [across, up]: [&Scale; 
     ])
 }
 
-/// What is known beside the anonymous memory.
+/// Returns the series besides the anonymous memory.
 fn beside(lines: &Lines, [across, up]: [&Scale; 2]) -> Node {
     let resident = (!lines.resident.is_empty()).then(|| {
         let line = coloured(curve(&places(&lines.resident, across, up)));
@@ -215,7 +215,7 @@ fn beside(lines: &Lines, [across, up]: [&Scale; 2]) -> Node {
     Node::from([resident.into(), requested.into(), idle.into()])
 }
 
-/// Where readings stand on paper, without those that nobody could see.
+/// Returns the positions of readings on paper, without those that would not be visible.
 fn places(readings: &[Reading], across: &Scale, up: &Scale) -> Vec<[f64; 2]> {
     let at = readings.iter();
     let at: Vec<_> = at
@@ -224,7 +224,7 @@ fn places(readings: &[Reading], across: &Scale, up: &Scale) -> Vec<[f64; 2]> {
     visible(&at)
 }
 
-/// The curve through these places.
+/// Returns the curve through these positions.
 fn curve(places: &[[f64; 2]]) -> String {
     let mut path = String::new();
     for [x, y] in places {
@@ -234,7 +234,7 @@ fn curve(places: &[[f64; 2]]) -> String {
     path
 }
 
-/// The curve from the axis and back to it: the axis itself gets no line.
+/// Returns the area below the curve; the axis itself gets no line.
 fn area(readings: &[Reading], across: &Scale, up: &Scale) -> String {
     let mut places = places(readings, across, up);
     let feet = [places.first(), places.last()].map(|end| end.map(|[x, _]| [*x, up.at(0.0)]));

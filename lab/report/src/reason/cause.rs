@@ -5,29 +5,30 @@ use heapdrome_schema::{CPU, EntrantResult, RaceResult};
 use super::Cause;
 use crate::entrant::{median, overhead, versus};
 
-/// Share of a gain that a cause must account for to be named, beside that share: on a busy machine
-/// all that a program does takes longer than the page faults from which the cost of one is known.
+/// Minimum share of a gain for which a cause is named, together with that share. It is below 1
+/// because on a busy machine the whole program takes longer, but the cost of a page fault is
+/// measured separately.
 const ENOUGH: f64 = 1.0 / 3.0;
 
-/// Share of a gain below which a figure accounts for nothing to speak of.
+/// Share of a gain below which a figure counts as no cause.
 const LITTLE: f64 = 0.05;
 
-/// How many times less of something is a cause, and not a matter of chance.
+/// Ratio above which a reduction is a cause and not chance.
 const CLEARLY: f64 = 1.5;
 
-/// Page faults and calls to the system below this many are those of starting a program.
+/// Number of page faults or system calls below which they come from starting a program.
 const FEW: f64 = 100.0;
 
-/// Share of its anonymous memory that must stand in huge pages for them to be named.
+/// Minimum share of the anonymous memory in huge pages for which they are named.
 const MOSTLY_HUGE: f64 = 0.25;
 
-/// Difference of a figure: the baseline's, which comes second, less the entrant's.
+/// Returns the baseline's figure, which comes second, minus the entrant's.
 fn more(of: impl Fn(&EntrantResult) -> Option<f64>, rows: [&EntrantResult; 2]) -> Option<f64> {
     Some(of(rows[1])? - of(rows[0])?)
 }
 
-/// The cause of less time. Page faults come first: calls of the allocator and of the system contain
-/// them.
+/// Returns the cause of less time. Page faults come first, because calls of the allocator and of
+/// the system contain them.
 pub(super) fn of_time(
     result: &RaceResult,
     row: &EntrantResult,
@@ -50,7 +51,7 @@ fn page_faults(
 ) -> Option<Cause> {
     let faults = |row: &EntrantResult| median(row.minor_faults.as_ref());
     let fewer = more(faults, rows).filter(|fewer| *fewer > FEW)?;
-    // A fault takes time in the kernel and nowhere else: the less of the two figures counts.
+    // A page fault takes time only in the kernel, so the smaller of the two figures counts.
     let time = (fewer * result.machine.fault_s?).min(in_kernel);
     let times = faults(rows[1])? / faults(rows[0])?.max(1.0);
     let share = (time / saved).min(1.0);
@@ -86,21 +87,21 @@ fn system_calls(rows: [&EntrantResult; 2], share: f64) -> Option<Cause> {
     })
 }
 
-/// Estimated time in the calls of the allocator.
+/// Returns the estimated time in allocator calls.
 fn in_calls(row: &EntrantResult) -> Option<f64> {
     Some(row.evidence.as_ref()?.call_time?.spent_s)
 }
 
-/// User and system time together.
+/// Returns user and system time together.
 fn processor(row: &EntrantResult) -> Option<f64> {
     Some(median(row.user_s.as_ref())? + median(row.system_s.as_ref())?)
 }
 
-/// Seconds of processor time that an entrant saves; `None` where it saves none, as one that only
-/// waits less.
+/// Returns the seconds of processor time that an entrant saves; `None` if it saves none, like one
+/// that only waits less.
 ///
-/// The ratio within rounds decides where there is one, as in the table: medians over all rounds
-/// differ from it where the machine wandered.
+/// The ratio within rounds decides if it is known, as in the table. Medians over all rounds differ
+/// from it if the speed of the machine drifted.
 fn saved(rows: [&EntrantResult; 2]) -> Option<f64> {
     let saved = match versus(rows[0], CPU) {
         Some(compared) => (1.0 - compared.ratio) * processor(rows[1])?,
@@ -109,8 +110,8 @@ fn saved(rows: [&EntrantResult; 2]) -> Option<f64> {
     (saved > 0.0).then_some(saved)
 }
 
-/// Share of the processor time saved that less time in calls accounts for; `None` where it is
-/// nothing to speak of.
+/// Returns the share of the processor time saved that less time in calls accounts for; `None` if it
+/// is negligible.
 pub(super) fn calls_share(rows: [&EntrantResult; 2]) -> Option<f64> {
     let share = more(in_calls, rows)? / saved(rows)?;
     (LITTLE..ENOUGH).contains(&share).then_some(share)
@@ -126,7 +127,7 @@ fn call_time(rows: [&EntrantResult; 2], saved: f64) -> Option<Cause> {
     })
 }
 
-/// The cause of less memory.
+/// Returns the cause of less memory.
 pub(super) fn of_memory(row: &EntrantResult, baseline: &EntrantResult) -> Option<Cause> {
     let (ratio, known) = (overhead(row)?, overhead(baseline)?);
     (ratio < known).then_some(Cause::Fragmentation {

@@ -1,5 +1,5 @@
-//! What the races of a sweep say together: who is the fastest where, where that changes, and what
-//! cannot be said. It rests on the intervals alone.
+//! The common verdict of a sweep's races: the fastest allocator at each value, the changes of the
+//! lead, and the undecided values. It depends only on the intervals.
 
 use heapdrome_schema::{Collection, Comparison, Member, RaceResult, Role, Status, WALL};
 
@@ -9,31 +9,31 @@ use crate::plot::{Group, groups};
 use crate::sheet::{Row, Sheet};
 use crate::words::{self, listed};
 
-/// More changes of the lead than these are counted, not told one by one.
+/// Maximum number of changes of the lead that are listed; more are counted.
 const MOST_CHANGES: usize = 3;
 
-/// Who is ahead at one value.
+/// The lead at one value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Ahead {
-    /// Everyone else was shown to be slower.
+    /// All other entrants were shown to be slower.
     Alone(String),
-    /// Nobody among these was shown to be slower than another of them; everyone else was.
+    /// None of these was shown to be slower than another of them; all others were.
     Together(Vec<String>),
-    /// Nobody has an interval.
+    /// No rival has an interval.
     Unknown,
 }
 
-/// A value of the parameter with what its race says.
+/// A value of the parameter with the lead of its race.
 struct Value<'a> {
     label: String,
     result: &'a RaceResult,
     ahead: Ahead,
 }
 
-/// What a sweep found about time, in a few sentences.
+/// Returns what a sweep shows about time, in a few sentences.
 pub(crate) fn verdict(collection: &Collection) -> String {
     if collection.races.is_empty() {
-        return "No race is complete, so nothing can be said.".to_owned();
+        return "No race is complete, so there is no verdict.".to_owned();
     }
     let groups = groups(collection);
     let mut sentences = Vec::new();
@@ -74,8 +74,8 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Who was not shown to be slower than anyone, as no interval lies wholly below theirs. The
-/// baseline's is 1 by itself.
+/// Returns the entrants that were not shown to be slower than any other, because no interval lies
+/// wholly below theirs. The baseline's interval is 1 itself.
 fn ahead(result: &RaceResult) -> Ahead {
     let sheet = Sheet::new(result);
     let ends = |row: &Row<'_>| match row.entrant.role {
@@ -95,12 +95,12 @@ fn ahead(result: &RaceResult) -> Ahead {
     }
     let known = rows.iter().filter_map(|(_, ends)| *ends);
     let limit = known.map(|[_, high]| high).fold(f64::INFINITY, f64::min);
-    // Of one without an interval nothing was shown.
+    // Without an interval nothing was shown of an entrant.
     let ahead = rows
         .into_iter()
         .filter(|(_, ends)| ends.is_none_or(|[low, _]| low <= limit));
     let mut names: Vec<String> = ahead.map(|(name, _)| name).collect();
-    // In the order in which they were asked for, the same at every value.
+    // In the order of the request, which is common to all values.
     let asked = |name: &String| {
         let mut entrants = result.entrants.iter();
         entrants.position(|entrant| foreign::name(&entrant.allocator) == *name)
@@ -118,7 +118,7 @@ fn interval(compared: &Comparison) -> Option<[f64; 2]> {
     known.then_some(ends)
 }
 
-/// The sentences on the values of one parameter.
+/// Returns the sentences on the values of one parameter.
 fn told(values: &[Value<'_>], parameter: &str, rising: bool) -> Vec<String> {
     let leaders = leaders(values);
     let mut sentences = vec![who_leads(&leaders, values, parameter)];
@@ -130,7 +130,7 @@ fn told(values: &[Value<'_>], parameter: &str, rising: bool) -> Vec<String> {
     sentences
 }
 
-/// Each sole leader with the values where it leads, the most frequent first.
+/// Returns each sole leader with the values where it leads, the most frequent first.
 fn leaders(values: &[Value<'_>]) -> Vec<(String, Vec<String>)> {
     let mut leaders: Vec<(String, Vec<String>)> = Vec::new();
     for value in values {
@@ -146,7 +146,7 @@ fn leaders(values: &[Value<'_>]) -> Vec<(String, Vec<String>)> {
     leaders
 }
 
-/// `4 values of threads`.
+/// Formats a count of values: `4 values of threads`.
 fn counted(count: usize, parameter: &str) -> String {
     match parameter {
         "" => words::count(count as u64, "race"),
@@ -158,7 +158,7 @@ fn who_leads(leaders: &[(String, Vec<String>)], values: &[Value<'_>], parameter:
     let all = counted(values.len(), parameter);
     match leaders {
         [] if values.iter().all(|value| value.ahead == Ahead::Unknown) => {
-            format!("Nothing can be said of {all}: {}.", why_unknown(values))
+            format!("No verdict on {all}: {}.", why_unknown(values))
         }
         [] => format!("At none of {all} was one allocator alone shown to be the fastest."),
         [(name, own)] if own.len() == values.len() => {
@@ -181,7 +181,7 @@ fn who_leads(leaders: &[(String, Vec<String>)], values: &[Value<'_>], parameter:
     }
 }
 
-/// Why no rival has an interval anywhere: more rounds help only those who count.
+/// Returns why no rival has an interval anywhere: more rounds help only entrants that count.
 fn why_unknown(values: &[Value<'_>]) -> String {
     let counts = |value: &Value<'_>| Sheet::new(value.result).rivals().next().is_some();
     if values.iter().any(counts) {
@@ -196,7 +196,7 @@ fn why_unknown(values: &[Value<'_>]) -> String {
     shared.unwrap_or_else(|| "no rival counts".to_owned())
 }
 
-/// How far ahead of the baseline a rival is where it leads alone: the least and the most.
+/// Formats the lead of a rival over the baseline where it leads alone: the minimum and the maximum.
 fn lead(name: &str, values: &[Value<'_>]) -> Option<String> {
     let leads = |value: &&Value<'_>| value.ahead == Ahead::Alone(name.to_owned());
     let compared = values.iter().filter(leads).filter_map(|value| {
@@ -221,7 +221,7 @@ fn lead(name: &str, values: &[Value<'_>]) -> Option<String> {
     }
 }
 
-/// Where the lead passes from one to another.
+/// Lists the changes of the lead from one allocator to another.
 fn changes(values: &[Value<'_>]) -> Option<String> {
     let alone = values.iter().filter_map(|value| match &value.ahead {
         Ahead::Alone(name) => Some((name, &value.label)),
@@ -242,7 +242,7 @@ fn changes(values: &[Value<'_>]) -> Option<String> {
     }
 }
 
-/// What cannot be said: where several lead together, and where nobody has an interval.
+/// Lists the undecided values: those with several leaders, and those without an interval.
 fn undecided(values: &[Value<'_>]) -> Vec<String> {
     let mut open: Vec<(&Ahead, Vec<String>)> = Vec::new();
     for value in values {
@@ -256,11 +256,11 @@ fn undecided(values: &[Value<'_>]) -> Vec<String> {
         Ahead::Alone(_) => None,
         Ahead::Unknown if everywhere(&labels) => None,
         Ahead::Unknown => Some(format!(
-            "At {} nothing can be said: no rival has an interval.",
+            "At {} there is no verdict: no rival has an interval.",
             listed(&labels)
         )),
         Ahead::Together(names) => Some(format!(
-            "At {} the fastest cannot be told: {}.",
+            "At {} the fastest is undecided: {}.",
             listed(&labels),
             alternatives(names)
         )),
@@ -268,7 +268,7 @@ fn undecided(values: &[Value<'_>]) -> Vec<String> {
     open.into_iter().filter_map(sentence).collect()
 }
 
-/// `a, b or c`.
+/// Joins names: `a, b or c`.
 fn alternatives(names: &[String]) -> String {
     match names {
         [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
@@ -276,7 +276,7 @@ fn alternatives(names: &[String]) -> String {
     }
 }
 
-/// Who raced somewhere and does not count there.
+/// Lists the entrants that raced at some value and do not count there.
 fn not_counted(values: &[Value<'_>]) -> Option<String> {
     let mut out: Vec<String> = Vec::new();
     for value in values {
@@ -297,7 +297,7 @@ fn not_counted(values: &[Value<'_>]) -> Option<String> {
     })
 }
 
-/// How sure each of the values is.
+/// Formats the risk of a false verdict at each of the values.
 fn risk(values: &[Value<'_>]) -> Option<String> {
     let known = values.iter().filter(|value| value.ahead != Ahead::Unknown);
     let alphas = known.map(|value| value.result.alpha);

@@ -1,9 +1,9 @@
-//! What exporters wrote before, kept as files.
+//! Goldens: stored outputs of exporters.
 
 use std::path::Path;
 
-/// `text` is what the golden of this name holds. With `HEAPDROME_GOLDEN` set the golden is written
-/// anew instead, to be read before it is kept.
+/// Asserts that `text` equals the golden of this name. With `HEAPDROME_GOLDEN` set it rewrites the
+/// golden instead, which must be reviewed before it is committed.
 #[track_caller]
 pub fn matches(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -16,7 +16,7 @@ pub fn matches(name: &str, text: &str) {
     assert_eq!(text, golden, "{name}; HEAPDROME_GOLDEN=1 writes it anew");
 }
 
-/// The text without its colours, and without the blanks to which a coloured cell is filled up.
+/// Returns the text without its colours, and without the spaces that pad a coloured cell.
 #[allow(dead_code)]
 pub fn uncoloured(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");

@@ -1,4 +1,4 @@
-//! Races to print: one of everything, and the odd ones.
+//! Races to print: a typical one, and unusual ones.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use heapdrome_schema::{
     RaceResult, Role, SCHEMA, Series, Status, Unserved, UnservedReason, Verdict,
 };
 
-/// A series around `median`.
+/// Returns a series around `median`.
 pub fn series(median: f64) -> Option<Series> {
     let samples = vec![median * 0.99, median, median * 1.01];
     Some(Series {
@@ -19,7 +19,7 @@ pub fn series(median: f64) -> Option<Series> {
     })
 }
 
-/// A comparison whose interval is `spread` wide on either side.
+/// Returns a comparison whose interval extends `spread` to either side.
 pub fn compared(verdict: Verdict, ratio: f64, spread: f64) -> Comparison {
     let more = (verdict == Verdict::Undecided).then_some(14);
     Comparison {
@@ -32,7 +32,7 @@ pub fn compared(verdict: Verdict, ratio: f64, spread: f64) -> Comparison {
     }
 }
 
-/// An entrant that knows nothing but its name.
+/// Returns an entrant with only a name.
 pub fn bare(name: &str, role: Role) -> EntrantResult {
     EntrantResult {
         allocator: name.to_owned(),
@@ -70,7 +70,7 @@ pub fn bare(name: &str, role: Role) -> EntrantResult {
     }
 }
 
-/// An entrant with every figure.
+/// Returns an entrant with every figure.
 pub fn full(name: &str, role: Role, wall: f64, mib: f64) -> EntrantResult {
     let mut entrant = bare(name, role);
     entrant.version = "1.2.3".to_owned();
@@ -93,7 +93,7 @@ pub fn full(name: &str, role: Role, wall: f64, mib: f64) -> EntrantResult {
     entrant
 }
 
-/// `full`, with its comparisons on wall time and peak memory.
+/// Returns an entrant with every figure and comparisons on wall time and peak memory.
 pub fn rival(name: &str, wall: Comparison, memory: Comparison) -> EntrantResult {
     let mut entrant = full(name, Role::Rival, 75.0 * wall.ratio, 250.0 * memory.ratio);
     entrant.versus_baseline = BTreeMap::from([
@@ -103,7 +103,7 @@ pub fn rival(name: &str, wall: Comparison, memory: Comparison) -> EntrantResult 
     entrant
 }
 
-/// A race without entrants or rounds.
+/// Returns a race without entrants or rounds.
 pub fn empty() -> RaceResult {
     RaceResult {
         schema: SCHEMA,
@@ -142,7 +142,7 @@ pub fn empty() -> RaceResult {
     }
 }
 
-/// A race with a winner, a tie, a loser, a crash, a bundled allocator and a timeout.
+/// Returns a race with a winner, a tie, a loser, a crash, a bundled allocator and a timeout.
 pub fn usual() -> RaceResult {
     let mut result = empty();
     result.rounds = 3;
@@ -210,7 +210,7 @@ fn entrants() -> Vec<EntrantResult> {
     all
 }
 
-/// One that crashed, and one that ran out of time.
+/// Returns an entrant that crashed, and one that ran out of time.
 fn failed() -> [EntrantResult; 2] {
     let mut crashed = bare("broken", Role::Rival);
     crashed.status = Status::Failed;

@@ -1,10 +1,10 @@
-//! Ratios on wall time, processor time and peak memory that tests of the conclusion have in common.
+//! Ratios of wall time, processor time and peak memory for the tests of the conclusion.
 
 use crate::seven::{EVEN, Ratio};
 
-/// Every figure is even.
+/// Ratios of a rival that shows no difference in any figure.
 pub const ALL_EVEN: [Ratio; 3] = [EVEN; 3];
-/// Faster for more memory.
+/// Ratios of a rival that is faster and uses more memory.
 pub const FAST: [Ratio; 3] = [(0.71, 0.02), (0.72, 0.02), (1.14, 0.01)];
-/// Times so noisy that little could have been shown.
+/// Ratios of a rival whose times are so noisy that the race could show little.
 pub const UNSEEN: [Ratio; 3] = [(1.0, 0.5), (1.0, 0.4), (1.0, 0.02)];

@@ -6,12 +6,12 @@ use heapdrome_schema::{Comparison, EntrantResult, RaceResult, Role, Verdict};
 
 use crate::races::{compared, full, usual};
 
-/// A ratio and how far its interval reaches to either side.
+/// A ratio and the distance to either end of its interval.
 pub type Ratio = (f64, f64);
 
-/// The interval holds 1, and nothing within 2% of it alone.
+/// An interval that contains 1 and also values more than 2% away from it.
 pub const EVEN: Ratio = (1.0, 0.03);
-/// The interval lies within 2% of 1.
+/// An interval within 2% of 1.
 pub const SAME: Ratio = (1.0, 0.01);
 
 /// The rivals of the system's allocator.
@@ -24,7 +24,7 @@ pub const RIVALS: [&str; 6] = [
     "rpmalloc",
 ];
 
-/// The comparison whose verdict follows from its interval.
+/// Returns the comparison whose verdict follows from its interval.
 fn judged((ratio, spread): Ratio, [less, more]: [Verdict; 2]) -> Comparison {
     let verdict = match (ratio - spread, ratio + spread) {
         (_, high) if high < 1.0 => less,
@@ -34,7 +34,7 @@ fn judged((ratio, spread): Ratio, [less, more]: [Verdict; 2]) -> Comparison {
     compared(verdict, ratio, spread)
 }
 
-/// A rival with its ratios on wall time, processor time and peak memory.
+/// Returns a rival with these ratios of wall time, processor time and peak memory.
 pub fn rival(name: &str, [wall, processor, memory]: [Ratio; 3]) -> EntrantResult {
     let time = [Verdict::Faster, Verdict::Slower];
     let mut rival = full(name, Role::Rival, 0.119 * wall.0, 20.3 * memory.0);
@@ -58,7 +58,7 @@ pub fn rival(name: &str, [wall, processor, memory]: [Ratio; 3]) -> EntrantResult
     rival
 }
 
-/// A race in which these rivals have these ratios, and every other of the default entrants has
+/// Returns a race in which these rivals have these ratios, and all other default entrants have
 /// those of `others`.
 pub fn race(known: &[(&str, [Ratio; 3])], others: [Ratio; 3]) -> RaceResult {
     let mut result = usual();
@@ -82,7 +82,7 @@ pub fn race(known: &[(&str, [Ratio; 3])], others: [Ratio; 3]) -> RaceResult {
     result
 }
 
-/// A race with this smallest detectable difference.
+/// Returns a race with this smallest detectable difference.
 pub fn with_noise(mut result: RaceResult, smallest: f64) -> RaceResult {
     if let Some(noise) = &mut result.noise_floor {
         noise.smallest_difference = smallest;

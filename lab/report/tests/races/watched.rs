@@ -1,10 +1,10 @@
-//! Entrants whose memory was looked at closely.
+//! Entrants with measurements of the parts of their memory.
 
 use heapdrome_schema::{AfterIdle, Bytes, EntrantResult, MemoryParts, MemorySample, Nanoseconds};
 
 use crate::races::series;
 
-/// What the memory of `entrant` was made of, `mib` of it anonymous; it rested, too.
+/// Sets the parts of the memory of `entrant`, `mib` of it anonymous, at the peak and after idling.
 pub fn watch_closely(entrant: &mut EntrantResult, mib: u64) {
     let reading = |at: u64, anonymous: u64| MemoryParts {
         at: Nanoseconds(at * 1_000_000_000),

@@ -1,4 +1,4 @@
-//! Races of a workload, alone and over numbers of threads.
+//! Races of a workload, single and over numbers of threads.
 
 use heapdrome_schema::{Collection, Comparison, Member, RaceResult, Role, SCHEMA, Status, Verdict};
 
@@ -13,7 +13,7 @@ const FIGURES: [(&str, f64); 5] = [
     ("latency_malloc_p99_ns", 1250.0),
 ];
 
-/// A race of a workload, with one figure that no run has.
+/// Returns a race of a workload, with one figure that no run has.
 pub fn race() -> RaceResult {
     let mut result = usual();
     result.options.workload = Some("rptest threads=2 loops=20".to_owned());
@@ -55,7 +55,7 @@ fn ratios(factor: f64) -> (Comparison, Comparison) {
     )
 }
 
-/// One race under three numbers of threads, the last with more threads than processors.
+/// Returns a race at three numbers of threads, the last above the number of processors.
 pub fn sweep() -> Collection {
     let member = |threads: u64| {
         let mut result = race();

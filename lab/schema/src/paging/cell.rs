@@ -1,36 +1,36 @@
-//! One setting of an experiment, and what came of it in each round.
+//! One setting of an experiment, with its results in each round.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Distribution, Job, PagingReport};
 use crate::{Bytes, Entrant};
 
-/// With so many rounds that came to nothing, a cell is given up.
+/// Number of lost rounds after which a cell is given up.
 const MOST_LOST: usize = 2;
 
 /// An experiment of the paging lab, in the order of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Experiment {
-    /// Regions taken and returned.
+    /// Allocation and release of regions.
     Throughput,
-    /// The paging benchmark: random reads of a working set that does not fit, and regions that
-    /// come back from swap.
+    /// The paging benchmark: random reads of a working set that does not fit into memory, and
+    /// regions that return from swap.
     Paging,
     /// The paging benchmark at a quarter of its size.
     Heavy,
     /// Random reads of one working set under several limits.
     RatioSweep,
-    /// What advice buys.
+    /// Effect of memory advice on reads.
     Strategies,
-    /// The kernel's choices about transparent huge pages.
+    /// The kernel's policies for transparent huge pages.
     Thp,
-    /// What stays in memory after a burst.
+    /// Memory that stays resident after a burst.
     Burst,
 }
 
 impl Experiment {
-    /// Every experiment.
+    /// Every experiment, in the order of the document.
     pub const ALL: [Self; 7] = [
         Self::Throughput,
         Self::Paging,
@@ -41,7 +41,7 @@ impl Experiment {
         Self::Burst,
     ];
 
-    /// Its name, as in JSON.
+    /// Returns its name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Throughput => "throughput",
@@ -61,49 +61,49 @@ impl std::fmt::Display for Experiment {
     }
 }
 
-/// What a child may use.
+/// Resource limits of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limit {
-    /// Memory.
+    /// Memory limit.
     pub memory: Bytes,
-    /// Swap beside it.
+    /// Swap limit, in addition to memory.
     pub swap: Bytes,
-    /// Processors' worth of time.
+    /// Quota of processor time, in processors.
     pub processors: Option<f64>,
 }
 
-/// One setting of an experiment, and what came of it in each round.
+/// One setting of an experiment, with its results in each round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PagingCell {
-    /// The experiment that it is part of.
+    /// Experiment to which it belongs.
     pub part: Experiment,
-    /// Its name in it, as in the first column of a table.
+    /// Name within the experiment, as in the first column of a table.
     #[serde(rename = "cell")]
     pub name: String,
-    /// What its child does.
+    /// Job of its child.
     pub job: Job,
-    /// Under which limit.
+    /// Resource limits of its child.
     #[serde(flatten)]
     pub limit: Option<Limit>,
-    /// What is to serve the child's `malloc`; `None` for the C library.
+    /// Allocator that serves the child's `malloc`; `None` for the C library.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocator: Option<Entrant>,
-    /// The kernel's choice about huge pages while it runs; `None` leaves it as it is.
+    /// Kernel policy for huge pages while it runs; `None` leaves the policy unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub huge_pages: Option<String>,
-    /// The reports of each round, in the order in which they came.
+    /// Reports of all rounds, in order.
     pub reports: Vec<PagingReport>,
-    /// Why rounds of it came to nothing, one line for each.
+    /// Reasons for lost rounds, one line for each.
     pub lost: Vec<String>,
-    /// Why it is no longer run.
+    /// Reason for giving it up.
     pub failure: Option<String>,
-    /// The last round in which it was run, from 1; zero if in none.
+    /// Last round in which it was run, counted from 1; zero if it was never run.
     #[serde(default)]
     pub last_round: u32,
 }
 
 impl PagingCell {
-    /// A cell that has not been run.
+    /// Creates a cell that has not been run.
     pub fn new(part: Experiment, name: impl Into<String>, job: Job, limit: Option<Limit>) -> Self {
         Self {
             part,
@@ -119,13 +119,13 @@ impl PagingCell {
         }
     }
 
-    /// The name of what its memory comes from.
+    /// Returns the name of the source of its memory.
     pub fn held_by(&self) -> &str {
         let holder = self.job.holder().unwrap_or_default();
         holder.name_of(self.allocator.as_ref())
     }
 
-    /// Whether a cell of this name is of this experiment and row, such as `paging/random reads`.
+    /// Returns whether `key` names this experiment and row, such as `paging/random reads`.
     pub fn is(&self, key: &str) -> bool {
         let name = key
             .strip_prefix(self.part.name())
@@ -133,7 +133,7 @@ impl PagingCell {
         name == Some(&self.name)
     }
 
-    /// Whether what was measured in one can stand beside what was measured in the other.
+    /// Returns whether the measurements of both cells may appear side by side.
     pub fn is_set_as(&self, other: &Self) -> bool {
         let setting = |cell: &Self| {
             let allocator = cell.allocator.as_ref();
@@ -144,14 +144,14 @@ impl PagingCell {
         self.job == other.job && setting(self) == setting(other)
     }
 
-    /// Reports that may be used.
+    /// Returns the reports that were not rejected.
     pub fn sound(&self) -> impl Iterator<Item = &PagingReport> {
         self.reports
             .iter()
             .filter(|report| report.rejected.is_none())
     }
 
-    /// A figure in every sound report, in order of size.
+    /// Returns the values of a figure in every accepted report, in ascending order.
     pub fn figures(&self, name: &str) -> Vec<f64> {
         let mut figures: Vec<f64> = self
             .sound()
@@ -161,7 +161,7 @@ impl PagingCell {
         figures
     }
 
-    /// A distribution over the sound reports together.
+    /// Returns the merged distribution of all accepted reports.
     pub fn distribution(&self, name: &str) -> Distribution {
         let mut all = Distribution::default();
         let parts = self
@@ -171,7 +171,7 @@ impl PagingCell {
         all
     }
 
-    /// Why it was not measured, or is no longer run, if so.
+    /// Returns the reason why it was not measured or was given up, if any.
     pub fn ending(&self) -> Option<String> {
         let rounds = self.sound().count();
         let lost = || self.lost.last().filter(|_| rounds == 0);
@@ -183,7 +183,7 @@ impl PagingCell {
         })
     }
 
-    /// A round of it came to nothing: one may by chance, and with a second it is given up.
+    /// Records a lost round. One may be chance; with the second the cell is given up.
     pub fn lose(&mut self, round: u32, why: String) {
         self.last_round = round;
         match self.lost.len() + 1 {
@@ -192,15 +192,14 @@ impl PagingCell {
         }
     }
 
-    /// Adds what came of a round: rejected reports, if any, and then one that is sound; or
-    /// rejected ones alone.
+    /// Adds the reports of a round: any rejected reports, followed by at most one accepted report.
     pub fn add(&mut self, round: u32, reports: Vec<PagingReport>) {
         self.last_round = round;
         self.reports.extend(reports);
     }
 
-    /// Remarks for the reader: how it ended, rounds that were lost or rejected, remarks, each
-    /// once.
+    /// Returns remarks for the reader: the reason for its end, lost or rejected rounds, and remarks
+    /// of reports, each once.
     pub fn remarks(&self) -> Vec<String> {
         let ending = self.ending();
         let known = |why: &&String| ending.as_ref().is_some_and(|ending| ending.ends_with(*why));

@@ -1,4 +1,4 @@
-//! Distributions of latencies as counted times, which can be merged and asked for quantiles.
+//! Distributions of latencies as counted times, which can be merged and queried for quantiles.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Nanoseconds;
 
-/// How often each time was seen. Times come from a histogram whose buckets are 1% wide or less.
+/// Number of occurrences of each time. Times come from a histogram whose buckets are at most 1%
+/// wide.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Distribution {
     counts: BTreeMap<Nanoseconds, u64>,
@@ -15,16 +16,16 @@ pub struct Distribution {
 /// One point of the complementary cumulative distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// A time.
+    /// Time at this point.
     pub time: Nanoseconds,
-    /// How many times were longer.
+    /// Number of times that were longer.
     pub above: u64,
-    /// Their share.
+    /// Share of times that were longer.
     pub share: f64,
 }
 
 impl Distribution {
-    /// Of pairs of a time and how often it was seen.
+    /// Creates a distribution from pairs of a time and its number of occurrences.
     pub fn new(counts: impl IntoIterator<Item = (Nanoseconds, u64)>) -> Self {
         let mut one = Self::default();
         for (time, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
@@ -33,19 +34,19 @@ impl Distribution {
         one
     }
 
-    /// Adds another's counts.
+    /// Adds the counts of another distribution.
     pub fn merge(&mut self, other: &Self) {
         for (time, count) in &other.counts {
             *self.counts.entry(*time).or_default() += count;
         }
     }
 
-    /// How many times were counted.
+    /// Returns the number of times counted.
     pub fn count(&self) -> u64 {
         self.counts.values().sum()
     }
 
-    /// Their mean in nanoseconds; none of nothing.
+    /// Returns the mean in nanoseconds, or `None` for an empty distribution.
     pub fn mean_ns(&self) -> Option<f64> {
         let count = self.count();
         let sum: f64 = self
@@ -56,7 +57,8 @@ impl Distribution {
         (count > 0).then(|| sum / count as f64)
     }
 
-    /// The shortest time that at least this share of all times does not exceed; none of nothing.
+    /// Returns the shortest time that at least this share of all times does not exceed, or `None`
+    /// for an empty distribution.
     pub fn quantile(&self, share: f64) -> Option<Nanoseconds> {
         let wanted = ((self.count() as f64 * share).ceil() as u64).max(1);
         let mut seen = 0;
@@ -69,19 +71,21 @@ impl Distribution {
         self.max()
     }
 
-    /// The longest time.
+    /// Returns the longest time.
     pub fn max(&self) -> Option<Nanoseconds> {
         self.counts.keys().next_back().copied()
     }
 
-    /// The share of times that are not longer than `time`; none of nothing.
+    /// Returns the share of times that are not longer than `time`, or `None` for an empty
+    /// distribution.
     pub fn share_up_to(&self, time: Nanoseconds) -> Option<f64> {
         let count = self.count();
         let below: u64 = self.counts.range(..=time).map(|(_, count)| count).sum();
         (count > 0).then(|| below as f64 / count as f64)
     }
 
-    /// The complementary cumulative distribution at the document's quantiles, without repetitions.
+    /// Returns the complementary cumulative distribution at the document's quantiles, without
+    /// duplicates.
     pub fn ccdf(&self) -> Vec<Point> {
         const SHARES: [f64; 11] = [
             0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999, 1.0,

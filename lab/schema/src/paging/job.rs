@@ -1,4 +1,4 @@
-//! What a child is asked to do, and what it answers.
+//! Jobs of a child process of the paging lab, and its reports.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 use super::Distribution;
 use crate::{Bytes, Entrant};
 
-/// Everything that a child is told, as one argument of JSON.
+/// Instructions for a child, passed as one argument of JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Instructions {
-    /// Files into which the child writes its process id before anything else, to enter groups.
+    /// Files into which the child writes its process id before anything else, to enter control
+    /// groups.
     pub join: Vec<PathBuf>,
-    /// What to do then.
+    /// Job to run afterwards.
     pub job: Job,
 }
 
@@ -22,20 +23,20 @@ pub struct Instructions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Job {
-    /// Tell which limits hold, and nothing else.
+    /// Report the limits in force, and do nothing else.
     Probe,
-    /// Take and return regions.
+    /// Allocate and release regions.
     Throughput(Throughput),
     /// Read random pages of a working set.
     Read(Read),
-    /// Take regions from a pool whose memory may be in swap.
+    /// Allocate regions from a pool whose memory may be in swap.
     Recycle(Recycle),
-    /// Take much at once and return all of it.
+    /// Allocate a large amount of memory, then release all of it.
     Burst(Burst),
 }
 
 impl Job {
-    /// How much memory it needs at once, where it is told.
+    /// Returns the size of the memory that it needs at one time, or 0 if the job does not say.
     pub fn working_set(&self) -> Bytes {
         match self {
             Self::Read(job) => job.total,
@@ -44,7 +45,7 @@ impl Job {
         }
     }
 
-    /// Where its memory comes from, where that does not follow from its variant.
+    /// Returns the source of its memory, unless that follows from its variant.
     pub fn holder(&self) -> Option<Holder> {
         match self {
             Self::Read(job) => Some(job.holder),
@@ -55,32 +56,32 @@ impl Job {
     }
 }
 
-/// Takes and returns regions of 2 MiB for a while.
+/// Job that allocates and releases regions of 2 MiB for a period of time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Throughput {
-    /// How.
+    /// Method of allocation.
     pub variant: Variant,
-    /// In how many threads at once.
+    /// Number of concurrent threads.
     pub threads: usize,
-    /// The time before anything counts.
+    /// Duration of the warm-up.
     #[serde(with = "as_seconds")]
     pub warm_up: Duration,
-    /// The time that counts.
+    /// Duration of the measurement.
     #[serde(with = "as_seconds")]
     pub seconds: Duration,
 }
 
-/// The ways in which a region can be taken and returned: the document's ten, what bounds them (the
-/// clock alone, and a region that is never given back), the crate that the document measured, and
-/// plain `malloc`. As in the document's program, `sysalloc` asks for blocks that are aligned to a
-/// page (`posix_memalign`), which the C library maps and unmaps each time.
+/// Methods of allocating and releasing a region: the document's ten, their bounds (the clock alone,
+/// and a region that is never released), the crate that the document measured, and plain `malloc`.
+/// As in the document's program, `sysalloc` allocates page-aligned blocks (`posix_memalign`), which
+/// the C library maps and unmaps each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
-    /// Nothing: what reading the clock twice costs.
+    /// No allocation: the cost of reading the clock twice.
     Clock,
-    /// One region of heapdrome's lgalloc that is kept, one byte of each page written: what the
-    /// memory itself costs.
+    /// One region of heapdrome's lgalloc that is kept, one byte of each page written: the cost of
+    /// the memory itself.
     Preallocated,
     /// heapdrome's lgalloc.
     Lgalloc,
@@ -99,7 +100,7 @@ pub enum Variant {
     /// `posix_memalign` to a page, `MADV_NOHUGEPAGE` and `free`, with one byte of each page
     /// written.
     SysallocNohugeTouch,
-    /// `malloc` and `free`: without an alignment, the C library keeps a block of this size after
+    /// `malloc` and `free`. Without an alignment, the C library keeps a block of this size after
     /// the first.
     Malloc,
     /// `malloc` and `free`, with one byte of each page written.
@@ -115,7 +116,7 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// Every variant, in the document's order, what bounds them first.
+    /// Every variant: the bounds first, then the document's order.
     pub const ALL: [Self; 16] = [
         Self::Clock,
         Self::Preallocated,
@@ -135,7 +136,7 @@ impl Variant {
         Self::MmapFree,
     ];
 
-    /// The document's name.
+    /// Returns its name in the document.
     pub fn name(self) -> &'static str {
         match self {
             Self::Clock => "(clock alone)",
@@ -158,60 +159,60 @@ impl Variant {
     }
 }
 
-/// Reads pages drawn at random from a working set of incompressible pages.
+/// Job that reads random pages of a working set of incompressible pages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Read {
-    /// The size of the working set.
+    /// Size of the working set.
     pub total: Bytes,
-    /// Readers.
+    /// Number of reader threads.
     pub threads: usize,
-    /// What is told to the system before pages are read.
+    /// Advice to the kernel before pages are read.
     pub strategy: Strategy,
-    /// Where the working set lies.
+    /// Source of the memory of the working set.
     pub holder: Holder,
-    /// Whether draws are independent.
+    /// Order of the pages drawn.
     pub order: Order,
-    /// The seed of contents and draws.
+    /// Seed of contents and draws.
     pub seed: u64,
-    /// The time after which the warm-up ends although write-back has not settled.
+    /// Maximum duration of the warm-up. It ends then even if write-back has not settled.
     #[serde(with = "as_seconds")]
     pub warm_up: Duration,
-    /// The time that counts.
+    /// Duration of the measurement.
     #[serde(with = "as_seconds")]
     pub seconds: Duration,
 }
 
-/// How pages are drawn.
+/// Order in which pages are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// Independently and uniformly.
     #[default]
     Uniform,
-    /// Every page once in a shuffled order, then in another.
+    /// Every page once in a shuffled order, then again in another order.
     Permutation,
 }
 
-/// Where memory comes from.
+/// Source of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Holder {
     /// Regions of heapdrome's lgalloc.
     #[default]
     Lgalloc,
-    /// Blocks aligned to a page (`posix_memalign`) of the C library, or of what is preloaded.
+    /// Page-aligned blocks (`posix_memalign`) of the C library or of the preloaded allocator.
     Malloc,
     /// Anonymous mappings that are kept.
     Mapped,
     /// Regions of the published crate lgalloc 0.7, with its defaults.
     Published,
     /// Regions of the published crate lgalloc 0.7, with the background worker that its own
-    /// benchmark asks for.
+    /// benchmark enables.
     PublishedWorker,
 }
 
 impl Holder {
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Lgalloc => "lgalloc",
@@ -222,48 +223,48 @@ impl Holder {
         }
     }
 
-    /// Its name where this allocator serves `malloc`, if any does but the C library.
+    /// Returns its name if this allocator serves `malloc`; `None` stands for the C library.
     pub fn name_of(self, allocator: Option<&Entrant>) -> &str {
         allocator.map_or(self.name(), |allocator| &allocator.name)
     }
 }
 
-/// What is told to the system before pages are read.
+/// Advice to the kernel before pages are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
-    /// Nothing.
+    /// No advice.
     #[default]
     Baseline,
     /// `MADV_RANDOM` on everything.
     Random,
     /// `MADV_SEQUENTIAL` on everything.
     Sequential,
-    /// A second thread per reader asks for pages (`MADV_WILLNEED`) so many reads ahead, and sleeps
-    /// when it is there.
+    /// A second thread per reader requests pages (`MADV_WILLNEED`) `ahead` reads in advance, and
+    /// sleeps when it is that far ahead.
     Prefetch {
-        /// Reads ahead.
+        /// Number of reads in advance.
         ahead: usize,
     },
-    /// The reader asks for so many pages, then reads them.
+    /// The reader requests `pages` pages, then reads them.
     Batch {
-        /// Pages in a batch.
+        /// Number of pages in a batch.
         pages: usize,
     },
-    /// lgalloc's own reader, which asks for so many pages before it reads them.
+    /// lgalloc's own reader, which requests `pages` pages before it reads them.
     Reader {
-        /// Pages in a batch.
+        /// Number of pages in a batch.
         pages: usize,
     },
-    /// `MADV_RANDOM`, and a second thread as above.
+    /// `MADV_RANDOM`, and a second thread as in [`Strategy::Prefetch`].
     RandomPrefetch {
-        /// Reads ahead.
+        /// Number of reads in advance.
         ahead: usize,
     },
 }
 
 impl Strategy {
-    /// The document's name.
+    /// Returns its name in the document.
     pub fn name(self) -> String {
         match self {
             Self::Baseline => "baseline".to_owned(),
@@ -276,31 +277,32 @@ impl Strategy {
         }
     }
 
-    /// Whether every page that is not resident must be a major fault of the reader.
+    /// Returns whether every non-resident page must be a major fault of the reader.
     pub fn leaves_faults_to_the_reader(self) -> bool {
         matches!(self, Self::Baseline | Self::Random | Self::Sequential)
     }
 }
 
-/// Fills regions, returns half of them to the allocator, and takes them again: first each once,
-/// then each thread one at a time.
+/// Job that fills regions, releases half of them to the allocator, and allocates them again: first
+/// each region once, then one region at a time in each thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recycle {
-    /// The size of all regions of 2 MiB together.
+    /// Total size of all regions, each of 2 MiB.
     pub total: Bytes,
-    /// How many threads take one region again and again: each number in turn, in the same process.
+    /// Numbers of threads that allocate one region repeatedly. Each number runs in turn, in the
+    /// same process.
     pub threads: Vec<usize>,
-    /// Whose regions.
+    /// Source of the regions.
     pub holder: Holder,
-    /// The seed of contents.
+    /// Seed of contents.
     pub seed: u64,
-    /// The time that counts, of each part.
+    /// Duration of the measurement of each part.
     #[serde(with = "as_seconds")]
     pub seconds: Duration,
 }
 
 impl Recycle {
-    /// The figure that tells how often so many threads took a region in a second.
+    /// Returns the name of the figure for the allocations per second with `threads` threads.
     pub fn rate_figure(threads: usize) -> String {
         match threads {
             1 => "hot_per_s".to_owned(),
@@ -309,52 +311,52 @@ impl Recycle {
     }
 }
 
-/// Takes regions of several sizes in several threads at once, writes to every page of all of them,
-/// and returns all.
+/// Job that allocates regions of several sizes in several threads, writes to every page of all of
+/// them, and releases all.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Burst {
-    /// Whose regions: heapdrome's lgalloc, or the published crate.
+    /// Source of the regions: heapdrome's lgalloc, or the published crate.
     pub holder: Holder,
-    /// How many threads.
+    /// Number of threads.
     pub threads: usize,
-    /// How much of each size in each thread; where a region is larger, one region.
+    /// Amount of each size in each thread. If a region is larger, one region.
     pub each: Bytes,
 }
 
-/// What came of a job.
+/// Report of a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PagingReport {
-    /// The memory limit that the child read back.
+    /// Memory limit that the child read back.
     pub memory_limit: Option<Bytes>,
-    /// The limit of swap that it read back.
+    /// Swap limit that the child read back.
     pub swap_limit: Option<Bytes>,
-    /// The quota of processor time that it read back, in processors.
+    /// Quota of processor time that the child read back, in processors.
     #[serde(default)]
     pub processors: Option<f64>,
-    /// Name to number; names end in their unit.
+    /// Figures by name; names end in their unit.
     pub figures: BTreeMap<String, f64>,
     /// Latencies in nanoseconds.
     pub distributions: BTreeMap<String, Distribution>,
-    /// The object that serves `malloc` in the child.
+    /// Object that serves `malloc` in the child.
     #[serde(default)]
     pub malloc: Option<PathBuf>,
-    /// The round in which it was made, from 1.
+    /// Round in which it was made, counted from 1.
     #[serde(default)]
     pub round: u32,
-    /// What a reader should know.
+    /// Remarks for the reader.
     pub remarks: Vec<String>,
-    /// Why the figures must not be used, if so.
+    /// Reason why the figures must not be used, if any.
     pub rejected: Option<String>,
 }
 
-/// Times as a number of seconds.
+/// Durations as a number of seconds.
 mod as_seconds {
     use std::time::Duration;
 
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    /// A day: no part of an experiment takes longer.
+    /// Upper bound of one day: no part of an experiment takes longer.
     const LONGEST: Duration = Duration::from_secs(86_400);
 
     pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {

@@ -1,5 +1,5 @@
-//! The data of the paging lab: what a child process is asked to do, what it answers, and what came
-//! of one setting in all rounds.
+//! Data of the paging lab: jobs of a child process, its reports, and the results of one setting in
+//! all rounds.
 
 mod cell;
 mod distribution;

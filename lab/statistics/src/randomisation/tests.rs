@@ -5,7 +5,7 @@ use super::*;
 use crate::Rounds;
 
 fn noise(random: &mut ChaCha8Rng) -> f64 {
-    // Heavy tails: the ratio of two even draws.
+    // Heavy tails: the ratio of two uniform draws.
     let [one, two] = [(); 2].map(|()| random.random_range(0.05..1.0_f64));
     (0.05 * (one / two).ln()).exp()
 }
@@ -26,8 +26,8 @@ fn the_tail_is_that_of_all_draws() {
         let expected: f64 = draws.iter().map(Draw::mean).sum();
         let mut sums = vec![0.0];
         for draw in &draws {
-            // Each score as often as its round's share of all draws asks: six is divided by 2 and
-            // 3.
+            // Each score appears 6 / count times (count is 2 or 3), so every round has six equally
+            // likely draws.
             let scores: Vec<f64> = draw.scores().iter().map(|s| f64::from(*s)).collect();
             let add = |sum: &f64| -> Vec<f64> {
                 (0..6)
@@ -48,8 +48,8 @@ fn the_tail_is_that_of_all_draws() {
     }
 }
 
-/// Among all ways of giving the figures of each round to the three that are alike, the test finds a
-/// tail of at most `p` in at most a share `p`: 729 ways of six rounds.
+/// Over all 729 assignments of six rounds' figures to the three exchangeable entrants, the test
+/// finds a tail of at most `p` in at most a share `p` of them.
 #[test]
 fn the_test_is_exact_over_all_orders() {
     let mut random = ChaCha8Rng::seed_from_u64(2);
@@ -73,7 +73,7 @@ fn the_test_is_exact_over_all_orders() {
         })
         .collect();
     tails.sort_unstable_by(f64::total_cmp);
-    // Scores are rounded and fits end a little early, so that a few ways may change places.
+    // Scores are rounded and fits end a little early, so a few assignments may change places.
     for (place, tail) in tails.iter().enumerate().filter(|(_, tail)| **tail < 0.3) {
         let share = (place + 1) as f64 / ways as f64;
         assert!(
@@ -107,7 +107,7 @@ fn the_centre_is_where_the_test_finds_nothing_and_the_ends_where_it_begins_to_fi
     }
 }
 
-/// So little changes where the exact tail gives way to the normal one.
+/// The deviate changes by less than 5% where the exact tail gives way to the normal one.
 #[test]
 fn the_sum_of_many_rounds_is_close_to_normal() {
     let mut random = ChaCha8Rng::seed_from_u64(6);

@@ -1,6 +1,6 @@
-//! The rule in races from which a rival leaves as soon as its interval lies wholly on one side of a
-//! limit, while the others run on: how often any rival leaves on the wrong side, and what becomes
-//! of a geometric mean over such races.
+//! The rule in races where a rival leaves once its interval lies wholly on one side of a limit,
+//! while the others continue: how often any rival leaves on the wrong side, and the effect on a
+//! geometric mean over such races.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -10,26 +10,26 @@ use super::*;
 use crate::geometric_mean;
 
 const RIVALS: usize = 8;
-/// Rounds that everyone runs, and the most.
+/// Number of rounds that every rival runs, and the maximum.
 const ROUNDS: [usize; 2] = [8, 24];
 const LIMIT: f64 = 1.02;
 
-/// Times of one entrant: noise of its own, deviation 3% on the log scale.
+/// Draws the time of one entrant, whose own noise has a deviation of 3% on the log scale.
 fn time(scale: f64, random: &mut ChaCha8Rng) -> f64 {
     scale * (0.03 * normal(random)).exp()
 }
 
-/// What a race came to.
+/// The outcome of a race.
 struct Race {
-    /// The estimates at which rivals left, or those after the last round.
+    /// The estimate of each rival when it left or after the last round.
     last: Vec<Estimate>,
     /// The estimates after the rounds that every rival ran.
     first: Vec<Estimate>,
-    /// How many of them left before the last round.
+    /// Number of rivals that left before the last round.
     left: usize,
 }
 
-/// A race of a subject whose true ratio to each of the rivals is `ratio`.
+/// Runs a race of a subject whose true ratio to each of the rivals is `ratio`.
 fn race(rule: &Rule, ratio: f64, random: &mut ChaCha8Rng) -> Race {
     let mut subject = Vec::new();
     let mut rivals = vec![Vec::new(); RIVALS];
@@ -62,14 +62,14 @@ fn race(rule: &Rule, ratio: f64, random: &mut ChaCha8Rng) -> Race {
     }
 }
 
-/// The subject beside each rival, in the rounds that both ran.
+/// Compares the subject with each rival, in the rounds that both ran.
 fn compared(rule: &Rule, subject: &[f64], rivals: &[Vec<f64>]) -> Vec<Estimate> {
     let found = |rival: &Vec<f64>| rule.compare(subject, rival, 0.0);
     rivals.iter().filter_map(found).collect()
 }
 
-/// The true ratio is the limit itself, where a side is wrong whichever it is: by chance alone any
-/// of the eight rivals leaves in at most 5% of the races (400; three standard errors are 3.3%).
+/// The true ratio is the limit itself, where either side is wrong. By chance alone any of the eight
+/// rivals leaves in at most 5% of 400 races (three standard errors are 3.3%).
 #[test]
 fn who_leaves_when_decided_is_seldom_decided_wrongly() {
     const RACES: usize = 400;
@@ -82,9 +82,9 @@ fn who_leaves_when_decided_is_seldom_decided_wrongly() {
     assert!((wrong as f64) < 0.083 * RACES as f64, "{wrong} of {RACES}");
 }
 
-/// Sixteen races make a mean. Over the rounds that everyone ran its interval at 95% holds the true
-/// ratio as often as it says; over all rounds that were run it does not, since a rival that is
-/// ahead by chance leaves with that.
+/// A mean covers sixteen races. Over the rounds that every rival ran its 95% interval has the
+/// nominal coverage. Over all rounds it does not, because a rival that is ahead by chance leaves
+/// with that lead.
 #[test]
 fn a_mean_rests_on_the_rounds_that_everyone_ran() {
     const MEANS: usize = 100;
@@ -97,7 +97,8 @@ fn a_mean_rests_on_the_rounds_that_everyone_ran() {
         let races: Vec<Race> = (0..RACES)
             .map(|_| race(&rule, truth, &mut random))
             .collect();
-        // The rivals' times differ, but the subject's are the same: one rival of each race.
+        // The subject's times are common to all rivals of a race, so only one rival of each race
+        // counts.
         let holds = |of: fn(&Race) -> &Vec<Estimate>| {
             let estimates: Vec<Estimate> = races.iter().map(|race| of(race)[0]).collect();
             let mean = geometric_mean(&estimates, 0.95);
@@ -111,9 +112,8 @@ fn a_mean_rests_on_the_rounds_that_everyone_ran() {
     assert!(last < first, "{last} and {first} of {MEANS}");
 }
 
-/// Six rivals that are far slower leave early. What is announced for the others as the smallest
-/// difference that the race could show is shown in about 80% of the races (300; three standard
-/// errors are 7%).
+/// Six much slower rivals leave early. The race still shows the smallest difference that it
+/// announces for the others in about 80% of 300 races (three standard errors are 7%).
 #[test]
 fn the_announced_difference_stays_true_where_beaten_rivals_leave() {
     const RACES: usize = 300;
@@ -125,7 +125,8 @@ fn the_announced_difference_stays_true_where_beaten_rivals_leave() {
     assert!((219..=261).contains(&shown), "{shown} of {RACES}");
 }
 
-/// Whether a race shows a rival that is slower by just what it announces at its end.
+/// Whether a race shows a rival that is slower by exactly the difference that it announces at its
+/// end.
 fn announced_is_shown(rule: &Rule, random: &mut ChaCha8Rng) -> bool {
     let ratio = |place: usize| if place < RIVALS - 2 { 1.3 } else { 1.0 };
     let mut baseline = Vec::new();
@@ -153,7 +154,7 @@ fn announced_is_shown(rule: &Rule, random: &mut ChaCha8Rng) -> bool {
     found.is_some_and(|found| found.shown() == Shown::Above)
 }
 
-/// An estimate is that of the common rounds: what the other one ran after that changes nothing.
+/// An estimate uses the common rounds only, so later runs of the other entrant do not change it.
 #[test]
 fn later_rounds_of_the_other_one_change_nothing() {
     let rule = Rule::new(0.05, 2);

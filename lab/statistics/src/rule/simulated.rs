@@ -1,9 +1,9 @@
-//! Verdicts without the ends of intervals, for simulations that look at millions of them.
+//! Verdicts without the ends of intervals, for simulations with millions of looks.
 
 use super::*;
 
 impl Rule {
-    /// The logarithms of the estimate and of Student's alone.
+    /// Returns the logarithm of the rule's estimate and that of Student's interval alone.
     pub fn centres(&self, rounds: &Rounds<'_>, own: usize, other: usize) -> Option<[f64; 2]> {
         let cells = rounds.cells(own, other);
         if cells.rounds < FEWEST_ROUNDS {
@@ -15,8 +15,8 @@ impl Rule {
         Some([tested.unwrap_or(student), student])
     }
 
-    /// On which side of `ratio` the whole interval lies, found without its ends; and on which side
-    /// of `by_student` Student's interval alone lies.
+    /// Returns the side of `ratio` on which the whole interval lies, without computing its ends,
+    /// and the side of `by_student` on which Student's interval alone lies.
     pub fn leaves_out(
         &self,
         rounds: &Rounds<'_>,
@@ -39,7 +39,7 @@ impl Rule {
     }
 }
 
-/// On which side of `wanted` the randomisation test's interval lies.
+/// Returns the side of `wanted` on which the randomisation test's interval lies.
 fn tested(cells: &Cells, critical: f64, student: Ends, wanted: f64) -> Shown {
     let by_student = student.side(wanted);
     if by_student == Shown::Nothing && cells.is_near(wanted) {
@@ -54,7 +54,7 @@ fn tested(cells: &Cells, critical: f64, student: Ends, wanted: f64) -> Shown {
             Shown::Below
         };
     }
-    // An end that is out of the test's reach stays Student's.
+    // An end that the test cannot reach stays Student's.
     let side = match by_student {
         Shown::Above => -1.0,
         Shown::Below => 1.0,

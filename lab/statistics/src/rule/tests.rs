@@ -1,24 +1,24 @@
-//! The rule against known distributions and hand-computed cases.
+//! Tests of the rule against known distributions and hand-computed cases.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
 
-/// Normal noise by the method of Box and Muller.
+/// Draws normal noise by the method of Box and Muller.
 pub(super) fn normal(random: &mut ChaCha8Rng) -> f64 {
     let radius = (-2.0 * (1.0 - random.random::<f64>()).ln()).sqrt();
     radius * (std::f64::consts::TAU * random.random::<f64>()).cos()
 }
 
-/// `count` log-normal run times with `spread` on the log scale around `centre`.
+/// Draws `count` log-normal run times around `centre`, with deviation `spread` on the log scale.
 fn times(random: &mut ChaCha8Rng, count: usize, centre: f64, spread: f64) -> Vec<f64> {
     (0..count)
         .map(|_| centre * (spread * normal(random)).exp())
         .collect()
 }
 
-/// Whether any look at a race of `rounds` rounds leaves out the true ratio.
+/// Whether the interval at any look at a race of `rounds` rounds excludes the true ratio.
 fn ever_wrong(rule: &Rule, ratio: f64, rounds: usize, random: &mut ChaCha8Rng) -> bool {
     let baseline = times(random, rounds, 2.0, 0.03);
     (0..rule.comparisons()).any(|_| {
@@ -52,7 +52,8 @@ fn all_comparisons_together_miss_the_true_ratio_as_often_as_they_may() {
 
 #[test]
 fn a_single_look_rule_would_fail_the_same_test() {
-    // The usual interval at every look misses far more often, so the test above can fail.
+    // The usual interval at every look fails far more often, which proves that the test above can
+    // fail.
     let mut random = ChaCha8Rng::seed_from_u64(3);
     let single = Boundary::new(0.05, FEWEST_ROUNDS, |_| 1.0).critical(FEWEST_ROUNDS);
     let wrong = (0..300).filter(|_| {

@@ -1,5 +1,4 @@
-//! The rule on whole races, with the baseline's twin and other rivals beside the two that are
-//! compared.
+//! The rule on whole races, which include the baseline's twin and other rivals.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -7,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use super::tests::normal;
 use super::*;
 
-/// Times of a race: the baseline, its twin and `rivals`, in rounds that are slow now and then;
+/// Simulates the times of the baseline, its twin and `rivals`, with occasional slow rounds.
 /// `ratios` are those of the first rivals.
 fn race(rivals: usize, rounds: usize, ratios: &[f64], random: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
     let mut times = vec![Vec::new(); 2 + rivals];
@@ -15,7 +14,7 @@ fn race(rivals: usize, rounds: usize, ratios: &[f64], random: &mut ChaCha8Rng) -
         let round = 0.2 * normal(random).max(0.0);
         for (entrant, times) in times.iter_mut().enumerate() {
             let ratio = entrant.checked_sub(2).and_then(|rival| ratios.get(rival));
-            // Half of the noise is normal, half has heavy tails.
+            // Half of the noise is normal; the other half has heavy tails.
             let own = 0.02 * normal(random) + 0.02 * normal(random).powi(3) / 3.0;
             times.push(ratio.unwrap_or(&1.0) * (round + own).exp());
         }
@@ -35,7 +34,7 @@ fn width(estimate: &Estimate) -> f64 {
     (estimate.high / estimate.low).ln()
 }
 
-/// docs/statistics.md has these rounds.
+/// docs/statistics.md names these rounds.
 #[test]
 fn the_test_judges_from_ten_to_twelve_rounds_on() {
     let first = |comparisons: usize| {
@@ -54,7 +53,7 @@ fn before_the_test_can_judge_the_interval_is_students() {
     assert_eq!(rule.compare_within(&figures(&times), 2, 0), alone);
 }
 
-/// With eight rivals Student's interval after 20 rounds is half as wide again, on noise like this.
+/// With eight rivals and this noise, Student's interval after 20 rounds is 1.5 times as wide.
 #[test]
 fn beside_others_the_interval_is_narrower_than_that_of_the_two_alone() {
     let mut random = ChaCha8Rng::seed_from_u64(2);
@@ -192,7 +191,7 @@ fn equal_figures_show_nothing_finer_than_a_step_after_any_number_of_rounds() {
         };
         assert_eq!(shown(&times, 2), Shown::Nothing);
         assert_eq!(shown(&times, 3), Shown::Above);
-        // A round of each that differs changes nothing once the test judges.
+        // One different round of each changes nothing once the test judges.
         times[3][0] = 90.0 * page;
         times[0][1 + rounds / 2] = 140.0 * page;
         assert_eq!(shown(&times, 2), Shown::Nothing);

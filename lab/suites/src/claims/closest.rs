@@ -1,4 +1,4 @@
-//! Whether the fastest allocator is also the one whose degradation is closest to 1.
+//! The claim that the fastest allocator is also the one whose degradation is closest to 1.
 
 use heapdrome_schema::{Holds, Member};
 use heapdrome_statistics::{Interval, Rule};
@@ -9,8 +9,7 @@ use crate::claim::{EVERYONE, Sizes};
 use crate::entrants::{ALPHA, Span, available, compare, figure_of};
 use crate::tables::{degradation, interval};
 
-/// An entrant with its name in the registry, and with the distance of its degradation from 1 on the
-/// log scale.
+/// An entrant with its registry name and its degradation.
 struct Measured<'a> {
     name: String,
     allocator: &'a str,
@@ -18,7 +17,8 @@ struct Measured<'a> {
 }
 
 impl Measured<'_> {
-    /// The least and the greatest distance from 1 that the interval allows.
+    /// Returns the smallest and the largest distance from 1, on the log scale, that the interval
+    /// allows.
     fn distance(&self) -> [f64; 2] {
         let ends = [self.degradation.low.ln(), self.degradation.high.ln()];
         let [near, far] = ends.map(f64::abs);
@@ -36,8 +36,9 @@ impl Measured<'_> {
     }
 }
 
-/// The verdict. The sentence falls when whoever may be the fastest has someone surely closer to 1;
-/// it holds when one is surely the fastest and surely the closest.
+/// Returns the verdict. The claim holds if one entrant is certainly the fastest and certainly the
+/// closest to 1. It fails if every entrant that may be the fastest has another certainly closer
+/// to 1.
 pub(super) fn judge(suite: &Suite, between: &Sizes, members: &[&Member]) -> (Holds, String) {
     let Some((both, ratio)) = sized(suite, members, between) else {
         let why = format!("not run: {}, {}", between.large, between.small);
@@ -80,13 +81,13 @@ fn because(measured: &[Measured<'_>], fastest: &[&Measured<'_>]) -> String {
         .iter()
         .min_by(|a, b| middle(a).total_cmp(&middle(b)));
     format!(
-        "fastest, or not told apart from it, with their degradation: {}; closest to 1: {}",
+        "fastest, or not distinguishable from the fastest, with their degradation: {}; closest to 1: {}",
         told.join(", "),
         closest.map_or_else(String::new, Measured::tell)
     )
 }
 
-/// The document's entrants that have figures in both cells.
+/// Returns the document's entrants that have figures in both cells.
 fn all<'a>(suite: &'a Suite, both: [&Member; 2], ratio: f64) -> Vec<Measured<'a>> {
     let (here, _) = available(suite, &[EVERYONE.to_owned()]);
     let confidence = 1.0 - ALPHA / here.len().max(1) as f64;

@@ -1,4 +1,4 @@
-//! Which entrants of a race are decided: no target waits for another round of theirs.
+//! The decided entrants of a race: those for which no target needs another round.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use super::parts::{self, Compared};
 use crate::Suite;
 use crate::claim::{Family, HoldsFor, Scope, Side, Test};
 
-/// Comparisons of an entrant that are told in full; of more, the number is told.
+/// Number of an entrant's comparisons that are listed; the rest are counted.
 const TOLD: usize = 3;
 
-/// What the targets say of a race that goes on.
+/// The state of the targets during a race.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decided {
-    /// The entrants on which every target is decided, by names of the registry in the order of the
-    /// rows, each with the comparisons that say so.
+    /// The entrants for which every target is decided, by registry name in the order of the rows,
+    /// each with the comparisons that decided it.
     pub entrants: Vec<(String, String)>,
-    /// Whether no target is open on anyone.
+    /// Whether no target is open for any entrant.
     pub all: bool,
 }
 
-/// What the targets compare an entrant with.
+/// The comparisons that the targets make for an entrant.
 #[derive(Default)]
 struct Standing {
     open: bool,
@@ -29,10 +29,10 @@ struct Standing {
 }
 
 impl Suite {
-    /// Who is decided in a race that goes on: every comparison of theirs that a target makes in it,
-    /// with `family = "race"` and for all comparisons, has an interval wholly within or wholly
-    /// outside of what the target asks. The intervals are those of the verdicts, so that both
-    /// agree. An entrant that no such target compares is decided.
+    /// Returns the entrants that are decided while a race runs. An entrant is decided if every
+    /// comparison of a target with `family = "race"` and for all comparisons has an interval wholly
+    /// inside or wholly outside the target's range. An entrant that no such target compares is
+    /// decided. The intervals are those of the verdicts, so the two always agree.
     pub fn decided(&self, member: &Member) -> Decided {
         let standings = self.standings(member);
         let rows = member.result.entrants.iter();
@@ -46,7 +46,7 @@ impl Suite {
         }
     }
 
-    /// How the targets stand on each entrant that they compare in a race.
+    /// Returns the comparisons of the targets for each entrant that they compare in a race.
     fn standings(&self, member: &Member) -> BTreeMap<&str, Standing> {
         let mut standings: BTreeMap<&str, Standing> = BTreeMap::new();
         let counts = |name: &&str| member.result.row(name).is_some();
@@ -66,7 +66,7 @@ impl Suite {
                 false => continue,
             };
             for Compared { both, part } in compared.unwrap_or_default() {
-                // No round tells more of who has failed.
+                // Further rounds cannot decide a comparison with a failed entrant.
                 for name in both.into_iter().filter(|_| both.iter().all(counts)) {
                     let standing = standings.entry(name).or_default();
                     standing.open |= part.side() == Side::Unclear;
@@ -77,7 +77,7 @@ impl Suite {
         standings
     }
 
-    /// Whether a target is decided in single races of a cell.
+    /// Whether some target is decided in single races of this cell.
     pub(crate) fn is_decided_in(&self, cell: &str) -> bool {
         let mut tests = self.targets.iter().map(|target| &target.test);
         tests.any(|test| match test {
@@ -89,14 +89,15 @@ impl Suite {
     }
 }
 
-/// Whether a target waits for every interval of every race: its intervals hold together in one
-/// race, and all of them count. What is said of most or some races is decided by their number.
+/// Whether a target needs every interval of every race: its intervals hold simultaneously within
+/// one race, and all of them count. A target on most or some races is decided by the number of
+/// races.
 fn is_of_single_races(scope: &Scope) -> bool {
     let all_count = matches!(scope.holds_for, HoldsFor::All | HoldsFor::Uncontradicted);
     scope.family == Family::Race && all_count
 }
 
-/// Why an entrant is decided, in words.
+/// Formats the reason why an entrant is decided.
 fn because(standing: Option<&Standing>) -> String {
     let told = standing.map_or(&[][..], |standing| &standing.told);
     let more = told.len().saturating_sub(TOLD);

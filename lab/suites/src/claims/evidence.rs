@@ -1,4 +1,4 @@
-//! From intervals to a verdict, and the words for it.
+//! Verdicts from intervals, and their wording.
 
 use heapdrome_schema::Holds;
 use heapdrome_statistics::Interval;
@@ -6,37 +6,37 @@ use heapdrome_statistics::Interval;
 use crate::claim::{HoldsFor, Range, Side};
 use crate::tables::interval;
 
-/// Parts of a claim that are told in full; of more, the number is told.
+/// Number of a claim's parts that are listed; the rest are counted.
 const TOLD: usize = 3;
 
-/// What was found about a claim.
+/// The evidence on a claim.
 pub(super) enum Found {
-    /// Its parts, and what it speaks of besides and cannot be had.
+    /// The comparisons of the claim, and the entrants that are not available.
     Parts {
-        /// The parts.
+        /// The comparisons.
         parts: Vec<Part>,
-        /// The entrants that it names and that are not here.
+        /// The entrants that the claim names and that are not available here.
         absent: Vec<String>,
     },
-    /// Nothing here can decide it.
+    /// The claim cannot be decided here.
     Untestable(String),
-    /// What it speaks of has not been run.
+    /// The races of the claim have not been run.
     NotRun(String),
 }
 
-/// One comparison that a claim speaks of.
+/// One comparison of a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// What is compared, and where.
+    /// The compared entrants and the race.
     pub label: String,
-    /// The interval, or why there is none.
+    /// The interval, or the reason why none exists.
     pub found: Result<Interval, String>,
-    /// What the claim says of it.
+    /// The range that the claim states.
     pub range: Range,
 }
 
 impl Part {
-    /// On which side of the claim it lies; unclear without an interval.
+    /// Returns the position of the interval relative to the claim; unclear without an interval.
     pub(super) fn side(&self) -> Side {
         match &self.found {
             Ok(found) => self.range.side(found),
@@ -44,8 +44,8 @@ impl Part {
         }
     }
 
-    /// How far the estimate lies beyond what is claimed, as a share of the nearer end; below zero
-    /// within it. What cannot be told lies farthest.
+    /// Returns the distance of the estimate beyond the claimed range, as a share of the nearer end;
+    /// negative inside the range. A part without an interval has the largest distance.
     fn excess(&self) -> f64 {
         let Ok(found) = &self.found else {
             return f64::INFINITY;
@@ -64,7 +64,7 @@ impl Part {
             .fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// What was found, in words.
+    /// Formats the comparison with its interval.
     pub(super) fn tell(&self) -> String {
         match &self.found {
             Ok(found) => format!(
@@ -77,7 +77,7 @@ impl Part {
     }
 }
 
-/// The verdict on a claim that is made of parts, with the figures that say so.
+/// Returns the verdict on a claim from its parts, with the figures that decided it.
 pub fn weigh(parts: &[Part], absent: &[String], holds_for: HoldsFor) -> (Holds, String) {
     let of = |side: Side| -> Vec<&Part> {
         let mut of: Vec<&Part> = parts.iter().filter(|part| part.side() == side).collect();
@@ -86,8 +86,8 @@ pub fn weigh(parts: &[Part], absent: &[String], holds_for: HoldsFor) -> (Holds, 
     };
     let [inside, outside, unclear] = [Side::Inside, Side::Outside, Side::Unclear].map(of);
     let (holds, telling, wanted) = decide([&inside, &outside, &unclear], holds_for);
-    // Those that race cannot speak for one that does not: it could overturn the verdict, but for a
-    // case that contradicts what is said of all, or that shows what is said of some.
+    // An absent entrant could overturn the verdict, so the claim cannot be tested. The exceptions
+    // are one contradiction to a claim on all, and one confirmation of a claim on some.
     let holds = match holds {
         Holds::Held | Holds::NotHeld if !absent.is_empty() && !settled(holds, holds_for) => {
             Holds::CannotBeTested
@@ -99,12 +99,12 @@ pub fn weigh(parts: &[Part], absent: &[String], holds_for: HoldsFor) -> (Holds, 
         "nothing to compare".clone_into(&mut because);
     }
     if !absent.is_empty() {
-        because = format!("{because}; cannot be had here: {}", absent.join(", "));
+        because = format!("{because}; not available here: {}", absent.join(", "));
     }
     (holds, because)
 }
 
-/// Whether nothing that is added could overturn a verdict.
+/// Whether no further comparison could overturn a verdict.
 fn settled(holds: Holds, holds_for: HoldsFor) -> bool {
     matches!(
         (holds, holds_for),
@@ -112,8 +112,8 @@ fn settled(holds: Holds, holds_for: HoldsFor) -> bool {
     )
 }
 
-/// The verdict where cells or entrants that a claim names could have been run and were not: open
-/// unless they could not overturn it.
+/// Returns the verdict when cells or entrants that the claim names were not run although they could
+/// have been: undecided, unless they could not overturn it.
 pub fn without(
     unrun: &[&str],
     holds_for: HoldsFor,
@@ -129,7 +129,7 @@ pub fn without(
     }
 }
 
-/// The verdict, the parts that decide it, and how many they are in words.
+/// Returns the verdict, the parts that decided it, and their number in words.
 fn decide<'a>(
     [inside, outside, unclear]: [&'a Vec<&'a Part>; 3],
     holds_for: HoldsFor,
@@ -232,7 +232,7 @@ mod tests {
         let absent = ["llalloc".to_owned()];
         let (holds, because) = weigh(&[part(1.1, 1.2)], &absent, HoldsFor::All);
         assert_eq!(holds, Holds::CannotBeTested);
-        assert!(because.contains("cannot be had here: llalloc"), "{because}");
+        assert!(because.contains("not available here: llalloc"), "{because}");
         let (holds, _) = weigh(&[part(3.0, 4.0)], &absent, HoldsFor::All);
         assert_eq!(holds, Holds::NotHeld);
         for (found, holds_for, expected) in [

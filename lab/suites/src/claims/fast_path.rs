@@ -1,13 +1,12 @@
-//! Whether fast paths keep to their goldens.
+//! The claim that fast paths match their goldens.
 //!
-//! The instructions are counted in the libraries that heapdrome carries, so that there is nothing
-//! to be unsure of.
+//! The instructions are counted in the libraries that heapdrome carries, so the counts are exact.
 
 use heapdrome_libraries::{GOLDENS, Golden};
 use heapdrome_schema::{Holds, Member};
 use sha2::{Digest as _, Sha256};
 
-/// The verdict on the goldens of some of heapdrome's own allocators, with their counts.
+/// Returns the verdict on the goldens of some of heapdrome's own allocators, with their counts.
 pub(super) fn judge(members: &[&Member], of: &[String]) -> (Holds, String) {
     let own = |golden: &&Golden| of.iter().any(|name| name == golden.allocator);
     let count = |golden: &'static Golden| Some((golden, golden.instructions()?));
@@ -44,7 +43,7 @@ pub(super) fn judge(members: &[&Member], of: &[String]) -> (Holds, String) {
     )
 }
 
-/// Whether the library of a golden is the one that was preloaded in the races.
+/// Whether the golden describes the library that was preloaded in the races.
 fn raced(golden: &Golden, members: &[&Member]) -> bool {
     let digest = golden
         .bytes()

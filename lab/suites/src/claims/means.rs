@@ -10,8 +10,8 @@ use crate::claim::{Range, Scope};
 use crate::entrants::{Available, available, figure_of, mean_over_least, takes_part};
 use crate::figures::missing;
 
-/// The geometric mean of some entrants' figure over each of others, or with `least` over whichever
-/// of them has the least in each race.
+/// Returns the geometric mean of the ratios of some entrants' figure to each other entrant's. With
+/// `least` the mean uses the other entrant with the smallest figure in each race.
 pub(super) fn means(
     suite: &Suite,
     members: &[&Member],
@@ -57,8 +57,8 @@ pub(super) fn means(
     }
 }
 
-/// One mean with what it is, or why it cannot be told. A rival that does not count in some race is
-/// compared where it does; the entrant itself must count in every race that it was in.
+/// Returns one mean with its label, or the reason why none exists. A rival is compared in the races
+/// where its row counts; the entrant itself must count in every race that it took part in.
 fn mean(
     members: &[&Member],
     one: Available<'_>,

@@ -1,4 +1,4 @@
-//! Whether an allocator catches more kinds of misuse than others.
+//! The claim that an allocator catches more kinds of misuse than others.
 //!
 //! Each kind was committed once under each allocator: these are counts, without intervals.
 
@@ -8,7 +8,8 @@ use crate::Suite;
 use crate::entrants::{Available, available};
 use crate::misuse::{Caught, caught};
 
-/// The verdict on whether each of some entrants catches more than each of others, with the counts.
+/// Returns the verdict on whether each entrant of `of` catches more kinds than each of `to`, with
+/// the counts.
 pub(super) fn judge(
     suite: &Suite,
     runs: &[MisuseRun],
@@ -36,7 +37,7 @@ pub(super) fn judge(
     };
     let mut told: Vec<String> = of.iter().chain(&to).map(tell).collect();
     if !absent.is_empty() {
-        told.push(format!("cannot be had here: {}", absent.join(", ")));
+        told.push(format!("not available here: {}", absent.join(", ")));
     }
     (holds, told.join("; "))
 }

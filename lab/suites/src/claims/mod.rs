@@ -1,4 +1,4 @@
-//! A document's sentences, and whether they hold here.
+//! Verdicts on the claims and targets of a suite.
 
 mod closest;
 mod decided;
@@ -18,7 +18,7 @@ pub use decided::Decided;
 pub use evidence::{Part, weigh, without};
 pub use parts::within_rounds;
 
-/// Every target and every claim of a suite that ran at all, tested.
+/// Tests every target and every claim of a suite of which anything ran.
 pub(crate) fn judge(suite: &Suite, members: &[&Member], runs: &[MisuseRun]) -> Vec<ClaimResult> {
     let own = format!("{}/", suite.name);
     if !members.iter().any(|member| member.cell.starts_with(&own)) {
@@ -43,7 +43,7 @@ pub(crate) fn judge(suite: &Suite, members: &[&Member], runs: &[MisuseRun]) -> V
 }
 
 impl Suite {
-    /// The allocators whose misuse a claim or a target speaks of, by names of the registry.
+    /// Returns the registry names of the allocators whose misuse a claim or a target refers to.
     pub fn misused(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for claim in self.targets.iter().chain(&self.claims) {
@@ -62,14 +62,11 @@ impl Suite {
 }
 
 impl Claim {
-    /// The figures, and where the reason is told of what does not hold.
+    /// Appends the link to the explanation of a target that is not reached.
     fn with_reason(&self, holds: Holds, because: String) -> String {
         match holds {
             Holds::NotHeld | Holds::Undecided if !self.see.is_empty() => {
-                format!(
-                    "{because}; what was found and tried: {}",
-                    self.see.join(", ")
-                )
+                format!("{because}; see {}", self.see.join(", "))
             }
             _ => because,
         }
@@ -118,7 +115,7 @@ fn test(suite: &Suite, test: &Test, members: &[&Member], runs: &[MisuseRun]) -> 
     weighed(suite, members, test, found)
 }
 
-/// The verdict on what was found, with what was not run here.
+/// Returns the verdict on the evidence, limited by the values and cells that were not run here.
 fn weighed(suite: &Suite, members: &[&Member], test: &Test, found: Found) -> (Holds, String) {
     let holds_for = test.scope().map_or(HoldsFor::All, |scope| scope.holds_for);
     match found {

@@ -1,7 +1,7 @@
-//! The comparisons that a claim is made of, and their intervals.
+//! The comparisons of a claim, and their intervals.
 //!
-//! A claim is one statement, whatever the number of its comparisons: their intervals hold together
-//! with 95%, so that one of many that strays by chance does not contradict it.
+//! A claim is one statement, however many comparisons it makes: their intervals hold simultaneously
+//! with 95%, so that one chance deviation among many does not contradict it.
 
 use heapdrome_schema::{Member, resolution};
 use heapdrome_statistics::{Estimate, FEWEST_ROUNDS, Interval, mean_interval};
@@ -13,15 +13,15 @@ use crate::entrants::{ALPHA, Available, Span, available, compare, rule, takes_pa
 use crate::figures::{missing, of_cell};
 use crate::tables::{data_ratio, degradation, pair};
 
-/// One entrant beside another in one race, as a part of a claim.
+/// A comparison of two entrants in one race, as a part of a claim.
 pub(super) struct Compared<'a> {
-    /// Both, by their names in the registry.
+    /// Both registry names.
     pub(super) both: [&'a str; 2],
-    /// What came of it.
+    /// The comparison.
     pub(super) part: Part,
 }
 
-/// Some entrants' figure over others'.
+/// Compares some entrants' figure with others'.
 pub(super) fn ratios(
     suite: &Suite,
     members: &[&Member],
@@ -40,8 +40,8 @@ pub(super) fn ratios(
     }
 }
 
-/// Each of some entrants beside each of others, race by race; what was found instead where there is
-/// nothing to compare.
+/// Compares each of some entrants with each of others, race by race. Returns the evidence instead
+/// if there is nothing to compare.
 pub(super) fn compared<'a>(
     suite: &'a Suite,
     members: &[&Member],
@@ -63,7 +63,8 @@ pub(super) fn compared<'a>(
         }
     }
     compared.retain(|(member, one, other)| takes_part(member, one) && takes_part(member, other));
-    // Of everyone, those count whose rows do; one that is named and failed leaves the claim open.
+    // For `*`, only entrants with a valid row count; a named entrant that failed leaves the claim
+    // open.
     let counts = |member: &Member, one: &Available<'_>| member.result.row(one.1).is_some();
     compared.retain(|(member, _, other)| !of_everyone || counts(member, other));
     let family = |member: &Member| match scope.family {
@@ -92,7 +93,7 @@ pub(super) fn compared<'a>(
     Ok(compared.iter().map(part).collect())
 }
 
-/// The mean of a figure.
+/// Returns the mean of a figure, for each entrant and race.
 pub(super) fn figures(
     suite: &Suite,
     members: &[&Member],
@@ -112,7 +113,7 @@ pub(super) fn figures(
     .within(range)
 }
 
-/// A figure over another of the same entrant.
+/// Returns one figure over another of the same entrant, for each entrant and race.
 pub(super) fn shares(
     suite: &Suite,
     members: &[&Member],
@@ -131,7 +132,7 @@ pub(super) fn shares(
     .within(range)
 }
 
-/// One part for each entrant and race; `rule` makes the intervals for that many.
+/// Makes one part for each entrant and race; `rule` makes the intervals for that number of parts.
 fn each<F>(
     suite: &Suite,
     members: &[&Member],
@@ -168,7 +169,7 @@ where
     }
 }
 
-/// The degradation of some entrants.
+/// Returns the degradation of some entrants.
 pub(super) fn degradations(
     suite: &Suite,
     members: &[&Member],
@@ -196,9 +197,9 @@ pub(super) fn degradations(
     }
 }
 
-/// The large cell's data over the small one's.
+/// Returns the ratio of the large cell's data to the small cell's.
 ///
-/// It is counted, so that there is nothing to be unsure of.
+/// The data is counted, so the ratio is exact.
 pub(super) fn data_ratios(
     suite: &Suite,
     members: &[&Member],
@@ -223,7 +224,7 @@ pub(super) fn data_ratios(
     }
 }
 
-/// The two cells, and how much more data the large one has.
+/// Returns the two cells, and the ratio of the large one's data to the small one's.
 pub(super) fn sized<'a>(
     suite: &Suite,
     members: &[&'a Member],
@@ -233,7 +234,7 @@ pub(super) fn sized<'a>(
     Some((both, data_ratio(suite, both, &between.size)?))
 }
 
-/// The races that a claim speaks of, or why there are none.
+/// Returns the races in a claim's scope, or the evidence that there are none.
 pub(super) fn in_scope<'a>(
     suite: &Suite,
     members: &[&'a Member],
@@ -255,7 +256,7 @@ pub(super) fn in_scope<'a>(
     if found.is_empty() {
         let values: Vec<String> = scope.at.iter().map(u64::to_string).collect();
         return Err(Found::Untestable(format!(
-            "it speaks of {} {}, which were not run here",
+            "it refers to {} {}, which were not run here",
             values.join(", "),
             parameter(suite, scope)
         )));
@@ -263,7 +264,7 @@ pub(super) fn in_scope<'a>(
     Ok(found)
 }
 
-/// The values of the sweep that a claim speaks of and that no race of its cells has, in words.
+/// Lists the values of the sweep that the claim refers to and that no race of its cells has.
 pub(super) fn left_out(suite: &Suite, members: &[&Member], scope: &Scope) -> Option<String> {
     let cells = scope.cells.iter();
     let run: Vec<Option<u64>> = cells
@@ -279,8 +280,8 @@ pub(super) fn left_out(suite: &Suite, members: &[&Member], scope: &Scope) -> Opt
     (!values.is_empty()).then(|| format!("{} {}", values.join(", "), parameter(suite, scope)))
 }
 
-/// The cells that a claim speaks of and that were not run, and the entrants that it names and that
-/// could have raced there and did not.
+/// Returns the claim's cells that were not run, and its named entrants that could have raced there
+/// and did not.
 pub(super) fn unrun<'a>(suite: &'a Suite, members: &[&Member], test: &'a Test) -> Vec<&'a str> {
     let Some(scope) = test.scope() else {
         return Vec::new();
@@ -299,7 +300,7 @@ pub(super) fn unrun<'a>(suite: &'a Suite, members: &[&Member], test: &'a Test) -
     cells.map(String::as_str).chain(names).collect()
 }
 
-/// What the cells of a claim sweep.
+/// Returns the parameter that the cells of a claim sweep.
 fn parameter<'a>(suite: &'a Suite, scope: &Scope) -> &'a str {
     let mut cells = scope.cells.iter();
     let sweep = cells.find_map(|cell| suite.cell(cell)?.sweep.as_ref());
@@ -312,7 +313,7 @@ fn not_run(cells: &[&str]) -> Found {
 
 pub(super) fn cannot(absent: &[String], more: &[String]) -> Found {
     let names: Vec<&str> = absent.iter().chain(more).map(String::as_str).collect();
-    Found::Untestable(format!("cannot be had here: {}", names.join(", ")))
+    Found::Untestable(format!("not available here: {}", names.join(", ")))
 }
 
 fn figure_of(member: &Member, allocator: &str, figure: &str) -> Result<Vec<f64>, String> {
@@ -321,7 +322,7 @@ fn figure_of(member: &Member, allocator: &str, figure: &str) -> Result<Vec<f64>,
     found.ok_or_else(|| format!("{allocator} {}", missing(&member.result, allocator)))
 }
 
-/// The interval of an estimate from pairs of rounds, or why there is none.
+/// Returns the interval of an estimate from pairs of rounds.
 ///
 /// # Errors
 /// When there are too few rounds, in words.
@@ -335,7 +336,7 @@ pub fn within_rounds(found: Option<Estimate>) -> Result<Interval, String> {
     })
 }
 
-/// The cell of a member, and its value.
+/// Returns the cell of a member, and its value.
 pub(super) fn place(member: &Member) -> String {
     let cell = member.cell.split_once('/').map_or("", |(_, cell)| cell);
     match member.swept {

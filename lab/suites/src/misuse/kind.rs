@@ -7,7 +7,7 @@ use crate::SuiteError;
 pub struct Kind {
     /// Its name, and the head of its column.
     pub name: &'static str,
-    /// What the program does.
+    /// A description of the program's misuse.
     pub what: &'static str,
 }
 
@@ -15,17 +15,14 @@ const fn kind(name: &'static str, what: &'static str) -> Kind {
     Kind { name, what }
 }
 
-/// Kinds that stand in one table, and its title.
+/// The title of a table, and its kinds.
 pub(super) type Group = (&'static str, &'static [Kind]);
 
 pub(super) const GROUPS: [Group; 6] = [
     (
         "freed twice",
         &[
-            kind(
-                "twice",
-                "a block of 100 bytes is freed twice, nothing between",
-            ),
+            kind("twice", "a block of 100 bytes is freed twice in a row"),
             kind("twice-between", "another block is freed between"),
             kind("twice-later", "10,000 others come and go between"),
             kind(
@@ -60,7 +57,10 @@ pub(super) const GROUPS: [Group; 6] = [
         &[
             kind("over-one", "the byte behind 100 bytes"),
             kind("over-full", "the byte behind 64 bytes"),
-            kind("over-zero", "the same, with the zero that ends a string"),
+            kind(
+                "over-zero",
+                "the byte behind 64 bytes, by the zero that ends a string",
+            ),
             kind("over-many", "64 bytes behind 64"),
             kind("over-beyond", "one byte, 64 behind the end of 64"),
             kind("over-middle", "20 bytes behind 9000"),
@@ -150,10 +150,10 @@ pub(super) const GROUPS: [Group; 6] = [
     ),
 ];
 
-/// The kinds that `only` names, or all.
+/// Returns the kinds that `only` names, or all.
 ///
 /// # Errors
-/// When there is none of a name.
+/// When a name is not a kind.
 pub fn kinds(only: &[String]) -> Result<Vec<Kind>, SuiteError> {
     let all: Vec<Kind> = GROUPS
         .iter()

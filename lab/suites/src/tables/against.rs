@@ -14,7 +14,7 @@ use crate::figures::{missing, of_cell};
 use crate::table_plan::Against;
 
 impl Against {
-    /// The allocator itself, its rivals, and the races.
+    /// Returns the allocator itself, its rivals, and the races.
     fn cast<'a>(&'a self, suite: &'a Suite, members: &[&'a Member]) -> Option<Cast<'a>> {
         let (of, _) = available(suite, std::slice::from_ref(&self.of));
         let of = *of.first()?;
@@ -26,7 +26,8 @@ impl Against {
         Some(Cast { of, to, races })
     }
 
-    /// Where a ratio lies to the limit; unclear without an interval or a limit.
+    /// Returns the position of a ratio relative to the limit; unclear without an interval or a
+    /// limit.
     fn side(&self, found: Option<&Interval>) -> Side {
         let range = Range {
             low: None,
@@ -38,7 +39,7 @@ impl Against {
         }
     }
 
-    /// A ratio, and in a word where it lies to the limit, if there is one.
+    /// Formats a ratio, and its position relative to the limit if there is one.
     fn tell(&self, pair: &Pair<'_>) -> String {
         let text = ratio(pair);
         match pair.interval().filter(|_| self.below.is_some()) {
@@ -48,7 +49,7 @@ impl Against {
     }
 }
 
-/// A ratio with its interval, where it has one.
+/// Formats a ratio, with its interval if it has one.
 fn ratio(pair: &Pair<'_>) -> String {
     match pair.interval() {
         None => number(pair.bare),
@@ -70,7 +71,7 @@ struct Cast<'a> {
     races: Vec<&'a Member>,
 }
 
-/// Rivals against races: the ratio to each.
+/// Makes the table of ratios, rivals against races.
 pub(super) fn ratios(suite: &Suite, plan: &Against, members: &[&Member]) -> Option<Parts> {
     let cast = plan.cast(suite, members)?;
     let compare = |race: &&Member| pairs(race, cast.of.1, &cast.to, &plan.figure);
@@ -93,8 +94,8 @@ pub(super) fn ratios(suite: &Suite, plan: &Against, members: &[&Member]) -> Opti
     Some((heads.collect(), rows, failures(suite, &cast.races)))
 }
 
-/// Races against how the allocator stands in each: the rival that it does worst against, and how
-/// many it has reached and missed.
+/// Makes the table of standings, one row for each race: the rival that the allocator does worst
+/// against, and the number of rivals reached and missed.
 pub(super) fn standing(suite: &Suite, plan: &Against, members: &[&Member]) -> Option<Parts> {
     let cast = plan.cast(suite, members)?;
     let heads = [
@@ -118,7 +119,8 @@ pub(super) fn standing(suite: &Suite, plan: &Against, members: &[&Member]) -> Op
     Some((heads, rows.collect(), gone.collect()))
 }
 
-/// How the allocator stands in a race. It is reached when all rivals are, and missed when one is.
+/// Returns the standing of the allocator in a race. The race is reached if all rivals are, and
+/// missed if one is.
 fn stands(plan: &Against, cast: &Cast<'_>, race: &Member) -> Option<Vec<String>> {
     let compared = pairs(race, cast.of.1, &cast.to, &plan.figure);
     let by_ratio = |one: &&Pair<'_>, other: &&Pair<'_>| one.bare.total_cmp(&other.bare);
@@ -144,8 +146,9 @@ fn stands(plan: &Against, cast: &Cast<'_>, race: &Member) -> Option<Vec<String>>
     ])
 }
 
-/// Rivals against the geometric mean of the ratio to each over all races; then, where it is asked
-/// for, that to whichever of them has the least in each race, which the target is about then.
+/// Makes the table of geometric means over all races, one row for each rival. If the plan asks for
+/// it, the last row compares with the rival with the smallest figure in each race; the target then
+/// applies to that row.
 pub(super) fn means(suite: &Suite, plan: &Against, members: &[&Member]) -> Option<Parts> {
     let cast = plan.cast(suite, members)?;
     let mean = |to: &[Available<'_>], comparisons: usize| {

@@ -1,4 +1,4 @@
-//! What more parallel work costs besides being more work.
+//! Degradation: the cost of parallel work beyond the additional data.
 
 use heapdrome_schema::Member;
 use heapdrome_statistics::{Interval, mean, ratio_of_means};
@@ -8,8 +8,8 @@ use crate::Suite;
 use crate::entrants::{ALPHA, figure_of, first_rounds_of};
 use crate::figures::of_cell;
 
-/// How much more data the large cell has: sizes as the runs measured them, under whichever
-/// allocator counts in both.
+/// Returns the ratio of the large cell's data to the small cell's, as the runs of any allocator
+/// that counts in both measured it.
 pub(crate) fn data_ratio(suite: &Suite, pair: [&Member; 2], size: &str) -> Option<f64> {
     racing(suite).find_map(|(_, allocator)| {
         let [large, small] =
@@ -19,7 +19,8 @@ pub(crate) fn data_ratio(suite: &Suite, pair: [&Member; 2], size: &str) -> Optio
     })
 }
 
-/// `time(large) / time(small) / (size(large) / size(small))` of an allocator at `confidence`.
+/// Returns `time(large) / time(small) / (size(large) / size(small))` of an allocator, with its
+/// interval at `confidence`.
 pub(crate) fn degradation(
     pair: [&Member; 2],
     allocator: &str,
@@ -31,7 +32,7 @@ pub(crate) fn degradation(
     Some(found.scaled(1.0 / data_ratio))
 }
 
-/// The two members that a degradation is about.
+/// Returns the two members of a degradation.
 pub(crate) fn pair<'a>(
     suite: &Suite,
     [large, small]: [&str; 2],
@@ -41,7 +42,7 @@ pub(crate) fn pair<'a>(
     Some([first(large)?, first(small)?])
 }
 
-/// The table.
+/// Makes the table.
 pub(super) fn table(
     suite: &Suite,
     cells: [&String; 2],
@@ -57,7 +58,7 @@ pub(super) fn table(
     };
     let rows = racing(suite).filter_map(row).collect();
     let note = format!(
-        "the data of {} is {} times that of {}, as measured; each interval holds with 95% for itself",
+        "the data of {} is {} times that of {}, as measured; each interval holds with 95% on its own",
         cells[0],
         number(ratio),
         cells[1]

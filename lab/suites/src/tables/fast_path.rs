@@ -1,10 +1,10 @@
-//! How long the fast paths of heapdrome's own libraries are.
+//! The length of the fast paths of heapdrome's own libraries.
 
 use heapdrome_libraries::GOLDENS;
 
 use super::{NONE, Parts};
 
-/// Every count that is held to a limit; none where heapdrome was built without the library.
+/// Lists every count that has a limit; empty if heapdrome was built without the library.
 pub(super) fn table() -> Parts {
     let heads = ["allocator", "function", "instructions", "at most"].map(str::to_owned);
     let rows = GOLDENS.iter().map(|golden| {

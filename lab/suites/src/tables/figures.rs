@@ -8,7 +8,7 @@ use crate::Suite;
 use crate::figures::of_cell;
 use crate::table_plan::Shown;
 
-/// Allocators against figures.
+/// Makes the table, allocators against figures.
 pub(super) fn table(
     suite: &Suite,
     cell: &str,

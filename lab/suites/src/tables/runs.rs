@@ -1,4 +1,4 @@
-//! Tables of one race: its runs summarised.
+//! Tables that summarise the runs of one race.
 
 use heapdrome_schema::Member;
 use heapdrome_statistics::{mean, standard_deviation};
@@ -9,7 +9,8 @@ use crate::entrants::{Span, compare, figure_of};
 use crate::figures::of_cell;
 use crate::table_plan::Unit;
 
-/// Mean, deviation, user, system, least, greatest: what hyperfine prints.
+/// Makes a table of mean, deviation, user and system time, minimum and maximum, as hyperfine prints
+/// it.
 pub(super) fn runs(suite: &Suite, cell: &str, members: &[&Member]) -> Option<Parts> {
     let member = *of_cell(members, &suite.name, cell).first()?;
     let heads = [
@@ -42,7 +43,7 @@ pub(super) fn runs(suite: &Suite, cell: &str, members: &[&Member]) -> Option<Par
     Some((heads.map(str::to_owned).to_vec(), rows, Vec::new()))
 }
 
-/// Mean and variance of a figure.
+/// Makes a table of the mean and variance of a figure.
 pub(super) fn variance(
     suite: &Suite,
     cell: &str,
@@ -74,7 +75,7 @@ pub(super) fn variance(
     Some((heads, rows, Vec::new()))
 }
 
-/// How much less than the baseline, in percent; less than nothing is more.
+/// Makes a table of the savings over the baseline, in percent; a negative saving is an increase.
 pub(super) fn savings(
     suite: &Suite,
     cell: &str,

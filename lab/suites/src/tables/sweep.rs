@@ -1,4 +1,4 @@
-//! Tables of several races: allocators against what varies between them.
+//! Tables of several races, which compare the values of a parameter or cells.
 
 use heapdrome_schema::Member;
 use heapdrome_statistics::{Rule, mean};
@@ -9,7 +9,7 @@ use crate::entrants::figure_of;
 use crate::figures::{missing, of_cell};
 use crate::table_plan::{Shown, Unit};
 
-/// Allocators against the values of a cell's parameter.
+/// Makes the table of allocators against the values of a cell's parameter.
 pub(super) fn sweep(
     suite: &Suite,
     cell: &str,
@@ -42,7 +42,7 @@ pub(super) fn sweep(
     Some((heads, rows, failures(suite, &of_cell)))
 }
 
-/// Cells against allocators.
+/// Makes the table of cells against allocators.
 pub(super) fn cells(
     suite: &Suite,
     cells: &[String],
@@ -77,7 +77,7 @@ pub(super) fn cells(
     Some((heads.collect(), rows, failures(suite, &found)))
 }
 
-/// The largest of the first runs of each cell.
+/// Makes the table of the maximum of the first runs of each cell.
 pub(super) fn largest(
     suite: &Suite,
     cells: &[String],
@@ -97,7 +97,7 @@ pub(super) fn largest(
             let own = figure_of(member, allocator, figure)?;
             let known = own.into_iter().filter(|sample| sample.is_finite());
             let largest = known.take(of).reduce(f64::max)?;
-            // Two decimals, as the documents print; small forms need more to differ at all.
+            // Two decimals, like the documents; small forms need more to show any difference.
             let shown = largest / unit.size();
             Some(match shown < 1.0 {
                 true => number(shown),
@@ -116,7 +116,7 @@ pub(super) fn largest(
 }
 
 impl Shown {
-    /// The figure of an allocator in a race, shown so.
+    /// Formats the figure of an allocator in a race.
     pub(super) fn cell(
         self,
         member: &Member,
@@ -136,7 +136,7 @@ impl Shown {
     }
 }
 
-/// The cell of a member without its suite, and its swept value.
+/// Returns the cell of a member without its suite, and its swept value.
 pub(super) fn name(member: &Member) -> String {
     let cell = member.cell.rsplit('/').next().unwrap_or_default();
     match member.swept {
@@ -145,7 +145,7 @@ pub(super) fn name(member: &Member) -> String {
     }
 }
 
-/// Who raced and has no row that counts.
+/// Lists the entrants that raced and have no row that counts.
 pub(super) fn failures(suite: &Suite, members: &[&Member]) -> Vec<String> {
     let mut notes = Vec::new();
     for member in members {

@@ -1,9 +1,9 @@
-//! Figures as text.
+//! Formatting of figures.
 
-/// What stands in a cell that has no figure.
+/// The content of a cell that has no figure.
 pub(crate) const NONE: &str = "-";
 
-/// A figure with four significant digits, and no exponent.
+/// Formats a figure with four significant digits and no exponent.
 pub(crate) fn number(value: f64) -> String {
     if !value.is_finite() {
         return NONE.to_owned();
@@ -21,7 +21,7 @@ pub(crate) fn number(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// `1.234 (1.100 to 1.400)`; an end that is not finite is a dash.
+/// Formats `1.234 (1.100 to 1.400)`; an end that is not finite is a dash.
 pub(crate) fn interval(estimate: f64, low: f64, high: f64) -> String {
     format!("{} ({} to {})", number(estimate), number(low), number(high))
 }

@@ -1,4 +1,4 @@
-//! Races that never ran.
+//! Made-up races.
 
 #![allow(dead_code)] // Each test program uses another part of it.
 
@@ -38,7 +38,7 @@ impl Row {
         self
     }
 
-    /// Puts this row's times in place of those of a row that is in a race already.
+    /// Replaces the times of a row that is already in a race with this row's.
     pub fn times_to(self, row: &mut EntrantResult) {
         row.wall_s = self.0.wall_s;
     }
@@ -63,8 +63,8 @@ fn series(samples: Vec<f64>) -> Series {
     }
 }
 
-/// A race whose first row is the baseline; its twin is there under a second name, and slower than
-/// anyone, so that whoever takes it for a row is seen.
+/// Returns a race whose first row is the baseline. Its twin has a second name and is slower than
+/// all others, so that a test notices if the twin is taken for a row.
 pub fn member(cell: &str, swept: Option<u64>, rows: &[Row]) -> Member {
     let mut entrants: Vec<EntrantResult> = rows.iter().map(|row| row.0.clone()).collect();
     let mut twin = entrants[0].clone();
@@ -101,7 +101,7 @@ pub fn member(cell: &str, swept: Option<u64>, rows: &[Row]) -> Member {
     }
 }
 
-/// A collection of races.
+/// Returns a collection of races.
 pub fn collection(races: Vec<Member>) -> Collection {
     Collection {
         schema: SCHEMA,
@@ -154,12 +154,12 @@ sweep = { parameter = "threads", values = [1, 2] }
 quick = { rounds = 5 }
 "#;
 
-/// A suite of three cells and five entrants, and what `more` adds to it.
+/// Returns a suite of three cells and five entrants, extended by `more`.
 pub fn suite(more: &str) -> Suite {
     Suite::read(&text(more)).expect("a suite")
 }
 
-/// Its data file.
+/// Returns the data file of that suite.
 pub fn text(more: &str) -> String {
     format!("{SUITE}\n{more}")
 }

@@ -4,7 +4,7 @@ use super::*;
 
 const GENEROUS: Duration = Duration::from_secs(120);
 
-/// A shell that makes a child of its own before it does `end`.
+/// Starts a shell that starts a child of its own before it executes `end`.
 fn shell(folder: &Path, end: &str) -> Child {
     let script = format!("sleep 60 & echo $! >new; mv new child; {end}");
     Command::new("sh")
@@ -15,7 +15,7 @@ fn shell(folder: &Path, end: &str) -> Child {
         .expect("a shell starts")
 }
 
-/// The child that the shell made.
+/// Returns the process id of the shell's child.
 fn child_in(folder: &Path) -> libc::pid_t {
     let started = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! Groups, and whether the default one is worth its name.
+//! Tests of the groups, and of the quality of the default one.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use super::*;
 use crate::event::Silent;
 use crate::folders::Folders;
 
-/// Published results in which most of the allocators race that people choose among.
+/// Published results that include most of the commonly used allocators.
 const PUBLISHED: [&str; 4] = ["elfmalloc", "suite-real", "build", "python"];
 
-/// It never gives memory back, and no program would use it.
+/// Arena that never frees memory, and that no program would use.
 const ARENA: &str = "bumpmalloc";
 
 fn published() -> Vec<RaceResult> {
@@ -27,8 +27,7 @@ fn published() -> Vec<RaceResult> {
     PUBLISHED.iter().map(read).flat_map(races).collect()
 }
 
-/// How much more of a figure the best of the default entrants takes than the best of all that
-/// raced.
+/// Returns the relative excess of the best default entrant's figure over the best of all entrants.
 fn excess(result: &RaceResult, figure: &str) -> f64 {
     let counts = |row: &&EntrantResult| row.role != Role::Twin && row.allocator != ARENA;
     let rows = result.entrants.iter().filter(counts);
@@ -94,7 +93,7 @@ fn the_hardened_group_holds_what_is_hardened_and_no_other() {
 
 #[test]
 fn groups_hold_what_is_here_and_what_can_be_had() {
-    // The cache is empty: nothing is here but what the system has.
+    // The cache is empty, so that only the system's allocators are installed.
     let (found, all) = (expanded(&["found"]), expanded(&["all"]));
     let holds = |names: &[String], name: &str| names.iter().any(|one| one == name);
     assert!(holds(&found, "system"), "{found:?}");

@@ -1,5 +1,5 @@
-//! Whether anything in two results could confirm a condition. One that nothing can is refused: as a
-//! check it could never fail, and would look green for ever.
+//! Check whether anything in two results could confirm a condition. A condition that nothing could
+//! confirm is refused, because as a check it could never fail.
 
 use heapdrome_schema::EntrantResult;
 use heapdrome_statistics::FEWEST_ROUNDS;
@@ -8,12 +8,12 @@ use super::{ANY, Condition, short_name};
 use crate::compare::pairs::{Pair, Pairs};
 use crate::race::Kind;
 
-/// The figure that is read in untimed runs of its own, of which a race makes one where nothing is
-/// said.
+/// Figure of untimed memory runs, of which a race makes only one by default.
 const OF_MEMORY_RUNS: &str = "peak_tree_bytes";
 
 impl Condition {
-    /// Why nothing could confirm it, and what to do about that; `None` where something could.
+    /// Returns the reason why nothing could confirm the condition, with a remedy; `None` if
+    /// something could.
     pub(super) fn why_impossible(&self, pairs: &Pairs<'_>, same_machine: bool) -> Option<String> {
         let is_failing = |pair: &Pair<'_>| !self.failing(pair).is_empty();
         if !self.lost(pairs).is_empty() || pairs.pairs.iter().any(is_failing) {
@@ -27,8 +27,8 @@ impl Condition {
         }
     }
 
-    /// The runs in the old race and in the new one that each factor which could confirm it rests
-    /// on: see [`counting`](crate::compare::changes::counting).
+    /// Returns the numbers of runs in the old and the new race behind each factor that could
+    /// confirm the condition: see [`counting`](crate::compare::changes::counting).
     fn runs(&self, pair: &Pair<'_>, same_machine: bool) -> Vec<[usize; 2]> {
         let counts_alone = same_machine && Kind::of(&self.figure) != Kind::Time;
         let baseline = pair.baseline();
@@ -50,8 +50,8 @@ impl Condition {
         runs.collect()
     }
 
-    /// The runs of a row that have the figure, and whose round has the baseline's where it is held
-    /// beside that.
+    /// Returns the number of runs of a row that have the figure. With a baseline, only rounds count
+    /// in which the baseline has the figure, too.
     fn of_row(&self, own: &EntrantResult, baseline: Option<&EntrantResult>) -> usize {
         let samples = |row: &EntrantResult| row.samples(&self.figure).unwrap_or_default();
         let beside = baseline.map(samples);
@@ -64,7 +64,7 @@ impl Condition {
             .count()
     }
 
-    /// What is missing where the best-known factor rests on so many runs.
+    /// Returns the shortage of runs if even the best-known factor rests on too few.
     fn too_few(&self, [old, new]: [usize; 2]) -> Option<String> {
         let (runs, which) = if old <= new {
             (old, "old")
@@ -90,14 +90,16 @@ impl Condition {
     }
 }
 
-/// Why whom it names has no factor that counts.
+/// Explains why the condition's allocator has no factor that counts.
 fn no_factor(same_machine: bool) -> String {
     let why = match same_machine {
         true => {
-            "a time counts only beside a baseline that both results have, and the baseline has none but \
-             itself"
+            "a time counts only relative to a baseline of both results, and the baseline has no other \
+             baseline"
         }
-        false => "between machines only ratios to the baseline count, and it has none to itself",
+        false => {
+            "between machines only ratios to the baseline count, and it has no ratio to itself"
+        }
     };
     format!("{why}; name a rival")
 }

@@ -24,56 +24,56 @@ use scaling::{Found, WORK, Work, scaling, work_not_found};
 pub use points::check_parameters;
 pub use whole::Whole;
 
-/// How much degradation per processor a curve may have before its knee, where nothing is said: time
-/// per work a quarter above that of the first value is an efficiency of 80%.
+/// Default for the maximum degradation per processor before the knee of a curve. Time per work a
+/// quarter above that of the first value is an efficiency of 80%.
 const SHARE: f64 = 0.25;
 
-/// What counts as work in a sweep, where somebody says so.
+/// Definition of work in a sweep, if the user gave one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AskedWork {
-    /// The value that is swept.
+    /// The swept value.
     Value,
     /// An equal amount in every race.
     Same,
-    /// A regular expression that finds it in the output.
+    /// The first match of a regular expression in the output.
     Printed(String),
 }
 
-/// A sweep, as it is asked for.
+/// Request for a sweep.
 pub struct SweepRequest {
-    /// What races, with placeholders where it is a command.
+    /// Command or workload, with placeholders in a command.
     pub load: Load,
-    /// What is swept; checked by [`check_parameters`].
+    /// Swept parameters, checked by [`check_parameters`].
     pub parameters: Vec<SweptParameter>,
-    /// What counts as work, where that is said.
+    /// Definition of work, if the user gave one.
     pub work: Option<AskedWork>,
-    /// How much degradation per processor ends the scaling, where that is said; 0.25 is 25%.
+    /// Degradation per processor at the knee, if the user gave one; 0.25 is 25%.
     pub knee: Option<f64>,
-    /// Names, paths or groups of allocators; the baseline need not be among them.
+    /// Names, paths or groups of allocators. The baseline need not be among them.
     pub allocators: Vec<String>,
-    /// The allocator that the others are compared with.
+    /// Allocator with which the others are compared.
     pub baseline: String,
-    /// How each run is made.
+    /// Settings of each run.
     pub options: Options,
-    /// When each race stops.
+    /// Conditions under which each race ends.
     pub stopping: Stopping,
 }
 
-/// A sweep that is going to be run.
+/// A sweep that is ready to run.
 pub struct Sweep {
     request: SweepRequest,
     whole: Whole,
     points: Vec<Point>,
     work: Work,
-    /// Whether races that have begun go on until other limits.
+    /// Whether new limits replace those of races that have begun.
     new_limits: bool,
 }
 
 impl Sweep {
-    /// Finds everything that can be wrong before anything is built.
+    /// Creates a sweep, and reports every error of the request before anything is built.
     ///
     /// # Errors
-    /// When a value does not fit, or a command is not there.
+    /// When a value is invalid, or a command does not exist.
     pub fn new(mut request: SweepRequest, whole: Whole) -> Result<Self, Failure> {
         let work = work(&mut request)?;
         let points = points::points(&request.load, &request.parameters, &request.options)?;
@@ -91,18 +91,18 @@ impl Sweep {
         })
     }
 
-    /// Whether every race has ended.
+    /// Returns whether every race has ended.
     pub fn has_ended(&self) -> bool {
         self.whole.ended >= self.points.len()
     }
 
-    /// Makes the races go on until these limits, also those that had ended.
+    /// Replaces the limits of the races, including those that had ended.
     pub fn limit(&mut self, stopping: Stopping) {
         self.request.stopping = stopping;
         self.new_limits = true;
     }
 
-    /// Says that the sweep goes on, before any race of it does; nothing where none is left.
+    /// Reports that the sweep is resumed, before any race continues, unless no race is left.
     pub fn announce(&self, engine: &Engine) {
         if self.has_ended() && !self.new_limits {
             return;
@@ -114,11 +114,11 @@ impl Sweep {
             .announce(&raced, self.points.len(), stopping, engine);
     }
 
-    /// Runs what is left of the races. The collection has what came of all, also of those that were
-    /// done before an interrupt; `None` where there is nothing yet.
+    /// Runs the rest of the races. The collection contains the results of all, including those done
+    /// before an interrupt; `None` if there are none yet.
     ///
     /// # Errors
-    /// As a race; when several end with a failure, the first is told.
+    /// See the errors of a race; of several failures, the first is returned.
     pub fn run(&self, engine: &Engine) -> (Option<Collection>, Result<(), Failure>) {
         let requests = requests(self);
         let mut collection = empty(self);
@@ -150,7 +150,7 @@ impl Sweep {
     }
 }
 
-/// What counts as work; where it is printed, the metric that reads it is added.
+/// Returns the definition of work. If the work is printed, adds the metric that reads it.
 fn work(request: &mut SweepRequest) -> Result<Work, Failure> {
     let SweepRequest {
         parameters,
@@ -162,7 +162,7 @@ fn work(request: &mut SweepRequest) -> Result<Work, Failure> {
     let numeric = along.values.iter().all(positive);
     match &request.work {
         Some(AskedWork::Value) if !numeric => Err(Failure::Usage(format!(
-            "--work value: the values of {} are not all numbers above 0",
+            "--work value: the values of {} must all be numbers above 0",
             along.name
         ))),
         Some(AskedWork::Value) => Ok(Work::Value),
@@ -211,7 +211,7 @@ fn requests(sweep: &Sweep) -> Vec<CellRequest> {
     sweep.points.iter().enumerate().map(request).collect()
 }
 
-/// What a reader must know of a sweep that did not come to its end; who waits is told.
+/// Returns remarks on an unfinished sweep for the reader, and reports it to the user.
 fn unfinished(
     sweep: &Sweep,
     done: &[(usize, RaceResult)],
@@ -239,8 +239,8 @@ fn unfinished(
     remarks
 }
 
-/// Runs one race after the other: those that have a result, each with its place among `requests`,
-/// and the failure that ended them.
+/// Runs the races one after another. Returns those that have a result, each with its position in
+/// `requests`, and the failure that ended them.
 fn one_after_the_other(
     requests: &[CellRequest],
     engine: &Engine,
@@ -260,7 +260,7 @@ fn one_after_the_other(
     (done, Ok(()))
 }
 
-/// Puts the races into the collection.
+/// Adds the races to the collection.
 fn join(
     collection: &mut Collection,
     sweep: &Sweep,
@@ -303,8 +303,8 @@ fn empty(sweep: &Sweep) -> Collection {
     }
 }
 
-/// What a reader must know of races without rounds, and of runs that printed no work; of these, who
-/// waits is told.
+/// Returns remarks on races without rounds, and on runs that printed no work. The latter are also
+/// reported to the user.
 fn missing(collection: &Collection, work: Option<&AskedWork>, engine: &Engine) -> Vec<String> {
     let mut remarks = without_rounds(collection);
     if let Some(AskedWork::Printed(pattern)) = work
@@ -316,7 +316,7 @@ fn missing(collection: &Collection, work: Option<&AskedWork>, engine: &Engine) -
     remarks
 }
 
-/// Why races have no round, each reason once with the cells in which there was nothing to race.
+/// Returns the reasons for races without rounds, each once, with their cells.
 fn without_rounds(collection: &Collection) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     let idle = collection.races.iter();
@@ -331,7 +331,7 @@ fn without_rounds(collection: &Collection) -> Vec<String> {
     reasons.into_iter().map(told).collect()
 }
 
-/// What a sweep that has been reported ends with.
+/// Returns the outcome of a sweep that has been reported.
 ///
 /// # Errors
 /// When an entrant failed, a race has no round, or no proof was taken.

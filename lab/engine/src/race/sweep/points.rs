@@ -1,4 +1,4 @@
-//! The races of a sweep: every combination of the values, put where each belongs.
+//! Races of a sweep: every combination of the values, inserted into commands and settings.
 
 use heapdrome_schema::{Options, SweptParameter};
 
@@ -7,29 +7,28 @@ use crate::placement;
 use crate::race::cell::Load;
 use crate::workload::{Asked, THREADS};
 
-/// The most races of one sweep.
+/// Maximum number of races in one sweep.
 const MOST_RACES: usize = 64;
 
-/// What a parameter begins with that is an environment variable.
+/// Prefix of a parameter that is an environment variable.
 pub const VARIABLE: &str = "env:";
 
 /// One race of a sweep.
 pub struct Point {
-    /// The cell: `threads=2`, or `jobs=2 size=64`.
+    /// Cell: `threads=2`, or `jobs=2 size=64`.
     pub cell: String,
-    /// A value of each parameter, in their order.
+    /// Value of each parameter, in order.
     pub values: Vec<String>,
-    /// What races there.
+    /// Command or workload of the race.
     pub load: Load,
-    /// How each run is made there.
+    /// Settings of each run of the race.
     pub options: Options,
 }
 
-/// Checks the parameters that are swept, where `pinned` says that the command is pinned to
-/// processors by itself.
+/// Checks the swept parameters. `pinned` is whether the command is explicitly pinned to processors.
 ///
 /// # Errors
-/// When one is given twice, or is not to be had in this race.
+/// When one is given twice, or is not possible in this race.
 pub fn check_parameters(all: &[SweptParameter], pinned: bool) -> Result<(), Failure> {
     for (place, one) in all.iter().enumerate() {
         if all[..place].iter().any(|other| other.name == one.name) {
@@ -52,22 +51,22 @@ pub fn check_parameters(all: &[SweptParameter], pinned: bool) -> Result<(), Fail
     let races = all.iter().map(|one| one.values.len()).product::<usize>();
     if races > MOST_RACES {
         return Err(Failure::Usage(format!(
-            "the sweeps make {races} races; at most {MOST_RACES} go into one result, so sweep fewer values"
+            "the sweeps make {races} races; one result holds at most {MOST_RACES}, so sweep fewer values"
         )));
     }
     Ok(())
 }
 
-/// The place of the parameter that curves follow: the first with several values.
+/// Returns the position of the parameter that curves follow: the first with several values.
 pub fn along(parameters: &[SweptParameter]) -> usize {
     let several = |one: &SweptParameter| one.values.len() > 1;
     parameters.iter().position(several).unwrap_or(0)
 }
 
-/// Every combination of values, the last parameter varying fastest.
+/// Returns every combination of values, the last parameter varying fastest.
 ///
 /// # Errors
-/// When a value does not fit the workload, or its parameter is nowhere in the command.
+/// When a value does not suit the workload, or its parameter does not occur in the command.
 pub fn points(
     load: &Load,
     parameters: &[SweptParameter],
@@ -113,7 +112,7 @@ fn point(
             let threads = value.parse().ok().filter(|threads| *threads > 0);
             let threads = threads.ok_or_else(|| {
                 Failure::Usage(format!(
-                    "--sweep threads: '{value}' is no number of threads"
+                    "--sweep threads: '{value}' is not a number of threads"
                 ))
             })?;
             options.pin = placement::processors(threads);
@@ -137,7 +136,7 @@ fn point(
     })
 }
 
-/// The workload with its parameters set to these values.
+/// Returns the workload with its parameters set to these values.
 fn of_workload(
     name: &str,
     words: &[String],
@@ -163,7 +162,7 @@ fn of_workload(
     })
 }
 
-/// The command with its placeholders filled; so are the commands around it.
+/// Replaces the placeholders in the command, and in the commands around it.
 fn of_command(
     words: &[String],
     own: &[(&str, &String)],

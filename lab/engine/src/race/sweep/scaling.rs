@@ -1,4 +1,4 @@
-//! How the time of each allocator grew over a sweep: degradation, and the knee of its curve.
+//! Growth of each allocator's time over a sweep: degradation, and the knee of its curve.
 
 use heapdrome_schema::{
     Collection, EntrantResult, Factor, Knee, Member, Role, ScalingCurve, ScalingPoint, Status,
@@ -9,18 +9,18 @@ use heapdrome_statistics::{Figures, Interval, Rule, change, median};
 use super::points::along;
 use crate::race::factor;
 
-/// Probability that any interval of a sweep does not hold the true degradation.
+/// Probability that any interval of a sweep misses the true degradation.
 const ALPHA: f64 = 0.05;
 
-/// The name of the metric from which `--work` reads.
+/// Name of the metric from which `--work` reads.
 pub const WORK: &str = "work";
 
-/// What counts as the work of a run.
+/// Definition of the work of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// The value that is swept.
+    /// The swept value.
     Value,
-    /// Nothing that a sweep changes.
+    /// A constant amount.
     Same,
     /// The operations that the workload counts.
     Operations,
@@ -29,7 +29,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// In words, for a heading.
+    /// Returns the definition in words, for a heading.
     fn words(self, parameter: &str) -> String {
         match self {
             Self::Value => format!("the value of {parameter}"),
@@ -39,7 +39,7 @@ impl Work {
         }
     }
 
-    /// The work of each run of a row; `None` where it is not known.
+    /// Returns the work of each run of a row; `None` if it is unknown.
     fn of(self, row: &EntrantResult, value: &str) -> Option<Vec<f64>> {
         let runs = row.samples("wall_s")?.len();
         match self {
@@ -62,24 +62,24 @@ struct Place<'a> {
     processors: f64,
 }
 
-/// What is known of a sweep besides its races.
+/// Data of a sweep in addition to its races.
 #[derive(Clone, Copy)]
 pub struct Found<'a> {
-    /// The values of each race, one for each parameter.
+    /// Values of each race, one for each parameter.
     pub values: &'a [Vec<String>],
-    /// What counts as work.
+    /// Definition of work.
     pub work: Work,
-    /// How much degradation per processor a curve may have before its knee.
+    /// Maximum degradation per processor before the knee of a curve.
     pub share: f64,
-    /// Whether the races took turns, so that their rounds pair.
+    /// Whether the races alternated, so that their rounds form pairs.
     pub paired: bool,
 }
 
-/// How the interval of a degradation is made.
+/// Method for the interval of a degradation.
 enum Judge {
-    /// By the ratios within each round, as in a race.
+    /// From the ratios within each round, as in a race.
     Paired(Rule),
-    /// From two races by themselves, with this confidence.
+    /// From two independent races, with this confidence.
     Apart(f64),
 }
 
@@ -98,7 +98,7 @@ impl Judge {
     }
 }
 
-/// What the races of a sweep found so far.
+/// Returns the findings of a sweep so far.
 pub fn scaling(
     collection: &Collection,
     parameters: &[SweptParameter],
@@ -139,7 +139,7 @@ pub fn scaling(
     }
 }
 
-/// Where `--work` found nothing in the output of a run that counts.
+/// Returns a remark on counting runs in whose output `--work` found nothing.
 pub fn work_not_found(collection: &Collection, pattern: &str) -> Option<String> {
     let rows = collection.races.iter().flat_map(|race| {
         let rows = race.result.entrants.iter();
@@ -165,7 +165,7 @@ pub fn work_not_found(collection: &Collection, pattern: &str) -> Option<String> 
     }
 }
 
-/// The races that differ in the followed parameter alone, by the values of the others.
+/// Groups races that differ only in the followed parameter, by the values of the others.
 fn groups<'a>(
     collection: &'a Collection,
     parameters: &[SweptParameter],
@@ -197,7 +197,7 @@ fn groups<'a>(
     groups
 }
 
-/// Who counts in any of the races, the baseline first.
+/// Returns the allocators that count in any of the races, the baseline first.
 fn names(places: &[Place<'_>]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for role in [Role::Baseline, Role::Rival] {
@@ -213,7 +213,7 @@ fn names(places: &[Place<'_>]) -> Vec<String> {
     names
 }
 
-/// The degradation of an allocator at each race of its curve.
+/// Returns the degradation of an allocator at each race of its curve.
 fn points(places: &[Place<'_>], allocator: &str, work: Work, judge: &Judge) -> Vec<ScalingPoint> {
     let Some((start, _)) = places.split_first() else {
         return Vec::new();
@@ -243,7 +243,7 @@ fn points(places: &[Place<'_>], allocator: &str, work: Work, judge: &Judge) -> V
     places.iter().enumerate().map(point).collect()
 }
 
-/// The time per work of each run, and the work.
+/// Returns the time per work of each run, and the work.
 fn per_work(place: &Place<'_>, allocator: &str, work: Work) -> Option<(Vec<f64>, Vec<f64>)> {
     let row = place.member.result.row(allocator)?;
     let work = work.of(row, place.value)?;
@@ -252,7 +252,7 @@ fn per_work(place: &Place<'_>, allocator: &str, work: Work) -> Option<(Vec<f64>,
     Some((per_work.collect(), work))
 }
 
-/// The last values up to which degradation per processor stays within the share.
+/// Returns the last values up to which degradation per processor stays within the share.
 fn knee(points: &[ScalingPoint], share: f64, work: Work) -> Option<Knee> {
     let numbers: Option<Vec<f64>> = points.iter().map(|one| one.value.parse().ok()).collect();
     let rising = numbers?.windows(2).all(|pair| pair[0] < pair[1]);

@@ -1,5 +1,5 @@
-//! The races of a sweep side by side: a round of each in turn, so that whatever the machine does in
-//! the meantime befalls all values alike, and the rounds of two values pair.
+//! Alternating races of a sweep, one round of each in turn. Disturbances of the machine then affect
+//! all values alike, and the rounds of two values form pairs.
 
 use heapdrome_measure::schedule;
 use heapdrome_packages::Lock;
@@ -16,7 +16,7 @@ use crate::workload::Asked;
 /// A race that waits for its turn.
 struct Turn {
     cell: Cell,
-    /// How it ended, once it did.
+    /// End of the race, once it has ended.
     ended: Option<Result<Ended, Failure>>,
 }
 
@@ -26,8 +26,8 @@ impl Turn {
     }
 }
 
-/// Whether these races can take turns. What `--setup` makes for one value could be gone when
-/// another has had its turn.
+/// Returns whether these races can alternate. The results of `--setup` for one value could be gone
+/// after the turn of another.
 pub fn can_be_taken(requests: &[CellRequest]) -> bool {
     requests.iter().all(|request| {
         let options = &request.options;
@@ -35,7 +35,7 @@ pub fn can_be_taken(requests: &[CellRequest]) -> bool {
     })
 }
 
-/// Keeps other sweeps away whose races keep folders of the cache, too: each could hold what the
+/// Locks out other sweeps whose races also lock folders of the cache: each could hold what the
 /// other waits for.
 fn alone(requests: &[CellRequest], engine: &Engine) -> Result<Option<Lock>, Failure> {
     let keeps = |request: &CellRequest| match &request.load {
@@ -53,8 +53,8 @@ fn alone(requests: &[CellRequest], engine: &Engine) -> Result<Option<Lock>, Fail
     locked.map(Some).map_err(Failure::machine)
 }
 
-/// Runs the races in turns: those that have a result, each with its place among `requests`, and the
-/// first failure. After an interrupt every race that has rounds has a result.
+/// Runs the races in turns. Returns those that have a result, each with its position in `requests`,
+/// and the first failure. After an interrupt every race that has rounds has a result.
 pub fn in_turns(
     requests: &[CellRequest],
     engine: &Engine,
@@ -65,7 +65,7 @@ pub fn in_turns(
     };
     let (mut turns, mut outcome) = begin(requests, engine);
     if let Some(request) = requests.first() {
-        // The seed itself orders the entrants of each round.
+        // The seed itself determines the order of entrants in each round.
         take(&mut turns, !request.seed);
     }
     let mut done = Vec::new();
@@ -82,7 +82,7 @@ pub fn in_turns(
     (done, outcome)
 }
 
-/// Plans and proves one race after the other, up to the first that fails.
+/// Plans and proves the races in order, up to the first failure.
 fn begin(requests: &[CellRequest], engine: &Engine) -> (Vec<Turn>, Result<(), Failure>) {
     let mut proofs = ProofStore::default();
     let mut turns = Vec::new();
@@ -111,9 +111,9 @@ fn begin(requests: &[CellRequest], engine: &Engine) -> (Vec<Turn>, Result<(), Fa
     (turns, Ok(()))
 }
 
-/// A round of every race that goes on, in an order of its own each time, until none does. Where the
-/// sweep was interrupted, the races that had not had their turn have it first, so that the rounds
-/// pair again.
+/// Runs a round of every unfinished race, in a new order each time, until none is left. After an
+/// interruption, races that had not had their turn have it first, so that the rounds form pairs
+/// again.
 fn take(turns: &mut [Turn], seed: u64) {
     let going_on = turns.iter().filter(|turn| turn.ended.is_none());
     let first = going_on.map(Turn::rounds).min().unwrap_or(0);

@@ -1,5 +1,5 @@
-//! What the races of a sweep have in common. Each has it in its journal, so that a sweep that was
-//! interrupted goes on as one.
+//! Common data of the races of a sweep. Each race stores them in its journal, so that an
+//! interrupted sweep is resumed as a whole.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,28 +15,27 @@ use crate::program;
 use crate::race::contest::unused_name;
 use crate::race::plan::seed_from_clock;
 
-/// A sweep that begins or goes on.
+/// A sweep that begins or is resumed.
 pub struct Whole {
-    /// The name by which it can be resumed.
+    /// Name by which it can be resumed.
     pub name: String,
-    /// How it was asked for: heapdrome's own arguments.
+    /// Request for it: heapdrome's own arguments.
     pub asked: Vec<String>,
-    /// When it was started, in UTC, as RFC 3339.
+    /// Start time, in UTC, as RFC 3339.
     pub started: String,
-    /// The seed of every draw.
+    /// Seed of every random draw.
     pub seed: u64,
-    /// The folders of the races that have begun, by their cells.
+    /// Folders of the races that have begun, by their cells.
     pub begun: BTreeMap<String, PathBuf>,
-    /// How many of them have ended.
+    /// Number of races that have ended.
     pub ended: usize,
-    /// How many rounds all of them have done.
+    /// Total number of rounds done.
     rounds: u32,
     started_in: PathBuf,
 }
 
 impl Whole {
-    /// A sweep that begins here and now, and was `asked` for with these arguments of heapdrome's
-    /// own.
+    /// Creates a sweep that begins here and now, requested by these arguments of heapdrome.
     pub fn new(asked: Vec<String>, seed: Option<u64>, engine: &Engine) -> Self {
         let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         Self {
@@ -51,7 +50,7 @@ impl Whole {
         }
     }
 
-    /// The sweep that the race of this plan is a part of, with what there is of it.
+    /// Returns the sweep to which the race of this plan belongs, with its existing races.
     pub fn of(plan: &Plan, engine: &Engine) -> Option<Self> {
         let name = &plan.part.as_ref()?.of;
         let mut whole = Self {
@@ -75,7 +74,7 @@ impl Whole {
         Some(whole)
     }
 
-    /// Says that the sweep of so many races goes on, before any of them does.
+    /// Reports that this sweep of `races` races is resumed, before any race continues.
     pub fn announce(&self, raced: &str, races: usize, stopping: &Stopping, engine: &Engine) {
         let of = u32::try_from(races).unwrap_or(u32::MAX);
         engine.tell(Event::GoingOn(GoingOn {
@@ -88,11 +87,11 @@ impl Whole {
         }));
     }
 
-    /// Makes the folder in which the sweep was started the current one, so that every path leads
-    /// where it led.
+    /// Changes to the folder in which the sweep was started, so that relative paths keep their
+    /// meaning.
     ///
     /// # Errors
-    /// When the folder is gone.
+    /// When the folder no longer exists.
     pub fn enter_folder(&self) -> Result<(), Failure> {
         std::env::set_current_dir(&self.started_in).map_err(|error| {
             Failure::Machine(format!(

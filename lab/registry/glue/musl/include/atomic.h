@@ -1,4 +1,4 @@
-/* The atomic operations that musl's mallocs use, in the words of the compiler. */
+/* The atomic operations that musl's mallocs use, as compiler builtins. */
 
 #ifndef HEAPDROME_MUSL_ATOMIC_H
 #define HEAPDROME_MUSL_ATOMIC_H

@@ -7,9 +7,10 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* Does what the system call brk does: moves the break if `end` is not 0 and says where it is. It
-   goes through glibc, whose own idea of the break stays right, and refuses when anyone else has
-   moved the break: musl's mallocs then take mappings instead. They call it under their lock. */
+/* Acts like the system call brk: moves the break if `end` is not 0, and returns it. It calls
+   glibc's functions, so that glibc's own record of the break stays correct. It refuses if other
+   code has moved the break, and musl's mallocs then use mappings instead. They call it under
+   their lock. */
 static uintptr_t heapdrome_break(uintptr_t end)
 {
     static uintptr_t last;

@@ -1,4 +1,4 @@
-/* What musl's mallocs expect of musl's own headers about linking. */
+/* Definitions that musl's mallocs expect from musl's headers about linking. */
 
 #ifndef HEAPDROME_MUSL_DYNLINK_H
 #define HEAPDROME_MUSL_DYNLINK_H
@@ -7,7 +7,7 @@
 #define weak_alias(old, new) \
     extern __typeof(old) new __attribute__((__weak__, __alias__(#old)))
 
-/* In musl these tell whether a program brought a malloc of its own; here malloc is this one. */
+/* In musl these show whether a program defines its own malloc. Here malloc is this one. */
 #define __malloc_replaced 0
 #define __aligned_alloc_replaced 0
 

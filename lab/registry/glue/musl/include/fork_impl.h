@@ -1,3 +1,3 @@
-/* musl's fork calls __malloc_atfork itself; here fork.c asks glibc to. */
+/* musl's fork calls __malloc_atfork itself. Here fork.c registers it with glibc. */
 
 #include "dynlink.h"

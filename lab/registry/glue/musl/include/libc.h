@@ -1,4 +1,4 @@
-/* The two things that musl's mallocs want to know about the process, asked of glibc. */
+/* The two properties of the process that musl's mallocs need, from glibc. */
 
 #ifndef HEAPDROME_MUSL_LIBC_H
 #define HEAPDROME_MUSL_LIBC_H
@@ -16,11 +16,10 @@ struct heapdrome_libc {
     void *auxv;
 };
 
-/* glibc clears __libc_single_threaded before it starts a second thread, and a thread that runs
-   alone cannot become two in the middle of malloc. The environment lies beside the auxiliary
-   vector at the top of the main stack; oldmalloc only wants to stay clear of that stack. A program
-   that replaced its environment is caught by the kernel, which refuses to grow the heap into a
-   mapping. */
+/* glibc clears __libc_single_threaded before it starts a second thread, and no second thread can
+   start while the only one is in malloc. The environment is near the auxiliary vector at the top
+   of the main stack; oldmalloc only needs it to stay clear of that stack. If a program replaced
+   its environment, the kernel refuses to grow the heap into a mapping. */
 #define libc ((struct heapdrome_libc){ !__libc_single_threaded, (void *)environ })
 
 #endif

@@ -1,6 +1,6 @@
-/* Included before anything else when musl's mallocs are compiled. glibc's headers tell the compiler
-   what it may assume of malloc's result; inside malloc that does not hold, and musl's headers make
-   no such promise. */
+/* Included first when musl's mallocs are compiled. glibc's headers declare properties of
+   malloc's result to the compiler. These do not hold inside malloc, and musl's headers do not
+   declare them. */
 
 #ifndef HEAPDROME_MUSL_PLAIN_H
 #define HEAPDROME_MUSL_PLAIN_H

@@ -22,7 +22,7 @@
 #define __mremap mremap
 #define __madvise madvise
 
-/* oldmalloc makes one system call only, SYS_brk. */
+/* The only system call in oldmalloc is SYS_brk. */
 #undef __syscall
 #define __syscall(number, value) heapdrome_break(value)
 

@@ -1,13 +1,13 @@
-//! The places where races are simulated.
+//! The machines that races are simulated on.
 
 use std::path::PathBuf;
 
 use crate::noise::{Condition, log_normal, parse_recorded, read_recorded};
 
-/// The seed of the fitted run times, which are the same for every seed of the races.
+/// The seed of the fitted run times. It does not depend on the seed of the races.
 const FITTED_SEED: u64 = 1;
 
-/// The shipped conditions, or one for each recorded file.
+/// Returns the shipped conditions, or one condition for each recorded file.
 pub fn conditions(recorded: &[PathBuf]) -> Result<Vec<Condition>, String> {
     if !recorded.is_empty() {
         let read = |path: &PathBuf| {
@@ -33,7 +33,7 @@ fn of(name: &str, recorded: &[f64]) -> Condition {
     Condition::plain(name, recorded.to_vec())
 }
 
-/// Places where the runs of all entrants are equally noisy.
+/// Returns conditions in which the runs of all entrants are equally noisy.
 fn alike(quiet: &[f64], neighbour: &[f64], fitted: &[f64]) -> Vec<Condition> {
     vec![
         of("quiet", quiet),
@@ -54,7 +54,7 @@ fn alike(quiet: &[f64], neighbour: &[f64], fitted: &[f64]) -> Vec<Condition> {
     ]
 }
 
-/// Places where those of a rival are noisier, or where rivals leave.
+/// Returns conditions in which one rival is noisier than the others, or in which rivals leave.
 fn unlike(quiet: &[f64], neighbour: &[f64], fitted: &[f64]) -> Vec<Condition> {
     vec![
         Condition {

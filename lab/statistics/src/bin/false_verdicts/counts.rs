@@ -1,4 +1,4 @@
-//! The counts of each condition, table by table.
+//! Fills the tables, condition by condition.
 
 use heapdrome_statistics::{FEWEST_ROUNDS, Rule, Stopping, median};
 use rand::SeedableRng;
@@ -9,13 +9,13 @@ use crate::noise::Condition;
 use crate::race::{self, Errors, Shows, Truth};
 use crate::table::{FalseVerdicts, Needed, Power, Rate, Tables, TwoRaces};
 
-/// Half-width at which races of a comparison of two stop.
+/// Half-width at which a race stops in the comparisons of two races.
 const PRECISION: f64 = 0.02;
 
-/// Most rounds that are tried to show a difference.
+/// Maximum number of rounds in which a race may show a difference.
 const MOST_ROUNDS: usize = 150;
 
-/// A table that can be asked for.
+/// A table that `--table` can select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Wanted {
     /// False verdicts in races of equals
@@ -28,7 +28,7 @@ pub enum Wanted {
     Rounds,
 }
 
-/// One piece of work: a table's rows for one condition and one number of rivals.
+/// One unit of work: a table's rows for one condition and one number of rivals.
 pub struct Job<'a> {
     /// The table.
     pub wanted: Wanted,
@@ -39,7 +39,7 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Counts the rows.
+    /// Counts the events of this job's rows.
     pub fn run(&self, arguments: &Arguments) -> Tables {
         let rule = Rule::new(arguments.alpha, self.rivals);
         let mut tables = Tables::default();
@@ -86,7 +86,7 @@ impl Job<'_> {
         }
     }
 
-    /// Two races in which nothing changed but, perhaps, the speed of the machine.
+    /// Compares two races whose entrants are equal; the machine of the second may be slower.
     fn two_races(&self, arguments: &Arguments, rule: &Rule, slower: f64) -> TwoRaces {
         let stopping = Stopping {
             precision: Some(PRECISION),

@@ -1,6 +1,7 @@
-//! Counts false verdicts over simulated races of equals, and how often real differences are shown.
+//! Simulates races of equal entrants and counts false verdicts and how often real differences are
+//! shown.
 //!
-//! Every race is judged by the rule and the stopping that judge real races. See docs/statistics.md.
+//! The rule and the stopping criterion are those that judge real races. See docs/statistics.md.
 
 mod conditions;
 mod counts;
@@ -18,43 +19,44 @@ use conditions::conditions;
 use counts::{Job, Wanted};
 use table::{Rate, Tables};
 
-/// Counts false verdicts over simulated races of equals.
+/// Counts false verdicts in simulated races of equal entrants.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Races of equals for each condition and number of rivals; the other tables take a tenth
+    /// Races of equal entrants for each condition and number of rivals; the other tables use a
+    /// tenth
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(10..))]
     races: u64,
-    /// Rounds of each race of equals, and the most of a race that stops when it is precise
+    /// Rounds of each race of equal entrants; maximum for races that stop when precise
     #[arg(long, default_value_t = 40)]
     rounds: usize,
-    /// Rivals in each race; may be repeated
+    /// Rivals in each race; repeatable
     #[arg(long, default_values_t = [1, 8], value_parser = clap::value_parser!(u64).range(1..=100))]
     rivals: Vec<u64>,
-    /// Count only these tables; may be repeated
+    /// Compute only these tables; repeatable
     #[arg(long, value_enum, default_values_t = [Wanted::False, Wanted::TwoRaces, Wanted::Power, Wanted::Rounds])]
     table: Vec<Wanted>,
-    /// Simulate only the condition of this name; may be repeated
+    /// Simulate only the condition with this name; repeatable
     #[arg(long, value_name = "NAME")]
     condition: Vec<String>,
-    /// Simulations that run at the same time
+    /// Number of simulations that run in parallel
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..))]
     threads: u64,
-    /// Probability of a false verdict that each race is allowed
+    /// Permitted probability of a false verdict in each race
     #[arg(long, default_value_t = 0.05)]
     alpha: f64,
-    /// The seed from which every draw follows
+    /// Seed of all random draws
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Run times to draw from in place of the shipped ones (CSV or JSON); may be repeated
+    /// Run times to draw from instead of the shipped ones (CSV or JSON); repeatable
     #[arg(long, value_name = "FILE")]
     recorded: Vec<PathBuf>,
-    /// Write the figures to this file as JSON too
+    /// Also write the figures to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Only print the rate and its upper 95% bound for so many events ...
+    /// Only print the rate and its upper 95% bound for this many events
     #[arg(long, requires = "of")]
     count: Option<u64>,
-    /// ... in so many trials
+    /// Number of trials that --count refers to
     #[arg(long, requires = "count")]
     of: Option<u64>,
 }
@@ -106,8 +108,8 @@ fn run(arguments: &Arguments) -> Result<String, String> {
     Ok(tables.markdown())
 }
 
-/// Writes beside `path` first, so that nobody reads half a file; a special file such as
-/// `/dev/stdout` is written directly.
+/// Writes to a temporary file beside `path` and renames it, so that no reader sees half a file. A
+/// special file such as `/dev/stdout` is written directly.
 fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
     if std::fs::metadata(path).is_ok_and(|old| !old.is_file()) {
         return std::fs::write(path, text);
@@ -118,7 +120,7 @@ fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
     std::fs::rename(&partial, path)
 }
 
-/// Counts all tables, in the order of the jobs whichever thread does them.
+/// Computes all tables, in the order of the jobs whichever thread runs them.
 fn count(arguments: &Arguments, jobs: &[Job<'_>]) -> Result<Tables, String> {
     let next = AtomicUsize::new(0);
     let work = || {

@@ -1,4 +1,4 @@
-//! Run times as a machine gives them: recorded ones, resampled in blocks.
+//! Realistic run times: recorded ones, resampled in blocks.
 
 use std::path::Path;
 
@@ -6,44 +6,46 @@ use heapdrome_statistics::{median, median_absolute_deviation};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Mean number of consecutive runs that are taken from the record in one piece.
+/// Mean length of a block: number of consecutive recorded runs.
 const BLOCK: f64 = 50.0;
 
-/// Fitted run times that are drawn once, to be resampled like recorded ones.
+/// Number of fitted run times. They are drawn once and resampled like recorded ones.
 const FITTED: usize = 50_000;
 
-/// How much longer a run with a spike of the first rival's own takes.
+/// Factor by which a spike of the first rival's own lengthens a run.
 const SPIKE: f64 = 1.5;
 
-/// A place where races are run.
+/// A simulated machine, with the noise of its runs.
 #[derive(Clone, Debug, Default)]
 pub struct Condition {
     /// Its name in the table.
     pub name: String,
     /// Recorded run times in the order of the runs.
     pub recorded: Vec<f64>,
-    /// The median of their logarithms.
+    /// The median of the logarithms of the recorded times.
     pub centre: f64,
-    /// Each run is slower than the one before by this fraction of the recorded time.
+    /// Fraction of the recorded time by which each run is slower than the one before.
     pub drift_per_run: f64,
-    /// The first run of each round is slower by this fraction.
+    /// Fraction by which the first run of each round is slower.
     pub first_slower: f64,
-    /// The step in which times are read; 0 where they are read exactly.
+    /// The resolution of the times; 0 where they are exact.
     pub step: f64,
     /// Whether every deviation from the centre, on the log scale, gets a sign drawn at random.
     pub symmetric: bool,
-    /// By how much the deviations of the first rival are multiplied.
+    /// Factor by which the first rival's deviations are multiplied.
     pub rival_noise: f64,
     /// The share of the first rival's runs that have a spike.
     pub rival_spikes: f64,
-    /// Whether the first rival differs, so that what its estimate tends to must be simulated.
+    /// Whether the first rival's noise differs, so that the limit of its estimate must be
+    /// simulated.
     pub unequal: bool,
-    /// Whether the second half of the rivals is slower by a tenth, each until that is shown.
+    /// Whether the second half of the rivals is 10% slower and each of them leaves once that is
+    /// shown.
     pub leaving: bool,
 }
 
 impl Condition {
-    /// Recorded times as they are.
+    /// Returns a condition that uses the recorded times unchanged.
     pub fn plain(name: &str, recorded: Vec<f64>) -> Self {
         let logs: Vec<f64> = recorded.iter().map(|time| time.ln()).collect();
         Self {
@@ -55,11 +57,11 @@ impl Condition {
         }
     }
 
-    /// One race's worth of noise.
+    /// Returns the noise of one race.
     ///
-    /// Blocks of the record are joined (the stationary bootstrap of Politis and Romano 1994, with
-    /// the record closed to a ring), so that spikes, slow periods and their lengths stay as they
-    /// were recorded, and every race gets its own sequence.
+    /// Blocks of the record are joined by the stationary bootstrap of Politis and Romano (1994),
+    /// with the record closed to a ring. Spikes and slow periods keep their recorded lengths, and
+    /// every race gets its own sequence.
     pub fn stream<'a>(&'a self, random: &'a mut ChaCha8Rng) -> Stream<'a> {
         let place = random.random_range(0..self.recorded.len());
         Stream {
@@ -81,7 +83,7 @@ pub struct Stream<'a> {
 }
 
 impl Stream<'_> {
-    /// The next run's time in seconds.
+    /// Returns the time of the next run in seconds.
     pub fn next(&mut self, run: Kind) -> f64 {
         let condition = self.condition;
         let length = condition.recorded.len();
@@ -114,7 +116,7 @@ impl Stream<'_> {
         }
     }
 
-    /// A random order of `count` entrants.
+    /// Returns a random order of `count` entrants.
     pub fn order(&mut self, count: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..count).collect();
         for last in (1..count).rev() {
@@ -127,9 +129,9 @@ impl Stream<'_> {
 /// Properties of a run that change its time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Kind {
-    /// It is the first of its round.
+    /// Whether it is the first run of its round.
     pub first: bool,
-    /// It is one of the first rival's.
+    /// Whether it is a run of the first rival.
     pub first_rival: bool,
 }
 
@@ -144,7 +146,7 @@ pub fn read_recorded(path: &Path) -> Result<Vec<f64>, String> {
     parse_recorded(&text).map_err(problem)
 }
 
-/// The times in the text of a recorded file.
+/// Parses the times in the text of a recorded file.
 ///
 /// # Errors
 /// When a time is not a positive number, or there are fewer than 100.
@@ -179,9 +181,9 @@ fn parse_lines(text: &str) -> Result<Vec<f64>, String> {
         .collect()
 }
 
-/// Independent log-normal times with the median of the recorded ones and their robust deviation.
-/// They have neither spikes nor slow periods: the noise for which Student's t is made, so that the
-/// rule spends all that it may.
+/// Draws independent log-normal times with the median and the robust deviation of the recorded
+/// ones. They have neither spikes nor slow periods. Student's t assumes such noise, so the rule
+/// uses up all of its permitted error.
 pub fn log_normal(recorded: &[f64], seed: u64) -> Vec<f64> {
     let logs: Vec<f64> = recorded.iter().map(|time| time.ln()).collect();
     let centre = median(&logs).unwrap_or(0.0);

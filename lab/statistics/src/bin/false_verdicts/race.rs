@@ -1,4 +1,4 @@
-//! One simulated race, judged by the very rule that judges real ones.
+//! One simulated race, judged by the same rule as real ones.
 
 use heapdrome_statistics::{
     Decision, Estimate, FEWEST_ROUNDS, Figures, Rounds, Rule, Shown, Stopping, change, typical,
@@ -11,13 +11,13 @@ use crate::noise::{Condition, Kind, Stream};
 /// The times of every entrant: the baseline first, then its twin, then the rivals.
 pub type Times = Vec<Vec<f64>>;
 
-/// Entrants before the first rival.
+/// Number of entrants before the first rival.
 pub const BASELINE_AND_TWIN: usize = 2;
 
-/// By how much rivals that leave are slower.
+/// Factor by which rivals that leave are slower.
 const SLOWER: f64 = 1.1;
 
-/// The level of the usual tests.
+/// The level of the usual tests: Student's and Welch's.
 const USUAL_LEVEL: f64 = 0.05;
 
 /// A race in progress.
@@ -30,7 +30,7 @@ pub struct Simulated<'a> {
 }
 
 impl<'a> Simulated<'a> {
-    /// A race of so many rivals before its first round.
+    /// Returns a race with this number of rivals, before its first round.
     pub fn new(condition: &'a Condition, rivals: usize, random: &'a mut ChaCha8Rng) -> Self {
         let entrants = BASELINE_AND_TWIN + rivals;
         Self {
@@ -41,7 +41,7 @@ impl<'a> Simulated<'a> {
         }
     }
 
-    /// The rivals that are as fast as the baseline.
+    /// Returns the places of the rivals that are as fast as the baseline.
     pub fn equals(&self) -> std::ops::Range<usize> {
         let rivals = self.times.len() - BASELINE_AND_TWIN;
         let equal = if self.condition.leaving {
@@ -71,7 +71,7 @@ impl<'a> Simulated<'a> {
         }
     }
 
-    /// Lets the rivals leave that are shown to be slower, if any do.
+    /// Removes each slower rival from the race once the rule shows that it is slower.
     pub fn leave(&mut self, rule: &Rule) {
         for entrant in self.equals().end..self.times.len() {
             let shown = || shown(rule, &figures(&self.times), entrant)[0];
@@ -80,34 +80,36 @@ impl<'a> Simulated<'a> {
     }
 }
 
-/// The times as the rule takes them.
+/// Converts the times into the input of the rule.
 fn figures(times: &Times) -> Rounds<'_> {
     Rounds::new(times.iter().map(Vec::as_slice), Some([0, 1]), 0.0)
 }
 
-/// Verdicts on an entrant beside the baseline, by the rule and by Student's interval alone.
+/// Returns the verdicts on an entrant beside the baseline, by the rule and by Student's interval
+/// alone.
 fn shown(rule: &Rule, look: &Rounds<'_>, entrant: usize) -> [Shown; 2] {
     rule.leaves_out(look, [entrant, 0], 1.0, 1.0)
 }
 
-/// The errors of a race of equals.
+/// Errors of one race of equal entrants.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Errors {
-    /// A rival had a false verdict after the last round.
+    /// Whether a rival had a false verdict after the last round.
     pub at_the_end: bool,
-    /// A rival had one after any round.
+    /// Whether a rival had a false verdict after any round.
     pub at_any_look: bool,
-    /// The twin had one after any round.
+    /// Whether the twin had a false verdict after any round.
     pub twin: bool,
-    /// A rival would have had one after any round by Student's interval alone.
+    /// Whether a rival had a false verdict after any round by Student's interval alone.
     pub student: bool,
-    /// Welch's test of the same runs, once at the end, finds a difference.
+    /// Whether Welch's test of these runs, applied once at the end, finds a difference.
     pub welch: bool,
-    /// So does Welch's test of as many runs in sequence.
+    /// Whether Welch's test of as many runs in sequence finds a difference.
     pub in_sequence: bool,
 }
 
-/// The first rival's mean estimate after the last round: the ratio that its intervals should hold.
+/// The first rival's mean estimate after the last round: the ratio that its intervals should
+/// contain.
 pub struct Truth {
     /// By the rule.
     pub by_rule: f64,
@@ -116,20 +118,20 @@ pub struct Truth {
 }
 
 impl Truth {
-    /// All are equal.
+    /// The true ratio of equal entrants, which is 1.
     pub const EQUAL: Self = Self {
         by_rule: 1.0,
         by_student: 1.0,
     };
 
-    /// The mean over simulated races of the logarithms of the estimates.
+    /// Simulates races and returns the geometric mean of each estimate.
     pub fn simulated(
         condition: &Condition,
         rule: &Rule,
         rounds: usize,
         random: &mut ChaCha8Rng,
     ) -> Self {
-        /// Races that are simulated for this.
+        /// Number of simulated races.
         const RACES: usize = 4_000;
         let mut sums = [0.0; 2];
         for _ in 0..RACES {
@@ -148,7 +150,7 @@ impl Truth {
     }
 }
 
-/// Runs a race in which all entrants are equal, looked at after every round.
+/// Runs a race of equal entrants and judges it after every round.
 pub fn errors(
     condition: &Condition,
     rule: &Rule,
@@ -192,7 +194,7 @@ pub fn errors(
     found
 }
 
-/// All runs of the baseline, then all of the first rival, and so on.
+/// Runs all runs of the baseline, then all of the first rival, and so on.
 fn in_sequence(
     condition: &Condition,
     rivals: usize,
@@ -210,7 +212,7 @@ fn in_sequence(
     (0..=rivals).map(&mut series).collect()
 }
 
-/// Runs a race of equals until it is precise.
+/// Runs a race of equal entrants until it is precise.
 fn until_precise(
     condition: &Condition,
     rule: &Rule,
@@ -221,7 +223,7 @@ fn until_precise(
     for rounds in 1.. {
         race.run_round();
         let look = figures(&race.times);
-        // The first interval that is too wide decides.
+        // Stops at the first interval that is too wide.
         let narrow = race.equals().all(|entrant| {
             let estimate = rule.compare_within(&look, entrant, 0);
             stopping.decide(rounds, &[estimate]) != Decision::GoOn
@@ -233,19 +235,20 @@ fn until_precise(
     race.times
 }
 
-/// How a comparison of two races in which nothing changed may err.
+/// Errors of a comparison of two races between which nothing changed.
 #[derive(Clone, Copy, Debug)]
 pub struct Errs {
-    /// A rival compared with itself seems changed.
+    /// Whether a rival's own time seems to have changed.
     pub itself: bool,
-    /// A rival's ratio to the baseline does.
+    /// Whether a rival's ratio to the baseline seems to have changed.
     pub beside: bool,
-    /// Both say so of the same rival: what a comparison on one machine calls a change.
+    /// Whether both changed in the same direction for one rival, which `compare` on one machine
+    /// calls a change.
     pub both: bool,
 }
 
-/// Compares two races of equals, the second on a machine that is `slower` by this fraction, as
-/// `heapdrome compare` does.
+/// Compares two races of equal entrants as `heapdrome compare` does. The second machine is slower
+/// by the fraction `slower`.
 pub fn two_races_err(
     condition: &Condition,
     rule: &Rule,
@@ -282,23 +285,23 @@ pub fn two_races_err(
     }
 }
 
-/// Who shows a rival that is slower by just what its race announces.
+/// The tests that show a rival that is slower by exactly the difference that its race announces.
 #[derive(Clone, Copy, Debug)]
 pub struct Shows {
-    /// The difference.
+    /// The announced difference.
     pub announced: f64,
-    /// The rule does.
+    /// Whether the rule shows it.
     pub rule: bool,
-    /// Student's interval alone does.
+    /// Whether Student's interval alone shows it.
     pub student: bool,
-    /// Welch's test of the same runs does.
+    /// Whether Welch's test of the same runs shows it.
     pub welch: bool,
-    /// Welch's test of as many runs in sequence does.
+    /// Whether Welch's test of as many runs in sequence shows it.
     pub in_sequence: bool,
 }
 
-/// The difference that a race of `rounds` rounds announces as the smallest that it could show, and
-/// who shows a rival that is slower by just that.
+/// Runs a race of `rounds` rounds, slows the first rival by the smallest difference that the race
+/// announces, and returns which tests show it.
 pub fn announced_is_shown(
     condition: &Condition,
     rule: &Rule,
@@ -334,8 +337,9 @@ pub fn announced_is_shown(
     })
 }
 
-/// The first round after which a rival that is slower by `difference` is shown to be, within `most`
-/// rounds: by each of `rules`, and by Student's interval of the first of them alone.
+/// Returns the first round, within `most` rounds, after which a rival that is slower by
+/// `difference` is shown to be slower: by each of `rules`, and by Student's interval of the first
+/// rule alone.
 pub fn rounds_needed(
     condition: &Condition,
     rules: [&Rule; 2],

@@ -1,22 +1,22 @@
-//! What was counted, as Markdown and as JSON.
+//! The counted events as Markdown and as JSON.
 
 use heapdrome_statistics::upper_bound;
 use serde_json::{Value, json};
 
-/// Confidence of every bound that is printed.
+/// Confidence level of every printed bound.
 const CONFIDENCE: f64 = 0.95;
 
-/// Events among trials.
+/// Number of events in a number of trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// How often it happened.
+    /// The number of events.
     pub count: u64,
-    /// How often it could have.
+    /// The number of trials.
     pub of: u64,
 }
 
 impl Rate {
-    /// The share, zero without trials.
+    /// Returns the share of trials with an event; zero without trials.
     pub fn share(self) -> f64 {
         if self.of == 0 {
             0.0
@@ -25,12 +25,12 @@ impl Rate {
         }
     }
 
-    /// The exact upper 95% bound on the probability.
+    /// Returns the exact upper 95% bound on the probability.
     pub fn bound(self) -> f64 {
         upper_bound(self.count, self.of, CONFIDENCE)
     }
 
-    /// Such as `1.23% (at most 1.45%)`.
+    /// Formats the rate, such as `1.23% (at most 1.45%)`.
     pub fn text(self) -> String {
         format!(
             "{:.2}% (at most {:.2}%)",
@@ -45,7 +45,7 @@ impl Rate {
     }
 }
 
-/// False verdicts in one condition.
+/// False verdicts under one condition.
 #[derive(Clone, Debug)]
 pub struct FalseVerdicts {
     /// The condition's name.
@@ -56,36 +56,36 @@ pub struct FalseVerdicts {
     pub rounds: usize,
     /// Races with a false verdict after any round.
     pub at_any_look: Rate,
-    /// Races with one after the last round.
+    /// Races with a false verdict after the last round.
     pub at_the_end: Rate,
-    /// Races with one of the twin after any round.
+    /// Races with a false verdict on the twin after any round.
     pub twin: Rate,
-    /// Races with one after any round by Student's interval alone.
+    /// Races with a false verdict after any round by Student's interval alone.
     pub student: Rate,
-    /// Races with one by Welch's test of the same runs.
+    /// Races with a false verdict by Welch's test of the same runs.
     pub welch: Rate,
-    /// Races with one by Welch's test of runs in sequence.
+    /// Races with a false verdict by Welch's test of runs in sequence.
     pub in_sequence: Rate,
 }
 
-/// False verdicts of comparisons of two races.
+/// False verdicts in comparisons of two races.
 #[derive(Clone, Debug)]
 pub struct TwoRaces {
     /// The condition's name.
     pub condition: String,
     /// Rivals in each race.
     pub rivals: usize,
-    /// How much slower the machine was in the second race, as a fraction.
+    /// Fraction by which the machine was slower in the second race.
     pub slower: f64,
-    /// Comparisons in which a rival's own time seemed changed.
+    /// Comparisons in which a rival's own time seemed to have changed.
     pub itself: Rate,
-    /// Comparisons in which its ratio to the baseline did.
+    /// Comparisons in which a rival's ratio to the baseline seemed to have changed.
     pub beside: Rate,
-    /// Comparisons in which both did.
+    /// Comparisons in which both seemed to have changed.
     pub both: Rate,
 }
 
-/// The power at the announced difference.
+/// The probability of showing the announced difference.
 #[derive(Clone, Debug)]
 pub struct Power {
     /// The condition's name.
@@ -96,17 +96,17 @@ pub struct Power {
     pub rounds: usize,
     /// The median of the announced differences.
     pub announced: f64,
-    /// Races that showed it.
+    /// Races that showed the difference by the rule.
     pub rule: Rate,
-    /// Races that showed it by Student's interval alone.
+    /// Races that showed the difference by Student's interval alone.
     pub student: Rate,
-    /// Races that showed it by Welch's test of the same runs.
+    /// Races that showed the difference by Welch's test of the same runs.
     pub welch: Rate,
-    /// Races that showed it by Welch's test of runs in sequence.
+    /// Races that showed the difference by Welch's test of runs in sequence.
     pub in_sequence: Rate,
 }
 
-/// Rounds after which a difference was shown.
+/// Number of rounds after which a difference was shown.
 #[derive(Clone, Debug)]
 pub struct Needed {
     /// The condition's name.
@@ -115,29 +115,30 @@ pub struct Needed {
     pub rivals: usize,
     /// The difference, as a fraction.
     pub difference: f64,
-    /// Rounds after which half and 80% of the races had shown it, where they did.
+    /// Rounds after which 50% and 80% of the races had shown the difference; `None` where they did
+    /// not.
     pub rule: [Option<usize>; 2],
-    /// Rounds with two figures judged.
+    /// Rounds when two figures are judged.
     pub two_figures: [Option<usize>; 2],
     /// Rounds by Student's interval alone.
     pub student: [Option<usize>; 2],
 }
 
-/// Everything that was counted.
+/// All tables.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
-    /// False verdicts.
+    /// False verdicts in races of equal entrants.
     pub false_verdicts: Vec<FalseVerdicts>,
-    /// Comparisons of two races.
+    /// False verdicts in comparisons of two races.
     pub two_races: Vec<TwoRaces>,
-    /// Power.
+    /// Power at the announced difference.
     pub power: Vec<Power>,
-    /// Rounds needed.
+    /// Rounds needed to show a difference.
     pub needed: Vec<Needed>,
 }
 
 impl Tables {
-    /// Takes over the rows of another one.
+    /// Moves the rows of another set of tables into this one.
     pub fn append(&mut self, other: &mut Self) {
         self.false_verdicts.append(&mut other.false_verdicts);
         self.two_races.append(&mut other.two_races);
@@ -145,7 +146,7 @@ impl Tables {
         self.needed.append(&mut other.needed);
     }
 
-    /// Those tables as Markdown that have rows.
+    /// Formats the tables that have rows as Markdown.
     pub fn markdown(&self) -> String {
         let mut text = String::new();
         for (heads, rows) in [
@@ -179,7 +180,7 @@ impl Tables {
         text
     }
 
-    /// The tables as JSON.
+    /// Converts the tables to JSON.
     pub fn json(&self) -> Value {
         let false_verdicts = self.false_verdicts.iter().map(|row| {
             json!({

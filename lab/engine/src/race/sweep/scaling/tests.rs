@@ -52,11 +52,11 @@ fn only_rising_work_has_a_knee() {
     assert_eq!(knee_of(&unknown), None);
 }
 
-/// Around 1, and in the middle 1 exactly; from the last to the first they scatter otherwise, so
-/// that the ratios within rounds have an interval, too.
+/// Factors around 1, symmetric about 1 on a logarithmic scale. In reverse order they scatter
+/// differently, so that the ratios within rounds have an interval, too.
 const NOISE: [f64; 6] = [0.97, 0.98, 0.99, 1.0 / 0.99, 1.0 / 0.98, 1.0 / 0.97];
 
-/// A race of the system's allocator alone, whose runs take `wall` with this much work.
+/// Creates a race of the system's allocator alone, whose runs take `wall` with this amount of work.
 fn member(value: &str, processors: &[usize], wall: [f64; 6], work: f64) -> Member {
     let series = |samples: [f64; 6]| json!({"median": median(&samples), "samples": samples});
     let result = json!({
@@ -83,7 +83,8 @@ fn member(value: &str, processors: &[usize], wall: [f64; 6], work: f64) -> Membe
     }
 }
 
-/// What 1.5 times the time for twice the work on twice the processors comes to.
+/// Returns the second point of a curve with 1.5 times the time for twice the work on twice the
+/// processors.
 fn second_point(work: Work, paired: bool) -> ScalingPoint {
     let parameters = [SweptParameter {
         name: "threads".to_owned(),
@@ -123,7 +124,7 @@ fn second_point(work: Work, paired: bool) -> ScalingPoint {
     second.clone()
 }
 
-/// The estimate is just that, and lies within an interval that is one.
+/// Checks that the estimate equals `expected` and lies within a proper interval.
 #[track_caller]
 fn is_about(found: Option<Factor>, expected: f64) {
     let found = found.expect("an interval");
