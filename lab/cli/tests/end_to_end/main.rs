@@ -19,6 +19,7 @@ mod paging;
 mod private;
 mod proof;
 mod readme;
+mod record;
 mod reports;
 mod results;
 mod resume;

@@ -82,6 +82,12 @@ pub fn private_program(names: &str) -> String {
     text_of(build(&format!("private-{names}"), &["private.c"], &flags))
 }
 
+/// A program that allocates in the ways that a recorder must follow.
+pub fn recorded_program() -> String {
+    let flags = ["-O1", "-fno-builtin", "-pthread"];
+    text_of(build("recorded", &["recorded.c"], &flags))
+}
+
 /// A library that allocates for the program that opens it.
 pub fn opened_library() -> PathBuf {
     let flags = ["-shared", "-fPIC", "-O1", "-fno-builtin"];

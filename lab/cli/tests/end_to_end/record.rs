@@ -1,0 +1,443 @@
+//! `heapdrome record`: what a program did is what its trace says.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use heapdrome_trace::{
+    Beginning, Chunk, Ending, Finish, Operation, Process, Reader, Record, Step, Thread,
+};
+
+use crate::support::{Outcome, Site, program, recorded_program, static_program};
+
+/// The program's blocks of this size and more are those that tests count.
+const COUNTED: u64 = 5000;
+
+/// What a trace holds.
+#[derive(Default)]
+struct Trace {
+    functions: Vec<String>,
+    processes: Vec<Process>,
+    threads: Vec<Thread>,
+    finishes: Vec<Finish>,
+    steps: BTreeMap<u32, Vec<Step>>,
+    ending: Option<Ending>,
+}
+
+impl Trace {
+    fn read(path: &Path) -> Self {
+        let file = std::fs::File::open(path).expect("the trace is there");
+        let mut reader = Reader::new(file).expect("a trace");
+        let functions = reader.recording().functions.clone();
+        let mut trace = Self {
+            functions,
+            ..Self::default()
+        };
+        while let Some(chunk) = reader.next_chunk().expect("no damage") {
+            if let Chunk::Records(records) = &chunk {
+                trace.take(records);
+            }
+            let steps = &mut trace.steps;
+            let seen = chunk.visit(|process, step| steps.entry(process).or_default().push(step));
+            seen.expect("no damage");
+        }
+        trace.ending = reader.ending();
+        trace
+    }
+
+    fn take(&mut self, records: &[Record]) {
+        for record in records {
+            match record {
+                Record::Process(process) => self.processes.push(process.clone()),
+                Record::Thread(thread) => self.threads.push(thread.clone()),
+                Record::Finish(finish) => self.finishes.push(*finish),
+                _ => {}
+            }
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        matches!(self.ending, Some(Ending::Complete(_)))
+    }
+
+    fn name(&self, operation: Operation) -> &str {
+        &self.functions[usize::from(operation.function())]
+    }
+
+    /// The counted blocks of a process.
+    fn blocks(&self, process: u32) -> Blocks {
+        let mut blocks = Blocks::default();
+        let mut next = 0;
+        for step in self.steps.get(&process).into_iter().flatten() {
+            blocks.step(step, next);
+            next += u64::from(step.operation.makes_block());
+        }
+        blocks
+    }
+
+    /// The counted blocks of all processes.
+    fn all(&self) -> Blocks {
+        let each = self
+            .processes
+            .iter()
+            .map(|process| self.blocks(process.process));
+        each.fold(Blocks::default(), |mut sum, blocks| {
+            sum.made += blocks.made;
+            sum.freed += blocks.freed;
+            sum.resized += blocks.resized;
+            sum.inherited += blocks.inherited;
+            sum
+        })
+    }
+}
+
+/// Counted blocks.
+#[derive(Debug, Default)]
+struct Blocks {
+    made: usize,
+    freed: usize,
+    resized: usize,
+    inherited: usize,
+    freed_by_others: usize,
+    /// Size and maker of each live block.
+    live: BTreeMap<u64, (u64, u32)>,
+    makers: BTreeSet<u32>,
+}
+
+impl Blocks {
+    fn step(&mut self, step: &Step, next: u64) {
+        match step.operation {
+            Operation::Make { size, .. } if size >= COUNTED => {
+                self.made += 1;
+                self.makers.insert(step.thread);
+                assert_eq!(self.live.insert(next, (size, step.thread)), None);
+            }
+            Operation::Free { block, .. } => {
+                if let Some((_, maker)) = self.live.remove(&block) {
+                    self.freed += 1;
+                    self.freed_by_others += usize::from(maker != step.thread);
+                }
+            }
+            Operation::Resize { block, size, .. } => {
+                if self.live.remove(&block).is_some() {
+                    self.resized += 1;
+                    self.live.insert(next, (size, step.thread));
+                }
+            }
+            Operation::FreeForeign {
+                size: Some(COUNTED..),
+                ..
+            } => self.inherited += 1,
+            _ => {}
+        }
+    }
+}
+
+/// Records the program of the fixtures.
+fn record(site: &Site, arguments: &[&str]) -> (Outcome, Trace) {
+    let program = recorded_program();
+    let mut all = vec!["record", "-o", "app.trace", "--", &program];
+    all.extend(arguments);
+    let outcome = site.run(&all);
+    let trace = Trace::read(&site.path("app.trace"));
+    (outcome, trace)
+}
+
+#[test]
+fn blocks_that_change_threads_both_ways_are_all_there() {
+    let site = Site::new();
+    let (outcome, trace) = record(&site, &["threads", "30000"]);
+    outcome.says(0, &["of 1 process in app.trace"]);
+    let blocks = trace.blocks(0);
+    assert_eq!((blocks.made, blocks.freed), (120_000, 119_996));
+    assert_eq!(blocks.live.len(), 4);
+    assert_eq!(blocks.makers.len(), 4);
+    assert!(blocks.freed_by_others > 0);
+    assert!(trace.is_complete());
+    assert_eq!(trace.finishes.len(), 1);
+    assert!(!trace.finishes[0].gave_up);
+    assert!(trace.processes[0].program.ends_with("/recorded"));
+    assert!(trace.processes[0].allocator.contains("libc.so"));
+}
+
+#[test]
+fn a_thousand_short_threads_are_told_apart_and_need_few_rings() {
+    let site = Site::new();
+    let (outcome, trace) = record(&site, &["brief", "1000"]);
+    outcome.ends_with(0);
+    let blocks = trace.blocks(0);
+    assert_eq!(
+        (blocks.made, blocks.freed, blocks.freed_by_others),
+        (1000, 1000, 0)
+    );
+    assert_eq!(blocks.makers.len(), 1000);
+    assert_eq!(trace.threads.len(), 1001);
+}
+
+#[test]
+fn chains_of_realloc_keep_their_links() {
+    let site = Site::new();
+    let (outcome, trace) = record(&site, &["chain", "500"]);
+    outcome.ends_with(0);
+    let blocks = trace.blocks(0);
+    assert_eq!(
+        (blocks.made, blocks.resized, blocks.freed),
+        (500, 5000, 500)
+    );
+    assert!(blocks.live.is_empty());
+}
+
+#[test]
+fn alignments_failures_and_frees_of_nothing_are_recorded() {
+    let site = Site::new();
+    let (outcome, trace) = record(&site, &["aligned", "3"]);
+    outcome.ends_with(0);
+    let mut seen = BTreeMap::<(&str, u64, u64), u32>::new();
+    let (mut failed, mut nothing) = (0, 0);
+    for step in &trace.steps[&0] {
+        match step.operation {
+            Operation::Make {
+                size, alignment, ..
+            } if size >= COUNTED => {
+                *seen
+                    .entry((trace.name(step.operation), size, alignment))
+                    .or_default() += 1;
+            }
+            Operation::Fail { size, .. } => failed += u32::from(size == u64::MAX - 99),
+            Operation::FreeNull { .. } => nothing += 1,
+            _ => {}
+        }
+    }
+    let expected = [
+        (("aligned_alloc", 5120, 512), 3),
+        (("calloc", 6000, 0), 3),
+        (("posix_memalign", 5000, 256), 3),
+    ];
+    assert_eq!(seen, BTreeMap::from(expected));
+    assert_eq!(failed, 3);
+    assert!(nothing >= 6, "{nothing}");
+}
+
+#[test]
+fn forked_processes_have_the_blocks_of_their_parents() {
+    let site = Site::new();
+    let (outcome, trace) = record(&site, &["forks", "20"]);
+    outcome.says(0, &["of 31 processes"]);
+    assert_eq!(trace.processes.len(), 31);
+    let all = trace.all();
+    // The parent's own block, and one of each child.
+    assert_eq!((all.made, all.freed), (21, 1));
+    // Each child frees one of its parent, and so does each grandchild.
+    assert_eq!(all.inherited, 30);
+    let forked = trace.processes.iter().filter(|process| {
+        matches!(
+            process.beginning,
+            Beginning::Forked {
+                bytes: COUNTED..,
+                ..
+            }
+        )
+    });
+    assert_eq!(forked.count(), 30);
+}
+
+#[test]
+fn what_a_child_of_vfork_allocates_is_its_parents() {
+    let site = Site::new();
+    let (outcome, trace) = record(&site, &["vforks", "10"]);
+    outcome.ends_with(0);
+    let blocks = trace.blocks(0);
+    assert_eq!((blocks.made, blocks.freed), (10, 10));
+}
+
+#[test]
+fn each_program_that_a_process_executes_is_one_of_its_own() {
+    let site = Site::new();
+    let (outcome, trace) = record(&site, &["exec", "5"]);
+    outcome.says(0, &["of 5 processes"]);
+    for process in &trace.processes {
+        assert_eq!(trace.blocks(process.process).made, 1);
+        assert_eq!(process.beginning, Beginning::Executed);
+        assert_eq!(process.pid, trace.processes[0].pid);
+    }
+    assert_eq!(trace.finishes.len(), 5);
+}
+
+#[test]
+fn handlers_of_signals_that_allocate_lose_nothing() {
+    let site = Site::new();
+    let (outcome, trace) = record(&site, &["signals", "1"]);
+    let handled = outcome
+        .stdout
+        .trim()
+        .rsplit(' ')
+        .next()
+        .map(str::parse::<usize>);
+    let handled = handled.and_then(Result::ok).expect("a number");
+    let blocks = trace.blocks(0);
+    assert!(handled > 0);
+    assert_eq!((blocks.made, blocks.freed), (handled, handled));
+}
+
+#[test]
+fn a_program_that_is_killed_loses_nothing() {
+    let site = Site::new();
+    let (outcome, trace) = record(&site, &["killed", "10000"]);
+    outcome.says(3, &["the command failed: signal: 9"]);
+    let blocks = trace.blocks(0);
+    assert_eq!((blocks.made, blocks.freed), (10_000, 10_000));
+    assert!(trace.is_complete());
+}
+
+#[test]
+fn daemons_are_waited_for() {
+    let site = Site::new();
+    let (outcome, trace) = record(&site, &["daemon", "30"]);
+    outcome.ends_with(0);
+    assert_eq!(trace.all().made, 30);
+}
+
+#[test]
+fn a_trace_is_readable_after_its_collector_was_killed_and_the_program_goes_on() {
+    let site = Site::new();
+    let program = recorded_program();
+    let (end, out) = (site.path("end"), site.path("out"));
+    let script = format!(
+        "'{program}' until 10000 '{}' > '{}'",
+        end.display(),
+        out.display()
+    );
+    let arguments = ["record", "-o", "app.trace", "--", "/bin/sh", "-c", &script];
+    let mut running = site.start(site.command(&arguments));
+    let patience = Instant::now() + Duration::from_secs(60);
+    let length = || std::fs::metadata(site.path("app.trace")).map_or(0, |file| file.len());
+    while length() < 10_000 {
+        assert!(
+            Instant::now() < patience && running.is_running(),
+            "{}",
+            running.stderr()
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    running.signal(libc::SIGKILL);
+    running.wait();
+    // Its rings are full by then, and nobody reads them.
+    std::thread::sleep(Duration::from_millis(200));
+    site.file("end", "");
+    while std::fs::read_to_string(&out).unwrap_or_default() != "ended by itself\n" {
+        assert!(Instant::now() < patience, "the program hangs");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let trace = Trace::read(&site.path("app.trace"));
+    assert!(matches!(trace.ending, Some(Ending::CutOff { .. })));
+    assert!(trace.all().made > 10_000);
+}
+
+#[test]
+fn a_recording_may_end_before_its_command() {
+    let site = Site::new();
+    let program = recorded_program();
+    let end = site.path("end");
+    let end = end.to_str().expect("plain");
+    let arguments = [
+        "record", "--for", "500ms", "--", &program, "until", "1000", end,
+    ];
+    let mut running = site.start(site.command(&arguments));
+    let patience = Instant::now() + Duration::from_secs(60);
+    let is_complete = || {
+        let file = std::fs::File::open(site.path("heapdrome.trace")).ok()?;
+        let mut reader = Reader::new(file).ok()?;
+        while reader.next_chunk().ok()?.is_some() {}
+        matches!(reader.ending(), Some(Ending::Complete(_))).then_some(())
+    };
+    while is_complete().is_none() {
+        assert!(
+            Instant::now() < patience && running.is_running(),
+            "{}",
+            running.stderr()
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(running.is_running());
+    site.file("end", "");
+    let outcome = running.wait();
+    outcome.ends_with(0);
+    assert_eq!(outcome.stdout, "ended by itself\n");
+}
+
+#[test]
+fn two_recorders_at_once_do_not_disturb_each_other() {
+    let site = Site::new();
+    let program = recorded_program();
+    let start = |name: &str| {
+        site.start(site.command(&["record", "-o", name, "--", &program, "chain", "2000"]))
+    };
+    for (running, name) in [(start("a"), "a"), (start("b"), "b")] {
+        running.wait().ends_with(0);
+        assert_eq!(Trace::read(&site.path(name)).all().resized, 20_000);
+    }
+}
+
+#[test]
+fn a_full_disk_ends_the_recording_and_not_the_command() {
+    let site = Site::new();
+    let program = recorded_program();
+    let arguments = [
+        "record",
+        "-o",
+        "/dev/full",
+        "--force",
+        "--",
+        &program,
+        "signals",
+        "1",
+    ];
+    let outcome = site.run(&arguments);
+    outcome.complains(4, &["cannot write the trace: No space left on device"]);
+    assert!(outcome.stdout.starts_with("handled "), "{}", outcome.stdout);
+}
+
+#[test]
+fn what_cannot_be_recorded_leaves_no_trace_and_keeps_an_old_one() {
+    let site = Site::new();
+    site.file("app.trace", "mine");
+    let trace = |arguments: &[&str]| {
+        let mut all = vec!["record", "-o", "app.trace"];
+        all.extend(arguments);
+        let outcome = site.run(&all);
+        assert_eq!(
+            std::fs::read(site.path("app.trace")).expect("kept"),
+            b"mine"
+        );
+        outcome
+    };
+    trace(&["--", &program(), "1"]).complains(2, &["app.trace exists"]);
+    trace(&["--force", "--", "./missing"]).complains(2, &["cannot run ./missing"]);
+    let outcome = site.run(&["record", "--", &static_program(), "1"]);
+    outcome.complains(2, &["no process could be recorded"]);
+    assert_eq!(site.visible_files(), ["app.trace"]);
+    site.run(&["record", "-o", "-", "--", "true"]).ends_with(2);
+    site.run(&["record", "-o", "no/folder", "--", "true"])
+        .ends_with(4);
+}
+
+#[test]
+fn a_recorded_command_runs_under_the_allocator_that_was_asked_for() {
+    let site = Site::new();
+    let program = recorded_program();
+    let arguments = [
+        "record",
+        "-a",
+        "elfmalloc",
+        "-o",
+        "e.trace",
+        "--",
+        &program,
+        "threads",
+        "2000",
+    ];
+    site.run(&arguments).ends_with(0);
+    let trace = Trace::read(&site.path("e.trace"));
+    assert!(trace.processes[0].allocator.contains("elfmalloc"));
+    assert_eq!(trace.all().made, 8000);
+}
