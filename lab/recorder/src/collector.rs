@@ -16,8 +16,12 @@ use crate::process::{self, Loaded, Usage};
 use crate::rings::Source;
 use crate::shared::Shared;
 
-/// How often memory is read, and processes are looked for that are not recorded.
+/// Minimum time between two looks at the processes.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// A look that takes long, as with thousands of threads, is followed by a pause of this many times
+/// its length.
+const PAUSE_AFTER_LOOK: u32 = 20;
 
 /// For how long a process must be silent before it counts as ended, if its number says nothing here
 /// because it is of another namespace. This counts only after all other processes have ended.
@@ -118,9 +122,11 @@ impl<W: Write> Collector<W> {
             }
             recorded.image.emit(until, &mut self.writer)?;
         }
-        if Instant::now() >= self.next_look {
+        let began = Instant::now();
+        if began >= self.next_look {
             self.look()?;
-            self.next_look = Instant::now() + LOOK;
+            let pause = began.elapsed() * PAUSE_AFTER_LOOK;
+            self.next_look = Instant::now() + pause.max(LOOK);
         }
         Ok(drained)
     }

@@ -1,6 +1,6 @@
 //! Operations of one process as the bytes of a chunk.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::error::TraceError;
 use crate::operation::{Operation, Step};
@@ -40,7 +40,7 @@ pub(crate) struct Encoder {
 /// Entries by their place; the oldest gives way.
 #[derive(Debug)]
 struct Table<T> {
-    places: HashMap<T, u8>,
+    places: FxHashMap<T, u8>,
     entries: Vec<T>,
     next: usize,
     capacity: usize,
@@ -48,7 +48,7 @@ struct Table<T> {
 
 impl<T: Copy + Eq + std::hash::Hash> Table<T> {
     fn new(capacity: usize) -> Self {
-        let (places, entries) = (HashMap::new(), Vec::with_capacity(capacity));
+        let (places, entries) = (FxHashMap::default(), Vec::with_capacity(capacity));
         Self {
             places,
             entries,

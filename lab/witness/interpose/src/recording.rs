@@ -1,18 +1,71 @@
 //! The third mode of the library: every call is written into a ring.
 //!
 //! A free is stamped before the allocator is called, and a call that returns a block after it has
-//! returned: of two owners of an address, the later one has the later stamp.
+//! returned: of two owners of an address, the later one has the later stamp. A processor may read
+//! its counter before the loads that precede it are done. A free therefore waits for them: it is
+//! never stamped before its block was made. A block that is made may be stamped too early, which
+//! the collector repairs, so that those calls need not wait.
+
+use core::mem::offset_of;
+use core::sync::atomic::Ordering;
 
 use crate::calls::{Call, Deed, asked, deed};
+use crate::layout::FUNCTIONS;
 use crate::ring::{Event, code};
 use crate::rings::push;
-use crate::slots::{self, Slot};
-use crate::system::ticks;
+use crate::slots::{SLOTS, Slot};
+use crate::system::{fenced_ticks, ticks};
 
 /// Passes a call on and records its effect. An entry point jumps here with its slot in r11.
+///
+/// An allocator's `operator new` may go on to malloc by a jump. That call returns to this function,
+/// and is not recorded a second time.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 pub unsafe extern "C" fn record() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "endbr64",
+        "lea rax, [rip + 3f]",
+        "cmp rax, [rsp]",
+        "je 4f",
+        "sub rsp, 40",
+        ".cfi_adjust_cfa_offset 40",
+        "mov [rsp], rdi",
+        "mov [rsp + 8], rsi",
+        "mov [rsp + 16], rdx",
+        "mov [rsp + 24], r11",
+        "mov rax, [r11 + {before}]",
+        "test rax, rax",
+        "je 2f",
+        "call rax",
+        "mov rdi, [rsp]",
+        "mov rsi, [rsp + 8]",
+        "mov rdx, [rsp + 16]",
+        "mov r11, [rsp + 24]",
+        "2:",
+        "call [r11 + {next}]",
+        "3:",
+        "mov rsi, rax",
+        "mov rdi, rsp",
+        "mov rax, [rsp + 24]",
+        "call [rax + {after}]",
+        "add rsp, 40",
+        ".cfi_adjust_cfa_offset -40",
+        "ret",
+        "4:",
+        "jmp [r11 + {next}]",
+        ".cfi_endproc",
+        before = const offset_of!(Slot, before),
+        next = const offset_of!(Slot, next),
+        after = const offset_of!(Slot, after),
+    )
+}
+
+/// Records that a block is freed and goes on to the allocator, without coming back.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+pub unsafe extern "C" fn record_free() {
     core::arch::naked_asm!(
         ".cfi_startproc",
         "endbr64",
@@ -22,53 +75,72 @@ pub unsafe extern "C" fn record() {
         "mov [rsp + 8], rsi",
         "mov [rsp + 16], rdx",
         "mov [rsp + 24], r11",
-        "mov rdi, rsp",
-        "call {before}",
+        "call [r11 + {before}]",
+        "mov r11, [rsp + 24]",
         "mov rdi, [rsp]",
         "mov rsi, [rsp + 8]",
         "mov rdx, [rsp + 16]",
-        "call rax",
-        "mov rsi, rax",
-        "mov rdi, rsp",
-        "call {after}",
         "add rsp, 40",
         ".cfi_adjust_cfa_offset -40",
-        "ret",
+        "jmp [r11 + {next}]",
         ".cfi_endproc",
-        before = sym before,
-        after = sym after,
-    )
-}
-
-/// Records that a block is freed and goes on to the allocator, without coming back.
-#[cfg(target_arch = "x86_64")]
-#[unsafe(naked)]
-pub unsafe extern "C" fn record_free() {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        "endbr64",
-        "sub rsp, 24",
-        ".cfi_adjust_cfa_offset 24",
-        "mov [rsp], rdi",
-        "mov [rsp + 8], rsi",
-        "mov [rsp + 16], rdx",
-        "mov rsi, r11",
-        "call {freed}",
-        "mov rdi, [rsp]",
-        "mov rsi, [rsp + 8]",
-        "mov rdx, [rsp + 16]",
-        "add rsp, 24",
-        ".cfi_adjust_cfa_offset -24",
-        "jmp rax",
-        ".cfi_endproc",
-        freed = sym freed,
+        before = const offset_of!(Slot, before),
+        next = const offset_of!(Slot, next),
     )
 }
 
 /// Passes a call on and records its effect. An entry point jumps here with its slot in x16.
+///
+/// An allocator's `operator new` may go on to malloc by a jump. That call returns to this function,
+/// and is not recorded a second time.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 pub unsafe extern "C" fn record() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "hint #34",
+        "adr x9, 3f",
+        "cmp x9, x30",
+        "b.eq 4f",
+        "sub sp, sp, #48",
+        ".cfi_adjust_cfa_offset 48",
+        "str x30, [sp, #32]",
+        ".cfi_rel_offset x30, 32",
+        "stp x0, x1, [sp]",
+        "stp x2, x16, [sp, #16]",
+        "ldr x9, [x16, #{before}]",
+        "cbz x9, 2f",
+        "blr x9",
+        "ldp x0, x1, [sp]",
+        "ldp x2, x16, [sp, #16]",
+        "2:",
+        "ldr x9, [x16, #{next}]",
+        "blr x9",
+        "3:",
+        "mov x1, x0",
+        "mov x0, sp",
+        "ldr x9, [sp, #24]",
+        "ldr x9, [x9, #{after}]",
+        "blr x9",
+        "ldr x30, [sp, #32]",
+        ".cfi_restore x30",
+        "add sp, sp, #48",
+        ".cfi_adjust_cfa_offset -48",
+        "ret",
+        "4:",
+        "ldr x16, [x16, #{next}]",
+        "br x16",
+        ".cfi_endproc",
+        before = const offset_of!(Slot, before),
+        next = const offset_of!(Slot, next),
+        after = const offset_of!(Slot, after),
+    )
+}
+
+/// Records that a block is freed and goes on to the allocator, without coming back.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+pub unsafe extern "C" fn record_free() {
     core::arch::naked_asm!(
         ".cfi_startproc",
         "hint #34",
@@ -78,88 +150,97 @@ pub unsafe extern "C" fn record() {
         ".cfi_rel_offset x30, 32",
         "stp x0, x1, [sp]",
         "stp x2, x16, [sp, #16]",
-        "mov x0, sp",
-        "bl {before}",
-        "mov x9, x0",
-        "ldp x0, x1, [sp]",
-        "ldr x2, [sp, #16]",
+        "ldr x9, [x16, #{before}]",
         "blr x9",
-        "mov x1, x0",
-        "mov x0, sp",
-        "bl {after}",
+        "ldp x0, x1, [sp]",
+        "ldp x2, x16, [sp, #16]",
         "ldr x30, [sp, #32]",
         ".cfi_restore x30",
         "add sp, sp, #48",
         ".cfi_adjust_cfa_offset -48",
-        "ret",
-        ".cfi_endproc",
-        before = sym before,
-        after = sym after,
-    )
-}
-
-/// Records that a block is freed and goes on to the allocator, without coming back.
-#[cfg(target_arch = "aarch64")]
-#[unsafe(naked)]
-pub unsafe extern "C" fn record_free() {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        "hint #34",
-        "sub sp, sp, #32",
-        ".cfi_adjust_cfa_offset 32",
-        "stp x0, x1, [sp]",
-        "stp x2, x30, [sp, #16]",
-        ".cfi_rel_offset x30, 24",
-        "mov x1, x16",
-        "bl {freed}",
-        "mov x16, x0",
-        "ldp x0, x1, [sp]",
-        "ldp x2, x30, [sp, #16]",
-        ".cfi_restore x30",
-        "add sp, sp, #32",
-        ".cfi_adjust_cfa_offset -32",
+        "ldr x16, [x16, #{next}]",
         "br x16",
         ".cfi_endproc",
-        freed = sym freed,
+        before = const offset_of!(Slot, before),
+        next = const offset_of!(Slot, next),
     )
 }
 
-/// Where the calls of a function go that are recorded.
-pub fn passage(index: usize) -> usize {
+/// Records a call before it is passed on; the argument is the address that it frees.
+type Before = extern "C" fn(usize);
+
+/// Records the effect of a call that has returned, and returns its result.
+type After = extern "C" fn(&Call, usize) -> usize;
+
+/// The recorders of one function: their code knows which, so that it takes few instructions.
+struct Recorders {
+    before: Option<Before>,
+    after: Option<After>,
+}
+
+impl Recorders {
+    const fn of<const INDEX: usize>() -> Self {
+        match deed(INDEX) {
+            Deed::Makes(_) | Deed::Stores(_) => Self {
+                before: None,
+                after: Some(after::<INDEX>),
+            },
+            Deed::Frees => Self {
+                before: Some(before::<INDEX>),
+                after: None,
+            },
+            Deed::Resizes(_) => Self {
+                before: Some(before::<INDEX>),
+                after: Some(after::<INDEX>),
+            },
+            Deed::Nothing => Self {
+                before: None,
+                after: None,
+            },
+        }
+    }
+}
+
+macro_rules! recorders {
+    ($($index:literal)+) => { [$(Recorders::of::<$index>(),)+] };
+}
+
+static RECORDERS: [Recorders; FUNCTIONS.len()] = recorders!(
+    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33
+);
+
+/// Sends the calls of a function through this module; returns where they go, or `None` if they are
+/// not recorded.
+pub fn passage(index: usize) -> Option<usize> {
+    let (recorders, slot) = (&RECORDERS[index], &SLOTS[index]);
+    let before = recorders
+        .before
+        .map_or(0, |before| before as *const () as usize);
+    let after = recorders
+        .after
+        .map_or(0, |after| after as *const () as usize);
+    // Relaxed: the slot is published by the release of its `next`.
+    slot.before.store(before, Ordering::Relaxed);
+    slot.after.store(after, Ordering::Relaxed);
     match deed(index) {
-        Deed::Frees => record_free as *const () as usize,
-        _ => record as *const () as usize,
+        Deed::Frees => Some(record_free as *const () as usize),
+        Deed::Nothing => None,
+        _ => Some(record as *const () as usize),
     }
 }
 
-/// Whether the calls of a function are recorded.
-pub fn is_recorded(index: usize) -> bool {
-    !matches!(deed(index), Deed::Nothing)
-}
-
-/// Records a free and returns the function to call.
-extern "C" fn freed(address: usize, slot: *const Slot) -> usize {
-    event(code::FREED, slots::index(slot), address, 0);
-    // SAFETY: the entry point has put the address of its slot there.
-    unsafe { (*slot).target() }
-}
-
-/// Records that a block is about to be resized, and returns the function to call.
-extern "C" fn before(call: &Call) -> usize {
-    let index = slots::index(call.slot);
-    if let Deed::Resizes(_) = deed(index)
-        && call.arguments[0] != 0
-    {
-        event(code::FREED, index, call.arguments[0], 0);
+/// Records that a block is freed or about to be resized.
+extern "C" fn before<const INDEX: usize>(address: usize) {
+    if address != 0 || matches!(deed(INDEX), Deed::Frees) {
+        let stamp = fenced_ticks();
+        push(event(code::FREED, INDEX, address, 0, stamp));
     }
-    // SAFETY: as above.
-    unsafe { (*call.slot).target() }
 }
 
-/// Records the effect of a call that has returned `result`, and returns that.
-extern "C" fn after(call: &Call, result: usize) -> usize {
-    let index = slots::index(call.slot);
-    let (size, block) = match deed(index) {
+/// Records the block that a call has returned as `result`, and returns that.
+extern "C" fn after<const INDEX: usize>(call: &Call, result: usize) -> usize {
+    let stamp = ticks();
+    let (size, block) = match deed(INDEX) {
         Deed::Makes(size) | Deed::Resizes(size) => (size, result),
         // An int of which the upper half of the register is not defined.
         Deed::Stores(size) if result as u32 == 0 => {
@@ -169,21 +250,28 @@ extern "C" fn after(call: &Call, result: usize) -> usize {
         Deed::Stores(size) => (size, 0),
         Deed::Frees | Deed::Nothing => return result,
     };
-    if let Some(alignment) = alignment(index, &call.arguments) {
+    if let Some(alignment) = alignment(INDEX, &call.arguments) {
+        let (address, code) = (alignment as u64, code::ALIGNMENT);
         push(Event {
-            stamp: 0,
+            stamp,
             size: 0,
-            address: alignment as u64,
-            code: code::ALIGNMENT,
+            address,
+            code,
         });
     }
     let code = if block == 0 { code::FAILED } else { code::MADE };
-    event(code, index, block, asked(size, &call.arguments));
+    push(event(
+        code,
+        INDEX,
+        block,
+        asked(size, &call.arguments),
+        stamp,
+    ));
     result
 }
 
 /// The alignment that a call asks for.
-fn alignment(index: usize, arguments: &[usize; 3]) -> Option<usize> {
+const fn alignment(index: usize, arguments: &[usize; 3]) -> Option<usize> {
     match index {
         // memalign, aligned_alloc
         6 | 8 => Some(arguments[0]),
@@ -198,11 +286,12 @@ fn alignment(index: usize, arguments: &[usize; 3]) -> Option<usize> {
 /// Bytes to which valloc and pvalloc align.
 const PAGE: usize = 4096;
 
-fn event(code: u8, index: usize, address: usize, size: u64) {
-    push(Event {
-        stamp: ticks(),
+fn event(code: u8, index: usize, address: usize, size: u64, stamp: u64) -> Event {
+    let (address, code) = (address as u64, code + index as u8);
+    Event {
+        stamp,
         size,
-        address: address as u64,
-        code: code + index as u8,
-    });
+        address,
+        code,
+    }
 }

@@ -124,8 +124,7 @@ fn bind(index: usize, found: &Found) {
         _ if !counted || is_runtime => found.address,
         Mode::Counting => found.address,
         Mode::Following => follow::follow as *const () as usize,
-        Mode::Recording if recording::is_recorded(index) => recording::passage(index),
-        Mode::Recording => found.address,
+        Mode::Recording => recording::passage(index).unwrap_or(found.address),
     };
     slot.counter.store(counter, Ordering::Relaxed);
     slot.counted_next.store(counted_next, Ordering::Relaxed);

@@ -17,6 +17,10 @@ pub struct Slot {
     pub counter: AtomicUsize,
     /// Where counted calls go: there as well, or to the function that follows blocks.
     pub counted_next: AtomicUsize,
+    /// In recording mode: the function that records a call before it is passed on, or 0.
+    pub before: AtomicUsize,
+    /// In recording mode: the function that records a call once it has returned.
+    pub after: AtomicUsize,
 }
 
 impl Slot {
@@ -42,5 +46,7 @@ pub static SLOTS: [Slot; FUNCTIONS.len()] = [const {
         span: AtomicUsize::new(0),
         counter: AtomicUsize::new(0),
         counted_next: AtomicUsize::new(0),
+        before: AtomicUsize::new(0),
+        after: AtomicUsize::new(0),
     }
 }; FUNCTIONS.len()];

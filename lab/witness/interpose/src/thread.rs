@@ -38,23 +38,36 @@ pub fn thread() -> &'static mut Thread {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[unsafe(naked)]
-extern "C" fn thread_address() -> *mut Thread {
-    core::arch::naked_asm!(
-        "mov rax, qword ptr [rip + heapdrome_last@GOTTPOFF]",
-        "add rax, qword ptr fs:[0]",
-        "ret",
-    )
+#[inline]
+fn thread_address() -> *mut Thread {
+    let address;
+    // SAFETY: it reads the variable's offset from the thread pointer, and that pointer.
+    unsafe {
+        core::arch::asm!(
+            "mov {address}, qword ptr [rip + heapdrome_last@GOTTPOFF]",
+            "add {address}, qword ptr fs:[0]",
+            address = out(reg) address,
+            options(nostack, pure, readonly),
+        );
+    }
+    address
 }
 
 #[cfg(target_arch = "aarch64")]
-#[unsafe(naked)]
-extern "C" fn thread_address() -> *mut Thread {
-    core::arch::naked_asm!(
-        "adrp x0, :gottprel:heapdrome_last",
-        "ldr x0, [x0, :gottprel_lo12:heapdrome_last]",
-        "mrs x1, tpidr_el0",
-        "add x0, x0, x1",
-        "ret",
-    )
+#[inline]
+fn thread_address() -> *mut Thread {
+    let address;
+    // SAFETY: it reads the variable's offset from the thread pointer, and that pointer.
+    unsafe {
+        core::arch::asm!(
+            "adrp {address}, :gottprel:heapdrome_last",
+            "ldr {address}, [{address}, :gottprel_lo12:heapdrome_last]",
+            "mrs {pointer}, tpidr_el0",
+            "add {address}, {address}, {pointer}",
+            address = out(reg) address,
+            pointer = out(reg) _,
+            options(nostack, pure, readonly),
+        );
+    }
+    address
 }
