@@ -38,7 +38,7 @@ impl SizeClass {
         Self(number)
     }
 
-    /// The number.
+    /// Returns the number of the class.
     #[inline]
     #[must_use]
     pub const fn number(self) -> usize {
@@ -81,14 +81,14 @@ impl SizeClass {
         None
     }
 
-    /// Shape of the slabs of this class.
+    /// Returns the shape of the slabs of this class.
     #[inline]
     #[must_use]
     pub const fn geometry(self) -> &'static Geometry {
         &GEOMETRY[self.0 as usize]
     }
 
-    /// The size of a block.
+    /// Returns the size of a block.
     #[inline]
     #[must_use]
     pub const fn size(self) -> usize {

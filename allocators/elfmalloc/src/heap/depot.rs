@@ -45,7 +45,7 @@ struct Chunk {
 const _: () = assert!(size_of::<Chunk>() == CHUNK_BYTES);
 
 impl Chunk {
-    /// Number of blocks.
+    /// Returns the number of blocks.
     fn count(&self) -> usize {
         self.count.get() as usize
     }

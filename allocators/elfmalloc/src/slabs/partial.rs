@@ -233,7 +233,7 @@ impl Slabs {
         }
     }
 
-    /// Number of free blocks.
+    /// Returns the number of free blocks.
     #[must_use]
     pub fn free_blocks(&self) -> usize {
         let mut free = 0;

@@ -46,9 +46,8 @@ pub(super) enum Place {
     Active,
     /// In one of its bin's lists.
     Listed,
-    /// Taken out of the lists by the thread that purges its free pages. It still belongs to its
-    /// bin, so freed blocks return to it. No block is taken, and it stays in the bin even when it
-    /// is empty.
+    /// Taken out of the lists by the thread that purges its free pages. It stays in its bin even
+    /// when it is empty; freed blocks return to it, and none are taken.
     Claimed,
 }
 
@@ -341,8 +340,7 @@ impl Slab {
     ///
     /// # Errors
     ///
-    /// The lowest index whose bit was already set. The bits below it are set then, maybe others
-    /// too.
+    /// The lowest index whose bit was already set. Bits below it, maybe others, are set then.
     #[inline]
     fn set_range(&self, first: usize, count: usize) -> Result<(), usize> {
         let mut index = first;

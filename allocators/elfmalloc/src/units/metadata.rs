@@ -124,7 +124,7 @@ pub struct Metadata {
 unsafe impl Send for Metadata {}
 
 impl Metadata {
-    /// No memory.
+    /// Creates a structure without memory.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -183,7 +183,7 @@ impl Default for Metadata {
 pub struct ThreadMetadata(Pieces);
 
 impl ThreadMetadata {
-    /// No memory.
+    /// Creates a structure without memory.
     #[must_use]
     pub const fn new() -> Self {
         Self(Pieces::new())

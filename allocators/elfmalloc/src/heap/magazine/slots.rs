@@ -50,7 +50,7 @@ impl<'a> MagazineRef<'a> {
         }
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     pub fn length(self) -> usize {
         if self.slots.get().is_null() {
             return 0;

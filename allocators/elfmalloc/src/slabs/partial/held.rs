@@ -13,7 +13,7 @@ use crate::slabs::slab::{Slab, SlabRef};
 pub(in crate::slabs) struct LockedSlab<'a>(SlabRef, PhantomData<&'a Slabs>);
 
 impl LockedSlab<'_> {
-    /// Handle of the slab.
+    /// Returns the handle of the slab.
     pub(super) const fn handle(self) -> SlabRef {
         self.0
     }
@@ -58,12 +58,12 @@ impl Detached {
         Self(slab)
     }
 
-    /// The slab.
+    /// Returns access to the slab.
     pub(in crate::slabs) fn slab(&self) -> LockedSlab<'_> {
         locked(self.0)
     }
 
-    /// Handle of the slab.
+    /// Returns the handle of the slab.
     pub(in crate::slabs) const fn handle(&self) -> SlabRef {
         self.0
     }
