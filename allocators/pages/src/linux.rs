@@ -91,9 +91,10 @@ unsafe impl Pages for Linux {
         map_aligned(size, alignment, page, access)
     }
 
-    /// The kernel places mappings from the highest address downward, or from a third of the address
-    /// space upward. In either case it reaches half the address of a new mapping last: after tens
-    /// of terabytes. An emulator may begin at the lowest address; then there is room above.
+    /// Returns about half the address of a new mapping. The kernel places mappings from the highest
+    /// address downward, or from a third of the address space upward. In either case it reaches
+    /// half the address of a new mapping last: after tens of terabytes. An emulator may begin at
+    /// the lowest address; then the result lies above.
     #[cfg(not(miri))]
     fn find_room(&self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
         let _errno = KeepErrno::new();
