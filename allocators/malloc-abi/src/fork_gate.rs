@@ -394,7 +394,7 @@ impl Default for ForkGate {
     }
 }
 
-/// loom knows the order of sequentially consistent fences, but not that of single accesses.
+/// Adds a fence in models: loom orders sequentially consistent fences, but no single accesses.
 #[inline]
 fn fence_in_models() {
     if cfg!(modelled) {
