@@ -89,8 +89,7 @@ pub struct Slot {
     /// Bytes of the cap on dirty memory that this slot may fill. The owner adds; any thread may
     /// revoke.
     pub(crate) lease: AtomicUsize,
-    /// Word that the owner is just taking without an exchange; zero otherwise. Only the owner
-    /// writes it.
+    /// Word that the owner is taking without an exchange; else zero. Only the owner writes it.
     pub(crate) taking: AtomicUsize,
     /// Whether a thief was here, so that the owner must exchange words. Never reset.
     pub(crate) wanted: AtomicBool,
@@ -158,8 +157,7 @@ impl Slot {
         self.cached.store(cached - class.bytes(), Relaxed);
     }
 
-    /// Pushes a region, if its class has a place and the lease covers it. Only the owner calls
-    /// this.
+    /// Pushes a region, if a place is left and the lease covers it. Only the owner calls this.
     #[inline]
     pub fn push(&self, class: SizeClass, region: Region) -> bool {
         let stack = &self.stacks[class.index()];
@@ -343,8 +341,7 @@ impl Slot {
 
     /// Makes the calling thread the owner of a slot without an owner. Returns whether it did.
     pub fn claim(&self) -> bool {
-        // Relaxed first: most slots are taken. AcqRel: pairs with the release in `leave` of the
-        // last owner.
+        // Relaxed first: most slots are taken. AcqRel: pairs with the last owner's `leave`.
         if self.owned.load(Relaxed) || self.owned.swap(true, AcqRel) {
             return false;
         }

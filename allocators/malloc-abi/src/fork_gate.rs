@@ -235,8 +235,7 @@ impl ForkGate {
     /// caller on a slow path with a shared presence waits for ever.
     pub fn close(&self, own: &Presence, each: impl FnOnce(&mut dyn FnMut(&Presence))) {
         let thread = thread_pointer();
-        // Relaxed: only this thread stores its own number, and changes the count while it is
-        // stored.
+        // Relaxed: only this thread stores its number, and changes the count meanwhile.
         if self.forking.load(Relaxed) == thread {
             self.rest
                 .nested
@@ -282,8 +281,7 @@ impl ForkGate {
         // deferred calls afterwards.
         self.forking.store(0, SeqCst);
         fence_in_models();
-        // SAFETY: this thread closed the gate, and so holds the lock for the fork; no guard is
-        // alive.
+        // SAFETY: this thread closed the gate, so it holds the lock; no guard is alive.
         unsafe { self.rest.turn.release_after_fork() };
         self.run_deferred(own, pages);
     }
@@ -314,8 +312,7 @@ impl ForkGate {
         // Relaxed: there is no other thread.
         self.rest.nested.store(0, Relaxed);
         self.forking.store(0, Relaxed);
-        // SAFETY: this thread is the copy of the one that holds the lock for the fork; no guard is
-        // alive.
+        // SAFETY: the original of this thread holds the lock for the fork; no guard is alive.
         unsafe { self.rest.turn.release_after_fork() };
         self.run_deferred(own, pages);
     }

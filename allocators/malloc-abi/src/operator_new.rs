@@ -293,8 +293,7 @@ fn unwinder() -> Option<(SetRegister, SetAddress)> {
     }
 }
 
-/// Returns a function of the process, from the default scope or from a library that a plugin
-/// loaded.
+/// Returns a function from the default scope, or from a library that a plugin loaded.
 fn find(name: &CStr, library: &CStr) -> Option<NonNull<c_void>> {
     // SAFETY: the names end with zero. RTLD_NOLOAD runs no code; the handle is not closed, so the
     // function stays.
@@ -378,8 +377,7 @@ pub fn align_or_null<A: MallocAbi>(size: usize, alignment: usize) -> *mut c_void
     unsafe { heapdrome_new_or_null(size, alignment, attempt::<A>) }
 }
 
-/// Returns whether the program has set a new-handler. Without one, nothing has to be thrown and
-/// caught.
+/// Returns whether the program has a new-handler; without one, nothing is thrown and caught.
 fn has_new_handler() -> bool {
     let found: *const c_void;
     // SAFETY: reading the weak symbol's slot has no effect.
