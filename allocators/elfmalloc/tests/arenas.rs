@@ -29,7 +29,7 @@ fn backend(limit: usize) -> Heaps<Simulated> {
     backend
 }
 
-/// Takes single units until there are no more, and returns how many lie in `bytes` from `start` on.
+/// Takes single units until none are left, and returns how many lie in `bytes` from `start` on.
 fn take_all_units(backend: &Heaps<Simulated>, start: NonNull<u8>, bytes: usize) -> usize {
     let addresses = start.addr().get()..start.addr().get() + bytes;
     std::iter::from_fn(|| backend.memory().allocate_run(Units::new(1), UNIT))

@@ -260,7 +260,7 @@ fn what_comes_back_behind_blocks_that_were_purged_is_purged_too() {
         backend.tick();
     }
     let purged = Snapshot::of(backend).purged as usize;
-    // The last of the free blocks are resident now, and no more blocks are free than were purged.
+    // The last of the free blocks are now resident, and at most as many are free as were purged.
     give(backend, &blocks[40..50]);
     let mut first = [null_mut(); 10];
     let taken = backend.take(bin, &mut first[..]);

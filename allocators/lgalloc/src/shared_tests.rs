@@ -135,7 +135,8 @@ fn only_what_is_old_is_emptied() {
     assert_eq!(SHARED.cap.held(), 0);
 }
 
-/// The other threads were anywhere: between a lease and its count, or in the middle of a theft.
+/// The fork catches other threads anywhere: between a lease and its count, or in the middle of a
+/// theft.
 #[test]
 fn the_child_of_a_fork_counts_anew_what_is_held() {
     static SHARED: Shared<Rules> = shared();

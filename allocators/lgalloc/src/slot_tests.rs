@@ -168,7 +168,7 @@ fn a_theft_alone_makes_the_owner_exchange() {
     assert_eq!(exchanges(), [true; 2]);
 }
 
-/// As in the middle of `pop`, where the owner may be stopped for a long time.
+/// The test acts like an owner that stops for a long time in the middle of `pop`.
 #[test]
 fn what_the_owner_is_taking_is_not_stolen() {
     let slot = Slot::new();

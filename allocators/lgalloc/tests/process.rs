@@ -59,8 +59,8 @@ fn memory_moves_between_classes() {
     deallocate(large.2);
 }
 
-/// Wherever regions lie, in a thread's cache or in the pool, the last one is the likeliest to be in
-/// memory.
+/// The last region that was freed is most likely to be in memory, whether in a thread's cache or in
+/// the pool.
 #[test]
 fn what_was_freed_last_is_handed_out_first() {
     if !alone("what_was_freed_last_is_handed_out_first") {

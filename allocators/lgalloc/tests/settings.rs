@@ -17,7 +17,8 @@ fn a_lowered_cap_empties_caches_too() {
     }
 }
 
-/// Otherwise no thief could take from a cache whose owner does not exchange words.
+/// Without membarrier, no thief could otherwise take from a cache whose owner does not exchange
+/// words.
 #[test]
 fn a_lowered_cap_empties_caches_also_where_membarrier_is_forbidden() {
     let name = "a_lowered_cap_empties_caches_also_where_membarrier_is_forbidden";

@@ -197,7 +197,7 @@ fn old_regions_are_emptied_while_their_owner_frees() {
     });
 }
 
-/// Whichever settings the owner had read when they were lowered.
+/// A lowered cap holds whichever settings the owner had read before.
 #[test]
 fn a_lowered_cap_holds() {
     explore(2, || {
@@ -223,7 +223,7 @@ fn a_lowered_cap_holds() {
     });
 }
 
-/// For a thread without a cache, whichever cap it had read.
+/// A lowered cap holds for a thread without a cache, whichever cap it had read before.
 #[test]
 fn a_lowered_cap_holds_for_the_table() {
     explore(2, || {
