@@ -1,12 +1,12 @@
-//! Builds the preloadable libraries, which the crate then carries inside itself, so that an
-//! installed binary needs no other file. Stable Cargo cannot depend on another package's shared
-//! object, and these have dependencies, so another cargo builds them, in a folder of its own.
+//! Builds the preloadable libraries, which the crate then contains, so that an installed binary
+//! needs no other file. Stable Cargo cannot depend on another package's shared object. Since these
+//! have dependencies, a second cargo builds them, in a folder of its own.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The packages below `allocators/preload`, the library that each makes, and the name that it is to
-/// have: Cargo allows for no hyphens.
+/// Packages below `allocators/preload`, the library that each builds, and its proper name: Cargo
+/// does not allow hyphens.
 const LIBRARIES: [(&str, &str, &str); 4] = [
     (
         "heapdrome-preload-bumpmalloc",
@@ -30,10 +30,11 @@ const LIBRARIES: [(&str, &str, &str); 4] = [
     ),
 ];
 
-/// The folders that they are made of.
+/// Folders with the sources of the libraries.
 const FOLDERS: [&str; 5] = ["pages", "malloc-abi", "bumpmalloc", "elfmalloc", "preload"];
 
-/// What the outer cargo sets for its own compilers and must not reach the inner one's.
+/// Variables that the outer cargo sets for its own compilers and that must not reach the inner
+/// one's.
 const OUTER: [&str; 4] = [
     "RUSTC_WRAPPER",
     "RUSTC_WORKSPACE_WRAPPER",
@@ -77,7 +78,7 @@ fn main() {
     }
 }
 
-/// Whether the libraries are there now; on another machine's behalf they may not be.
+/// Builds the libraries. Returns whether they exist: when cross-compiling they may not.
 fn build(allocators: &Path, out: &Path, target: &str) -> bool {
     let mut cargo = Command::new(variable("CARGO"));
     cargo.args(["build", "--locked", "--quiet", "--profile", "preload"]);

@@ -15,16 +15,16 @@ use crate::pool::POOL;
 use crate::resize::{possibly_not_zero, resize_in_place, resize_own, usable_size};
 use crate::threads;
 
-/// The process's arena.
+/// Arena of the process.
 #[derive(Clone, Copy, Debug)]
 pub struct Bumpmalloc;
 
 static EXIT: ThreadExit = ThreadExit::new(thread_ends);
 
-/// Only threads inside change what threads share.
+/// Gate of the arena. Only threads inside change what threads share.
 static FORK_GATE: ForkGate = ForkGate::new();
 
-/// Calls `body` with a heap that the calling thread may allocate in.
+/// Calls `body` with a heap in which the calling thread may allocate.
 fn with_heap<T>(body: impl FnOnce(&Heap) -> Option<T>) -> Option<T> {
     let heap = current();
     if core::ptr::eq(heap, &raw const ENDED) {
@@ -34,9 +34,9 @@ fn with_heap<T>(body: impl FnOnce(&Heap) -> Option<T>) -> Option<T> {
         return body(heap);
     }
     let heap = threads::take_heap()?;
-    // Before the key is armed, which may allocate.
+    // Set before the key is armed, which may allocate.
     CURRENT::set(heap.as_ptr());
-    // Without a key the heap stays with its thread for good, and is lost when it ends.
+    // Without a key, the heap stays with its thread, and is lost when the thread ends.
     let _ = EXIT.arm(heap);
     FORK_GATE.register::<Bumpmalloc>();
     // SAFETY: heaps are never freed.
@@ -44,7 +44,7 @@ fn with_heap<T>(body: impl FnOnce(&Heap) -> Option<T>) -> Option<T> {
 }
 
 unsafe extern "C" fn thread_ends(word: *mut c_void) {
-    // SAFETY: the destructor of EXIT's key, which gets what was armed: a heap.
+    // SAFETY: this is the destructor of EXIT's key, which gets the armed value: a heap.
     let Some(heap) = (unsafe { EXIT.ends::<Heap>(word) }) else {
         return;
     };
@@ -54,8 +54,8 @@ unsafe extern "C" fn thread_ends(word: *mut c_void) {
     unsafe { end_thread::<Bumpmalloc>(|heap| threads::give_up_heap(heap.cast()), heap.cast()) };
 }
 
-// SAFETY: blocks of a chunk lie one behind the other, each a multiple of 16 bytes from the chunk's
-// start; a chunk is restarted only when all its blocks have been given back; mappings are fresh.
+// SAFETY: blocks of a chunk follow one another, each a multiple of 16 bytes from the chunk's start.
+// A chunk is restarted only when all its blocks have been freed. Mappings are new.
 unsafe impl MallocAbi for Bumpmalloc {
     const NAME: &'static str = "bumpmalloc";
 
@@ -88,12 +88,12 @@ unsafe impl MallocAbi for Bumpmalloc {
     }
 
     unsafe fn reallocate_fast(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the block is live, by this function's contract.
         unsafe { resize_own(block, size) }
     }
 
     unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
-        // SAFETY: the caller's block; a new one overlaps no other.
+        // SAFETY: the block is live and the caller's; a new block overlaps no other.
         unsafe {
             if let Some(same) = resize_in_place(block, size) {
                 return Some(same);
@@ -126,7 +126,7 @@ unsafe impl MallocAbi for Bumpmalloc {
     }
 
     unsafe fn usable_size(block: NonNull<u8>) -> usize {
-        // SAFETY: the caller's promise.
+        // SAFETY: the block is live, by this function's contract.
         unsafe { usable_size(block) }
     }
 
@@ -135,7 +135,7 @@ unsafe impl MallocAbi for Bumpmalloc {
     }
 
     fn statistics() -> Statistics {
-        // Relaxed: counts for statistics.
+        // Relaxed: statistics, on which no other memory depends.
         let chunks = CHUNKS.load(Relaxed);
         let live_mapped = MAPPINGS.load(Relaxed);
         let free = POOL.lock().waiting().min(chunks);
@@ -176,7 +176,7 @@ unsafe impl MallocAbi for Bumpmalloc {
     }
 
     fn fork_child() {
-        // SAFETY: there is only this thread.
+        // SAFETY: this thread is the only one.
         unsafe { threads::give_up_after_fork() };
     }
 }

@@ -13,6 +13,6 @@ pub static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 /// Updates the peak after address space has grown.
 pub fn note_peak() {
-    // Relaxed: counts for statistics.
+    // Relaxed: statistics, on which no other memory depends.
     PEAK.fetch_max(CHUNKS.load(Relaxed) + MAPPINGS.load(Relaxed), Relaxed);
 }

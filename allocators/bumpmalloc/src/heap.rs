@@ -1,4 +1,4 @@
-//! A thread's heap, and the fast path.
+//! The heap of a thread, and the fast path.
 
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
@@ -9,37 +9,37 @@ use heapdrome_pages::Lock;
 
 use crate::chunk::{self, Chunk, GRANULE, List};
 
-/// Where a thread allocates.
+/// State in which one thread allocates.
 #[repr(C, align(64))]
 pub struct Heap {
-    /// Where the next block begins.
+    /// Address of the next block.
     pub cursor: Cell<usize>,
-    /// Where the chunk ends.
+    /// End of the chunk.
     pub limit: Cell<usize>,
     /// The `marks_base` of the chunk.
     pub marks: Cell<*mut AtomicU64>,
-    /// How many blocks were allocated in the chunk.
+    /// Number of blocks allocated in the chunk.
     pub count: Cell<usize>,
-    /// The chunk, or null.
+    /// Current chunk, or null.
     pub chunk: Cell<*mut Chunk>,
-    /// Chunks that are full and may have live blocks. Its thread alone adds to it; any thread that
+    /// Full chunks that may have live blocks. Only the heap's thread adds chunks; any thread that
     /// finds no other memory takes dead ones.
     pub retired: Lock<List>,
     /// Whether the thread is on a slow path.
     pub presence: Presence,
-    /// The next heap of all, dead ones included: written once, under the registry's lock.
+    /// Next of all heaps, also of ended threads. Written once, under the registry's lock.
     pub next: Cell<*mut Heap>,
-    /// The next heap without a thread: the registry's.
+    /// Next heap without a thread. It belongs to the registry.
     pub next_free: Cell<*mut Heap>,
 }
 
-// SAFETY: the cells are the owning thread's; the two links are used under the registry's lock.
+// SAFETY: only the owning thread uses the cells; the two links are used under the registry's lock.
 unsafe impl Sync for Heap {}
-// SAFETY: as above.
+// SAFETY: only the owning thread uses the cells; the two links are used under the registry's lock.
 unsafe impl Send for Heap {}
 
 impl Heap {
-    /// A heap without room.
+    /// Creates a heap without room.
     pub const fn new() -> Self {
         Self {
             cursor: Cell::new(0),
@@ -54,7 +54,7 @@ impl Heap {
         }
     }
 
-    /// A heap without room that any number of threads have.
+    /// Creates a heap without room for any number of threads.
     const fn of_many() -> Self {
         let mut heap = Self::new();
         heap.presence = Presence::of_many();
@@ -62,10 +62,10 @@ impl Heap {
     }
 }
 
-/// The heap of a thread that has not allocated yet: no room, and owner of nothing. Only its
-/// presence is ever written to.
+/// Heap of threads that have not allocated yet. It has no room, and owns nothing. Only its presence
+/// is ever written to.
 pub static EMPTY: Heap = Heap::of_many();
-/// The heap of a thread that has ended. It never gets another.
+/// Heap of threads that have ended. Such a thread never gets another.
 pub static ENDED: Heap = Heap::of_many();
 
 thread_slot!(
@@ -73,7 +73,7 @@ thread_slot!(
     pub(crate) CURRENT: Heap = EMPTY, "heapdrome_bumpmalloc_heap"
 );
 
-/// The calling thread's heap, its room possibly none.
+/// Returns the calling thread's heap, which may have no room.
 #[inline(always)]
 pub fn current() -> &'static Heap {
     // SAFETY: the pointer is never null, and heaps are never freed.
@@ -81,27 +81,27 @@ pub fn current() -> &'static Heap {
 }
 
 impl Heap {
-    /// The fast path: a block in the room that is left. A size of 0 is left to the slow path.
+    /// Runs the fast path: returns a block in the remaining room. Size 0 is left to the slow path.
     #[inline(always)]
     pub fn bump(&self, size: usize) -> Option<NonNull<u8>> {
         let start = self.cursor.get();
-        // The last byte of the block's last granule. A size of 0 counts as the greatest there is,
-        // which overflows or lies beyond any limit. Room is whole granules.
+        // Address of the last byte of the block's last granule. Size 0 counts as the largest size,
+        // which overflows or lies beyond any limit. Room consists of whole granules.
         let last = start.checked_add(size.wrapping_sub(1) | (GRANULE - 1))?;
         if last >= self.limit.get() {
             return None;
         }
         self.cursor.set(last + 1);
         self.count.set(self.count.get() + 1);
-        // SAFETY: there was room, so the heap has a chunk, its thread's own, that the block lies
-        // in.
+        // SAFETY: there was room, so the heap has a chunk that belongs to its thread, and the block
+        // lies in it.
         unsafe {
             chunk::mark(self.marks.get(), last);
             Some(NonNull::new_unchecked(self.at(start)))
         }
     }
 
-    /// A block in the room that is left, at a multiple of `alignment`.
+    /// Returns a block in the remaining room, at a multiple of `alignment`.
     pub fn bump_aligned(&self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
         let start = self.cursor.get();
         let aligned = start.checked_next_multiple_of(alignment)?;
@@ -116,22 +116,23 @@ impl Heap {
         block
     }
 
-    /// The byte of the chunk at this address.
+    /// Returns the pointer to the byte of the chunk at this address.
     #[inline(always)]
     fn at(&self, address: usize) -> *mut u8 {
         self.marks.get().cast::<u8>().with_addr(address)
     }
 
-    /// The fast path of free: true if the block is in a chunk of this heap, and has been counted.
+    /// Runs the fast path of free. Returns true if the block lies in a chunk of this heap and was
+    /// counted.
     ///
     /// # Safety
     ///
-    /// The heap is the calling thread's, and `block` a live block that the caller gives up.
+    /// The heap is the calling thread's, and `block` is a live block that the caller gives up.
     #[inline(always)]
     pub unsafe fn free_own(&self, block: *mut u8) -> bool {
         // SAFETY: every block lies behind a header.
         let chunk = unsafe { &*chunk::of(block) };
-        // Relaxed: only the owner itself sets the owner to its own heap, and only it takes it away.
+        // Relaxed: only a thread itself sets the owner to its own heap, and only it removes that.
         let own = core::ptr::eq(chunk.owner.load(Relaxed).cast::<Self>(), self);
         if own {
             chunk.count_own_free();
@@ -139,11 +140,11 @@ impl Heap {
         own
     }
 
-    /// Makes a chunk the one that this heap allocates in.
+    /// Makes a chunk the one in which this heap allocates.
     ///
     /// # Safety
     ///
-    /// The heap is the calling thread's, or locked; the chunk has been restarted for it.
+    /// The heap is the calling thread's, or locked. The chunk has been restarted for it.
     pub unsafe fn install(&self, chunk: NonNull<Chunk>) {
         let start = chunk.addr().get();
         self.chunk.set(chunk.as_ptr());
@@ -153,7 +154,7 @@ impl Heap {
         self.limit.set(start + chunk::SIZE);
     }
 
-    /// Takes the chunk away that this heap allocates in, retired, if there is one.
+    /// Removes and retires the chunk in which this heap allocates. Returns it, if there is one.
     ///
     /// # Safety
     ///

@@ -1,4 +1,4 @@
-//! Blocks that have their own mapping: a chunk's header in front, whose owner is `MAPPED`.
+//! Blocks that have their own mapping: a chunk's header precedes them, whose owner is `MAPPED`.
 
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::Relaxed;
@@ -9,21 +9,21 @@ use crate::chunk::{self, Chunk, MAPPED, SIZE};
 use crate::footprint::{self, BLOCKS, MAPPINGS};
 use crate::threads;
 
-/// The block begins this far behind the header, unless its alignment asks for more.
+/// Distance of the block from the header, unless its alignment requires more.
 const HEADER: usize = 128;
 
-/// A block with its own mapping, all zero.
+/// Allocates a block with its own mapping, all zero.
 pub fn allocate(size: usize, alignment: usize) -> Option<NonNull<u8>> {
     let alignment = alignment.max(HEADER);
-    // From the header to the block: the header of a block that is aligned to more than a chunk
-    // stands one chunk size before it.
+    // Distance from the header to the block. The header of a block that is aligned to more than a
+    // chunk lies one chunk size before it.
     let offset = alignment.min(SIZE);
     let size = size.max(1);
     let mapped = whole_pages(offset.checked_add(size)?)?;
     let front = alignment - offset;
     let start = reserve(mapped.checked_add(front)?, alignment.max(SIZE))?;
-    // SAFETY: the header lies within the reservation, whose front nobody needs. A front that the
-    // system will not take back costs address space only.
+    // SAFETY: the header lies within the reservation, whose front is unused. If the system refuses
+    // to take the front back, it costs address space only.
     let header = unsafe {
         if front > 0 {
             let _ = Linux.release(start, front);
@@ -38,12 +38,12 @@ pub fn allocate(size: usize, alignment: usize) -> Option<NonNull<u8>> {
     }
 }
 
-/// As many bytes in whole pages; `None` where there are no numbers for them.
+/// Rounds bytes up to whole pages; returns `None` on overflow.
 fn whole_pages(bytes: usize) -> Option<usize> {
     bytes.checked_next_multiple_of(Linux.page_size())
 }
 
-/// Address space from the system, if need be after it has got chunks back.
+/// Reserves address space. If the system refuses, releases chunks and tries again.
 fn reserve(size: usize, alignment: usize) -> Option<NonNull<u8>> {
     let ask = || Linux.reserve(size, alignment, Access::ReadWrite);
     ask().or_else(|| {
@@ -61,7 +61,8 @@ fn reserve(size: usize, alignment: usize) -> Option<NonNull<u8>> {
 ///
 /// The chunk's header is the calling thread's.
 unsafe fn describe(header: NonNull<Chunk>, mapped: usize, size: usize) {
-    // SAFETY: the caller's promise. Relaxed: other threads learn of the header with the block.
+    // SAFETY: the header is the calling thread's. Relaxed: other threads learn of it with the
+    // block.
     unsafe {
         let header = header.as_ref();
         header.touched.store(mapped, Relaxed);
@@ -70,31 +71,30 @@ unsafe fn describe(header: NonNull<Chunk>, mapped: usize, size: usize) {
     }
 }
 
-/// Counts mappings, for statistics: wrapping, so that it can subtract.
+/// Adds to the statistics of mappings. The addition wraps, so that it can subtract.
 fn count(bytes: usize, blocks: usize) {
-    // Relaxed: counts for statistics.
+    // Relaxed: statistics, on which no other memory depends.
     MAPPINGS.fetch_add(bytes, Relaxed);
     BLOCKS.fetch_add(blocks, Relaxed);
     footprint::note_peak();
 }
 
-/// Gives a block back to the system.
+/// Frees a block, and returns its memory to the system.
 ///
 /// # Safety
 ///
 /// `header` is that of a live block with its own mapping, which the caller gives up.
 pub unsafe fn free(header: NonNull<Chunk>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the header is that of a live block with its own mapping, which the caller gives up.
     unsafe {
         let mapped = header.as_ref().touched.load(Relaxed);
         count(mapped.wrapping_neg(), usize::MAX);
-        // A mapping that the system will not take back is lost, but keeps nothing else from
-        // working.
+        // If the system refuses to take a mapping back, it is lost, without other effects.
         let _ = Linux.release(header.cast(), mapped);
     }
 }
 
-/// Changes a block's size, moving pages and not bytes. `None` leaves the block as it was.
+/// Resizes a block by moving pages instead of bytes. `None` leaves the block as it was.
 ///
 /// # Safety
 ///
@@ -105,7 +105,7 @@ pub unsafe fn resize(
     size: usize,
 ) -> Option<NonNull<u8>> {
     let offset = block.addr().get() - header.addr().get();
-    // SAFETY: the caller's promise.
+    // SAFETY: the header is that of a live block.
     let mapped = unsafe { header.as_ref() }.touched.load(Relaxed);
     let needed = whole_pages(offset.checked_add(size)?)?;
     let moved = if needed == mapped {
@@ -122,31 +122,31 @@ pub unsafe fn resize(
     }
 }
 
-/// Changes a mapping's size; it stays aligned as a chunk.
+/// Resizes a mapping; it keeps the alignment of a chunk.
 ///
 /// # Safety
 ///
 /// `header` begins a mapping of `mapped` bytes.
 unsafe fn remap(header: NonNull<Chunk>, mapped: usize, needed: usize) -> Option<NonNull<Chunk>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the header begins a mapping of `mapped` bytes.
     if let Some(same) = unsafe { Linux.remap(header.cast(), mapped, needed, Remap::InPlace) } {
         return Some(same.cast());
     }
     let target = Linux.reserve(needed, SIZE, Access::None)?;
-    // Where this fails, the target may be gone; releasing it could then take what another thread
-    // was given there since, so it is left alone, which costs address space at worst. SAFETY: the
-    // target was just reserved.
+    // If this fails, the target may be gone. Releasing it could then release a new mapping of
+    // another thread, so it is left alone, which costs at most address space. SAFETY: the target
+    // was just reserved, and the header begins a mapping of `mapped` bytes.
     let moved = unsafe { Linux.remap(header.cast(), mapped, needed, Remap::Onto(target))? };
     Some(moved.cast())
 }
 
-/// Whether a block's header says that it has its own mapping.
+/// Returns whether a block has its own mapping, according to its header.
 pub fn is_mapped(header: &Chunk) -> bool {
     // Relaxed: the owner of such a block never changes.
     header.owner.load(Relaxed) == MAPPED
 }
 
-/// The header of a block.
+/// Returns the header of a block.
 #[inline]
 pub fn header_of(block: NonNull<u8>) -> NonNull<Chunk> {
     // SAFETY: a block lies behind a header, which is not at address zero.

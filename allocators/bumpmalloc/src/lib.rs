@@ -1,9 +1,8 @@
-//! An arena behind the C and C++ allocation ABI, for programs that allocate much and free all of
-//! it.
+//! Arena behind the C and C++ allocation ABI, for programs that allocate much and free all of it.
 //!
-//! Special-purpose: a chunk is used again only when every block in it has been freed, so one
-//! long-lived block keeps a mebibyte. docs/bumpmalloc.md says what it is for, and what it must not
-//! be used for.
+//! It is for special purposes: a chunk is reused only when every block in it has been freed, so one
+//! long-lived block keeps a mebibyte. docs/bumpmalloc.md says for which programs it is meant, and
+//! for which it is not.
 //!
 //! - `heap`: a thread's heap and the fast path: move a cursor, mark where the block ends.
 //! - `chunk`: a mebibyte with its header and the marks; who counts what, so that the owner's free

@@ -1,4 +1,4 @@
-//! Chunks that nobody owns, and address space for new ones.
+//! Chunks without an owner, and address space for new ones.
 
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::Relaxed;
@@ -8,26 +8,26 @@ use heapdrome_pages::{Access, Advice, Linux, Lock, Pages};
 use crate::chunk::{Chunk, FIRST, List, SIZE};
 use crate::footprint;
 
-/// How many chunks are reserved together, where the system has the room.
+/// Number of chunks that are reserved in one batch, if the system has the room.
 const BATCH: usize = 16;
 
 /// Chunks without an owner.
 pub struct Pool {
-    /// All dead.
+    /// Dead chunks.
     dead: List,
-    /// New chunks that nobody has touched: the first, and how many.
+    /// First of the new chunks, which are untouched.
     fresh: Option<NonNull<u8>>,
     fresh_count: usize,
 }
 
-// SAFETY: the fresh chunks belong to whoever holds the pool.
+// SAFETY: the fresh chunks belong to the thread that holds the pool.
 unsafe impl Send for Pool {}
 
-/// The process's pool. Its lock is the last that a thread takes.
+/// Pool of the process. Its lock is the last that a thread takes.
 pub static POOL: Lock<Pool> = Lock::new(Pool::new());
 
 impl Pool {
-    /// No chunks.
+    /// Creates a pool without chunks.
     pub const fn new() -> Self {
         Self {
             dead: List::new(),
@@ -36,7 +36,7 @@ impl Pool {
         }
     }
 
-    /// A chunk that no other thread knows, to be restarted.
+    /// Takes a chunk that no other thread knows. The caller must restart it.
     pub fn take(&mut self) -> Option<NonNull<Chunk>> {
         self.dead.pop().or_else(|| self.take_fresh())
     }
@@ -46,7 +46,7 @@ impl Pool {
         self.dead.push(chunk);
     }
 
-    /// Bytes in chunks that wait here.
+    /// Returns the bytes of the chunks in the pool.
     pub fn waiting(&self) -> usize {
         (self.dead.length() + self.fresh_count) * SIZE
     }
@@ -57,17 +57,17 @@ impl Pool {
         }
         let chunk = self.fresh?;
         self.fresh_count -= 1;
-        // SAFETY: one past the chunk is within the batch or just behind it.
+        // SAFETY: the end of the chunk lies within the batch, or at its end.
         self.fresh = Some(unsafe { chunk.add(SIZE) });
         let chunk = chunk.cast::<Chunk>();
-        // SAFETY: the chunk is reserved, and zero, which is a valid header; nobody else knows it.
+        // SAFETY: the chunk is reserved, and zero, which is a valid header; no other code knows it.
         let header = unsafe { chunk.as_ref() };
         header.touched.store(FIRST, Relaxed);
         header.end.store(FIRST, Relaxed);
         Some(chunk)
     }
 
-    /// Gets address space for a batch of chunks, or for as many as there is room for.
+    /// Reserves address space for a batch of chunks, or for as many as there is room for.
     fn reserve(&mut self) -> Option<()> {
         let mut count = BATCH;
         let batch = loop {
@@ -77,55 +77,57 @@ impl Pool {
                 None => return None,
             }
         };
-        // A huge page under a header would put memory behind blocks that are never touched. Without
-        // huge pages in the kernel the advice fails, and is not needed.
+        // A huge page under a header would make memory behind blocks resident that are never
+        // touched. In a kernel without huge pages, the advice fails and is unnecessary.
         // SAFETY: the range was just reserved.
         let _ = unsafe { Linux.advise(batch, count * SIZE, Advice::NoHugePages) };
         self.fresh = Some(batch);
         self.fresh_count = count;
-        // Relaxed: a count for statistics.
+        // Relaxed: a statistic, on which no other memory depends.
         footprint::CHUNKS.fetch_add(count * SIZE, Relaxed);
         footprint::note_peak();
         Some(())
     }
 
-    /// Gives all chunks back to the system, addresses and all. True if there were any.
+    /// Releases the address space and memory of all chunks. Returns whether any were released.
     pub fn release(&mut self) -> bool {
         let before = self.waiting();
-        // What the system will not take back, because it would need another mapping, stays.
+        // The system may refuse to take a chunk back if that would need another mapping. It stays
+        // then.
         for _ in 0..self.dead.length() {
             let Some(chunk) = self.dead.pop() else { break };
-            // SAFETY: a dead chunk, taken from the list: nobody uses it or will.
+            // SAFETY: the chunk is dead and was taken from the list, so no thread uses it.
             if !unsafe { Linux.release(chunk.cast(), SIZE) } {
                 self.dead.push(chunk);
             }
         }
         if let Some(fresh) = self.fresh
             && self.fresh_count > 0
-            // SAFETY: nobody has touched these chunks.
+            // SAFETY: no code has touched these chunks.
             && unsafe { Linux.release(fresh, self.fresh_count * SIZE) }
         {
             self.fresh_count = 0;
         }
         let released = before - self.waiting();
-        // Relaxed: a count for statistics.
+        // Relaxed: a statistic, on which no other memory depends.
         footprint::CHUNKS.fetch_sub(released, Relaxed);
         released > 0
     }
 
-    /// Gives the memory of dead chunks back to the system, but for `keep` bytes of chunks; their
-    /// address space stays. True if any was given back.
+    /// Purges dead chunks, except `keep` bytes of them; their address space stays. Returns whether
+    /// any memory was returned to the system.
     pub fn purge(&mut self, keep: usize) -> bool {
         let mut any = false;
         let mut kept = 0;
         for _ in 0..self.dead.length() {
             let Some(chunk) = self.dead.pop() else { break };
-            // SAFETY: a dead chunk, taken from the list: this thread's alone.
+            // SAFETY: the chunk is dead and was taken from the list, so it is this thread's alone.
             let memory = unsafe { touched_beyond_first_page(chunk.as_ref()) };
             if kept + memory <= keep {
                 kept += memory;
             } else {
-                // SAFETY: as above.
+                // SAFETY: the chunk is dead and was taken from the list, so it is this thread's
+                // alone.
                 any |= unsafe { purge_chunk(chunk) };
             }
             self.dead.push(chunk);
@@ -134,41 +136,41 @@ impl Pool {
     }
 }
 
-/// Offset of the first page that holds nothing but blocks.
+/// Returns the offset of the first page that holds only blocks.
 fn first_page() -> usize {
     FIRST.next_multiple_of(Linux.page_size())
 }
 
-/// Bytes that may have memory behind them and could be purged.
+/// Returns the number of bytes that may be resident and could be purged.
 fn touched_beyond_first_page(chunk: &Chunk) -> usize {
     // Relaxed: the chunk is this thread's.
     let touched = chunk.touched.load(Relaxed).max(chunk.end.load(Relaxed));
     touched.saturating_sub(first_page())
 }
 
-/// Purges the blocks of a chunk. True if there was anything to purge.
+/// Purges the blocks of a chunk. Returns whether any memory was purged.
 ///
 /// # Safety
 ///
 /// The chunk is dead, and the calling thread's.
 unsafe fn purge_chunk(chunk: NonNull<Chunk>) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: the chunk is the calling thread's, and mapped.
     let header = unsafe { chunk.as_ref() };
     let memory = touched_beyond_first_page(header);
     if memory == 0 {
         return false;
     }
     let size = memory.next_multiple_of(Linux.page_size());
-    // SAFETY: the pages lie in the chunk, whose end is a multiple of the page size, and hold
-    // nothing but dead blocks.
+    // SAFETY: the pages lie in the chunk, whose end is a multiple of the page size, and hold only
+    // dead blocks.
     let purged = unsafe {
         let start = chunk.cast::<u8>().add(first_page());
         Linux.purge(start, size)
     };
     if purged {
-        // SAFETY: the caller's promise.
+        // SAFETY: the chunk is dead, and the calling thread's.
         unsafe { header.clear_marks() };
-        // Relaxed: as above.
+        // Relaxed: the chunk is this thread's.
         header.end.store(FIRST, Relaxed);
         header.touched.store(first_page(), Relaxed);
     }

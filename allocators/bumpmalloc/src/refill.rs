@@ -1,4 +1,4 @@
-//! The slow path: a heap has no room, and needs another chunk.
+//! The slow path of a heap that has no room and needs another chunk.
 
 use core::ptr::NonNull;
 
@@ -8,16 +8,16 @@ use crate::large;
 use crate::pool::POOL;
 use crate::threads;
 
-/// How many retired chunks are looked at, longest retired first, before a chunk is taken from
-/// elsewhere. So a chunk that stays alive costs a look now and then, and a dead one is found soon.
+/// Number of retired chunks that are checked, longest retired first, before a chunk is taken from
+/// elsewhere. So a chunk with live blocks costs an occasional check, and a dead one is found soon.
 const LOOKS: usize = 8;
 
-/// A larger block that does not fit into the room left gets its own mapping instead of a new chunk:
-/// at most this much of a chunk is left unused.
+/// Largest block for which a new chunk is started. A larger block that does not fit into the
+/// remaining room gets its own mapping, so at most this much of a chunk is left unused.
 const LARGEST_REFILL: usize = 256 << 10;
 
 impl Heap {
-    /// A block at a multiple of `alignment`, where the fast path found no room.
+    /// Allocates a block at a multiple of `alignment`, after the fast path found no room.
     ///
     /// # Safety
     ///
@@ -29,18 +29,19 @@ impl Heap {
         if size > LARGEST_REFILL || alignment > LARGEST_REFILL {
             return large::allocate(size, alignment);
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the heap is the calling thread's, or locked.
         unsafe { self.refill()? };
         self.bump_aligned(size, alignment)
     }
 
-    /// Replaces the chunk by one with all its room.
+    /// Replaces the chunk by an empty one.
     ///
     /// # Safety
     ///
-    /// As for [`allocate`](Self::allocate).
+    /// The conditions of [`allocate`](Self::allocate) hold.
     unsafe fn refill(&self) -> Option<()> {
-        // SAFETY: the caller's promise; a chunk that was found is nobody else's.
+        // SAFETY: the heap is the calling thread's, or locked; no other thread has the chunk that
+        // was found.
         unsafe {
             let next = self.next_chunk()?;
             next.as_ref().restart(self.owner_of_chunks());
@@ -49,15 +50,15 @@ impl Heap {
         Some(())
     }
 
-    /// Retires the chunk, and finds a dead one, often the same.
+    /// Retires the chunk, and returns a dead one, often the same.
     ///
     /// # Safety
     ///
-    /// As for [`allocate`](Self::allocate).
+    /// The conditions of [`allocate`](Self::allocate) hold.
     unsafe fn next_chunk(&self) -> Option<NonNull<Chunk>> {
         {
             let mut retired = self.retired.lock();
-            // SAFETY: the caller's promise; the heap's chunk is mapped.
+            // SAFETY: the heap is the calling thread's, or locked; its chunk is mapped.
             unsafe {
                 if let Some(full) = self.uninstall() {
                     if full.as_ref().is_retired_dead() {
@@ -70,7 +71,8 @@ impl Heap {
                 return Some(dead);
             }
         }
-        // The pool's lock is the last that a thread takes: others are taken without it.
+        // The pool's lock is the last that a thread takes, so no other lock is taken while it is
+        // held.
         let chunk = POOL.lock().take();
         chunk.or_else(threads::take_dead_chunk)
     }
@@ -79,17 +81,17 @@ impl Heap {
     ///
     /// # Safety
     ///
-    /// The chunk was this heap's until now and is retired.
+    /// The chunk was this heap's until now, and is retired.
     unsafe fn retire(&self, full: NonNull<Chunk>, retired: &mut chunk::List) {
         if self.owner_of_chunks().is_null() {
-            // SAFETY: the caller's promise; nobody counts as the owner of such a chunk.
+            // SAFETY: the chunk is retired and in no list, and no thread counts as its owner.
             unsafe { threads::give_up(full) };
         } else {
             retired.push(full);
         }
     }
 
-    /// Who owns the chunks of this heap: nobody those of the heap of ended threads, since no thread
+    /// Returns the owner of this heap's chunks: null for the heap of ended threads, since no thread
     /// could count its frees as the owner's.
     fn owner_of_chunks(&self) -> *mut Owner {
         if threads::is_of_ended_threads(self) {

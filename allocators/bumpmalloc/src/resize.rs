@@ -1,4 +1,4 @@
-//! `realloc`, and how large a block is.
+//! `realloc`, and the size of a block.
 
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::Relaxed;
@@ -7,7 +7,7 @@ use crate::chunk::{self, Chunk, GRANULE};
 use crate::heap::{Heap, current};
 use crate::large;
 
-/// How many bytes the block has.
+/// Returns the usable bytes of the block.
 ///
 /// # Safety
 ///
@@ -17,48 +17,48 @@ pub unsafe fn usable_size(block: NonNull<u8>) -> usize {
     // SAFETY: every live block lies behind a header.
     let chunk = unsafe { header.as_ref() };
     if large::is_mapped(chunk) {
-        // Relaxed: whoever has the block has seen its header written.
+        // Relaxed: a thread that has the block received it after its header was written.
         return chunk.end.load(Relaxed);
     }
     let start = block.addr().get() - header.addr().get();
     chunk.block_end(start) - start
 }
 
-/// Makes a block at least `size` bytes large without moving it, if it lies in the chunk that the
-/// calling thread allocates in.
+/// Resizes a block to at least `size` bytes without moving it, if it lies in the chunk in which the
+/// calling thread allocates.
 ///
 /// # Safety
 ///
-/// `block` is a live block that no other thread uses meanwhile.
+/// `block` is a live block that no other thread uses during the call.
 pub unsafe fn resize_own(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
     let own = core::ptr::eq(current().chunk.get(), large::header_of(block).as_ptr());
     if own {
-        // SAFETY: the caller's promise.
+        // SAFETY: the block is live, and no other thread uses it.
         unsafe { resize_in_place(block, size) }
     } else {
         None
     }
 }
 
-/// Makes a block at least `size` bytes large without moving its contents to another block.
+/// Resizes a block to at least `size` bytes without copying its contents.
 ///
 /// # Safety
 ///
-/// `block` is a live block that no other thread uses meanwhile.
+/// `block` is a live block that no other thread uses during the call.
 pub unsafe fn resize_in_place(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
     let header = large::header_of(block);
     // SAFETY: every live block lies behind a header.
     let chunk = unsafe { header.as_ref() };
     if large::is_mapped(chunk) {
-        // SAFETY: the caller's promise. A block that becomes small keeps a page or two, or all of
-        // it where the system refuses.
+        // SAFETY: the block is live, has its own mapping, and no other thread uses it. A block that
+        // becomes small keeps a page or two, or all of them if the system refuses.
         return unsafe {
             large::resize(header, block, size)
                 .or_else(|| (size <= usable_size(block)).then_some(block))
         };
     }
     let start = block.addr().get();
-    // SAFETY: the caller's promise.
+    // SAFETY: the block is live.
     let end = start + unsafe { usable_size(block) };
     let heap = current();
     let last = core::ptr::eq(heap.chunk.get(), header.as_ptr()) && heap.cursor.get() == end;
@@ -78,12 +78,13 @@ impl Heap {
     /// The heap is the calling thread's, `chunk` its chunk, `end` its cursor; `new_end` lies in the
     /// chunk, behind the last block's start.
     unsafe fn move_end(&self, chunk: &Chunk, end: usize, new_end: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: both addresses lie in the heap's chunk, which the calling thread owns.
         unsafe {
             chunk::unmark(self.marks.get(), end - 1);
             chunk::mark(self.marks.get(), new_end - 1);
         }
-        // What the block gives up has been written to. Relaxed: only the owner uses it.
+        // The bytes that the block gives up were written to. Relaxed: only the owner uses this
+        // word.
         let offset = end - core::ptr::from_ref(chunk).addr();
         if offset > chunk.touched.load(Relaxed) {
             chunk.touched.store(offset, Relaxed);
@@ -92,11 +93,11 @@ impl Heap {
     }
 }
 
-/// How many of the first `size` bytes of a new block may be other than zero.
+/// Returns how many of the first `size` bytes of a new block may be nonzero.
 ///
 /// # Safety
 ///
-/// `block` was just allocated by the calling thread, with `size`.
+/// The calling thread has just allocated `block`, with `size`.
 pub unsafe fn possibly_not_zero(block: NonNull<u8>, size: usize) -> usize {
     let header = large::header_of(block);
     // SAFETY: every live block lies behind a header.

@@ -1,4 +1,4 @@
-//! Heaps of threads that come and go, and forks.
+//! Heaps of threads that start and end, and forks.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -8,17 +8,17 @@ use crate::chunk::Chunk;
 use crate::heap::{Heap, current};
 use crate::pool::POOL;
 
-/// The heap of threads that have ended but still allocate, in destructors that run late. Any thread
-/// may use it under its lock; its chunks have no owner.
+/// Lock of the heap for threads that have ended but still allocate, in destructors that run late.
+/// Any thread may use the heap under this lock; its chunks have no owner.
 static ENDED_THREADS: Lock<()> = Lock::new(());
 static HEAP_OF_ENDED: Heap = Heap::new();
 
-/// All heaps.
+/// List of all heaps.
 struct Registry {
     first: *mut Heap,
-    /// Those whose thread has ended.
+    /// Heaps whose thread has ended.
     free: *mut Heap,
-    /// Room for new ones.
+    /// Room for new heaps.
     room: Option<NonNull<Heap>>,
     room_count: usize,
 }
@@ -33,13 +33,13 @@ static REGISTRY: Lock<Registry> = Lock::new(Registry {
     room_count: 0,
 });
 
-/// Whether this is the heap of ended threads.
+/// Returns whether this is the heap of ended threads.
 pub fn is_of_ended_threads(heap: &Heap) -> bool {
     core::ptr::eq(heap, &raw const HEAP_OF_ENDED)
 }
 
-/// Calls `visit` with every heap. The registry is not locked meanwhile: `visit` may wait for a
-/// thread that wants it.
+/// Calls `visit` with every heap. The registry is not locked during the calls, since `visit` may
+/// wait for a thread that needs the lock.
 pub fn each_heap(mut visit: impl FnMut(&Heap)) {
     let mut next = REGISTRY.lock().first;
     while let Some(heap) = NonNull::new(next) {
@@ -62,7 +62,7 @@ pub fn take_heap() -> Option<NonNull<Heap>> {
 }
 
 impl Registry {
-    /// A heap without chunk or thread.
+    /// Takes a heap without chunk or thread.
     fn take(&mut self) -> Option<NonNull<Heap>> {
         if let Some(heap) = NonNull::new(self.free) {
             // SAFETY: heaps are never freed, and the link is used under this lock.
@@ -91,12 +91,12 @@ impl Registry {
         }
         let heap = self.room?;
         self.room_count -= 1;
-        // SAFETY: within the mapping, or just behind it.
+        // SAFETY: the result lies within the mapping, or at its end.
         self.room = Some(unsafe { heap.add(1) });
         Some(heap)
     }
 
-    /// Calls `visit` with every heap until it returns something.
+    /// Calls `visit` with every heap until it returns a value.
     fn find<T>(&self, mut visit: impl FnMut(&Heap) -> Option<T>) -> Option<T> {
         let mut next = self.first;
         while let Some(heap) = NonNull::new(next) {
@@ -112,7 +112,7 @@ impl Registry {
     }
 }
 
-/// A dead chunk of any thread's heap, where there is no memory otherwise.
+/// Takes a dead chunk of any thread's heap, when there is no other memory.
 pub fn take_dead_chunk() -> Option<NonNull<Chunk>> {
     REGISTRY.lock().find(|heap| {
         let mut retired = heap.retired.lock();
@@ -121,14 +121,13 @@ pub fn take_dead_chunk() -> Option<NonNull<Chunk>> {
     })
 }
 
-/// Gives the memory of dead chunks back to the system, but for about `keep` bytes.
+/// Purges dead chunks, except about `keep` bytes of them.
 pub fn trim(keep: usize) -> bool {
     collect();
     POOL.lock().purge(keep)
 }
 
-/// Gives the address space of dead and of new chunks back to the system. True if any was given
-/// back.
+/// Releases the address space of dead and of new chunks. Returns whether any was released.
 pub fn release_chunks() -> bool {
     collect();
     POOL.lock().release()
@@ -145,9 +144,9 @@ fn collect() {
 ///
 /// # Safety
 ///
-/// No thread uses the heap, and it is in no list of free ones.
+/// No thread uses the heap, and it is in no list of free heaps.
 pub unsafe fn give_up_heap(heap: NonNull<Heap>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: no thread uses the heap, so it is this function's.
     unsafe {
         give_up_chunks(heap.as_ref());
         let mut registry = REGISTRY.lock();
@@ -156,13 +155,13 @@ pub unsafe fn give_up_heap(heap: NonNull<Heap>) {
     }
 }
 
-/// Leaves all chunks of a heap to whoever frees their last blocks.
+/// Leaves each chunk of a heap to the thread that frees its last block.
 ///
 /// # Safety
 ///
-/// The heap is the calling thread's, which allocates and frees by it no more.
+/// The heap is the calling thread's, which no longer allocates or frees through it.
 unsafe fn give_up_chunks(heap: &Heap) {
-    // SAFETY: the caller's promise; what was uninstalled is retired.
+    // SAFETY: the heap is the calling thread's, and the uninstalled chunk is retired.
     unsafe {
         if let Some(chunk) = heap.uninstall() {
             give_up(chunk);
@@ -171,39 +170,40 @@ unsafe fn give_up_chunks(heap: &Heap) {
     }
 }
 
-/// Leaves the full chunks of a heap to whoever frees their last blocks.
+/// Leaves each full chunk of a heap to the thread that frees its last block.
 ///
 /// # Safety
 ///
-/// The heap is the calling thread's, which frees by it no more, or of no thread that there is.
+/// The heap is the calling thread's, which no longer frees through it, or its thread does not
+/// exist.
 unsafe fn give_up_retired(heap: &Heap) {
     while let Some(chunk) = heap.retired.lock().pop() {
-        // SAFETY: what was in the list is retired, and the caller's now.
+        // SAFETY: a chunk that was in the list is retired, and now the caller's.
         unsafe { give_up(chunk) };
     }
 }
 
-/// Leaves a chunk to whoever frees its last block, or keeps it for the next thread if that was
-/// done.
+/// Leaves a chunk to the thread that frees its last block, or keeps it for the next thread if all
+/// of its blocks are freed.
 ///
 /// # Safety
 ///
-/// The chunk is retired and in no list, and its owner, if it has one, counts frees there no more.
+/// The chunk is retired and in no list. Its owner, if it has one, no longer counts frees there.
 pub unsafe fn give_up(chunk: NonNull<Chunk>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the chunk is retired, so it is mapped.
     if unsafe { chunk.as_ref() }.disown() {
         POOL.lock().keep(chunk);
     }
 }
 
-/// In the child of a fork: frees all locks. A thread of the parent may have held one to read what
-/// it guards.
+/// Frees all locks in the child of a fork. A thread of the parent may have held one to read the
+/// data that it guards.
 ///
 /// # Safety
 ///
-/// There is only the calling thread, which has no guard of a lock.
+/// The calling thread is the only one, and has no guard of a lock.
 pub unsafe fn free_locks() {
-    // SAFETY: the caller's promise.
+    // SAFETY: the calling thread is the only one, and has no guard of a lock.
     unsafe {
         POOL.free_in_child();
         HEAP_OF_ENDED.retired.free_in_child();
@@ -213,13 +213,13 @@ pub unsafe fn free_locks() {
     }
 }
 
-/// In the child of a fork: disowns the full chunks of threads that do not exist there, so that the
-/// last free in each takes it. Chunks in which such threads were allocating stay theirs: a thread
-/// may have been between two steps. No thread allocates there again.
+/// Disowns, in the child of a fork, the full chunks of threads that do not exist there, so that the
+/// last free in each takes it. Chunks in which such threads were allocating stay theirs, since a
+/// thread may have been between two steps. No thread allocates there again.
 ///
 /// # Safety
 ///
-/// There is only the calling thread.
+/// The calling thread is the only one.
 pub unsafe fn give_up_after_fork() {
     let own = current();
     REGISTRY.lock().find(|heap| -> Option<()> {

@@ -1,4 +1,4 @@
-//! The arena by its trait, in this process beside its own allocator.
+//! Runs the arena through its trait, in this process beside the process's own allocator.
 
 use std::collections::BTreeSet;
 use std::ptr::NonNull;
@@ -28,7 +28,7 @@ fn chunk(block: NonNull<u8>) -> usize {
     (block.addr().get() - 1) / CHUNK
 }
 
-/// Allocates until so many chunks are full.
+/// Allocates until `chunks` chunks are full.
 fn fill(chunks: usize) -> Vec<NonNull<u8>> {
     let mut blocks = Vec::new();
     let mut seen = BTreeSet::new();
@@ -44,7 +44,7 @@ fn chunks_of(blocks: &[NonNull<u8>]) -> BTreeSet<usize> {
     blocks.iter().map(|block| chunk(*block)).collect()
 }
 
-/// Runs in a thread of its own, with a heap that begins without chunks.
+/// Runs `body` in a thread of its own, with a heap that starts without chunks.
 fn in_new_thread(body: impl FnOnce() + Send) {
     std::thread::scope(|scope| {
         scope.spawn(body);
@@ -121,7 +121,7 @@ fn realloc_grows_the_last_block_in_place_and_no_other() {
     in_new_thread(|| {
         let before = allocate(100);
         let last = allocate(100);
-        // SAFETY: both are live blocks, forgotten where they move.
+        // SAFETY: both are live blocks, and are not used after they have moved.
         unsafe {
             before.write_bytes(1, 100);
             last.write_bytes(2, 100);
@@ -142,7 +142,7 @@ fn realloc_grows_the_last_block_in_place_and_no_other() {
 fn what_realloc_gave_back_is_not_zero_for_calloc_by_mistake() {
     in_new_thread(|| {
         let last = allocate(10_000);
-        // SAFETY: a live block.
+        // SAFETY: the block is live.
         unsafe {
             last.write_bytes(0xff, 10_000);
             assert_eq!(Bumpmalloc::reallocate(last, 16), Some(last));
@@ -177,7 +177,7 @@ fn trim_gives_memory_back_and_leaves_live_blocks_alone() {
 #[test]
 fn large_blocks_move_with_their_contents() {
     let block = allocate(3 << 20);
-    // SAFETY: live blocks, forgotten where they move.
+    // SAFETY: the blocks are live, and are not used after they have moved.
     unsafe {
         block.write_bytes(9, 3 << 20);
         let larger = Bumpmalloc::reallocate(block, 64 << 20).expect("there is memory");

@@ -1,4 +1,4 @@
-//! What the child of a fork finds of the memory of threads that it does not have.
+//! Memory of threads that the child of a fork does not have.
 
 use std::ffi::{c_int, c_void};
 use std::sync::mpsc::channel;
@@ -6,25 +6,25 @@ use std::sync::mpsc::channel;
 use heapdrome_bumpmalloc::Bumpmalloc;
 use heapdrome_malloc_abi::exported::{free, libc, mallinfo2, malloc, start};
 
-/// 64 MiB, in blocks so large that the test soon fills many chunks.
+/// Number of blocks: 64 MiB, in blocks so large that the test soon fills many chunks.
 const BLOCKS: usize = 64 << 10;
 const SIZE: usize = 1 << 10;
-/// What bumpmalloc may take from the system at once: chunks of 1 MiB.
+/// Maximum that bumpmalloc takes from the system in one batch: chunks of 1 MiB.
 const BATCH: usize = 16 << 20;
 
-/// What the child says by its status.
+/// Exit status of the child.
 const DONE: c_int = 0;
 const NO_MEMORY: c_int = 1;
 const GREW: c_int = 2;
 const OVERWRITTEN: c_int = 3;
 
-/// Blocks full of ones, which one thread makes and another frees.
+/// Blocks full of ones, which one thread allocates and another frees.
 struct Blocks(Vec<*mut c_void>);
 
-// SAFETY: whoever has them is the only one to use them.
+// SAFETY: only the thread that has the blocks uses them.
 unsafe impl Send for Blocks {}
 
-/// A block full of `byte`, or null.
+/// Returns a block full of `byte`, or null.
 fn allocate(byte: c_int) -> *mut c_void {
     let block = malloc::<Bumpmalloc>(SIZE);
     if !block.is_null() {
@@ -34,15 +34,15 @@ fn allocate(byte: c_int) -> *mut c_void {
     block
 }
 
-/// Frees all blocks but one, and allocates as many anew. Nothing in it panics, or allocates
-/// otherwise.
+/// Frees all blocks except one, and allocates as many again. Nothing in it panics, or allocates by
+/// other means.
 fn replace(blocks: &[*mut c_void]) -> c_int {
     let Some((&kept, others)) = blocks.split_first() else {
         return NO_MEMORY;
     };
     let before = mallinfo2::<Bumpmalloc>().arena;
     for &block in others {
-        // SAFETY: the block is live, and forgotten.
+        // SAFETY: the block is live, and not used again.
         unsafe { free::<Bumpmalloc>(block) };
     }
     for _ in others {
@@ -61,7 +61,8 @@ fn replace(blocks: &[*mut c_void]) -> c_int {
     DONE
 }
 
-/// The status of a child that ends with what `act` returns; one that hangs is ended by a signal.
+/// Returns the status of a child that exits with the result of `act`. A signal ends a child that
+/// hangs.
 fn in_a_child(act: impl FnOnce() -> c_int) -> c_int {
     // SAFETY: the child calls bumpmalloc, whose handlers are registered, and the kernel.
     unsafe {
@@ -85,7 +86,7 @@ fn full_chunks_of_another_thread_serve_the_child_when_it_has_freed_what_is_in_th
         scope.spawn(move || {
             let blocks = (0..BLOCKS).map(|_| allocate(1)).collect();
             give.send(Blocks(blocks)).expect("the test waits for them");
-            // The thread is there while the process forks.
+            // The thread exists while the process forks.
             ended.recv().expect_err("nothing is ever sent");
         });
         let Blocks(blocks) = taken.recv().expect("the thread sends them");

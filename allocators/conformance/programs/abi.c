@@ -110,7 +110,7 @@ static void realloc_to_nothing(void) {
     void *block = realloc(NULL, 0);
     MUST(block != NULL);
     free(block);
-    // Had nothing been freed, this would need 400 GB.
+    // If realloc to size 0 freed nothing, this would need 400 GB.
     for (int round = 0; round < 10000; round++) {
         block = malloc(40000000);
         MUST(block != NULL);
@@ -140,7 +140,7 @@ static void alignment(void) {
         check_aligned(kept[count++] = memalign(48, sizes[i]), 64, sizes[i]);
         check_aligned(kept[count++] = memalign(1, sizes[i]), 1, sizes[i]);
         while (count > 0) {
-            // Whatever is aligned may be resized, and keeps its contents.
+            // Aligned blocks of any kind may be resized, and keep their contents.
             char *block = realloc(kept[--count], sizes[i] + 100);
             MUST(block != NULL);
             for (size_t at = 0; at < sizes[i]; at += 511)
@@ -195,7 +195,7 @@ static void verify(unsigned char *block, size_t size) {
         MUST(block[at] == (unsigned char)(at * 31 + (at >> 8)));
 }
 
-// A block of no bytes has at least one usable byte, whichever function returned it.
+// A block of no bytes has at least one usable byte, for every function.
 static void usable_empty(void) {
     for (int round = 0; round < 100; round++) {
         void *place = NULL;
@@ -214,7 +214,7 @@ static void usable_empty(void) {
     }
 }
 
-// A block of an extreme alignment or size is either right, or null by ENOMEM.
+// A block of an extreme alignment or size is either correct, or null with ENOMEM.
 static void check_extreme(char *block, size_t alignment, size_t size) {
     if (block == NULL) {
         MUST(errno == ENOMEM);
@@ -235,12 +235,12 @@ static void check_extreme_posix(size_t alignment, size_t size) {
         check_extreme(place, alignment, size);
         return;
     }
-    // glibc sets errno as well, which POSIX does not ask for. Both are accepted.
+    // glibc also sets errno, which POSIX does not require. Both are accepted.
     MUST(error == ENOMEM && place == &mark && (errno == 12345 || errno == ENOMEM));
 }
 
-// Not a power of two: glibc's memalign and aligned_alloc round up, and answer EINVAL where that is
-// impossible. Others may refuse all such alignments, by either error.
+// Alignments that are no power of two: glibc's memalign and aligned_alloc round up, and set EINVAL
+// if that is impossible. Others may refuse all such alignments, with either error.
 static void check_wrong(size_t alignment, size_t size) {
     char mark;
     void *place = &mark;
@@ -274,7 +274,7 @@ static void extreme_alignment(void) {
     }
 }
 
-// Up by an eighth of each power of two, one byte to both sides, and down again.
+// Grows and shrinks a block through every eighth of each power of two, and one byte to both sides.
 static void realloc_boundaries(void) {
     static size_t steps[1000];
     size_t count = 0;

@@ -1,6 +1,6 @@
-/* What every check shares: how it fails, and how it makes sure of the allocator that it runs on.
-   Exit statuses: 0 passed, 1 a fault was found and told on standard error, 2 the allocator that
-   should be checked is not the one that serves malloc. */
+/* Parts that all checks share: how they fail, and how they verify the allocator that serves them.
+   Exit statuses: 0 passed, 1 a fault was found and reported on standard error, 2 another allocator
+   than the one to check serves malloc. */
 
 #ifndef HEAPDROME_CHECK_COMMON_H
 #define HEAPDROME_CHECK_COMMON_H
@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Leaves at once: a broken heap need not survive what exit() does. */
+/* Exits without exit(), whose handlers may not survive a broken heap. */
 #define FAIL(...) \
     do { \
         char message[400]; \
@@ -42,7 +42,7 @@ static int is_same_file(const char *one, const char *other)
     return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* The object that a function comes from, as the loader resolved it. */
+/* Returns the file of the object that defines a function, as the loader resolved it. */
 static const char *provider_of(const char *function)
 {
     void *address = dlsym(RTLD_DEFAULT, function);
@@ -57,8 +57,8 @@ static int is_expected(const char *function)
     return expected == NULL || is_same_file(provider_of(function), expected);
 }
 
-/* Whether a file is mapped into this process, as the kernel tells it. Read without stdio, whose
-   buffer is allocated: an allocator that gives none would look like one that is not there. */
+/* Returns whether a file is mapped into this process. Reads without stdio, whose buffer is
+   allocated: an allocator that fails to serve it would look like one that is not loaded. */
 static int is_mapped(const char *path)
 {
     static char maps[1 << 20];
@@ -76,7 +76,8 @@ static int is_mapped(const char *path)
     return strstr(maps, real) != NULL;
 }
 
-/* The loader only warns when it cannot preload a library, and the program runs on glibc. */
+/* Fails unless the expected allocator serves malloc. If the loader cannot preload it, the loader
+   only warns, and the program runs on glibc. */
 static void require_allocator(void)
 {
     struct rlimit none = { 0, 0 };
@@ -89,7 +90,7 @@ static void require_allocator(void)
     }
 }
 
-/* The most memory that was resident, in MiB. */
+/* Returns the maximum of resident memory, in MiB. */
 static long peak_mib(void)
 {
     struct rusage usage;
@@ -97,7 +98,7 @@ static long peak_mib(void)
     return usage.ru_maxrss / 1024;
 }
 
-/* A generator of pseudo-random numbers (xorshift), the same on every run. */
+/* Returns the next pseudo-random number (xorshift); the sequence is the same on every run. */
 static inline uint64_t next_number(uint64_t *state)
 {
     *state ^= *state << 13;
@@ -106,7 +107,7 @@ static inline uint64_t next_number(uint64_t *state)
     return *state;
 }
 
-/* A size as programs ask for it: mostly small, sometimes large. */
+/* Returns a size like those of programs: mostly small, sometimes large. */
 static inline size_t some_size(uint64_t *state)
 {
     uint64_t number = next_number(state);

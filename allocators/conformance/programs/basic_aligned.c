@@ -1,4 +1,4 @@
-/* Aligned allocation: every function for it, every alignment up to 4 MiB, and what each promises. */
+/* Aligned allocation: every function for it, every alignment up to 4 MiB, and its guarantees. */
 
 #include "basic.h"
 
@@ -43,7 +43,7 @@ static void every_alignment(const char *name, allocate_fn allocate, int strict)
         for (int round = 0; round < rounds; round++) {
             for (int i = 0; i < LIVE; i++) {
                 sizes[i] = some_size(&state) % 20000 + 1;
-                /* C11 once asked aligned_alloc for a multiple of the alignment. */
+                /* C11 at first required a multiple of the alignment for aligned_alloc. */
                 if (strict) sizes[i] = (sizes[i] + alignment - 1) & -alignment;
                 live[i] = allocate(alignment, sizes[i]);
                 REQUIRE(live[i] != NULL, "%s(%zu, %zu) gave nothing", name, alignment, sizes[i]);

@@ -1,4 +1,4 @@
-/* A program in C: every function of the standard, and what the standard says of it. */
+/* A program in C: every function of the standard, and what the standard guarantees. */
 
 #include "basic.h"
 
@@ -81,7 +81,7 @@ static void churn(void)
 
 static void corner_cases(void)
 {
-    /* volatile keeps the compiler from knowing what this asks for. */
+    /* volatile hides the sizes from the compiler. */
     volatile size_t zero = 0;
     free(NULL);
     void *empty = malloc(zero), *other = malloc(zero);

@@ -1,4 +1,4 @@
-// A program that asks for more memory than there can be, and must be told so.
+// A program that requests more memory than there can be, and must get an error.
 
 #include "basic.h"
 
@@ -7,7 +7,7 @@
 
 namespace {
 
-// volatile keeps the compiler from knowing what is asked for.
+// volatile hides the size from the compiler.
 volatile std::size_t huge = SIZE_MAX - 100;
 volatile std::size_t half = SIZE_MAX / 2 + 2;
 volatile std::size_t quarter = SIZE_MAX / 4;

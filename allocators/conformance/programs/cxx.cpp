@@ -18,7 +18,7 @@ struct Guard {
     ~Guard() { *unwound = true; }
 };
 
-// Calls through pointers, so that the compiler cannot leave an allocation out.
+// Calls through pointers, so that the compiler cannot omit an allocation.
 static void *(*volatile plain)(size_t) = ::operator new;
 static void *(*volatile array)(size_t) = ::operator new[];
 static void *(*volatile aligned)(size_t, std::align_val_t) = ::operator new;
@@ -102,7 +102,7 @@ static void nothrow_handler_throws() {
     std::set_new_handler(out_of_memory_handler);
     all_must_be_null();
     MUST(calls == 4);
-    // Inside another exception's handling, too.
+    // The same while another exception is handled.
     try {
         throw 7;
     } catch (int seven) {
@@ -143,8 +143,8 @@ static void handler_that_leaves() {
     std::set_new_handler(nullptr);
 }
 
-// Alignments and sizes that cannot be met. libstdc++ rounds a size near SIZE_MAX up to 0 and succeeds,
-// so such sizes are not asked for.
+// Impossible alignments and sizes. libstdc++ rounds a size near SIZE_MAX up to 0 and succeeds, so
+// such sizes are not requested.
 static void extreme_new() {
     const size_t sizes[] = {1, 100, 1 << 20, (size_t)1 << 46, PTRDIFF_MAX};
     for (size_t power = 1; power != 0; power *= 2) {

@@ -1,5 +1,5 @@
-// No memory in C++: exceptions, and all is well when some has been freed. Runs in little address space. argv[1]
-// names the check.
+// Exhausted memory in C++: exceptions, and everything works once some has been freed. Runs with
+// little address space. argv[1] names the check.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -55,7 +55,7 @@ template <typename Node> static void fill_and_drain() {
     drain(all);
 }
 
-// Null where exceptions are not wanted, as often as it is asked.
+// The nothrow functions return null every time.
 template <typename Node> static void fill_quietly() {
     Node *all = nullptr;
     while (Node *node = new (std::nothrow) Node) {

@@ -1,5 +1,5 @@
-// No memory: NULL and ENOMEM, and all is well when some has been freed. Runs with little address
-// space, or little that may be written.
+// Exhausted memory: NULL and ENOMEM, and everything works once some has been freed. Runs with a low
+// limit on address space or on writable memory.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <malloc.h>
@@ -38,7 +38,7 @@ static void drain(struct block *all) {
     }
 }
 
-// realloc that has nothing to do but to shrink a block succeeds, whatever is left.
+// realloc to a smaller size succeeds, even if no memory is left.
 static struct block *shrink(struct block *one) {
     struct block *next = one->next;
     one = realloc(one, sizeof *one);
@@ -46,8 +46,8 @@ static struct block *shrink(struct block *one) {
     return one;
 }
 
-// Fills memory again and again: each time there must be at least so much. realloc that cannot grow
-// leaves the block as it was.
+// Fills memory repeatedly: each time there must be at least this much. A failed realloc leaves the
+// block unchanged.
 static void cycles(size_t size, size_t least_bytes) {
     for (int round = 0; round < 5; round++) {
         size_t count = 0;
@@ -64,7 +64,7 @@ static void cycles(size_t size, size_t least_bytes) {
     free(block);
 }
 
-// What is too little for a large block serves small ones, and all of it everything again.
+// Memory that is too little for a large block serves small ones, and freed memory serves all sizes.
 static void mixed(void) {
     for (int round = 0; round < 3; round++) {
         size_t large = 0, small = 0;
@@ -75,7 +75,7 @@ static void mixed(void) {
     }
 }
 
-// What blocks of one size had serves those of every other size.
+// Freed blocks of one size serve every other size.
 static void sizes(void) {
     static const size_t all[] = {1000, 64, 5000, 300, 100000, 1000};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -101,7 +101,7 @@ static void *by_posix(size_t alignment, size_t size) {
 static void *by_page(size_t page, size_t size) { return (void)page, valloc(size); }
 static void *by_pages(size_t page, size_t size) { return (void)page, pvalloc(size); }
 
-// Aligned blocks use memory up, and all of it serves again.
+// Aligned blocks use up the memory, and all of it serves again.
 static void aligned_cycles(aligning *align, size_t alignment, size_t size, size_t least_bytes) {
     for (int round = 0; round < 2; round++) {
         struct block *all = NULL, *one;
@@ -152,7 +152,7 @@ static void threads(void) {
         MUST(pthread_create(&threads[i], &attributes, cycle, (void *)(200 + i * 3000)) == 0);
     for (int i = 0; i < 4; i++)
         MUST(pthread_join(threads[i], NULL) == 0);
-    // What the threads held serves this one.
+    // Memory of the ended threads serves this one.
     size_t count = 0;
     drain(fill(5000, &count));
     MUST(count * 5000 >= (size_t)64 << 20);

@@ -1,6 +1,6 @@
-// Every name of the ABI is the library's own, and does what it is for. argv[2] is the library;
-// without it names that nobody has are passed over. Runs with little that may be written, so that
-// what is not freed is missed.
+// Checks that the library defines and correctly serves every name of the ABI. argv[2] is the
+// library. Without it, names that no object defines are skipped. Runs with little writable memory,
+// so that blocks that are not freed are noticed.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <malloc.h>
@@ -21,7 +21,7 @@ static const char *at_work = "";
         }                                                                                \
     } while (0)
 
-// What a function is called with; TAG is C++'s std::nothrow.
+// Parameters of a function; TAG is C++'s std::nothrow.
 enum shape {
     SIZE,
     SIZE_TAG,
@@ -113,7 +113,7 @@ static struct function others[] = {
 static const char tag;
 static int wrong;
 
-// Finds functions as every object of the process does, and tells those that are not the library's.
+// Finds functions like every object of the process does, and reports those of other objects.
 static void find(struct function *functions, size_t count, const char *library) {
     for (struct function *one = functions; one < functions + count; one++) {
         one->address = dlsym(RTLD_DEFAULT, one->name);
@@ -183,7 +183,7 @@ static size_t usable(void *block) {
     return ((size_t (*)(void *))others[USABLE].address)(block);
 }
 
-// The alignment that a function's blocks are to have; `wanted` where it can be asked.
+// Returns the alignment that a function's blocks must have; `wanted` if it takes an alignment.
 static size_t alignment_by(const struct function *by, size_t wanted) {
     if (strstr(by->name, "valloc") != NULL)
         return (size_t)sysconf(_SC_PAGESIZE);
@@ -233,7 +233,7 @@ static void resizes(const struct function *by) {
     free(block);
 }
 
-// More is given back, one by one, than there could be at once.
+// Frees more blocks, one by one, than could exist at the same time.
 static void frees(const struct function *by) {
     static const struct { size_t size, count; } loads[] = {{4000, 100000}, {16 << 20, 40}};
     size_t alignment = by->shape == BLOCK || by->shape == BLOCK_SIZE || by->shape == BLOCK_TAG ? 0 : 256;
@@ -256,7 +256,7 @@ static long resident_kib(void) {
     return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-// A burst of blocks that are used and freed is gone when it has been asked to go.
+// The memory of a burst of used and freed blocks is returned when trim is called.
 static void trims(int (*trim)(size_t)) {
     enum { BLOCKS = 16000, BYTES = 4000 };
     static void *blocks[BLOCKS];
@@ -283,7 +283,7 @@ static size_t wide_bytes(void) {
     return now.uordblks + now.hblkhd;
 }
 
-// Both structures count a block that is there, in blocks or in mappings, and say the same.
+// Both structures count a live block, in blocks or in mappings, and agree.
 static void informs(void) {
     enum { BYTES = 8 << 20 };
     size_t before = wide_bytes();

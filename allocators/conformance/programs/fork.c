@@ -1,4 +1,4 @@
-// Forks of a program whose other threads allocate all the time.
+// Forks of a program whose other threads constantly allocate.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
@@ -33,7 +33,7 @@ static void *few(void *unused) {
     return unused;
 }
 
-// Everything must work in the child: blocks of threads that it does not have, and new threads.
+// In the child, blocks of threads that it does not have, and new threads, must work.
 static void child(void) {
     alarm(10);
     for (int i = 0; i < 64; i++)
@@ -81,7 +81,7 @@ static void storm(void) {
         MUST(pthread_join(threads[i], NULL) == 0);
 }
 
-// Handlers of a program that were registered before or after the allocator's, and allocate.
+// Fork handlers of a program that were registered before or after the allocator's, and allocate.
 static void handler(void) {
     for (size_t size = 1; size < 2000000; size *= 2) {
         void *block = malloc(size);
@@ -91,9 +91,9 @@ static void handler(void) {
     }
 }
 
-// Handlers that were registered before any constructor ran, as those of a library that the program
-// needs are before that of a preloaded one. They wait for a lock under which another thread
-// allocates.
+// Fork handlers that were registered before any constructor ran, like those of a library that the
+// program needs come before those of a preloaded one. They wait for a lock under which another
+// thread allocates.
 static pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
 
 static void hold(void) { MUST(pthread_mutex_lock(&own) == 0); }
@@ -111,7 +111,7 @@ __attribute__((section(".preinit_array"), used)) static void (*const early)(int,
     register_early;
 
 static void *busy_with_lock(void *unused) {
-    // Large blocks are the back-end's, whose locks the forking thread may hold.
+    // Large blocks come from the back-end, whose locks the forking thread may hold.
     for (size_t turn = 0; !atomic_load(&stop); turn++) {
         hold();
         free(malloc(200000 + turn % 100000));

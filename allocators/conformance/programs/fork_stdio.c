@@ -100,13 +100,13 @@ static void thread_turn(struct worker *me) {
 
 static void inform_turn(struct worker *me) {
     (void)me;
-    // The answer is not looked at: an allocator may leave these functions to the C library.
+    // The result is ignored: an allocator may leave these functions to the C library.
     malloc_trim(0);
     mallinfo2();
     pause_us(20000);
 }
 
-// An allocator walks through what it has for this, and a fork may wait for the walk to end.
+// An allocator walks through its structures for this, and a fork may wait for the end of the walk.
 static void trim_turn(struct worker *me) {
     struct block *block = new_block(1 + next_random(me) % 5000, me->random);
     malloc_trim(0);

@@ -1,4 +1,4 @@
-// Forks beside C++ streams and stdio, as fork_stdio.c does in C.
+// Forks beside C++ streams and stdio, like fork_stdio.c in C.
 #include "storm.h"
 #include <algorithm>
 #include <fstream>

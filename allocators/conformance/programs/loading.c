@@ -1,5 +1,5 @@
-// Libraries that come and go. With "loaded-late" argv[2], the allocator, is one; without it, this
-// process's own stands in.
+// Libraries that are loaded and closed. With "loaded-late", argv[2] is the allocator; without it,
+// the process's own allocator serves.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* What must hold in a program of the suite. A condition that does not is shown with its line, and ends the process
-   with status 1: at once, since exit handlers may need the heap that is broken. */
+/* MUST checks a condition. If it is false, MUST prints it with its line, and exits with status 1,
+   without exit handlers, since those may need the broken heap. */
 
 #ifndef HEAPDROME_MUST_H
 #define HEAPDROME_MUST_H

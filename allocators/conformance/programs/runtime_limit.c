@@ -22,7 +22,7 @@ struct block {
     size_t size;
 };
 
-// The last byte of a block and its first words are written.
+// Allocates a block, and writes its last byte and its first words.
 static struct block *add(struct block *all, size_t size) {
     struct block *one = malloc(size);
     if (one == NULL)
@@ -51,7 +51,7 @@ static struct block *some(size_t size, size_t bytes) {
     return all;
 }
 
-// Allocations before the program limits itself. Some of the blocks stay.
+// Allocates before the program limits itself. Some of the blocks stay.
 static struct block *begin(void) {
     struct block *kept = some(100, 2 * MIB);
     drain(some(64, 8 * MIB));
@@ -134,7 +134,7 @@ static void fill(size_t size, size_t least_bytes) {
     drain(all);
 }
 
-// Small, medium and large blocks up to the limit: none, and ENOMEM, beyond it.
+// Small, medium and large blocks up to the limit; beyond it, none and ENOMEM.
 static void fill_all(void) {
     static const size_t sizes[] = {64, 10000, MIB, 64, 3 * MIB};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)

@@ -1,4 +1,4 @@
-// Signals that interrupt threads in the midst of the allocator: whatever it waits for goes on.
+// Signals that interrupt threads within the allocator: each wait of theirs must continue.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>

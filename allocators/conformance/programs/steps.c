@@ -1,6 +1,6 @@
-// Calls a function that gives a block and one that takes it back, over and over: at first to warm
-// up, then for whoever follows each instruction. Stops before and after the calls that are
-// followed, having said where the two functions begin.
+// Calls an allocating and a freeing function repeatedly. The first calls warm up. A tracer follows
+// each instruction of the others. Prints the functions' addresses, and stops before and after the
+// calls that are followed.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
-// Threads of several kinds that run side by side, threads that fork meanwhile, and a watchdog.
+// Threads of several kinds that run concurrently, threads that fork meanwhile, and a watchdog.
 //
 // Each thread repeats a turn and counts its turns. The watchdog, in the main thread, reports every
-// thread that has ended no turn for STALL seconds, and exits with status 3. Status 1 is a wrong
-// content or a failed call. A child that hangs is killed by SIGALRM, which its parent reports.
+// thread that has ended no turn for STALL seconds, and exits with status 3. Status 1 means wrong
+// contents or a failed call. SIGALRM kills a child that hangs, and its parent reports that.
 //
 // HEAPDROME_SECONDS sets the duration; HEAPDROME_STALL_SECONDS sets the watchdog's limit.
 #include <errno.h>
@@ -41,7 +41,7 @@ __attribute__((format(printf, 1, 2))) static void report(const char *format, ...
 
 struct worker;
 
-// A kind of thread: its name, its turn, and the number of threads that repeat the turn.
+// Kind of thread: its name, its turn, and the number of threads that repeat the turn.
 struct kind {
     const char *name;
     void (*turn)(struct worker *);
@@ -56,7 +56,7 @@ struct worker {
     pthread_t thread;
     unsigned long turns;
     int finished;
-    // The watchdog's.
+    // Fields of the watchdog.
     unsigned long seen;
     time_t seen_at;
 };
@@ -83,7 +83,7 @@ static void pause_us(long microseconds) {
     nanosleep(&time, NULL);
 }
 
-// A block that can be recognised: it begins with its size, and all other bytes are alike.
+// Block that can be recognised: it begins with its size, and all other bytes are equal.
 struct block {
     size_t size;
     unsigned char fill;
@@ -120,7 +120,7 @@ static void free_block(struct block *block) {
     free(block);
 }
 
-// Blocks on their way from one thread to another.
+// Blocks that one thread passes to another.
 enum { PLACES = 256 };
 static struct block *places[PLACES];
 
@@ -128,7 +128,7 @@ static struct block *exchange(unsigned place, struct block *block) {
     return __atomic_exchange_n(&places[place % PLACES], block, __ATOMIC_ACQ_REL);
 }
 
-// A file of long lines, which threads read.
+// File of long lines, which threads read.
 enum { LINE = 60000, LINES = 8 };
 static char path[64];
 
@@ -211,7 +211,7 @@ static void await(pid_t pid, const char *who) {
     _exit(1);
 }
 
-// Everything that glibc's malloc allows in the child of a process with threads.
+// Does everything that glibc's malloc allows in the child of a process with threads.
 static void child(struct block **held, int count, unsigned random) {
     child_begins();
     for (int i = 0; i < count / 2; i++)
@@ -243,7 +243,7 @@ static void child(struct block **held, int count, unsigned random) {
 }
 
 // The forking thread owns the blocks that its child frees. Fork does not copy all pages at the same
-// moment, so a block that another thread frees meanwhile may be live and free at once in the child.
+// moment, so a block that another thread frees meanwhile may be both live and free in the child.
 static void fork_turn(struct worker *me) {
     enum { HELD = 32 };
     struct block *held[HELD];
@@ -297,7 +297,7 @@ static void report_hang(void) {
     _exit(3);
 }
 
-// Looks at every thread; returns the number of those that have not ended.
+// Checks every thread; returns the number of those that have not ended.
 static int watch(void) {
     int running = 0, hung = 0;
     for (int i = 0; i < worker_count; i++) {
@@ -331,7 +331,7 @@ static long setting(const char *name, long otherwise) {
     return text != NULL && atol(text) > 0 ? atol(text) : otherwise;
 }
 
-// Runs threads of all kinds for some seconds.
+// Runs threads of all kinds for the configured number of seconds.
 static void storm(const struct kind *kinds, int count, long seconds) {
     seconds = setting("HEAPDROME_SECONDS", seconds);
     stall = setting("HEAPDROME_STALL_SECONDS", stall);

@@ -1,4 +1,4 @@
-// Threads that come and go.
+// Threads that start and end.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
@@ -28,7 +28,7 @@ static void *few(void *unused) {
     return unused;
 }
 
-// What a thread leaves behind must serve the next: ten thousand in a row hold no more than a few.
+// A thread's leftovers must serve the next: ten thousand in a row hold no more than a few.
 static void many_threads(void) {
     long before = 0;
     for (int round = 0; round < 2500; round++) {
@@ -52,7 +52,7 @@ static void *be_silent(void *unused) {
 }
 
 // Threads that never allocate: when one ends, the C library may free for it, after the destructors
-// of its keys. It does where it keeps no more stacks: of 8 MiB it keeps five.
+// of its keys. It does so if it caches no more stacks: of 8 MiB it caches five.
 static void silent_threads(void) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -107,7 +107,7 @@ static void each(void *(*body)(void *)) {
         MUST(pthread_join(threads[i], NULL) == 0);
 }
 
-// Blocks outlive the threads that allocated them, and are freed by others; their memory is used
+// Blocks outlive the threads that allocated them, and other threads free them. Their memory is used
 // again.
 static void outliving_blocks(void) {
     long before = 0;
@@ -158,8 +158,9 @@ static void large_block(size_t mebibytes) {
     free(block);
 }
 
-// In little address space everything must start and work, with a few threads. Glibc reserves 64 MiB
-// for each thread that meets another in the allocator, so less than that may be left after them.
+// With little address space everything must start and work, with a few threads. glibc reserves 64
+// MiB for each thread that meets another in the allocator, so less than that may be left after
+// them.
 static void start_in_little(void) {
     large_block(64);
     pthread_attr_t attributes;

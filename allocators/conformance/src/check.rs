@@ -8,20 +8,20 @@ use std::process::Command;
 
 use crate::source::{BASIC, EXPECTED, Header, Source};
 
-/// A check: a program, and the name that it is started with.
+/// Check: a program, and the name with which it is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// What is checked.
+    /// Name of the check.
     pub name: &'static str,
-    /// What that is, in a line of Markdown.
+    /// Description in one line of Markdown.
     pub what: &'static str,
-    /// The lowest level that asks for it.
+    /// Lowest level that includes the check.
     pub level: Level,
     /// The program.
     pub source: &'static Source,
-    /// What the program gets no more of.
+    /// Limit under which the program runs.
     limit: Option<Limit>,
-    /// Whether the library is to be preloaded; otherwise the program loads it itself.
+    /// Whether the library is preloaded; otherwise the program loads it itself.
     pub preloaded: bool,
 }
 
@@ -30,18 +30,18 @@ pub struct Check {
 enum Limit {
     /// On address space.
     AddressSpace(u64),
-    /// On private memory that may be written, touched or not: what a strict overcommit policy
-    /// (`vm.overcommit_memory` 2) counts for all processes, `RLIMIT_DATA` counts for one.
+    /// On private writable memory, touched or not. `RLIMIT_DATA` counts for one process what a
+    /// strict overcommit policy (`vm.overcommit_memory` 2) counts for all.
     Writable(u64),
 }
 
-/// How much is asked of an allocator.
+/// Extent of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Calls that every program relies on.
+    /// Calls on which every program relies.
     Basic,
-    /// That, and every corner of the ABI, limits on memory, and forks beside the C library's own
-    /// locks.
+    /// The basic level, every corner of the ABI, limits on memory, and forks beside the C library's
+    /// own locks.
     Strict,
 }
 
@@ -347,22 +347,22 @@ const CHECKS: &[Check] = &[
     ),
 ];
 
-/// All checks.
+/// Returns all checks.
 #[must_use]
 pub fn checks() -> &'static [Check] {
     CHECKS
 }
 
 impl Check {
-    /// Returns the command that runs the check, compiled before to `program`. The caller preloads
-    /// the library, if [`preloaded`](Self::preloaded) says so.
+    /// Returns the command that runs the check, which was compiled to `program`. The caller
+    /// preloads the library if [`preloaded`](Self::preloaded) is set.
     #[must_use]
     pub fn command(&self, program: &Path, library: Option<&Path>) -> Command {
         let mut command = Command::new(program);
         command.arg(self.name).args(library);
         command.envs(library.map(|library| (EXPECTED, library)));
         if let Some(limit) = self.limit {
-            // SAFETY: between fork and exec only setrlimit is called, a system call.
+            // SAFETY: between fork and exec, only the system call setrlimit runs.
             unsafe { command.pre_exec(move || set(limit)) };
         }
         command

@@ -1,4 +1,4 @@
-//! Child processes whose output is shown where they fail.
+//! Child processes whose output is shown if they fail.
 
 use std::io::{Read, Seek};
 use std::process::{Command, Stdio};
@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use heapdrome_system::child::{self, Ended, Limits, WaitError};
 
-/// The time between two looks at a child; most end within a few milliseconds.
+/// Time between two checks of a child; most end within a few milliseconds.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Runs a command to its end, or to the end of its time; then it is killed with its own children.
+/// Runs a command until it ends or reaches its time limit; then it is killed with its own children.
 ///
 /// # Errors
 ///
-/// How it ended, if other than by status 0, and what it wrote.
+/// How the child ended, unless by status 0, and its output.
 pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<(), String> {
     let mut output = tempfile::tempfile().map_err(|error| format!("no temporary file: {error}"))?;
     let share = || output.try_clone().map(Stdio::from);

@@ -1,4 +1,4 @@
-//! Runs a program against a shadow heap.
+//! Runs a program and checks it against a shadow heap.
 
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -10,18 +10,18 @@ use crate::program::SLOTS;
 use crate::shadow::Shadow;
 use crate::{Operation, Program, Step, Subject};
 
-/// A live block and what is written in it.
+/// Live block, with the identity of its contents.
 struct Block {
     start: *mut u8,
     size: usize,
-    /// Tells what was written.
+    /// Number from which the contents are computed.
     id: u64,
 }
 
-// SAFETY: a block belongs to whoever holds this.
+// SAFETY: a block belongs to the thread that holds this.
 unsafe impl Send for Block {}
 
-/// What the threads share.
+/// State that the threads share.
 struct Run<'a> {
     subject: &'a Subject,
     shadow: Shadow,
@@ -30,11 +30,11 @@ struct Run<'a> {
     failed: AtomicBool,
 }
 
-/// Runs every thread's steps, then frees what is left, some of it after its threads have ended.
+/// Runs every thread's steps, then frees the remaining blocks, some after their threads have ended.
 ///
 /// # Errors
 ///
-/// The first thing found wrong, with the step that showed it.
+/// The first fault found, with the step that showed it.
 pub fn execute(subject: &Subject, program: &Program) -> Result<(), String> {
     let threads = program.threads();
     let run = Run {
@@ -141,7 +141,7 @@ impl Run<'_> {
     fn allocate(&self, step: &Step) -> Result<Option<Block>, String> {
         let size = step.size;
         let mut start: *mut c_void = null_mut();
-        // SAFETY: valid arguments by each function's contract.
+        // SAFETY: the arguments are valid by each function's contract.
         unsafe {
             match step.operation {
                 Operation::Zeroed => {
@@ -173,7 +173,7 @@ impl Run<'_> {
         .map(Some)
     }
 
-    /// What null means, where `held` is what there was.
+    /// Judges a null result, where `held` is the block that was there before.
     fn refused(&self, held: Option<Block>) -> Result<Option<Block>, String> {
         if !self.subject.refuses {
             return Err("null, where there is memory".into());
@@ -190,7 +190,7 @@ impl Run<'_> {
         if !start.addr().is_multiple_of(alignment) {
             return Err(format!("{start:p} is no multiple of {alignment}"));
         }
-        // SAFETY: a live block.
+        // SAFETY: the block is live.
         let usable = unsafe { (self.subject.malloc_usable_size)(start.cast()) };
         if usable < size {
             return Err(format!(
@@ -202,13 +202,13 @@ impl Run<'_> {
             .map_err(|(from, to)| {
                 format!("{start:p} of {size} bytes overlaps the live block at {from:#x} to {to:#x}")
             })?;
-        // Relaxed: only uniqueness matters.
+        // Relaxed: only the uniqueness of the numbers matters.
         let block = Block {
             start,
             size,
             id: self.ids.fetch_add(1, Relaxed),
         };
-        // What lies behind the size asked for is the program's as well.
+        // The bytes behind the requested size belong to the program, too.
         for at in sampled(usable) {
             // SAFETY: within the usable bytes of a live block.
             unsafe { start.add(at).write(block.byte(at)) };
@@ -224,7 +224,7 @@ impl Run<'_> {
             block.check(block.size)?;
             self.shadow.leave(block.start.addr(), block.size);
         }
-        // SAFETY: null or a live block, which is forgotten.
+        // SAFETY: null or a live block, which is not used again.
         let start = unsafe { (self.subject.realloc)(old, size) }.cast::<u8>();
         match held {
             Some(_) if size == 0 => {
@@ -254,18 +254,19 @@ impl Run<'_> {
             self.shadow.leave(block.start.addr(), block.size);
             start = block.start;
         }
-        // SAFETY: null or a live block, which is forgotten.
+        // SAFETY: null or a live block, which is not used again.
         unsafe { (self.subject.free)(start.cast()) };
         Ok(())
     }
 }
 
-/// So many of a block's first bytes are written and read; Miri takes some microseconds for each,
+/// Number of a block's first bytes that are written and read. Miri takes some microseconds for
+/// each.
 const DENSE: usize = if cfg!(miri) { 16 } else { 1024 };
-/// and of the others every so many-th.
+/// Distance between the bytes of the rest that are written and read.
 const STRIDE: usize = if cfg!(miri) { 16_381 } else { 509 };
 
-/// Which bytes of a block are written and read: the first ones, and a scatter of the others.
+/// Returns which bytes of a block are written and read: the first ones, and a sample of the rest.
 fn sampled(size: usize) -> impl Iterator<Item = usize> {
     let dense = size.min(DENSE);
     (0..dense)
@@ -287,10 +288,10 @@ impl Block {
         (word >> 24) as u8 ^ word as u8
     }
 
-    /// Whether the first `size` bytes are as they were written.
+    /// Checks that the first `size` bytes are as they were written.
     fn check(&self, size: usize) -> Result<(), String> {
-        // The bytes of a block were sampled by its usable size, which has the same ones but the
-        // last.
+        // The bytes of a block were sampled by its usable size, which gives the same ones except
+        // the last.
         for at in sampled(size).take(size.min(DENSE) + size.saturating_sub(DENSE).div_ceil(STRIDE))
         {
             // SAFETY: within a live block, at a byte that was written.

@@ -1,12 +1,12 @@
-//! One suite that every allocator must pass.
+//! Suite that every allocator must pass.
 //!
-//! - Generated operation programs ([`Program`]) run on many threads against a shadow heap: no
-//!   overlap, alignment, contents kept, zeroing, usable size, `realloc` over every boundary. A
+//! - Generated operation programs ([`Program`]) run on many threads against a shadow heap. They
+//!   check overlap, alignment, contents, zeroing, usable size, and `realloc` over every boundary. A
 //!   program that fails is shrunk. [`execute`] runs one on a [`Subject`]: the process's own
 //!   allocator, a library, or an implementation of `MallocAbi`.
-//! - Small C and C++ programs ([`checks`]) at two levels: what every program relies on, and the
-//!   corners of the ABI. They are compiled where they run, with the library preloaded.
-//! - [`steps`] counts the instructions of a call in a library as it is, one by one.
+//! - Small C and C++ programs ([`checks`]) at two levels: the calls on which every program relies,
+//!   and the corners of the ABI. They are compiled where they run, with the library preloaded.
+//! - [`steps`] counts the instructions of a call in an unmodified library, one by one.
 //!
 //! [`Suite`] runs the first two against a library, each in a child process, so that a broken
 //! allocator breaks nothing else. The executable `heapdrome-conformance` does so from the command

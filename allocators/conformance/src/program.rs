@@ -1,5 +1,5 @@
-//! Programs of allocator calls: generated from a seed, written as text, any part of one a program
-//! too.
+//! Programs of allocator calls: generated from a seed and written as text. Any part of a program is
+//! a program, too.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,12 +8,12 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-/// How many blocks a thread holds at most. Under Miri, where programs are short, few: steps then
-/// find blocks to free, to grow and to hand over.
+/// Maximum number of blocks that a thread holds. Small under Miri, where programs are short, so
+/// that steps find blocks to free, to grow and to hand over.
 pub(crate) const SLOTS: usize = if cfg!(miri) { 16 } else { 64 };
 
-/// What a step does. Whatever a slot holds is freed before something else comes into it, so that
-/// every sequence of steps makes sense.
+/// Operation of a step. The block in a slot is freed before another one comes into the slot, so
+/// that every sequence of steps is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// `malloc(size)`.
@@ -22,11 +22,11 @@ pub enum Operation {
     Zeroed,
     /// `posix_memalign(alignment, size)`.
     Aligned,
-    /// `realloc(block, size)`, of null where the slot is empty.
+    /// `realloc(block, size)`, of null if the slot is empty.
     Reallocate,
-    /// `free(block)`, of null where the slot is empty.
+    /// `free(block)`, of null if the slot is empty.
     Free,
-    /// Hands the block to the thread with number `size`, modulo their number.
+    /// Hands the block to the thread with number `size`, modulo the number of threads.
     Give,
     /// Takes a block that another thread has handed over, if there is one.
     Take,
@@ -45,27 +45,28 @@ const NAMES: [(Operation, &str); 8] = [
     (Operation::Trim, "trim"),
 ];
 
-/// One call.
+/// One call of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The number of the thread that does it.
+    /// Number of the thread that makes the call.
     pub thread: usize,
-    /// What it does.
+    /// Operation of the call.
     pub operation: Operation,
-    /// Which of the thread's blocks it concerns.
+    /// Index of the thread's block that the call uses.
     pub slot: usize,
-    /// In bytes, where the operation has a size.
+    /// Bytes, if the operation has a size.
     pub size: usize,
-    /// Where the operation has one.
+    /// Alignment, if the operation has one.
     pub alignment: usize,
 }
 
-/// Calls of one or several threads. Each thread's come in order; between threads there is none.
+/// Calls of one or several threads. The calls of one thread are ordered; those of different threads
+/// are not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program(pub Vec<Step>);
 
 impl Program {
-    /// A program of so many steps on so many threads, the same for the same seed.
+    /// Generates a program with this many steps and threads; the seed determines it.
     ///
     /// # Panics
     ///
@@ -76,7 +77,7 @@ impl Program {
         Self((0..steps).map(|_| step(&mut random, threads)).collect())
     }
 
-    /// How many threads the program needs.
+    /// Returns how many threads the program needs.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.0.iter().map(|step| step.thread + 1).max().unwrap_or(0)
@@ -111,8 +112,8 @@ fn step(random: &mut ChaCha8Rng, threads: usize) -> Step {
     }
 }
 
-/// Mostly small; often at the boundary of what may be a size class: eighths of powers of two, and
-/// one byte to both sides.
+/// Draws a size: mostly small, often at the boundary of a possible size class (eighths of powers of
+/// two), and one byte to both sides.
 fn size(random: &mut ChaCha8Rng) -> usize {
     match random.random_range(0..1000) {
         0..20 => 0,

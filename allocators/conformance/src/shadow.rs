@@ -1,15 +1,15 @@
-//! Which addresses are in use, kept apart from the allocator that is tested.
+//! Addresses in use, recorded apart from the allocator under test.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Threads meet at a lock per window, not at one for all.
+/// Bytes of addresses under one lock, so that threads seldom wait for one another.
 const WINDOW: usize = 4 << 20;
 const LOCKS: usize = 64;
 
 /// Ranges that live blocks occupy.
 pub(crate) struct Shadow {
-    /// From start to end; a range is cut at the borders of windows.
+    /// Ends of ranges by their starts; a range is cut at the borders of windows.
     windows: Vec<Mutex<BTreeMap<usize, usize>>>,
 }
 
@@ -26,7 +26,7 @@ impl Shadow {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Enters a new block; an empty one counts as one byte, since its address must be its own.
+    /// Adds a new block. An empty one counts as one byte, since its address must be its own.
     ///
     /// # Errors
     ///
@@ -44,7 +44,7 @@ impl Shadow {
         Ok(())
     }
 
-    /// Removes a block, before the allocator may give its addresses to another.
+    /// Removes a block, before the allocator may give its addresses to another one.
     pub(crate) fn leave(&self, start: usize, size: usize) {
         for (from, _) in parts(start, size) {
             self.window(from).remove(&from);
@@ -52,7 +52,7 @@ impl Shadow {
     }
 }
 
-/// The range, cut at the borders of windows.
+/// Returns the range, cut at the borders of windows.
 fn parts(start: usize, size: usize) -> impl Iterator<Item = (usize, usize)> {
     let end = start + size.max(1);
     let first = start / WINDOW;

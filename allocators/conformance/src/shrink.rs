@@ -1,9 +1,9 @@
-//! Makes a failing program smaller.
+//! Shrinking of a failing program.
 
 use crate::Program;
 
 /// Removes stretches of steps, long ones first, as long as the program still fails and `attempts`
-/// are left. `fails` says whether a program does.
+/// are left. `fails` decides whether a program fails.
 pub fn shrink(
     program: Program,
     attempts: usize,

@@ -8,27 +8,26 @@ use std::time::Duration;
 
 use crate::child;
 
-/// A compiler that runs longer than this hangs.
+/// Time limit of a compiler; one that runs longer hangs.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// A file that programs include: its name and its text.
+/// File that programs include: its name and its text.
 pub type Header = (&'static str, &'static str);
 
-/// The header of basic checks. It has the macros by which they fail, and the proof of which
-/// allocator serves.
+/// Header of basic checks, with the macros by which they fail, and the proof of which allocator
+/// serves.
 pub const BASIC: &[Header] = &[("basic.h", include_str!("../programs/basic.h"))];
 
-/// The variable that names the library which must serve malloc, for programs that include
-/// [`BASIC`].
+/// Variable that names the library which must serve malloc, for programs that include [`BASIC`].
 pub const EXPECTED: &str = "HEAPDROME_EXPECTED";
 
-/// The status with which programs that include [`BASIC`] end where another library serves malloc.
+/// Exit status of programs that include [`BASIC`] if another library serves malloc.
 pub const OTHER_ALLOCATOR: i32 = 2;
 
-/// A program: its file and text, and those of what it includes.
+/// Program: its file and text, and those of the headers that it includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The file's name, whose end says the language; no two programs have the same.
+    /// Name of the file, unique among programs, whose extension gives the language.
     pub file: &'static str,
     text: &'static str,
     headers: &'static [Header],
@@ -36,7 +35,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// A program that is compiled with some optimisation.
+    /// Creates a program that is compiled with some optimisation.
     #[must_use]
     pub const fn new(file: &'static str, text: &'static str, headers: &'static [Header]) -> Self {
         Self {
@@ -47,7 +46,7 @@ impl Source {
         }
     }
 
-    /// Leaves optimisation out: a compiler that optimises may leave out what can be seen to be
+    /// Disables optimisation: an optimising compiler may leave out code that it can see to be
     /// wrong.
     #[must_use]
     pub const fn unoptimised(mut self) -> Self {
@@ -55,19 +54,19 @@ impl Source {
         self
     }
 
-    /// All of the program's files: names and texts.
+    /// Returns the names and texts of all of the program's files.
     pub fn files(&self) -> impl Iterator<Item = Header> {
         let headers = self.headers.iter().copied();
         headers.chain([(self.file, self.text)])
     }
 
-    /// Where the program is compiled to in a folder.
+    /// Returns the path of the compiled program in a folder.
     #[must_use]
     pub fn program(&self, folder: &Path) -> PathBuf {
         folder.join(self.file).with_extension("program")
     }
 
-    /// The package of Debian that has the compiler.
+    /// Returns the Debian package that has the compiler.
     #[must_use]
     pub fn package(&self) -> &'static str {
         if self.is_cxx() { "g++" } else { "gcc" }
@@ -96,7 +95,7 @@ impl Source {
             compiler.arg("-std=gnu17");
         }
         compiler.args([self.optimisation, "-g", "-pthread"]);
-        // The compiler must not know what these functions do, or it leaves the calls out.
+        // The compiler must not know these functions, or it would leave calls out.
         compiler.args(["-fno-builtin", "-Wno-alloc-size-larger-than", "-o"]);
         compiler.arg(self.program(folder));
         compiler.arg(folder.join(self.file)).arg("-ldl");

@@ -1,10 +1,9 @@
-//! How many instructions a call takes: counted one by one in a child that is single-stepped
+//! Number of instructions of a call. They are counted one by one in a child that is single-stepped
 //! (ptrace) through calls that it has warmed up.
 //!
-//! Counted is what the processor runs, from the first instruction of the function through its
-//! return: whatever the function calls on the way counts, the caller and its way to the function (a
-//! PLT) do not. So a count is exact, and no short way that is not taken can stand for the one that
-//! is.
+//! The count is of instructions that the processor runs, from the first instruction of the function
+//! through its return. It includes all that the function calls, but not the caller and its way to
+//! the function (a PLT). So a count is exact, and covers the path that is really taken.
 
 use std::fmt;
 use std::io::{self, BufRead as _, BufReader};
@@ -16,39 +15,39 @@ use traced::{Event, Traced};
 
 mod traced;
 
-/// The child.
+/// Program of the child.
 const PROGRAM: Source = Source::new("steps.c", include_str!("../programs/steps.c"), &[]);
-/// The program has no function of a name; it was not allowed to be followed. As in
+/// Exit statuses of the program: it has no function with a name, or ptrace is forbidden. As in
 /// `programs/steps.c`.
 const NO_FUNCTION: i32 = 3;
 const FORBIDDEN: i32 = 4;
-/// The calls that are followed take no more instructions, with what lies between them.
+/// Maximum number of instructions of the calls that are followed, including those between them.
 const MOST: usize = 1_000_000;
 
-/// A function that gives a block and one that takes it back, by their names in a library.
+/// Function that returns a block and function that takes it back, by their names in a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair<'a> {
-    /// Called with a size, such as `malloc`.
+    /// Name of the function that is called with a size, such as `malloc`.
     pub give: &'a str,
-    /// Called with the block, such as `free`.
+    /// Name of the function that is called with the block, such as `free`.
     pub take: &'a str,
 }
 
-/// How many instructions calls of a pair take, the most frequent count of each.
+/// Number of instructions of the calls of a pair: the most frequent count of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
-    /// Of the function that gives a block of 64 bytes.
+    /// Instructions of the function that returns a block of 64 bytes.
     pub give: usize,
-    /// Of the one that takes it back.
+    /// Instructions of the function that takes it back.
     pub take: usize,
 }
 
-/// Why there is no count.
+/// Reason why there is no count.
 #[derive(Debug, PartialEq, Eq)]
 pub enum StepsError {
-    /// The system lets no process follow another.
+    /// The system allows no process to trace another.
     Forbidden,
-    /// Anything else, in a line.
+    /// Any other reason, in one line.
     Failed(String),
 }
 
@@ -76,8 +75,8 @@ impl From<io::Error> for StepsError {
 ///
 /// # Errors
 ///
-/// Where the system forbids it, where the child cannot be compiled or run, where the library has no
-/// such functions, and where fewer than half of the calls take the same number of instructions.
+/// If the system forbids it, if the child cannot be compiled or run, if the library has no such
+/// functions, or if fewer than half of the calls take the same number of instructions.
 pub fn count(library: &Path, pair: Pair<'_>) -> Result<Steps, StepsError> {
     let folder = tempfile::tempdir()?;
     let program = PROGRAM
@@ -122,7 +121,7 @@ fn unexpected(event: &Event) -> StepsError {
     StepsError::Failed(format!("the child did what it should not: {event:?}"))
 }
 
-/// Where the functions begin, as the child said.
+/// Returns the addresses of the functions, as printed by the child.
 fn entries(said: Option<ChildStdout>) -> Result<[u64; 2], StepsError> {
     let mut line = String::new();
     if let Some(said) = said {
@@ -142,10 +141,10 @@ struct Calls {
     counts: [Vec<usize>; 2],
 }
 
-/// A call that has not returned yet.
+/// Call that has not returned yet.
 struct Call {
     which: usize,
-    /// The stack pointer at its first instruction, where the address lies to return to.
+    /// Stack pointer at the call's first instruction, where the return address lies.
     stack: u64,
     steps: usize,
 }
@@ -159,11 +158,11 @@ impl Calls {
         }
     }
 
-    /// An instruction was run, and the one at this address is next.
+    /// Records that an instruction was run, and that the one at this address is next.
     fn at(&mut self, instruction: u64, stack: u64) {
         if let Some(call) = &mut self.inside {
             call.steps += 1;
-            // Only its return takes the address from the stack.
+            // Only the call's return removes the address from the stack.
             if stack > call.stack {
                 self.counts[call.which].push(call.steps);
                 self.inside = None;
@@ -186,7 +185,7 @@ impl Calls {
     }
 }
 
-/// The count that at least half of the calls took: now and then one takes a slow path.
+/// Returns the count of at least half of the calls: now and then one takes a slow path.
 fn usual(counts: &[usize]) -> Result<usize, StepsError> {
     let times = |count| counts.iter().filter(|&&other| other == count).count();
     let found = counts.iter().copied().max_by_key(|&count| times(count));
@@ -202,7 +201,8 @@ mod tests {
     #[test]
     fn a_call_ends_with_its_own_return() {
         let mut calls = Calls::new([100, 200]);
-        // Called, calls another, which returns; returns. Then the other function, with a loop.
+        // The call calls another function, which returns; then it returns. The other function has a
+        // loop.
         let give = [
             (50, 80),
             (100, 72),

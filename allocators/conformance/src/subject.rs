@@ -1,4 +1,4 @@
-//! The allocator under test, as a table of functions.
+//! Allocator under test, as a table of functions.
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::mem::transmute;
@@ -15,7 +15,7 @@ type Free = unsafe extern "C" fn(*mut c_void);
 type UsableSize = unsafe extern "C" fn(*mut c_void) -> usize;
 type Trim = unsafe extern "C" fn(usize) -> c_int;
 
-/// The functions that operation programs call.
+/// Functions that operation programs call.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
     pub(crate) malloc: Malloc,
@@ -25,12 +25,12 @@ pub struct Subject {
     pub(crate) free: Free,
     pub(crate) malloc_usable_size: UsableSize,
     pub(crate) malloc_trim: Trim,
-    /// Whether there may be no memory; then null is an answer like any other.
+    /// Whether the allocator may run out of memory, so that null is a valid result.
     pub(crate) refuses: bool,
 }
 
 impl Subject {
-    /// What serves this process: the C library's, or a preloaded one.
+    /// Returns the allocator of this process: the C library's, or a preloaded one.
     ///
     /// # Errors
     ///
@@ -40,7 +40,7 @@ impl Subject {
         unsafe { Self::look_up(libc::RTLD_DEFAULT) }
     }
 
-    /// Loads a library, for good. The process itself keeps its own allocator.
+    /// Loads a library and never unloads it. The process keeps its own allocator.
     ///
     /// # Errors
     ///
@@ -48,8 +48,8 @@ impl Subject {
     pub fn load(library: &Path) -> Result<Self, String> {
         let path = CString::new(library.as_os_str().as_bytes())
             .map_err(|_| format!("{}: a path has no zero bytes", library.display()))?;
-        // SAFETY: the path ends with zero. What the library's constructors do is its own matter:
-        // whoever names a library to test trusts it that far.
+        // SAFETY: the path ends with zero. The library's constructors run: a user who names a
+        // library to test trusts it that far.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
             // SAFETY: dlerror returns null or a string that lives until the next call.
@@ -70,6 +70,8 @@ impl Subject {
         unsafe { Self::look_up(handle) }
     }
 
+    /// Looks up the functions in a library.
+    ///
     /// # Safety
     ///
     /// The handle is valid.
@@ -80,7 +82,7 @@ impl Subject {
             let missing = || format!("the library has no function {}", name.to_string_lossy());
             (!found.is_null()).then_some(found).ok_or_else(missing)
         };
-        // SAFETY: the C standard and glibc give functions of these names these types.
+        // SAFETY: functions of these names have these types in the C standard and in glibc.
         unsafe {
             Ok(Self {
                 malloc: transmute::<*mut c_void, Malloc>(find(c"malloc")?),
@@ -97,7 +99,7 @@ impl Subject {
         }
     }
 
-    /// An implementation in this process, without the names.
+    /// Returns an implementation in this process, without the exported names.
     #[must_use]
     pub fn of<A: MallocAbi>() -> Self {
         Self {
@@ -112,8 +114,8 @@ impl Subject {
         }
     }
 
-    /// This subject under scarce memory: a function may return null, and blocks that a failed
-    /// `realloc` leaves unchanged are checked.
+    /// Returns this subject under scarce memory: a function may return null, and blocks that a
+    /// failed `realloc` leaves unchanged are checked.
     #[must_use]
     pub const fn that_may_refuse(self) -> Self {
         Self {
@@ -132,7 +134,7 @@ extern "C" fn calloc<A: MallocAbi>(count: usize, size: usize) -> *mut c_void {
 }
 
 unsafe extern "C" fn realloc<A: MallocAbi>(block: *mut c_void, size: usize) -> *mut c_void {
-    // SAFETY: the caller keeps to the contract of realloc.
+    // SAFETY: this function's contract is that of realloc.
     unsafe { exported::realloc::<A>(block, size) }
 }
 
@@ -141,17 +143,17 @@ unsafe extern "C" fn posix_memalign<A: MallocAbi>(
     alignment: usize,
     size: usize,
 ) -> c_int {
-    // SAFETY: the caller keeps to the contract of posix_memalign.
+    // SAFETY: this function's contract is that of posix_memalign.
     unsafe { exported::posix_memalign::<A>(place, alignment, size) }
 }
 
 unsafe extern "C" fn free<A: MallocAbi>(block: *mut c_void) {
-    // SAFETY: the caller keeps to the contract of free.
+    // SAFETY: this function's contract is that of free.
     unsafe { exported::free::<A>(block) }
 }
 
 unsafe extern "C" fn malloc_usable_size<A: MallocAbi>(block: *mut c_void) -> usize {
-    // SAFETY: the caller keeps to the contract of malloc_usable_size.
+    // SAFETY: this function's contract is that of malloc_usable_size.
     unsafe { exported::malloc_usable_size::<A>(block) }
 }
 

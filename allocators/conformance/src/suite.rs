@@ -1,4 +1,4 @@
-//! Everything against one library.
+//! All checks and programs against one library.
 
 use std::fmt;
 use std::io;
@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use crate::{Check, Program, Subject, checks, child, execute, shrink};
 
-/// A program that runs longer than this hangs.
+/// Time limit of a program; one that runs longer hangs.
 const LIMIT: Duration = Duration::from_secs(300);
-/// A shrunk program is smaller, and its failure soon to be seen.
+/// Time limit of a shrunk program, which is smaller and fails sooner.
 const SHRINK_LIMIT: Duration = Duration::from_secs(20);
 const SHRINK_ATTEMPTS: usize = 300;
 
-/// What is tested.
+/// Library under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Library {
     /// The C library's own allocator.
@@ -23,14 +23,14 @@ pub enum Library {
     File(PathBuf),
 }
 
-/// Something wrong.
+/// Failure of a check or a program.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// The check's name, or `program loaded` or `program preloaded`.
+    /// Name of the check, or `program loaded` or `program preloaded`.
     pub check: String,
-    /// What happened.
+    /// Description of the failure.
     pub what: String,
-    /// The smallest failing program found, if it is one that failed.
+    /// Smallest failing program that was found, if a program failed.
     pub program: Option<Program>,
 }
 
@@ -48,20 +48,20 @@ impl fmt::Display for Failure {
     }
 }
 
-/// A suite for one library.
+/// Suite for one library.
 #[derive(Clone, Debug)]
 pub struct Suite {
-    /// What is tested.
+    /// Library under test.
     pub library: Library,
-    /// An executable that calls [`execute_file`] for the arguments `execute PROGRAM [LIBRARY]`.
+    /// Executable that calls [`execute_file`] for the arguments `execute PROGRAM [LIBRARY]`.
     pub executable: PathBuf,
-    /// The first program's seed; the others follow.
+    /// Seed of the first program; the others follow.
     pub seed: u64,
-    /// How many generated programs run.
+    /// Number of generated programs.
     pub programs: u64,
-    /// How many steps each has.
+    /// Number of steps of each program.
     pub steps: usize,
-    /// On how many threads.
+    /// Number of threads of each program.
     pub threads: usize,
 }
 
@@ -97,7 +97,7 @@ impl Suite {
     ///
     /// # Errors
     ///
-    /// What was wrong.
+    /// The failure.
     pub fn check_in(&self, check: &Check, folder: &Path) -> Result<(), Failure> {
         let failure = |what| Failure {
             check: check.name.into(),
@@ -118,12 +118,12 @@ impl Suite {
         child::run(&mut command, LIMIT).map_err(failure)
     }
 
-    /// Runs the generated program of one seed, twice: with the library loaded beside the process's
+    /// Runs the generated program of one seed twice: with the library loaded beside the process's
     /// own allocator, and preloaded.
     ///
     /// # Errors
     ///
-    /// What was wrong, with a smaller program that shows it.
+    /// The failure, with a smaller program that shows it.
     pub fn program(&self, seed: u64) -> Result<(), Failure> {
         let program = Program::generate(seed, self.threads, self.steps);
         let ways = if self.library == Library::System {
@@ -166,13 +166,13 @@ impl Suite {
     }
 }
 
-/// Runs the program in a file on a library, or on the process's own allocator: what the suite's
-/// children do.
+/// Runs the program in a file on a library, or on the process's own allocator. The suite's children
+/// call this.
 ///
 /// # Errors
 ///
-/// An exit status and a line for it: 1 for what is wrong with the allocator, 2 where the program or
-/// the library cannot be used.
+/// An exit status and a line for it: 1 for a fault of the allocator, 2 if the program or the
+/// library cannot be used.
 pub fn execute_file(program: &Path, library: Option<&Path>) -> Result<(), (u8, String)> {
     let unusable = |what: String| (2, format!("{}: {what}", program.display()));
     let text = std::fs::read_to_string(program).map_err(|error| unusable(error.to_string()))?;

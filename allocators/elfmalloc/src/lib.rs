@@ -1,14 +1,14 @@
 //! elfmalloc: a general-purpose allocator that never writes into free blocks.
 //!
-//! Threads keep free blocks at hand in magazines, arrays of pointers outside of the blocks
-//! ([`front`](heap::front), [`magazine`](heap::magazine)). A magazine that is empty or full is
-//! refilled or flushed in batches ([`refill`](heap::refill)) from and to slabs
-//! ([`slab`](slabs::slab), [`bin`](slabs::bin)), whose descriptors lie out of band. Slabs are cut
-//! from a pool of 64 KiB units ([`pool`](units::pool), [`arena`](units::arena)), which gives back
-//! to the system what lies idle ([`tick`](heap::heaps::Heaps::tick)). Larger blocks are runs of
-//! units, or mappings of their own ([`large`](heap::large)).
+//! Threads keep free blocks in magazines: arrays of pointers that lie outside the blocks
+//! ([`front`](heap::front), [`magazine`](heap::magazine)). An empty magazine is refilled from
+//! slabs, and a full one is flushed to them, in batches ([`refill`](heap::refill)). The descriptors
+//! of slabs lie out of band ([`slab`](slabs::slab), [`bin`](slabs::bin)). Slabs are cut from a pool
+//! of 64 KiB units ([`pool`](units::pool), [`arena`](units::arena)), which returns idle memory to
+//! the system ([`tick`](heap::heaps::Heaps::tick)). Larger blocks are runs of units, or mappings of
+//! their own ([`large`](heap::large)).
 //!
-//! What a thread keeps at hand is a [`front_end`](heap::front_end): magazines, or the smaller
+//! The per-thread cache is a [`front_end`](heap::front_end): magazines, or the smaller
 //! [`local_cache`](heap::local_cache).
 //!
 //! `docs/elfmalloc.md` explains the design.

@@ -1,25 +1,25 @@
-//! How a program may misuse the allocator, and what is said before it is ended.
+//! Kinds of misuse of the allocator, and the message that is printed before the process aborts.
 
 use heapdrome_pages::system::{abort, write_error};
 
-/// A pointer that `free` must not have been given.
+/// Misuse that the allocator detected, with the address of the block or pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misuse {
-    /// The block is free already.
+    /// The block was already free.
     DoubleFree(usize),
-    /// No block begins there.
+    /// No block begins at the address.
     NotABlock(usize),
-    /// Something was written behind the last byte of the block.
+    /// The program wrote past the last byte of the block.
     Overflow(usize),
-    /// Something was written before the first byte of the block, or behind the last.
+    /// The program wrote before the first byte of the block, or past the last.
     Around(usize),
-    /// The block was allocated with another size than it is given back with.
+    /// The size passed to the sized deallocation is not that of the allocation.
     OtherSize(usize),
-    /// The block was written to after it was freed.
+    /// The program wrote to the block after it was freed.
     WrittenAfterFree(usize),
 }
 
-/// Names the address, and ends the process.
+/// Prints a message with the address to standard error, and aborts.
 pub fn report(misuse: Misuse) -> ! {
     let (what, address) = match misuse {
         Misuse::DoubleFree(address) => ("free of a block that is free already: ", address),
@@ -41,7 +41,7 @@ pub fn report(misuse: Misuse) -> ! {
     abort();
 }
 
-/// A line of text without memory.
+/// Buffer for one line of text, which allocates nothing.
 struct Line {
     bytes: [u8; 128],
     length: usize,

@@ -1,42 +1,43 @@
-//! What the environment may ask for.
+//! Settings, and the environment variables that change them.
 
 use core::ffi::CStr;
 
 use heapdrome_pages::system::variable;
 
-/// The magazines of a thread may hold together as many times what one of small blocks may.
+/// Budget of all magazines of a thread together, in budgets of one magazine of small blocks.
 const ALL_MAGAZINES: usize = 64;
-/// The most that a magazine of small blocks may be asked to hold.
+/// Maximum accepted budget of one magazine of small blocks, in bytes.
 const LARGEST_MAGAZINE: usize = 1 << 20;
 
-/// The smallest arena where the address space is limited: 8 GiB, whose map takes 128 KiB.
+/// Size of the smallest arena where the address space is limited: 8 GiB, whose map takes 128 KiB.
 const LEAST_ARENA: usize = 8 << 30;
 
 /// The settings, with their defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Most bytes of address space that the arena may grow to; 0 makes do with small ones.
+    /// Maximum number of bytes of address space that the arena may grow to. With 0 there are small
+    /// arenas only.
     pub arena: usize,
-    /// How long idle memory is kept, in milliseconds.
+    /// Time that idle memory is kept, in milliseconds.
     pub decay: u64,
-    /// The most bytes of blocks that a thread keeps at hand of one class.
+    /// Maximum number of bytes of blocks of one class that a thread keeps at hand.
     pub magazine: usize,
-    /// The most bytes of blocks that a thread keeps at hand of all classes.
+    /// Maximum number of bytes of blocks of all classes that a thread keeps at hand.
     pub budget: usize,
-    /// Number of shards: threads that are more share them.
+    /// Initial maximum number of shards; threads beyond it share shards.
     pub shards: usize,
-    /// Whether huge pages are asked for in large heaps; `None` leaves it to the front-end.
+    /// Whether large heaps ask for huge pages; `None` leaves the choice to the front-end.
     pub huge_pages: Option<bool>,
-    /// Whether a thread purges while all others are silent.
+    /// Whether a background thread purges while all other threads are silent.
     pub background: bool,
-    /// Whether the hardened variant overwrites the whole of each freed block.
+    /// Whether the hardened variant overwrites freed blocks completely.
     pub overwrite: bool,
-    /// Whether arenas keep the states of blocks, which the hardened variant wants.
+    /// Whether arenas keep the states of blocks, as the hardened variant requires.
     pub states: bool,
 }
 
 impl Settings {
-    /// Without any environment.
+    /// Settings in an empty environment.
     pub const DEFAULT: Self = Self {
         arena: 1 << 40,
         decay: 800,
@@ -49,8 +50,9 @@ impl Settings {
         states: false,
     };
 
-    /// Size of the arena where the address space is limited to `limit` bytes: room for the limit to
-    /// be raised a little, and less memory for what describes the arena.
+    /// Returns the size of the arena where the address space is limited to `limit` bytes. It leaves
+    /// room for the limit to be raised a little, and takes less memory for the structures that
+    /// describe the arena.
     pub(crate) fn arena_within(limit: usize) -> usize {
         let largest = Self::DEFAULT.arena;
         (limit.min(largest) * 2)
@@ -58,18 +60,18 @@ impl Settings {
             .clamp(LEAST_ARENA, largest)
     }
 
-    /// The defaults, changed as the environment says. What is not understood changes nothing.
+    /// Returns the defaults, changed by the environment. Invalid values are ignored.
     ///
     /// # Safety
     ///
-    /// No other thread changes the environment meanwhile.
+    /// No other thread changes the environment during the call.
     #[must_use]
     pub unsafe fn from_environment() -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: no other thread changes the environment, by the contract of this function.
         Self::read(|name| unsafe { variable(name) })
     }
 
-    /// The settings of an environment in which `value_of` looks up variables.
+    /// Returns the settings of an environment in which `value_of` looks up variables.
     fn read<'a>(value_of: impl Fn(&CStr) -> Option<&'a CStr>) -> Self {
         let mut settings = Self::DEFAULT;
         let number = |name: &CStr| value_of(name).and_then(parse);
@@ -115,7 +117,7 @@ mod tests {
     use std::string::String;
     use std::vec::Vec;
 
-    /// Each variable that is a number, with the default that the documentation gives it.
+    /// Returns each variable that is a number, with its default from the documentation.
     fn documented() -> Vec<(CString, CString)> {
         let page = include_str!("../../../docs/elfmalloc.md");
         let cells = |line: &'static str| {
@@ -139,7 +141,7 @@ mod tests {
     fn a_default_said_aloud_changes_nothing() {
         let documented = documented();
         assert_eq!(documented.len(), 5, "{documented:?}");
-        // What the front-end says where nothing else does.
+        // Where the environment is silent on huge pages, the front-end decides.
         let default = Settings {
             huge_pages: Some(Magazines::HUGE_PAGES),
             ..Settings::DEFAULT

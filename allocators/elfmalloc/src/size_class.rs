@@ -4,55 +4,55 @@
 //! A slab begins at a multiple of 64 KiB, so that the blocks of a class are aligned to the largest
 //! power of two that divides its size (up to 64 KiB).
 
-/// Bytes in a unit, the grain of slabs and of the class map.
+/// Bytes in a unit, the granularity of slabs and of the class map.
 pub const UNIT: usize = 1 << UNIT_SHIFT;
 /// The logarithm of [`UNIT`].
 pub const UNIT_SHIFT: u32 = 16;
-/// The largest block that a slab serves.
+/// Size of the largest block that a slab serves.
 pub const LARGEST: usize = 128 << 10;
-/// How many classes serve blocks from slabs; they are numbered from 1.
+/// Number of classes that serve blocks from slabs; they are numbered from 1.
 pub const CLASSES: usize = number_above_256(LARGEST) as usize;
-/// The largest block whose class comes from [`SMALL_TABLE`].
+/// Size of the largest block whose class comes from [`SMALL_TABLE`].
 pub const SMALL: usize = 1024;
-/// The first class that threads share: blocks above 4 KiB.
+/// Number of the first class whose bin all threads share: blocks above 4 KiB.
 pub const FIRST_SHARED: usize = number_above_256(4 << 10) as usize + 1;
 
-/// The number of a size class.
+/// Number of a size class.
 ///
-/// [`SizeClass::NONE`] says that no slab serves an address, [`SizeClass::LARGE`] that a run of
-/// units is one block.
+/// [`SizeClass::NONE`] marks addresses that no slab serves, [`SizeClass::LARGE`] a run of units
+/// that is one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct SizeClass(u8);
 
 impl SizeClass {
-    /// No block of a slab or run.
+    /// Class of addresses without a block of a slab or run.
     pub const NONE: Self = Self(0);
-    /// A run of units that is one block.
+    /// Class of a run of units that is one block.
     pub const LARGE: Self = Self(CLASSES as u8 + 1);
 
-    /// The class with this number, which is at most that of [`LARGE`](Self::LARGE).
+    /// Returns the class with this number, which is at most that of [`LARGE`](Self::LARGE).
     #[inline]
     #[must_use]
     pub const fn from_number(number: u8) -> Self {
         Self(number)
     }
 
-    /// The number.
+    /// Returns the number of the class.
     #[inline]
     #[must_use]
     pub const fn number(self) -> usize {
         self.0 as usize
     }
 
-    /// True for a class whose blocks lie in slabs.
+    /// Returns whether the blocks of this class lie in slabs.
     #[inline]
     #[must_use]
     pub const fn is_slab(self) -> bool {
         self.0 != 0 && self.0 <= CLASSES as u8
     }
 
-    /// The class for `size`, at most [`LARGEST`]. Size 0 is served as size 1.
+    /// Returns the class for `size`, which is at most [`LARGEST`]. Size 0 counts as size 1.
     #[inline]
     #[must_use]
     pub const fn of(size: usize) -> Self {
@@ -63,8 +63,8 @@ impl SizeClass {
         }
     }
 
-    /// The smallest class for `size` whose blocks are all multiples of `alignment`, a power of two;
-    /// `None` where no slab has one.
+    /// Returns the smallest class for `size` whose blocks are all aligned to `alignment`, a power
+    /// of two; `None` if no slab has such blocks.
     #[must_use]
     pub const fn of_aligned(size: usize, alignment: usize) -> Option<Self> {
         if size > LARGEST || alignment > UNIT {
@@ -81,14 +81,14 @@ impl SizeClass {
         None
     }
 
-    /// Shape of the slabs of this class.
+    /// Returns the shape of the slabs of this class.
     #[inline]
     #[must_use]
     pub const fn geometry(self) -> &'static Geometry {
         &GEOMETRY[self.0 as usize]
     }
 
-    /// The size of a block.
+    /// Returns the size of a block.
     #[inline]
     #[must_use]
     pub const fn size(self) -> usize {
@@ -96,12 +96,12 @@ impl SizeClass {
     }
 }
 
-/// What follows from a class's size.
+/// Properties that follow from a class's size.
 #[derive(Clone, Copy, Debug)]
 pub struct Geometry {
     /// Bytes in a block.
     pub size: u32,
-    /// 2^32 / size, rounded up: turns a division into a multiplication.
+    /// 2^32 / size, rounded up: replaces a division by a multiplication.
     pub reciprocal: u32,
     /// Blocks in a slab.
     pub blocks: u16,
@@ -127,17 +127,18 @@ impl Geometry {
         (self.blocks as usize).div_ceil(64)
     }
 
-    /// The index of the block that begins `offset` bytes into the slab. For an offset at which none
-    /// begins, an index whose block begins elsewhere.
+    /// Returns the index of the block that begins `offset` bytes into the slab. If no block begins
+    /// there, the block of the returned index begins elsewhere.
     #[inline]
     #[must_use]
     pub const fn index(&self, offset: usize) -> usize {
-        // Exact for multiples: offset is below 2^20, so that the reciprocal's rounding error, below
-        // one part in 2^32 for each size, adds less than offset / 2^32 of a block.
+        // Exact for multiples of the size: offset is below 2^20 and the reciprocal is rounded up by
+        // less than 1, so the error is less than offset / 2^32 of a block.
         ((offset as u64 * self.reciprocal as u64) >> 32) as usize
     }
 
-    /// The index of the block that begins `offset` bytes into the slab; `None` if none does.
+    /// Returns the index of the block that begins `offset` bytes into the slab; `None` if none
+    /// does.
     #[inline(always)]
     #[must_use]
     pub const fn block_at(&self, offset: usize) -> Option<usize> {
@@ -150,8 +151,9 @@ impl Geometry {
     }
 }
 
-/// Units of the smallest slab that has a few blocks and wastes at most a sixteenth at its end. The
-/// smaller slabs are, the sooner one is empty, and its memory serves other classes.
+/// Returns the number of units of a slab: the fewest that hold the minimum number of blocks and
+/// waste at most a sixteenth at the end. A smaller slab becomes empty sooner, and its memory then
+/// serves other classes.
 const fn units_of_slab(size: usize) -> usize {
     let least = match size {
         0..=4096 => 32,
@@ -170,7 +172,7 @@ const fn units_of_slab(size: usize) -> usize {
     }
 }
 
-/// The number of the class for a size above 256.
+/// Returns the number of the class for a size above 256.
 const fn number_above_256(size: usize) -> u8 {
     let last = size - 1;
     let doubling = last.ilog2();
@@ -202,10 +204,10 @@ static GEOMETRY: [Geometry; CLASSES + 1] = {
     table
 };
 
-/// The class of each 16-byte step to [`SMALL`].
+/// Class of each 16-byte step up to [`SMALL`].
 static SMALL_TABLE: [SizeClass; SMALL / 16 + 1] = SMALL_CLASSES;
 
-/// The value of the static table, for structures that keep a copy.
+/// Contents of [`SMALL_TABLE`], for structures that keep a copy.
 pub const SMALL_CLASSES: [SizeClass; SMALL / 16 + 1] = {
     let mut table = [SizeClass(1); SMALL / 16 + 1];
     let mut step = 1;
@@ -291,7 +293,7 @@ mod tests {
             let shape = SizeClass::from_number(number as u8).geometry();
             let whole = shape.units as usize * UNIT;
             let wasted = whole - usize::from(shape.blocks) * shape.size as usize;
-            // What is wasted is never touched, and costs addresses only.
+            // The wasted bytes are never touched: they cost addresses only.
             assert!(
                 wasted < shape.size as usize && wasted * 16 <= whole,
                 "{}",

@@ -1,4 +1,4 @@
-//! What arenas serve where the system has no more addresses, over simulated pages.
+//! Arenas that serve when the system has no more addresses, over simulated pages.
 
 mod giving;
 
@@ -19,7 +19,7 @@ use heapdrome_elfmalloc::units::large::usable;
 use heapdrome_elfmalloc::units::pool::Run;
 use heapdrome_pages::{Access, Pages, Placed, Simulated};
 
-/// A back-end of small arenas, in so many bytes of address space.
+/// Returns a back-end of small arenas in `limit` bytes of address space.
 fn backend(limit: usize) -> Heaps<Simulated> {
     let backend = Heaps::new(Simulated::new(limit));
     backend.start(|| Settings {
@@ -29,7 +29,7 @@ fn backend(limit: usize) -> Heaps<Simulated> {
     backend
 }
 
-/// Takes single units until there are no more, and returns how many lie in `bytes` from `start` on.
+/// Takes single units until none are left, and returns how many lie in `bytes` from `start` on.
 fn take_all_units(backend: &Heaps<Simulated>, start: NonNull<u8>, bytes: usize) -> usize {
     let addresses = start.addr().get()..start.addr().get() + bytes;
     std::iter::from_fn(|| backend.memory().allocate_run(Units::new(1), UNIT))
@@ -61,7 +61,7 @@ fn an_older_arena_grows_on_where_the_last_one_was_made_for_a_long_run() {
 fn a_block_that_the_system_has_no_mapping_for_comes_from_an_arena_with_room() {
     const LONGEST: usize = LARGEST_RUN * UNIT;
     let backend = backend(1 << 30);
-    // Arenas are larger the more there is already: the last has room for two.
+    // Arenas are larger the more memory there is already: the last has room for two.
     let blocks = [(); 4].map(|()| allocate_large(&backend, LONGEST, UNIT));
     backend
         .memory()
@@ -116,7 +116,7 @@ fn a_size_that_cannot_be_costs_nothing_that_is_kept() {
 fn memory_that_blocks_of_one_size_had_serves_any_other_size() {
     let backend = backend(60 << 20);
     let heap = backend.attach().expect("there is memory");
-    // The slabs of the first need no bitmap of their own, those of the others do.
+    // The slabs of the first class need no bitmap of their own, those of the others do.
     for class in [1024, 64, 16].map(SizeClass::of) {
         let bin = backend.bin(heap, class);
         let mut blocks = Vec::new();
@@ -134,10 +134,10 @@ fn memory_that_blocks_of_one_size_had_serves_any_other_size() {
     backend.check();
 }
 
-/// Most bytes of the arena that grows.
+/// Maximum number of bytes of the arena that grows.
 const GROWN: usize = 512 << 20;
 
-/// A back-end of one arena that grows.
+/// Returns a back-end of one arena that grows.
 fn growing(limit: usize) -> Heaps<Simulated> {
     let backend = Heaps::new(Simulated::new(limit));
     backend.start(|| Settings {
@@ -212,7 +212,7 @@ fn an_arena_grows_around_a_mapping_of_another() {
             .all(|&run| run + 16 * UNIT <= taken || run >= taken + (1 << 20))
     );
     let run = backend.memory().run_of(taken);
-    // SAFETY: an address in the gap has a descriptor, of an unused unit.
+    // An address in the gap has a descriptor, of an unused unit.
     assert!(run.is_none_or(|run| run.class() == SizeClass::NONE));
     backend.check();
 }
@@ -302,7 +302,7 @@ fn a_structure_made_at_the_limit_does_not_keep_the_arena_from_shrinking() {
     let first = memory.allocate_run(Units::new(1), UNIT);
     let mut runs = vec![first.expect("there is memory")];
     memory.pages.set_limit(32 << 20);
-    // Structures take what they can, too: nothing is left for another chunk.
+    // Structures take all memory that they can, too: none is left for another chunk.
     while memory.structure(UNIT).is_some() {}
     memory.pages.set_limit(64 << 20);
     runs.extend(std::iter::from_fn(|| {
@@ -313,7 +313,7 @@ fn a_structure_made_at_the_limit_does_not_keep_the_arena_from_shrinking() {
         // SAFETY: the run is this test's, and given up.
         memory.with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), run.units, true) });
     };
-    // The arena's last units come free first, as where a list of blocks is freed from its head.
+    // The arena's last units are freed first, as when a list of blocks is freed from its head.
     let last = runs.split_off(runs.len() - 4);
     last.iter().for_each(give);
     assert!(memory.structure(4096).is_some(), "there are free units");
@@ -334,7 +334,7 @@ fn small_arenas_serve_where_the_one_that_grows_has_no_room() {
         .expect("there is memory");
     let taken = first.base.addr().get() + (4 << 20);
     let place = first.base.with_addr(taken.try_into().expect("an address"));
-    // Another has the rest of the room.
+    // Another mapping has the rest of the room.
     let placed = backend
         .memory()
         .pages

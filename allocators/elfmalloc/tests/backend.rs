@@ -1,4 +1,4 @@
-//! The back-end over simulated pages: everything that needs no thread-local state.
+//! The back-end over simulated pages: all parts that need no thread-local state.
 
 mod giving;
 mod paths;
@@ -34,7 +34,7 @@ fn backend(limit: usize) -> Heaps<Simulated> {
     backend
 }
 
-/// Frees as both paths together do.
+/// Frees a block as both paths together do.
 fn free_by<F: FrontEnd>(
     backend: &Heaps<Simulated>,
     heap: HeapRef,
@@ -74,7 +74,7 @@ fn generated_programs_do_so_with_the_thread_local_cache() {
     generated_programs::<LocalCache>();
 }
 
-/// A block of the program, and what was written at both its ends.
+/// Block of the program, with the byte that was written at both of its ends.
 struct Marked {
     block: *mut u8,
     class: SizeClass,
@@ -92,7 +92,7 @@ impl Marked {
     }
 
     fn check(&self) {
-        // SAFETY: as above.
+        // SAFETY: the block is the program's, and has the size of its class.
         unsafe {
             assert_eq!(self.block.read(), self.mark);
             assert_eq!(self.block.add(self.class.size() - 1).read(), self.mark);
@@ -176,7 +176,7 @@ fn bursts_in_any_order_come_back_whole() {
 #[test]
 fn ended_threads_leave_their_slabs_to_others() {
     let backend = backend(1 << 30);
-    // More than three slabs.
+    // The blocks fill more than three slabs.
     let (size, count) = if cfg!(miri) { (1000, 200) } else { (100, 2000) };
     let class = SizeClass::of(size);
     let first = backend.attach().expect("there is memory");
@@ -289,7 +289,7 @@ fn idle_units_are_purged_and_read_as_zero() {
     let again = allocate_large(&backend, 8 << 20, UNIT).expect("there is memory");
     assert_eq!(again.block, large.block);
     assert!(again.clean);
-    // SAFETY: as above.
+    // SAFETY: the block is the test's own.
     assert_eq!(unsafe { again.block.as_ptr().read() }, 0);
 }
 
@@ -356,7 +356,7 @@ fn a_large_block_that_has_to_move_keeps_its_contents_and_leaves_clean_units() {
 fn statistics_say_what_is_live_kept_and_counted() {
     let backend = backend(1 << 30);
     let heap = backend.attach().expect("there is memory");
-    // Two slabs.
+    // The blocks fill two slabs.
     let (size, many) = if cfg!(miri) { (1024, 96) } else { (64, 1500) };
     let class = SizeClass::of(size);
     let blocks: Vec<_> = (0..many).map(|_| allocate(&backend, heap, class)).collect();
@@ -401,7 +401,6 @@ fn the_thread_local_cache_keeps_only_blocks_of_the_slab_that_it_allocates_from()
         .map(|_| paths::allocate::<LocalCache>(&backend, heap, class))
         .collect();
     let (first, last) = (blocks[0], blocks[blocks.len() - 1]);
-    // SAFETY: the heap is this thread's.
     let front = &heap.front;
     let top = front.top(class);
     assert!(front.owns(class, last.addr()) && !front.owns(class, first.addr()));

@@ -1,4 +1,4 @@
-//! Depots that are emptied in an epoch, over simulated pages.
+//! Depots that are emptied at the end of an epoch, over simulated pages.
 
 mod paths;
 
@@ -12,9 +12,9 @@ use heapdrome_pages::Simulated;
 use paths::{allocate as allocate_one, put};
 
 const HEAPS: usize = if cfg!(miri) { 4 } else { 500 };
-/// Blocks of each heap: two slabs.
+/// Number of blocks of each heap: two slabs.
 const BLOCKS: usize = 128;
-/// Far more than one pass needs, and far less than one within another for every heap.
+/// Stack size: far more than one pass needs, and far less than nested passes for every heap.
 const STACK: usize = 128 << 10;
 
 fn class() -> SizeClass {
@@ -29,7 +29,7 @@ fn allocate(backend: &Heaps<Simulated>, heap: HeapRef) -> Vec<*mut u8> {
     blocks
 }
 
-/// Frees blocks; some stay in the heap's depot, and none in its magazine.
+/// Frees blocks. Some stay in the heap's depot, and none in its magazine.
 fn free(backend: &Heaps<Simulated>, heap: HeapRef, blocks: Vec<*mut u8>) {
     for block in blocks {
         put::<Magazines>(backend, heap, class(), block);
@@ -48,8 +48,8 @@ fn without_decay_one_pass_empties_them_and_none_begins_within_it() {
     let heaps: Vec<_> = (0..HEAPS)
         .map(|_| backend.attach().expect("there is memory"))
         .collect();
-    // Depots are emptied before memory grows: so all of it is there before the first block is
-    // freed.
+    // Depots are emptied before memory grows, so all memory must be in use before the first block
+    // is freed.
     let blocks: Vec<_> = heaps.iter().map(|&heap| allocate(&backend, heap)).collect();
     for (&heap, blocks) in heaps.iter().zip(blocks) {
         free(&backend, heap, blocks);

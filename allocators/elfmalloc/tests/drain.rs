@@ -1,4 +1,4 @@
-//! What a thread keeps at hand when it has given back most of what it had, over simulated pages.
+//! Blocks that a thread keeps after it has given back most of them, over simulated pages.
 
 mod paths;
 
@@ -15,27 +15,27 @@ use heapdrome_elfmalloc::size_class::FIRST_SHARED;
 use heapdrome_pages::Simulated;
 use paths::{allocate, put};
 
-/// The classes to 32 KiB,
+/// Number of classes up to 32 KiB.
 const CLASSES: usize = 72;
-/// of which every so many-th is used: as many blocks of each as magazines of small ones do not
-/// hold.
+/// Step between the classes that are used. Each has more blocks than a magazine of small ones
+/// holds.
 const STEP: usize = if cfg!(miri) { 12 } else { 1 };
-/// Blocks of the program: as many of each class.
+/// Number of blocks of the program, the same number of each class.
 const BLOCKS: usize = if cfg!(miri) { 1_500 } else { 30_000 };
-/// How often a part of them is freed and allocated again.
+/// Number of times that a part of them is freed and allocated again.
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 20 };
-/// How often all of them are.
+/// Number of times that all of them are freed and allocated again.
 const WHOLE_ROUNDS: usize = if cfg!(miri) { 2 } else { 3 };
-/// What magazines may hold, where it is not little.
+/// Number of bytes that magazines may hold, where that is not little.
 const BUDGET: usize = if cfg!(miri) {
     256 << 10
 } else {
     Settings::DEFAULT.budget
 };
-/// So much magazines may hold at least of a thread that empties them: an eighth of the most.
+/// Minimum that the magazines of a thread may hold if it empties them: an eighth of the maximum.
 const LEAST: usize = BUDGET / 8;
 
-/// Nothing goes back by and by in it: what a thread does is all that counts.
+/// Returns a back-end in which nothing goes back over time: only the threads' actions count.
 fn backend() -> Heaps<Simulated> {
     backend_with(u64::MAX, BUDGET)
 }
@@ -55,7 +55,7 @@ fn attach(backend: &Heaps<Simulated>) -> HeapRef {
     backend.attach().expect("there is memory")
 }
 
-/// The class of a block, which steps through all that are used.
+/// Returns the class of a block, which steps through all classes in use.
 fn class_of(block: usize) -> SizeClass {
     SizeClass::from_number((1 + block * 29 * STEP % CLASSES) as u8)
 }
@@ -74,7 +74,7 @@ fn allocate_all(backend: &Heaps<Simulated>, heap: HeapRef, count: usize) -> Vec<
         .collect()
 }
 
-/// Blocks above 4 KiB that lie in magazines, in bytes, the calling thread's counted exactly.
+/// Returns the bytes of blocks above 4 KiB in magazines, exact for the calling thread.
 fn large_cached(backend: &Heaps<Simulated>, heap: HeapRef) -> usize {
     note_cached(backend, heap);
     let classes = Snapshot::of(backend).classes;
@@ -84,7 +84,7 @@ fn large_cached(backend: &Heaps<Simulated>, heap: HeapRef) -> usize {
         .sum()
 }
 
-/// What the magazines of a heap may hold.
+/// Returns the bytes of blocks that the magazines of a heap may hold.
 fn capacity(heap: HeapRef) -> usize {
     heap.magazines()
         .map(|(class, magazine)| magazine.capacity() * class.size())
@@ -130,11 +130,10 @@ fn a_thread_that_frees_a_part_and_allocates_again_keeps_its_magazines() {
 
 #[test]
 fn magazines_that_rest_are_paid_for_once() {
-    // With every look at the clock what is not used becomes smaller; so little a thread soon
-    // spends.
+    // Each look at the clock shrinks unused magazines. A thread soon spends so small a budget.
     const LITTLE: usize = 64 << 10;
     let backend = backend_with(0, LITTLE);
-    // A part suffices where budgets are so small.
+    // A part of the blocks suffices where budgets are small.
     let count = BLOCKS / if cfg!(miri) { 5 } else { 1 };
     for _ in 0..2 {
         let heap = attach(&backend);

@@ -1,4 +1,4 @@
-//! What the child of a fork makes of the back-end, over simulated pages.
+//! The back-end in the child of a fork, over simulated pages.
 
 use std::mem::forget;
 
@@ -23,9 +23,8 @@ fn in_the_child_every_lock_is_free() {
     let backend = backend();
     let class = SizeClass::of(64);
     let heap = backend.attach().expect("there is memory");
-    // SAFETY: heaps live for ever; bins and depots may be used by any thread.
     let (bin, depot) = (backend.bin(heap, class), heap.depot());
-    // A thread that reads statistics holds some when the process forks.
+    // A thread that reads statistics holds some of these locks when the process forks.
     forget(bin.lock());
     forget(depot.lock());
     forget(backend.shards.common_bin(class).lock());

@@ -1,4 +1,4 @@
-//! The hardened variant by its trait, in this process beside its own allocator.
+//! Runs the hardened variant through its trait, in this process beside the process's own allocator.
 
 use heapdrome_conformance::{Program, Subject, execute};
 use heapdrome_elfmalloc::Hardened;

@@ -14,7 +14,7 @@ use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_pages::{Access, Advice, Pages, Remap, Simulated};
 use paths::{allocate, put};
 
-/// Blocks of this class are gathered by twos, and 32 of them fill a slab.
+/// Size of the blocks: they are gathered in pairs, and 32 of them fill a slab.
 const SIZE: usize = 2048;
 const BLOCKS: usize = 64;
 
@@ -22,12 +22,12 @@ fn class() -> SizeClass {
     SizeClass::of(SIZE)
 }
 
-/// A system under which a block is freed whenever it is asked for the processor, which is while
-/// others go back: as a signal's handler may do.
+/// System under which a block is freed whenever it is asked for the processor, which happens while
+/// other blocks go back. A signal handler may do the same.
 struct Interrupted(Simulated);
 
 thread_local! {
-    /// The heap and the block.
+    /// Heap and block of the next such free.
     static NEXT: Cell<Option<(HeapRef, *mut u8)>> = const { Cell::new(None) };
 }
 
@@ -44,17 +44,17 @@ unsafe impl Pages for Interrupted {
     }
 
     unsafe fn protect(&self, start: NonNull<u8>, size: usize, access: Access) -> bool {
-        // SAFETY: the conditions are the same.
+        // SAFETY: the contract is that of the simulated system's method.
         unsafe { self.0.protect(start, size, access) }
     }
 
     unsafe fn purge(&self, start: NonNull<u8>, size: usize) -> bool {
-        // SAFETY: the conditions are the same.
+        // SAFETY: the contract is that of the simulated system's method.
         unsafe { self.0.purge(start, size) }
     }
 
     unsafe fn advise(&self, start: NonNull<u8>, size: usize, advice: Advice) -> bool {
-        // SAFETY: the conditions are the same.
+        // SAFETY: the contract is that of the simulated system's method.
         unsafe { self.0.advise(start, size, advice) }
     }
 
@@ -65,12 +65,12 @@ unsafe impl Pages for Interrupted {
         new_size: usize,
         how: Remap,
     ) -> Option<NonNull<u8>> {
-        // SAFETY: the conditions are the same.
+        // SAFETY: the contract is that of the simulated system's method.
         unsafe { self.0.remap(start, size, new_size, how) }
     }
 
     unsafe fn release(&self, start: NonNull<u8>, size: usize) -> bool {
-        // SAFETY: the conditions are the same.
+        // SAFETY: the contract is that of the simulated system's method.
         unsafe { self.0.release(start, size) }
     }
 
@@ -89,7 +89,7 @@ fn a_block_may_be_freed_while_others_go_back() {
         shards: 1,
         ..Settings::DEFAULT
     });
-    // Two threads to one shard: for each bin the system is asked for the processor.
+    // With two threads on one shard, the system is asked for the processor for each bin.
     let [heap, other] = [(); 2].map(|()| HEAPS.attach().expect("there is memory"));
     let mut blocks = Vec::new();
     blocks.resize_with(BLOCKS, || allocate::<LocalCache>(&HEAPS, heap, class()));
@@ -113,7 +113,7 @@ fn a_block_may_be_freed_while_others_go_back() {
         "no block was freed while others went back"
     );
     own.into_iter().for_each(free);
-    // SAFETY: the heaps are this thread's, which uses them no longer.
+    // SAFETY: the heaps are this thread's, which no longer uses them.
     unsafe {
         detach(&HEAPS, heap);
         detach(&HEAPS, other);

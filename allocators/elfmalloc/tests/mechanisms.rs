@@ -1,22 +1,22 @@
-//! The tables of mechanisms in `docs/elfmalloc.md` name every constant of the sources, and count
-//! right.
+//! The tables of mechanisms in `docs/elfmalloc.md` name every constant of the sources, and their
+//! counts are right.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const PAGE: &str = include_str!("../../../docs/elfmalloc.md");
-/// The heading of the tables.
+/// Heading of the tables.
 const SECTION: &str = "\n## Mechanisms\n";
 
-/// A constant: the file that defines it, below `src`, and its name.
+/// Name of a constant, after the file that defines it, below `src`.
 type Constant = (String, String);
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
-/// Path below `src`, and text, of every source file.
+/// Returns the path below `src` and the text of every source file.
 fn sources() -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut folders = vec![root()];
@@ -35,14 +35,14 @@ fn sources() -> BTreeMap<String, String> {
     found
 }
 
-/// The part of a source file that is no test.
+/// Returns the part of a source file that is no test.
 fn shipped(text: &str) -> &str {
     text.split("#[cfg(test)]\nmod tests {")
         .next()
         .unwrap_or(text)
 }
 
-/// The name of the constant that a line defines, if it is a number.
+/// Returns the name of the constant that a line defines, if its type is a number.
 fn constant(line: &str) -> Option<&str> {
     let (visibility, definition) = line.trim_start().split_once("const ")?;
     let (name, rest) = definition.split_once(": ")?;
@@ -51,7 +51,7 @@ fn constant(line: &str) -> Option<&str> {
     (is_item && is_number(kind)).then_some(name)
 }
 
-/// Whether a type is one of numbers.
+/// Returns whether a type is one of numbers.
 fn is_number(kind: &str) -> bool {
     let size = kind.strip_prefix(['u', 'i']);
     kind == "Units" || size.is_some_and(|size| size == "size" || size.parse::<u8>().is_ok())
@@ -69,12 +69,12 @@ fn constants(sources: &BTreeMap<String, String>) -> BTreeSet<Constant> {
     all
 }
 
-/// The words between backquotes.
+/// Returns the words between backquotes.
 fn quoted(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
-/// Cells of the rows of all tables in the section.
+/// Returns the cells of the rows of all tables in the section.
 fn rows() -> Vec<Vec<&'static str>> {
     let (_, section) = PAGE.split_once(SECTION).expect("the section");
     let section = section.split("\n## ").next().unwrap_or(section);
@@ -85,7 +85,8 @@ fn rows() -> Vec<Vec<&'static str>> {
     section.lines().filter_map(cells).collect()
 }
 
-/// Constants of the rows that name some: names in the last cell but one, files in the last.
+/// Returns the constants of the rows that name some: names in the last cell but one, files in the
+/// last.
 fn documented(known: &BTreeSet<Constant>) -> Vec<Constant> {
     let mut all = Vec::new();
     for row in rows() {
@@ -102,7 +103,7 @@ fn documented(known: &BTreeSet<Constant>) -> Vec<Constant> {
     all
 }
 
-/// The number that the page says now.
+/// Returns the number that the page gives for the current sources.
 fn counted(what: &str) -> usize {
     let row = rows().into_iter().find(|row| row[0] == what);
     let row = row.unwrap_or_else(|| panic!("no row: {what}"));
@@ -126,7 +127,7 @@ fn the_page_counts_right() {
     let longest = sources.values().map(|text| text.lines().count()).max();
     assert_eq!(Some(counted("lines of the longest")), longest);
     assert_eq!(counted("numeric constants"), constants(&sources).len());
-    // The default's have a figure each, in a cell of its own; the first row is the heading.
+    // The mechanisms of the default have four cells, with a figure; the first row is the heading.
     let of_default: Vec<_> = rows()
         .into_iter()
         .filter(|row| row.len() == 4)

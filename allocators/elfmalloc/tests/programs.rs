@@ -1,5 +1,5 @@
-//! Generated programs over simulated pages: with plenty of memory, and with so little that much is
-//! refused.
+//! Generated programs over simulated pages: with plenty of memory, and with so little that many
+//! requests are refused.
 
 mod simulated;
 
@@ -10,23 +10,23 @@ use heapdrome_elfmalloc::heap::front_end::{FrontEnd, Magazines};
 use heapdrome_elfmalloc::heap::local_cache::LocalCache;
 use simulated::Counts;
 
-/// Says how many steps the programs have, if it is set.
+/// Environment variable that sets the number of steps of the programs.
 const VARIABLE: &str = "HEAPDROME_STEPS";
-/// How many they have otherwise.
+/// Default number of steps.
 const STEPS: usize = if cfg!(miri) { 150 } else { 5_000 };
-/// Nothing is refused.
+/// Memory with which nothing is refused.
 const PLENTY: usize = 1 << 30;
-/// Less than the programs ask for, and enough to go on with.
+/// Memory that is less than the programs ask for, and enough to continue.
 const LITTLE: usize = if cfg!(miri) { 2 << 20 } else { 6 << 20 };
 
-/// Programs on one thread and on several. Miri takes long to make one.
+/// Programs on one thread and on several. Miri takes long to generate one.
 static PROGRAMS: LazyLock<[Program; 2]> = LazyLock::new(|| {
     let steps = std::env::var(VARIABLE).map_or(STEPS, |steps| {
         steps.parse().expect("HEAPDROME_STEPS is a number")
     });
     [(21, 1), (22, 3)].map(|(seed, threads)| {
         let mut program = Program::generate(seed, threads, steps);
-        // Generated ones are rare; each moves its thread to another processor, too.
+        // Generated trims are rare. Each also moves its thread to another processor.
         for thread in 0..threads {
             program.0.insert(steps / 2, Step { thread, ..TRIM });
         }
@@ -41,7 +41,7 @@ static PROGRAMS: LazyLock<[Program; 2]> = LazyLock::new(|| {
     })
 });
 
-/// All that can be given back goes.
+/// Step that gives back all that can be given back.
 const TRIM: Step = Step {
     thread: 0,
     operation: Operation::Trim,
@@ -50,7 +50,7 @@ const TRIM: Step = Step {
     alignment: 1,
 };
 
-/// Runs programs that must find nothing wrong. Returns what happened in all of them.
+/// Runs programs that must find nothing wrong. Returns the sum of their counts.
 fn must_pass<F: FrontEnd>(limit: usize) -> Counts {
     let mut sum = Counts::default();
     for (program, decays) in PROGRAMS.iter().zip([[u64::MAX, 0], [0, u64::MAX]]) {

@@ -1,4 +1,4 @@
-//! Memory that goes back while others use the same bins, and arenas that cannot be had, over
+//! Memory that goes back while other threads use the same bins, and arenas that are refused, over
 //! simulated pages.
 
 mod giving;
@@ -21,7 +21,7 @@ use heapdrome_pages::{Access, Advice, Pages, Remap, Simulated};
 
 type Hook = Box<dyn FnOnce() + Send>;
 
-/// A system that does something before it purges for the next time, and knows what it purged.
+/// System that calls a hook before its next purge, and records the ranges that it purged.
 struct Hooked {
     system: Simulated,
     hook: Mutex<Option<Hook>>,
@@ -34,7 +34,7 @@ impl Hooked {
     }
 }
 
-// SAFETY: all is the simulated system's.
+// SAFETY: all memory is the simulated system's.
 unsafe impl Pages for Hooked {
     fn page_size(&self) -> usize {
         self.system.page_size()
@@ -45,7 +45,7 @@ unsafe impl Pages for Hooked {
     }
 
     unsafe fn protect(&self, start: NonNull<u8>, size: usize, access: Access) -> bool {
-        // SAFETY: the caller's promise; so below.
+        // SAFETY: the contract is that of the simulated system's method; likewise below.
         unsafe { self.system.protect(start, size, access) }
     }
 
@@ -63,12 +63,12 @@ unsafe impl Pages for Hooked {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(first..first + size);
-        // SAFETY: as above.
+        // SAFETY: the contract is that of the simulated system's method.
         unsafe { self.system.purge(start, size) }
     }
 
     unsafe fn advise(&self, start: NonNull<u8>, size: usize, advice: Advice) -> bool {
-        // SAFETY: as above.
+        // SAFETY: the contract is that of the simulated system's method.
         unsafe { self.system.advise(start, size, advice) }
     }
 
@@ -79,20 +79,20 @@ unsafe impl Pages for Hooked {
         new_size: usize,
         how: Remap,
     ) -> Option<NonNull<u8>> {
-        // SAFETY: as above.
+        // SAFETY: the contract is that of the simulated system's method.
         unsafe { self.system.remap(start, size, new_size, how) }
     }
 
     unsafe fn release(&self, start: NonNull<u8>, size: usize) -> bool {
-        // SAFETY: as above.
+        // SAFETY: the contract is that of the simulated system's method.
         unsafe { self.system.release(start, size) }
     }
 }
 
-/// All that were made: Miri looks for memory that nothing leads to.
+/// All back-ends, kept because Miri reports memory that no pointer leads to.
 static BACKENDS: Mutex<Vec<&Heaps<Hooked>>> = Mutex::new(Vec::new());
 
-/// A back-end that purges at every occasion, for the rest of the process.
+/// Returns a back-end that purges at every opportunity, for the rest of the process.
 fn backend() -> &'static Heaps<Hooked> {
     backend_with(Settings {
         arena: 0,
@@ -119,7 +119,7 @@ fn class() -> SizeClass {
     SizeClass::of(1024)
 }
 
-/// Addresses of all blocks of a slab of an ended thread, which lies in the common bin.
+/// Returns the addresses of all blocks of a slab in the common bin, where ended threads leave them.
 fn slab_of_nobody(backend: &Heaps<Hooked>) -> Vec<usize> {
     let mut blocks = vec![null_mut(); usize::from(class().geometry().blocks)];
     let bin = backend.shards.common_bin(class());
@@ -130,7 +130,8 @@ fn slab_of_nobody(backend: &Heaps<Hooked>) -> Vec<usize> {
     addresses
 }
 
-/// Gives blocks back, of which addresses suffice: the allocator follows no pointer to a block.
+/// Gives blocks back by their addresses, which suffice: the allocator follows no pointer to a
+/// block.
 fn give(backend: &Heaps<Hooked>, addresses: &[usize]) {
     let mut blocks: Vec<*mut u8> = addresses
         .iter()
@@ -148,7 +149,7 @@ fn no_bin_is_locked_while_the_pages_of_its_slabs_are_purged() {
     let bin = backend.shards.common_bin(class());
     backend.memory().pages.before_purge(move || {
         assert!(bin.try_lock().is_some(), "others have to wait");
-        // What is being purged is handed out to nobody, and stays where it is.
+        // The slab that is being purged serves no other thread, and stays where it is.
         assert_eq!(slab_of_nobody(backend).len(), 64);
         give(backend, &blocks[..4]);
         assert_eq!(backend.shards.slabs(), 2);
@@ -209,7 +210,7 @@ fn what_lies_behind_the_blocks_that_are_used_of_a_slab_is_purged_once() {
     let turns: Vec<_> = (0..6).map(|_| turn()).collect();
     assert_eq!(turns[..2], [(0, 0); 2]);
     assert_eq!(turns[2..], [(1, unused); 4]);
-    // From when on none is taken, all that is free lies idle.
+    // Once no block is taken any longer, all free blocks are idle.
     backend.tick();
     let purged = Snapshot::of(backend).purged as usize;
     assert_eq!(purged, unused + UNIT - 4 * class().size());
@@ -259,7 +260,7 @@ fn what_comes_back_behind_blocks_that_were_purged_is_purged_too() {
         backend.tick();
     }
     let purged = Snapshot::of(backend).purged as usize;
-    // The last of the free blocks are resident now, and no more are free than were purged.
+    // The last of the free blocks are now resident, and at most as many are free as were purged.
     give(backend, &blocks[40..50]);
     let mut first = [null_mut(); 10];
     let taken = backend.take(bin, &mut first[..]);
@@ -280,8 +281,8 @@ fn what_becomes_resident_with_a_run_is_made_way_for_and_not_purged_for_that() {
         states: true,
         ..Settings::DEFAULT
     });
-    // Idle units that are too scattered for what follows. Where blocks have states, huge pages
-    // begin behind them.
+    // These idle units are too scattered for the block that follows. Where blocks have states, huge
+    // pages begin behind these units.
     let runs: Vec<_> = (0..32)
         .map(|_| {
             backend
@@ -299,8 +300,8 @@ fn what_becomes_resident_with_a_run_is_made_way_for_and_not_purged_for_that() {
     assert_eq!(backend.memory().pool.lock().dirty, Units::new(32));
     let large = allocate_large(backend, 4 * UNIT, HUGE * UNIT);
     let first = large.expect("there is memory").block.addr().get();
-    // A huge page becomes resident; so much of the scattered ones goes, but for an eighth of what
-    // lives.
+    // A huge page becomes resident, so as much scattered memory is purged, except an eighth of live
+    // memory.
     let kept = (32 + 4) / 8;
     let purged = Snapshot::of(backend).purged as usize;
     assert_eq!(purged, (32 - kept) * UNIT);
@@ -326,7 +327,7 @@ fn slabs_of_an_ended_thread_reach_others_whoever_holds_their_bin() {
     held.idle = true;
     let moved = std::thread::spawn(move || backend.shards.move_to_common(bin));
     let begin = Instant::now();
-    // Enough for a thread that would not wait; one that is late is as good.
+    // Long enough for a thread that does not wait for the lock. A later one passes, too.
     while !moved.is_finished() && begin.elapsed() < Duration::from_millis(200) {
         std::thread::yield_now();
     }

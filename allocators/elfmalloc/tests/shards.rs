@@ -1,4 +1,4 @@
-//! Threads beyond the number of shards share them, over simulated pages.
+//! More threads than shards, which then share them, over simulated pages.
 
 mod giving;
 
@@ -20,10 +20,10 @@ use heapdrome_elfmalloc::slabs::bin::Bin;
 use heapdrome_elfmalloc::units::amount::Units;
 use heapdrome_pages::Simulated;
 
-/// Far more than it takes, for machines with much else to do.
+/// Maximum time to wait: far more than necessary, for machines with much else to do.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A back-end with so many shards.
+/// Returns a back-end with `shards` shards.
 fn backend_with(shards: usize) -> Heaps<Simulated> {
     let backend = Heaps::new(Simulated::new(1 << 30));
     backend.start(|| Settings {
@@ -50,11 +50,10 @@ fn each_shard_has_as_many_threads() {
     let backend = backend_with(2);
     let class = SizeClass::of(64);
     let heaps = [(); 4].map(|()| backend.attach().expect("there is memory"));
-    // SAFETY: the heaps are such.
     let mut bins = heaps.map(|heap| ptr::from_ref::<Bin>(&*backend.bin(heap, class)));
     bins.sort();
     assert!(bins[0] == bins[1] && bins[1] != bins[2] && bins[2] == bins[3]);
-    // SAFETY: the heaps are this thread's, which uses these two no more.
+    // SAFETY: the heaps are this thread's, which no longer uses these two.
     unsafe {
         for heap in heaps {
             if ptr::eq(&*backend.bin(heap, class), bins[0]) {
@@ -63,7 +62,6 @@ fn each_shard_has_as_many_threads() {
         }
     }
     let next = backend.attach().expect("there is memory");
-    // SAFETY: the heap is one.
     assert!(ptr::eq(&*backend.bin(next, class), bins[0]));
 }
 
@@ -142,7 +140,7 @@ fn a_thread_moves_to_a_shard_that_others_left() {
     let backend = backend_with(2);
     let class = SizeClass::of(64);
     let heaps = [(); 4].map(|()| backend.attach().expect("there is memory"));
-    // SAFETY: the heaps are this thread's, which uses two of them no more.
+    // SAFETY: the heaps are this thread's, which no longer uses two of them.
     unsafe {
         let bin_of = |heap| ptr::from_ref::<Bin>(&*backend.bin(heap, class));
         let first = bin_of(heaps[0]);
@@ -184,10 +182,9 @@ fn threads_beyond_the_number_of_shards_use_the_shard_of_their_processor() {
     let backend = backend_with(2);
     let class = SizeClass::of(64);
     let heaps = [(); 3].map(|()| backend.attach().expect("there is memory"));
-    // SAFETY: the heaps are such.
     let bin_of = |heap| ptr::from_ref::<Bin>(&*backend.bin(heap, class));
     let own = heaps.map(bin_of);
-    // To which shard a thread is attached does not matter; each processor has one of the shards,
+    // The shard that a thread is attached to does not matter. Each processor has one of the shards,
     // and keeps it.
     let mut on = [0, 1, 2, 3, 0].map(|processor| {
         backend.memory().pages.set_processor(processor);
@@ -198,8 +195,8 @@ fn threads_beyond_the_number_of_shards_use_the_shard_of_their_processor() {
     assert_eq!(on[0], on[4]);
     on[..4].sort();
     assert!(on[0] == on[1] && on[1] != on[2] && on[2] == on[3]);
-    // As many threads as shards have what is theirs.
-    // SAFETY: the heap is this thread's, which uses it no more.
+    // As many threads as shards use their own shards again.
+    // SAFETY: the heap is this thread's, which no longer uses it.
     unsafe { detach(&backend, heaps[2]) };
     for processor in 0..2 {
         backend.memory().pages.set_processor(processor);
@@ -213,14 +210,13 @@ fn a_shard_without_threads_serves_no_processor() {
     let backend = backend_with(2);
     let class = SizeClass::of(64);
     let heaps = [(); 5].map(|()| backend.attach().expect("there is memory"));
-    // SAFETY: the heaps are such.
     let bin_of = |heap| ptr::from_ref::<Bin>(&*backend.bin(heap, class));
     let own = heaps.map(bin_of);
     for processor in 0..2 {
         backend.memory().pages.set_processor(processor);
         bin_of(heaps[0]);
     }
-    // The shard with three threads keeps them all, the other none.
+    // The shard with three threads keeps them all, and the other loses its threads.
     let many = heaps
         .iter()
         .zip(own)
@@ -229,7 +225,7 @@ fn a_shard_without_threads_serves_no_processor() {
     assert_eq!(many.len(), 3);
     for (heap, bin) in heaps.iter().zip(own) {
         if bin != many[0].1 {
-            // SAFETY: the heap is this thread's, which uses it no more.
+            // SAFETY: the heap is this thread's, which no longer uses it.
             unsafe { detach(&backend, *heap) };
         }
     }
@@ -248,7 +244,6 @@ fn processors_get_their_shards_anew_when_there_is_one_more() {
     let mut heaps = vec![attach(), attach()];
     let served = |heap, processor| {
         backend.memory().pages.set_processor(processor);
-        // SAFETY: the heap is one.
         ptr::from_ref::<Bin>(&*backend.bin(heap, class))
     };
     assert_eq!(served(heaps[0], 0), served(heaps[0], 1));
@@ -296,10 +291,9 @@ fn nobody_looks_for_slabs_where_there_is_no_shard() {
     let backend = backend_with(1);
     let class = SizeClass::of(64);
     let heaps = [(); 3].map(|()| backend.attach().expect("there is memory"));
-    // SAFETY: heaps live for ever, and any thread may use bins.
     let own = heaps.map(|heap| &heap.attachment().own().get().bins[class.number()]);
     let listed = backend.bin(heaps[0], class);
-    // Whoever looked there would have to wait.
+    // A thread that looked there would have to wait.
     let unlisted = own.iter().filter(|bin| !ptr::eq(**bin, &*listed));
     let held: Vec<_> = unlisted.map(|bin| bin.lock()).collect();
     assert_eq!(held.len(), 2);

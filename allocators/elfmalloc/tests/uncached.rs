@@ -13,7 +13,7 @@ use heapdrome_elfmalloc::units::amount::Units;
 use heapdrome_pages::Simulated;
 use paths::{allocate, put};
 
-/// A back-end whose threads keep nothing beyond the first slots of small blocks.
+/// Returns a back-end whose threads keep nothing beyond the first slots of small blocks.
 fn backend(limit: usize) -> Heaps<Simulated> {
     let backend = Heaps::new(Simulated::new(limit));
     backend.start(|| Settings {
@@ -32,8 +32,8 @@ fn large() -> SizeClass {
     SizeClass::of(96 << 10)
 }
 
-/// Memory is used up, and all of some neighbouring slabs freed, but for what the thread keeps of
-/// them.
+/// Uses all memory up, then frees all of some neighbouring slabs, except the blocks of them that
+/// the thread keeps.
 fn what_the_thread_keeps_serves<F: FrontEnd>() {
     let backend = backend(3 << 20);
     let heap = backend.attach().expect("there is memory");
@@ -45,7 +45,6 @@ fn what_the_thread_keeps_serves<F: FrontEnd>() {
     let first = blocks[0].addr() >> UNIT_SHIFT;
     for &block in &blocks {
         if (first..first + units.count()).contains(&(block.addr() >> UNIT_SHIFT)) {
-            // SAFETY: the heap is this thread's, and the block the test's own.
             put::<F>(&backend, heap, small(), block);
         }
     }
@@ -71,7 +70,6 @@ fn so_they_are_with_the_thread_local_cache() {
 fn their_blocks_count_towards_the_next_look_at_the_clock() {
     let backend = backend(16 << 20);
     let heap = backend.attach().expect("there is memory");
-    // SAFETY: the heap is this thread's.
     let front = &heap.front;
     let blocks: Vec<_> = (0..=FEWEST_TICKS)
         .map(|_| allocate::<Magazines>(&backend, heap, large()))
@@ -79,7 +77,6 @@ fn their_blocks_count_towards_the_next_look_at_the_clock() {
     assert!(front.is_due(), "after mallocs");
     front.set_ticks(FEWEST_TICKS);
     for block in blocks {
-        // SAFETY: the heap is this thread's, and the block the test's own.
         put::<Magazines>(&backend, heap, large(), block);
     }
     assert!(front.is_due(), "after frees");

@@ -13,7 +13,7 @@ const ABORTED: i32 = 6;
 #[cfg_attr(miri, ignore = "Miri starts no processes")]
 fn the_hardened_variant_ends_a_process_that_another_served_before() {
     if std::env::var_os(CHILD).is_some() {
-        // Slabs have no states from now on.
+        // From now on slabs have no states.
         assert!(Elfmalloc::allocate(100).is_some());
         let _ = Hardened::allocate(100);
         return;

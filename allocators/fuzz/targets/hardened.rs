@@ -1,6 +1,6 @@
-//! Runs the programs of `operations` on the hardened variant. It looks whether blocks are as it
-//! left them when it hands them out again, so that no other variant may serve in its process: they
-//! share their free blocks.
+//! Runs the programs of `operations` on the hardened variant. It checks that blocks are unchanged
+//! when it hands them out again. Variants share their free blocks, so no other one may serve in
+//! this process.
 
 #![no_main]
 
@@ -14,7 +14,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(init: {
     Hardened::start();
 }, |input: &[u8]| {
-    // The inputs of `operations` begin with two bytes more, and may be tried here as they are.
+    // Inputs of `operations` begin with two more bytes, and may be used here unchanged.
     let Some((_, bytes)) = input.split_first_chunk::<2>() else {
         return;
     };

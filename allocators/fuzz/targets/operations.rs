@@ -1,9 +1,10 @@
-//! Bytes become a program of allocator calls, which runs against the shadow heap of the conformance
-//! suite: overlap, alignment, contents, zeroing, usable size, realloc.
+//! Converts bytes to a program of allocator calls and runs it against the shadow heap of the
+//! conformance suite: overlap, alignment, contents, zeroing, usable size, realloc.
 //!
-//! The first byte says what serves the calls: one of the allocators over the real system, as in a
-//! process, or elfmalloc over simulated pages, begun anew for each input, checked as a whole
-//! afterwards, and often short of memory. `hardened` does the same with the hardened variant.
+//! The first byte selects what serves the calls. It is one of the allocators over the real system,
+//! as in a process, or elfmalloc over simulated pages. The latter starts afresh for each input, is
+//! checked as a whole afterwards, and is often short of memory. `hardened` does the same with the
+//! hardened variant.
 
 #![no_main]
 

@@ -1,10 +1,10 @@
-//! Blocks by their layouts.
+//! Blocks of all layouts.
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, realloc};
 use std::collections::BTreeSet;
 use std::hint::black_box;
 
-/// A block with bytes written all over it.
+/// Block that is filled with a pattern.
 struct Block {
     start: *mut u8,
     layout: Layout,
@@ -14,7 +14,7 @@ fn pattern(at: usize) -> u8 {
     (at * 31 + (at >> 8)) as u8
 }
 
-/// Which bytes of the first `size` are written and looked at: among them those next to other
+/// Returns which of the first `size` bytes are written and checked, among them those next to other
 /// blocks.
 fn places(size: usize) -> impl Iterator<Item = usize> {
     (0..size).step_by(61).chain(size.checked_sub(1))
@@ -24,7 +24,8 @@ impl Block {
     fn new(size: usize, alignment: usize, zeroed: bool) -> Self {
         let layout = Layout::from_size_align(size, alignment).expect("a layout that can be");
         let allocate = if zeroed { alloc_zeroed } else { alloc };
-        // SAFETY: a size of zero is undefined for allocators in general, not for those tested here.
+        // SAFETY: size zero is undefined for allocators in general, but defined for those tested
+        // here.
         let start = black_box(unsafe { allocate(layout) });
         let block = Self { start, layout };
         block.look_at_place();
@@ -53,7 +54,7 @@ impl Block {
         }
     }
 
-    /// Looks at what was written when the block had `before` bytes.
+    /// Checks the bytes that were written when the block had `before` bytes.
     fn verify(&self, before: usize) {
         for at in places(before).filter(|&at| at < self.layout.size()) {
             // SAFETY: the block has that many bytes, and this one was written.
@@ -63,7 +64,7 @@ impl Block {
 
     fn resize(&mut self, size: usize) {
         let before = self.layout.size();
-        // SAFETY: the block has this layout, and the new size can be one.
+        // SAFETY: the block has this layout, and the new size is valid.
         self.start = black_box(unsafe { realloc(self.start, self.layout, size) });
         self.layout = Layout::from_size_align(size, self.layout.align()).expect("the same");
         self.look_at_place();
@@ -75,21 +76,21 @@ impl Block {
 impl Drop for Block {
     fn drop(&mut self) {
         self.verify(self.layout.size());
-        // SAFETY: the block has this layout, and is used no more.
+        // SAFETY: the block has this layout, and is no longer used.
         unsafe { dealloc(self.start, self.layout) };
     }
 }
 
 const SIZES: [usize; 8] = [1, 7, 16, 100, 1000, 5000, 70_000, 150_000];
 
-/// Every alignment up to 4 MiB: all ways to get a block, contents kept and bytes zero as promised.
+/// Checks every alignment up to 4 MiB: all ways to get a block, kept contents and zeros.
 pub fn layouts() {
     for power in 0..=22 {
-        // Blocks with a mapping of their own are many pages to look through: some alignments will
-        // do.
+        // Blocks with a mapping of their own have many pages to check, so only some alignments have
+        // one.
         let large = (power % 4 == 0).then_some(3_000_000);
         for size in SIZES.into_iter().chain(large) {
-            // What is zeroed has been in use before.
+            // The memory of the zeroed block has been in use before.
             drop(Block::new(size, 1 << power, false));
             let mut plain = Block::new(size, 1 << power, false);
             let mut zeroed = Block::new(size, 1 << power, true);
@@ -101,8 +102,7 @@ pub fn layouts() {
     }
 }
 
-/// What has no bytes takes none, and an allocator that is asked for nothing all the same answers
-/// well.
+/// Checks that values of no bytes take none, and that the allocator serves requests for none.
 pub fn empty() {
     let mut units = vec![Box::new(())];
     units.extend((0..100).map(|_| Box::new(())));

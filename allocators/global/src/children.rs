@@ -1,4 +1,4 @@
-//! Children of a program whose other threads allocate all the time.
+//! Children of a program whose other threads constantly allocate.
 
 use std::hint::black_box;
 use std::ptr::null_mut;
@@ -11,10 +11,10 @@ use heapdrome_malloc_abi::MallocAbi;
 
 const THREADS: u64 = 4;
 const FORKS: usize = 20;
-/// Seconds that a child may take for what takes milliseconds.
+/// Time limit of a child in seconds; it takes milliseconds.
 const PATIENCE: u32 = 60;
 
-/// A block that any thread may free.
+/// Block that any thread may free.
 struct Block {
     bytes: Vec<u8>,
 }
@@ -24,17 +24,17 @@ static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Puts a block in a slot, and frees the one that was there.
 fn exchange(slot: usize, block: *mut Block) {
-    // AcqRel: whoever takes a block sees what its maker wrote.
+    // AcqRel: the thread that takes a block sees what the thread that put it there wrote.
     let old = SHARED[slot].swap(block, AcqRel);
     if !old.is_null() {
-        // SAFETY: pointers in slots are of boxes that nobody else has.
+        // SAFETY: a pointer in a slot is that of a box that no other code has.
         let old = unsafe { Box::from_raw(old) };
         assert!(old.bytes.iter().all(|&byte| byte == 7));
     }
 }
 
 fn busy(mut state: u64) {
-    // Relaxed: a flag that stands alone.
+    // Relaxed: no other memory depends on this flag.
     while !STOP.load(Relaxed) {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -53,7 +53,7 @@ fn busy(mut state: u64) {
     }
 }
 
-/// Everything must work in a child: blocks of threads that it does not have, and new threads.
+/// Checks in a child that blocks of threads that it does not have, and new threads, work.
 fn child() {
     for slot in 0..SHARED.len() {
         exchange(slot, null_mut());
@@ -73,8 +73,8 @@ fn child() {
 
 /// Forks, and waits for a child that calls `body`.
 fn in_child(body: fn()) {
-    // SAFETY: what the child calls is what is tested: that allocation works there. Its time is
-    // limited, and it leaves without destructors.
+    // SAFETY: the test is that the child's calls, which allocate, work there. The child has a time
+    // limit, and exits without destructors.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "no fork: {}", std::io::Error::last_os_error());
     if pid == 0 {
@@ -85,7 +85,7 @@ fn in_child(body: fn()) {
         unsafe { libc::_exit(0) };
     }
     let mut status = 0;
-    // SAFETY: the status is the local variable's.
+    // SAFETY: the status is a local variable.
     assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
     assert_eq!(
         status, 0,
@@ -93,15 +93,15 @@ fn in_child(body: fn()) {
     );
 }
 
-/// Gives memory back all the time, so that a fork meets locks that are held.
+/// Constantly returns memory to the system, so that a fork meets locks that are held.
 fn trim<A: MallocAbi>() {
-    // Relaxed: a flag that stands alone.
+    // Relaxed: no other memory depends on this flag.
     while !STOP.load(Relaxed) {
         heapdrome_malloc_abi::trim::<A>(0);
     }
 }
 
-/// Children of a storm of forks allocate, free and start threads.
+/// Checks that children of a storm of forks allocate, free and start threads.
 pub fn forks<A: MallocAbi + 'static>() {
     let mut threads: Vec<_> = (1..=THREADS)
         .map(|seed| std::thread::spawn(move || busy(seed)))
@@ -116,7 +116,7 @@ pub fn forks<A: MallocAbi + 'static>() {
     }
 }
 
-/// Allocates so much that a slow path is taken, and looks for the thread that purges in silence.
+/// Allocates enough for a slow path, and checks for the thread that purges in silence.
 fn has_background_thread() {
     let blocks: Vec<Vec<u8>> = (0..10_000).map(|_| Vec::with_capacity(1000)).collect();
     let threads = std::fs::read_dir("/proc/self/task").expect("the kernel tells");
@@ -124,8 +124,8 @@ fn has_background_thread() {
     drop(black_box(blocks));
 }
 
-/// With ELFMALLOC_BACKGROUND_PURGE the process has a thread more than its own, and so has its
-/// child.
+/// Checks that with ELFMALLOC_BACKGROUND_PURGE the process has one additional thread, and its child
+/// too.
 pub fn background() {
     has_background_thread();
     in_child(has_background_thread);

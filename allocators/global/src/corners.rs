@@ -1,4 +1,4 @@
-//! What the allocator says and asks for.
+//! Statistics, refusals, errno, and huge pages.
 
 use std::alloc::{Layout, alloc, alloc_zeroed, realloc};
 use std::hint::black_box;
@@ -7,7 +7,7 @@ use heapdrome_malloc_abi::MallocAbi;
 
 const LARGE: usize = 8 << 20;
 
-/// The allocator has what the program allocates.
+/// Checks that the allocator serves the program.
 pub fn served<A: MallocAbi>() {
     let before = A::statistics().live;
     let block = black_box(vec![1_u8; LARGE]);
@@ -16,7 +16,8 @@ pub fn served<A: MallocAbi>() {
     assert!(A::statistics().live < before + LARGE);
 }
 
-/// Too much is refused by null, as an error where a collection asks, and the block stays as it was.
+/// Checks that too large a request is refused: null, or an error in a collection, and the block
+/// stays.
 pub fn refusals() {
     assert!(Vec::<u64>::new().try_reserve_exact(1 << 59).is_err());
     for alignment in [1, 16, 64, 1 << 20] {
@@ -28,7 +29,7 @@ pub fn refusals() {
                 assert!(black_box(alloc_zeroed(layout(size))).is_null());
             }
         }
-        // SAFETY: the block has its layout all along, and is left to the end of the process.
+        // SAFETY: the block keeps its layout, and is left to the end of the process.
         unsafe {
             let block = black_box(alloc(layout(9)));
             assert!(!block.is_null());
@@ -39,12 +40,13 @@ pub fn refusals() {
     }
 }
 
-/// What is allocated and dropped between a system call and the look at its error leaves that alone.
+/// Checks that allocating and dropping between a system call and the check of its error keeps
+/// errno.
 pub fn errno() {
     const MARK: i32 = 12345;
     // SAFETY: the address is the calling thread's own errno, always valid.
     let place = unsafe { libc::__errno_location() };
-    // SAFETY: as above.
+    // SAFETY: the address is the calling thread's own errno.
     unsafe { place.write(MARK) };
     for power in 0..25 {
         let mut kept = Vec::new();
@@ -54,13 +56,13 @@ pub fn errno() {
         kept.iter_mut()
             .for_each(|block| block.reserve_exact((1 << power) + 1));
         drop(kept);
-        // SAFETY: as above.
+        // SAFETY: the address is the calling thread's own errno.
         let now = unsafe { place.read() };
         assert_eq!(now, MARK, "blocks of {} bytes", 1 << power);
     }
 }
 
-/// No huge pages are asked for, though the program has a large heap.
+/// Checks that no huge pages are requested, although the program has a large heap.
 pub fn small_pages() {
     let heap: Vec<Vec<u8>> = (0..1000).map(|_| vec![1; 64 << 10]).collect();
     let maps = std::fs::read_to_string("/proc/self/smaps").expect("the kernel tells");

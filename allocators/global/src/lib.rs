@@ -1,7 +1,7 @@
-//! What a Rust program does with its global allocator, one check for each corner.
+//! Checks of a Rust program's global allocator, one for each corner.
 //!
-//! The programs of this crate differ in nothing but their allocator. Each runs the check that its
-//! only argument names, and ends with status 0 if all was well.
+//! The programs of this crate differ only in their allocator. Each runs the check that its only
+//! argument names, and exits with status 0 if the check passed.
 
 mod blocks;
 mod children;
@@ -12,10 +12,10 @@ use std::process::ExitCode;
 
 use heapdrome_malloc_abi::MallocAbi;
 
-/// Seconds after which a program ends whatever it does.
+/// Time limit of a program, in seconds.
 const LIMIT: u32 = 300;
 
-/// A check, and its name.
+/// Check, after its name.
 type Check = (&'static str, fn());
 
 /// Runs the check that the first argument names, in a program whose global allocator is `A`.

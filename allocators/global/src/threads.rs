@@ -1,4 +1,4 @@
-//! Threads that come and go, and free what others allocated.
+//! Threads that start and end, and free what others allocated.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ type Words = HashMap<usize, String>;
 
 static LEFT: AtomicUsize = AtomicUsize::new(0);
 
-/// Allocates and frees once more when its thread ends.
+/// Value that allocates and frees once more when its thread ends.
 struct Late(Vec<String>);
 
 impl Drop for Late {
@@ -35,7 +35,7 @@ fn words(first: usize) -> Words {
         .collect()
 }
 
-/// Sends what it makes to the next thread, and frees what it gets. The number of bytes that it got.
+/// Sends its words to the next thread, and frees those that it receives. Returns their bytes.
 fn pass_on(me: usize, to: &Sender<Words>, from: &Receiver<Words>) -> usize {
     let mut bytes = 0;
     for round in 0..ROUNDS {
@@ -51,8 +51,8 @@ fn pass_on(me: usize, to: &Sender<Words>, from: &Receiver<Words>) -> usize {
     bytes
 }
 
-/// Eight threads in a ring, many after one another, and destructors of thread-local values that
-/// allocate.
+/// Checks eight threads in a ring, many consecutive threads, and destructors of thread-local values
+/// that allocate.
 pub fn threads() {
     let (senders, mut receivers): (Vec<_>, Vec<_>) = (0..THREADS).map(|_| channel()).unzip();
     receivers.rotate_left(1);

@@ -1,4 +1,4 @@
-//! Every check in a program of each allocator.
+//! Runs every check in a program of each allocator.
 
 use std::path::Path;
 use std::process::{Command, Output};

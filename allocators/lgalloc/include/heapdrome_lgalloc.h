@@ -28,8 +28,8 @@ int heapdrome_lgalloc_resize(heapdrome_region *region, size_t bytes);
    what madvise reports. */
 int heapdrome_lgalloc_prefetch(heapdrome_region region, size_t offset, size_t length);
 
-/* Drops what is in bytes that nobody needs: the pages that lie wholly among them go back to the system and read
-   as zero. 0, ERANGE, or EINVAL (no region, or madvise refuses). */
+/* Drops the contents of bytes that are no longer needed. The pages that lie wholly among them are returned to the
+/*    system and read as zero. 0, ERANGE, or EINVAL (no region, or madvise refuses). */
 int heapdrome_lgalloc_purge(heapdrome_region region, size_t offset, size_t length);
 
 /* Settings of the whole process. */
@@ -41,11 +41,11 @@ typedef struct {
     int huge_pages;              /* whether new areas ask for huge pages */
 } heapdrome_lgalloc_config;
 
-/* The settings that hold when nobody changes any. */
+/* Writes the default settings. */
 void heapdrome_lgalloc_default_config(heapdrome_lgalloc_config *config);
 
-/* Changes all settings; they hold from then on. What a lowered budget no longer allows goes to the pool that all
-   threads share first, and what a lowered cap no longer allows back to the system. */
+/* Changes all settings, from now on. Regions that exceed a lowered budget go to the pool that all threads share
+/*    first. Memory that exceeds a lowered cap is returned to the system. */
 void heapdrome_lgalloc_configure(const heapdrome_lgalloc_config *config);
 
 /* 2 MiB to 64 GiB, or to 512 MiB where pointers have 32 bits. */

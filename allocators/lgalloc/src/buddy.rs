@@ -1,5 +1,5 @@
-//! Address space: areas, and the buddies that they are split into. Every free block here is clean:
-//! no memory stands behind it.
+//! Address space: areas, and the buddies into which they are split. Every free block here is clean:
+//! it has no memory.
 
 use core::ptr::NonNull;
 
@@ -7,14 +7,14 @@ use heapdrome_pages::{Access, Advice, Pages};
 
 use crate::class::{CLASSES, SizeClass, UNIT};
 
-/// At most so many areas; they grow with what is reserved, so that terabytes need a few dozen.
+/// Maximum number of areas. They grow with the reserved bytes, so that terabytes need a few dozen.
 const AREAS: usize = 512;
-/// Class of the area that is reserved at first: 1 GiB.
+/// Class of the first area: 1 GiB.
 const FIRST_AREA: usize = 9;
 
-/// A stretch of address space of a power of two of units.
+/// Range of address space whose size is a power of two of units.
 ///
-/// `tree` is a binary tree of blocks in an array, its root at 1: a bit is set where that block is
+/// `tree` is a binary tree of blocks in an array, with its root at 1: a bit is set if that block is
 /// free as a whole. Blocks in use and blocks that are split have no bit.
 #[derive(Clone, Copy, Debug)]
 struct Area {
@@ -24,7 +24,8 @@ struct Area {
     free: [u32; CLASSES],
 }
 
-// SAFETY: the tree belongs to its area alone, and the area to whoever holds the pool's lock.
+// SAFETY: the tree belongs to its area alone, and the area to the thread that holds the pool's
+// lock.
 unsafe impl Send for Area {}
 
 fn tree_bytes<P: Pages>(pages: &P, class: usize) -> Option<usize> {
@@ -42,7 +43,7 @@ impl Area {
     }
 
     fn word(&mut self, node: usize) -> &mut u64 {
-        // SAFETY: nodes are below twice the number of units, for which the tree has bits; the tree
+        // SAFETY: nodes are below twice the number of units, for which the tree has bits. The tree
         // is a mapping of its own that lives as long as the area.
         unsafe { &mut *self.tree.as_ptr().add(node / 64) }
     }
@@ -61,7 +62,7 @@ impl Area {
         self.free[class] -= 1;
     }
 
-    /// The free block of this class with the lowest address.
+    /// Returns the free block of this class with the lowest address.
     fn first_free(&mut self, class: usize) -> Option<usize> {
         let first = 1_usize << (self.class - class);
         let mut node = first;
@@ -88,7 +89,7 @@ impl Area {
         Some(self.base + ((index << class) * UNIT))
     }
 
-    /// Puts a block back; says whether the whole area is free now.
+    /// Puts a block back. Returns whether the whole area is free now.
     fn put(&mut self, start: usize, mut class: usize) -> bool {
         let mut node = self.node(start, class);
         while class < self.class && self.is_free(node ^ 1) {
@@ -100,7 +101,7 @@ impl Area {
         class == self.class
     }
 
-    /// Takes the right-hand neighbours that make a block of `class` one of `wanted`.
+    /// Takes the right-hand neighbours that extend a block of `class` to one of `wanted`.
     fn extend(&mut self, start: usize, class: usize, wanted: usize) -> bool {
         if wanted > self.class {
             return false;
@@ -119,12 +120,12 @@ impl Area {
     }
 }
 
-/// All areas.
+/// Set of all areas.
 #[derive(Debug)]
 pub struct Buddy<P: Pages> {
     pages: P,
     areas: [Option<Area>; AREAS],
-    /// Areas lie below this index.
+    /// Index below which all areas lie.
     used: usize,
     reserved: usize,
     /// Whether areas ask for huge pages.
@@ -132,7 +133,7 @@ pub struct Buddy<P: Pages> {
 }
 
 impl<P: Pages> Buddy<P> {
-    /// No areas yet.
+    /// Creates a set without areas.
     pub const fn new(pages: P) -> Self {
         Self {
             pages,
@@ -143,7 +144,7 @@ impl<P: Pages> Buddy<P> {
         }
     }
 
-    /// Number of areas, and bytes reserved in them.
+    /// Returns the number of areas, and the bytes reserved in them.
     pub fn reserved(&self) -> (usize, usize) {
         (
             self.areas[..self.used].iter().flatten().count(),
@@ -151,13 +152,13 @@ impl<P: Pages> Buddy<P> {
         )
     }
 
-    /// Free blocks of a class.
+    /// Returns the number of free blocks of a class.
     pub fn free_blocks(&self, class: SizeClass) -> usize {
         let areas = self.areas[..self.used].iter().flatten();
         areas.map(|area| area.free[class.index()] as usize).sum()
     }
 
-    /// A clean block from the areas there are: the smallest that fits.
+    /// Takes a clean block from the existing areas: the smallest that fits.
     pub fn take(&mut self, class: SizeClass) -> Option<usize> {
         for from in class.index()..CLASSES {
             for area in self.areas[..self.used].iter_mut().flatten() {
@@ -169,8 +170,8 @@ impl<P: Pages> Buddy<P> {
         None
     }
 
-    /// Puts a clean block back. An area that is free as a whole leaves the address space, unless it
-    /// is the only one and of ordinary size.
+    /// Puts a clean block back. An area that is free as a whole is released, unless it is the only
+    /// one and of ordinary size.
     pub fn put(&mut self, start: usize, class: SizeClass) {
         let areas = &mut self.areas[..self.used];
         let place = areas
@@ -206,15 +207,15 @@ impl<P: Pages> Buddy<P> {
         }
     }
 
-    /// Makes a block grow where it is.
+    /// Grows a block in place.
     pub fn extend(&mut self, start: usize, class: SizeClass, wanted: SizeClass) -> bool {
         let mut areas = self.areas[..self.used].iter_mut().flatten();
         let area = areas.find(|area| area.holds(start));
         area.is_some_and(|area| area.extend(start, class.index(), wanted.index()))
     }
 
-    /// Reserves an area for at least one block of `class`: a quarter of what is reserved, at least
-    /// 1 GiB and at most the largest class; half of that while the system refuses.
+    /// Reserves an area for at least one block of `class`: a quarter of the reserved bytes, at
+    /// least 1 GiB and at most the largest class. Halves the size while the system refuses.
     pub fn grow(&mut self, class: SizeClass) -> bool {
         let place = self.areas.iter().position(Option::is_none);
         let Some(place) = place else { return false };
@@ -237,12 +238,12 @@ impl<P: Pages> Buddy<P> {
             .pages
             .reserve(bytes, self.pages.page_size(), Access::ReadWrite)?;
         let Some(base) = self.pages.reserve(size, UNIT, Access::ReadWrite) else {
-            // SAFETY: reserved just now.
+            // SAFETY: the tree was just reserved.
             unsafe { self.pages.release(tree, bytes) };
             return None;
         };
         if self.huge_pages {
-            // SAFETY: reserved just now.
+            // SAFETY: the area was just reserved.
             unsafe { self.pages.advise(base, size, Advice::HugePages) };
         }
         let base = base.as_ptr().expose_provenance();

@@ -70,7 +70,7 @@ fn a_block_grows_into_free_neighbours_only() {
     assert_eq!(buddy.take(class(0)), None);
 }
 
-/// Every block that is handed out is disjoint from all others, and in the end everything joins.
+/// Blocks that are handed out never overlap, and in the end all of them join.
 #[test]
 fn random_blocks_never_overlap_and_join_again() {
     let mut draw = draw::Draw(88_172_645_463_325_252);
@@ -116,15 +116,15 @@ fn areas_that_are_free_leave_but_for_one_of_ordinary_size() {
     assert_eq!(buddy.reserved().0, 1);
 }
 
-/// A system that counts every writable byte against a limit, as one with `vm.overcommit_memory=2`
-/// does, `MAP_NORESERVE` or not.
+/// System that counts every writable byte against a limit, as with `vm.overcommit_memory=2`,
+/// whether `MAP_NORESERVE` is set or not.
 struct Strict {
     committed: AtomicUsize,
     refused: AtomicUsize,
     limit: usize,
 }
 
-// SAFETY: as for the system that it counts for.
+// SAFETY: as for `Linux`, which this calls.
 unsafe impl Pages for Strict {
     fn page_size(&self) -> usize {
         Linux.page_size()
@@ -140,17 +140,17 @@ unsafe impl Pages for Strict {
     }
 
     unsafe fn protect(&self, start: NonNull<u8>, size: usize, access: Access) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: the contract is that of the method of `Linux`.
         unsafe { Linux.protect(start, size, access) }
     }
 
     unsafe fn purge(&self, start: NonNull<u8>, size: usize) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: the contract is that of the method of `Linux`.
         unsafe { Linux.purge(start, size) }
     }
 
     unsafe fn advise(&self, start: NonNull<u8>, size: usize, advice: Advice) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: the contract is that of the method of `Linux`.
         unsafe { Linux.advise(start, size, advice) }
     }
 
@@ -161,13 +161,13 @@ unsafe impl Pages for Strict {
         new_size: usize,
         how: Remap,
     ) -> Option<NonNull<u8>> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the contract is that of the method of `Linux`.
         unsafe { Linux.remap(start, size, new_size, how) }
     }
 
     unsafe fn release(&self, start: NonNull<u8>, size: usize) -> bool {
         self.committed.fetch_sub(size, Relaxed);
-        // SAFETY: the caller's promise.
+        // SAFETY: the contract is that of the method of `Linux`.
         unsafe { Linux.release(start, size) }
     }
 }
@@ -187,7 +187,7 @@ fn under_strict_overcommit_the_largest_class_is_refused_and_a_smaller_area_taken
         0,
         "a refusal leaves nothing behind"
     );
-    // As if 256 GiB were there: a quarter of them is asked for, and then its halves.
+    // Pretend that 256 GiB are reserved: a quarter of them is requested, and then halves of that.
     buddy.reserved = 256 << 30;
     let refused_before = buddy.pages.refused.load(Relaxed);
     assert!(buddy.grow(class(0)));

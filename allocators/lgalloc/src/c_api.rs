@@ -1,7 +1,6 @@
-//! The interface for C; `include/heapdrome_lgalloc.h` declares it.
+//! Interface for C, declared in `include/heapdrome_lgalloc.h`.
 //!
-//! A [`Handle`] gives nothing back when it is dropped, so that one is made and dropped in each
-//! call.
+//! Dropping a [`Handle`] gives nothing back, so each call makes a handle and drops it.
 
 use core::ffi::c_int;
 use core::ops::Range;
@@ -10,7 +9,7 @@ use core::ptr::NonNull;
 use crate::error::{AllocError, RangeError};
 use crate::handle::{Handle, allocate, deallocate};
 
-/// A region, as C sees a handle.
+/// Region, as C sees a handle.
 #[derive(Debug)]
 #[repr(C)]
 pub struct HeapdromeRegion {
@@ -18,12 +17,14 @@ pub struct HeapdromeRegion {
     bytes: usize,
 }
 
+/// Returns the handle of a region; `None` if its start is null.
+///
 /// # Safety
 ///
-/// The region is one that this interface returned and has not taken back.
+/// The region is one that this interface returned and that has not been deallocated.
 unsafe fn handle(region: &HeapdromeRegion) -> Option<Handle> {
     let start = NonNull::new(region.start)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: this interface returned the region, and no other handle of it exists.
     Some(unsafe { Handle::from_parts(start, region.bytes) })
 }
 
@@ -34,7 +35,7 @@ fn number(error: AllocError) -> c_int {
     }
 }
 
-/// Allocates at least `bytes`; returns 0, or an error number and leaves `region` alone.
+/// Allocates at least `bytes`. Returns 0, or an error number and leaves `region` alone.
 ///
 /// # Safety
 ///
@@ -46,7 +47,7 @@ pub unsafe extern "C" fn heapdrome_lgalloc_allocate(
 ) -> c_int {
     match allocate::<u8>(bytes.max(1)) {
         Ok((start, bytes, _)) => {
-            // SAFETY: the caller's promise.
+            // SAFETY: `region` is valid for writing, by this function's contract.
             unsafe {
                 region.write(HeapdromeRegion {
                     start: start.as_ptr(),
@@ -59,38 +60,39 @@ pub unsafe extern "C" fn heapdrome_lgalloc_allocate(
     }
 }
 
-/// Takes a region back. One whose start is NULL is ignored.
+/// Deallocates a region. Ignores one whose start is NULL.
 ///
 /// # Safety
 ///
-/// The region is one that this interface returned and has not taken back, and nobody uses it.
+/// This interface returned the region, it has not been deallocated, and it is in no use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heapdrome_lgalloc_deallocate(region: HeapdromeRegion) {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract is that of `handle`.
     if let Some(handle) = unsafe { handle(&region) } {
         deallocate(handle);
     }
 }
 
-/// Makes a region hold at least `bytes`, contents kept; it may move. Returns 0, or an error number
-/// and leaves everything as it was.
+/// Resizes a region to at least `bytes` and keeps the contents; it may move. Returns 0, or an error
+/// number and leaves everything as it was.
 ///
 /// # Safety
 ///
-/// As for `heapdrome_lgalloc_deallocate`; `region` is valid for reading and writing.
+/// The conditions of `heapdrome_lgalloc_deallocate` hold; `region` is valid for reading and
+/// writing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heapdrome_lgalloc_resize(
     region: *mut HeapdromeRegion,
     bytes: usize,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: `region` is valid for reading, and is one that this interface returned.
     let Some(mut handle) = (unsafe { handle(&*region) }) else {
         return libc::EINVAL;
     };
     let result = handle.resize::<u8>(bytes.max(1));
     match result {
         Ok((start, bytes)) => {
-            // SAFETY: the caller's promise.
+            // SAFETY: `region` is valid for writing, by this function's contract.
             unsafe {
                 region.write(HeapdromeRegion {
                     start: start.as_ptr(),
@@ -103,19 +105,19 @@ pub unsafe extern "C" fn heapdrome_lgalloc_resize(
     }
 }
 
-/// Does something about bytes `offset` to `offset + length` of a region; returns 0 or an error
-/// number.
+/// Calls `act` for bytes `offset` to `offset + length` of a region. Returns 0 or an error number.
 ///
 /// # Safety
 ///
-/// The region is one that this interface returned and has not taken back.
+/// This interface returned the region, and it has not been deallocated.
 unsafe fn with_range(
     region: &HeapdromeRegion,
     offset: usize,
     length: usize,
     act: impl FnOnce(&mut Handle, Range<usize>) -> Result<(), RangeError>,
 ) -> c_int {
-    // SAFETY: the caller's promise; a handle gives nothing back when it is dropped.
+    // SAFETY: this function's contract is that of `handle`, and dropping the handle gives nothing
+    // back.
     let Some(mut handle) = (unsafe { handle(region) }) else {
         return libc::EINVAL;
     };
@@ -129,12 +131,12 @@ unsafe fn with_range(
     }
 }
 
-/// Asks for bytes `offset` to `offset + length` to be brought into memory. Returns 0 or an error
+/// Asks the system to bring bytes `offset` to `offset + length` into memory. Returns 0 or an error
 /// number.
 ///
 /// # Safety
 ///
-/// As for `heapdrome_lgalloc_deallocate`, but the region may be in use.
+/// The conditions of `heapdrome_lgalloc_deallocate` hold, except that the region may be in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heapdrome_lgalloc_prefetch(
     region: HeapdromeRegion,
@@ -142,7 +144,7 @@ pub unsafe extern "C" fn heapdrome_lgalloc_prefetch(
     length: usize,
 ) -> c_int {
     let prefetch = |handle: &mut Handle, range| handle.prefetch_hint::<u8>(range);
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract includes that of `with_range`.
     unsafe { with_range(&region, offset, length, prefetch) }
 }
 
@@ -151,7 +153,8 @@ pub unsafe extern "C" fn heapdrome_lgalloc_prefetch(
 ///
 /// # Safety
 ///
-/// As for `heapdrome_lgalloc_deallocate`, but only those bytes must not be in use.
+/// The conditions of `heapdrome_lgalloc_deallocate` hold, except that only those bytes must not be
+/// in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heapdrome_lgalloc_purge(
     region: HeapdromeRegion,
@@ -159,6 +162,6 @@ pub unsafe extern "C" fn heapdrome_lgalloc_purge(
     length: usize,
 ) -> c_int {
     let purge = |handle: &mut Handle, range| handle.purge::<u8>(range);
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract includes that of `with_range`.
     unsafe { with_range(&region, offset, length, purge) }
 }

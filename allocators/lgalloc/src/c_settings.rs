@@ -8,7 +8,7 @@ use crate::configure::configure;
 use crate::pool;
 use crate::stats::{Stats, stats};
 
-/// The settings, as C sees [`Config`].
+/// Settings, as C sees [`Config`].
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct HeapdromeLgallocConfig {
@@ -46,38 +46,37 @@ impl From<&HeapdromeLgallocConfig> for Config {
     }
 }
 
-/// Writes the settings that hold when nobody changes any.
+/// Writes the default settings.
 ///
 /// # Safety
 ///
 /// `config` is valid for writing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heapdrome_lgalloc_default_config(config: *mut HeapdromeLgallocConfig) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `config` is valid for writing, by this function's contract.
     unsafe { config.write((&Config::default()).into()) };
 }
 
-/// Changes all settings; they hold from then on, for the whole process. What a lowered budget no
-/// longer allows goes to the shared pool first, and what a lowered cap no longer allows back to the
-/// system.
+/// Changes all settings for the whole process, from now on. Regions that exceed a lowered budget go
+/// to the shared pool first. Memory that exceeds a lowered cap is returned to the system.
 ///
 /// # Safety
 ///
 /// `config` is valid for reading, and every field of it was written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heapdrome_lgalloc_configure(config: *const HeapdromeLgallocConfig) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `config` is valid for reading and initialised, by this function's contract.
     configure(&unsafe { &*config }.into());
 }
 
-/// Writes the statistics as they are now.
+/// Writes the current statistics.
 ///
 /// # Safety
 ///
 /// `to` is valid for writing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heapdrome_lgalloc_stats(to: *mut Stats) {
-    // SAFETY: the caller's promise; `Stats` has C's layout.
+    // SAFETY: `to` is valid for writing, by this function's contract; `Stats` has C's layout.
     unsafe { to.write(stats()) };
 }
 

@@ -1,19 +1,20 @@
-//! One cap on what may be dirty, from which caches borrow.
+//! Cap on dirty memory, from which caches borrow.
 
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::sync::AtomicUsize;
 
-/// Bytes that are spoken for.
+/// Count of bytes that are held.
 #[derive(Debug)]
 pub struct Cap {
     pub(crate) held: AtomicUsize,
 }
 
 impl Cap {
-    /// Adds to what is held, unless that would exceed `most`; whether it was added.
+    /// Adds to the held bytes, unless the sum would exceed `most`. Returns whether it did.
     pub fn lease(&self, bytes: usize, most: usize) -> bool {
-        // Relaxed: a count; the regions themselves pass through the pool's lock or the slots.
+        // Relaxed: a count. The regions themselves are handed over under the pool's lock, or in the
+        // slots.
         self.held
             .fetch_update(Relaxed, Relaxed, |held| {
                 held.checked_add(bytes).filter(|sum| *sum <= most)
@@ -21,22 +22,22 @@ impl Cap {
             .is_ok()
     }
 
-    /// Takes back what `lease` added.
+    /// Subtracts bytes that `lease` added.
     pub fn unlease(&self, bytes: usize) {
         self.held.fetch_sub(bytes, Relaxed);
     }
 
-    /// Adds what is there already, whatever the cap says.
+    /// Adds bytes that are already there, whatever the cap.
     pub fn admit(&self, bytes: usize) {
         self.held.fetch_add(bytes, Relaxed);
     }
 
-    /// Replaces the count, where nobody else can count meanwhile.
+    /// Replaces the count. No other thread may count at the same time.
     pub fn count_anew(&self, bytes: usize) {
         self.held.store(bytes, Relaxed);
     }
 
-    /// Bytes that are spoken for.
+    /// Returns the bytes that are held.
     pub fn held(&self) -> usize {
         self.held.load(Relaxed)
     }

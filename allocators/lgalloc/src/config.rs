@@ -1,10 +1,10 @@
-//! Settings of the whole process. They may change at any time and hold from then on; a lowered cap
-//! on dirty memory and a lowered budget also hold for what is free already.
+//! Settings of the whole process. They may change at any time and apply from then on. A lowered cap
+//! on dirty memory and a lowered budget also apply to memory that is already free.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-// Relaxed throughout: each setting stands for itself, and a late reader uses the one before.
+// Relaxed throughout: the settings are independent, and a late reader uses the previous value.
 static THREAD_BUDGET: AtomicUsize = AtomicUsize::new(32 << 20);
 static DIRTY_CAP: AtomicUsize = AtomicUsize::new(1 << 30);
 static STALE_AFTER_MS: AtomicU64 = AtomicU64::new(100);
@@ -14,21 +14,22 @@ static WORKER_INTERVAL_MS: AtomicU64 = AtomicU64::new(0);
 /// Settings of the allocator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Free memory that one thread keeps for itself, over all classes. A lowered budget holds for
-    /// what is free already: [`configure`](crate::configure) moves what is in caches that had
-    /// borrowed more to the shared pool.
+    /// Maximum number of bytes of free memory that one thread keeps for itself, over all classes. A
+    /// lowered budget also applies to memory that is already free: [`configure`](crate::configure)
+    /// empties caches that had borrowed more into the shared pool.
     pub thread_budget: usize,
-    /// Free memory with contents, over all classes and threads. A lowered cap holds for what is
-    /// free already: [`configure`](crate::configure) returns the excess to the system.
+    /// Maximum number of bytes of free memory with contents, over all classes and threads. A
+    /// lowered cap also applies to memory that is already free: [`configure`](crate::configure)
+    /// returns the excess to the system.
     pub dirty_cap: usize,
-    /// A region that has been free for longer is looked at before it is used again: where parts of
-    /// it are in swap, its contents are dropped instead of being read back.
+    /// Time after which a free region is checked before it is used again. If parts of it are in
+    /// swap, their contents are dropped instead of read back.
     pub stale_after: Duration,
     /// Whether new areas ask for huge pages.
     pub huge_pages: bool,
-    /// How often a background thread returns the memory of regions that have been free for a whole
-    /// interval, in the shared pool or in a thread's cache. `None`: no such thread; the cap alone
-    /// bounds what is kept.
+    /// Interval at which a background thread returns the memory of regions that have been free for
+    /// a whole interval, in the shared pool or in a thread's cache. With `None` there is no such
+    /// thread, and only the cap limits the kept memory.
     pub worker_interval: Option<Duration>,
 }
 
@@ -44,13 +45,13 @@ impl Default for Config {
     }
 }
 
-/// Whole milliseconds, as the settings are kept.
+/// Converts a duration to whole milliseconds, in which the settings are stored.
 pub fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Changes the settings, and nothing else: [`configure`](crate::configure) also applies them to
-/// what is free.
+/// Stores the settings only; [`configure`](crate::configure) also applies them to memory that is
+/// already free.
 pub fn set(config: &Config) {
     THREAD_BUDGET.store(config.thread_budget, Relaxed);
     DIRTY_CAP.store(config.dirty_cap, Relaxed);
@@ -70,7 +71,8 @@ pub fn dirty_cap() -> usize {
     DIRTY_CAP.load(Relaxed)
 }
 
-/// Read by every allocation, also where it is inlined into another crate.
+/// Returns the staleness threshold. Every allocation reads it, also where it is inlined into
+/// another crate.
 #[inline]
 pub fn stale_after_ms() -> u64 {
     STALE_AFTER_MS.load(Relaxed)
@@ -80,7 +82,7 @@ pub fn huge_pages() -> bool {
     HUGE_PAGES.load(Relaxed)
 }
 
-/// Zero where no worker is wanted.
+/// Returns the interval of the worker; zero if no worker is wanted.
 pub fn worker_interval_ms() -> u64 {
     WORKER_INTERVAL_MS.load(Relaxed)
 }

@@ -8,8 +8,7 @@ type Entry = (Region, SizeClass);
 
 const NOTHING: Entry = (Region(0), SizeClass::SMALLEST);
 
-/// The table of dirty regions, the one that has been there for longest first. The cap counts each
-/// of them.
+/// Table of dirty regions, in the order in which they came. The cap counts each of them.
 #[derive(Debug)]
 pub struct Dirty {
     entries: [Entry; ENTRIES],
@@ -17,7 +16,7 @@ pub struct Dirty {
 }
 
 impl Dirty {
-    /// No regions.
+    /// Creates an empty table.
     pub const fn new() -> Self {
         Self {
             entries: [NOTHING; ENTRIES],
@@ -32,7 +31,7 @@ impl Dirty {
         entry
     }
 
-    /// Keeps a region if cap and table have room.
+    /// Keeps a region if the cap and the table have room. Returns whether it did.
     #[must_use]
     pub fn keep(&mut self, region: Region, class: SizeClass, cap: &Cap, most: usize) -> bool {
         let kept = self.count < ENTRIES && cap.lease(class.bytes(), most);
@@ -43,7 +42,7 @@ impl Dirty {
         kept
     }
 
-    /// Takes the region that has been here for longest, if it is wanted.
+    /// Takes the region that has been here longest, if it is wanted.
     pub fn take_oldest(&mut self, cap: &Cap, wanted: impl Fn(Region) -> bool) -> Option<Entry> {
         let oldest = self.entries[..self.count].first()?;
         if !wanted(oldest.0) {
@@ -54,27 +53,27 @@ impl Dirty {
         Some((region, class))
     }
 
-    /// Where the most recent region of the class is.
+    /// Returns the index of the most recent region of the class.
     fn last_of(&self, class: SizeClass) -> Option<usize> {
         (0..self.count)
             .rev()
             .find(|at| self.entries[*at].1 == class)
     }
 
-    /// Takes the most recent region of the class, or the front of the most recent one of the
-    /// smallest larger class, whose rest stays here.
+    /// Takes the most recent region of the class. If there is none, takes the front of the most
+    /// recent one of the smallest larger class, whose rest stays here.
     pub fn take(&mut self, class: SizeClass, cap: &Cap) -> Option<Region> {
         let region = match self.last_of(class) {
             Some(at) => self.remove(at).0,
             None => self.take_front(class)?,
         };
-        // The rest of a larger one is counted already.
+        // The rest of a larger region is already counted.
         cap.unlease(class.bytes());
         Some(region)
     }
 
-    /// Takes the front of a larger region. The pieces behind it, one of each class from this on,
-    /// lie where the whole lay: they are as old.
+    /// Takes the front of a larger region. The pieces behind it, one of each class from this one
+    /// on, replace the whole region in the table: they are as old.
     fn take_front(&mut self, class: SizeClass) -> Option<Region> {
         let larger = (0..self.count)
             .rev()
@@ -95,7 +94,7 @@ impl Dirty {
     }
 
     /// Exchanges a region that has been free for long for the most recent one of its class, if that
-    /// was freed later.
+    /// was freed later. Returns the younger one.
     #[must_use]
     pub fn exchange_for_younger(&mut self, region: Region, class: SizeClass, now: u64) -> Region {
         let Some(at) = self.last_of(class) else {
@@ -105,19 +104,19 @@ impl Dirty {
         if found.age(now) >= region.age(now) {
             return region;
         }
-        // The older one goes to the front, where it is the next to be purged.
+        // The older region goes to the front, where it is the next to be purged.
         self.entries.copy_within(..at, 1);
         self.entries[0] = (region, class);
         found
     }
 
-    /// Bytes of all regions.
+    /// Returns the bytes of all regions.
     pub fn bytes(&self) -> usize {
         let entries = self.entries[..self.count].iter();
         entries.map(|entry| entry.1.bytes()).sum()
     }
 
-    /// Regions of a class.
+    /// Returns the number of regions of a class.
     pub fn count(&self, class: SizeClass) -> usize {
         let entries = self.entries[..self.count].iter();
         entries.filter(|entry| entry.1 == class).count()

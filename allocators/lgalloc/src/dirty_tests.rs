@@ -4,7 +4,7 @@ use super::*;
 use crate::class::{ENTRIES, SizeClass, UNIT};
 use crate::region::Region;
 
-/// A table, the cap that counts it, and how much that allows.
+/// Table, and the cap that counts it.
 struct Table {
     dirty: Dirty,
     cap: Cap,
@@ -14,13 +14,13 @@ fn class(index: usize) -> SizeClass {
     SizeClass::of_index(index).expect("a class")
 }
 
-/// The region at so many units, freed at this time.
+/// Returns the region at this unit, freed at this time.
 fn region(unit: usize, freed: u64) -> Region {
     Region::new(unit * UNIT, freed)
 }
 
 impl Table {
-    /// Of regions by unit, class and time.
+    /// Creates a table of regions, given by unit, class and time.
     fn of(entries: &[(usize, usize, u64)]) -> Self {
         let held = AtomicUsize::new(0);
         let mut table = Self {
@@ -42,7 +42,7 @@ impl Table {
         taken.map(|region| region.start() / UNIT)
     }
 
-    /// Everything, in order, by unit and class.
+    /// Takes all regions out, in order, and returns them by unit and class.
     fn drain(mut self) -> Vec<(usize, usize)> {
         let oldest = || self.dirty.take_oldest(&self.cap, |_| true);
         let all = core::iter::from_fn(oldest);

@@ -1,17 +1,17 @@
-//! What can go wrong, as values.
+//! Errors of the library.
 
 use core::fmt;
 
-/// Why there is no memory.
+/// Reason why an allocation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AllocError {
     /// More elements than fit into the address space, or more than the largest class holds.
     TooLarge,
-    /// The type asks for more than the alignment of a region.
+    /// The type's alignment exceeds that of a region.
     Alignment(usize),
-    /// The system refused, at every size down to the one that is needed.
+    /// The system refused, at every size down to the required one.
     OutOfMemory {
-        /// The size of the region that could not be had.
+        /// Size of the region that was refused.
         bytes: usize,
     },
 }
@@ -33,15 +33,15 @@ impl fmt::Display for AllocError {
 
 impl std::error::Error for AllocError {}
 
-/// Why nothing was done about a range of elements.
+/// Reason why an operation on a range of elements did nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeError {
     /// The range ends before it begins, or beyond the allocation.
     OutOfBounds {
-        /// Bytes in the allocation.
+        /// Number of bytes in the allocation.
         length: usize,
     },
-    /// The system refused; its error number.
+    /// The system refused, with this error number.
     Refused(i32),
 }
 

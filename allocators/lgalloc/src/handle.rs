@@ -12,21 +12,23 @@ use crate::purge::purge;
 use crate::relocate::relocate;
 use crate::{os, pool, thread};
 
-/// A leased region. It goes back with [`deallocate`]; a handle that is forgotten keeps its region.
+/// Leased region. [`deallocate`] gives it back; a handle that is forgotten keeps its region.
 #[derive(Debug)]
 #[must_use = "a handle that is dropped keeps its memory for ever"]
 pub struct Handle {
     start: NonNull<u8>,
-    /// None where no memory is needed: for zero elements, or elements of no size.
+    /// Class of the region; `None` if no memory is needed, for zero elements or elements of no
+    /// size.
     class: Option<SizeClass>,
 }
 
 // SAFETY: a handle owns its region, and regions belong to no thread.
 unsafe impl Send for Handle {}
-// SAFETY: a shared handle tells addresses and sizes, and gives advice, which changes no contents.
+// SAFETY: a shared handle only returns addresses and sizes, and gives advice that changes no
+// contents.
 unsafe impl Sync for Handle {}
 
-/// The class for so many elements; `None` where no memory is needed.
+/// Returns the class for `capacity` elements; `None` if no memory is needed.
 #[inline]
 fn class_for<T>(capacity: usize) -> Result<Option<SizeClass>, AllocError> {
     if align_of::<T>() > UNIT {
@@ -43,11 +45,11 @@ fn class_for<T>(capacity: usize) -> Result<Option<SizeClass>, AllocError> {
         .ok_or(AllocError::TooLarge)
 }
 
-/// Elements that a region of the class holds.
+/// Returns the number of elements that a region of the class holds.
 #[inline]
 fn capacity_of<T>(class: SizeClass) -> usize {
     let size = size_of::<T>().max(1);
-    // A shift for the usual sizes: a division costs as much as the rest of an allocation.
+    // A shift for the usual sizes, since a division costs as much as the rest of an allocation.
     if size.is_power_of_two() {
         class.bytes() >> size.trailing_zeros()
     } else {
@@ -55,7 +57,7 @@ fn capacity_of<T>(class: SizeClass) -> usize {
     }
 }
 
-/// Start and capacity where no memory is needed.
+/// Returns start and capacity if no memory is needed.
 pub fn nothing<T>() -> (NonNull<T>, usize) {
     (
         NonNull::dangling(),
@@ -63,10 +65,11 @@ pub fn nothing<T>() -> (NonNull<T>, usize) {
     )
 }
 
-/// Memory for `capacity` elements: where it begins, how many it really holds, and its handle.
+/// Allocates memory for `capacity` elements. Returns its start, its actual capacity, and its
+/// handle.
 ///
 /// The contents are undefined: those of an earlier user, or zero. The memory is aligned to 2 MiB,
-/// or as `T` asks where no memory is needed.
+/// or as `T` requires if no memory is needed.
 ///
 /// # Errors
 ///
@@ -89,7 +92,7 @@ pub fn allocate<T>(capacity: usize) -> Result<(NonNull<T>, usize, Handle), Alloc
     Ok((start.cast(), capacity_of::<T>(class), handle))
 }
 
-/// Takes memory back, from any thread. Nobody may use it afterwards; its elements are not dropped.
+/// Frees memory, from any thread. It must not be used afterwards; its elements are not dropped.
 #[inline]
 pub fn deallocate(handle: Handle) {
     if let Some(class) = handle.class {
@@ -98,29 +101,29 @@ pub fn deallocate(handle: Handle) {
 }
 
 impl Handle {
-    /// Of no memory.
+    /// Handle of no memory.
     pub(crate) const EMPTY: Self = Self {
         start: NonNull::dangling(),
         class: None,
     };
 
-    /// Bytes of the region.
+    /// Returns the bytes of the region.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.class.map_or(0, SizeClass::bytes)
     }
 
-    /// Where the region begins.
+    /// Returns the start of the region.
     #[must_use]
     pub fn start(&self) -> NonNull<u8> {
         self.start
     }
 
-    /// The handle of a region that [`start`](Self::start) and [`bytes`](Self::bytes) told of.
+    /// Creates the handle of a region from its [`start`](Self::start) and [`bytes`](Self::bytes).
     ///
     /// # Safety
     ///
-    /// They come from a handle that was forgotten, and no other handle was made of them since.
+    /// They come from a handle that was forgotten, and no other handle was made from them since.
     pub unsafe fn from_parts(start: NonNull<u8>, bytes: usize) -> Self {
         let class = if bytes == 0 {
             None
@@ -130,18 +133,18 @@ impl Handle {
         Self { start, class }
     }
 
-    /// Makes room for `capacity` elements and keeps the contents. A region grows where it is as
-    /// long as its neighbours are free; otherwise its pages move to a larger one (`mremap`),
-    /// without being read or copied. It shrinks where it is.
+    /// Resizes the region for `capacity` elements and keeps the contents. A region grows in place
+    /// as long as its neighbours are free. Otherwise its pages move to a larger one (`mremap`),
+    /// without being read or copied. It shrinks in place.
     ///
     /// Returns the new start and capacity; pointers into the old region are then invalid.
     ///
-    /// The process ends in one case that no caller could bear: the system refuses to move pages
-    /// after it has unmapped the larger region, which then cannot be mapped again.
+    /// The process is aborted in one case that no caller could handle: the system refuses to move
+    /// pages after it has unmapped the larger region, which then cannot be mapped again.
     ///
     /// # Errors
     ///
-    /// As [`allocate`]; everything is then as it was.
+    /// Those of [`allocate`]; everything is then as it was.
     pub fn resize<T>(&mut self, capacity: usize) -> Result<(NonNull<T>, usize), AllocError> {
         let wanted = class_for::<T>(capacity)?;
         match (self.class, wanted) {
@@ -182,7 +185,7 @@ impl Handle {
         self.class = Some(wanted);
     }
 
-    /// Where a range of elements lies, in bytes from the start.
+    /// Returns the range of a range of elements, in bytes from the start.
     fn bytes_of<T>(&self, range: &Range<usize>) -> Result<Range<usize>, RangeError> {
         let length = self.bytes();
         let outside = RangeError::OutOfBounds { length };
@@ -196,7 +199,7 @@ impl Handle {
     }
 
     /// Asks the system to bring elements into memory that may be in swap, without waiting for them.
-    /// Whole pages are asked for, from the one that holds the first byte to the one with the last.
+    /// It asks for whole pages, from the one with the first byte to the one with the last.
     ///
     /// # Errors
     ///
@@ -208,17 +211,18 @@ impl Handle {
         }
         let page = Linux.page_size();
         let first = bytes.start & !(page - 1);
-        // Regions are whole pages, so that rounding up stays inside and does not overflow.
+        // A region consists of whole pages, so rounding up stays inside and does not overflow.
         let end = bytes.end.next_multiple_of(page);
         let start = self.start.as_ptr().addr() + first;
         os::will_need(start, end - first).map_err(RangeError::Refused)
     }
 
-    /// Drops the contents of elements that nobody needs: their memory goes back to the system at
-    /// once. Only pages that lie wholly in the range are dropped; they read as zero afterwards.
+    /// Drops the contents of elements that are no longer needed: their memory is returned to the
+    /// system immediately. Only pages that lie wholly in the range are dropped; they read as zero
+    /// afterwards.
     ///
-    /// A recycled region keeps what its user before wrote, in memory too. Whoever needs less than
-    /// the region holds can drop the rest by this.
+    /// A recycled region keeps the contents of its previous user, also in memory. A user that needs
+    /// less than the region holds can drop the rest with this function.
     ///
     /// # Errors
     ///
@@ -227,14 +231,15 @@ impl Handle {
     pub fn purge<T>(&mut self, range: Range<usize>) -> Result<(), RangeError> {
         let bytes = self.bytes_of::<T>(&range)?;
         let page = Linux.page_size();
-        // The end of a region is a multiple of a page, so that this does not overflow.
+        // The end of a region is a multiple of a page, so this does not overflow.
         let first = bytes.start.next_multiple_of(page);
         let end = bytes.end & !(page - 1);
         let start = self.start.as_ptr().expose_provenance();
         if first >= end || purge(start + first, end - first) {
             return Ok(());
         }
-        // The range is mapped and made of pages; madvise(2) names no other reason for its refusal.
+        // The range is mapped and consists of pages. madvise(2) names no other reason for a
+        // refusal.
         Err(RangeError::Refused(libc::EINVAL))
     }
 }

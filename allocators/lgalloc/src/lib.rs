@@ -1,12 +1,12 @@
 //! Memory for objects of 2 MiB and more, recycled while it is warm.
 //!
-//! [`allocate`] gives a pointer, a capacity and a [`Handle`]; [`deallocate`] takes the handle back.
-//! [`LargeVec`] is the same without any `unsafe`, and a [`Reader`] prefetches what it will read.
-//! Regions are powers of two of 2 MiB, up to 64 GiB.
+//! [`allocate`] returns a pointer, a capacity and a [`Handle`]; [`deallocate`] takes the handle
+//! back. [`LargeVec`] does the same without any `unsafe`, and a [`Reader`] prefetches the elements
+//! that it will read. Region sizes are 2 MiB times a power of two, up to 64 GiB.
 //!
-//! A region that is freed stays with its thread, last in first out, within one budget over all
-//! classes; then with a pool that all threads share; what exceeds the cap on dirty memory loses its
-//! contents and joins its neighbours, so that it serves any class again.
+//! A freed region stays in a cache of its thread, last in first out, within one budget over all
+//! classes. From there it goes to a pool that all threads share. Regions that exceed the cap on
+//! dirty memory lose their contents and join their neighbours, so that they serve any class again.
 //!
 //! ```
 //! use heapdrome_lgalloc::{LargeVec, Pattern, Reader};
@@ -19,7 +19,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Nothing on the way of an allocation uses the heap, except to start the background thread.
+//! No step of an allocation uses the heap, except the start of the background thread.
 
 mod buddy;
 pub mod c_api;

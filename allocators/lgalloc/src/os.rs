@@ -1,10 +1,10 @@
-//! What this library asks of Linux beyond the contract of `heapdrome-pages`.
+//! Services of Linux that this library uses beyond the contract of `heapdrome-pages`.
 
 use heapdrome_pages::{KeepErrno, Linux, Pages};
 
 use crate::class::UNIT;
 
-/// Begins to bring a range of whole pages into memory.
+/// Starts to bring a range of whole pages into memory.
 pub fn will_need(start: usize, size: usize) -> Result<(), i32> {
     let _errno = KeepErrno::new();
     // SAFETY: this advice changes no contents, whatever the range.
@@ -15,16 +15,17 @@ pub fn will_need(start: usize, size: usize) -> Result<(), i32> {
     Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(0))
 }
 
-/// Stretches of 2 MiB of a large region that are looked at; smaller ones are looked at wholly.
+/// Maximum number of stretches of 2 MiB of a region that are checked; smaller regions are checked
+/// as a whole.
 const LOOKED_AT: usize = 16;
-/// Pages of a stretch, where they are smallest.
+/// Maximum number of pages in a stretch, with the smallest pages.
 const PAGES: usize = UNIT / 4096;
 
-/// Tells of those parts of a region whose contents would have to be read from swap; returns how
-/// many bytes that were. `is_swapped` says of a stretch of 2 MiB whether some of it is there.
+/// Calls `tell` for the parts of a region whose contents would have to be read from swap. Returns
+/// how many bytes these are. `is_swapped` returns whether some of a stretch of 2 MiB is in swap.
 ///
-/// Up to 32 MiB, each stretch is told of by itself. Of a larger region a sample is looked at, and
-/// it is told of as a whole.
+/// Up to 32 MiB, each stretch is checked and passed by itself. Of a larger region a sample is
+/// checked, and the region is passed as a whole.
 pub fn swapped_stretches(
     start: usize,
     size: usize,
@@ -48,16 +49,16 @@ pub fn swapped_stretches(
     })
 }
 
-/// `/proc/self/pagemap`, opened when it is first needed, and anew each time: after a fork an open
-/// one would tell of the parent.
+/// `/proc/self/pagemap`, opened when it is first needed. Each use opens it again, since after a
+/// fork an open one would describe the parent.
 #[derive(Default)]
 pub struct PageMap {
     file: Option<std::fs::File>,
 }
 
 impl PageMap {
-    /// Whether pages of a stretch of 2 MiB are in swap and not in memory. Pages that were never
-    /// written are not, and what cannot be learned counts as in memory.
+    /// Returns whether pages of a stretch of 2 MiB are in swap and not in memory. Pages that were
+    /// never written are not, and if the system does not report it, pages count as in memory.
     pub fn has_swapped(&mut self, place: usize) -> bool {
         let _errno = KeepErrno::new();
         let page = Linux.page_size();
@@ -83,10 +84,10 @@ impl PageMap {
     }
 }
 
-/// Whether a page is absent from memory, swap cache included, and its entry says that it is
-/// swapped.
+/// Returns whether a page is absent from memory, including the swap cache, and its entry marks it
+/// as swapped.
 fn absent_in_swap(present: &[u8], entries: &[u8]) -> bool {
-    // Bit 62 of an entry, see Documentation/admin-guide/mm/pagemap.rst.
+    // See Documentation/admin-guide/mm/pagemap.rst for bit 62 of an entry.
     let swapped = |entry: &[u8]| entry[7] & (1 << 6) != 0;
     let mut pages = present.iter().zip(entries.chunks_exact(8));
     pages.any(|(present, entry)| present & 1 == 0 && swapped(entry))
@@ -98,7 +99,8 @@ fn membarrier(command: libc::c_int) -> libc::c_long {
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0) }
 }
 
-/// Whether [`fence_every_thread`] works: on Linux 4.14 and later, where nothing forbids it.
+/// Returns whether [`fence_every_thread`] works: on Linux 4.14 and later, unless a filter forbids
+/// it.
 pub fn can_fence_every_thread() -> bool {
     let wanted = libc::c_long::from(
         libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED | libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
@@ -107,23 +109,24 @@ pub fn can_fence_every_thread() -> bool {
     commands >= 0 && commands & wanted == wanted
 }
 
-/// A full fence in this thread and in every other of the process, see membarrier(2); whether the
-/// system made it.
+/// Executes a full fence in this thread and in every other one of the process, see membarrier(2).
+/// Returns whether the system did it.
 pub fn fence_every_thread() -> bool {
     let fence = || membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
-    // A process registers when it first needs this, since that may take milliseconds where it has
-    // threads.
+    // A process registers when it first needs this, since registering takes milliseconds if there
+    // are several threads.
     fence() || (membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 && fence())
 }
 
-/// Milliseconds since some fixed moment, coarse and without a system call.
+/// Returns the milliseconds since some fixed moment, coarse and without a system call.
 #[inline]
 pub fn now() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the kernel writes to the local variable only; this clock exists, so that errno stays.
+    // SAFETY: the kernel writes to the local variable only. This clock exists, so errno is
+    // unchanged.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut time) };
     (time.tv_sec as u64).wrapping_mul(1000) + (time.tv_nsec as u64) / 1_000_000
 }
@@ -141,7 +144,8 @@ mod tests {
         assert!(!absent_in_swap(&[1, 1, 0], &entries), "in the swap cache");
     }
 
-    /// What is told of a region of so many stretches, and the bytes that were said to be in swap.
+    /// Returns the parts passed for a region of `units` stretches, and the units reported as
+    /// swapped.
     fn told(units: usize, is_swapped: impl Fn(usize) -> bool) -> (Vec<(usize, usize)>, usize) {
         let mut told = Vec::new();
         let swapped = swapped_stretches(

@@ -1,11 +1,11 @@
-//! The way of a region: out of what is shared or out of clean address space, and back.
+//! Path of a region: out of shared memory or clean address space, and back.
 
 use crate::class::SizeClass;
 use crate::region::Region;
 use crate::registry::{CLEAN, SHARED};
 use crate::{config, os};
 
-/// A clean region, from new address space if need be.
+/// Takes a clean region, from new address space if necessary.
 fn take_clean(class: SizeClass) -> Option<usize> {
     let mut clean = CLEAN.lock();
     clean.huge_pages = config::huge_pages();
@@ -16,13 +16,13 @@ fn take_clean(class: SizeClass) -> Option<usize> {
     found
 }
 
-/// A region for a thread whose own cache has none. The flag says that it is dirty.
+/// Takes a region for a thread whose own cache has none. The flag is true if the region is dirty.
 pub fn take(class: SizeClass) -> Option<(Region, bool)> {
     if let Some(found) = SHARED.take(class) {
         return Some((found, true));
     }
     let clean = take_clean(class).or_else(|| {
-        // Free memory of other classes may join to what is wanted.
+        // Free memory of other classes may join to form a region of this class.
         empty_everything();
         take_clean(class)
     });
@@ -40,7 +40,7 @@ pub fn empty_everything() {
     SHARED.empty();
 }
 
-/// Makes a region grow into free neighbours.
+/// Extends a region into free neighbours.
 pub fn extend(start: usize, class: SizeClass, wanted: SizeClass) -> bool {
     CLEAN.lock().extend(start, class, wanted)
 }

@@ -1,4 +1,4 @@
-//! Dropping contents, and counting what was dropped.
+//! Dropping of contents, and statistics of it.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -13,12 +13,12 @@ static PURGED_BYTES: AtomicUsize = AtomicUsize::new(0);
 static STALE_BYTES: AtomicUsize = AtomicUsize::new(0);
 static PURGE_FAILURES: AtomicUsize = AtomicUsize::new(0);
 
-/// Drops the contents of a range of whole pages; whether the system did.
+/// Drops the contents of a range of whole pages. Returns whether the system did.
 pub fn purge(start: usize, size: usize) -> bool {
     let place = NonNull::new(start as *mut u8);
-    // SAFETY: the caller holds the range: of a region that is free, or whose user wants this.
+    // SAFETY: the caller holds the range: its region is free, or its user asks for this.
     let purged = place.is_some_and(|place| unsafe { Linux.purge(place, size) });
-    // Relaxed: statistics.
+    // Relaxed: statistics, on which no other memory depends.
     if purged {
         PURGED_BYTES.fetch_add(size, Relaxed);
     } else {
@@ -27,7 +27,7 @@ pub fn purge(start: usize, size: usize) -> bool {
     purged
 }
 
-/// Drops those contents of a region that would have to be read from swap.
+/// Drops the contents of a region that would have to be read from swap.
 pub fn freshen(start: usize, class: SizeClass) {
     let mut map = PageMap::default();
     let dropped = drop_swapped(start, class, |stretch| map.has_swapped(stretch));
@@ -40,32 +40,32 @@ fn drop_swapped(start: usize, class: SizeClass, is_swapped: impl FnMut(usize) ->
     swapped_stretches(start, class.bytes(), is_swapped, drop_with_tables)
 }
 
-/// Drops contents, and the page tables behind them.
+/// Drops contents, and the page tables of the range.
 ///
 /// Without a page table, 2 MiB become one huge page at the first write, and the system makes room
-/// for all of it at once; with one, each of 512 pages waits for room by itself. Linux 6.14 and
-/// later free the table together with the contents, but not where something interrupts them: then
-/// there is nothing left to drop, and asking again frees the table.
+/// for all of it in one step. With a table, each of 512 pages waits for room by itself. Linux 6.14
+/// and later free the table together with the contents, unless they are interrupted. Then no
+/// contents are left, and a second call frees the table.
 fn drop_with_tables(start: usize, size: usize) {
     purge(start, size);
     if let Some(place) = NonNull::new(start as *mut u8).filter(|_| config::huge_pages()) {
-        // SAFETY: as in `purge`. Where it fails, the table stays.
+        // SAFETY: as in `purge`. If it fails, the table stays.
         unsafe { Linux.purge(place, size) };
     }
 }
 
-/// What was dropped, in all.
+/// Totals of dropped contents.
 #[derive(Clone, Copy, Debug)]
 pub struct Dropped {
-    /// Bytes whose memory went back to the system.
+    /// Bytes whose memory was returned to the system.
     pub purged_bytes: usize,
-    /// Bytes of those that were in swap and wanted again.
+    /// Bytes of those that were in swap when their region was wanted again.
     pub stale_bytes: usize,
-    /// Times the system would not take memory back.
+    /// Number of times that the system refused to take memory back.
     pub failures: usize,
 }
 
-/// What was dropped until now.
+/// Returns the totals so far.
 pub fn dropped() -> Dropped {
     Dropped {
         purged_bytes: PURGED_BYTES.load(Relaxed),
@@ -80,8 +80,8 @@ mod tests {
     use crate::class::UNIT;
     use heapdrome_pages::Access;
 
-    /// What a region of four stretches holds after those that are said to be in swap were dropped,
-    /// and how many bytes that were.
+    /// Returns the contents of a region of four stretches after those reported as swapped were
+    /// dropped, and how many bytes were dropped.
     fn left_where(is_swapped: impl Fn(usize) -> bool) -> ([u64; 4], usize) {
         let class = SizeClass::of_bytes(4 * UNIT).expect("a class");
         let region = Linux.reserve(4 * UNIT, UNIT, Access::ReadWrite);
@@ -90,14 +90,14 @@ mod tests {
         let ends = [0, 1, 2, 3]
             .map(|stretch| unsafe { region.add((stretch + 1) * UNIT - 8).cast::<u64>() });
         for (number, end) in ends.iter().enumerate() {
-            // SAFETY: as above.
+            // SAFETY: four stretches were reserved, for this test alone.
             unsafe { end.write(number as u64 + 1) };
         }
         let start = region.as_ptr().expose_provenance();
         let dropped = drop_swapped(start, class, |place| is_swapped((place - start) / UNIT));
-        // SAFETY: as above.
+        // SAFETY: four stretches were reserved, for this test alone.
         let left = ends.map(|end| unsafe { end.read() });
-        // SAFETY: reserved above; nobody uses it any more.
+        // SAFETY: the region was reserved above, and is no longer used.
         assert!(unsafe { Linux.release(region, 4 * UNIT) });
         (left, dropped)
     }
@@ -111,7 +111,7 @@ mod tests {
             ([1, 0, 3, 0], 2 * UNIT)
         );
         assert_eq!(left_where(|_| true), ([0; 4], 4 * UNIT));
-        // Other tests purge meanwhile.
+        // Other tests purge at the same time.
         assert!(dropped().purged_bytes - before >= 6 * UNIT);
     }
 }

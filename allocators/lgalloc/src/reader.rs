@@ -1,4 +1,4 @@
-//! Reading with the memory already on its way.
+//! Reading of elements whose memory is already on its way.
 
 use core::ops::Range;
 
@@ -7,21 +7,21 @@ use heapdrome_pages::{Linux, Pages};
 use crate::error::RangeError;
 use crate::vec::LargeVec;
 
-/// In which order elements will be read.
+/// Order in which elements will be read.
 #[derive(Clone, Copy, Debug)]
 pub enum Pattern<'a> {
-    /// One after the other, in this range.
+    /// Consecutive elements of this range.
     Sequential(&'a Range<usize>),
     /// Every `stride`th element from `first` on, `count` of them.
     Strided {
-        /// The first index.
+        /// First index.
         first: usize,
-        /// From one index to the next.
+        /// Distance from one index to the next.
         stride: usize,
-        /// How many elements.
+        /// Number of elements.
         count: usize,
     },
-    /// These, in this order.
+    /// Elements with these indices, in this order.
     Indices(&'a [usize]),
 }
 
@@ -34,7 +34,7 @@ impl Pattern<'_> {
         }
     }
 
-    /// The index read at a step below `len`; `None` where it overflows.
+    /// Returns the index that is read at a step below `len`; `None` on overflow.
     fn at(&self, step: usize) -> Option<usize> {
         match self {
             Self::Sequential(range) => range.start.checked_add(step),
@@ -44,26 +44,26 @@ impl Pattern<'_> {
     }
 }
 
-/// Reads a vector in a stated order and prefetches a batch of elements before it reads them.
+/// Reader of a vector in a given order. It prefetches a batch of elements before it reads them.
 ///
-/// Prefetching is advice: where the system refuses, reading goes on, and
-/// [`refusal`](Self::refusal) tells why.
+/// Prefetching is advice: if the system refuses, reading continues, and [`refusal`](Self::refusal)
+/// returns the reason.
 #[derive(Debug)]
 pub struct Reader<'a, T> {
     vec: &'a LargeVec<T>,
     pattern: Pattern<'a>,
     batch: usize,
     step: usize,
-    /// Steps below this have been asked for.
+    /// Step below which all elements were prefetched.
     asked: usize,
-    /// The page that was asked for last, counted from the vector's start.
+    /// Last page that was prefetched, counted from the vector's start.
     last_page: Option<usize>,
     refusal: Option<RangeError>,
 }
 
 impl<'a, T> Reader<'a, T> {
-    /// A reader that asks for `batch` elements at a time, at least one, and has asked for a batch
-    /// beyond the element that it reads.
+    /// Creates a reader that prefetches `batch` elements at a time, at least one. It has always
+    /// prefetched a batch beyond the element that it reads.
     ///
     /// # Errors
     ///
@@ -94,13 +94,13 @@ impl<'a, T> Reader<'a, T> {
         })
     }
 
-    /// Why the system last refused to prefetch, if it did.
+    /// Returns why the system last refused to prefetch, if it did.
     #[must_use]
     pub fn refusal(&self) -> Option<RangeError> {
         self.refusal
     }
 
-    /// Asks for the next batch. Neighbours are asked for together.
+    /// Prefetches the next batch. Neighbours are prefetched together.
     fn ask(&mut self) {
         let end = self
             .asked
@@ -121,11 +121,12 @@ impl<'a, T> Reader<'a, T> {
         self.asked = end;
     }
 
-    /// Asks for a run, unless it lies in the page that was asked for last: many small elements do.
+    /// Prefetches a run, unless it lies in the page that was prefetched last, as many small
+    /// elements do.
     fn ask_for(&mut self, run: Option<Range<usize>>) {
         let Some(run) = run else { return };
         let page = |index: usize| index * size_of::<T>() / Linux.page_size();
-        // The last byte of an element of no size lies before it.
+        // The last byte of an element of no size precedes it.
         let last = (run.end * size_of::<T>()).saturating_sub(1) / Linux.page_size();
         if self.last_page == Some(last) && page(run.start) == last {
             return;

@@ -1,5 +1,5 @@
-//! What is shared, laid out before the program starts: the caches are a fixed table, so that nobody
-//! allocates to join it and a thief walks it without a lock.
+//! Shared state, laid out before the program starts. The caches are a fixed table, so that a thread
+//! allocates nothing to join it, and a thief walks it without a lock.
 
 use heapdrome_pages::Linux;
 
@@ -25,7 +25,7 @@ impl Counters {
 }
 
 impl Slot {
-    /// A slot that nobody owns.
+    /// Creates a slot without an owner.
     pub const fn new() -> Self {
         Self {
             owned: AtomicBool::new(false),
@@ -48,7 +48,7 @@ impl Slot {
 }
 
 impl<P> Shared<P> {
-    /// Nothing is free yet, and nobody has a cache.
+    /// Creates the state in which nothing is free and no thread has a cache.
     pub const fn new(policy: P) -> Self {
         Self {
             policy,
@@ -62,7 +62,7 @@ impl<P> Shared<P> {
     }
 }
 
-/// The settings of the process, and its address space.
+/// Policy of the process: its settings, and its address space.
 #[derive(Debug)]
 pub struct Process;
 
@@ -84,8 +84,8 @@ impl Policy for Process {
 /// Caches and free regions with contents of the process.
 pub static SHARED: Shared<Process> = Shared::new(Process);
 
-/// Free regions without contents. No thread that holds this lock takes that of the dirty ones, nor
-/// the other way round.
+/// Free regions without contents. No thread that holds this lock takes that of the dirty regions,
+/// nor the other way round.
 pub static CLEAN: Lock<Buddy<Linux>> = Lock::new(Buddy::new(Linux));
 
 #[cfg(test)]

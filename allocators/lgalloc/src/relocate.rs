@@ -1,5 +1,5 @@
-//! Growth beyond free neighbours: the contents move to another region with their pages, which are
-//! neither read nor copied, nor brought back from swap.
+//! Growth beyond free neighbours. The contents move to another region with their pages, which are
+//! neither read nor copied, nor read back from swap.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -13,26 +13,26 @@ use crate::purge::purge;
 static MOVED_BYTES: AtomicUsize = AtomicUsize::new(0);
 static COPIED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// Bytes that were moved with their pages, and bytes that had to be copied, in all.
+/// Returns the total of bytes that were moved with their pages, and of bytes that were copied.
 pub fn totals() -> (usize, usize) {
     (MOVED_BYTES.load(Relaxed), COPIED_BYTES.load(Relaxed))
 }
 
-/// Moves the first `size` bytes of a region to the front of another; the first then has no contents
-/// there, and stays reserved.
+/// Moves the first `size` bytes of a region to the front of another one. The first region then has
+/// no contents there, and stays reserved.
 ///
-/// The kernel moves pages of one mapping at a time, and moves that came before may have left
-/// several: halves are then moved by themselves. What it does not move at all is copied.
+/// The kernel moves pages of one mapping at a time, and earlier moves may have left several: halves
+/// are then moved by themselves. Memory that the kernel does not move at all is copied.
 ///
-/// Ends the process where the kernel has unmapped the target, refused the move, and somebody else
-/// has the target's addresses since, or they cannot be mapped again: halves that moved before have
-/// no other place, and anything written to the target would be written to somebody else's memory.
+/// Aborts the process if the kernel has unmapped the target and refused the move, and the target's
+/// addresses cannot be mapped again, perhaps because other code has them now. Halves that moved
+/// before have no other place, and a write to the target would go to the other code's memory.
 ///
 /// # Safety
 ///
-/// Both ranges are regions' that the caller holds, multiples of 2 MiB, and do not overlap.
+/// Both ranges belong to regions that the caller holds, are multiples of 2 MiB, and do not overlap.
 pub unsafe fn relocate(from: NonNull<u8>, to: NonNull<u8>, size: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract is that of `move_pages`.
     if unsafe { move_pages(from, to, size) } {
         MOVED_BYTES.fetch_add(size, Relaxed);
     } else if size > UNIT {
@@ -50,29 +50,30 @@ pub unsafe fn relocate(from: NonNull<u8>, to: NonNull<u8>, size: usize) {
     }
 }
 
-/// Whether the kernel holds a range as one mapping, as far as that can be learned without a change:
-/// it refuses to enlarge a range that spans several before it looks for room.
+/// Returns whether a range is one mapping, as far as can be found out without a change: the kernel
+/// refuses to enlarge a range that spans several mappings before it looks for room.
 ///
 /// # Safety
 ///
 /// The caller holds the range.
 unsafe fn is_one_mapping(start: NonNull<u8>, size: usize) -> bool {
     let page = Linux.page_size();
-    // SAFETY: without MREMAP_MAYMOVE the range stays, and at most a page is added behind it.
+    // SAFETY: without MREMAP_MAYMOVE the range stays, and at most one page is added behind it.
     let grown = unsafe { libc::mremap(start.as_ptr().cast(), size, size + page, 0) };
     if grown == libc::MAP_FAILED {
         return std::io::Error::last_os_error().raw_os_error() == Some(libc::ENOMEM);
     }
-    // SAFETY: the page behind the range was added just now.
+    // SAFETY: the page behind the range was just added.
     unsafe { libc::munmap(start.add(size).as_ptr().cast(), page) };
     true
 }
 
-/// Moves pages from one range to another, whose own are dropped; false where nothing has moved.
+/// Moves pages from one range to another, whose own are dropped. Returns false if nothing has
+/// moved.
 ///
 /// # Safety
 ///
-/// As for [`relocate`].
+/// The conditions of [`relocate`] hold.
 unsafe fn move_pages(from: NonNull<u8>, to: NonNull<u8>, size: usize) -> bool {
     let _errno = KeepErrno::new();
     // A kernel may unmap the target before it refuses a source of several mappings.
@@ -81,8 +82,8 @@ unsafe fn move_pages(from: NonNull<u8>, to: NonNull<u8>, size: usize) -> bool {
         return false;
     }
     let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
-    // SAFETY: the caller holds both ranges; the target's contents are nobody's, and the source
-    // stays mapped, so that nobody else gets its addresses.
+    // SAFETY: the caller holds both ranges, and no code needs the target's contents. The source
+    // stays mapped, so no other code gets its addresses.
     let moved = unsafe {
         let (from, to) = (from.as_ptr().cast(), to.as_ptr().cast::<libc::c_void>());
         libc::mremap(from, size, size, flags, to)
@@ -95,17 +96,17 @@ unsafe fn move_pages(from: NonNull<u8>, to: NonNull<u8>, size: usize) -> bool {
     true
 }
 
-/// Makes sure of the target of a move that failed, or ends the process.
+/// Maps the target of a failed move again if necessary, or aborts the process.
 ///
-/// A target that is mapped as a whole was not unmapped: for another thread to have filled all of
-/// the hole by now, its mapping would have to be as large, in the moment since the move failed.
+/// A target that is mapped as a whole is taken to be untouched. Otherwise another thread would have
+/// to have mapped exactly that hole since the move failed.
 ///
 /// # Safety
 ///
 /// The caller holds the range.
 #[cold]
 unsafe fn keep_target(start: NonNull<u8>, size: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller holds the range, by this function's contract.
     if !is_mapped(start, size) && !unsafe { map_again(start, size) } {
         system::write_error(
             b"lgalloc: the system would not move a region, and unmapped the place that it was to move to; \
@@ -115,14 +116,15 @@ unsafe fn keep_target(start: NonNull<u8>, size: usize) {
     }
 }
 
-/// Whether all of a range is mapped.
+/// Returns whether all of a range is mapped.
 fn is_mapped(start: NonNull<u8>, size: usize) -> bool {
-    // SAFETY: no contents change; private memory is never written anywhere. The kernel refuses a
-    // range of which any part is unmapped.
+    // SAFETY: no contents change, and private memory is never written to a file. The kernel refuses
+    // a range of which any part is unmapped.
     unsafe { libc::msync(start.as_ptr().cast(), size, libc::MS_ASYNC) == 0 }
 }
 
-/// Maps a range of which nothing is mapped; false where that is not so, or the system refuses.
+/// Maps a range of which nothing is mapped. Returns false if part of it is mapped, or if the system
+/// refuses.
 ///
 /// # Safety
 ///
@@ -131,12 +133,12 @@ unsafe fn map_again(start: NonNull<u8>, size: usize) -> bool {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags =
         libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
-    // SAFETY: with MAP_FIXED_NOREPLACE nothing that is mapped is touched.
+    // SAFETY: MAP_FIXED_NOREPLACE changes no existing mapping.
     let mapped = unsafe { libc::mmap(start.as_ptr().cast(), size, protection, flags, -1, 0) };
-    // A kernel before 4.17 takes the address for a hint, and may map elsewhere.
+    // A kernel before 4.17 treats the address as a hint, and may map elsewhere.
     let again = mapped == start.as_ptr().cast();
     if again && config::huge_pages() {
-        // SAFETY: mapped just now.
+        // SAFETY: the range was just mapped.
         unsafe { Linux.advise(start, size, heapdrome_pages::Advice::HugePages) };
     }
     again
@@ -154,22 +156,22 @@ mod tests {
 
     fn tag(start: NonNull<u8>, units: usize) {
         for unit in 0..units {
-            // SAFETY: the range was reserved with so many units.
+            // SAFETY: the range was reserved with that many units.
             unsafe { start.add(unit * UNIT).cast::<u64>().write(unit as u64 + 7) };
         }
     }
 
     fn tags(start: NonNull<u8>, units: usize) -> std::vec::Vec<u64> {
-        // SAFETY: as above.
+        // SAFETY: the range was reserved with that many units.
         (0..units)
             .map(|unit| unsafe { start.add(unit * UNIT).cast().read() })
             .collect()
     }
 
-    /// Whether this kernel moves pages and leaves the source mapped (Linux 5.7).
+    /// Returns whether this kernel moves pages and leaves the source mapped (Linux 5.7).
     fn kernel_moves() -> bool {
         let (from, to) = (reserve(1), reserve(1));
-        // SAFETY: both are reserved and used by nobody else.
+        // SAFETY: both ranges are reserved for this test alone.
         unsafe { move_pages(from, to, UNIT) }
     }
 
@@ -178,7 +180,7 @@ mod tests {
         let (from, to) = (reserve(4), reserve(8));
         tag(from, 4);
         let before = totals();
-        // SAFETY: both are reserved and used by nobody else.
+        // SAFETY: both ranges are reserved for this test alone.
         unsafe { relocate(from, to, 4 * UNIT) };
         let after = totals();
         assert_eq!(tags(to, 4), [7, 8, 9, 10]);
@@ -192,13 +194,13 @@ mod tests {
         assert!(done.0 >= wanted.0 && done.1 >= wanted.1, "{done:?}");
     }
 
-    /// A move leaves a mapping of its own in the middle of a region; the region moves all the same.
+    /// A move leaves a mapping of its own in the middle of a region. The region moves all the same.
     #[test]
     fn a_region_of_several_mappings_moves() {
         let (small, region, to) = (reserve(1), reserve(4), reserve(4));
         tag(small, 1);
         tag(region, 4);
-        // SAFETY: all are reserved and used by nobody else.
+        // SAFETY: all ranges are reserved for this test alone.
         unsafe {
             relocate(small, region.add(UNIT), UNIT);
             assert!(!kernel_moves() || !is_one_mapping(region, 4 * UNIT));
@@ -213,18 +215,18 @@ mod tests {
         let start = reserve(2);
         tag(start, 2);
         assert!(is_mapped(start, 2 * UNIT));
-        // SAFETY: the range is reserved and used by nobody else.
+        // SAFETY: the range is reserved for this test alone.
         unsafe { keep_target(start, 2 * UNIT) };
         assert_eq!(tags(start, 2), [7, 8]);
     }
 
-    /// Whether one of many ranges of two units, the first so many of them unmapped, is as wanted.
-    /// Other tests map memory meanwhile, and may take a hole.
+    /// Returns whether one of many ranges of two units, the first `units` of them unmapped, is as
+    /// wanted. Other tests map memory at the same time, and may take a hole.
     fn any_hole(units: usize, wanted: impl Fn(NonNull<u8>) -> bool) -> bool {
         (0..100).any(|_| {
             let start = reserve(2);
             tag(start, 2);
-            // SAFETY: the range is reserved and used by nobody else.
+            // SAFETY: the range is reserved for this test alone.
             assert!(unsafe { Linux.release(start, units * UNIT) });
             !is_mapped(start, 2 * UNIT) && wanted(start)
         })
@@ -232,14 +234,14 @@ mod tests {
 
     #[test]
     fn a_target_that_was_unmapped_is_mapped_again() {
-        // SAFETY: nobody uses the range.
+        // SAFETY: no other code uses the range.
         let again = |start| unsafe { map_again(start, 2 * UNIT) } && tags(start, 2) == [0, 0];
         assert!(any_hole(2, again));
     }
 
     #[test]
     fn a_target_of_which_others_have_a_part_is_left_alone() {
-        // SAFETY: nobody else uses the range.
+        // SAFETY: no other code uses the range.
         let left = |start: NonNull<u8>| unsafe {
             !map_again(start, 2 * UNIT) && start.add(UNIT).cast::<u64>().read() == 8
         };

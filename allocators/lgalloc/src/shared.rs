@@ -1,6 +1,5 @@
-//! Free regions with contents, wherever they are: in the caches of threads, or in a table for all
-//! of them. One cap covers both: what is counted as held is what the table holds and what the
-//! caches have borrowed.
+//! Free regions with contents: in the caches of threads, or in a table for all threads. One cap
+//! covers both: the held bytes are those in the table and those that the caches have borrowed.
 
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
@@ -11,15 +10,15 @@ use crate::region::Region;
 use crate::slot::Slot;
 use crate::sync::{AtomicUsize, Lock, fence};
 
-/// What is decided elsewhere.
+/// Decisions of the process, or of a test.
 pub trait Policy {
-    /// What one cache may keep, in bytes.
+    /// Returns the maximum number of bytes that one cache may keep.
     fn budget(&self) -> usize;
 
-    /// What may be dirty in all, in bytes.
+    /// Returns the maximum number of dirty bytes in total.
     fn most(&self) -> usize;
 
-    /// Takes a region that may not be kept: its contents go back to the system.
+    /// Takes a region that may not be kept, and returns its contents to the system.
     fn clean(&self, region: Region, class: SizeClass);
 }
 
@@ -28,31 +27,32 @@ pub trait Policy {
 pub struct Shared<P> {
     pub(crate) policy: P,
     pub(crate) slots: [Slot; SLOTS],
-    /// Slots from this one on were never claimed.
+    /// Index from which slots were never claimed.
     pub(crate) claimed: AtomicUsize,
     pub(crate) dirty: Lock<Dirty>,
     pub(crate) cap: Cap,
 }
 
 impl<P: Policy> Shared<P> {
-    /// A slot for the calling thread.
+    /// Claims a slot for the calling thread.
     pub fn claim(&self) -> Option<&Slot> {
         let mut slots = self.slots.iter().enumerate();
         slots.find_map(|(at, slot)| {
-            // First, so that the child of a fork finds a slot that was just being claimed. Relaxed:
-            // whoever does not see it yet misses a cache that has just begun; that its lease is not
-            // missed where settings are lowered is for the fence in `lend`, which comes later.
+            // This comes first, so that the child of a fork finds a slot that was just being
+            // claimed. Relaxed: a thread that does not see it yet misses a cache that has just
+            // begun. The later fence in `lend` ensures that its lease is not missed when settings
+            // are lowered.
             self.claimed.fetch_max(at + 1, Relaxed);
             slot.claim().then_some(slot)
         })
     }
 
-    /// The slots that may hold anything: as many as there ever were threads at a time.
+    /// Returns the slots that may hold anything: the maximum number of simultaneous threads so far.
     pub fn claimed(&self) -> &[Slot] {
         &self.slots[..self.claimed.load(Relaxed)]
     }
 
-    /// A region that somebody has freed.
+    /// Takes a region that some thread has freed.
     pub fn take(&self, class: SizeClass) -> Option<Region> {
         let found = self.dirty.lock().take(class, &self.cap);
         found.or_else(|| {
@@ -61,27 +61,28 @@ impl<P: Policy> Shared<P> {
         })
     }
 
-    /// Takes a region of a cache.
+    /// Takes a region from a cache.
     fn steal(&self, slot: &Slot, class: SizeClass) -> Option<Region> {
         let found = slot.steal(class)?;
         if !slot.is_owned() {
-            // The owner was lost in a fork: nobody else would give back what is covered no more.
+            // The owner was lost in a fork: no other thread would return the unused lease.
             slot.revoke(&self.cap);
         }
         Some(found)
     }
 
-    /// Takes a region into the table; older ones make room where there is none.
+    /// Puts a region into the table. If there is no room, older regions are cleaned.
     pub fn put(&self, region: Region, class: SizeClass) {
         loop {
             let mut dirty = self.dirty.lock();
-            // Under the lock: who lowers it takes the lock later, and looks at what is held then.
+            // Read under the lock: a thread that lowers it takes the lock later, and then checks
+            // the held bytes.
             let most = self.policy.most();
             let fits = class.bytes() <= most;
             if fits && dirty.keep(region, class, &self.cap, most) {
                 return;
             }
-            // What no room would suffice for displaces nothing.
+            // A region that exceeds the whole cap displaces nothing.
             let displaced = dirty.take_oldest(&self.cap, |_| fits);
             drop(dirty);
             match displaced {
@@ -91,7 +92,7 @@ impl<P: Policy> Shared<P> {
         }
     }
 
-    /// Takes a region back for the owner of a slot, which had no room for it. Only the owner calls
+    /// Puts a region back for the owner of a slot, which had no room for it. Only the owner calls
     /// this.
     pub fn put_by_owner(&self, slot: &Slot, region: Region, class: SizeClass) {
         slot.settle();
@@ -99,11 +100,11 @@ impl<P: Policy> Shared<P> {
             return;
         }
         if slot.cached() > slot.lease() {
-            // What came on top when the lease was taken away, and is not paid for.
+            // Regions that were pushed while the lease was revoked are not covered by a lease.
             self.give_all(slot);
         }
-        // The next allocation must find what was freed last, whose pages are the likeliest to be in
-        // memory: so it is what was freed before that goes to the table.
+        // The next allocation must find the region that was freed last, whose pages are likeliest
+        // to be in memory. So regions that were freed before it go to the table.
         let to_table = |older| self.put(older, class);
         if slot.give_older(class, to_table) && slot.push(class, region) {
             return;
@@ -111,14 +112,15 @@ impl<P: Policy> Shared<P> {
         self.put(region, class);
     }
 
-    /// Lends a slot room for one more region; whether there is room. Only the owner calls this.
+    /// Lends a slot room for one more region. Returns whether there is room. Only the owner calls
+    /// this.
     fn lend(&self, slot: &Slot, class: SizeClass) -> bool {
         let (budget, most) = (self.policy.budget(), self.policy.most());
         if !slot.borrow(class, budget, &self.cap, most) {
             return false;
         }
         // Pairs with the fence in `hold_to_policy`: the thread that lowers the settings sees this
-        // lease, or this thread sees what they are now.
+        // lease, or this thread sees the new settings.
         fence(SeqCst);
         let lowered = self.policy.budget() < budget || self.policy.most() < most;
         if lowered {
@@ -127,24 +129,24 @@ impl<P: Policy> Shared<P> {
         !lowered
     }
 
-    /// Gives up a slot and what is in it. Only the owner calls this.
+    /// Gives up a slot and its regions. Only the owner calls this.
     pub fn leave(&self, slot: &Slot) {
-        // The lease goes back before the regions, which then count in the table.
+        // The lease is returned before the regions, which the table then counts.
         slot.end_lease(&self.cap);
         self.give_all(slot);
         slot.leave();
     }
 
-    /// Takes stock in the child of a fork, whose one thread calls this and owns `own`. The other
-    /// threads may have been anywhere, also between a lease and its count: what is held is counted
-    /// anew. The region that one of them was moving is lost.
+    /// Restores the invariants in the child of a fork, whose one thread calls this and owns `own`.
+    /// The other threads may have been anywhere, also between a lease and its count, so the held
+    /// bytes are counted again. A region that one of them was moving is lost.
     pub fn outlive_fork(&self, own: Option<&Slot>) {
         let mut held = self.dirty.lock().bytes();
         for slot in self.claimed() {
             if own.is_some_and(|own| core::ptr::eq(own, slot)) {
                 slot.outlive();
             } else {
-                // What is in it stays there, to be stolen, or for the next owner.
+                // Its regions stay there, to be stolen, or for the next owner.
                 slot.abandon();
             }
             held += slot.lease();
@@ -159,11 +161,11 @@ impl<P: Policy> Shared<P> {
         }
     }
 
-    /// Makes budget and cap hold that were lowered: what is in caches that have borrowed more than
-    /// the budget moves to the table; then regions are cleaned, those of the table first, until no
+    /// Enforces a lowered budget and a lowered cap. Caches that have borrowed more than the budget
+    /// are emptied into the table. Then regions are cleaned, those of the table first, until no
     /// more is held than the cap allows.
     pub fn hold_to_policy(&self) {
-        // See `lend`.
+        // Pairs with the fence in `lend`.
         fence(SeqCst);
         for slot in self.claimed() {
             if slot.lease() > self.policy.budget() {
@@ -171,7 +173,7 @@ impl<P: Policy> Shared<P> {
             }
         }
         let over = || self.cap.held() > self.policy.most();
-        // The lock is taken once at least: see `put`.
+        // The lock is taken at least once: see `put`.
         while self.clean_oldest(|_| over()) {}
         if over() {
             self.empty_caches();
@@ -184,8 +186,8 @@ impl<P: Policy> Shared<P> {
         while self.clean_oldest(|_| true) {}
     }
 
-    /// Cleans the regions that are `wanted`; of the table, no more once one is not. Takes back what
-    /// leases do not use then.
+    /// Cleans the regions that are `wanted`; in the table, it stops at the first that is not. Then
+    /// revokes unused leases.
     pub fn empty_of(&self, wanted: impl Fn(Region) -> bool) {
         for slot in self.claimed() {
             let robbed = rob(slot, &wanted, |region, class| {
@@ -198,7 +200,8 @@ impl<P: Policy> Shared<P> {
         while self.clean_oldest(&wanted) {}
     }
 
-    /// Cleans the region that has been in the table for longest, if it is wanted; whether it was.
+    /// Cleans the region that has been in the table longest, if it is wanted. Returns whether it
+    /// was.
     fn clean_oldest(&self, wanted: impl Fn(Region) -> bool) -> bool {
         let oldest = self.dirty.lock().take_oldest(&self.cap, wanted);
         let Some((region, class)) = oldest else {
@@ -214,17 +217,17 @@ impl<P: Policy> Shared<P> {
         }
     }
 
-    /// Takes the lease of a slot and all of its regions. The lease goes first: so the owner puts
-    /// nothing in meanwhile but what it borrows for anew. What it is just putting in may be missed;
-    /// it pays for that, too, or gives it up, when it frees the next.
+    /// Takes the lease of a slot and all of its regions. The lease goes first, so the owner then
+    /// pushes only regions for which it borrows again. A region that it is just pushing may be
+    /// missed. It borrows for that one, too, or gives it up, when it frees the next.
     fn rob_of_all(&self, slot: &Slot, take: impl FnMut(Region, SizeClass)) {
         slot.end_lease(&self.cap);
         rob(slot, |_| true, take);
     }
 }
 
-/// Takes the regions of a cache that are `wanted`, at most as many as have a place, since a busy
-/// owner fills places again; whether there were any.
+/// Takes the regions of a cache that are `wanted`, at most as many as there are places, since a
+/// busy owner fills places again. Returns whether there were any.
 fn rob(
     slot: &Slot,
     wanted: impl Fn(Region) -> bool,

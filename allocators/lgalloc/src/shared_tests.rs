@@ -10,7 +10,7 @@ use crate::shared::Policy;
 
 const TWO: SizeClass = SizeClass::SMALLEST;
 
-/// Settings that a test chooses, and what was cleaned, by unit.
+/// Settings that a test chooses, and the cleaned regions, by unit.
 struct Rules {
     budget: AtomicUsize,
     most: AtomicUsize,
@@ -33,7 +33,7 @@ impl Policy for Rules {
     }
 }
 
-/// As the process's, but for caches of 16 units and a cap of 64.
+/// Creates a state like the process's, except for caches of 16 units and a cap of 64.
 const fn shared() -> Shared<Rules> {
     Shared::new(Rules {
         budget: AtomicUsize::new(16 * UNIT),
@@ -47,7 +47,7 @@ impl Shared<Rules> {
         core::mem::take(&mut *self.policy.cleaned.lock().expect("no test fails meanwhile"))
     }
 
-    /// Frees 2 MiB, as the owner of a slot does.
+    /// Frees 2 MiB as the owner of a slot does.
     fn free(&self, slot: &Slot, unit: usize, time: u64) {
         self.put_by_owner(slot, Region::new(unit * UNIT, time), TWO);
     }
@@ -56,8 +56,8 @@ impl Shared<Rules> {
         Some(self.take(TWO)?.start() / UNIT)
     }
 
-    /// What is counted is what the table holds and what is lent; no slot holds more than was lent
-    /// to it.
+    /// Asserts that the held bytes are those in the table and those lent, and that no slot holds
+    /// more than was lent to it.
     fn check(&self) {
         let classes = (0..CLASSES).filter_map(SizeClass::of_index);
         let table = self.dirty.lock();
@@ -74,7 +74,7 @@ impl Shared<Rules> {
 fn the_table_is_looked_at_before_caches_and_only_caches_that_were_claimed() {
     static SHARED: Shared<Rules> = shared();
     assert!(SHARED.claimed().is_empty());
-    // In a program nothing is ever there: nobody has claimed that slot.
+    // In a program nothing is ever there, since no thread has claimed that slot.
     SHARED.slots[7].stacks[0].places[0].store(99 * UNIT, Relaxed);
     assert_eq!(SHARED.taken(), None);
     let slots = [(); 3].map(|()| SHARED.claim().expect("a slot"));
@@ -135,7 +135,8 @@ fn only_what_is_old_is_emptied() {
     assert_eq!(SHARED.cap.held(), 0);
 }
 
-/// The other threads were anywhere: between a lease and its count, or in the middle of a theft.
+/// The fork catches other threads anywhere: between a lease and its count, or in the middle of a
+/// theft.
 #[test]
 fn the_child_of_a_fork_counts_anew_what_is_held() {
     static SHARED: Shared<Rules> = shared();

@@ -1,22 +1,22 @@
 //! The cache of one thread.
 //!
-//! Every place of a cache is one word. Only the owner fills an empty place; anybody may empty one,
-//! by exchanging the word for zero. A word says by itself which region it is, and whoever has
-//! exchanged it owns that region: so it does no harm if the word was taken and put back in between.
+//! Every place of a cache is one word. Only the owner fills an empty place. Any thread may empty
+//! one by exchanging the word for zero. A word identifies its region, and the thread that has
+//! exchanged it owns that region. So no harm is done if the word was taken and put back in between.
 //!
-//! An exchange costs more than all the rest of an allocation, and most caches never see a thief. So
-//! the owner does without until the first one comes: it announces in `taking` which word it is
-//! about to take, then looks at `wanted`, and stores zero where nobody wants anything. A thief does
-//! the opposite: it sets `wanted`, then looks at `taking`, and leaves alone the word that it finds
-//! there. Between its two steps each has one half of a fence, so that they cannot miss each other:
-//! the owner sees that it must exchange, or the thief sees what the owner takes. The thief's half
-//! is a system call; once it has seen that the owner was taking nothing, it says so in `shared`,
-//! and no thief needs that call again. The owner exchanges from then on, and so does who owns the
-//! slot later: a thief may stand before its own exchange at any time.
+//! An exchange costs more than the rest of an allocation, and most caches never meet a thief. So
+//! the owner works without exchanges until the first thief comes: it announces in `taking` which
+//! word it is about to take, then checks `wanted`, and stores zero if that is false. A thief does
+//! the opposite: it sets `wanted`, then checks `taking`, and leaves the word alone that it finds
+//! there. Between its two steps each executes one half of a fence, so that they cannot miss each
+//! other: the owner sees that it must exchange, or the thief sees what the owner takes. The thief's
+//! half is a system call. Once a thief has seen that the owner was taking nothing, it records that
+//! in `shared`, and no further thief needs the call. From then on the owner exchanges, and so do
+//! later owners of the slot, since a thief may be about to exchange at any time.
 //!
-//! A slot borrows from the cap on dirty memory. Its *lease* covers what it holds, and what it may
-//! still put in: the owner checks the lease before it fills a place. [`Slot::revoke`] takes back
-//! what is not used.
+//! A slot borrows from the cap on dirty memory. Its *lease* covers the regions in it, and those
+//! that it may still take: the owner checks the lease before it fills a place. [`Slot::revoke`]
+//! takes back the unused part.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -25,10 +25,10 @@ use crate::class::{CLASSES, PLACES, SizeClass};
 use crate::region::Region;
 use crate::sync::{AtomicBool, AtomicUsize, can_fence, heavy_fence, light_fence};
 
-/// A slot borrows from the cap in steps of this many bytes.
+/// Number of bytes by which a slot borrows from the cap.
 const LEASE_STEP: usize = 4 << 20;
 
-/// What is counted for each class; only the owner of the slot adds.
+/// Counts of each class; only the owner of the slot adds to them.
 #[derive(Debug)]
 pub struct Counters {
     pub allocations: AtomicUsize,
@@ -37,10 +37,10 @@ pub struct Counters {
     pub slow: AtomicUsize,
 }
 
-/// Adds without an atomic addition, for the one thread that writes.
+/// Adds one without an atomic addition, for the one thread that writes.
 #[inline]
 fn bump(counter: &AtomicUsize) {
-    // Relaxed: statistics; readers take whatever they see.
+    // Relaxed: statistics, on which no other memory depends.
     counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
 }
 
@@ -60,40 +60,40 @@ impl Counters {
     }
 }
 
-/// The regions of one class.
+/// Regions of one class.
 #[derive(Debug)]
 pub struct Stack {
-    /// Regions lie below this place; thieves leave gaps. The owner's own.
+    /// Place below which all regions lie; thieves leave gaps. Only the owner uses it.
     pub(crate) top: AtomicUsize,
     pub(crate) places: [AtomicUsize; PLACES],
 }
 
 impl Stack {
-    /// Places that hold a region.
+    /// Returns the places that hold a region.
     fn filled(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
         let filled = |at: &usize| self.places[*at].load(Relaxed) != 0;
         (0..PLACES).filter(filled)
     }
 }
 
-/// The cache of one thread.
+/// Cache of one thread.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Slot {
     pub(crate) owned: AtomicBool,
-    /// When the owner last took a region, in milliseconds. The owner's own.
+    /// Time when the owner last took a region, in milliseconds. Only the owner uses it.
     pub(crate) clock: AtomicUsize,
-    /// Bytes that the owner has put in and not taken out; never less than what is there. The
-    /// owner's own.
+    /// Bytes that the owner has put in and not taken out; never less than the bytes there. Only the
+    /// owner uses it.
     pub(crate) cached: AtomicUsize,
-    /// Bytes of the cap on dirty memory that this slot may fill. The owner adds, anybody may
+    /// Bytes of the cap on dirty memory that this slot may fill. The owner adds; any thread may
     /// revoke.
     pub(crate) lease: AtomicUsize,
-    /// The word that the owner is just taking without an exchange; zero otherwise. The owner's own.
+    /// Word that the owner is taking without an exchange; else zero. Only the owner writes it.
     pub(crate) taking: AtomicUsize,
-    /// Whether a thief was here: the owner must exchange words. Never false again.
+    /// Whether a thief was here, so that the owner must exchange words. Never reset.
     pub(crate) wanted: AtomicBool,
-    /// Whether the owner is known to do so. Never false again.
+    /// Whether the owner is known to exchange words. Never reset.
     pub(crate) shared: AtomicBool,
     /// Whether thieves were here since the owner last counted.
     pub(crate) robbed: AtomicBool,
@@ -102,17 +102,17 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// The most recently freed region of a class. Only the owner calls this.
+    /// Pops the most recently freed region of a class. Only the owner calls this.
     #[inline]
     pub fn pop(&self, class: SizeClass) -> Option<Region> {
         let stack = &self.stacks[class.index()];
-        // Relaxed: `top` and `cached` are the owner's own, and so are the words that no thief has
-        // been at; what an owner before left here was acquired in `claim`.
+        // Relaxed: `top` and `cached` are the owner's own, and so are words that no thief has
+        // touched. Regions that a previous owner left here were acquired in `claim`.
         let top = stack.top.load(Relaxed).wrapping_sub(1);
         let place = stack.places.get(top)?;
         let word = place.load(Relaxed);
-        // Release, as every value of it: a thief that reads this one sees the places of the words
-        // before as empty.
+        // Release, as for every store to it: a thief that reads this word sees the places of
+        // earlier words as empty.
         self.taking.store(word, Release);
         // Pairs with the heavy fence in `share`.
         light_fence();
@@ -131,14 +131,14 @@ impl Slot {
     /// Pops a region that another thread may be stealing at the same time.
     #[inline(never)]
     fn pop_shared(&self, class: SizeClass) -> Option<Region> {
-        // Nothing is taken without an exchange from here on. Release: as in `pop`.
+        // From here on nothing is taken without an exchange. Release: as in `pop`.
         self.taking.store(0, Release);
         let stack = &self.stacks[class.index()];
         let mut top = stack.top.load(Relaxed).min(PLACES);
         while top > 0 {
             top -= 1;
-            // Acquire: pairs with the release in `push`, of this thread or the one that owned the
-            // slot before it. AcqRel is not needed: the next `push` releases.
+            // Acquire: pairs with the release in `push`, by this thread or by a previous owner of
+            // the slot. AcqRel is not needed: the next `push` releases.
             let word = stack.places[top].swap(0, Acquire);
             if word != 0 {
                 stack.top.store(top, Relaxed);
@@ -157,7 +157,7 @@ impl Slot {
         self.cached.store(cached - class.bytes(), Relaxed);
     }
 
-    /// Keeps a region, if its class has a place and the lease covers it. Only the owner calls this.
+    /// Pushes a region, if a place is left and the lease covers it. Only the owner calls this.
     #[inline]
     pub fn push(&self, class: SizeClass, region: Region) -> bool {
         let stack = &self.stacks[class.index()];
@@ -166,16 +166,16 @@ impl Slot {
         if top >= PLACES || cached + class.bytes() > self.lease.load(Relaxed) {
             return false;
         }
-        // Release: what this thread did with the region happens before its next user's accesses.
+        // Release: this thread's accesses to the region happen before those of its next user.
         stack.places[top].store(region.0, Release);
         stack.top.store(top + 1, Relaxed);
         self.cached.store(cached + class.bytes(), Relaxed);
         true
     }
 
-    /// Makes room for what was freed later: gives away the older half of the regions of a class,
-    /// from the oldest on, and moves the others down; whether there was any. Only the owner calls
-    /// this.
+    /// Makes room for a region that was freed later: gives away the older half of the regions of a
+    /// class, oldest first, and moves the others down. Returns whether there were any. Only the
+    /// owner calls this.
     pub fn give_older(&self, class: SizeClass, mut give: impl FnMut(Region)) -> bool {
         let stack = &self.stacks[class.index()];
         let older = stack.filled().count().div_ceil(2);
@@ -191,9 +191,9 @@ impl Slot {
                 self.took(class);
                 give(Region(word));
             } else {
-                // Release: a thief's acquire must see what this region's last user did. The place
-                // is empty: this thread has just emptied it or one above, and nobody else fills
-                // any.
+                // Release: a thief's acquire must see the accesses of this region's last user. The
+                // place is empty: this thread has just emptied it or a higher one, and no other
+                // thread fills any.
                 stack.places[kept].store(word, Release);
                 kept += 1;
             }
@@ -202,7 +202,7 @@ impl Slot {
         given > 0
     }
 
-    /// Counts again after thefts; whether there were any. Only the owner calls this.
+    /// Counts again after thefts. Returns whether there were any. Only the owner calls this.
     pub fn settle(&self) -> bool {
         // Acquire: pairs with the release in `steal_if`, so that the place is counted as empty.
         let robbed = self.robbed.swap(false, Acquire);
@@ -212,7 +212,7 @@ impl Slot {
         robbed
     }
 
-    /// Whether the class has a place left.
+    /// Returns whether the class has a place left.
     pub fn has_place(&self, class: SizeClass) -> bool {
         self.stacks[class.index()].top.load(Relaxed) < PLACES
     }
@@ -225,8 +225,8 @@ impl Slot {
         self.lease.load(Relaxed)
     }
 
-    /// Borrows from the cap for one more region of the class, within a budget for the whole slot;
-    /// whether that region is covered then. Only the owner calls this.
+    /// Borrows from the cap for one more region of the class, within a budget for the whole slot.
+    /// Returns whether that region is then covered. Only the owner calls this.
     pub fn borrow(&self, class: SizeClass, budget: usize, cap: &Cap, most: usize) -> bool {
         let wanted = self.cached().saturating_add(class.bytes());
         if !self.has_place(class) || wanted > budget {
@@ -238,8 +238,8 @@ impl Slot {
         if step < missing || !cap.lease(step, most) {
             return false;
         }
-        // Relaxed: a count. Where the lease was revoked since it was read, and counted again, the
-        // step on top of it might exceed the budget.
+        // Relaxed: a count. If the lease was revoked and set again since it was read, adding the
+        // step to it might exceed the budget.
         let lent = self
             .lease
             .compare_exchange(lease, lease + step, Relaxed, Relaxed);
@@ -249,28 +249,29 @@ impl Slot {
         lent.is_ok()
     }
 
-    /// Gives the whole lease back to the cap; the owner puts nothing in from then on.
+    /// Returns the whole lease to the cap. The owner then pushes nothing more.
     pub fn end_lease(&self, cap: &Cap) {
         cap.unlease(self.lease.swap(0, Relaxed));
     }
 
-    /// Gives back to the cap what the lease covers beyond what the slot holds. Any thread may call
+    /// Returns to the cap the part of the lease beyond what the slot holds. Any thread may call
     /// this.
     ///
-    /// Regions that the owner is just putting in, while it still sees the lease as it was, may be
-    /// missed; the owner finds its lease too small the next time, and borrows for those too.
+    /// It may miss regions that the owner is just pushing, while the owner still sees the old
+    /// lease. The owner finds its lease too small the next time, and borrows for those, too.
     pub fn revoke(&self, cap: &Cap) {
         let before = self.lease.swap(0, Relaxed);
         let held = self.held();
-        // The cap counts it before the lease covers it: whoever takes the lease back meanwhile must
-        // not take from the cap what is not in it yet. The slot may hold more than its lease was.
+        // The cap counts the bytes before the lease covers them: a thread that takes the lease
+        // meanwhile must not take from the cap what is not in it yet. The slot may hold more than
+        // its lease was.
         cap.admit(held);
-        // The owner may have borrowed meanwhile, for all that it holds: that is not lent twice.
+        // The owner may have borrowed meanwhile for all that it holds; that is not lent twice.
         let lent = self.lease.fetch_max(held, Relaxed);
         cap.unlease(before + lent.min(held));
     }
 
-    /// When the owner last took a region, in milliseconds.
+    /// Returns the time when the owner last took a region, in milliseconds.
     #[inline]
     pub fn clock(&self) -> u64 {
         self.clock.load(Relaxed) as u64
@@ -282,23 +283,23 @@ impl Slot {
     }
 
     /// Makes the owner exchange words from now on. Returns the word that it may be taking without
-    /// at this moment, which is the owner's, or zero; `None` where the system makes no fence.
+    /// an exchange at this moment, or zero; `None` if the system does not execute the fence.
     fn share(&self) -> Option<usize> {
         // Acquire: pairs with the release below, or in `claim`: what was seen there holds here.
         if self.shared.load(Acquire) {
             return Some(0);
         }
-        // Relaxed: the fence orders it before the look at `taking`.
+        // Relaxed: the fence orders it before the load of `taking`.
         self.wanted.store(true, Relaxed);
-        // Pairs with the light fence in `pop`. What comes before it there is seen below; what comes
-        // after it sees `wanted`.
+        // Pairs with the light fence in `pop`: stores before that are seen below, and loads after
+        // it see `wanted`.
         if !heavy_fence() {
             return None;
         }
         // Acquire: pairs with the release in `pop`.
         let taking = self.taking.load(Acquire);
         if taking == 0 {
-            // Release: see above.
+            // Release: pairs with the acquire above.
             self.shared.store(true, Release);
         }
         Some(taking)
@@ -309,8 +310,8 @@ impl Slot {
         self.steal_if(class, |_| true)
     }
 
-    /// Takes the first region, from the one that the owner would use last on, that is `wanted`.
-    /// What the owner is just taking is no longer here.
+    /// Takes the first region that is `wanted`, beginning with the one that the owner would use
+    /// last. Leaves out the region that the owner is just taking.
     pub fn steal_if(&self, class: SizeClass, wanted: impl Fn(Region) -> bool) -> Option<Region> {
         for place in &self.stacks[class.index()].places {
             let word = place.load(Relaxed);
@@ -319,7 +320,7 @@ impl Slot {
             }
             // Acquire: pairs with the release in `push`.
             if place.compare_exchange(word, 0, Acquire, Relaxed).is_ok() {
-                // Release: see `settle`.
+                // Release: pairs with the acquire in `settle`.
                 self.robbed.store(true, Release);
                 return Some(Region(word));
             }
@@ -327,35 +328,35 @@ impl Slot {
         None
     }
 
-    /// Regions of a class in this cache, as far as anybody can tell.
+    /// Returns the number of regions of a class in this cache, as far as other threads can see it.
     pub fn count(&self, class: SizeClass) -> usize {
         self.stacks[class.index()].filled().count()
     }
 
-    /// Bytes in this cache, as far as anybody can tell.
+    /// Returns the bytes in this cache, as far as other threads can see it.
     pub fn held(&self) -> usize {
         let classes = (0..CLASSES).filter_map(SizeClass::of_index);
         classes.map(|class| class.bytes() * self.count(class)).sum()
     }
 
-    /// Makes the calling thread the owner of a slot that nobody owns.
+    /// Makes the calling thread the owner of a slot without an owner. Returns whether it did.
     pub fn claim(&self) -> bool {
-        // Relaxed first: most slots are taken. AcqRel: pairs with `leave` of the owner before.
+        // Relaxed first: most slots are taken. AcqRel: pairs with the last owner's `leave`.
         if self.owned.load(Relaxed) || self.owned.swap(true, AcqRel) {
             return false;
         }
         if !can_fence() {
-            // Thieves could not make this thread exchange words, and so it does from the beginning.
-            // Release: pairs with the acquire in `share`; what the owner before took is seen there.
+            // Thieves could not make this thread exchange words, so it does so from the beginning.
+            // Release: pairs with the acquire in `share`, which then sees what the last owner took.
             self.wanted.store(true, Relaxed);
             self.shared.store(true, Release);
         }
-        // The owner before may have vanished in a fork.
+        // The last owner may have vanished in a fork.
         self.recount();
         true
     }
 
-    /// Finds `top` and `cached` from the places.
+    /// Recomputes `top` and `cached` from the places.
     fn recount(&self) {
         for stack in &self.stacks {
             let top = stack.filled().next_back().map_or(0, |at| at + 1);
@@ -364,36 +365,35 @@ impl Slot {
         self.cached.store(self.held(), Relaxed);
     }
 
-    /// Gives up the slot of a thread that did not come along into the child of a fork. Its lease is
-    /// what is in it, which the cap must count anew.
+    /// Gives up the slot of a thread that does not exist in the child of a fork. Its lease becomes
+    /// the bytes in it, which the cap must count again.
     pub fn abandon(&self) {
-        // Relaxed: the child has one thread. The region that was being taken is lost, or still
-        // here.
+        // Relaxed: the child has one thread. A region that was being taken is lost, or still here.
         self.taking.store(0, Relaxed);
         self.lease.store(self.held(), Relaxed);
         self.leave();
     }
 
-    /// Readies the slot of the thread that is alone in the child of a fork. It has no lease, so
-    /// that what is freed next takes the slow path and pays for all that is here; the cap must be
-    /// counted anew.
+    /// Prepares the slot of the only thread in the child of a fork. It has no lease, so that the
+    /// next free takes the slow path and borrows for all regions that are here. The cap must be
+    /// counted again.
     pub fn outlive(&self) {
-        // Relaxed: as above. A thief that did not come along may have taken a region and not yet
-        // said so.
+        // Relaxed: the child has one thread. A thief that does not exist here may have taken a
+        // region without setting the flag.
         self.lease.store(0, Relaxed);
         self.robbed.store(true, Relaxed);
     }
 
-    /// Whether the slot has an owner, who looks after its lease.
+    /// Returns whether the slot has an owner, who looks after its lease.
     pub fn is_owned(&self) -> bool {
-        // Acquire: pairs with the release in `leave`: who sees that the owner has left sees its
-        // places as it left them.
+        // Acquire: pairs with the release in `leave`: a thread that sees that the owner has left
+        // sees its places as it left them.
         self.owned.load(Acquire)
     }
 
     /// Gives the slot up.
     pub fn leave(&self) {
-        // Release: pairs with `claim`, which must see the owner's words.
+        // Release: pairs with the acquire in `claim`, which must see the owner's words.
         self.owned.store(false, Release);
     }
 }

@@ -1,4 +1,4 @@
-//! One cache: what its owner does, what thieves do, and what becomes of the lease.
+//! One cache: actions of its owner, actions of thieves, and the lease.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::vec::Vec;
@@ -10,7 +10,7 @@ use crate::sync::can_fence;
 
 const TWO: SizeClass = SizeClass::SMALLEST;
 
-/// Borrows for so many regions.
+/// Lends enough for `regions` regions.
 fn lend(slot: &Slot, regions: usize) {
     slot.lease.fetch_add(regions * UNIT, Relaxed);
 }
@@ -60,7 +60,8 @@ fn the_older_half_makes_room_and_the_rest_keeps_its_order() {
     assert_eq!(slot.cached(), 0);
 }
 
-/// Raises a flag when it goes, so that a test that fails ends the threads that wait for it.
+/// Guard that raises a flag when it is dropped, so that a failing test ends the threads that wait
+/// for it.
 struct Raise<'a>(&'a AtomicBool);
 
 impl Drop for Raise<'_> {
@@ -69,7 +70,7 @@ impl Drop for Raise<'_> {
     }
 }
 
-/// An owner and three thieves: every region has one holder at a time.
+/// One owner and three thieves: every region has one holder at a time.
 #[test]
 fn no_region_is_had_twice() {
     const REGIONS: usize = 8;
@@ -137,7 +138,7 @@ fn a_first_theft_and_what_the_owner_takes_exclude_each_other() {
         std::thread::scope(|scope| {
             let _raise = Raise(&done);
             let thief = scope.spawn(steal);
-            // Then the region lies there until it is stolen.
+            // From then on the region lies there until it is stolen.
             for _ in 0..20_000 {
                 let stolen = gone.load(Acquire);
                 let Some(region) = slot.pop(TWO) else { break };
@@ -151,7 +152,7 @@ fn a_first_theft_and_what_the_owner_takes_exclude_each_other() {
     }
 }
 
-/// Exchanges cost much: an owner that nobody steals from does without.
+/// Exchanges are expensive: an owner from which no thread steals works without them.
 #[test]
 fn a_theft_alone_makes_the_owner_exchange() {
     let slot = Slot::new();
@@ -167,7 +168,7 @@ fn a_theft_alone_makes_the_owner_exchange() {
     assert_eq!(exchanges(), [true; 2]);
 }
 
-/// As in the middle of `pop`, where the owner may be stopped for long.
+/// The test acts like an owner that stops for a long time in the middle of `pop`.
 #[test]
 fn what_the_owner_is_taking_is_not_stolen() {
     let slot = Slot::new();

@@ -1,4 +1,4 @@
-//! What the allocator has done and what it holds.
+//! Statistics: what the allocator has done and what it holds.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -6,46 +6,47 @@ use crate::class::{CLASSES, SizeClass};
 use crate::registry::{CLEAN, SHARED};
 use crate::{purge, relocate};
 
-/// One class. Counts are those of threads that have a cache; a thread adds while others read, so
-/// that figures of a busy program are a moment apart. A region that grows or shrinks counts as
-/// deallocated in the class that it leaves and as allocated in the one that it enters.
+/// Statistics of one class. They count threads that have a cache. A thread adds while others read,
+/// so figures of a busy program are taken at slightly different moments. A region that grows or
+/// shrinks counts as deallocated in the class that it leaves and as allocated in the one that it
+/// enters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct ClassStats {
-    /// Size of its regions.
+    /// Size of the regions.
     pub bytes: usize,
-    /// Allocations.
+    /// Number of allocations.
     pub allocations: usize,
-    /// Deallocations.
+    /// Number of deallocations.
     pub deallocations: usize,
-    /// Allocations that a thread's own cache did not serve; growth and shrinking in place are not
-    /// among them.
+    /// Number of allocations that a thread's own cache did not serve, without growth and shrinking
+    /// in place.
     pub slow_allocations: usize,
-    /// Free regions in caches of threads.
+    /// Number of free regions in caches of threads.
     pub cached_regions: usize,
-    /// Free regions with contents in the shared pool.
+    /// Number of free regions with contents in the shared pool.
     pub dirty_regions: usize,
-    /// Free regions without memory.
+    /// Number of free regions without memory.
     pub clean_regions: usize,
 }
 
-/// The whole allocator. The C header declares the same structures.
+/// Statistics of the whole allocator. The C header declares the same structures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Stats {
-    /// Every class, from 2 MiB on.
+    /// Statistics of every class, from 2 MiB on.
     pub classes: [ClassStats; CLASSES],
-    /// Areas of address space.
+    /// Number of areas of address space.
     pub areas: usize,
-    /// Bytes of address space.
+    /// Bytes of reserved address space.
     pub reserved_bytes: usize,
-    /// Free memory with contents, and what caches may still fill. It is above the cap until a
-    /// lowered cap has returned the excess, while what a cache holds is counted anew (and thus
-    /// twice), and by what a thread was just freeing when the cap was lowered, until that thread
-    /// frees the next. In the child of a fork it lacks what the thread that forked had cached,
-    /// until that thread frees a region.
+    /// Bytes of free memory with contents, and those that caches may still fill. They exceed the
+    /// cap until a lowered cap has returned the excess. They also exceed it while the bytes in a
+    /// cache are counted again (and thus twice), and by what a thread was freeing when the cap was
+    /// lowered, until that thread frees the next region. In the child of a fork, they lack what the
+    /// forking thread had cached, until that thread frees a region.
     pub dirty_bytes: usize,
-    /// Bytes whose memory went back to the system, in all.
+    /// Total of bytes whose memory was returned to the system.
     pub purged_bytes: usize,
     /// Bytes of those that were dropped rather than read from swap.
     pub stale_bytes: usize,
@@ -53,7 +54,7 @@ pub struct Stats {
     pub moved_bytes: usize,
     /// Bytes that were copied because the system would not move them.
     pub copied_bytes: usize,
-    /// Times the system would not take memory back.
+    /// Number of times that the system refused to take memory back.
     pub purge_failures: usize,
 }
 
@@ -69,7 +70,7 @@ fn class_stats(class: SizeClass) -> ClassStats {
     };
     for slot in SHARED.claimed() {
         let counters = &slot.counters[class.index()];
-        // Relaxed: statistics.
+        // Relaxed: statistics, on which no other memory depends.
         stats.allocations += counters.allocations.load(Relaxed);
         stats.deallocations += counters.deallocations.load(Relaxed);
         stats.slow_allocations += counters.slow.load(Relaxed);
@@ -80,7 +81,7 @@ fn class_stats(class: SizeClass) -> ClassStats {
     stats
 }
 
-/// Statistics as they are now. It allocates nothing.
+/// Returns the current statistics. Allocates nothing.
 #[must_use]
 pub fn stats() -> Stats {
     let classes = core::array::from_fn(|index| {

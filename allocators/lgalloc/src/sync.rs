@@ -1,5 +1,5 @@
-//! The atomics of what threads share without a lock, and a fence in two halves. The model test
-//! compiles the same files against loom's instead (`tests/model.rs`).
+//! Atomics of the state that threads share without a lock, and a fence in two halves. The model
+//! test compiles the same files against loom's instead (`tests/model.rs`).
 
 use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
 
@@ -8,12 +8,12 @@ pub use heapdrome_pages::Lock;
 
 pub use crate::os::{can_fence_every_thread as can_fence, fence_every_thread as heavy_fence};
 
-/// The cheap half of a fence: with [`heavy_fence`] in another thread it orders what both do as
-/// `fence(SeqCst)` in both would.
+/// Executes the cheap half of a fence: together with [`heavy_fence`] in another thread, it orders
+/// the accesses of both threads as `fence(SeqCst)` in both would.
 ///
 /// The processor orders nothing here. The other half makes every processor that runs a thread of
-/// this process do so, wherever that thread is among its instructions; that is enough if they stand
-/// in the program's order, which is what is seen to here.
+/// this process do so, at any point among that thread's instructions. That suffices if the
+/// instructions are in the program's order, which this function ensures.
 #[inline]
 pub fn light_fence() {
     compiler_fence(SeqCst);

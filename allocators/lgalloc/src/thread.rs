@@ -1,8 +1,8 @@
 //! The fast path: the calling thread's own cache.
 //!
 //! The clock is read when a region is taken, and not when it is freed: a freed region carries the
-//! time of the thread's last allocation. That makes it look older than it is, at worst, and then it
-//! is looked at once without need.
+//! time of the thread's last allocation. So it may look older than it is, and then be checked once
+//! without need.
 
 use crate::class::SizeClass;
 use crate::purge::freshen;
@@ -11,7 +11,7 @@ use crate::registry::{CLEAN, SHARED};
 use crate::thread_slot::{own_slot, slot_or_join};
 use crate::{config, fork, os, pool, worker};
 
-/// A region of a class, with undefined contents.
+/// Takes a region of a class, with undefined contents.
 #[inline]
 pub fn take(class: SizeClass) -> Option<usize> {
     let Some(slot) = own_slot() else {
@@ -26,7 +26,7 @@ pub fn take(class: SizeClass) -> Option<usize> {
     }
 }
 
-/// Takes a region from beyond the cache, or makes sure of one that has been free for long.
+/// Takes a region from beyond the cache, or checks one that has been free for long.
 #[cold]
 #[inline(never)]
 fn take_slow(class: SizeClass, found: Option<Region>) -> Option<usize> {
@@ -60,7 +60,7 @@ fn count_miss(class: SizeClass, now: u64) {
     counters.went_slow();
 }
 
-/// Takes a region back.
+/// Gives a region back.
 #[inline]
 pub fn put(start: usize, class: SizeClass) {
     if let Some(slot) = own_slot() {
@@ -90,7 +90,7 @@ fn put_slow(start: usize, class: SizeClass) {
     }
 }
 
-/// Takes back a region that has no contents.
+/// Gives back a region that has no contents.
 pub fn put_clean(start: usize, class: SizeClass) {
     if let Some(slot) = own_slot() {
         slot.counters[class.index()].deallocated();
@@ -98,17 +98,16 @@ pub fn put_clean(start: usize, class: SizeClass) {
     CLEAN.lock().put(start, class);
 }
 
-/// Takes back what a region gives up behind its first part, which is of the class `wanted` and
-/// stays.
+/// Gives back the part of a region behind its first part, which is of the class `wanted` and stays.
 pub fn put_rest(start: usize, class: SizeClass, wanted: SizeClass) {
     count_change(class, wanted);
     for piece in (wanted.index()..class.index()).filter_map(SizeClass::of_index) {
-        // Not by `put`: no piece was ever allocated by itself, and none is counted.
+        // Not through `put`: no piece was ever allocated by itself, so none is counted.
         put_slow(start + piece.bytes(), piece);
     }
 }
 
-/// Counts a region that changes its class where it is.
+/// Counts a region that changes its class in place.
 pub fn count_change(from: SizeClass, to: SizeClass) {
     if let Some(slot) = slot_or_join() {
         slot.set_clock(os::now());

@@ -6,11 +6,11 @@ use crate::registry::SHARED;
 use crate::slot::Slot;
 
 thread_local! {
-    /// Without a destructor, so that it may be read at any time of a thread's life.
+    /// Slot of the thread. It has no destructor, so it may be read at any time of a thread's life.
     static SLOT: Cell<Option<&'static Slot>> = const { Cell::new(None) };
-    /// Whether a slot was asked for.
+    /// Whether the thread has asked for a slot.
     static ASKED: Cell<bool> = const { Cell::new(false) };
-    /// Gives the slot up when the thread ends.
+    /// Guard that gives the slot up when the thread ends.
     static END: End = const { End };
 }
 
@@ -32,7 +32,7 @@ pub fn own_slot() -> Option<&'static Slot> {
 
 /// Returns the slot of this thread, after claiming one if the thread has never tried to.
 pub fn slot_or_join() -> Option<&'static Slot> {
-    // A thread past its destructors has no `END` to give a slot up again.
+    // A thread past its destructors has no `END` that could give a slot up again.
     if !ASKED.replace(true) && END.try_with(|_| ()).is_ok() {
         SLOT.set(SHARED.claim());
     }

@@ -1,4 +1,4 @@
-//! A vector in large memory.
+//! Vector in large memory.
 
 use core::ops::{Deref, DerefMut, Range};
 use core::ptr::NonNull;
@@ -7,9 +7,9 @@ use core::{fmt, mem, slice};
 use crate::error::{AllocError, RangeError};
 use crate::handle::{Handle, allocate, deallocate, nothing};
 
-/// A growing vector whose elements lie in a region of its own: no `ManuallyDrop`, no raw parts.
+/// Growing vector whose elements lie in a region of its own: no `ManuallyDrop`, no raw parts.
 ///
-/// It is as `Vec` is, but that running out of memory is an error and not the end of the program.
+/// It works like `Vec`, except that running out of memory is an error and does not end the program.
 pub struct LargeVec<T> {
     start: NonNull<T>,
     capacity: usize,
@@ -23,7 +23,7 @@ unsafe impl<T: Send> Send for LargeVec<T> {}
 unsafe impl<T: Sync> Sync for LargeVec<T> {}
 
 impl<T> LargeVec<T> {
-    /// An empty vector, which has no region yet.
+    /// Creates an empty vector, which has no region yet.
     #[must_use]
     pub fn new() -> Self {
         let (start, capacity) = nothing();
@@ -35,11 +35,11 @@ impl<T> LargeVec<T> {
         }
     }
 
-    /// An empty vector with room for at least `capacity` elements.
+    /// Creates an empty vector with room for at least `capacity` elements.
     ///
     /// # Errors
     ///
-    /// As [`allocate`].
+    /// Those of [`allocate`].
     pub fn with_capacity(capacity: usize) -> Result<Self, AllocError> {
         let (start, capacity, handle) = allocate::<T>(capacity)?;
         Ok(Self {
@@ -50,7 +50,7 @@ impl<T> LargeVec<T> {
         })
     }
 
-    /// Elements that fit without a new region.
+    /// Returns the number of elements that fit without a new region.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.capacity
@@ -61,11 +61,11 @@ impl<T> LargeVec<T> {
         Ok(())
     }
 
-    /// Makes room for so many more elements; it at least doubles the room where that is too small.
+    /// Makes room for `additional` more elements. If the room is too small, it is at least doubled.
     ///
     /// # Errors
     ///
-    /// As [`allocate`]; the vector is then as it was.
+    /// Those of [`allocate`]; the vector is then as it was.
     pub fn reserve(&mut self, additional: usize) -> Result<(), AllocError> {
         let wanted = self
             .length
@@ -81,27 +81,26 @@ impl<T> LargeVec<T> {
     ///
     /// # Errors
     ///
-    /// As [`allocate`]; the element is dropped.
+    /// Those of [`allocate`]; the element is dropped.
     #[inline]
     pub fn push(&mut self, element: T) -> Result<(), AllocError> {
         if self.length == self.capacity {
             self.reserve(1)?;
         }
-        // SAFETY: the length is below the capacity, so that the place is the vector's own and
-        // empty.
+        // SAFETY: the length is below the capacity, so the place is the vector's own and empty.
         unsafe { self.start.add(self.length).write(element) };
         self.length += 1;
         Ok(())
     }
 
-    /// Takes the last element.
+    /// Removes the last element and returns it.
     pub fn pop(&mut self) -> Option<T> {
         self.length = self.length.checked_sub(1)?;
         // SAFETY: the element was the last; the length no longer counts it.
         Some(unsafe { self.start.add(self.length).read() })
     }
 
-    /// Takes an element, whose place the last one takes.
+    /// Removes an element and returns it; the last element takes its place.
     ///
     /// # Panics
     ///
@@ -115,11 +114,11 @@ impl<T> LargeVec<T> {
         unsafe { self.start.add(last).read() }
     }
 
-    /// Makes it so many elements long: with copies of `element`, or without the last ones.
+    /// Resizes the vector to `length` elements: adds copies of `element`, or drops the last ones.
     ///
     /// # Errors
     ///
-    /// As [`allocate`]; the vector is then as it was.
+    /// Those of [`allocate`]; the vector is then as it was.
     pub fn resize(&mut self, length: usize, element: T) -> Result<(), AllocError>
     where
         T: Clone,
@@ -145,7 +144,7 @@ impl<T> LargeVec<T> {
     ///
     /// # Errors
     ///
-    /// As [`allocate`]; elements added until then stay.
+    /// Those of [`allocate`]; elements added until then stay.
     pub fn extend<I: IntoIterator<Item = T>>(&mut self, elements: I) -> Result<(), AllocError> {
         let elements = elements.into_iter();
         self.reserve(elements.size_hint().0)?;
@@ -159,19 +158,19 @@ impl<T> LargeVec<T> {
     ///
     /// # Errors
     ///
-    /// As [`allocate`]; the vector is then as it was.
+    /// Those of [`allocate`]; the vector is then as it was.
     pub fn extend_from_slice(&mut self, elements: &[T]) -> Result<(), AllocError>
     where
         T: Clone,
     {
         self.reserve(elements.len())?;
-        // SAFETY: `reserve` made room behind the elements there are.
+        // SAFETY: `reserve` made room behind the existing elements.
         let end = unsafe { self.start.add(self.length) };
-        // Counted apart, so that the compiler copies elements that are copied as they lie at one
-        // go; those that are there when a clone panics are counted all the same.
+        // Counted separately, so that the compiler copies plain elements in one operation. If a
+        // clone panics, the elements added so far are counted all the same.
         let mut added = Added(&mut self.length, 0);
         for element in elements {
-            // SAFETY: fewer than `reserve` made room for have been added.
+            // SAFETY: fewer elements have been added than `reserve` made room for.
             unsafe { end.add(added.1).write(element.clone()) };
             added.1 += 1;
         }
@@ -184,9 +183,9 @@ impl<T> LargeVec<T> {
             return;
         }
         let dropped = self.length - length;
-        // The length first: an element whose drop panics is not dropped again.
+        // The length is set first: an element whose drop panics is not dropped again.
         self.length = length;
-        // SAFETY: these elements lie behind the length now, so that nobody else drops them.
+        // SAFETY: these elements lie behind the length now, so no other code drops them.
         unsafe {
             let tail = slice::from_raw_parts_mut(self.start.add(length).as_ptr(), dropped);
             core::ptr::drop_in_place(tail);
@@ -198,7 +197,7 @@ impl<T> LargeVec<T> {
         self.truncate(0);
     }
 
-    /// Gives back what a smaller class would do without.
+    /// Gives back the memory that a smaller class would not need.
     ///
     /// # Errors
     ///
@@ -207,12 +206,12 @@ impl<T> LargeVec<T> {
         self.resize_to(self.length)
     }
 
-    /// Returns the memory behind the elements to the system, but not the room: what an earlier user
-    /// of the region left there, and what elements that are gone took.
+    /// Returns the memory behind the elements to the system, but keeps the room. That is memory of
+    /// an earlier user of the region, and of removed elements.
     ///
     /// # Errors
     ///
-    /// As [`Handle::purge`].
+    /// Those of [`Handle::purge`].
     pub fn purge_spare(&mut self) -> Result<(), RangeError> {
         // In bytes: a region may end with less than an element.
         let first = self.length * size_of::<T>();
@@ -223,7 +222,7 @@ impl<T> LargeVec<T> {
     ///
     /// # Errors
     ///
-    /// As [`Handle::prefetch_hint`]; ranges beyond the vector's length are out of bounds.
+    /// Those of [`Handle::prefetch_hint`]; ranges beyond the vector's length are out of bounds.
     pub fn prefetch_hint(&self, range: Range<usize>) -> Result<(), RangeError> {
         if range.end > self.length {
             let length = self.length.saturating_mul(size_of::<T>());
@@ -250,7 +249,7 @@ impl<T> Deref for LargeVec<T> {
 
 impl<T> DerefMut for LargeVec<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above, and the vector is borrowed alone.
+        // SAFETY: the first `length` places hold elements, and the vector is borrowed mutably.
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
     }
 }
@@ -261,7 +260,7 @@ impl<T: fmt::Debug> fmt::Debug for LargeVec<T> {
     }
 }
 
-/// Adds to a length when it goes out of scope, also where a clone panics.
+/// Guard that adds to a length when it goes out of scope, also if a clone panics.
 struct Added<'a>(&'a mut usize, usize);
 
 impl Drop for Added<'_> {
@@ -270,7 +269,7 @@ impl Drop for Added<'_> {
     }
 }
 
-/// Gives a region back when it goes out of scope, also where a drop panics.
+/// Guard that gives a region back when it goes out of scope, also if a drop panics.
 struct Back<'a>(&'a mut Handle);
 
 impl Drop for Back<'_> {
@@ -283,7 +282,7 @@ impl<T> Drop for LargeVec<T> {
     fn drop(&mut self) {
         let elements = core::ptr::slice_from_raw_parts_mut(self.start.as_ptr(), self.length);
         let _back = Back(&mut self.handle);
-        // SAFETY: the first `length` places hold elements, and nobody uses the vector any more.
+        // SAFETY: the first `length` places hold elements, and the vector is no longer used.
         unsafe { core::ptr::drop_in_place(elements) };
     }
 }

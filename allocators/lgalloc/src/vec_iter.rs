@@ -1,14 +1,14 @@
-//! A [`LargeVec`] taken apart, element by element.
+//! Iterator over the elements of a [`LargeVec`] by value.
 
 use core::mem::ManuallyDrop;
 use core::ops::Range;
 
 use crate::vec::LargeVec;
 
-/// The elements of a [`LargeVec`], by value.
+/// Elements of a [`LargeVec`], by value.
 #[derive(Debug)]
 pub struct IntoIter<T> {
-    /// Owns the region; its elements are those of `left`.
+    /// Owner of the region; the remaining elements are those of `left`.
     vec: LargeVec<ManuallyDrop<T>>,
     left: Range<usize>,
 }
@@ -16,8 +16,7 @@ pub struct IntoIter<T> {
 impl<T> IntoIter<T> {
     fn take(&mut self, index: Option<usize>) -> Option<T> {
         let element = &mut self.vec[index?];
-        // SAFETY: the index was taken out of `left`, so that nobody takes or drops the element
-        // again.
+        // SAFETY: the index was taken out of `left`, so no code takes or drops the element again.
         Some(unsafe { ManuallyDrop::take(element) })
     }
 }

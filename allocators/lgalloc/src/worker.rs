@@ -1,4 +1,4 @@
-//! The background thread, if one is wanted. No signal is delivered to it: those are the program's.
+//! Background thread, if one is wanted. It receives no signals: those are the program's.
 
 use core::ffi::c_void;
 use core::sync::atomic::{
@@ -13,7 +13,7 @@ use crate::{config, pool};
 
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// In the child of a fork there is no worker; the next thread that comes by starts one.
+/// Records in the child of a fork that no worker exists; the next slow path starts one.
 pub fn forget() {
     // Release: pairs with the swap in `start_if_wanted`.
     RUNNING.store(false, Release);
@@ -25,7 +25,7 @@ pub fn start_if_wanted() {
     if config::worker_interval_ms() == 0 || RUNNING.load(Relaxed) {
         return;
     }
-    // AcqRel: one thread alone sees false; pairs with `forget`.
+    // AcqRel: only one thread sees false; pairs with `forget`.
     if RUNNING.swap(true, AcqRel) {
         return;
     }

@@ -1,5 +1,5 @@
-//! No address space and no memory left: an error, and everything else goes on. Each test runs in a
-//! process of its own.
+//! Out of address space or memory: the library returns an error, and everything else continues.
+//! Each test runs in a process of its own.
 
 mod support;
 
@@ -21,8 +21,8 @@ fn limit(resource: libc::__rlimit_resource_t, bytes: u64) {
     assert_eq!(result, 0);
 }
 
-/// Takes all there is in regions of 4 MiB; returns how many, given back again. The handles' own
-/// place is the caller's, since nothing else is to be had meanwhile.
+/// Takes all memory in regions of 4 MiB and gives it back. Returns the number of regions. The
+/// caller provides the room for the handles, since no other memory is available.
 fn exhaust(regions: &mut Vec<Handle>) -> usize {
     let refused = loop {
         match allocate::<u8>(4 << 20) {
@@ -47,14 +47,14 @@ fn what_is_refused_is_tried_smaller(resource: libc::__rlimit_resource_t) {
     });
     let room = || Vec::with_capacity(1000);
     let mut regions = room();
-    // Refusals leave nothing broken, whichever thread meets them: these start when this one is
-    // through.
+    // A refusal leaves nothing broken, whichever thread meets it. These threads continue when this
+    // one is done.
     let barrier = Arc::new(Barrier::new(4));
     let threads = [(); 3].map(|()| {
         let (barrier, mut regions) = (Arc::clone(&barrier), room());
         std::thread::spawn(move || {
-            // A thread's first use of the heap reserves address space for it: before the limit, so
-            // that it takes nothing from what is counted below.
+            // A thread's first use of the heap reserves address space for it. This happens before
+            // the limit, so that it does not affect the count below.
             drop(black_box(Box::new(0_u8)));
             barrier.wait();
             barrier.wait();
@@ -67,7 +67,7 @@ fn what_is_refused_is_tried_smaller(resource: libc::__rlimit_resource_t) {
     assert_eq!(refused, Some(AllocError::OutOfMemory { bytes: 64 << 30 }));
     let count = exhaust(&mut regions);
     assert!(count * 4 > 256, "only {count} regions of 4 MiB in 900 MiB");
-    // What was free in one class serves another, although the limit has no room left.
+    // Memory that was free in one class serves another, although the limit has no room left.
     for _ in 0..count {
         let region = allocate::<u8>(UNIT);
         regions.push(
@@ -91,7 +91,7 @@ fn address_space_that_is_exhausted_is_an_error_and_no_more() {
     }
 }
 
-/// The limit on memory that may be written, which `ulimit -d` sets.
+/// The limit on writable memory, which `ulimit -d` sets.
 #[test]
 fn memory_that_is_exhausted_is_an_error_and_no_more() {
     if alone("memory_that_is_exhausted_is_an_error_and_no_more") {

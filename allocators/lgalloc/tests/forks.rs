@@ -1,5 +1,5 @@
-//! What the child of a fork finds, wherever the other threads were. Each test runs in a process of
-//! its own: this program starts itself again.
+//! The child of a fork, wherever the other threads were. Each test runs in a process of its own:
+//! this program starts itself again.
 
 mod support;
 
@@ -12,7 +12,7 @@ use heapdrome_lgalloc::{
 };
 use support::{alone, touch};
 
-/// The status of the child of a fork that ends with what `act` returns.
+/// Returns the status of the child of a fork that ends with the result of `act`.
 fn in_a_child(act: impl FnOnce() -> u8) -> i32 {
     // SAFETY: the child uses this allocator, a thread, the kernel, and the C library's malloc,
     // which survives a fork.
@@ -34,12 +34,12 @@ fn wait_for(child: libc::pid_t) -> i32 {
     let deadline = Instant::now() + Duration::from_secs(120);
     loop {
         let mut status = 0;
-        // SAFETY: the status is a local variable, the child our own.
+        // SAFETY: the status is a local variable, and the child is this process's own.
         if unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == child {
             return status;
         }
         if Instant::now() > deadline {
-            // SAFETY: the child is our own.
+            // SAFETY: the child is this process's own.
             unsafe { libc::kill(child, libc::SIGKILL) };
         }
         std::thread::sleep(Duration::from_millis(2));
@@ -51,13 +51,13 @@ fn take(regions: usize) -> Vec<Handle> {
     (0..regions).map(take).collect()
 }
 
-/// Does something while so many other threads have five regions each in their caches, and this one
+/// Runs `act` while `threads` other threads have five regions each in their caches, and this one
 /// has three.
 fn beside_full_caches<T>(threads: usize, act: impl FnOnce() -> T) -> T {
     let all = Barrier::new(threads + 1);
     let fill = |regions| {
         let taken = take(regions);
-        // Nobody takes what another has already returned.
+        // No thread takes a region that another has already returned.
         all.wait();
         taken.into_iter().for_each(deallocate);
         all.wait();
@@ -76,14 +76,14 @@ fn beside_full_caches<T>(threads: usize, act: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Bytes of free regions with contents, wherever they are.
+/// Returns the bytes of free regions with contents, wherever they are.
 fn free_bytes(stats: &Stats) -> usize {
     let classes = stats.classes.iter();
     let regions = classes.map(|class| class.bytes * (class.cached_regions + class.dirty_regions));
     regions.sum()
 }
 
-/// Whether nothing is counted once everything was returned.
+/// Returns whether nothing is counted once everything was returned.
 fn counts_nothing_when_empty() -> bool {
     empty_everything();
     let empty = stats();
@@ -104,11 +104,11 @@ fn the_caches_of_lost_threads_serve_the_child() {
     assert_eq!(status, 0, "this step of the child was not as it should be");
 }
 
-/// Takes all that lies in caches and returns it; the number of the step that was not as it should
-/// be.
+/// Takes all regions in caches and returns them. Returns the number of the step that failed, or
+/// zero.
 fn use_up_caches() -> u8 {
     let before = stats();
-    // Its own three are counted when it frees the next.
+    // Its own three regions are counted when it frees the next.
     if (free_bytes(&before), before.dirty_bytes) != (18 * UNIT, 15 * UNIT) {
         return 1;
     }
@@ -124,19 +124,19 @@ fn use_up_caches() -> u8 {
     if free_bytes(&after) != 20 * UNIT || after.purged_bytes != before.purged_bytes {
         return 3;
     }
-    // Its cache may have borrowed for more than it holds.
+    // Its cache may have borrowed more than it holds.
     if !(20 * UNIT..=28 * UNIT).contains(&after.dirty_bytes) {
         return 4;
     }
     if counts_nothing_when_empty() { 0 } else { 5 }
 }
 
-/// Of the next test: leases come and go.
+/// Cap of the next test, with which leases come and go.
 const CAP: usize = 8 * UNIT;
 const BUDGET: usize = 2 * UNIT;
 
-/// Forks from a thread without a cache while three threads take and return regions and one empties
-/// all caches.
+/// Forks from a thread without a cache while three threads take and return regions and another
+/// empties all caches.
 #[test]
 fn what_is_counted_after_a_fork_is_what_is_there() {
     if !alone("what_is_counted_after_a_fork_is_what_is_there") {
@@ -172,8 +172,7 @@ fn what_is_counted_after_a_fork_is_what_is_there() {
     assert_eq!(failed, None, "this step of a child was not as it should be");
 }
 
-/// Compares what is counted with what is there; the number of the step that was not as it should
-/// be.
+/// Compares the counts with what is there. Returns the number of the step that failed, or zero.
 fn take_stock() -> u8 {
     let begun = stats();
     if begun.dirty_bytes != free_bytes(&begun) {
@@ -181,7 +180,7 @@ fn take_stock() -> u8 {
     }
     recycle();
     let after = stats();
-    // Its cache may have borrowed for more than it holds.
+    // Its cache may have borrowed more than it holds.
     if after.dirty_bytes.wrapping_sub(free_bytes(&after)) > BUDGET {
         return 2;
     }
@@ -212,7 +211,7 @@ fn a_busy_program_forks() {
     if !alone("a_busy_program_forks") {
         return;
     }
-    // Small caches and a small cap: the pool's lock is busy.
+    // Small caches and a small cap keep the pool's lock busy.
     configure(&Config {
         dirty_cap: 8 << 20,
         thread_budget: 2 << 20,
@@ -257,7 +256,7 @@ fn the_worker_returns_memory_also_after_a_fork() {
         worker_interval: Some(Duration::from_millis(20)),
         ..Config::default()
     });
-    // From the caches too: nobody but the worker takes anything out of an idle thread's.
+    // From the caches, too: only the worker takes anything out of an idle thread's cache.
     let idle = || {
         take(16).into_iter().for_each(deallocate);
         let until = Instant::now() + Duration::from_secs(60);

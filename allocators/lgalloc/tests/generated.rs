@@ -1,7 +1,7 @@
-//! The conformance suite of the safe layer: generated programs on `LargeVec` beside `Vec`. The same
-//! elements, each dropped once, whatever the order of operations and whatever panics among them. A
-//! program that fails is shrunk before it is shown; vectors with a fault show that the programs
-//! notice.
+//! Conformance suite of the safe layer: generated programs run on `LargeVec` beside `Vec`. Both
+//! must have the same elements, each dropped once, whatever the order of operations and whichever
+//! of them panic. A program that fails is shrunk before it is shown. Vectors with a fault show that
+//! the programs detect it.
 
 #[path = "support/draw.rs"]
 mod draw;
@@ -22,13 +22,13 @@ enum Operation {
     Push,
     Pop,
     Extend(usize),
-    /// The iterator panics after so many elements.
+    /// Extends by an iterator that panics after this many elements.
     ExtendPanics(usize),
     ExtendFromSlice(usize),
-    /// So many elements, of which the clone panics that comes after so many.
+    /// Extends by this many elements; a clone panics after the second number of them.
     ExtendFromSlicePanics(usize, usize),
     Resize(usize),
-    /// To this length; the clone panics that comes after so many.
+    /// Resizes to this length; a clone panics after the second number of them.
     ResizePanics(usize, usize),
     Reserve(usize),
     Truncate(usize),
@@ -37,13 +37,13 @@ enum Operation {
     Shrink,
     PurgeSpare,
     Clear,
-    /// Another thread goes on with it.
+    /// Continues on another thread.
     Send,
-    /// Taken apart from both ends, so many elements, and what is left is dropped.
+    /// Takes this many elements from both ends, and drops the rest.
     TakeApart(usize),
-    /// Read by a reader that prefetches batches of so many.
+    /// Reads through a reader that prefetches batches of this size.
     Read(usize),
-    /// Asked for so many elements from the middle on.
+    /// Prefetches this many elements from the middle on.
     Prefetch(usize),
 }
 
@@ -266,7 +266,7 @@ fn fails(program: &[Operation], fault: Option<Fault>) -> bool {
     catch_unwind(AssertUnwindSafe(|| run(program, fault))).is_err()
 }
 
-/// Leaves out operations as long as the program still fails.
+/// Removes operations as long as the program still fails.
 fn shrink(mut program: Vec<Operation>, fails: impl Fn(&[Operation]) -> bool) -> Vec<Operation> {
     let mut length = program.len() / 2;
     while length > 0 {
@@ -285,7 +285,7 @@ fn shrink(mut program: Vec<Operation>, fails: impl Fn(&[Operation]) -> bool) -> 
     program
 }
 
-/// Seeds and the programs that come of them.
+/// Returns seeds and the programs that they generate.
 fn programs() -> impl Iterator<Item = (u64, Vec<Operation>)> {
     (1..=40_u64).map(|seed| {
         let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -303,7 +303,7 @@ fn every_program_does_what_it_does_to_a_vec() {
     }
 }
 
-/// By the very programs that a vector without a fault passes.
+/// The programs are those that a vector without a fault passes.
 #[test]
 fn programs_notice_what_is_wrong_with_a_vector() {
     use Fault::*;

@@ -1,4 +1,4 @@
-//! Handles and readers: what they count, drop and ask for. Each test runs in a process of its own.
+//! Handles and readers: what they count, drop and prefetch. Each test runs in a process of its own.
 
 mod support;
 
@@ -6,7 +6,7 @@ use heapdrome_lgalloc::{LargeVec, Pattern, RangeError, Reader, UNIT, allocate, d
 use heapdrome_pages::{Linux, Pages};
 use support::{alone, touch};
 
-/// Regions of each class that somebody has, by what is counted.
+/// Returns the number of allocated regions of each class, according to the counts.
 fn counted() -> Vec<isize> {
     let classes = stats().classes;
     let live = classes
@@ -32,7 +32,7 @@ fn a_region_that_changes_its_class_is_counted_where_it_is() {
         assert_eq!(counted(), only(class), "at class {class}");
     }
     assert_eq!(moved(), 0, "it has grown where it is");
-    // What it gave up is free, but not without contents: the region must move, which counts as
+    // The part that it gave up is free, but has contents: the region must move, which counts as
     // much.
     handle.resize::<u8>(UNIT << 4).expect("memory");
     assert_ne!(moved(), 0);
@@ -51,7 +51,7 @@ fn what_a_region_does_not_need_can_be_dropped() {
         // SAFETY: the handle owns its region.
         unsafe { start.as_ptr().write_bytes(7, capacity) };
     };
-    // SAFETY: as above.
+    // SAFETY: the handle owns its region.
     let byte = |at: usize| unsafe { start.as_ptr().add(at).read() };
     fill();
     let page = Linux.page_size();
@@ -97,7 +97,7 @@ fn a_vector_returns_what_it_does_not_fill() {
     assert_eq!(vec.capacity(), bytes / 3);
 }
 
-/// A page that the system does not have tells by its refusal when it was asked for.
+/// A page that is not mapped shows by its refusal when it was requested.
 #[test]
 fn readers_ask_for_a_batch_beyond_what_they_read() {
     if !alone("readers_ask_for_a_batch_beyond_what_they_read") {
@@ -106,7 +106,7 @@ fn readers_ask_for_a_batch_beyond_what_they_read() {
     let page = Linux.page_size();
     let mut vec = LargeVec::with_capacity(UNIT).expect("memory");
     vec.resize(UNIT, 1_u8).expect("memory");
-    // SAFETY: the page is the vector's, and nobody reads it once it is gone.
+    // SAFETY: the page is the vector's, and is not read after it is unmapped.
     let gone = unsafe { libc::munmap(vec.as_mut_ptr().add(3 * page).cast(), page) };
     assert_eq!(gone, 0);
     let read_when_refused = |pattern, batch| {
@@ -117,7 +117,7 @@ fn readers_ask_for_a_batch_beyond_what_they_read() {
         assert_eq!(reader.refusal(), Some(RangeError::Refused(libc::ENOMEM)));
         read.expect("it was refused")
     };
-    // The seventh is the one that is not there.
+    // The seventh page is the one that is not mapped.
     let indices = [0, 1, 2, 4, 5, 6, 3].map(|at| at * page);
     for (batch, read) in [(1, 6), (2, 5), (3, 4), (32, 1)] {
         assert_eq!(read_when_refused(Pattern::Indices(&indices), batch), read);
@@ -133,6 +133,6 @@ fn readers_ask_for_a_batch_beyond_what_they_read() {
         read_when_refused(Pattern::Sequential(&all), page),
         2 * page + 1
     );
-    // Its region has a hole: nobody may get it again.
+    // Its region has a hole, so no other code may get it.
     std::mem::forget(vec);
 }

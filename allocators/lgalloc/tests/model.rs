@@ -1,8 +1,8 @@
-//! What threads share, under every order in which the steps of two can fall, and most of those of
-//! three or of longer ones (loom).
+//! State that threads share, under every order of the steps of two threads, and most orders of
+//! three threads or of longer ones (loom).
 //!
 //! The files of the library are compiled here against loom's atomics, with two places in a cache.
-//! Loom also finds accesses to a region's contents that are not ordered by its hand-over.
+//! Loom also detects accesses to a region's contents that the hand-over does not order.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -16,7 +16,7 @@ mod sync {
     pub use loom::sync::atomic::{AtomicBool, AtomicUsize, fence};
 
     /// loom's fence orders more than the two halves promise: each is an acquire and a release of
-    /// all that came before. What these hide is left to reading: an ordering that is missing
+    /// all earlier accesses. Review must find what this hides: an ordering that is missing
     /// elsewhere in `pop`.
     pub fn light_fence() {
         fence(SeqCst);
@@ -31,7 +31,7 @@ mod sync {
         true
     }
 
-    /// The library's lock, which nothing poisons.
+    /// Lock of the library; it cannot be poisoned.
     #[derive(Debug)]
     pub struct Lock<T>(Mutex<T>);
 
@@ -46,7 +46,7 @@ mod sync {
     }
 }
 
-/// One class of two places, two caches, and a table of two regions; sizes are the library's.
+/// One class with two places, two caches, and a table of two regions; sizes are the library's.
 mod class {
     pub const UNIT: usize = 1 << 21;
     pub const CLASSES: usize = 1;
@@ -100,7 +100,8 @@ use sync::{AtomicBool, AtomicUsize};
 
 const CLASS: SizeClass = SizeClass;
 
-/// For three threads: every order with at most three interruptions, since all of them take minutes.
+/// Runs a model of three threads: every order with at most three preemptions, since all take
+/// minutes.
 fn model_of_many(body: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
@@ -137,9 +138,9 @@ struct World {
     contents: [UnsafeCell<usize>; 3],
 }
 
-// SAFETY: loom itself finds accesses to the contents that are not ordered.
+// SAFETY: loom itself detects accesses to the contents that are not ordered.
 unsafe impl Sync for World {}
-// SAFETY: as above.
+// SAFETY: loom itself detects accesses to the contents that are not ordered.
 unsafe impl Send for World {}
 
 impl World {
@@ -153,13 +154,13 @@ impl World {
         })
     }
 
-    /// Writes what a user of the region would.
+    /// Writes to the contents as a user of the region would.
     fn write(&self, region: usize) {
-        // SAFETY: the caller holds the region; loom checks that nobody else does.
+        // SAFETY: the caller holds the region; loom checks that no other thread does.
         self.contents[region - 1].with_mut(|contents| unsafe { *contents += 1 });
     }
 
-    /// Frees a region as a thread does; false where the pool would get it.
+    /// Frees a region as a thread does. Returns false if the pool would get it.
     fn put(&self, region: usize, most: usize) -> bool {
         self.write(region);
         let region = Region(region * UNIT);
@@ -170,7 +171,7 @@ impl World {
         self.slot.borrow(CLASS, 2 * UNIT, &self.cap, most) && self.slot.push(CLASS, region)
     }
 
-    /// Uses a region that was taken; returns its number.
+    /// Uses a region that was taken, and returns its number.
     fn used(&self, region: Region) -> usize {
         let number = region.start() / UNIT;
         self.write(number);
@@ -186,7 +187,7 @@ impl World {
     }
 }
 
-/// Every region has one holder at a time, is lost to nobody, and its contents are handed over.
+/// Every region has one holder at a time, none is lost, and its contents are handed over.
 #[test]
 fn an_owner_and_a_thief_share_regions_without_a_lock() {
     loom::model(|| {
@@ -198,7 +199,7 @@ fn an_owner_and_a_thief_share_regions_without_a_lock() {
         });
         assert!(world.put(1, usize::MAX) && world.put(2, usize::MAX));
         let popped = world.pop();
-        // The place is filled again while the thief looks at it.
+        // The place is filled again while the thief reads it.
         let again = popped.is_some_and(|region| world.put(region, usize::MAX));
         let stolen = thief.join().expect("the thief ends well");
         let mut all: Vec<usize> = stolen.into_iter().collect();
@@ -211,7 +212,7 @@ fn an_owner_and_a_thief_share_regions_without_a_lock() {
     });
 }
 
-/// As long as it lies in a cache, a region can be stolen, whatever went on around it.
+/// A region that lies in a cache can be stolen, whatever else happens.
 #[test]
 fn no_region_is_held_back_from_thieves() {
     loom::model(|| {
@@ -232,7 +233,7 @@ fn no_region_is_held_back_from_thieves() {
     });
 }
 
-/// A thief that comes after another relies on what that one saw.
+/// A later thief relies on what an earlier one saw.
 #[test]
 fn a_second_thief_needs_no_fence_of_its_own() {
     model_of_many(|| {
@@ -258,7 +259,7 @@ fn a_second_thief_needs_no_fence_of_its_own() {
     });
 }
 
-/// The owner moves its regions while a thief looks at them.
+/// The owner moves its regions while a thief reads them.
 #[test]
 fn what_makes_room_is_lost_to_nobody() {
     loom::model(|| {
@@ -298,8 +299,8 @@ fn two_thieves_never_get_the_same_region() {
     });
 }
 
-/// Whatever falls between: the cap is never exceeded, what it counts is what is lent, and the next
-/// region that is freed pays for one that a revocation missed.
+/// In every interleaving, the cap is never exceeded, it counts what is lent, and the next region
+/// that is freed pays for one that a revocation missed.
 #[test]
 fn a_lease_that_is_revoked_meanwhile_is_paid_for_again() {
     loom::model(|| {
@@ -330,14 +331,14 @@ fn a_lease_that_is_revoked_meanwhile_is_paid_for_again() {
     });
 }
 
-/// The owner borrows while another counts again what it holds: the lease covers that once, within
-/// the budget.
+/// The owner borrows while another thread counts again what it holds. The lease covers that once,
+/// within the budget.
 #[test]
 fn what_is_counted_again_is_not_lent_twice() {
     loom::model(|| {
         let world = World::new();
         assert!(world.slot.claim());
-        // Room for all that could be lent twice: a refusal would hide it.
+        // There is room for all that could be lent twice: a refusal would hide it.
         let most = 8 * UNIT;
         assert!(world.put(1, most));
         let other = thread::spawn({
@@ -352,8 +353,8 @@ fn what_is_counted_again_is_not_lent_twice() {
     });
 }
 
-/// A slot may hold more than its lease covers, and a thread ends its lease while another revokes
-/// it: the cap takes nothing back that it has not counted.
+/// A slot may hold more than its lease covers, and a thread ends the lease while another revokes
+/// it. The cap takes back only what it has counted.
 #[test]
 fn no_lease_is_given_back_before_it_is_counted() {
     loom::model(|| {
@@ -372,7 +373,7 @@ fn no_lease_is_given_back_before_it_is_counted() {
     });
 }
 
-/// A thread that ends hands its cache over to the next that begins.
+/// A thread that ends hands its cache over to the next one.
 #[test]
 fn a_slot_changes_hands_with_what_is_in_it() {
     loom::model(|| {

@@ -1,5 +1,5 @@
-//! What concerns the whole process: its memory, ends of threads. Each test runs in a process of
-//! its own: this program starts itself again.
+//! The whole process: its memory, and ends of threads. Each test runs in a process of its own: this
+//! program starts itself again.
 
 #[path = "support/memory.rs"]
 mod memory;
@@ -32,7 +32,7 @@ fn after_a_burst_dirty_memory_is_below_its_cap() {
     let (after, dirty) = (resident().saturating_sub(before), stats().dirty_bytes);
     assert!(dirty <= 24 << 20, "{dirty} bytes dirty");
     assert!(after <= (24 << 20) + (16 << 20), "{after} bytes resident");
-    // At least one burst's excess: bursts that follow one another use the same memory.
+    // At least the excess of one burst: consecutive bursts use the same memory.
     let purged = stats().purged_bytes;
     assert!(purged >= (64 - 24) << 20, "{purged} bytes purged");
     empty_everything();
@@ -59,7 +59,8 @@ fn memory_moves_between_classes() {
     deallocate(large.2);
 }
 
-/// Whatever a thread's cache and the pool hold of them: the last is the likeliest to be in memory.
+/// The last region that was freed is most likely to be in memory, whether in a thread's cache or in
+/// the pool.
 #[test]
 fn what_was_freed_last_is_handed_out_first() {
     if !alone("what_was_freed_last_is_handed_out_first") {
@@ -102,7 +103,8 @@ fn threads_past_their_end_are_served() {
     thread_local! {
         static LATE: std::cell::RefCell<Late> = const { std::cell::RefCell::new(Late(None)) };
     }
-    // Set before and after the allocator's own thread-locals: destructors run in either order.
+    // One is set before the allocator's own thread-locals and one after: destructors run in either
+    // order.
     for early in [true, false] {
         let thread = std::thread::spawn(move || {
             if early {
@@ -132,7 +134,7 @@ fn prefetching_reports_what_the_system_says() {
     #[expect(clippy::reversed_empty_ranges, reason = "that is the case under test")]
     let reversed = handle.prefetch_hint::<u8>(5..4);
     assert_eq!(reversed, outside);
-    // SAFETY: the region is ours, and nobody touches it once it is gone.
+    // SAFETY: the region is this test's own, and is not touched after it is unmapped.
     let gone = unsafe { libc::munmap(handle.start().as_ptr().cast(), capacity) };
     assert_eq!(gone, 0);
     assert_eq!(
@@ -141,7 +143,8 @@ fn prefetching_reports_what_the_system_says() {
     );
 }
 
-/// Only what is in swap is dropped: pages that were never written are no reason to drop the others.
+/// Only swapped contents are dropped: pages that were never written are no reason to drop the
+/// others.
 #[test]
 fn a_region_that_is_in_memory_is_kept_however_long_it_was_free() {
     if !alone("a_region_that_is_in_memory_is_kept_however_long_it_was_free") {
@@ -168,7 +171,7 @@ fn a_region_that_is_in_memory_is_kept_however_long_it_was_free() {
     }
 }
 
-/// Every region moves when it outgrows its neighbours, and keeps what it holds.
+/// Every region moves when it outgrows its neighbours, and keeps its contents.
 #[test]
 fn growth_keeps_contents_and_copies_nothing_that_can_be_moved() {
     if !alone("growth_keeps_contents_and_copies_nothing_that_can_be_moved") {

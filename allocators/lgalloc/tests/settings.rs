@@ -1,4 +1,4 @@
-//! Settings, and what comes of them. Each test runs in a process of its own.
+//! Settings and their effects. Each test runs in a process of its own.
 
 #[path = "support/memory.rs"]
 mod memory;
@@ -17,7 +17,8 @@ fn a_lowered_cap_empties_caches_too() {
     }
 }
 
-/// Without it no thief could take from a cache whose owner does not exchange words.
+/// Without membarrier, no thief could otherwise take from a cache whose owner does not exchange
+/// words.
 #[test]
 fn a_lowered_cap_empties_caches_also_where_membarrier_is_forbidden() {
     let name = "a_lowered_cap_empties_caches_also_where_membarrier_is_forbidden";
@@ -26,8 +27,8 @@ fn a_lowered_cap_empties_caches_also_where_membarrier_is_forbidden() {
     }
 }
 
-/// Makes the system refuse membarrier to this thread and to those that it will start; false where
-/// there are no such filters.
+/// Makes the system refuse membarrier to this thread and to threads that it starts later. Returns
+/// false if the system has no such filters.
 fn forbid_membarrier() -> bool {
     let statement = |code: u32, jf: u8, k: u32| libc::sock_filter {
         code: code as u16,
@@ -37,7 +38,7 @@ fn forbid_membarrier() -> bool {
     };
     let refusal = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
     let mut statements = [
-        // The first word of what a filter is shown is the number of the call.
+        // The first word of the filter's input is the number of the call.
         statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
         statement(
             libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
@@ -51,8 +52,8 @@ fn forbid_membarrier() -> bool {
         len: statements.len() as u16,
         filter: statements.as_mut_ptr(),
     };
-    // SAFETY: the kernel copies the program, which lives until the call returns; the filter allows
-    // all that this process does, but for one call whose refusal is under test.
+    // SAFETY: the kernel copies the program, which lives until the call returns. The filter allows
+    // all calls of this process, except one whose refusal is under test.
     let forbidden = unsafe {
         let (yes, unused): (libc::c_ulong, libc::c_ulong) = (1, 0);
         let filter = libc::c_ulong::from(libc::SECCOMP_MODE_FILTER);
@@ -75,7 +76,7 @@ fn lower_the_cap() {
     let idle = std::thread::spawn(move || {
         burst(32);
         send.send(()).expect("the test waits");
-        // The thread lives on and does nothing, with a full cache.
+        // The thread stays alive and idle, with a full cache.
         let _ = wait.recv();
     });
     receive.recv().expect("the thread lives");
@@ -92,7 +93,7 @@ fn lower_the_cap() {
     idle.join().expect("no thread fails");
 }
 
-/// Bytes of free regions in caches.
+/// Returns the bytes of free regions in caches.
 fn cached() -> usize {
     let classes = stats().classes;
     classes
@@ -111,7 +112,7 @@ fn a_lowered_budget_holds_for_what_is_cached_already() {
     let idle = std::thread::spawn(move || {
         burst(32);
         send.send(()).expect("the test waits");
-        // The thread lives on and does nothing; then it frees as much again.
+        // The thread stays alive and idle; then it frees as much again.
         let _ = wait.recv();
         burst(32);
         send.send(()).expect("the test waits");
@@ -135,8 +136,8 @@ fn a_lowered_budget_holds_for_what_is_cached_already() {
     idle.join().expect("no thread fails");
 }
 
-/// What has been free for long in a cache is exchanged for what the pool has had for a shorter
-/// time.
+/// A region that has long been free in a cache is exchanged for one that has been free for a
+/// shorter time in the pool.
 #[test]
 fn of_two_regions_the_one_that_was_freed_later_is_handed_out() {
     if !alone("of_two_regions_the_one_that_was_freed_later_is_handed_out") {
@@ -154,7 +155,7 @@ fn of_two_regions_the_one_that_was_freed_later_is_handed_out() {
         let younger = take();
         ready.send(()).expect("the test waits");
         receive.recv().expect("the test goes on");
-        // It ends with its thread's cache, and so goes to the pool.
+        // The region goes to the pool when its thread's cache ends.
         let start = younger.0.as_ptr().addr();
         deallocate(younger.2);
         start
@@ -162,7 +163,7 @@ fn of_two_regions_the_one_that_was_freed_later_is_handed_out() {
     begun.recv().expect("the thread lives");
     let cold = older.0.as_ptr().addr();
     deallocate(older.2);
-    // More than two of the steps in which a region's age is kept.
+    // More than two of the steps in which a region's age is stored.
     std::thread::sleep(Duration::from_millis(60));
     send.send(()).expect("the thread waits");
     let warm = other.join().expect("no thread fails");
@@ -174,7 +175,7 @@ fn of_two_regions_the_one_that_was_freed_later_is_handed_out() {
     deallocate(second.2);
 }
 
-/// Masks of blocked signals of the threads of this name, by `/proc`.
+/// Returns the masks of blocked signals of the threads with this name, from `/proc`.
 fn blocked_in(name: &str) -> Vec<u64> {
     let tasks = std::fs::read_dir("/proc/self/task").expect("procfs");
     let masks = tasks.filter_map(|task| {
@@ -196,7 +197,7 @@ fn the_worker_takes_none_of_the_programs_signals() {
         return;
     }
     let own = || {
-        // SAFETY: the set is a local variable, and asked for.
+        // SAFETY: the set is a local variable, which the call fills.
         unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
             libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &raw mut set);
@@ -219,7 +220,7 @@ fn the_worker_takes_none_of_the_programs_signals() {
         }
         std::thread::sleep(Duration::from_millis(2));
     };
-    // All but those that cannot be blocked, and two that the C library keeps for itself.
+    // All except those that cannot be blocked, and two that the C library reserves for itself.
     let kept = [libc::SIGKILL, libc::SIGSTOP, 32, 33];
     let all = kept
         .iter()

@@ -1,4 +1,4 @@
-//! Sequences of operations against a shadow: no overlap, alignment, capacity, contents.
+//! Sequences of operations checked against a shadow: overlap, alignment, capacity, contents.
 
 #[path = "support/draw.rs"]
 mod draw;
@@ -165,7 +165,7 @@ fn nothing_needs_no_memory() {
 fn the_largest_class_is_served() {
     let (start, capacity, handle) = allocate::<u8>(64 << 30).expect("64 GiB of address space");
     assert_eq!(capacity, 64 << 30);
-    // SAFETY: the region is ours; one page of it is touched.
+    // SAFETY: the region is this test's own; one page of it is touched.
     unsafe { start.as_ptr().add(capacity - 1).write(1) };
     deallocate(handle);
 }

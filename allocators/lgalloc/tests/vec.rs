@@ -1,4 +1,4 @@
-//! The safe layer.
+//! Tests of the safe layer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

@@ -1,4 +1,4 @@
-//! How many instructions the fast path of a function takes, counted in a library as it is shipped.
+//! Number of instructions of a function's fast path, counted in a library as it is shipped.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,14 @@ use object::{Architecture, Object, ObjectSection, ObjectSymbol};
 
 use crate::find;
 
-/// What the fast path of one function of a carried library may take.
+/// Limit of the fast path of one function in an embedded library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Golden {
-    /// The allocator.
+    /// Name of the allocator.
     pub allocator: &'static str,
-    /// The function.
+    /// Name of the function.
     pub function: &'static str,
-    /// The most instructions, from the first one of the entry point through its return.
+    /// Maximum number of instructions, from the first one of the entry point through its return.
     pub at_most: usize,
 }
 
@@ -26,8 +26,8 @@ const fn golden(allocator: &'static str, function: &'static str, at_most: usize)
     }
 }
 
-/// Every count that is held to a limit, of functions whose shortest way is the one that is run: a
-/// test counts that. Of bumpmalloc's `free` the shortest way is that of null.
+/// All limited counts, of functions whose shortest path is the one that runs; a test checks that.
+/// For bumpmalloc's `free`, the shortest path is that of null.
 pub const GOLDENS: &[Golden] = &[
     golden("elfmalloc", "malloc", 16),
     golden("elfmalloc", "free", 18),
@@ -37,31 +37,31 @@ pub const GOLDENS: &[Golden] = &[
 ];
 
 impl Golden {
-    /// The bytes of the library that it is about; `None` where heapdrome was built without it.
+    /// Returns the bytes of the library; `None` if heapdrome was built without it.
     pub fn bytes(&self) -> Option<&'static [u8]> {
         let library = find(&format!("lib{}.so", self.allocator))?;
         (!library.bytes.is_empty()).then_some(library.bytes)
     }
 
-    /// What the function takes; `None` without the library, and for other processors than x86-64.
+    /// Returns the count of the function; `None` without the library, and for processors other than
+    /// x86-64.
     pub fn instructions(&self) -> Option<usize> {
         instructions(self.bytes()?, self.function)
     }
 }
 
-/// The least number of instructions from the entry point of an exported function of a library
-/// through a return, over all ways that call nothing and do not leave the function. Slow paths are
-/// calls, or jumps to other functions, so what is left are the ways on which nothing but the fast
-/// path runs.
+/// Returns the minimum number of instructions from the entry point of an exported function through
+/// a return, over all paths that call nothing and do not leave the function. Slow paths are calls,
+/// or jumps to other functions. So the remaining paths run only the fast path.
 ///
-/// `None` where the library is not for x86-64, does not export the function, or no way leads to a
-/// return.
+/// Returns `None` if the library is not for x86-64, does not export the function, or has no path to
+/// a return.
 fn instructions(library: &[u8], function: &str) -> Option<usize> {
     let (code, address) = code_of(library, function)?;
     shortest_return(code, address)
 }
 
-/// The bytes of an exported function, and the address at which it begins.
+/// Returns the bytes of an exported function, and its address.
 fn code_of<'a>(library: &'a [u8], function: &str) -> Option<(&'a [u8], u64)> {
     let file = object::File::parse(library).ok()?;
     if file.architecture() != Architecture::X86_64 {
@@ -77,11 +77,11 @@ fn code_of<'a>(library: &'a [u8], function: &str) -> Option<(&'a [u8], u64)> {
     Some((code, address))
 }
 
-/// A path is not followed further than this.
+/// Maximum length of a path that is followed.
 const FAR: usize = 200;
 
-/// The least number of instructions from the first one of `code`, which lies at `address`, through
-/// a return, over all branches, without calls and without leaving `code`.
+/// Returns the minimum number of instructions from the first one of `code`, which lies at
+/// `address`, through a return, over all branches, without calls and without leaving `code`.
 fn shortest_return(code: &[u8], address: u64) -> Option<usize> {
     let mut least: HashMap<u64, usize> = HashMap::new();
     let mut open = vec![(address, 0_usize)];
@@ -142,7 +142,7 @@ mod tests {
         for golden in GOLDENS {
             let library = golden.bytes().expect("heapdrome carries it");
             let (code, address) = code_of(library, golden.function).expect("it is exported");
-            // A nop in front; branches keep their distances.
+            // Put a nop in front; branches keep their distances.
             let mut longer = vec![0x90];
             longer.extend_from_slice(code);
             let before = shortest_return(code, address).expect("a way to a return");

@@ -1,17 +1,17 @@
-//! heapdrome's own allocators as preloadable libraries, carried as bytes.
+//! heapdrome's own allocators as preloadable libraries, embedded as bytes.
 //!
-//! Whoever wants to preload one writes it into a file first.
+//! To preload one, write it to a file first.
 
 mod fast_path;
 
 pub use fast_path::{GOLDENS, Golden};
 
-/// One library.
+/// Preloadable library.
 #[derive(Clone, Copy)]
 pub struct Library {
-    /// Its file name.
+    /// File name of the library.
     pub file: &'static str,
-    /// Its contents; empty where heapdrome was built without them.
+    /// Contents of the library; empty if heapdrome was built without them.
     pub bytes: &'static [u8],
 }
 
@@ -24,7 +24,7 @@ macro_rules! carried {
     };
 }
 
-/// Every library.
+/// All libraries.
 pub const LIBRARIES: &[Library] = carried![
     "libbumpmalloc.so",
     "libelfmalloc.so",
@@ -32,7 +32,7 @@ pub const LIBRARIES: &[Library] = carried![
     "libelfmalloc-hardened.so"
 ];
 
-/// The library of this file name.
+/// Returns the library with this file name.
 pub fn find(file: &str) -> Option<Library> {
     LIBRARIES.iter().copied().find(|one| one.file == file)
 }

@@ -1,9 +1,9 @@
-//! The goldens of the fast path: how many instructions malloc and free of a small block take, from
-//! the first one of the entry point through its return. The processor counts them, in the libraries
-//! as they are shipped (`heapdrome_conformance::steps`).
+//! Goldens of the fast path: how many instructions malloc and free of a small block take, from the
+//! first one of the entry point through its return. The processor counts them, in the libraries as
+//! they are shipped (`heapdrome_conformance::steps`).
 //!
-//! Where the system forbids that (ptrace), it is said in a line; where `HEAPDROME_REQUIRE_PTRACE`
-//! is set, as `.ci/run` sets it, it is a failure.
+//! If the system forbids that (ptrace), the test prints a line. If `HEAPDROME_REQUIRE_PTRACE` is
+//! set, as `.ci/run` sets it, the test fails.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -26,12 +26,12 @@ const CXX: Pair<'_> = Pair {
     take: "_ZdlPv",
 };
 
-/// What calls of a pair take; `None` where that cannot be counted, and need not be.
+/// Returns the counts of a pair; `None` if they cannot be counted and are not required.
 fn counted(library: &Path, pair: Pair<'_>) -> Option<Steps> {
     match count(library, pair) {
         Ok(steps) => Some(steps),
         Err(error @ StepsError::Forbidden) if std::env::var_os(REQUIRED).is_none() => {
-            // Past the test's own capturing, so that it is seen.
+            // Not through the test's captured output, so that it is visible.
             let _ = writeln!(std::io::stderr(), "skipped: {error}");
             None
         }
@@ -39,7 +39,7 @@ fn counted(library: &Path, pair: Pair<'_>) -> Option<Steps> {
     }
 }
 
-/// What calls of a pair take in a library that heapdrome carries.
+/// Returns the counts of a pair in an embedded library.
 fn counted_in(library: &str, pair: Pair<'_>) -> Option<Steps> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join(library);
@@ -48,7 +48,7 @@ fn counted_in(library: &str, pair: Pair<'_>) -> Option<Steps> {
     counted(&file, pair)
 }
 
-/// The most that malloc and free of each library may take.
+/// Maximum counts of malloc and free in each library.
 const LIMITS: [(&str, usize, usize); 4] = [
     ("elfmalloc", 16, 18),
     ("elfmalloc-l", 16, 24),
@@ -96,7 +96,7 @@ fn every_golden_is_kept() {
     }
 }
 
-/// A library whose functions say in their names what they take.
+/// Compiles a library whose functions have their counts in their names.
 fn known(folder: &Path) -> PathBuf {
     let library = folder.join("known.so");
     let status = Command::new("gcc")
@@ -109,8 +109,8 @@ fn known(folder: &Path) -> PathBuf {
     library
 }
 
-// The limits above can be exceeded: an instruction more counts as one, and a short way that is not
-// taken does not.
+// The limits above can be exceeded: one more instruction changes the count, and a shorter path that
+// is not taken does not.
 #[test]
 fn what_runs_is_counted_to_the_instruction_and_nothing_else() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -1,7 +1,8 @@
-//! The C functions, for any allocator. `export!` gives them their names.
+//! C functions of any allocator. `export!` gives them their names.
 //!
-//! The functions that are inlined into entry points are short; each ends with a call of the same
-//! shape as its own, which the compiler makes a jump, so that the fast path needs no stack frame.
+//! The functions that are inlined into entry points are short. Each ends with a call of the same
+//! shape as its own, which the compiler turns into a jump, so that the fast path needs no stack
+//! frame.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::{NonNull, null_mut};
@@ -23,7 +24,7 @@ fn set_errno(code: c_int) {
     unsafe { *libc::__errno_location() = code };
 }
 
-/// What a C function returns for what an allocator returned.
+/// Converts the result of an allocator to that of a C function.
 #[inline]
 fn or_errno(block: Option<NonNull<u8>>) -> *mut c_void {
     match block {
@@ -32,7 +33,7 @@ fn or_errno(block: Option<NonNull<u8>>) -> *mut c_void {
     }
 }
 
-/// `malloc`.
+/// Implements `malloc`.
 #[inline(always)]
 pub fn malloc<A: MallocAbi>(size: usize) -> *mut c_void {
     match A::allocate_fast(size) {
@@ -47,17 +48,17 @@ extern "C" fn malloc_slow<A: MallocAbi>(size: usize) -> *mut c_void {
     keeping_errno_unless_null(|| allocate::<A>(size, MIN_ALIGNMENT))
 }
 
-/// Calls `body` with `errno` put back, then sets it if there is no block.
+/// Calls `body`, restores `errno`, then sets it if there is no block.
 #[inline]
 fn keeping_errno_unless_null(body: impl FnOnce() -> Option<NonNull<u8>>) -> *mut c_void {
     or_errno(keeping_errno(body))
 }
 
-/// `free`.
+/// Implements `free`.
 ///
 /// # Safety
 ///
-/// As for C's `free`.
+/// The conditions of C's `free` hold.
 #[inline(always)]
 pub unsafe fn free<A: MallocAbi>(block: *mut c_void) {
     // SAFETY: the caller gives up null or a live block.
@@ -78,11 +79,12 @@ unsafe extern "C" fn free_slow<A: MallocAbi>(block: *mut c_void) {
     keeping_errno(|| unsafe { deallocate::<A>(block) });
 }
 
-/// `free_sized`, and with an alignment `free_aligned_sized`.
+/// Implements `free_sized`, and with an alignment `free_aligned_sized`.
 ///
 /// # Safety
 ///
-/// As for C's `free`; size and alignment are those that the block was allocated with.
+/// The conditions of C's `free` hold. Size and alignment are those that the block was allocated
+/// with.
 #[inline(always)]
 pub unsafe fn free_sized<A: MallocAbi>(block: *mut c_void, size: usize, alignment: usize) {
     // SAFETY: the caller gives up null or a live block.
@@ -93,7 +95,7 @@ pub unsafe fn free_sized<A: MallocAbi>(block: *mut c_void, size: usize, alignmen
     }
 }
 
-/// `calloc`.
+/// Implements `calloc`.
 pub fn calloc<A: MallocAbi>(count: usize, size: usize) -> *mut c_void {
     match count.checked_mul(size) {
         Some(size) if size <= MAX_SIZE => match A::allocate_zeroed_fast(size) {
@@ -104,11 +106,11 @@ pub fn calloc<A: MallocAbi>(count: usize, size: usize) -> *mut c_void {
     }
 }
 
-/// `realloc`. As in glibc, a block that is reallocated to nothing is freed, and null returned.
+/// Implements `realloc`. As in glibc, size zero frees the block and returns null.
 ///
 /// # Safety
 ///
-/// As for C's `realloc`.
+/// The conditions of C's `realloc` hold.
 pub unsafe fn realloc<A: MallocAbi>(block: *mut c_void, size: usize) -> *mut c_void {
     let Some(old) = NonNull::new(block.cast::<u8>()) else {
         return malloc::<A>(size);
@@ -121,33 +123,33 @@ pub unsafe fn realloc<A: MallocAbi>(block: *mut c_void, size: usize) -> *mut c_v
     if size > MAX_SIZE {
         return out_of_memory();
     }
-    // SAFETY: the block is live; the caller forgets it unless null is returned.
+    // SAFETY: the block is live, and the caller does not use it again unless null is returned.
     match unsafe { A::reallocate_fast(old, size) } {
         Some(block) => block.as_ptr().cast(),
-        // SAFETY: as above.
+        // SAFETY: the block is live, and the caller does not use it again unless null is returned.
         None => keeping_errno_unless_null(|| unsafe { reallocate::<A>(old, size) }),
     }
 }
 
-/// `reallocarray`.
+/// Implements `reallocarray`.
 ///
 /// # Safety
 ///
-/// As for C's `realloc`.
+/// The conditions of C's `realloc` hold.
 pub unsafe fn reallocarray<A: MallocAbi>(
     block: *mut c_void,
     count: usize,
     size: usize,
 ) -> *mut c_void {
     match count.checked_mul(size) {
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's contract is that of `realloc`.
         Some(size) => unsafe { realloc::<A>(block, size) },
         None => out_of_memory(),
     }
 }
 
-/// `memalign`. As in glibc, an alignment that is no power of two counts as the next one. The
-/// largest power of two is valid, but no block can have it.
+/// Implements `memalign`. As in glibc, an alignment that is no power of two is rounded up to one.
+/// The largest power of two is valid, but no block can have that alignment.
 pub fn memalign<A: MallocAbi>(alignment: usize, size: usize) -> *mut c_void {
     match alignment.checked_next_power_of_two() {
         Some(alignment) if alignment <= MAX_SIZE / 2 => {
@@ -164,8 +166,8 @@ pub fn memalign<A: MallocAbi>(alignment: usize, size: usize) -> *mut c_void {
     }
 }
 
-/// `aligned_alloc`. The standard calls it undefined or an error where the alignment is no power of
-/// two; it is an error here. The size need be no multiple of it.
+/// Implements `aligned_alloc`. If the alignment is no power of two, the standard permits undefined
+/// behaviour or an error; here it is an error. The size need not be a multiple of the alignment.
 pub fn aligned_alloc<A: MallocAbi>(alignment: usize, size: usize) -> *mut c_void {
     if alignment.is_power_of_two() {
         return memalign::<A>(alignment, size);
@@ -174,8 +176,8 @@ pub fn aligned_alloc<A: MallocAbi>(alignment: usize, size: usize) -> *mut c_void
     null_mut()
 }
 
-/// `posix_memalign`: its result is the error, `errno` stays as it is, and `place` is written only
-/// on success.
+/// Implements `posix_memalign`. The result is the error, `errno` is left alone, and `place` is
+/// written only on success.
 ///
 /// # Safety
 ///
@@ -190,13 +192,13 @@ pub unsafe fn posix_memalign<A: MallocAbi>(
     }
     let possible = alignment <= MAX_SIZE / 2;
     if possible && let Some(block) = A::allocate_aligned_fast(size, alignment) {
-        // SAFETY: the caller's promise.
+        // SAFETY: `place` may be written to, by this function's contract.
         unsafe { place.write(block.as_ptr().cast()) };
         return 0;
     }
     match keeping_errno(|| possible.then(|| allocate::<A>(size, alignment)).flatten()) {
         Some(block) => {
-            // SAFETY: the caller's promise.
+            // SAFETY: `place` may be written to, by this function's contract.
             unsafe { place.write(block.as_ptr().cast()) };
             0
         }
@@ -208,12 +210,12 @@ fn page_size() -> usize {
     heapdrome_pages::Pages::page_size(&heapdrome_pages::Linux)
 }
 
-/// `valloc`.
+/// Implements `valloc`.
 pub fn valloc<A: MallocAbi>(size: usize) -> *mut c_void {
     memalign::<A>(page_size(), size)
 }
 
-/// `pvalloc`: whole pages, at least one.
+/// Implements `pvalloc`: allocates whole pages, at least one.
 pub fn pvalloc<A: MallocAbi>(size: usize) -> *mut c_void {
     match size.max(1).checked_next_multiple_of(page_size()) {
         Some(size) => memalign::<A>(page_size(), size),
@@ -221,14 +223,14 @@ pub fn pvalloc<A: MallocAbi>(size: usize) -> *mut c_void {
     }
 }
 
-/// `malloc_usable_size`.
+/// Implements `malloc_usable_size`.
 ///
 /// # Safety
 ///
 /// `block` is null or a live block.
 pub unsafe fn malloc_usable_size<A: MallocAbi>(block: *mut c_void) -> usize {
     match NonNull::new(block.cast::<u8>()) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the block is live, by this function's contract.
         Some(block) => unsafe { usable_size::<A>(block) },
         None => 0,
     }

@@ -1,10 +1,9 @@
-//! The names.
+//! Macros that export the ABI's symbols.
 
-/// Ends the process where the standard library is absent and code has panicked. For the crate that
-/// calls [`export!`](crate::export), which should begin with
-/// `#![cfg_attr(panic = "abort", no_std)]`: built so that it aborts, it brings no other library
-/// into a process but C's; built so that it unwinds, as in debug builds of a workspace, it needs
-/// std.
+/// Defines a panic handler that aborts, for a crate without the standard library that calls
+/// [`export!`](crate::export). The crate should begin with `#![cfg_attr(panic = "abort", no_std)]`.
+/// Built so that it aborts, it loads no library but C's into a process. Built so that it unwinds,
+/// as in debug builds of a workspace, it needs std.
 #[macro_export]
 macro_rules! panic_handler {
     () => {

@@ -78,7 +78,7 @@ const _: () = assert!(size_of::<Prefix>() == GRAIN);
 /// Result of freeing an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freed {
-    /// The block was one of these, and is free now.
+    /// The block was allocated here, and is free now.
     Done,
     /// The address lies in a chunk, where no live block begins.
     NotABlock,
@@ -86,7 +86,7 @@ pub enum Freed {
     Elsewhere,
 }
 
-/// All chunks.
+/// List of all chunks.
 #[derive(Debug)]
 pub struct Fallback {
     newest: AtomicPtr<Chunk>,
@@ -97,7 +97,7 @@ pub struct Fallback {
 }
 
 impl Fallback {
-    /// No chunk.
+    /// Creates a list without chunks.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -146,8 +146,8 @@ impl Fallback {
         Some(block)
     }
 
-    /// Frees the block at `address`, if it is one of these. The memory of a chunk without a block
-    /// goes back to the system, unless `keep` says that it will be needed again soon.
+    /// Frees the block at `address`, if it was allocated here. The memory of a chunk without a
+    /// block is returned to the system, unless `keep` says that it will be needed again soon.
     pub fn free(&self, pages: &impl Pages, address: usize, keep: bool) -> Freed {
         let Some(chunk) = self.chunk_of(address) else {
             return Freed::Elsewhere;
@@ -171,7 +171,7 @@ impl Fallback {
     }
 
     /// Returns the number of bytes that the program may use of the block at `address`; `None` if
-    /// that is none of these.
+    /// the block was not allocated here.
     #[must_use]
     pub fn usable_size(&self, address: usize) -> Option<usize> {
         let prefix = prefix_of(self.chunk_of(address)?, address)?;
@@ -191,8 +191,8 @@ impl Fallback {
             .for_each(|chunk| purge(chunk, pages));
     }
 
-    /// Makes chunks usable again that threads of the parent were purging. To be called in the child
-    /// of a fork.
+    /// Makes chunks usable again that threads of the parent were purging. Must be called in the
+    /// child of a fork.
     pub fn restore_in_child(&self) {
         for chunk in self.chunks() {
             // SAFETY: chunks are never unmapped.
@@ -216,10 +216,10 @@ impl Fallback {
         })
     }
 
-    /// Whether any block was ever allocated.
+    /// Returns whether any block was ever allocated here.
     #[inline]
     pub fn is_used(&self) -> bool {
-        // Relaxed: a thread that has a block was handed it.
+        // Relaxed: a thread that has a block received it from a thread that sees this.
         !self.newest.load(Relaxed).is_null()
     }
 
@@ -230,13 +230,13 @@ impl Fallback {
         let chunk = self.find_chunk_of(address)?;
         // SAFETY: chunks are never unmapped; the size does not change.
         let end = chunk.addr().get() + unsafe { (*chunk.as_ptr()).size };
-        // What begins exactly where the chunk ends is another mapping.
+        // An address at the exact end of the chunk belongs to another mapping.
         (address < end).then_some(chunk)
     }
 
     #[cold]
     fn find_chunk_of(&self, address: usize) -> Option<NonNull<Chunk>> {
-        // Where its header would be: every block begins within a chunk's size behind it.
+        // The position of its header: every block begins within [`CHUNK`] bytes behind it.
         let base = address.wrapping_sub(1) & !(CHUNK - 1);
         let known = &self.known[base / CHUNK % KNOWN];
         // Acquire: pairs with the release below, so that the header is seen.
@@ -267,8 +267,8 @@ impl Fallback {
         let start = pages.reserve(whole, alignment.max(CHUNK), Access::ReadWrite)?;
         // SAFETY: the chunk lies within the reservation.
         let chunk = unsafe { start.add(front) }.cast::<Chunk>();
-        // SAFETY: the memory is new, and no other thread knows it. What the system does not take
-        // back of the front costs addresses only.
+        // SAFETY: the memory is new, and no other thread knows it. If the system refuses to release
+        // the front, the cost is addresses only.
         unsafe {
             if front > 0 {
                 let _ = pages.release(start, front);
@@ -349,21 +349,21 @@ fn take(chunk: NonNull<Chunk>, size: usize, alignment: usize) -> Option<NonNull<
         let block = chunk.cast::<u8>().add(offset);
         let prefix = block.sub(GRAIN).cast::<Prefix>().as_ptr();
         (*prefix).size = size;
-        // Relaxed: the thread that frees the block was handed it.
+        // Relaxed: the thread that frees the block received it from this one.
         (*prefix).mark.store(block.addr().get() ^ LIVE, Relaxed);
         Some(block)
     }
 }
 
-/// Where the prefix of a block at `address` would be; `None` if none can begin there.
+/// Returns the position of the prefix of a block at `address`; `None` if no block can begin there.
 fn prefix_of(chunk: NonNull<Chunk>, address: usize) -> Option<NonNull<Prefix>> {
     let offset = address - chunk.addr().get();
     let possible = address.is_multiple_of(GRAIN) && offset >= FIRST as usize + GRAIN;
-    // SAFETY: the offset is at most a chunk's least size, so that the prefix lies in the chunk.
+    // SAFETY: the offset is at most the minimum size of a chunk, so the prefix lies in the chunk.
     possible.then(|| unsafe { chunk.cast::<u8>().add(offset - GRAIN) }.cast())
 }
 
-/// Counts a free; true if the chunk holds no block any longer.
+/// Counts a free. Returns whether the chunk no longer holds any block.
 fn give(chunk: NonNull<Chunk>) -> bool {
     // SAFETY: chunks are never unmapped.
     let (state, resident) = unsafe { (&(*chunk.as_ptr()).state, &(*chunk.as_ptr()).resident) };
@@ -378,7 +378,8 @@ fn give(chunk: NonNull<Chunk>) -> bool {
             1 => pack(0, FIRST),
             _ => pack(live - 1, room),
         };
-        // AcqRel: the thread that takes the room next comes after every free.
+        // AcqRel: pairs with the acquires in `take`, so the next user of the room follows every
+        // free.
         match state.compare_exchange(seen, after, AcqRel, Relaxed) {
             Ok(_) => return live == 1,
             Err(other) => seen = other,
@@ -386,13 +387,13 @@ fn give(chunk: NonNull<Chunk>) -> bool {
     }
 }
 
-/// Gives a chunk's memory back to the system, if it holds no block.
+/// Returns a chunk's memory to the system, if the chunk holds no block.
 fn purge(chunk: NonNull<Chunk>, pages: &impl Pages) {
     // SAFETY: chunks are never unmapped; the size does not change.
     let (header, bytes) = unsafe { (&*chunk.as_ptr(), (*chunk.as_ptr()).size) };
     let (empty, claimed) = (pack(0, FIRST), pack(0, CLAIMED));
-    // Acquire: what the former users of the room did is done. The exchange keeps others from taking
-    // it.
+    // Acquire: pairs with the releases in `give`, so that the room's former users are done. The
+    // exchange keeps other threads from taking the room.
     let claim = || {
         header
             .state

@@ -1,4 +1,4 @@
-//! What happens around a fork, and when the library is loaded, or the program started.
+//! Handlers around a fork, and at the start and the end of the library or the program.
 
 use core::ffi::{c_int, c_void};
 
@@ -10,8 +10,8 @@ use crate::{ForkGate, MallocAbi};
 type Handler = extern "C" fn();
 
 unsafe extern "C" {
-    // pthread_atfork is this function with the caller's __dso_handle, so that the handlers go when
-    // the caller is unloaded. An allocator is never unloaded, and needs no handle.
+    // pthread_atfork is this function with the caller's __dso_handle, which removes the handlers
+    // when the caller is unloaded. An allocator is never unloaded, and needs no handle.
     fn __register_atfork(
         prepare: Option<Handler>,
         parent: Option<Handler>,
@@ -42,20 +42,20 @@ extern "C" fn child<A: MallocAbi>() {
 
 impl ForkGate {
     /// Registers the handlers of `A`, whose gate this is, at the first call. The first allocation
-    /// calls it when it can serve others, since registering may allocate; so does
-    /// [`MallocAbi::start`].
+    /// calls it once the allocator can serve others, since registering may allocate.
+    /// [`MallocAbi::start`] calls it, too.
     ///
-    /// Before a fork the C library calls handlers in the opposite order to that of their
-    /// registration. Another library's handler may wait for a lock whose holder allocates, and that
-    /// takes longest behind a closed gate. So the allocator's handlers are to be called last, and
-    /// registered first: at the first allocation. The constructor of a preloaded library is too
-    /// late, since it runs after those of the program's libraries.
+    /// Before a fork, the C library calls handlers in the reverse order of their registration.
+    /// Another library's handler may wait for a lock whose holder allocates, which takes longest
+    /// behind a closed gate. So the allocator's handlers should be called last, and registered
+    /// first: at the first allocation. The constructor of a preloaded library is too late, since it
+    /// runs after those of the program's libraries.
     pub fn register<A: MallocAbi>(&self) {
         if !self.is_first_to_register() {
             return;
         }
-        // SAFETY: the handlers stay where they are as long as the process lives. Without memory for
-        // them, forks of a program with several threads are as safe as without handlers.
+        // SAFETY: the handlers stay in place as long as the process lives. If there is no memory
+        // for them, forks of a program with several threads are as safe as without handlers.
         unsafe {
             __register_atfork(
                 Some(prepare::<A>),
@@ -67,8 +67,8 @@ impl ForkGate {
     }
 }
 
-/// Has an allocator started and stopped with what it is linked into: what `export!` and
-/// `global_allocator!` have in common.
+/// Registers the start and the stop of an allocator with the binary that it is linked into. Shared
+/// by `export!` and `global_allocator!`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! register {
@@ -84,12 +84,12 @@ macro_rules! register {
     };
 }
 
-/// Runs from `.fini_array`, when the process calls `exit`.
+/// Runs `A::stop` from `.fini_array`, when the process calls `exit`.
 pub extern "C" fn stop<A: MallocAbi>() {
     keeping_errno(A::stop);
 }
 
-/// Runs from `.init_array`.
+/// Runs `A::start` from `.init_array`.
 pub extern "C" fn start<A: MallocAbi>() {
     keeping_errno(A::start);
 }

@@ -1,20 +1,20 @@
-//! Keeps threads out of an allocator while one of them forks, and never makes them wait for that.
+//! Keeps threads out of an allocator while one of them forks, without making them wait.
 //!
 //! The child of a fork gets a copy of the allocator's structures, and only one thread. So no thread
-//! may be in the midst of changing them at the moment of the copy. Holding the allocator's locks
-//! across the fork would ensure that, but it deadlocks: the C library's `fork` runs its handlers
-//! first and then waits for locks of its own, such as that of the list of streams, whose holder may
-//! wait for a thread that allocates.
+//! may be changing them at the moment of the copy. Holding the allocator's locks across the fork
+//! would ensure that, but it deadlocks: the C library's `fork` runs its handlers first and then
+//! waits for locks of its own, such as that of the list of streams. Their holder may wait for a
+//! thread that allocates.
 //!
-//! Here a thread says in a word, its [`Presence`], that it is on a slow path, and then looks
+//! Instead, a thread marks in a word, its [`Presence`], that it is on a slow path, and then checks
 //! whether the gate is closed. The forking thread closes the gate, and then waits until no thread
-//! is on a slow path. Either the thread sees the gate closed, or the forking thread sees the
-//! thread: both store first and load afterwards, with a full barrier between. For the threads on
-//! slow paths that would be an instruction of 20 cycles each time; where the system can, the
-//! forking thread instead has all threads pass a barrier after it has closed the gate. A thread
-//! that finds the gate closed does not wait: it is served by the [`Fallback`], and what it frees is
-//! kept until the fork is over. Threads on slow paths wait for nothing but one another, so the
-//! forking thread waits for a short time only.
+//! is on a slow path. Either the thread sees the closed gate, or the forking thread sees the
+//! thread: both store first and load afterwards, with a full barrier between. On each slow path
+//! that would cost an instruction of 20 cycles. Where the system can, the forking thread instead
+//! makes all threads pass a barrier after it has closed the gate. A thread that finds the gate
+//! closed does not wait: the [`Fallback`] serves it, and the blocks that it frees are kept until
+//! the fork is over. Threads on slow paths wait only for one another, so the forking thread waits
+//! only briefly.
 //!
 //! Functions that only read may run while the gate is closed, even under locks: the child frees all
 //! locks.
@@ -31,8 +31,8 @@ use heapdrome_pages::{Lock, Pages, nap};
 
 use crate::fallback::{Fallback, Freed};
 
-/// How often the forking thread looks at a word before it sleeps; in models once, since every look
-/// is a step.
+/// Number of times that the forking thread checks a word before it sleeps; in models once, since
+/// every check is a step.
 const LOOKS: usize = if cfg!(modelled) { 1 } else { 256 };
 
 /// Number of calls on slow paths: nested ones of one thread, or those of all threads that have no
@@ -44,7 +44,7 @@ pub struct Presence {
 }
 
 impl Presence {
-    /// The presence of one thread, which is on no slow path.
+    /// Creates the presence of one thread, which is on no slow path.
     #[must_use]
     pub const fn of_one() -> Self {
         Self {
@@ -53,7 +53,7 @@ impl Presence {
         }
     }
 
-    /// The presence of any number of threads.
+    /// Creates the presence of any number of threads.
     #[must_use]
     pub const fn of_many() -> Self {
         Self {
@@ -62,7 +62,7 @@ impl Presence {
         }
     }
 
-    /// Whether threads share this.
+    /// Returns whether threads share this presence.
     #[must_use]
     pub const fn is_shared(&self) -> bool {
         self.is_shared
@@ -74,13 +74,14 @@ impl Presence {
         self.count.store(0, Relaxed);
     }
 
-    /// Waits until the thread is on no slow path. It sleeps for a millisecond at a time: a thread
-    /// that leaves need not look whether anyone waits.
+    /// Waits until the thread is on no slow path. It sleeps for a millisecond at a time, so that a
+    /// thread that leaves need not check for waiters.
     fn wait(&self) {
         let mut looks = 0;
         loop {
             // SeqCst: follows the store that closed the gate, as the load in `enter` follows that
-            // of the presence. Acquire: what the thread did on the slow path is seen.
+            // of the presence. Acquire: pairs with the release in `Inside::drop`, so that the slow
+            // path's effects are seen.
             let count = self.count.load(SeqCst);
             if count == 0 {
                 return;
@@ -103,15 +104,15 @@ struct Deferred {
     subject: NonNull<u8>,
 }
 
-/// The gate of one allocator.
+/// Gate of one allocator.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct ForkGate {
     /// The thread that forks, by its [`thread_pointer`]; zero while the gate is open.
     forking: AtomicUsize,
-    /// Whether a thread that forks has all others pass a barrier.
+    /// Whether a thread that forks makes all others pass a barrier.
     has_barrier: AtomicBool,
-    /// Everything else has a cache line of its own: all slow paths read the words above.
+    /// All other state has a cache line of its own: every slow path reads the words above.
     rest: Rest,
 }
 
@@ -120,7 +121,7 @@ pub struct ForkGate {
 struct Rest {
     /// Held by the thread that forks.
     turn: Lock<()>,
-    /// Number of forks that handlers of that fork have in progress.
+    /// Number of nested forks in progress, which handlers of the thread's fork started.
     nested: AtomicUsize,
     /// Calls deferred until the gate opens.
     deferred: AtomicPtr<Deferred>,
@@ -129,7 +130,7 @@ struct Rest {
     registered: AtomicBool,
 }
 
-/// Proof that the calling thread may change the allocator's structures, until this is dropped.
+/// Proof that the calling thread may change the allocator's structures, until it is dropped.
 #[derive(Debug)]
 pub struct Inside<'a>(&'a Presence);
 
@@ -147,7 +148,7 @@ impl Drop for Inside<'_> {
 }
 
 impl ForkGate {
-    /// An open gate.
+    /// Creates an open gate.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -170,14 +171,14 @@ impl ForkGate {
         // unprotected.
         let first = !registered.load(Relaxed) && !registered.swap(true, Relaxed);
         if first {
-            // SeqCst: a thread that relies on the barrier looks at the gate later, and a thread
-            // that closed the gate without a barrier looked here before.
+            // SeqCst: a thread that relies on the barrier checks the gate later, and a thread that
+            // closed the gate without a barrier checked this flag before.
             self.has_barrier.store(register_barrier(), SeqCst);
         }
         first
     }
 
-    /// Where blocks come from while the gate is closed.
+    /// Returns the fallback, which serves blocks while the gate is closed.
     #[inline]
     pub const fn fallback(&self) -> &Fallback {
         &self.rest.fallback
@@ -190,14 +191,14 @@ impl ForkGate {
         self.rest.fallback.free(pages, address, forking)
     }
 
-    /// Begins a slow path; `None` while another thread forks. `presence` is the calling thread's,
-    /// or one that it shares.
+    /// Begins a slow path; returns `None` while another thread forks. `presence` is the calling
+    /// thread's, or one that it shares.
     #[inline]
     pub fn enter<'a>(&'a self, presence: &'a Presence) -> Option<Inside<'a>> {
         let count = &presence.count;
         if presence.is_shared {
-            // Threads that are refused must not keep the forking thread waiting. Relaxed: looked at
-            // again below.
+            // Refused threads must not keep the forking thread waiting. Relaxed: checked again
+            // below.
             let forking = self.forking.load(Relaxed);
             if forking != 0 && forking != thread_pointer() {
                 return None;
@@ -213,28 +214,28 @@ impl ForkGate {
             }
             if self.has_barrier.load(SeqCst) {
                 count.store(1, Relaxed);
-                // The barrier of the thread that forks orders the two in the processor.
+                // The barrier by the thread that forks orders the two accesses in the processor.
                 compiler_fence(SeqCst);
             } else {
-                // An exchange: a fence takes twice as long.
+                // An exchange, since a fence takes twice as long.
                 count.swap(1, SeqCst);
                 fence_in_models();
             }
         }
         let inside = Inside(presence);
-        // SeqCst: follows the store of the presence (see the module), and the store in `open`, for
-        // a thread that comes after a fork.
+        // SeqCst: follows the store of the presence (see the module), and the store in `open` for a
+        // thread that comes after a fork.
         let forking = self.forking.load(SeqCst);
         (forking == 0 || forking == thread_pointer()).then_some(inside)
     }
 
     /// Closes the gate and waits until no other thread is on a slow path. The caller itself may be
     /// on one, if a signal handler forks; `own` is its presence. `each` visits all presences, those
-    /// that threads share first: such a thread may be about to get its own. A caller on a slow path
-    /// with a shared presence waits for ever.
+    /// that threads share first, since a thread with a shared one may be about to get its own. A
+    /// caller on a slow path with a shared presence waits for ever.
     pub fn close(&self, own: &Presence, each: impl FnOnce(&mut dyn FnMut(&Presence))) {
         let thread = thread_pointer();
-        // Relaxed: only this thread stores its own number, and counts while it does.
+        // Relaxed: only this thread stores its number, and changes the count meanwhile.
         if self.forking.load(Relaxed) == thread {
             self.rest
                 .nested
@@ -245,8 +246,8 @@ impl ForkGate {
         self.forking.store(thread, SeqCst);
         fence_in_models();
         if self.has_barrier.load(SeqCst) && !barrier_in_all_threads() {
-            // A filter of system calls was set up since. A processor completes a store long before
-            // a nap ends.
+            // A filter of system calls was installed since. A processor completes a store long
+            // before a nap ends.
             nap(&AtomicU32::new(0), 0, 1);
         }
         each(&mut |presence| {
@@ -256,14 +257,14 @@ impl ForkGate {
         });
     }
 
-    /// Opens the gate in the parent, after the fork, and does what was deferred.
+    /// Opens the gate in the parent, after the fork, and runs the deferred calls.
     ///
     /// # Safety
     ///
     /// The calling thread closed the gate.
     pub unsafe fn open(&self, own: &Presence, pages: &impl Pages) {
-        // Relaxed: as in `close`. In the child of a fork that a handler of another fork made, the
-        // gate is open.
+        // Relaxed: only this thread stores its own number. If a handler of another fork forked, the
+        // gate is already open in the child of that fork.
         if self.forking.load(Relaxed) != thread_pointer() {
             return;
         }
@@ -272,21 +273,21 @@ impl ForkGate {
             self.rest.nested.store(nested - 1, Relaxed);
             return;
         }
-        // While the gate is closed for all others: forks that follow one another closely leave no
-        // other time.
+        // Runs while the gate is closed for all others: forks in quick succession leave no other
+        // time.
         self.run_deferred(own, pages);
         self.rest.fallback.purge(pages);
-        // SeqCst: a thread that defers looks at the gate afterwards, as this thread looks at what
-        // is deferred.
+        // SeqCst: a thread that defers a call checks the gate afterwards, as this thread checks the
+        // deferred calls afterwards.
         self.forking.store(0, SeqCst);
         fence_in_models();
-        // SAFETY: the caller's promise.
+        // SAFETY: this thread closed the gate, so it holds the lock; no guard is alive.
         unsafe { self.rest.turn.release_after_fork() };
         self.run_deferred(own, pages);
     }
 
-    /// Opens the gate in the child, where `each` visits the presences of all threads that the
-    /// parent has. The allocator's locks are free by then.
+    /// Opens the gate in the child, where `each` visits the presences of all threads of the parent.
+    /// The allocator's locks must be free.
     ///
     /// # Safety
     ///
@@ -298,7 +299,7 @@ impl ForkGate {
         each: impl FnOnce(&mut dyn FnMut(&Presence)),
     ) {
         each(&mut |presence| {
-            // A handler of a signal that forks returns to the slow path that it interrupted.
+            // A signal handler that forks returns to the slow path that it interrupted.
             if presence.is_shared || !core::ptr::eq(own, presence) {
                 presence.reset();
             }
@@ -311,13 +312,13 @@ impl ForkGate {
         // Relaxed: there is no other thread.
         self.rest.nested.store(0, Relaxed);
         self.forking.store(0, Relaxed);
-        // SAFETY: the caller's promise.
+        // SAFETY: the original of this thread holds the lock for the fork; no guard is alive.
         unsafe { self.rest.turn.release_after_fork() };
         self.run_deferred(own, pages);
     }
 
-    /// Has `run` called with `subject` when no thread forks: now, or by the thread that forks.
-    /// Where there is no memory to remember it, it is not done.
+    /// Calls `run` with `subject` when no thread forks: now, or in the thread that forks. Without
+    /// memory to record the call, it is dropped.
     ///
     /// # Safety
     ///
@@ -342,7 +343,7 @@ impl ForkGate {
         loop {
             // SAFETY: the memory is this thread's until the exchange.
             unsafe { place.write(Deferred { next, run, subject }) };
-            // SeqCst: before the look at the gate below. Release: pairs with the swap in
+            // SeqCst: precedes the check of the gate below. Release: pairs with the swap in
             // `run_deferred`.
             match self
                 .rest
@@ -354,13 +355,13 @@ impl ForkGate {
             }
         }
         fence_in_models();
-        // The forking thread may have looked before: then it has opened the gate before, too.
+        // If the forking thread has checked before, it has also opened the gate before.
         if self.forking.load(SeqCst) == 0 {
             self.run_deferred(own, pages);
         }
     }
 
-    /// Does what was deferred, unless another thread forks, which will do it.
+    /// Runs the deferred calls, unless another thread forks, which will run them.
     fn run_deferred(&self, own: &Presence, pages: &impl Pages) {
         // SeqCst: follows the store that opened the gate.
         if self.rest.deferred.load(SeqCst).is_null() {
@@ -369,7 +370,7 @@ impl ForkGate {
         let Some(_inside) = self.enter(own) else {
             return;
         };
-        // AcqRel: what was written of each is seen.
+        // AcqRel: pairs with the release in `defer`, so that each record is seen.
         let mut next = self.rest.deferred.swap(null_mut(), AcqRel);
         while let Some(place) = NonNull::new(next) {
             // SAFETY: the swap made the list this thread's, which is inside; the memory came from
@@ -390,7 +391,7 @@ impl Default for ForkGate {
     }
 }
 
-/// loom knows the order of sequentially consistent fences, but not that of single accesses.
+/// Adds a fence in models: loom orders sequentially consistent fences, but no single accesses.
 #[inline]
 fn fence_in_models() {
     if cfg!(modelled) {

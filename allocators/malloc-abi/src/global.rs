@@ -9,12 +9,13 @@ use crate::entry::free_sized;
 use crate::slow_path::{allocate, allocate_zeroed, reallocate};
 use crate::{MIN_ALIGNMENT, MallocAbi};
 
-/// Makes an allocator the `#[global_allocator]` of a Rust program, and runs its
+/// Makes an allocator the `#[global_allocator]` of a Rust program. Runs its
 /// [`start`](crate::MallocAbi::start), [`stop`](crate::MallocAbi::stop) and fork handlers with the
-/// program, as [`export!`](crate::export) does with a library. `global_allocator!(Allocator);`
-/// stands once among the items of the program, or of a crate that it is linked from.
+/// program, as [`export!`](crate::export) does with a library. Write
+/// `global_allocator!(Allocator);` once among the items of the program, or of a crate that it
+/// links.
 ///
-/// What other languages allocate in the process by `malloc` is still the C library's. A shared
+/// Code in other languages in the process still allocates with the C library's `malloc`. A shared
 /// library that contains the allocator must stay loaded (`-z nodelete`), as the handlers do.
 #[macro_export]
 macro_rules! global_allocator {
@@ -29,18 +30,18 @@ macro_rules! global_allocator {
     };
 }
 
-/// What the compiler calls. Blocks are as `MallocAbi` promises them; those of no bytes, which
-/// `GlobalAlloc` leaves undefined, have addresses of their own. `errno` is kept, so that nothing
-/// that is dropped between a system call and the look at its error changes that.
+/// Adapter that the compiler calls. Blocks are as `MallocAbi` promises them. Blocks of no bytes,
+/// which `GlobalAlloc` leaves undefined, have addresses of their own. `errno` is preserved, so that
+/// a value dropped between a system call and the check of its error does not change it.
 #[derive(Debug)]
 pub struct Global<A>(PhantomData<fn() -> A>);
 
 impl<A> Global<A> {
-    /// The adapter; it has no state.
+    /// Returns the adapter; it has no state.
     ///
     /// # Safety
     ///
-    /// The allocator is registered in the same program by `register!`: without its fork handlers a
+    /// The allocator is registered in the same program by `register!`. Without its fork handlers, a
     /// child might find locks held, and structures half changed, by threads that it does not have.
     #[must_use]
     pub const unsafe fn registered() -> Self {
@@ -60,7 +61,7 @@ fn allocate_slow<A: MallocAbi>(layout: Layout) -> *mut u8 {
     }))
 }
 
-// SAFETY: MallocAbi promises blocks as GlobalAlloc wants them; a layout's size is at most MAX_SIZE.
+// SAFETY: MallocAbi promises blocks as GlobalAlloc requires; a layout's size is at most MAX_SIZE.
 unsafe impl<A: MallocAbi> GlobalAlloc for Global<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -92,11 +93,11 @@ unsafe impl<A: MallocAbi> GlobalAlloc for Global<A> {
 
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // SAFETY: the caller promises that the size, rounded up to the alignment, is at most
+        // SAFETY: by the contract of `realloc`, the size rounded up to the alignment is at most
         // MAX_SIZE.
         let wanted = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
         if wanted.align() <= MIN_ALIGNMENT {
-            // SAFETY: the block is a live one, not null.
+            // SAFETY: the block is live, so it is not null.
             return unsafe {
                 let block = NonNull::new_unchecked(block);
                 let fast = A::reallocate_fast(block, new_size);

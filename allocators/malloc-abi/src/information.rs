@@ -1,4 +1,4 @@
-//! What glibc lets a program ask of its allocator.
+//! Functions of glibc by which a program inspects and controls its allocator.
 
 use core::ffi::{c_int, c_void};
 
@@ -7,17 +7,17 @@ use crate::report::{with_report, write_report};
 use crate::slow_path::trim;
 use crate::{Form, MallocAbi, Statistics};
 
-/// `malloc_trim`.
+/// Implements `malloc_trim`.
 pub fn malloc_trim<A: MallocAbi>(keep: usize) -> c_int {
     keeping_errno(|| c_int::from(trim::<A>(keep)))
 }
 
-/// `mallopt`.
+/// Implements `mallopt`.
 pub fn mallopt<A: MallocAbi>(option: c_int, value: c_int) -> c_int {
     keeping_errno(|| c_int::from(A::set_option(option, value)))
 }
 
-/// `mallinfo2`.
+/// Implements `mallinfo2`.
 pub fn mallinfo2<A: MallocAbi>() -> libc::mallinfo2 {
     let now: Statistics = keeping_errno(A::statistics);
     libc::mallinfo2 {
@@ -34,7 +34,7 @@ pub fn mallinfo2<A: MallocAbi>() -> libc::mallinfo2 {
     }
 }
 
-/// `mallinfo`, whose fields hold no more than an int.
+/// Implements `mallinfo`, whose fields are limited to an int.
 pub fn mallinfo<A: MallocAbi>() -> libc::mallinfo {
     let wide = mallinfo2::<A>();
     let narrow = |value: usize| c_int::try_from(value).unwrap_or(c_int::MAX);
@@ -52,12 +52,12 @@ pub fn mallinfo<A: MallocAbi>() -> libc::mallinfo {
     }
 }
 
-/// `malloc_stats`: to standard error.
+/// Implements `malloc_stats`: writes to standard error.
 pub fn malloc_stats<A: MallocAbi>() {
     keeping_errno(|| write_report::<A>(A::report_form(), None));
 }
 
-/// `malloc_info`: XML to a stream.
+/// Implements `malloc_info`: writes XML to a stream.
 ///
 /// # Safety
 ///

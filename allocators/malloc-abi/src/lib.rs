@@ -1,17 +1,17 @@
 //! Makes any allocator a library with the whole C and C++ allocation ABI.
 //!
-//! An allocator implements [`MallocAbi`]; a `cdylib` crate calls [`export!`] with its type, and
-//! [`panic_handler!`] where it is built without the standard library. What comes out can be
-//! preloaded, linked, or loaded by `dlopen`. [`global_allocator!`] makes the same type the one of a
-//! Rust program.
+//! An allocator implements [`MallocAbi`]. A `cdylib` crate calls [`export!`] with its type, and
+//! [`panic_handler!`] if it is built without the standard library. The result can be preloaded,
+//! linked, or loaded by `dlopen`. [`global_allocator!`] makes the same type the global allocator of
+//! a Rust program.
 //!
 //! The calls are static: `malloc` is the allocator's own [`MallocAbi::allocate_fast`], inlined,
-//! with one jump to the slow path. All the corners of the ABI (`errno`, overflow, new-handlers,
-//! exceptions, forks) are dealt with here, once, on slow paths. While a thread forks, no other
-//! waits for it: [`fork_gate`] keeps them out of the allocator, and the [`fallback`] serves them.
+//! with one jump to the slow path. All details of the ABI (`errno`, overflow, new-handlers,
+//! exceptions, forks) are handled here, once, on slow paths. While a thread forks, no other waits
+//! for it: [`fork_gate`] keeps them out of the allocator, and the [`fallback`] serves them.
 //!
-//! Two further tools for allocators that keep state per thread: [`thread_slot!`], a thread-local
-//! pointer that costs two instructions and never allocates, and [`ThreadExit`].
+//! There are two further tools for allocators that keep state per thread: [`thread_slot!`], a
+//! thread-local pointer that costs two instructions and never allocates, and [`ThreadExit`].
 
 #![no_std]
 
@@ -40,7 +40,7 @@ pub use thread_exit::ThreadExit;
 
 #[doc(hidden)]
 pub mod exported {
-    //! What the macros need; not meant to be called by hand.
+    //! Items that the macros use; not meant to be used directly.
 
     pub use crate::entry::*;
     pub use crate::fork::{start, stop};

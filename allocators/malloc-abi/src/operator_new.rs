@@ -1,12 +1,12 @@
-//! C++'s `operator new` where there is no memory.
+//! C++'s `operator new` when out of memory.
 //!
-//! The new-handler is called as long as there is one, and may throw; without one, `std::bad_alloc`
+//! The new-handler is called as long as there is one, and may throw. Without one, `std::bad_alloc`
 //! is thrown. A C program has no C++ runtime and must not get one from here, so the runtime's
-//! functions are weak symbols, which are null where it is absent. The exception must not meet a
-//! frame that cannot be unwound through: the loop is written in assembly, with unwind information,
-//! and throws by a jump. The Rust functions before it end with a call of the same shape as their
-//! own, which the optimiser makes a jump; where code unwinds at all (debug builds), they are
-//! `C-unwind` besides.
+//! functions are weak symbols, which are null if it is absent. The exception must not meet a frame
+//! that cannot be unwound. So the loop is written in assembly, with unwind information, and throws
+//! by a jump. The Rust functions before it end with a call of the same shape as their own, which
+//! the optimiser turns into a jump. Where code unwinds at all (debug builds), they are also
+//! `C-unwind`.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::{NonNull, null_mut};
@@ -17,10 +17,10 @@ use crate::contract::keeping_errno;
 use crate::slow_path::allocate;
 use crate::{MAX_SIZE, MIN_ALIGNMENT, MallocAbi};
 
-/// Tries once: (size, alignment).
+/// Function that tries once: (size, alignment).
 type Attempt = extern "C" fn(usize, usize) -> *mut c_void;
 
-// Intel syntax is Rust's default here. Registers that are kept over calls hold what the loop needs.
+// Intel syntax is Rust's default here. Callee-saved registers hold the loop's values.
 #[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(
     ".weak _ZSt15get_new_handlerv",
@@ -155,8 +155,8 @@ core::arch::global_asm!(
     thrower = sym thrower,
 );
 
-// Catches whatever a new-handler throws: the call below is the only place of the frame that
-// unwinds, so that `catch_all` needs no tables. It resumes at the frame's second exit, with the
+// Catches whatever a new-handler throws. The call below is the only place of the frame that
+// unwinds, so `catch_all` needs no tables. It resumes at the frame's second exit, with the
 // exception in the first result register.
 #[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(
@@ -244,14 +244,14 @@ unsafe extern "C" {
     fn heapdrome_new_caught();
 }
 
-// The unwinder's ABI, as far as a personality that catches everything needs it.
+// Constants of the unwinder's ABI that a personality which catches everything needs.
 const SEARCH_PHASE: c_int = 1;
 const HANDLER_FRAME: c_int = 4;
 const HANDLER_FOUND: c_int = 6;
 const INSTALL_CONTEXT: c_int = 7;
 const CONTINUE_UNWIND: c_int = 8;
 
-/// The personality of `heapdrome_new_or_null`.
+/// Acts as the personality of `heapdrome_new_or_null`: catches every exception.
 unsafe extern "C" fn catch_all(
     _version: c_int,
     actions: c_int,
@@ -268,8 +268,8 @@ unsafe extern "C" fn catch_all(
     let Some((set_register, set_address)) = unwinder() else {
         return CONTINUE_UNWIND;
     };
-    // SAFETY: the unwinder passed its own context; register 0 is the one that the code at the
-    // address expects the exception in, on both architectures.
+    // SAFETY: the unwinder passed its own context. On both architectures, the code at the address
+    // expects the exception in register 0.
     unsafe {
         set_register(context, 0, exception.addr());
         set_address(context, (heapdrome_new_caught as *const ()).addr());
@@ -280,7 +280,7 @@ unsafe extern "C" fn catch_all(
 type SetRegister = unsafe extern "C" fn(*mut c_void, c_int, usize);
 type SetAddress = unsafe extern "C" fn(*mut c_void, usize);
 
-/// The functions of the unwinder that is running, which this library does not link.
+/// Returns the functions of the running unwinder, which this library does not link.
 fn unwinder() -> Option<(SetRegister, SetAddress)> {
     let set_register = find(c"_Unwind_SetGR", c"libgcc_s.so.1")?;
     let set_address = find(c"_Unwind_SetIP", c"libgcc_s.so.1")?;
@@ -293,10 +293,10 @@ fn unwinder() -> Option<(SetRegister, SetAddress)> {
     }
 }
 
-/// A function that the process has, in the default scope or in a library that a plugin has brought.
+/// Returns a function from the default scope, or from a library that a plugin loaded.
 fn find(name: &CStr, library: &CStr) -> Option<NonNull<c_void>> {
-    // SAFETY: the names end with zero. RTLD_NOLOAD runs no code; the handle is not closed, so that
-    // what is found stays.
+    // SAFETY: the names end with zero. RTLD_NOLOAD runs no code; the handle is not closed, so the
+    // function stays.
     unsafe {
         NonNull::new(libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr())).or_else(|| {
             let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
@@ -310,14 +310,14 @@ fn find(name: &CStr, library: &CStr) -> Option<NonNull<c_void>> {
 unsafe extern "C-unwind" {
     fn heapdrome_new_or_throw(size: usize, alignment: usize, attempt: Attempt) -> *mut c_void;
 }
-// The same function: it leaves no frame of this crate behind where it throws.
+// The same function. It leaves no frame of this crate on the stack when it throws.
 #[cfg(not(panic = "unwind"))]
 unsafe extern "C" {
     fn heapdrome_new_or_throw(size: usize, alignment: usize, attempt: Attempt) -> *mut c_void;
 }
 
-/// Finds what throws `std::bad_alloc`, or ends the process: a program that calls `operator new` has
-/// a C++ runtime, but a plugin may have brought it where ordinary look-ups do not see it.
+/// Returns the function that throws `std::bad_alloc`, or aborts. A program that calls `operator
+/// new` has a C++ runtime, but a plugin may have loaded it where ordinary look-ups do not find it.
 extern "C" fn thrower() -> *const c_void {
     let found = find(c"_ZSt17__throw_bad_allocv", c"libstdc++.so.6")
         .or_else(|| find(c"_ZNSt3__117__throw_bad_allocEv", c"libc++.so.1"));
@@ -337,12 +337,12 @@ extern "C" fn attempt<A: MallocAbi>(size: usize, alignment: usize) -> *mut c_voi
     } else {
         None
     };
-    // operator new has no business with errno, and ENOMEM would outlive a handler's success.
+    // operator new must not change errno, and ENOMEM would outlive a handler's success.
     let block = fast.or_else(|| keeping_errno(|| allocate::<A>(size, alignment)));
     block.map_or(null_mut(), |block| block.as_ptr().cast())
 }
 
-/// `operator new(size)`.
+/// Implements `operator new(size)`.
 #[inline(always)]
 pub fn new_or_throw<A: MallocAbi>(size: usize) -> *mut c_void {
     match A::allocate_fast(size) {
@@ -351,14 +351,14 @@ pub fn new_or_throw<A: MallocAbi>(size: usize) -> *mut c_void {
     }
 }
 
-/// `operator new(size, alignment)`.
+/// Implements `operator new(size, alignment)`.
 #[inline(always)]
 pub fn align_or_throw<A: MallocAbi>(size: usize, alignment: usize) -> *mut c_void {
     // SAFETY: the function has the declared shape and calls attempt with the same arguments.
     unsafe { heapdrome_new_or_throw(size, alignment, attempt::<A>) }
 }
 
-/// `operator new(size, nothrow)`.
+/// Implements `operator new(size, nothrow)`.
 #[inline(always)]
 pub fn new_or_null<A: MallocAbi>(size: usize) -> *mut c_void {
     match A::allocate_fast(size) {
@@ -367,17 +367,17 @@ pub fn new_or_null<A: MallocAbi>(size: usize) -> *mut c_void {
     }
 }
 
-/// `operator new(size, alignment, nothrow)`.
+/// Implements `operator new(size, alignment, nothrow)`.
 pub fn align_or_null<A: MallocAbi>(size: usize, alignment: usize) -> *mut c_void {
     let block = attempt::<A>(size, alignment);
     if !block.is_null() || !has_new_handler() {
         return block;
     }
-    // SAFETY: as in align_or_throw; what is thrown is caught.
+    // SAFETY: as in align_or_throw; an exception is caught.
     unsafe { heapdrome_new_or_null(size, alignment, attempt::<A>) }
 }
 
-/// Whether the program has set a new-handler; without one, nothing need be thrown and caught.
+/// Returns whether the program has a new-handler; without one, nothing is thrown and caught.
 fn has_new_handler() -> bool {
     let found: *const c_void;
     // SAFETY: reading the weak symbol's slot has no effect.

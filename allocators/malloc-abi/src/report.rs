@@ -1,5 +1,5 @@
-//! Reports of what an allocator holds, for people and for programs, in memory that is lent: nothing
-//! is allocated.
+//! Reports of what an allocator holds, for people and for programs. They are written into memory
+//! that the caller lends: nothing is allocated.
 
 use core::ffi::CStr;
 
@@ -8,35 +8,35 @@ use heapdrome_pages::{Access, Linux, Pages};
 
 use crate::{MallocAbi, Statistics};
 
-/// Room for a report.
+/// Maximum number of bytes of a report.
 const LARGEST: usize = 64 << 10;
-/// The width of a column of text.
+/// Width of a column of text.
 const COLUMN: usize = 13;
 
-/// How a report is written.
+/// Format of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// Lines and columns, for people.
     #[default]
     Text,
-    /// One object on one line.
+    /// One JSON object on one line.
     Json,
-    /// As `malloc_info` writes.
+    /// XML, as `malloc_info` writes it.
     Xml,
 }
 
-/// The rows of a report that have the same columns.
+/// Description of the rows of a report that have the same columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Table<'a> {
-    /// What the rows are, together.
+    /// Name of all rows together.
     pub name: &'a str,
-    /// What one of them is.
+    /// Name of one row.
     pub row: &'a str,
-    /// The names of its values.
+    /// Names of the values of a row.
     pub columns: &'a [&'a str],
 }
 
-/// A report in the making. What does not fit is cut off.
+/// Report that is being written. Text that does not fit is cut off.
 #[derive(Debug)]
 pub struct Report<'a> {
     form: Form,
@@ -45,7 +45,7 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// An empty report in `bytes`, which are at least one.
+    /// Creates an empty report in `bytes`, of which there is at least one.
     #[must_use]
     pub fn new(form: Form, bytes: &'a mut [u8]) -> Self {
         bytes[0] = 0;
@@ -56,19 +56,19 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The text so far.
+    /// Returns the text so far.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 
-    /// The text so far, for C.
+    /// Returns the text so far, for C.
     #[must_use]
     pub fn as_c_str(&self) -> &CStr {
         CStr::from_bytes_until_nul(self.bytes).unwrap_or_default()
     }
 
-    /// Begins with the allocator's name.
+    /// Begins the report with the allocator's name.
     pub fn begin(&mut self, allocator: &str) {
         let (before, after) = match self.form {
             Form::Text => ("", "\n"),
@@ -90,7 +90,7 @@ impl<'a> Report<'a> {
         self.push(after);
     }
 
-    /// Adds the values that every allocator has.
+    /// Adds the values that every allocator reports.
     pub fn statistics(&mut self, statistics: &Statistics) {
         self.value("live", statistics.live);
         self.value("live_mapped", statistics.live_mapped);
@@ -116,7 +116,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Adds a row, with a value for every column.
+    /// Adds a row with a value for every column.
     pub fn row(&mut self, table: &Table<'_>, values: &[usize]) {
         match self.form {
             Form::Text => {}
@@ -170,7 +170,7 @@ impl<'a> Report<'a> {
     }
 
     fn push(&mut self, text: &str) {
-        // The last byte stays for the zero that ends the text for C.
+        // The last byte is reserved for the zero that ends the text for C.
         let room = self.bytes.len() - 1 - self.length;
         let text = &text.as_bytes()[..text.len().min(room)];
         self.bytes[self.length..][..text.len()].copy_from_slice(text);
@@ -184,7 +184,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// A decimal number, with spaces before it up to `width`.
+    /// Writes a decimal number, padded with spaces to `width`.
     fn number(&mut self, mut number: usize, width: usize) {
         let mut digits = [b' '; 20];
         let mut first = digits.len();
@@ -201,8 +201,8 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Has the allocator report, in pages of its own, and hands the report to `body`; `None` where
-/// there are no such pages.
+/// Lets the allocator report into newly mapped pages, and passes the report to `body`. Returns
+/// `None` if the system refuses the pages.
 pub fn with_report<A: MallocAbi, T>(form: Form, body: impl FnOnce(&Report<'_>) -> T) -> Option<T> {
     let pages = Linux.reserve(LARGEST, 1, Access::ReadWrite)?;
     // SAFETY: the pages are new, this function's own, and zero.
@@ -210,13 +210,13 @@ pub fn with_report<A: MallocAbi, T>(form: Form, body: impl FnOnce(&Report<'_>) -
     let mut report = Report::new(form, bytes);
     A::report(&mut report);
     let result = body(&report);
-    // SAFETY: the report is used no more.
+    // SAFETY: the report is no longer used.
     unsafe { Linux.release(pages, LARGEST) };
     Some(result)
 }
 
-/// Appends a report to a file, or writes it to standard error where there is none, or where it
-/// cannot be written to.
+/// Appends a report to a file. Writes it to standard error if there is no file, or if it cannot be
+/// written.
 pub fn write_report<A: MallocAbi>(form: Form, file: Option<&CStr>) {
     with_report::<A, _>(form, |report| {
         let text = report.as_bytes();

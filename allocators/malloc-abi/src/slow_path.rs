@@ -1,4 +1,4 @@
-//! Slow paths of any allocator, behind its fork gate: while another thread forks, the fallback
+//! Slow paths of any allocator, behind its fork gate. While another thread forks, the fallback
 //! serves.
 
 use core::ptr::NonNull;
@@ -10,7 +10,7 @@ use crate::fallback::Freed;
 use crate::fork_gate::Inside;
 use crate::{MAX_SIZE, MIN_ALIGNMENT, MallocAbi};
 
-/// Begins a slow path of `A`; `None` while another thread forks.
+/// Begins a slow path of `A`; returns `None` while another thread forks.
 #[inline]
 pub fn enter<A: MallocAbi>() -> Option<Inside<'static>> {
     A::fork_gate().enter(A::presence())
@@ -21,7 +21,7 @@ fn allocate_from_fallback<A: MallocAbi>(size: usize, alignment: usize) -> Option
     A::fork_gate().fallback().allocate(&Linux, size, alignment)
 }
 
-/// Returns a block, if the size is one that can be.
+/// Returns a block, unless the size is too large or there is no memory.
 #[inline]
 pub fn allocate<A: MallocAbi>(size: usize, alignment: usize) -> Option<NonNull<u8>> {
     if size > MAX_SIZE {
@@ -49,17 +49,18 @@ pub fn allocate_zeroed<A: MallocAbi>(size: usize) -> Option<NonNull<u8>> {
     Some(block)
 }
 
-/// Resizes a block, moving it if need be.
+/// Resizes a block, and moves it if necessary.
 ///
 /// # Safety
 ///
-/// As for [`MallocAbi::reallocate`]; the block may also be one of the fallback's.
+/// The conditions of [`MallocAbi::reallocate`] hold, except that the fallback may have allocated
+/// the block.
 pub unsafe fn reallocate<A: MallocAbi>(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
     let kept = A::fork_gate().fallback().usable_size(block.addr().get());
     if kept.is_none()
         && let Some(_inside) = enter::<A>()
     {
-        // SAFETY: the caller's promise; the block is the allocator's own.
+        // SAFETY: the block is live, by this function's contract, and the allocator's own.
         return unsafe { A::reallocate(block, size) };
     }
     // SAFETY: the block is live and the allocator's own, or the size is known.
@@ -68,7 +69,7 @@ pub unsafe fn reallocate<A: MallocAbi>(block: NonNull<u8>, size: usize) -> Optio
     let Some(moved) = moved else {
         return (size <= kept).then_some(block);
     };
-    // SAFETY: the blocks are different ones of at least that many bytes; the caller gives up the
+    // SAFETY: the blocks are different and have at least that many bytes; the caller gives up the
     // old one.
     unsafe {
         moved.copy_from_nonoverlapping(block, kept.min(size));
@@ -79,25 +80,26 @@ pub unsafe fn reallocate<A: MallocAbi>(block: NonNull<u8>, size: usize) -> Optio
     Some(moved)
 }
 
-/// Frees a block; while another thread forks, the allocator gets it afterwards.
+/// Frees a block. While another thread forks, the free is deferred until the fork is over.
 ///
 /// # Safety
 ///
-/// As for [`MallocAbi::deallocate`]; the block may also be one of the fallback's.
+/// The conditions of [`MallocAbi::deallocate`] hold, except that the fallback may have allocated
+/// the block.
 #[inline]
 pub unsafe fn deallocate<A: MallocAbi>(block: NonNull<u8>) {
     if A::fork_gate().fallback().is_used() && free_fallback::<A>(block) {
         return;
     }
     match enter::<A>() {
-        // SAFETY: the caller's promise; the block is the allocator's own.
+        // SAFETY: the caller gives the block up, and it is the allocator's own.
         Some(_inside) => unsafe { A::deallocate(block) },
-        // SAFETY: the caller gives the block up, so that any thread inside may free it.
+        // SAFETY: the caller gives the block up, so any thread inside may free it.
         None => unsafe { defer::<A>(|block| A::deallocate(block), block) },
     }
 }
 
-/// Frees a block of the fallback's; false if it is none.
+/// Frees a block that the fallback allocated; returns false for any other.
 #[cold]
 fn free_fallback<A: MallocAbi>(block: NonNull<u8>) -> bool {
     match A::fork_gate().free_fallback(&Linux, block.addr().get()) {
@@ -115,15 +117,16 @@ fn free_fallback<A: MallocAbi>(block: NonNull<u8>) -> bool {
 ///
 /// # Safety
 ///
-/// As for [`MallocAbi::usable_size`]; the block may also be one of the fallback's.
+/// The conditions of [`MallocAbi::usable_size`] hold, except that the fallback may have allocated
+/// the block.
 pub unsafe fn usable_size<A: MallocAbi>(block: NonNull<u8>) -> usize {
     let known = A::fork_gate().fallback().usable_size(block.addr().get());
     // SAFETY: the block is live and, if its size is not known here, the allocator's own.
     known.unwrap_or_else(|| unsafe { A::usable_size(block) })
 }
 
-/// Gives free memory back to the system and keeps about `keep` bytes. It does nothing while another
-/// thread forks. True if any went back.
+/// Returns free memory to the system, except about `keep` bytes. Returns whether any was returned.
+/// Does nothing while another thread forks.
 pub fn trim<A: MallocAbi>(keep: usize) -> bool {
     enter::<A>().is_some_and(|_inside| {
         A::fork_gate().fallback().purge(&Linux);
@@ -131,30 +134,30 @@ pub fn trim<A: MallocAbi>(keep: usize) -> bool {
     })
 }
 
-/// Has `run` called with `subject` when no thread forks.
+/// Calls `run` with `subject` when no thread forks.
 ///
 /// # Safety
 ///
 /// Any thread may call `run` once with `subject`.
 #[cold]
 pub unsafe fn defer<A: MallocAbi>(run: unsafe fn(NonNull<u8>), subject: NonNull<u8>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract is that of `ForkGate::defer`.
     unsafe { A::fork_gate().defer(A::presence(), &Linux, run, subject) };
 }
 
 /// Calls `end` for the state of a thread that ends, after any fork in progress. The calling thread
-/// no longer has a presence of its own: the next thread that gets this state may have it at any
-/// time.
+/// no longer has a presence of its own: another thread may get this state at any time.
 ///
 /// # Safety
 ///
-/// As for [`defer`]; and [`MallocAbi::presence`] is a shared one for the calling thread.
+/// The conditions of [`defer`] hold, and [`MallocAbi::presence`] is a shared one for the calling
+/// thread.
 pub unsafe fn end_thread<A: MallocAbi>(end: unsafe fn(NonNull<u8>), state: NonNull<u8>) {
     debug_assert!(A::presence().is_shared());
     match enter::<A>() {
-        // SAFETY: the caller's promise.
+        // SAFETY: `end` may be called once with `state`, by this function's contract.
         Some(_inside) => unsafe { end(state) },
-        // SAFETY: as above.
+        // SAFETY: any thread may call `end` once with `state`, by this function's contract.
         None => unsafe { defer::<A>(end, state) },
     }
 }

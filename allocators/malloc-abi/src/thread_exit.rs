@@ -1,10 +1,10 @@
-//! A call when a thread ends.
+//! Handler that is called when a thread ends.
 //!
 //! glibc runs the destructors of `pthread_key`s after those of C++ and Rust thread-local variables,
-//! in up to four rounds. An allocator's key is among the first that a process makes, so its
-//! destructor is among the first that run in a round: those of other keys may still free. The key
-//! is therefore armed again once, and the handler runs in the second round. What frees after that
-//! must find the allocator's way for threads that have no state of their own.
+//! in up to four rounds. An allocator's key is among the first that a process creates, so its
+//! destructor is among the first in a round, and destructors of other keys may still free. The key
+//! is therefore armed again once, and the handler runs in the second round. Later frees are those
+//! of a thread without state of its own.
 
 use core::ffi::c_void;
 use core::ptr::NonNull;
@@ -15,10 +15,10 @@ use heapdrome_pages::atomic::{
 };
 use heapdrome_pages::thread_key::{self, Destructor, Key};
 
-/// The key's number plus this is kept, so that zero can mean that there is none yet.
+/// Offset of the stored key number, so that zero can mean that there is no key yet.
 const MADE: usize = 1;
 
-/// Calls a handler for every armed thread when it ends.
+/// Handler that is called for every armed thread when it ends.
 #[derive(Debug)]
 pub struct ThreadExit {
     key: AtomicUsize,
@@ -26,7 +26,8 @@ pub struct ThreadExit {
 }
 
 impl ThreadExit {
-    /// `destructor` is a function that calls [`ends`](Self::ends) and does what is to be done.
+    /// Creates a handler. `destructor` must call [`ends`](Self::ends) first, and do the work if it
+    /// returns a state.
     #[must_use]
     pub const fn new(destructor: Destructor) -> Self {
         Self {
@@ -35,16 +36,16 @@ impl ThreadExit {
         }
     }
 
-    /// Arms the calling thread: when it ends, the destructor will be called with `state`.
+    /// Arms the calling thread: when it ends, the destructor is called with `state`.
     ///
-    /// This may call `calloc`: the thread's state must be in place before. `false` means that the
-    /// process has no key left, or no memory for it, and no call will come.
+    /// This may call `calloc`, so the thread's state must be in place before. Returns false if the
+    /// process has no key left, or no memory for it: then the destructor is not called.
     pub fn arm<T>(&self, state: NonNull<T>) -> bool {
         self.set(state.as_ptr().cast())
     }
 
-    /// What the destructor does first: the state if the thread really ends now, `None` if the key
-    /// has been armed again and the destructor should just return.
+    /// Begins a call of the destructor. Returns the state if the thread really ends now; returns
+    /// `None` if the key has been armed again and the destructor should just return.
     ///
     /// # Safety
     ///
@@ -58,28 +59,29 @@ impl ThreadExit {
     }
 
     fn set(&self, word: *mut c_void) -> bool {
-        // SAFETY: the key was made here and stays; the destructor accepts what is armed.
+        // SAFETY: the key was created here and stays; the destructor accepts every armed value.
         self.key()
             .is_some_and(|key| unsafe { thread_key::set(key, word) })
     }
 
-    /// The key, made at the first call.
+    /// Returns the key, created at the first call.
     fn key(&self) -> Option<Key> {
-        // Acquire: pairs with the exchange below; the key exists before its number is seen.
+        // Acquire: pairs with the exchange below, so that the key exists before its number is seen.
         let known = self.key.load(Acquire);
         if known != 0 {
             return Key::try_from(known - MADE).ok();
         }
-        // SAFETY: the destructor accepts what `arm` sets, its lowest bit aside.
+        // SAFETY: the destructor accepts the values that `arm` sets, and those with the lowest bit
+        // set.
         let made = unsafe { thread_key::create(self.destructor) }?;
-        // AcqRel: publishes the key, or shows the one of the thread that was faster.
+        // AcqRel: publishes the key, or shows the key of another thread that was faster.
         match self
             .key
             .compare_exchange(0, made as usize + MADE, AcqRel, Acquire)
         {
             Ok(_) => Some(made),
             Err(other) => {
-                // SAFETY: nobody else knows the key that was made in vain.
+                // SAFETY: no other code knows the superfluous key.
                 unsafe { thread_key::delete(made) };
                 Key::try_from(other - MADE).ok()
             }

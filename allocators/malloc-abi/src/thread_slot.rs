@@ -1,17 +1,18 @@
 //! Thread-local pointers that cost two instructions.
 //!
 //! std's `thread_local!` may allocate when a thread first uses a variable with a destructor, and in
-//! a shared library each use may be a call. What an allocator needs is a symbol of the initial-exec
-//! model, which stable Rust reaches through assembly.
+//! a shared library each use may be a call. An allocator needs a symbol of the initial-exec model,
+//! which stable Rust reaches through assembly.
 //!
-//! A library that is loaded by `dlopen` gets room for such symbols from a reserve that all
-//! libraries share: an allocator should stay under 64 bytes in all.
+//! A library that `dlopen` loads gets room for such symbols from a reserve that all libraries
+//! share, so an allocator should use less than 64 bytes in total.
 
 /// Defines a thread-local pointer: `thread_slot!(pub(crate) HEAP: Heap = EMPTY, "elfmalloc_heap")`
-/// defines a module `HEAP` whose `get()` and `set(*mut Heap)` read and write the calling thread's
-/// pointer. It begins as the address of the static `EMPTY`, which is private to no thread and must
-/// be of interior mutability or never written to; `= null` begins with null. The string is the name
-/// of the symbol, which is hidden and must be unique in what is linked together.
+/// defines a module `HEAP`, whose `get()` and `set(*mut Heap)` read and write the calling thread's
+/// pointer. Its initial value is the address of the static `EMPTY`, which all threads share and
+/// which must have interior mutability or never be written to; `= null` begins with null. The
+/// string is the name of the symbol, which is hidden and must be unique among all code that is
+/// linked together.
 #[macro_export]
 macro_rules! thread_slot {
     ($(#[$about:meta])* $visibility:vis $name:ident: $type:ty = null, $symbol:literal) => {
@@ -44,7 +45,7 @@ macro_rules! thread_slot {
                 $($operand)*
             );
 
-            /// The calling thread's pointer.
+            /// Returns the calling thread's pointer.
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             #[inline(always)]
             pub fn get() -> *mut $type {
@@ -97,7 +98,7 @@ macro_rules! thread_slot {
                 place
             }
 
-            /// The calling thread's pointer.
+            /// Returns the calling thread's pointer.
             #[cfg(all(target_arch = "aarch64", not(miri)))]
             #[inline(always)]
             pub fn get() -> *mut $type {
@@ -124,7 +125,7 @@ macro_rules! thread_slot {
                         const { ::core::cell::Cell::new($pointer) };
                 }
 
-                /// The calling thread's pointer.
+                /// Returns the calling thread's pointer.
                 pub fn get() -> *mut $type {
                     WORD.get()
                 }

@@ -1,4 +1,4 @@
-//! elfmalloc's back-end over simulated pages, and what threads do with it.
+//! elfmalloc's back-end over simulated pages, and operations of threads on it.
 
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use heapdrome_pages::Simulated;
 /// Heaps that the threads of a model share.
 pub type Shared = Arc<Heaps<Simulated>>;
 
-/// What models ask for: small arenas, no clock, magazines of 14 blocks of [`many`] for ever.
+/// Settings of models: small arenas, no clock, magazines with at most 14 blocks of [`many`].
 pub const SETTINGS: Settings = Settings {
     arena: 0,
     decay: u64::MAX,
@@ -22,13 +22,13 @@ pub const SETTINGS: Settings = Settings {
     ..Settings::DEFAULT
 };
 
-/// A back-end that has not started.
+/// Returns a back-end that has not started.
 #[must_use]
 pub fn new_backend() -> Shared {
     Arc::from(Box::new(Heaps::new(Simulated::new(64 << 20))))
 }
 
-/// A back-end that has.
+/// Returns a back-end that has started.
 #[must_use]
 pub fn backend() -> Shared {
     let backend = new_backend();
@@ -36,26 +36,26 @@ pub fn backend() -> Shared {
     backend
 }
 
-/// A pointer that goes to another thread.
+/// Pointer that is sent to another thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent<T>(pub T);
-// SAFETY: models hand on what any thread may use.
+// SAFETY: models send only pointers that any thread may use.
 unsafe impl<T> Send for Sent<T> {}
 
 impl<T> Sent<T> {
-    /// The pointer.
+    /// Returns the pointer.
     pub fn get(self) -> T {
         self.0
     }
 }
 
-/// A class whose slabs threads have for themselves.
+/// Returns a class whose slabs threads have for themselves.
 #[must_use]
 pub fn small() -> SizeClass {
     SizeClass::of(2048)
 }
 
-/// One of whose blocks as many leave a magazine at once as a depot takes.
+/// Returns a class of whose blocks a magazine gives up as many in one batch as a depot takes.
 #[must_use]
 pub fn many() -> SizeClass {
     SizeClass::of(512)
@@ -65,7 +65,7 @@ pub fn many() -> SizeClass {
 ///
 /// # Panics
 ///
-/// Where there are none.
+/// If there are none.
 #[must_use]
 pub fn take(backend: &Shared, heap: HeapRef, class: SizeClass, count: usize) -> Vec<*mut u8> {
     let mut slots: Vec<*mut u8> = vec![null_mut(); count];
@@ -82,7 +82,7 @@ pub fn take(backend: &Shared, heap: HeapRef, class: SizeClass, count: usize) -> 
 ///
 /// # Panics
 ///
-/// If one is none.
+/// If one is no block in use.
 pub fn give_all(
     backend: &Shared,
     home: Option<ClassBin<'_>>,
@@ -98,7 +98,7 @@ pub fn give_all(
 ///
 /// # Panics
 ///
-/// If it is none.
+/// If it is no block in use.
 pub fn give(backend: &Shared, class: SizeClass, block: *mut u8) {
     give_all(backend, None, class, &mut [block]);
 }

@@ -1,12 +1,12 @@
-//! `errno` is the caller's: an allocator that succeeds, and `free` always, leave it alone.
+//! `errno` belongs to the caller: an allocator that succeeds, and `free` always, leave it alone.
 
-/// Puts `errno` back to what it was when this was made.
+/// Guard that restores `errno` when it is dropped to its value when the guard was created.
 #[derive(Debug)]
 #[must_use = "errno is put back when this is dropped"]
 pub struct KeepErrno(libc::c_int);
 
 impl KeepErrno {
-    /// Remembers `errno`.
+    /// Saves `errno`.
     #[inline]
     pub fn new() -> Self {
         // SAFETY: the address is the calling thread's own errno, always valid.
@@ -23,7 +23,7 @@ impl Default for KeepErrno {
 impl Drop for KeepErrno {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: as above.
+        // SAFETY: the address is the calling thread's own errno, always valid.
         unsafe { *libc::__errno_location() = self.0 };
     }
 }

@@ -5,7 +5,7 @@ use crate::atomic::AtomicU32;
 #[cfg(not(modelled))]
 use crate::KeepErrno;
 
-/// Sleeps while `word` is `value`, for at most some milliseconds if that is said; may return early.
+/// Sleeps while `word` is `value`, for at most `most` milliseconds if given; may return early.
 #[cfg(not(modelled))]
 pub(crate) fn wait(word: &AtomicU32, value: u32, most: Option<u64>) {
     let _errno = KeepErrno::new();
@@ -21,13 +21,13 @@ pub(crate) fn wait(word: &AtomicU32, value: u32, most: Option<u64>) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, limit) };
 }
 
-/// Waits in models, in which no time passes: only a wakeup ends a sleep.
+/// Waits in models, where no time passes: only a wakeup ends a sleep.
 #[cfg(modelled)]
 pub(crate) fn wait(word: &AtomicU32, value: u32, _most: Option<u64>) {
     crate::atomic::futex_wait(word, value);
 }
 
-/// Wakes one that sleeps on `word`.
+/// Wakes one thread that sleeps on `word`.
 #[cfg(not(modelled))]
 pub(crate) fn wake_one(word: &AtomicU32) {
     let _errno = KeepErrno::new();
@@ -40,7 +40,7 @@ pub(crate) fn wake_one(word: &AtomicU32) {
 pub(crate) use crate::atomic::futex_wake as wake_one;
 
 /// Sleeps for at most `milliseconds` while `word` is `value`. The thread that changes the word need
-/// not wake anyone.
+/// not wake any other.
 pub fn nap(word: &AtomicU32, value: u32, milliseconds: u64) {
     #[cfg(not(modelled))]
     wait(word, value, Some(milliseconds));

@@ -1,24 +1,24 @@
-//! The only door from heapdrome's allocators to the operating system.
+//! The only interface between heapdrome's allocators and the operating system.
 //!
 //! [`Pages`] is the contract: address space, the memory behind it, and nothing else. [`Linux`]
-//! keeps it with system calls; `Simulated` (feature `simulated`) keeps it with a table, so that
-//! tests explore what a kernel rarely does, and Miri can run an allocator. [`Lock`] is a lock that
-//! never allocates and that survives a fork, [`EventCount`] a sleep that another thread ends;
-//! [`system`] holds the few other things that an allocator asks of its process: a coarse clock, a
-//! word of randomness, the environment, a last message; [`thread_key`] holds the way to learn that
-//! a thread ends.
+//! implements it with system calls. `Simulated` (feature `simulated`) implements it with a table,
+//! so that tests explore rare behaviour of a kernel, and Miri can run an allocator. [`Lock`] is a
+//! lock that never allocates and that survives a fork. [`EventCount`] is a sleep that another
+//! thread ends. [`system`] has the few other services of the process that an allocator uses: a
+//! coarse clock, a random word, the environment, a last message. [`thread_key`] detects the end of
+//! a thread.
 //!
 //! Nothing here allocates, and nothing here changes `errno`.
 //!
-//! The `libc` crate without its default features is `no_std` and declares what we would declare by
-//! hand; its constants and layouts are tested for every architecture, ours would not be.
+//! The `libc` crate without its default features is `no_std`, and replaces declarations by hand.
+//! Its constants and layouts are tested for every architecture.
 
 #![no_std]
 
 #[cfg(any(test, miri, feature = "simulated"))]
 extern crate std;
 
-/// The atomics that the allocators use: core's, or in models (allocators/models) loom's.
+/// Atomics that the allocators use: core's, or in models (allocators/models) loom's.
 #[cfg(not(modelled))]
 pub use core::sync::atomic;
 #[cfg(modelled)]

@@ -1,4 +1,4 @@
-//! The contract kept by Linux.
+//! Implementation of the contract by Linux.
 
 #[cfg(not(miri))]
 use core::ptr::with_exposed_provenance_mut;
@@ -23,7 +23,7 @@ fn protection(access: Access) -> libc::c_int {
     }
 }
 
-/// New, private memory, of which the system counts what is written.
+/// New, private memory, of which the system counts only written pages.
 const ANONYMOUS: libc::c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
 
 fn map(size: usize, access: Access) -> Option<NonNull<u8>> {
@@ -39,19 +39,19 @@ fn map(size: usize, access: Access) -> Option<NonNull<u8>> {
 ///
 /// # Safety
 ///
-/// The range is mapped by the caller and unused.
+/// The caller mapped the range, and does not use it.
 unsafe fn unmap(start: *mut u8, size: usize) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller mapped the range, and does not use it.
     size == 0 || unsafe { libc::munmap(start.cast(), size) } == 0
 }
 
-/// Maps more than is needed, and cuts off what does not begin at `alignment`.
+/// Maps more than necessary, and unmaps the parts before and behind the aligned range.
 fn map_aligned(size: usize, alignment: usize, page: usize, access: Access) -> Option<NonNull<u8>> {
     let whole = size.checked_add(alignment - page)?;
     let start = map(whole, access)?.as_ptr();
     let head = start.align_offset(alignment);
-    // SAFETY: head is below alignment, so that head + size lies within the mapping just made. A
-    // kernel that refuses to unmap an edge leaves it reserved, which costs address space only.
+    // SAFETY: head is below alignment, so head + size lies within the new mapping. If the kernel
+    // refuses to unmap an edge, it stays reserved, which costs address space only.
     unsafe {
         unmap(start, head);
         unmap(start.add(head + size), whole - head - size);
@@ -59,7 +59,7 @@ fn map_aligned(size: usize, alignment: usize, page: usize, access: Access) -> Op
     }
 }
 
-// SAFETY: anonymous private mappings are fresh, zero, and this process's own.
+// SAFETY: anonymous private mappings are new, zero, and belong to this process alone.
 unsafe impl Pages for Linux {
     #[inline]
     fn page_size(&self) -> usize {
@@ -91,9 +91,10 @@ unsafe impl Pages for Linux {
         map_aligned(size, alignment, page, access)
     }
 
-    /// The kernel places mappings from the highest address downward, or from a third of the address
-    /// space upward. Either way it comes to half the address of a new mapping last: after tens of
-    /// terabytes. An emulator may begin at the lowest address; then there is room above.
+    /// Returns about half the address of a new mapping. The kernel places mappings from the highest
+    /// address downward, or from a third of the address space upward. In either case it reaches
+    /// half the address of a new mapping last: after tens of terabytes. An emulator may begin at
+    /// the lowest address; then the result lies above.
     #[cfg(not(miri))]
     fn find_room(&self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
         let _errno = KeepErrno::new();
@@ -137,13 +138,13 @@ unsafe impl Pages for Linux {
 
     unsafe fn protect(&self, start: NonNull<u8>, size: usize, access: Access) -> bool {
         let _errno = KeepErrno::new();
-        // SAFETY: the caller owns the range and says what nobody relies on.
+        // SAFETY: the caller owns the range, and no code relies on accesses that this forbids.
         unsafe { libc::mprotect(start.as_ptr().cast(), size, protection(access)) == 0 }
     }
 
     unsafe fn purge(&self, start: NonNull<u8>, size: usize) -> bool {
         let _errno = KeepErrno::new();
-        // SAFETY: the caller needs the contents no more.
+        // SAFETY: the caller owns the range, and no code needs its contents.
         unsafe { libc::madvise(start.as_ptr().cast(), size, libc::MADV_DONTNEED) == 0 }
     }
 
@@ -153,7 +154,7 @@ unsafe impl Pages for Linux {
             Advice::HugePages => libc::MADV_HUGEPAGE,
             Advice::NoHugePages => libc::MADV_NOHUGEPAGE,
         };
-        // SAFETY: huge pages change no contents.
+        // SAFETY: advice on huge pages changes no contents.
         unsafe { libc::madvise(start.as_ptr().cast(), size, advice) == 0 }
     }
 
@@ -170,8 +171,8 @@ unsafe impl Pages for Linux {
             Remap::MayMove => (libc::MREMAP_MAYMOVE, null_mut()),
             Remap::Onto(target) => (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, target.as_ptr()),
         };
-        // SAFETY: the caller owns the range and gives up the old one where the result differs; it
-        // owns the target, which is unused. Without MREMAP_FIXED the kernel ignores it.
+        // SAFETY: the caller owns the range, and gives up the old one if the result differs. It
+        // owns the target, which is unused. Without MREMAP_FIXED the kernel ignores the target.
         let moved = unsafe { libc::mremap(start.as_ptr().cast(), size, new_size, flags, target) };
         if moved == libc::MAP_FAILED {
             return None;
@@ -181,9 +182,9 @@ unsafe impl Pages for Linux {
 
     unsafe fn detach(&self, start: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
         let _errno = KeepErrno::new();
-        // Linux 5.7 and later; older ones refuse.
+        // Supported by Linux 5.7 and later; older kernels refuse.
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP;
-        // SAFETY: the caller owns the range; what it held is found at the new address.
+        // SAFETY: the caller owns the range; its contents are found at the new address.
         let moved = unsafe { libc::mremap(start.as_ptr().cast(), size, size, flags) };
         if moved == libc::MAP_FAILED {
             return None;
@@ -193,7 +194,7 @@ unsafe impl Pages for Linux {
 
     unsafe fn release(&self, start: NonNull<u8>, size: usize) -> bool {
         let _errno = KeepErrno::new();
-        // SAFETY: the caller owns the range and uses it no more.
+        // SAFETY: the caller owns the range and no longer uses it.
         unsafe { unmap(start.as_ptr(), size) }
     }
 

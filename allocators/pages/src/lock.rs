@@ -1,9 +1,9 @@
-//! A lock for allocators: no allocation, and it can be held across a fork.
+//! Lock for allocators: it allocates nothing, and can be held across a fork.
 //!
-//! A lock that is held for a fork lets the forking thread pass: handlers of other libraries run
-//! meanwhile and may allocate, in whatever order they were registered. Each lock knows by itself
-//! whether it is held so: there may be several allocators in a process, each with handlers of its
-//! own.
+//! A lock that is held for a fork lets the forking thread pass: fork handlers of other libraries
+//! run meanwhile and may allocate, in whatever order they were registered. Each lock records by
+//! itself whether it is held for a fork, since a process may have several allocators, each with
+//! handlers of its own.
 
 use crate::atomic::{
     AtomicU32, AtomicUsize,
@@ -20,17 +20,18 @@ use crate::system::thread_pointer;
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
-/// Held, and somebody may sleep on it.
+/// Held, and a thread may sleep on it.
 const AWAITED: u32 = 2;
 
-/// How often a thread looks again before it sleeps; in models once, since every look is a step.
+/// Number of times that a thread checks the lock before it sleeps. In models once, since every
+/// check is a step.
 const LOOKS: usize = if cfg!(modelled) { 1 } else { 64 };
 
-/// A value that one thread at a time may use.
+/// Value that one thread at a time may use.
 #[derive(Debug)]
 pub struct Lock<T> {
     state: AtomicU32,
-    /// The thread that holds the lock for a fork, while it has no guard; zero otherwise.
+    /// Thread that holds the lock for a fork, while it has no guard; zero otherwise.
     forking: AtomicUsize,
     value: UnsafeCell<T>,
 }
@@ -39,7 +40,7 @@ pub struct Lock<T> {
 unsafe impl<T: Send> Sync for Lock<T> {}
 
 impl<T> Lock<T> {
-    /// A free lock.
+    /// Creates a free lock.
     pub const fn new(value: T) -> Self {
         Self {
             state: AtomicU32::new(FREE),
@@ -65,7 +66,7 @@ impl<T> Lock<T> {
             .state
             .compare_exchange(FREE, HELD, Acquire, Relaxed)
             .is_ok();
-        // A guard that is made in vain would let go of another thread's lock when it is dropped.
+        // Create no guard on failure: dropping it would release another thread's lock.
         taken.then(|| self.guard(0))
     }
 
@@ -73,10 +74,10 @@ impl<T> Lock<T> {
     #[inline(never)]
     fn lock_contended(&self) -> Guard<'_, T> {
         let thread = thread_pointer();
-        // Acquire: pairs with the release in `Guard::drop`, which may be another thread's. A thread
-        // finds its own number only where itself held the lock for a fork.
+        // Acquire: pairs with the release in `Guard::drop`, perhaps of another thread. A thread
+        // finds its own number only if it holds the lock for a fork itself.
         if self.forking.load(Acquire) == thread {
-            // Relaxed: no other thread looks for this number.
+            // Relaxed: no other thread compares this word with this number.
             self.forking.store(0, Relaxed);
             return self.guard(thread);
         }
@@ -119,8 +120,8 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Takes the lock and keeps it over a fork. The calling thread may still `lock` it, with one
-    /// guard at a time, as at other times; all others wait.
+    /// Takes the lock and keeps it across a fork. The calling thread may still `lock` it as usual,
+    /// with one guard at a time; all others wait.
     pub fn hold_for_fork(&self) {
         if self
             .state
@@ -133,15 +134,16 @@ impl<T> Lock<T> {
         self.forking.store(thread_pointer(), Relaxed);
     }
 
-    /// Lets go of a lock held by [`hold_for_fork`](Self::hold_for_fork), in the parent or in the
-    /// child. Waiters of the parent do not exist in the child: waking nobody is harmless.
+    /// Releases a lock that [`hold_for_fork`](Self::hold_for_fork) took, in the parent or in the
+    /// child. Waiters of the parent do not exist in the child, where a wakeup without waiters is
+    /// harmless.
     ///
     /// # Safety
     ///
     /// The calling thread, or in a child the thread that it is a copy of, holds the lock for a
     /// fork, and no guard of it is alive.
     pub unsafe fn release_after_fork(&self) {
-        // Relaxed: as above.
+        // Relaxed: only this thread compares the value with its own.
         self.forking.store(0, Relaxed);
         self.unlock();
     }
@@ -150,14 +152,14 @@ impl<T> Lock<T> {
     ///
     /// # Safety
     ///
-    /// There is only the calling thread, it has no guard of the lock, and the value is whole.
+    /// The calling thread is the only one, it has no guard of the lock, and the value is whole.
     pub unsafe fn free_in_child(&self) {
         // Relaxed: there is no other thread.
         self.forking.store(0, Relaxed);
         self.state.store(FREE, Relaxed);
     }
 
-    /// The value, without the lock.
+    /// Returns the value, without taking the lock.
     pub fn as_ptr(&self) -> *mut T {
         #[cfg(modelled)]
         note_use(&self.state);
@@ -165,8 +167,8 @@ impl<T> Lock<T> {
     }
 }
 
-/// The right to use the value of a [`Lock`]. As a `&mut T`, it may be shared with other threads
-/// only where the value may:
+/// Right to use the value of a [`Lock`]. Like a `&mut T`, it may be shared with other threads only
+/// if the value may:
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -183,7 +185,7 @@ impl<T> Lock<T> {
 #[derive(Debug)]
 pub struct Guard<'a, T> {
     lock: &'a Lock<T>,
-    /// The thread that passed through, where it holds the lock for a fork anyway; zero otherwise.
+    /// Thread that passed because it holds the lock for a fork anyway; zero otherwise.
     forking: usize,
     value: PhantomData<&'a mut T>,
 }
@@ -221,7 +223,8 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-    /// Waits until a thread sleeps on the lock, or has not waited for it: then `passed` is set.
+    /// Waits until a thread sleeps on the lock, or has passed without waiting: then `passed` is
+    /// set.
     fn until_awaited<T>(lock: &Lock<T>, passed: &AtomicBool) {
         while lock.state.load(Relaxed) != AWAITED && !passed.load(SeqCst) {
             std::thread::yield_now();
@@ -248,7 +251,7 @@ mod tests {
         assert_eq!(*lock.lock(), 3);
     }
 
-    // As where two allocators in one process have fork handlers, and something allocates between
+    // The case of two allocators in one process with fork handlers, and an allocation between
     // these.
     #[test]
     fn the_forking_thread_waits_for_a_lock_that_another_holds() {

@@ -1,5 +1,5 @@
-//! A fake of the operating system: real memory from std's allocator, refusals on demand, and a
-//! table that panics where a caller breaks the contract.
+//! Simulated operating system: real memory from std's allocator, refusals on demand, and a table
+//! that panics if a caller breaks the contract.
 
 use core::ptr::NonNull;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -10,26 +10,26 @@ use crate::system::thread_pointer;
 use crate::{Access, Advice, Pages, Placed, Remap};
 
 const PAGE: usize = 4096;
-/// Bytes of the largest room that [`Pages::find_room`] finds: 1 GiB. std's allocator takes it as a
-/// whole and may write to all of it at once (Miri's does), where Linux only names addresses.
+/// Bytes of the largest room that [`Pages::find_room`] finds: 1 GiB. std's allocator reserves all
+/// of it and may write to it (Miri's does), whereas Linux only returns an address.
 const LARGEST_ROOM: usize = 1 << 30;
 
-/// One stretch of memory that std's allocator gave, and which of its pages are still reserved.
+/// Memory that std's allocator returned in one call, and which of its pages are still reserved.
 #[derive(Debug)]
 struct Region {
     memory: NonNull<u8>,
     layout: Layout,
-    /// A byte for each page, not zero where it was released. Miri is fast with bytes: it fills and
-    /// compares many of them at one stroke.
+    /// A byte for each page, nonzero if the page was released. Miri is fast with bytes: it fills
+    /// and compares many of them in one operation.
     released: std::vec::Vec<u8>,
-    /// Pages that were not.
+    /// Number of pages that are still reserved.
     reserved: usize,
-    /// Whether the region is room for [`Pages::reserve_at`]: it is kept when nothing in it is
+    /// Whether the region is room for [`Pages::reserve_at`]. Such a region stays when none of it is
     /// reserved.
     is_room: bool,
 }
 
-/// How often each function was called.
+/// Number of calls of each function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
     /// Successful and refused calls of `reserve`.
@@ -50,7 +50,7 @@ struct State {
     limit: usize,
     reserved: usize,
     refuses_access: bool,
-    /// By thread.
+    /// Processor of each thread.
     processors: BTreeMap<usize, usize>,
     calls: Calls,
 }
@@ -61,11 +61,11 @@ pub struct Simulated {
     state: Mutex<State>,
 }
 
-// SAFETY: the pointers within are only used under the mutex.
+// SAFETY: the pointers within are used only under the mutex.
 unsafe impl Send for State {}
 
 impl Simulated {
-    /// A system with `limit` bytes of address space.
+    /// Creates a system with `limit` bytes of address space.
     #[must_use]
     pub const fn new(limit: usize) -> Self {
         let calls = Calls {
@@ -92,29 +92,29 @@ impl Simulated {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes of address space that are reserved now.
+    /// Returns the bytes of address space that are currently reserved.
     #[must_use]
     pub fn reserved(&self) -> usize {
         self.state().reserved
     }
 
-    /// Changes how much address space the system grants in all.
+    /// Changes the total address space that the system grants.
     pub fn set_limit(&self, limit: usize) {
         self.state().limit = limit;
     }
 
-    /// Says whether `protect` is refused from now on, as where a limit on memory that may be
-    /// written is reached.
+    /// Sets whether `protect` is refused from now on, as when a limit on writable memory is
+    /// reached.
     pub fn refuse_access(&self, refuse: bool) {
         self.state().refuses_access = refuse;
     }
 
-    /// Says which processor the calling thread runs on from now on.
+    /// Sets the processor that the calling thread runs on from now on.
     pub fn set_processor(&self, processor: usize) {
         self.state().processors.insert(thread_pointer(), processor);
     }
 
-    /// How often each function was called so far.
+    /// Returns the number of calls of each function so far.
     #[must_use]
     pub fn calls(&self) -> Calls {
         self.state().calls
@@ -188,7 +188,7 @@ impl State {
     ///
     /// # Panics
     ///
-    /// If the range is no range of a reservation.
+    /// If the range is not one of a reservation.
     fn parts(
         &mut self,
         start: NonNull<u8>,
@@ -249,13 +249,14 @@ impl State {
 impl Drop for State {
     fn drop(&mut self) {
         for region in self.regions.values() {
-            // SAFETY: as in release; nobody can use memory of a system that is gone.
+            // SAFETY: the memory came from alloc_zeroed with this layout, and no code can use
+            // memory of a system that is gone.
             unsafe { dealloc(region.memory.as_ptr(), region.layout) };
         }
     }
 }
 
-// SAFETY: std's allocator gives fresh memory, zeroed, aligned as asked, until it is released.
+// SAFETY: std's allocator returns new, zeroed, aligned memory, which is kept until it is released.
 unsafe impl Pages for Simulated {
     fn page_size(&self) -> usize {
         PAGE

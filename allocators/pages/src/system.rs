@@ -1,10 +1,10 @@
-//! The few things that an allocator asks of its process, beside memory.
+//! Services of the process that an allocator uses, beside memory.
 
 use core::ffi::{CStr, c_void};
 
 use crate::KeepErrno;
 
-/// A number that no other living thread has: the address of its control block.
+/// Returns a number that no other live thread has: the address of its control block.
 #[cfg(all(target_arch = "x86_64", not(any(miri, modelled))))]
 #[inline(always)]
 #[must_use]
@@ -18,7 +18,7 @@ pub fn thread_pointer() -> usize {
     pointer
 }
 
-/// A number that no other living thread has: the address of its control block.
+/// Returns a number that no other live thread has: the address of its control block.
 #[cfg(all(target_arch = "aarch64", not(any(miri, modelled))))]
 #[inline(always)]
 #[must_use]
@@ -32,7 +32,7 @@ pub fn thread_pointer() -> usize {
     pointer
 }
 
-/// A number that no other living thread has: the address of its `errno`.
+/// Returns a number that no other live thread has: the address of its `errno`.
 #[cfg(all(
     not(modelled),
     any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64")))
@@ -47,7 +47,8 @@ pub fn thread_pointer() -> usize {
 #[cfg(modelled)]
 pub use crate::atomic::thread_number as thread_pointer;
 
-/// Milliseconds since some fixed moment, read without a system call and a few milliseconds coarse.
+/// Returns the milliseconds since some fixed moment, in steps of a few milliseconds, without a
+/// system call.
 #[must_use]
 pub fn coarse_milliseconds() -> u64 {
     #[cfg(not(miri))]
@@ -57,19 +58,18 @@ pub fn coarse_milliseconds() -> u64 {
     microseconds(clock) / 1000
 }
 
-/// What all threads of the process together have used until now.
+/// Resources that all threads of the process together have used so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
     /// Microseconds of processor time.
     pub microseconds: u64,
     /// Page faults that read nothing from a disk.
     pub faults: usize,
-    /// The most bytes that were ever resident. It may be what the program had that started this
-    /// one.
+    /// Maximum of resident bytes so far. It may be that of the program that started this one.
     pub most_resident: usize,
 }
 
-/// What the process has used; `None` where the system does not say. It costs a system call.
+/// Returns the usage of the process; `None` if the system does not report it. Costs a system call.
 #[must_use]
 pub fn usage() -> Option<Usage> {
     let _errno = KeepErrno::new();
@@ -88,11 +88,11 @@ pub fn usage() -> Option<Usage> {
     })
 }
 
-/// Under Miri everything takes about so many times as long, and time passes slower, too: a program
-/// would else look at the clock with every step.
+/// Factor by which time passes more slowly under Miri, where all code takes about as many times
+/// longer. Otherwise a program would look at the clock with every step.
 const SLOWER: u64 = if cfg!(miri) { 1000 } else { 1 };
 
-/// What a clock says; 0 where the system has no such clock.
+/// Returns the time of a clock; 0 if the system has no such clock.
 fn microseconds(clock: libc::clockid_t) -> u64 {
     let _errno = KeepErrno::new();
     let mut now = libc::timespec {
@@ -104,15 +104,15 @@ fn microseconds(clock: libc::clockid_t) -> u64 {
     ((now.tv_sec as u64) * 1_000_000 + (now.tv_nsec as u64) / 1000) / SLOWER
 }
 
-/// Asks the system for [`barrier_in_all_threads`]; false where it has none. It costs a system call,
-/// and milliseconds where the process has several threads.
+/// Registers the process for [`barrier_in_all_threads`]. Returns false if the system has no such
+/// barrier. Costs a system call, and milliseconds if the process has several threads.
 #[must_use]
 pub fn register_barrier() -> bool {
     membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
 }
 
-/// Has every thread of the process pass a full memory barrier (`membarrier`, Linux 4.14); false
-/// where the system refuses. It was [registered](register_barrier) before.
+/// Makes every thread of the process pass a full memory barrier (`membarrier`, Linux 4.14). Returns
+/// false if the system refuses. The process must be [registered](register_barrier).
 #[must_use]
 pub fn barrier_in_all_threads() -> bool {
     membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
@@ -124,8 +124,7 @@ fn membarrier(command: libc::c_int) -> bool {
     !cfg!(miri) && unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) } == 0
 }
 
-/// Returns the limit on the process's address space in bytes, as it is now; `None` if there is
-/// none.
+/// Returns the current limit on the process's address space in bytes; `None` if there is none.
 #[must_use]
 pub fn address_space_limit() -> Option<usize> {
     let _errno = KeepErrno::new();
@@ -136,7 +135,8 @@ pub fn address_space_limit() -> Option<usize> {
     (known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as usize)
 }
 
-/// How many processors the calling thread may run on; `None` where the system does not say.
+/// Returns how many processors the calling thread may run on; `None` if the system does not report
+/// it.
 #[must_use]
 pub fn processors() -> Option<usize> {
     let _errno = KeepErrno::new();
@@ -152,9 +152,10 @@ pub fn processors() -> Option<usize> {
     usize::try_from(count).ok().filter(|&count| count != 0)
 }
 
-/// The number of the processor that the calling thread runs on. The C library reads it from memory
-/// that the kernel keeps up to date (from glibc 2.35 on, where nobody else registered such memory),
-/// else asks the vDSO, else by a system call. `None` where the system does not say.
+/// Returns the number of the processor that the calling thread runs on; `None` if the system does
+/// not report it. The C library reads it from memory that the kernel updates (from glibc 2.35 on,
+/// unless other code has registered such memory), or else asks the vDSO, or else makes a system
+/// call.
 #[cfg(not(miri))]
 #[must_use]
 pub fn processor() -> Option<usize> {
@@ -163,12 +164,12 @@ pub fn processor() -> Option<usize> {
     usize::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
-/// Starts a thread that nobody waits for and that no signal is delivered to. False where the system
-/// gives none. This may allocate by `malloc`.
+/// Starts a detached thread that receives no signals. Returns false if the system refuses. May
+/// allocate with `malloc`.
 pub fn start_thread(body: extern "C" fn(*mut c_void) -> *mut c_void) -> bool {
     let _errno = KeepErrno::new();
-    // SAFETY: all structures are local and made before they are used. The mask of the calling
-    // thread is as it was in the end; the new one inherits the full one.
+    // SAFETY: all structures are local and initialised before use. The new thread inherits the full
+    // signal mask; the calling thread's mask is restored at the end.
     unsafe {
         let mut all: libc::sigset_t = core::mem::zeroed();
         let mut before: libc::sigset_t = core::mem::zeroed();
@@ -188,7 +189,7 @@ pub fn start_thread(body: extern "C" fn(*mut c_void) -> *mut c_void) -> bool {
     }
 }
 
-/// A word that differs from process to process and cannot be guessed. It costs a system call.
+/// Returns a word that differs from process to process and cannot be guessed. Costs a system call.
 #[must_use]
 pub fn random_word() -> u64 {
     let _errno = KeepErrno::new();
@@ -206,7 +207,7 @@ pub fn random_word() -> u64 {
     if usize::try_from(got) == Ok(bytes) {
         return word;
     }
-    // A kernel that has gathered no randomness yet: addresses and time are all there is.
+    // The kernel has gathered no randomness yet: addresses and time must suffice.
     let place = (&raw const word).addr() as u64;
     let seed = place ^ coarse_milliseconds().rotate_left(32) ^ (thread_pointer() as u64);
     seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -216,16 +217,18 @@ unsafe extern "C" {
     static environ: *const *const libc::c_char;
 }
 
-/// The value of an environment variable, found by walking the environment as it is now.
+/// Returns the value of an environment variable, found by walking the current environment.
 ///
 /// # Safety
 ///
-/// No other thread changes the environment meanwhile. The value lives as long as the variable.
+/// No other thread changes the environment during the call. The value lives as long as the
+/// variable.
 #[must_use]
 pub unsafe fn variable(name: &CStr) -> Option<&'static CStr> {
     let name = name.to_bytes();
-    // SAFETY: environ is null or a list of strings that ends with null; the caller says that it
-    // stays as it is. The bytes compared lie within the string, as a difference or its end stops.
+    // SAFETY: environ is null or a list of strings that ends with null, and no thread changes it,
+    // by the contract of this function. The bytes compared lie within the string, since a
+    // difference or its end stops the comparison.
     unsafe {
         let mut entry = environ;
         if entry.is_null() {
@@ -242,30 +245,30 @@ pub unsafe fn variable(name: &CStr) -> Option<&'static CStr> {
     None
 }
 
-/// Writes bytes to standard error, or gives up. It allocates nothing.
+/// Writes bytes to standard error, as far as possible. Allocates nothing.
 pub fn write_error(text: &[u8]) {
     let _errno = KeepErrno::new();
     write_all(libc::STDERR_FILENO, text);
 }
 
-/// Appends bytes to a file, which is made if need be; false where they could not all be written. It
-/// allocates nothing.
+/// Appends bytes to a file, which is created on demand. Returns false if not all could be written.
+/// Allocates nothing.
 pub fn append_to_file(path: &CStr, text: &[u8]) -> bool {
     let _errno = KeepErrno::new();
     let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOCTTY;
     let everybody: libc::c_uint = 0o666;
-    // SAFETY: the path ends with zero; the process's own mask takes from the rights what it wants.
+    // SAFETY: the path ends with zero; the process's umask restricts the permissions.
     let file = uninterrupted(|| unsafe { libc::open(path.as_ptr(), flags, everybody) });
     if file < 0 {
         return false;
     }
     let done = write_all(file, text);
-    // SAFETY: the file was opened here, and nobody else knows its number.
+    // SAFETY: the file was opened here, and no other code knows its number.
     unsafe { libc::close(file) };
     done
 }
 
-/// Writes bytes to an open file; false where they could not all be written. It may change `errno`.
+/// Writes bytes to an open file. Returns false if not all could be written. May change `errno`.
 pub(crate) fn write_all(file: libc::c_int, mut text: &[u8]) -> bool {
     while !text.is_empty() {
         // SAFETY: the bytes are valid for the call.
@@ -279,7 +282,7 @@ pub(crate) fn write_all(file: libc::c_int, mut text: &[u8]) -> bool {
     true
 }
 
-/// What a system call returns when no handler of the program's has ended it before it did anything.
+/// Repeats a system call until no signal handler interrupts it, and returns its result.
 fn uninterrupted<T: PartialEq + From<i8>>(call: impl Fn() -> T) -> T {
     loop {
         let result = call();
@@ -291,15 +294,15 @@ fn uninterrupted<T: PartialEq + From<i8>>(call: impl Fn() -> T) -> T {
     }
 }
 
-/// True where the process has rights that who started it may not have: then the environment must
-/// not name files.
+/// Returns whether the process has rights that the user who started it may lack. The environment
+/// must not name files then.
 #[must_use]
 pub fn is_privileged() -> bool {
     // SAFETY: no precondition.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// Ends the process as `abort` does.
+/// Ends the process as the C library's `abort` does.
 pub fn abort() -> ! {
     // SAFETY: no precondition.
     unsafe { libc::abort() }

@@ -7,7 +7,7 @@ use std::vec::Vec;
 
 use crate::{Access, EventCount, Linux, Lock, Pages, Placed, Remap, Simulated, system};
 
-/// What every implementation must do.
+/// Asserts what every implementation must do.
 fn keeps_the_contract(pages: &impl Pages) {
     let page = pages.page_size();
     assert!(page.is_power_of_two());
@@ -51,11 +51,13 @@ fn keeps_the_contract(pages: &impl Pages) {
     }
 }
 
+/// Returns the bytes of a range.
+///
 /// # Safety
 ///
-/// The range is readable and unchanged meanwhile.
+/// The range is readable and does not change during the lifetime.
 unsafe fn bytes<'a>(start: NonNull<u8>, size: usize) -> &'a [u8] {
-    // SAFETY: the caller's promise.
+    // SAFETY: the range is readable and does not change, by the contract of this function.
     unsafe { core::slice::from_raw_parts(start.as_ptr(), size) }
 }
 
@@ -120,7 +122,7 @@ fn refusals_leave_errno_alone() {
     // SAFETY: the calling thread's own errno.
     unsafe { *libc::__errno_location() = 77 };
     assert!(Linux.reserve(1 << 60, 1 << 20, Access::ReadWrite).is_none());
-    // SAFETY: as above.
+    // SAFETY: the calling thread's own errno.
     assert_eq!(unsafe { *libc::__errno_location() }, 77);
 }
 
@@ -182,7 +184,7 @@ fn a_sleep_ends_with_its_time_or_with_an_event() {
     let seen = events.read();
     std::thread::scope(|scope| {
         scope.spawn(|| events.advance());
-        // Returns early at most a few times: it is woken, or finds another count.
+        // The sleep returns early a few times at most: it is woken, or finds another count.
         while events.read() == seen {
             events.sleep(seen, u64::MAX);
         }
@@ -206,16 +208,15 @@ fn words_of_randomness_differ() {
     assert!(words.windows(2).all(|pair| pair[0] != pair[1]));
 }
 
-/// How many signals were handled.
+/// Number of signals handled.
 static SIGNALS: AtomicUsize = AtomicUsize::new(0);
 
-/// Lets signals of one kind reach the calling thread, and end its system calls with `EINTR`.
+/// Lets signals of one kind reach the calling thread, and interrupt its system calls with `EINTR`.
 fn be_interrupted_by(signal: libc::c_int) {
     extern "C" fn count(_: libc::c_int) {
         SIGNALS.fetch_add(1, SeqCst);
     }
-    // SAFETY: all zero is no flag and an empty mask; the handler does what a handler may, and
-    // stays.
+    // SAFETY: all zeros are no flags and an empty mask; the handler only uses an atomic, and stays.
     unsafe {
         let mut action: libc::sigaction = core::mem::zeroed();
         action.sa_sigaction = count as *const () as usize;
@@ -229,7 +230,7 @@ fn be_interrupted_by(signal: libc::c_int) {
 #[test]
 #[cfg_attr(miri, ignore = "Miri delivers no signals")]
 fn what_signals_interrupt_is_written_whole_and_once() {
-    // More than a pipe holds: the rest waits until somebody reads.
+    // More than a pipe holds: the rest waits until the other end reads.
     let text: Vec<u8> = (0..1 << 20).map(|at: usize| (at % 251) as u8).collect();
     let (mut reader, writer) = std::io::pipe().expect("there are pipes");
     let (tell, told) = std::sync::mpsc::channel();

@@ -1,17 +1,17 @@
-//! Values of threads whose destructor runs when a thread ends: the C library's keys, or in models
-//! keys of loom's threads.
+//! Thread-local values whose destructor runs when a thread ends: keys of the C library, or in
+//! models keys of loom's threads.
 
 use core::ffi::c_void;
 
 #[cfg(modelled)]
 pub use crate::atomic::{create_key as create, delete_key as delete, set_key as set};
 
-/// The number of a key.
+/// Number of a key.
 pub type Key = libc::pthread_key_t;
-/// What is called with the value that an ending thread has, if that is not null.
+/// Function that is called with the value of an ending thread, unless that is null.
 pub type Destructor = unsafe extern "C" fn(*mut c_void);
 
-/// A new key; every thread's value is null. `None` where the process has no key left.
+/// Creates a key; every thread's value is null. Returns `None` if the process has no keys left.
 ///
 /// # Safety
 ///
@@ -20,12 +20,13 @@ pub type Destructor = unsafe extern "C" fn(*mut c_void);
 #[must_use]
 pub unsafe fn create(destructor: Destructor) -> Option<Key> {
     let mut key = 0;
-    // SAFETY: the number is written to the local variable; the caller's promise.
+    // SAFETY: the number is written to the local variable; the destructor fits the values, by the
+    // contract of this function.
     let failed = unsafe { libc::pthread_key_create(&raw mut key, Some(destructor)) } != 0;
     (!failed).then_some(key)
 }
 
-/// Sets the calling thread's value; false where there is no memory for it. This may call `calloc`.
+/// Sets the calling thread's value. Returns false if there is no memory for it. May call `calloc`.
 ///
 /// # Safety
 ///
@@ -33,17 +34,18 @@ pub unsafe fn create(destructor: Destructor) -> Option<Key> {
 #[cfg(not(modelled))]
 #[must_use]
 pub unsafe fn set(key: Key, value: *mut c_void) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: the key exists and its destructor may get the value, by the contract of this
+    // function.
     unsafe { libc::pthread_setspecific(key, value) == 0 }
 }
 
-/// Takes a key back; its destructor is called no more.
+/// Deletes a key; its destructor is no longer called.
 ///
 /// # Safety
 ///
-/// The key exists, and nobody uses it from now on.
+/// The key exists, and no code uses it from now on.
 #[cfg(not(modelled))]
 pub unsafe fn delete(key: Key) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the key exists and is no longer used, by the contract of this function.
     unsafe { libc::pthread_key_delete(key) };
 }

@@ -13,9 +13,9 @@
 extern "C" {
 #endif
 
-/* C23: free, where the caller knows the size that it asked for. */
+/* C23: free, if the caller knows the size that it requested. */
 void free_sized(void *block, size_t size) __THROW;
-/* C23: the same for blocks of aligned_alloc. */
+/* C23: free for blocks of aligned_alloc, if the caller knows their alignment and size. */
 void free_aligned_sized(void *block, size_t alignment, size_t size) __THROW;
 
 #ifdef __cplusplus

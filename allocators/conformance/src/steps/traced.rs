@@ -1,4 +1,4 @@
-//! A child that asked to be followed, by the thread that started it.
+//! Child that asked to be traced, by the thread that started it.
 
 use std::io;
 use std::process::Child;
@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 
 use libc::{c_int, c_long, c_uint, pid_t};
 
-/// What became of the child.
+/// Event of the child.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// A signal stopped it.
@@ -15,7 +15,7 @@ pub(super) enum Event {
     Ended(Option<c_int>),
 }
 
-/// The child. It is killed when this is dropped; only the thread that started it may use it.
+/// Traced child. It is killed when this is dropped; only the thread that started it may use it.
 #[derive(Debug)]
 pub(super) struct Traced {
     pid: pid_t,
@@ -23,7 +23,7 @@ pub(super) struct Traced {
 }
 
 impl Traced {
-    /// Takes over the waiting for a child, which nobody else may wait for.
+    /// Takes over the waiting for a child. No other code may wait for it.
     pub(super) fn new(child: &Child) -> Self {
         Self {
             pid: child.id() as pid_t,
@@ -31,11 +31,11 @@ impl Traced {
         }
     }
 
-    /// Waits until it stops or ends.
+    /// Waits until the child stops or ends.
     pub(super) fn wait(&mut self) -> io::Result<Event> {
         let mut status = 0;
         // SAFETY: the status outlives the call. The child has not been waited for, so the number is
-        // its.
+        // still the child's.
         while unsafe { libc::waitpid(self.pid, &raw mut status, 0) } < 0 {
             let error = io::Error::last_os_error();
             if error.kind() != io::ErrorKind::Interrupted {
@@ -50,12 +50,12 @@ impl Traced {
         Ok(Event::Ended(code))
     }
 
-    /// Has the child killed when this process ends, whatever ends it.
+    /// Makes the kernel kill the child when this process ends, for whatever reason.
     pub(super) fn end_with_tracer(&self) -> io::Result<()> {
         self.request(libc::PTRACE_SETOPTIONS, libc::PTRACE_O_EXITKILL as usize)
     }
 
-    /// Lets it run one instruction, and takes the signal from it that stopped it.
+    /// Lets the child run one instruction, and suppresses the signal that stopped it.
     pub(super) fn step(&self) -> io::Result<()> {
         self.request(libc::PTRACE_SINGLESTEP, 0)
     }
@@ -65,12 +65,12 @@ impl Traced {
         check(unsafe { libc::ptrace(operation, self.pid, null_mut::<u8>(), data) })
     }
 
-    /// The address of its next instruction, and its stack pointer.
+    /// Returns the address of the child's next instruction, and its stack pointer.
     pub(super) fn place(&self) -> io::Result<(u64, u64)> {
-        // SAFETY: zeros are registers.
+        // SAFETY: all zeros are valid registers.
         let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
         let place = &raw mut registers;
-        // SAFETY: the structure is what this request writes, and outlives it.
+        // SAFETY: the structure is the one that this request writes, and outlives it.
         let result =
             unsafe { libc::ptrace(libc::PTRACE_GETREGS, self.pid, null_mut::<u8>(), place) };
         check(result)?;
@@ -81,8 +81,8 @@ impl Traced {
 impl Drop for Traced {
     fn drop(&mut self) {
         if !self.ended {
-            // SAFETY: the child has not been waited for to its end, so the number is its; no status
-            // is asked for.
+            // SAFETY: the child has not been waited for to its end, so the number is still the
+            // child's; no status is requested.
             unsafe {
                 libc::kill(self.pid, libc::SIGKILL);
                 libc::waitpid(self.pid, null_mut(), 0);

@@ -1,4 +1,4 @@
-// A thread of the allocator's own that gives memory back while all others are silent. Runs with
+// The allocator's own thread, which returns memory while all others are idle. Runs with
 // ELFMALLOC_BACKGROUND_PURGE=1 and a short decay time.
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -16,7 +16,7 @@ enum { BLOCKS = 64 << 10, SIZE = 1000, LEFT = 16 << 10, PATIENCE = 100 };
 
 static char *blocks[BLOCKS];
 
-// A number from a file of the kernel's, without calling the allocator.
+// Reads a number from a file of the kernel, without calling the allocator.
 static long number(const char *file, const char *name) {
     static char text[8192];
     int from = open(file, O_RDONLY);
@@ -42,7 +42,7 @@ static void nap(void) {
     nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 }
 
-// What is allocated and freed goes back although nobody calls the allocator any more.
+// Freed memory goes back although no thread calls the allocator any longer.
 static void burst_and_silence(void) {
     long before = resident_kib();
     for (int i = 0; i < BLOCKS; i++) {
@@ -60,7 +60,7 @@ static void burst_and_silence(void) {
 }
 
 static void *last(void *unused) {
-    // The main thread has ended: what is left is this one and the allocator's own.
+    // The main thread has ended: this one and the allocator's own one are left.
     for (int i = 0; i < 20; i++) {
         free(malloc(SIZE));
         nap();
@@ -90,8 +90,8 @@ int main(int count, char **words) {
         MUST(threads() == 2);
         pthread_t thread;
         MUST(pthread_create(&thread, NULL, last, NULL) == 0);
-        // The process ends when all threads have, if the allocator's own one does, however long it
-        // sleeps.
+        // The process ends once all threads have ended. So the allocator's own one must end too,
+        // however long it sleeps.
         pthread_exit(NULL);
     }
     return 2;

@@ -1,13 +1,13 @@
-//! The thread that purges while all others are silent.
+//! The thread that purges while all other threads are silent.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::libraries::{build, compile};
 
-/// Milliseconds of decay: short, where something is to be purged.
+/// Decay time in milliseconds that is short, for tests that purge.
 const SHORT: &str = "20";
-/// And so long that nobody would live to see it.
+/// Decay time that is practically infinite.
 const LONG: &str = "18446744073709551615";
 
 fn run(what: &str, wanted: &str, decay: &str) -> Output {
@@ -37,7 +37,7 @@ fn it_ends_with_the_last_other_thread() {
     }
 }
 
-// The checks above can fail: without the thread there is none.
+// The checks above can fail: without the thread, nothing is purged.
 #[test]
 fn there_is_none_unless_it_is_asked_for() {
     for (what, wanted) in [("fork", "0"), ("end", "0"), ("end", "yes")] {

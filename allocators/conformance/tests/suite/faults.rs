@@ -6,7 +6,7 @@ use object::{Object, ObjectSection, ObjectSymbol};
 
 use crate::libraries::build;
 
-/// Checks, and a fault that each must notice; among them every check.
+/// Checks with a fault that each must detect. Every check is among them.
 const FAULTS: &[(&str, &str)] = &[
     ("C", "REALLOC_LOSES"),
     ("C++", "NEW_ALIGNS_NOT"),
@@ -14,7 +14,7 @@ const FAULTS: &[(&str, &str)] = &[
     ("aligned", "MISALIGNED"),
     ("fork", "FEW_PER_THREAD"),
     ("exhaustion", "HUGE_GRANTED"),
-    // It leaves most names to the C library.
+    // This fault leaves most names to the C library.
     ("exports", "NONE"),
     ("errno-kept", "ERRNO_LOST"),
     ("overflow", "OVERFLOWS"),
@@ -74,7 +74,7 @@ const FAULTS: &[(&str, &str)] = &[
     ("loads-others", "REFUSES"),
 ];
 
-/// Faults that generated programs must notice.
+/// Faults that generated programs must detect.
 const PROGRAM_FAULTS: &[&str] = &[
     "OVERLAP",
     "NOT_ZEROED",
@@ -154,13 +154,13 @@ fn without_a_fault_the_same_library_passes() {
     assert!(texts.is_empty(), "{}", texts.join("\n"));
 }
 
-/// Bytes of a symbol in a library's table: its name, two properties, its section, then, from
-/// [`ADDRESS`] on, its address and size.
+/// Bytes of a symbol in a library's table: its name, two properties, its section, and from
+/// [`ADDRESS`] on its address and size.
 const SYMBOL: usize = 24;
 const SECTION: usize = 6;
 const ADDRESS: usize = 8;
 
-/// The names that a library exports, and where their symbols are.
+/// Returns the names that a library exports, and the positions of their symbols.
 fn exports(library: &[u8]) -> Vec<(String, usize)> {
     let file = object::File::parse(library).expect("it is an object");
     let table = file
@@ -199,10 +199,10 @@ fn each_name_that_is_missing_or_does_something_else_is_noticed() {
     assert!(!notices(&whole));
     for (name, at) in &exports {
         let mut changed = whole.clone();
-        // An undefined symbol, as one that the library would import.
+        // Becomes an undefined symbol, like one that the library imports.
         changed[at + SECTION..at + SYMBOL].fill(0);
         assert!(notices(&changed), "{name} missing");
-        // It returns an error, and does nothing else, whatever block or size it is called with.
+        // It returns an error and does nothing else, with any block or size.
         let other = if name == "malloc_info" {
             "malloc_trim"
         } else {
@@ -218,7 +218,7 @@ fn each_name_that_is_missing_or_does_something_else_is_noticed() {
 fn generated_programs_notice_faults_and_shrink() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for fault in PROGRAM_FAULTS {
-        // One thread: the same steps fail every time, so that shrinking gets far.
+        // One thread: the same steps fail every time, so that shrinking succeeds.
         let suite = Suite {
             threads: 1,
             steps: 4_000,

@@ -1,4 +1,4 @@
-// glibc's allocator with one fault, chosen by a macro: each must make a check fail.
+// glibc's allocator with one fault, which a macro selects. Each fault must make a check fail.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -200,7 +200,7 @@ void *realloc(void *block, size_t size) {
 #endif
 #ifdef SHRINKS_BY_COPYING
 extern size_t malloc_usable_size(void *);
-// Asks for as much again as the block has before it shrinks it.
+// Before it shrinks a block, it allocates as much as the block has.
 void *realloc(void *block, size_t size) {
     size_t old = block == NULL ? 0 : malloc_usable_size(block);
     if (size < old) {
@@ -249,7 +249,7 @@ void *memalign(size_t alignment, size_t size) {
 int mallopt(int option, int value) { return option == value; }
 #endif
 
-// Basic checks ask for these names, so the library has them under every fault.
+// Basic checks need these names, so the library has them with every fault.
 #if !defined NOT_ZEROED && !defined OVERFLOWS && !defined DIES
 void *calloc(size_t many, size_t size) { return __libc_calloc(many, size); }
 #endif

@@ -1,5 +1,5 @@
-// Fills most of a small control group, frees it, and begins again with other sizes: what the
-// allocator keeps must serve them, or be given back in time, else the kernel kills the process.
+// Repeatedly fills most of a small control group with other sizes, and frees it. Memory that the
+// allocator keeps must serve them, or be returned in time. Otherwise the kernel kills the process.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static unsigned draw(void) {
     return state >> 8;
 }
 
-// Least size, and by how much the greatest is above it.
+// Minimum of the sizes, and their range.
 static const struct {
     size_t least, range;
 } kinds[] = {{64, 448}, {512, 7680}, {8 << 10, 120 << 10}, {100 << 10, 4 << 20}, {200, 60 << 10}, {32 << 20, 1}};
@@ -37,7 +37,7 @@ static void *play(void *of) {
         memset(blocks[count], 1, size);
         left -= size;
     }
-    // In order, in reverse, and in none.
+    // Frees in order, in reverse, and in random order.
     for (int i = 0; i < count; i++) {
         int j = round->number % 3 == 0 ? i : round->number % 3 == 1 ? count - 1 - i : (int)(draw() % count);
         free(blocks[j]);
@@ -55,7 +55,7 @@ int main(int count, char **words) {
     for (int number = 0; number < rounds; number++) {
         struct round round = {number, (size_t)atoi(words[2]) << 20};
         pthread_t thread;
-        // Every other round on a thread of its own.
+        // Every other round runs on its own thread.
         if (number % 2 == 0)
             play(&round);
         else if (pthread_create(&thread, NULL, play, &round) != 0 || pthread_join(thread, NULL) != 0)

@@ -1,5 +1,5 @@
-//! In a small control group the kernel kills whoever wants more than there is: what an allocator
-//! keeps must serve again, or go back in time.
+//! Small control groups, in which the kernel kills a process that exceeds the limit. Memory that an
+//! allocator keeps must serve again, or be returned in time.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -18,16 +18,16 @@ const LIMIT: u64 = 96 << 20;
 /// MiB that the program uses of that in each round.
 const USED: u64 = 16;
 const ROUNDS: u64 = 100;
-/// Rounds that exceed the limit where every third loses what it used.
+/// Number of rounds that exceed the limit if every third loses its memory.
 const ENOUGH: u64 = 3 * ((LIMIT >> 20) / USED + 2);
 
-/// A control group with a limit on memory; it goes with the value.
+/// Control group with a limit on memory, removed when the value is dropped.
 struct Group(PathBuf);
 
 impl Group {
     /// # Errors
     ///
-    /// What is missing, in a line.
+    /// What is missing, in one line.
     fn new(name: &str) -> Result<Self, String> {
         let mut own = group::Group::both("memory");
         let parent = own.find_map(|own| Some((own.version, own.parents("memory").pop()?)));
@@ -37,7 +37,7 @@ impl Group {
         let cannot = |what: &Path, error: io::Error| format!("{}: {error}", what.display());
         std::fs::create_dir(&folder).map_err(|error| cannot(&folder, error))?;
         let group = Self(folder);
-        // Zero swap beside the memory: version 1 counts both together.
+        // No swap beside the memory: version 1 counts both together.
         let (limit, with_swap, swap) = match version {
             Version::One => (
                 "memory.limit_in_bytes",
@@ -48,7 +48,7 @@ impl Group {
         };
         let file = group.0.join(limit);
         std::fs::write(&file, LIMIT.to_string()).map_err(|error| cannot(&file, error))?;
-        // Where there is no swap, its file may be missing.
+        // Without swap, its file may be missing.
         let _ = std::fs::write(group.0.join(with_swap), swap.to_string());
         Ok(group)
     }
@@ -62,8 +62,8 @@ impl Group {
         command
             .args([rounds, USED].map(|number| number.to_string()))
             .env("LD_PRELOAD", library);
-        // SAFETY: between fork and exec only `write` is called, a system call. Zero means whoever
-        // writes.
+        // SAFETY: between fork and exec, only the system call `write` runs. Zero means the writing
+        // process.
         unsafe {
             command.pre_exec(move || {
                 let done = libc::write(members.as_raw_fd(), b"0".as_ptr().cast(), 1);
@@ -90,10 +90,10 @@ impl Drop for Group {
     }
 }
 
-/// Whether the limit holds here: a library that loses blocks must not survive.
+/// Returns whether the limit holds here: a library that loses blocks must not survive.
 fn limit_holds(program: &Path, folder: &Path) -> Result<(), String> {
-    // It loses what threads other than the main one free: every other round, of which every third
-    // uses nothing.
+    // It loses blocks that threads other than the main one free: those of every other round, of
+    // which every third uses nothing.
     let status = Group::new("leaks")?.run(program, ENOUGH, &faulty(folder, "LEAKS"))?;
     if status.signal() == Some(libc::SIGKILL) {
         return Ok(());

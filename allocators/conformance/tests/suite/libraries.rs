@@ -17,7 +17,7 @@ fn must_pass(library: Library) {
     assert!(texts.is_empty(), "{}", texts.join("\n"));
 }
 
-/// Builds one of the libraries under allocators/preload, as it is meant to be used.
+/// Builds one of the libraries under allocators/preload, in the form that users build.
 pub(crate) fn build(package: &str, file: &str) -> PathBuf {
     let executable = Path::new(env!("CARGO_BIN_EXE_heapdrome-conformance"));
     let target = executable
@@ -55,7 +55,7 @@ pub(crate) fn compile(folder: &Path, source: &Path) -> PathBuf {
     program
 }
 
-/// Runs a generated program with a library preloaded, and these variables set.
+/// Runs a generated program with a library preloaded and these variables set.
 pub(crate) fn execute(library: &Path, program: &Program, variables: &[(&str, &str)]) -> Output {
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     std::fs::write(file.path(), program.to_string()).expect("it can be written");

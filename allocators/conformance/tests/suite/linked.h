@@ -1,5 +1,5 @@
-// What a program that is linked with the library finds, in C and in C++. HEADER is the library's,
-// LIBRARY its file.
+// Checks of a program that is linked with the library, in C and in C++. HEADER is the library's
+// header, LIBRARY its file.
 #include HEADER
 
 #include <dlfcn.h>
@@ -15,7 +15,7 @@
         }                                                                        \
     } while (0)
 
-// The function that serves this name is the library's.
+// Fails unless the library defines the function of this name.
 static void must_be_the_librarys(const char *name) {
     Dl_info where;
     void *address = dlsym(RTLD_DEFAULT, name);
@@ -24,7 +24,7 @@ static void must_be_the_librarys(const char *name) {
     MUST(file != NULL && strcmp(file + 1, LIBRARY) == 0);
 }
 
-// All that the header declares beside what the C library's do.
+// Uses everything that the header declares in addition to the C library's headers.
 static void use_the_header(void) {
     must_be_the_librarys("malloc");
     must_be_the_librarys("free_sized");

@@ -1,12 +1,13 @@
-//! Programs that are linked with a library, by its header and the flags of its pkg-config file.
+//! Programs that are linked with a library, through its header and the flags of its pkg-config
+//! file.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::libraries::build;
 
-/// Puts a library, its header and its pkg-config file where an installation would, as
-/// allocators/preload/README.md says.
+/// Installs a library, its header and its pkg-config file as allocators/preload/README.md
+/// describes.
 fn install(name: &str, prefix: &Path) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../preload")
@@ -34,7 +35,8 @@ fn package_file(name: &str, prefix: &Path) -> PathBuf {
     prefix.join("lib/pkgconfig").join(format!("{name}.pc"))
 }
 
-/// The flags that the file gives, its variables put in: all of the format that these files use.
+/// Returns the flags in the file with variables expanded, which is all of the format that these
+/// files use.
 fn flags_in_file(name: &str, prefix: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(package_file(name, prefix)).expect("it was written");
     let mut variables: Vec<(String, String)> = Vec::new();
@@ -58,7 +60,7 @@ fn flags_in_file(name: &str, prefix: &Path) -> Vec<String> {
     flags
 }
 
-/// The flags that pkg-config gives, in alphabetic order too; `None` where it is not installed.
+/// Returns the flags from pkg-config, sorted as well; `None` if it is not installed.
 fn flags_by_tool(name: &str, prefix: &Path) -> Option<Vec<String>> {
     let output = Command::new("pkg-config")
         .args(["--cflags", "--libs", name])

@@ -1,4 +1,4 @@
-//! The suite itself: glibc passes it, and every check notices a fault.
+//! Tests of the suite itself: glibc passes it, and every check detects a fault.
 
 mod background;
 mod faults;

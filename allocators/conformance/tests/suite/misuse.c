@@ -1,5 +1,4 @@
-// One misuse, named by the first argument. The address that a message should name is printed
-// before.
+// One misuse, which the first argument names. First prints the address that a message should name.
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
@@ -90,7 +89,7 @@ int main(int count, char **words) {
         volatile char *block = malloc(200000);
         block[-8192] = 'x';
     } else if (strcmp(what, "underflow-small") == 0) {
-        // The block before it in memory is the one that is found to be written beyond.
+        // The allocator finds the block before it in memory to be overrun.
         char *blocks[64];
         for (int i = 0; i < 64; i++)
             blocks[i] = malloc(64);

@@ -1,4 +1,4 @@
-//! What the hardened variant says of each kind of misuse, before it ends the program.
+//! Messages of the hardened variant for each kind of misuse, before it aborts the program.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ fn the_hardened_variant_ends_every_misuse_and_names_the_address() {
     }
 }
 
-// The checks above can fail: the default variant hands the same block out again at once.
+// The checks above can fail: the default variant hands the same block out again immediately.
 #[test]
 fn the_default_variant_reuses_at_once_and_leaves_contents() {
     let folder = tempfile::tempdir().expect("a temporary folder");

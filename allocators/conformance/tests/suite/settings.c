@@ -1,5 +1,5 @@
-// Loads that show what a setting changes: in the statistics that the allocator writes at exit, or
-// in what the kernel says of the process.
+// Loads that show the effect of a setting in the statistics that the allocator writes at exit, or
+// in the kernel's data about the process.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void free_all(int count) {
         free(blocks[i]);
 }
 
-// How many mappings huge pages were asked for in.
+// Returns the number of mappings for which huge pages were requested.
 static int advised(void) {
     FILE *mappings = fopen("/proc/self/smaps", "r");
     char line[512];
@@ -39,7 +39,7 @@ static int advised(void) {
     return count;
 }
 
-// How many bytes of freed blocks can be read as they were.
+// Returns how many bytes of freed blocks are unchanged.
 static size_t stale(void) {
     static unsigned char *volatile block;
     size_t count = 0;

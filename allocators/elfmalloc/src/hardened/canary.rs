@@ -1,9 +1,9 @@
-//! The canaries of the hardened variant: bytes around what the program asked for that it has no
-//! reason to write, looked at when it gives the block back.
+//! Canaries of the hardened variant: bytes around the part of a block that the program asked for.
+//! The program has no reason to write them, and they are checked when it frees the block.
 //!
 //! Each block has a word, made of its address and of a secret. The canary byte at offset `o` of the
-//! block is byte `o % 8` of that word, wherever the canary begins: so two canaries may overlap. No
-//! byte is zero, which is what a string ends with.
+//! block is byte `o % 8` of that word, wherever the canary begins, so two canaries may overlap. No
+//! byte is zero, since an overflow often writes the zero that ends a string.
 
 use core::ptr::NonNull;
 use heapdrome_pages::atomic::{
@@ -13,50 +13,50 @@ use heapdrome_pages::atomic::{
 
 use heapdrome_pages::system::random_word;
 
-/// Bytes of canary behind a block's last byte, or as many as there are; and again at the block's
-/// end.
+/// Number of canary bytes behind a block's last byte, if the block has as many, and again at the
+/// block's end.
 const CANARY: usize = size_of::<u64>();
-/// As many bytes before and behind a block in a mapping of its own are a canary.
+/// Maximum number of canary bytes before and behind a block in a mapping of its own.
 const EDGE: usize = 64;
-/// A bit of each byte.
+/// Lowest bit of each byte, which is set so that no byte is zero.
 const NO_ZEROS: u64 = 0x0101_0101_0101_0101;
 
-// The first byte in memory is the lowest of a word.
+// The first byte in memory is the lowest byte of a word.
 const _: () = assert!(cfg!(target_endian = "little"));
 
 static SECRET: AtomicU64 = AtomicU64::new(0);
 
-/// Whether there is no secret yet, as before the first block.
+/// Returns whether there is no secret yet, as before the first block.
 pub(crate) fn wants_secret() -> bool {
-    // Acquire: pairs with the release in `draw_secret`: who finds a secret finds that states were
-    // asked for.
+    // Acquire: pairs with the release in `draw_secret`. A thread that finds a secret also finds
+    // that states were asked for.
     SECRET.load(Acquire) == 0
 }
 
-/// Draws the secret, unless there is one. Whatever else is to be done before the first block has
-/// been done by then.
+/// Draws the secret, unless there is one. All other preparations for the first block precede this.
 pub(crate) fn draw_secret() {
-    // Release: pairs with the acquire in `wants_secret`. Any of the values will do, and the first
-    // one stays.
+    // Release: pairs with the acquire in `wants_secret`. Any value will do, and the first one
+    // stays.
     let _ = SECRET.compare_exchange(0, random_word() | 1, Release, Relaxed);
 }
 
-/// The word of the block at `address`.
+/// Returns the word of the block at `address`.
 #[inline(always)]
 fn word(address: usize) -> u64 {
-    // The secret is odd: neighbours differ in each byte's lower bits.
+    // The secret is odd, so neighbours differ in each byte's lower bits.
     (address as u64 / 16).wrapping_mul(SECRET.load(Relaxed)) | NO_ZEROS
 }
 
-/// Where the canaries of a block lie. Sizes are random to a branch predictor: none of this
-/// branches.
+/// Positions of a block's canaries. Nothing here branches, since sizes are random to a branch
+/// predictor.
 struct Canaries {
-    /// The first begins behind the last byte that the program asked for, but not so late that it
-    /// would not end within the block.
+    /// Start of the first canary: behind the last byte that the program asked for, but early enough
+    /// to end within the block.
     first: usize,
-    /// The last ends with the block. It may overlap with the first, or be the same.
+    /// Start of the last canary, which ends with the block. It may overlap the first, or be the
+    /// same.
     last: usize,
-    /// How many bits of the first are the program's; none unless it is the last.
+    /// Number of bits of the first canary that are the program's; zero unless it is also the last.
     taken: usize,
 }
 
@@ -73,19 +73,20 @@ impl Canaries {
         }
     }
 
-    /// What the first holds. The last begins at a multiple of eight, and holds the word itself.
+    /// Returns the contents of the first canary. The last one begins at a multiple of eight, and
+    /// holds the word itself.
     #[inline(always)]
     const fn first_of(&self, word: u64) -> u64 {
         word.rotate_right((self.first % CANARY * 8) as u32)
     }
 }
 
-/// Writes the canaries of a block of `size` bytes, of which the program does not have the last
-/// `slack`. Up to seven bytes before those are written to as well.
+/// Writes the canaries of a block of `size` bytes, the last `slack` of which are not the program's.
+/// Up to seven bytes before these are written to as well.
 ///
 /// # Safety
 ///
-/// The block has that many bytes, a multiple of 16, has slack, and its contents do not matter yet.
+/// The block has `size` bytes, a multiple of 16, and slack. Its contents do not matter yet.
 #[inline(always)]
 pub(crate) unsafe fn write(block: NonNull<u8>, size: usize, slack: usize) {
     let canaries = Canaries::of(size, slack);
@@ -98,17 +99,17 @@ pub(crate) unsafe fn write(block: NonNull<u8>, size: usize, slack: usize) {
     }
 }
 
-/// Writes the canaries behind a block and keeps its contents.
+/// Rewrites the canaries behind a block and keeps its contents.
 ///
 /// # Safety
 ///
-/// The block has that many bytes, a multiple of 16, has slack, and is the program's.
+/// The block has `size` bytes, a multiple of 16, and slack, and is the program's.
 pub(crate) unsafe fn rewrite(block: NonNull<u8>, size: usize, slack: usize) {
     let canaries = Canaries::of(size, slack);
     let word = word(block.addr().get());
     let free = !0 << canaries.taken;
-    // SAFETY: the canaries lie in the block; the program's bytes are the first in memory, and where
-    // the last is not the first, all of it is slack.
+    // SAFETY: the canaries lie in the block. The program's bytes come first in memory, and if the
+    // last canary is not the first, all of it is slack.
     unsafe {
         let first = block.add(canaries.first).cast::<u64>();
         let kept = first.read_unaligned() & !free;
@@ -119,12 +120,12 @@ pub(crate) unsafe fn rewrite(block: NonNull<u8>, size: usize, slack: usize) {
     }
 }
 
-/// Whether nothing was written behind the last byte that the program asked for, nor before the
-/// block that follows.
+/// Returns whether no byte was written behind the last one that the program asked for, nor before
+/// the block that follows.
 ///
 /// # Safety
 ///
-/// The block has that many bytes.
+/// The block has `size` bytes.
 #[inline(always)]
 pub(crate) unsafe fn is_whole(block: NonNull<u8>, size: usize, slack: usize) -> bool {
     let canaries = Canaries::of(size, slack);
@@ -132,13 +133,13 @@ pub(crate) unsafe fn is_whole(block: NonNull<u8>, size: usize, slack: usize) -> 
     // SAFETY: both places lie in the block.
     let found = |place| unsafe { block.add(place).cast::<u64>().read_unaligned() };
     let changed = (found(canaries.first) ^ canaries.first_of(word)) >> canaries.taken;
-    // Where the first is the last, the latter's bits above those taken are the same.
+    // If the first is the last, both words have the same bits above those taken.
     let changed_last = (found(canaries.last) ^ word) >> canaries.taken;
     changed | changed_last == 0
 }
 
-/// The canary around a block that has a mapping of its own: what lies before it, back to the page
-/// that cannot be touched, and behind it.
+/// Canary around a block with a mapping of its own: bytes before it, back to the inaccessible page
+/// at most, and behind it.
 struct Edges {
     before: usize,
     behind: usize,
@@ -169,11 +170,11 @@ pub(crate) unsafe fn guard(block: NonNull<u8>, size: usize, page: usize) {
     }
 }
 
-/// Whether nothing was written there since.
+/// Returns whether the canary around a block is unchanged.
 ///
 /// # Safety
 ///
-/// As for [`guard`].
+/// The conditions of [`guard`] hold.
 pub(crate) unsafe fn is_guarded(block: NonNull<u8>, size: usize, page: usize) -> bool {
     let edges = Edges::of(block.addr().get(), size, page);
     let byte = word(block.addr().get()) as u8;
@@ -228,7 +229,7 @@ mod tests {
         for (from, to) in slacks().flat_map(|from| slacks().map(move |to| (from, to))) {
             let mut bytes = Block([0; 48]);
             let block = block_of(&mut bytes);
-            // SAFETY: as above.
+            // SAFETY: the block has 48 bytes, all of them this test's.
             unsafe {
                 write(block, 48, from);
                 let kept = 48 - from.max(to);

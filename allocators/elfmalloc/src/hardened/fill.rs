@@ -1,35 +1,35 @@
-//! What the hardened variant writes over freed blocks, and how it sees later that nobody else wrote
-//! there.
+//! Filling of freed blocks in the hardened variant, and the check that they were not written to
+//! since.
 
 use core::ptr::NonNull;
 
 use crate::slabs::shape::{PIECE, Shape};
 
-/// What freed blocks are filled with.
+/// Byte that freed blocks are filled with.
 const FILL: u8 = 0xdb;
-/// As many bytes of a block are looked at again when it is handed out again.
+/// Number of bytes of a block that are checked when it is handed out again.
 const LOOKED_AT: usize = 64;
 /// Overwrites the whole of a block.
 ///
 /// # Safety
 ///
-/// The block has `size` bytes, and nobody uses it.
+/// The block has `size` bytes, and is in no use.
 pub(crate) unsafe fn fill_whole(block: NonNull<u8>, size: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the block has `size` bytes, and is in no use.
     unsafe { block.as_ptr().write_bytes(FILL, size) };
 }
 
-/// Overwrites what the program had in a block: as much of it as is looked at, and what lies behind
-/// that in the same two lines of the cache.
+/// Overwrites the start of a block: the bytes that are checked, and those behind them in the same
+/// two cache lines.
 ///
 /// # Safety
 ///
-/// The block has this shape, and nobody uses it.
+/// The block has this shape, and is in no use.
 #[inline(always)]
 pub(crate) unsafe fn fill(block: NonNull<u8>, shape: &Shape) {
     let rest = shape.rest_from(block.addr().get());
     for start in shape.looked_at() {
-        // SAFETY: the sum of all steps and a piece is not beyond a block's end.
+        // SAFETY: the sum of all steps and a piece does not exceed the block.
         unsafe {
             let piece = block.add(start);
             piece.cast::<[u8; PIECE]>().write([FILL; PIECE]);
@@ -38,19 +38,19 @@ pub(crate) unsafe fn fill(block: NonNull<u8>, shape: &Shape) {
     }
 }
 
-/// Whether nothing was written to the first [`LOOKED_AT`] bytes of a block since it was filled.
+/// Returns whether the first [`LOOKED_AT`] bytes of a block are unchanged since it was filled.
 ///
 /// # Safety
 ///
-/// As for [`fill`].
+/// The conditions of [`fill`] hold.
 #[inline(always)]
 pub(crate) unsafe fn is_filled(block: NonNull<u8>, shape: &Shape) -> bool {
-    // SAFETY: as in `fill`.
+    // SAFETY: the sum of all steps and a piece does not exceed the block.
     unsafe { all_filled(shape.looked_at().map(|start| block.add(start))) }
 }
 
-/// Whether four pieces are filled. Written out, since a compiler makes a branch of every eight
-/// bytes.
+/// Returns whether four pieces are filled. Written with intrinsics, since a compiler creates a
+/// branch for every eight bytes.
 ///
 /// # Safety
 ///
@@ -61,7 +61,7 @@ unsafe fn all_filled(pieces: [NonNull<u8>; 4]) -> bool {
     use core::arch::x86_64::{
         _mm_and_si128, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8,
     };
-    // SAFETY: the caller's promise; SSE2 is part of x86-64.
+    // SAFETY: the pieces may be read, by this function's contract; SSE2 is part of x86-64.
     unsafe {
         let same = pieces.map(|piece| {
             _mm_cmpeq_epi8(
@@ -77,7 +77,7 @@ unsafe fn all_filled(pieces: [NonNull<u8>; 4]) -> bool {
     }
 }
 
-/// Whether all four pieces hold the fill byte only, on processors other than x86-64.
+/// Returns whether four pieces are filled, on processors other than x86-64.
 ///
 /// # Safety
 ///
@@ -85,17 +85,17 @@ unsafe fn all_filled(pieces: [NonNull<u8>; 4]) -> bool {
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 unsafe fn all_filled(pieces: [NonNull<u8>; 4]) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: the pieces may be read, by this function's contract.
     let found = pieces.map(|piece| unsafe { piece.cast::<u128>().read() });
     found == [u128::from_ne_bytes([FILL; PIECE]); 4]
 }
 
-/// Whether a block in a slab is still filled. Whole pages of it may have been given back to the
-/// system since: those read as zero.
+/// Returns whether a block in a slab is still filled. Whole pages of it may have been purged since:
+/// those read as zero.
 ///
 /// # Safety
 ///
-/// The block has `size` bytes, and nobody uses it.
+/// The block has `size` bytes, and is in no use.
 pub(crate) unsafe fn is_filled_or_purged(block: NonNull<u8>, size: usize, page: usize) -> bool {
     let length = size.min(LOOKED_AT);
     let to_next_page = (page - block.addr().get() % page).min(length);
@@ -143,8 +143,8 @@ mod tests {
     fn pages_that_were_given_back_are_no_misuse() {
         let mut bytes = Block([FILL; 256]);
         bytes.0[..64].fill(0);
-        // SAFETY: as above; the second part of the block lies on the next page, as far as this
-        // goes.
+        // SAFETY: the block has that many bytes, all of them this test's. With pages of 64 bytes,
+        // its second part lies on the next page.
         unsafe {
             let block = NonNull::from(&mut bytes.0).cast::<u8>().add(32);
             assert!(

@@ -1,5 +1,5 @@
-//! How the hardened variant takes a slab's block back: checks, quarantine, and from there to the
-//! magazine.
+//! How the hardened variant takes back a block of a slab: checks, then the quarantine, and from
+//! there the magazine.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -19,15 +19,15 @@ use crate::slabs::free_blocks::{FreeBlock, FreeBlocks};
 use crate::slabs::shape::{Shape, is_long};
 use crate::slabs::states::{Long, Short, State, are_known};
 
-/// What threads freed that have no quarantine.
+/// Blocks freed by threads that have no quarantine.
 static STRAYS: Strays = Strays::new();
 
-/// The fast path of `free`; false where that takes the slow path, or where something is wrong,
-/// which the slow path finds again and reports. Then nothing has happened.
+/// Runs the fast path of `free`. Returns false, without any change, if the slow path is required,
+/// or if a check fails, which the slow path repeats and reports.
 ///
 /// # Safety
 ///
-/// `block` is null or was allocated, and is used no more.
+/// `block` is null or was allocated, and is no longer used.
 #[inline(always)]
 pub(crate) unsafe fn free_fast(block: *mut u8) -> bool {
     let quarantine = quarantine();
@@ -41,9 +41,9 @@ pub(crate) unsafe fn free_fast(block: *mut u8) -> bool {
     if !has_places(class) {
         return false;
     }
-    // SAFETY: the quarantine is this thread's, and the class has places there; what lies in a slab
-    // is not null. The program had the block, and gives it up. What leaves the quarantine is a free
-    // block of the class.
+    // SAFETY: the quarantine is this thread's, and has places for the class. An address in a slab
+    // is not null. The program had the block, and gives it up. A block that leaves the quarantine
+    // is a free block of the class.
     unsafe {
         let block = NonNull::new_unchecked(block);
         if is_long(class) {
@@ -66,12 +66,12 @@ pub(crate) unsafe fn free_fast(block: *mut u8) -> bool {
     true
 }
 
-/// Ends a block's use, if the program has one there and all is well with it; false otherwise, and
-/// then nothing has happened.
+/// Ends the use of a block, if the program has one there and the checks pass. Otherwise returns
+/// false, without any change.
 ///
 /// # Safety
 ///
-/// The address lies in a slab of `class`, whose state is of that kind; if there is a block, the
+/// The address lies in a slab of `class`, whose states are of kind `S`. If there is a block, the
 /// caller gives it up.
 #[inline(always)]
 unsafe fn end_fast<S: State>(block: NonNull<u8>, class: SizeClass) -> bool {
@@ -86,8 +86,8 @@ unsafe fn end_fast<S: State>(block: NonNull<u8>, class: SizeClass) -> bool {
     unsafe { end(block, state, shape, slack) }
 }
 
-/// Whether there is a block at an address that was allocated with another size than `size`; false
-/// where it takes longer to tell.
+/// Returns whether a block at an address was allocated with another size than `size`; false if only
+/// the slow path can find out.
 #[inline(always)]
 pub(crate) fn has_another_size(address: usize, size: usize) -> bool {
     let class = HEAPS.memory().map.get(address);
@@ -103,15 +103,15 @@ pub(crate) fn has_another_size(address: usize, size: usize) -> bool {
     slack.is_some_and(|slack| is_another_size(class, slack, size))
 }
 
-/// Takes a group of blocks that leaves the quarantine to their magazine.
+/// Moves a group of blocks that leaves the quarantine to their magazine.
 ///
 /// # Safety
 ///
 /// The quarantine is this thread's, and a group of `class` is full.
 #[inline(never)]
 unsafe fn pass_on(quarantine: *mut Quarantine, class: SizeClass) {
-    // SAFETY: the blocks are free ones of the class; the heap is this thread's, and room is counted
-    // from its magazine's top.
+    // SAFETY: the blocks are free blocks of the class. The heap is this thread's, and `push_all`
+    // finds the room in its magazine.
     unsafe {
         let Some(group) = (*quarantine).next_group(class) else {
             return;
@@ -129,12 +129,11 @@ unsafe fn pass_on(quarantine: *mut Quarantine, class: SizeClass) {
     }
 }
 
-/// Takes a block that has left the quarantine, and that no magazine has room for, to where free
-/// blocks are.
+/// Frees a block that has left the quarantine, and that no magazine has room for.
 ///
 /// # Safety
 ///
-/// The block is a free one.
+/// The block is free, and lies in a slab.
 #[cold]
 #[inline(never)]
 unsafe fn free_other(block: *mut u8) {
@@ -144,13 +143,13 @@ unsafe fn free_other(block: *mut u8) {
         if !Elfmalloc::deallocate_fast(block)
             && let Some(block) = NonNull::new(block)
         {
-            // The fast path of `free` may come here, too, which passes by the gate.
+            // The fast path of `free`, which bypasses the gate, may come here, too.
             deallocate::<Elfmalloc>(block);
         }
     }
 }
 
-/// Takes a slab's block back from the program.
+/// Takes back a block of a slab from the program.
 ///
 /// # Safety
 ///
@@ -158,8 +157,8 @@ unsafe fn free_other(block: *mut u8) {
 pub(crate) unsafe fn take_back(block: NonNull<u8>, class: SizeClass) {
     let address = block.addr().get();
     let (state, slack) = state_or_report(address, class);
-    // SAFETY: the block was the caller's and is this function's now; what leaves the quarantine is
-    // a free block.
+    // SAFETY: the block was the caller's and is this function's now. A block that leaves the
+    // quarantine is free.
     unsafe {
         if !end(block, state, Shape::of(class), slack) {
             report(Misuse::Overflow(address));
@@ -179,28 +178,28 @@ pub(crate) unsafe fn take_back(block: NonNull<u8>, class: SizeClass) {
     }
 }
 
-/// Puts a freed block with those of other threads without a quarantine; what leaves them for it
-/// goes to its slab.
+/// Puts a freed block among those of other threads without a quarantine. The block that it replaces
+/// goes back to its slab.
 ///
 /// # Safety
 ///
-/// The block is a free one, of a slab.
+/// The block is free, and lies in a slab.
 #[cold]
 unsafe fn put_among_strays(block: NonNull<u8>) {
     if let Some(other) = NonNull::new(STRAYS.exchange(random_word(), block.as_ptr())) {
         let class = class_of(other.addr().get());
-        // SAFETY: what strays is a free block of a slab, and no other code has it now.
+        // SAFETY: a stray block is a free block of a slab, and no other code has it now.
         HEAPS.give_one(None, unsafe { FreeBlock::new(class, other) });
     }
 }
 
-/// Puts a freed block into the quarantine; returns one that leaves it for that, or null.
+/// Puts a freed block into the quarantine. Returns a block that leaves it for that, or null.
 ///
 /// # Safety
 ///
-/// The quarantine is this thread's, and the block a free one of `class`.
+/// The quarantine is this thread's, and the block is a free block of `class`.
 unsafe fn detain(quarantine: *mut Quarantine, class: SizeClass, block: *mut u8) -> *mut u8 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the quarantine is this thread's, and the block is a free block of `class`.
     unsafe {
         if !has_places(class) {
             return (*quarantine).exchange_shared(block);
@@ -215,7 +214,7 @@ unsafe fn detain(quarantine: *mut Quarantine, class: SizeClass, block: *mut u8) 
     }
 }
 
-/// The thread's quarantine, made if need be; `None` where there is no memory.
+/// Returns the thread's quarantine, created on demand; `None` if there is no memory.
 fn quarantine_of(heap: HeapRef) -> Option<NonNull<Quarantine>> {
     if heap.quarantine.get().is_null() {
         let memory = HEAPS.memory();

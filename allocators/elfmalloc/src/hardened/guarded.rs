@@ -1,5 +1,4 @@
-//! Large blocks of the hardened variant: mappings of their own, between pages that cannot be
-//! touched.
+//! Large blocks of the hardened variant: mappings of their own, between inaccessible pages.
 
 use core::ptr::NonNull;
 
@@ -11,26 +10,26 @@ use crate::misuse::{Misuse, report};
 use crate::process::HEAPS;
 use crate::units::large::Large;
 
-/// A block with its own mapping, between guard pages; or one without, where the system allows for
-/// no more mappings or addresses.
+/// Allocates a block with its own mapping between guard pages, or without guard pages if the system
+/// allows no more mappings or addresses.
 pub(crate) fn allocate_guarded(size: usize, alignment: usize) -> Option<Large> {
     let pages = &HEAPS.memory().pages;
     let Some(block) = HEAPS.mapped.map_guarded(pages, size, alignment) else {
         return allocate_large(&HEAPS, size, alignment);
     };
-    // SAFETY: the mapping has whole pages.
+    // SAFETY: the block's mapping has whole pages.
     unsafe { guard(block, size, HEAPS.memory().pages.page_size()) };
     Some(Large { block, clean: true })
 }
 
-/// Leaves a block that is no slab's `size` bytes, which are fewer than it has, without moving it.
+/// Shrinks a block outside slabs in place to `size` bytes, fewer than it has.
 ///
 /// # Safety
 ///
 /// The block is the caller's.
 pub(crate) unsafe fn shrink_guarded(block: NonNull<u8>, size: usize) {
     let entry = HEAPS.mapped.find(block.addr().get());
-    // SAFETY: the caller's promise.
+    // SAFETY: the block is the caller's.
     unsafe {
         match entry {
             Some(entry) if entry.block != entry.base => {
@@ -39,8 +38,7 @@ pub(crate) unsafe fn shrink_guarded(block: NonNull<u8>, size: usize) {
                 HEAPS.mapped.shrink_guarded(pages, block.addr().get(), size);
                 guard(block, size, HEAPS.memory().pages.page_size());
             }
-            // It has no guard pages. Where the system does not let it shrink, it stays as large as
-            // it is.
+            // It has no guard pages. If the system refuses to shrink it, it keeps its size.
             _ => {
                 HEAPS.mapped.resize(HEAPS.memory(), block, size);
             }
@@ -48,29 +46,29 @@ pub(crate) unsafe fn shrink_guarded(block: NonNull<u8>, size: usize) {
     }
 }
 
-/// Ends the process if something was written around a guarded block.
+/// Aborts the process if a byte was written around a guarded block.
 ///
 /// # Safety
 ///
 /// The block is the caller's, and has `size` bytes.
 unsafe fn look_at_edges(block: NonNull<u8>, size: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the block is the caller's, and has `size` bytes.
     if unsafe { !is_guarded(block, size, HEAPS.memory().pages.page_size()) } {
         report(Misuse::Around(block.addr().get()));
     }
 }
 
-/// Takes a guarded block back; false if there is none at `address`.
+/// Frees a guarded block. Returns false if there is none at `block`.
 ///
 /// # Safety
 ///
-/// The caller gives it up.
+/// The caller gives the block up.
 pub(crate) unsafe fn free_guarded(block: NonNull<u8>) -> bool {
     let address = block.addr().get();
     let Some(entry) = HEAPS.mapped.find(address) else {
         return false;
     };
-    // SAFETY: the block was the caller's.
+    // SAFETY: the caller gave the block up.
     unsafe {
         if entry.block != entry.base {
             look_at_edges(block, entry.size);

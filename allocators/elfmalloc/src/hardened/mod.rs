@@ -1,15 +1,16 @@
 //! The hardened variant: the same allocator behind checks.
 //!
-//! Which blocks the program has is known out of band and out of reach, and how much of each it
-//! asked for ([`states`](crate::slabs::states)): so is every address at which no such block begins.
-//! What follows a block's last byte is a [`canary`](crate::hardened::canary), looked at when the
-//! block is freed. Freed blocks are [filled](crate::hardened::fill) and stay in a
+//! The allocator records out of band, out of the program's reach, which blocks the program has and
+//! how much of each it asked for ([`states`](crate::slabs::states)). So it also recognises every
+//! address at which no such block begins. Behind a block's last byte lies a
+//! [`canary`](crate::hardened::canary), which is checked when the block is freed. Freed blocks are
+//! [filled](crate::hardened::fill) and stay in a
 //! [`Quarantine`](crate::heap::quarantine::Quarantine) ([`hardened_free`](crate::hardened::free)).
 //! Blocks above 128 KiB are mappings between guard pages ([`guarded`](crate::hardened::guarded)).
 //!
-//! No other variant may serve in the same process: they share free blocks, and only this one fills
-//! what it frees. It would take the contents of a block that another has freed for a write to a
-//! free block.
+//! No other variant may serve in the same process: the variants share free blocks, and only this
+//! one fills the blocks that it frees. It would mistake the contents of a block that another
+//! variant freed for a write after free.
 
 pub(crate) mod block;
 pub(crate) mod canary;
@@ -37,15 +38,15 @@ use crate::size_class::{LARGEST, SizeClass};
 use crate::slabs::shape::SHORT;
 use crate::slabs::states::{Long, Short, State, find_states};
 
-/// The top block of its magazine, handed out for `size` bytes; `None` where that takes longer, or
-/// where something is wrong, and then nothing has happened.
+/// Hands out the top block of its magazine for `size` bytes. Returns `None`, without any change, if
+/// the slow path is required or a check fails.
 #[inline(always)]
 fn take<S: State>(class: SizeClass, size: usize) -> Option<NonNull<u8>> {
-    // A thread that has no heap yet finds nothing here.
+    // The front of a thread without a heap has no block.
     let front = front();
     let top = front.top(class);
-    // SAFETY: before a top there is a slot, or null; the slot holds a free block of the class,
-    // whose size is so near to what is wanted that the slack can be said.
+    // SAFETY: before a top there is a slot, or null. The slot holds a free block of the class,
+    // whose size is close enough to `size` for the state to record the slack.
     unsafe {
         let block = NonNull::new(*top.sub(1))?;
         if !hand_out_fast::<S>(block, class, size) {
@@ -57,15 +58,15 @@ fn take<S: State>(class: SizeClass, size: usize) -> Option<NonNull<u8>> {
     }
 }
 
-/// Says that the program now wants `size` bytes of a block, no more than it may use of it, which
-/// stays where it is: there is no memory for another.
+/// Records that the program now wants only `size` bytes of a block, at most its usable size. The
+/// block stays where it is, because there is no memory for another.
 ///
 /// # Safety
 ///
 /// The block is the caller's, of `class`.
 #[cold]
 unsafe fn shrink(block: NonNull<u8>, class: SizeClass, size: usize) {
-    // SAFETY: the caller's promise; a block of a slab has slack.
+    // SAFETY: the block is the caller's, of `class`; a block of a slab has slack.
     unsafe {
         if class.is_slab() {
             let (state, _) = state_or_report(block.addr().get(), class);
@@ -80,9 +81,9 @@ unsafe fn shrink(block: NonNull<u8>, class: SizeClass, size: usize) {
 ///
 /// # Safety
 ///
-/// Both blocks are the caller's and have that many bytes, and they are different ones.
+/// The blocks are different, are the caller's, and have at least `kept` bytes.
 unsafe fn move_to(to: NonNull<u8>, block: NonNull<u8>, kept: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the blocks are different, are the caller's, and have at least `kept` bytes.
     unsafe {
         to.as_ptr().copy_from_nonoverlapping(block.as_ptr(), kept);
         if !free_fast(block.as_ptr()) {
@@ -95,14 +96,14 @@ unsafe fn move_to(to: NonNull<u8>, block: NonNull<u8>, kept: usize) {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hardened;
 
-// SAFETY: blocks are elfmalloc's, of a byte more than asked for, or mappings between guard pages.
+// SAFETY: blocks are elfmalloc's, with a byte more than asked for, or mappings between guard pages.
 unsafe impl MallocAbi for Hardened {
     const NAME: &'static str = "elfmalloc-hardened";
 
     #[inline(always)]
     fn allocate_fast(size: usize) -> Option<NonNull<u8>> {
-        // The kind of the state is told apart where the class has to be anyway: sizes are random to
-        // a branch predictor. A size of zero takes the slow path, which makes it one.
+        // The kind of state is distinguished here, where the class has to be anyway, because sizes
+        // are random to a branch predictor. Size zero takes the slow path, which makes it one.
         if size.wrapping_sub(1) < SHORT - 1 {
             take::<Short>(front().class_of_small(size + 1), size)
         } else if size.wrapping_sub(SHORT) < LARGEST - SHORT {
@@ -118,7 +119,7 @@ unsafe impl MallocAbi for Hardened {
 
     fn allocate_aligned(size: usize, alignment: usize) -> Option<NonNull<u8>> {
         prepare();
-        // Programs expect that they may use a byte of every block.
+        // Programs expect at least one usable byte in every block.
         let size = size.max(1);
         let alignment = alignment.max(MIN_ALIGNMENT);
         if size < LARGEST
@@ -205,7 +206,7 @@ unsafe impl MallocAbi for Hardened {
 
     #[inline(always)]
     unsafe fn deallocate_fast(block: *mut u8) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's contract is that of `free_fast`.
         unsafe { free_fast(block) }
     }
 
@@ -215,7 +216,7 @@ unsafe impl MallocAbi for Hardened {
         if has_another_size(block.addr(), size) {
             report(Misuse::OtherSize(block.addr()));
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's contract is that of `free_fast`.
         unsafe { free_fast(block) }
     }
 
@@ -239,7 +240,7 @@ unsafe impl MallocAbi for Hardened {
             return class.size() - slack_or_report(address, class);
         }
         if class == SizeClass::LARGE {
-            // SAFETY: the caller's promise.
+            // SAFETY: the block is live, by this function's contract.
             return unsafe { Elfmalloc::usable_size(block) };
         }
         let Some(entry) = HEAPS.mapped.find(address) else {

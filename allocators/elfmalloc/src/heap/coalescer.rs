@@ -1,7 +1,7 @@
-//! Blocks on their way back to slabs, gathered by slab: a bin's lock is taken once for several.
+//! Blocks on their way back to slabs, gathered by slab, so that one lock of a bin serves several.
 //!
-//! All of it is cells, and blocks leave as a copy: code that gives them back may use the coalescer
-//! again.
+//! All fields are cells, and blocks leave as a copy: the code that gives them back may use the
+//! coalescer again.
 
 use core::cell::Cell;
 use core::ptr::null_mut;
@@ -10,35 +10,35 @@ use crate::size_class::SizeClass;
 use crate::slabs::free_blocks::{FreeBlock, FreeBlocks};
 use crate::units::descriptor::DESCRIPTOR;
 
-/// Slabs that are gathered for at once.
+/// Number of slabs for which blocks are gathered at the same time.
 const SETS: usize = 16;
-/// The most blocks that are gathered for a slab.
+/// Maximum number of blocks that are gathered for a slab.
 const MOST: usize = 14;
-/// The most bytes of blocks that are gathered for a slab; but one block always may be.
+/// Maximum number of bytes of blocks that are gathered for a slab, except that one block always is.
 const BYTES: usize = 4 << 10;
 
-/// The blocks of one slab.
+/// Gathered blocks of one slab.
 #[derive(Debug)]
 #[repr(C)]
 struct Gathered {
-    /// Address of its descriptor.
+    /// Address of the slab's descriptor.
     slab: Cell<usize>,
     class: Cell<SizeClass>,
     count: Cell<u8>,
     blocks: [Cell<*mut u8>; MOST],
 }
 
-/// A thread's blocks on their way.
+/// Blocks of one thread on their way back to slabs.
 #[derive(Debug)]
 pub struct Coalescer {
     sets: [Gathered; SETS],
 }
 
-// It lies in one block of the allocator's own memory, and those are powers of two.
+// A coalescer lies in one block of the allocator's own memory, whose sizes are powers of two.
 const _: () = assert!(size_of::<Coalescer>() == 2048);
 
 impl Coalescer {
-    /// No blocks.
+    /// Creates an empty coalescer.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -53,14 +53,14 @@ impl Coalescer {
         }
     }
 
-    /// Adds a block of the slab whose descriptor has this address. `give` gets what goes back now:
-    /// what was gathered for another slab in the same place, and what has become enough.
+    /// Adds a block of the slab whose descriptor has this address. Passes blocks to `give` that go
+    /// back now: those gathered for another slab in the same place, or enough of this slab.
     pub fn add(&self, slab: usize, block: FreeBlock, give: impl Fn(FreeBlocks<'_>)) {
         let class = block.class();
         let set = &self.sets[slab / DESCRIPTOR % SETS];
         while set.slab.get() != slab || set.class.get() != class {
             set.empty(&give);
-            // Else code that gives blocks back has added some here.
+            // Otherwise code that gives blocks back has added some here.
             if set.count.get() == 0 {
                 set.slab.set(slab);
                 set.class.set(class);
@@ -74,14 +74,14 @@ impl Coalescer {
         }
     }
 
-    /// Hands everything that was gathered to `give`.
+    /// Passes all gathered blocks to `give`.
     pub fn empty(&self, give: impl Fn(FreeBlocks<'_>)) {
         for set in &self.sets {
             set.empty(&give);
         }
     }
 
-    /// Forgets everything that was gathered.
+    /// Forgets all gathered blocks.
     pub fn forget(&self) {
         for set in &self.sets {
             set.count.set(0);
@@ -100,13 +100,14 @@ impl Gathered {
         let count = usize::from(self.count.take());
         if count != 0 {
             let mut blocks = self.blocks.each_ref().map(Cell::get);
-            // SAFETY: what was gathered are free blocks of the class, and now the set has none.
+            // SAFETY: the gathered blocks are free blocks of the class, and the set no longer has
+            // them.
             give(unsafe { FreeBlocks::new(self.class.get(), &mut blocks[..count]) });
         }
     }
 }
 
-/// How many blocks of a class are enough to go back.
+/// Returns the number of blocks of a class that is enough to give them back.
 fn enough(class: SizeClass) -> usize {
     (BYTES / class.size()).clamp(1, MOST)
 }
@@ -119,14 +120,14 @@ mod tests {
     use core::ptr::NonNull;
     use std::vec::Vec;
 
-    /// A block of 64 bytes.
+    /// Returns a block of 64 bytes.
     fn block(number: usize) -> FreeBlock {
         let address = NonZero::new(number + 1).expect("a number");
         // SAFETY: the pointers are compared and never followed.
         unsafe { FreeBlock::new(SizeClass::of(64), NonNull::without_provenance(address)) }
     }
 
-    /// The numbers of blocks.
+    /// Returns the numbers of blocks.
     fn numbers(mut blocks: FreeBlocks<'_>) -> Vec<usize> {
         let blocks = blocks.as_slice().iter();
         blocks.map(|block| block.addr() - 1).collect()
@@ -157,8 +158,8 @@ mod tests {
         let coalescer = Coalescer::new();
         let given: RefCell<Vec<usize>> = RefCell::default();
         let later = RefCell::new((100..100 + 2 * MOST).rev().collect::<Vec<_>>());
-        // Each time blocks are given back, two more are freed: in the same place, one of the same
-        // slab.
+        // Each time blocks are given back, two more are freed: both in the same place, one of the
+        // same slab.
         let give = |blocks: FreeBlocks<'_>| {
             for slab in [1, 1 + SETS] {
                 let next = later.borrow_mut().pop();

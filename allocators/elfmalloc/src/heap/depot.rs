@@ -1,13 +1,14 @@
-//! Depots: free blocks that a thread's magazines have no room for, and that are likely to be wanted
+//! Depots: free blocks that do not fit into a thread's magazines, and that are likely to be wanted
 //! again while they are still in the cache.
 //!
-//! By class a stack of chunks of pointers: what was freed last is handed out first, and what has
-//! lain longest goes back to its slab first. Moving blocks between a magazine and a depot looks at
-//! neither blocks nor slabs. A thread's depot has a lock of its own, so that others can empty it:
-//! before memory grows, when its blocks have lain idle, and for `malloc_trim`.
+//! A depot has a stack of chunks of pointers for each class. The blocks that were freed last are
+//! handed out first, and those that have lain longest go back to their slabs first. Moving blocks
+//! between a magazine and a depot reads neither blocks nor slabs. A thread's depot has a lock of
+//! its own, so that other threads can empty it: before memory grows, when its blocks have been
+//! idle, and for `malloc_trim`.
 //!
-//! Depots after Bonwick and Adams, "Magazines and Vmem", USENIX 2001; theirs are shared by all
-//! threads.
+//! The design follows Bonwick and Adams, "Magazines and Vmem", USENIX 2001, whose depots are shared
+//! by all threads.
 
 use core::cell::{Cell, UnsafeCell};
 use core::ops::Deref;
@@ -21,20 +22,20 @@ use crate::units::metadata::Metadata;
 
 /// Bytes of a chunk.
 pub const CHUNK_BYTES: usize = 2048;
-/// Bytes that a thread's depot may keep however little memory is live, and its magazines too: those
-/// of the smallest slab.
+/// Number of bytes that a thread's depot, and its magazines, may keep however little memory is
+/// live: those of the smallest slab.
 pub(super) const LEAST_KEPT: usize = UNIT;
-/// Blocks in a chunk: what is left of it beside the links and the count.
+/// Number of blocks in a chunk: its words, except for the links and the count.
 pub const CHUNK: usize = CHUNK_BYTES / size_of::<*mut u8>() - 3;
 
-/// Some free blocks of one class. A chunk in a stack is never empty. Zeros are a chunk without
+/// Free blocks of one class. A chunk in a stack is never empty. All zeros are a chunk without
 /// blocks.
 #[derive(Debug)]
 #[repr(C)]
 struct Chunk {
-    /// The one that was begun after this.
+    /// Chunk that was begun after this one.
     newer: Cell<Option<ChunkRef>>,
-    /// The one before; out of the depot, the next in a list.
+    /// Chunk that was begun before this one; outside the depot, the next in a list.
     older: Cell<Option<ChunkRef>>,
     count: Cell<u32>,
     class: Cell<SizeClass>,
@@ -44,21 +45,21 @@ struct Chunk {
 const _: () = assert!(size_of::<Chunk>() == CHUNK_BYTES);
 
 impl Chunk {
-    /// Number of blocks.
+    /// Returns the number of blocks.
     fn count(&self) -> usize {
         self.count.get() as usize
     }
 
-    /// Uses the slots, the first of which hold the blocks.
+    /// Calls `action` with the slots, the first of which hold the blocks.
     fn with_slots<R>(&self, action: impl FnOnce(&mut [*mut u8; CHUNK]) -> R) -> R {
         // SAFETY: the chunk belongs to the caller's depot, whose lock is held, or to the caller's
-        // list. Actions copy pointers, or give blocks of a chunk that is in no depot: none comes
-        // here again for the same chunk.
+        // list. Actions copy pointers, or give away the blocks of a chunk that is in no depot; none
+        // of them uses the slots of the same chunk again.
         action(unsafe { &mut *self.blocks.get() })
     }
 }
 
-/// Handle of a chunk, which is a depot's or a list's.
+/// Handle of a chunk, which belongs to a depot or to a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 struct ChunkRef(NonNull<Chunk>);
@@ -67,13 +68,13 @@ impl Deref for ChunkRef {
     type Target = Chunk;
 
     fn deref(&self) -> &Chunk {
-        // SAFETY: a chunk is freed only when its list is emptied, which lets go of the handle
-        // before.
+        // SAFETY: a chunk is freed only when its list is emptied, and its handle is not followed
+        // after that.
         unsafe { self.0.as_ref() }
     }
 }
 
-/// Chunks that are out of their depot, and whoever's who has this.
+/// Chunks that are out of their depot, and belong to the holder of this value.
 #[derive(Debug)]
 pub struct Chunks(Option<ChunkRef>);
 
@@ -81,7 +82,7 @@ impl Chunks {
     /// No chunks.
     pub const NONE: Self = Self(None);
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_none()
@@ -92,7 +93,7 @@ impl Chunks {
         self.0 = Some(chunk);
     }
 
-    /// Takes the blocks of each chunk out by `give`, and gives the chunks back.
+    /// Passes the blocks of each chunk to `give`, and frees the chunks.
     pub fn empty(mut self, metadata: &Lock<Metadata>, mut give: impl FnMut(FreeBlocks<'_>)) {
         while let Some(chunk) = self.0 {
             self.0 = chunk.older.get();
@@ -100,45 +101,45 @@ impl Chunks {
             if count != 0 {
                 chunk.with_slots(|slots| {
                     let blocks = &mut slots[..count];
-                    // SAFETY: the first slots hold free blocks of the class, and the chunk goes.
+                    // SAFETY: the first slots hold free blocks of the class, and the chunk is freed
+                    // next.
                     give(unsafe { FreeBlocks::new(class, blocks) });
                 });
             }
-            // SAFETY: the chunk was allocated with this size, and is in no list any more.
+            // SAFETY: the chunk was allocated with this size, and is no longer in any list.
             unsafe { metadata.lock().free(chunk.0.cast(), CHUNK_BYTES) };
         }
     }
 }
 
-/// The chunks of one class.
+/// Stack of the chunks of one class.
 #[derive(Clone, Copy, Debug)]
 struct Stack {
     newest: Option<ChunkRef>,
     oldest: Option<ChunkRef>,
-    /// How many chunks there are.
+    /// Number of chunks.
     chunks: u32,
-    /// The fewest there were since the stack was last looked at.
+    /// Minimum number of chunks since the stack was last looked at.
     low: u32,
 }
 
-/// Free blocks of small classes. Its lock guards it.
+/// Free blocks of small classes; the depot's lock guards them.
 #[derive(Debug)]
 pub struct Depot {
     stacks: [Stack; FIRST_SHARED],
-    /// Chunks in all stacks.
+    /// Number of chunks in all stacks.
     chunks: usize,
     /// Bytes of the blocks in all stacks.
     bytes: usize,
-    /// Chunks without blocks: as many as there were with blocks at most, until the depot is next
-    /// looked at.
+    /// Chunks that have become empty. They are kept for reuse until the depot is next looked at.
     spare: Option<ChunkRef>,
 }
 
-// SAFETY: chunks and what they point to may be used by any thread that holds the depot's lock.
+// SAFETY: any thread may use the chunks and what they point to while it holds the depot's lock.
 unsafe impl Send for Depot {}
 
 impl Depot {
-    /// A depot without blocks.
+    /// Creates a depot without blocks.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -154,19 +155,19 @@ impl Depot {
         }
     }
 
-    /// Bytes of all blocks.
+    /// Returns the bytes of all blocks.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Bytes of the chunks that hold them.
+    /// Returns the bytes of the chunks that hold the blocks.
     #[must_use]
     pub const fn chunk_bytes(&self) -> usize {
         self.chunks * CHUNK_BYTES
     }
 
-    /// How many blocks of a class there are: none of one that is not small.
+    /// Returns the number of blocks of a class; 0 for a class that is not small.
     #[must_use]
     pub fn count(&self, class: SizeClass) -> usize {
         let mut count = 0;
@@ -179,8 +180,8 @@ impl Depot {
         count
     }
 
-    /// Puts blocks onto the stack of their class, the last of them topmost. Returns how many, from
-    /// the first on; fewer than there are only where there is no memory for a chunk.
+    /// Pushes blocks onto the stack of their class, the last one topmost. Returns how many were
+    /// pushed, from the first on; it is fewer than given only if there is no memory for a chunk.
     pub fn push(
         &mut self,
         blocks: &mut FreeBlocks<'_>,
@@ -206,8 +207,8 @@ impl Depot {
         done
     }
 
-    /// Takes blocks from the top of the stack into the first slots, of which there is one; they
-    /// stay in their order. Returns how many: none only where none is there.
+    /// Pops blocks from the stack into the first slots, of which there is at least one; they keep
+    /// their order. Returns how many: 0 only if the stack is empty.
     pub fn pop(&mut self, class: SizeClass, slots: &mut [*mut u8]) -> usize {
         let Some(chunk) = self.stacks[class.number()].newest else {
             return 0;
@@ -226,7 +227,7 @@ impl Depot {
         taken
     }
 
-    /// Takes everything out.
+    /// Takes all blocks out.
     pub fn take_all(&mut self) -> Chunks {
         let mut taken = Chunks::NONE;
         for number in 1..FIRST_SHARED {
@@ -236,7 +237,7 @@ impl Depot {
         taken
     }
 
-    /// Takes out what has lain untouched since the last call of this.
+    /// Takes the chunks out that have been untouched since the last call.
     pub fn take_idle(&mut self) -> Chunks {
         let mut taken = Chunks::NONE;
         for number in 1..FIRST_SHARED {
@@ -249,7 +250,7 @@ impl Depot {
         taken
     }
 
-    /// A spare chunk holds no blocks, and goes the same way as one that does.
+    /// Moves the spare chunks to a list: they hold no blocks, and are freed like the others.
     fn move_spare(&mut self, to: &mut Chunks) {
         while let Some(chunk) = self.spare {
             self.spare = chunk.older.get();
@@ -267,7 +268,7 @@ impl Depot {
         true
     }
 
-    /// The chunk that is to take the next block of a class.
+    /// Returns the chunk that takes the next block of a class; `None` if there is no memory.
     fn open(
         &mut self,
         class: SizeClass,
@@ -300,18 +301,18 @@ impl Depot {
         Some(chunk)
     }
 
-    /// Asserts in debug builds what [`check`](Self::check) does.
+    /// Asserts the invariants of [`check`](Self::check) in debug builds.
     fn checked(&self) {
         if cfg!(debug_assertions) {
             self.check();
         }
     }
 
-    /// Asserts that the stacks are linked both ways, and that the counts fit them.
+    /// Asserts that the stacks are linked both ways, and that the counts match them.
     ///
     /// # Panics
     ///
-    /// Where this does not hold.
+    /// If this does not hold.
     pub fn check(&self) {
         let (mut chunks, mut bytes) = (0, 0);
         for number in 1..FIRST_SHARED {

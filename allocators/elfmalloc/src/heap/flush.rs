@@ -1,4 +1,4 @@
-//! Blocks that leave magazines: to the thread's depot, and what that should not hold to the slabs.
+//! Blocks that leave magazines: to the thread's depot, or to the slabs if it has no room for them.
 
 use heapdrome_pages::Pages;
 
@@ -10,10 +10,10 @@ use crate::heap::thread_heap::HeapRef;
 use crate::size_class::{FIRST_SHARED, SizeClass};
 use crate::slabs::free_blocks::{FreeBlock, FreeBlocks};
 
-/// All depots together, blocks and chunks, may take this part of what lives.
+/// Divisor of live memory: all depots together, blocks and chunks, may take this part of it.
 const DEPOTS_PART: usize = 4;
 
-/// Puts a block into a magazine that was found full, or has no slots, or rests.
+/// Puts a block into a magazine that was found full, has no slots, or rests.
 pub fn flush<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
     let class = block.class();
     let magazine = heap.magazine(class);
@@ -26,7 +26,7 @@ pub fn flush<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
             heaps.give_one(Some(heap), block);
             return;
         }
-        // A thread that only frees wants none of them back.
+        // A thread that only frees allocates none of them again.
         let oldest = magazine.capacity().div_ceil(if again { 1 } else { 2 });
         if magazine.was_refilled() {
             remove_oldest(heap, class, oldest, |blocks| spill(heaps, heap, blocks));
@@ -39,7 +39,7 @@ pub fn flush<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
     }
 }
 
-/// Finds a place for blocks that leave a magazine, the last of which were freed last.
+/// Finds a place for blocks that leave a magazine, of which the last was freed last.
 fn spill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, mut blocks: FreeBlocks<'_>) {
     let mut kept = 0;
     if blocks.class().number() < FIRST_SHARED {
@@ -54,22 +54,21 @@ fn spill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, mut blocks: FreeBlocks<'_>) 
     }
 }
 
-/// Whether a depot may take these blocks, too.
+/// Returns whether a depot has room for these blocks.
 fn has_room<P: Pages>(heaps: &Heaps<P>, depot: &Depot, blocks: &FreeBlocks<'_>) -> bool {
     let live = heaps.memory().live_bytes() / heaps.shards.threads().max(1);
     let more = blocks.count() * blocks.class().size();
     depot.bytes() + depot.chunk_bytes() + more <= (live / DEPOTS_PART).max(LEAST_KEPT)
 }
 
-/// Gives all blocks of a magazine back to their slabs, and notes that it holds none.
+/// Gives all blocks of a magazine back to their slabs, and records that it holds none.
 pub(super) fn empty_magazine<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) {
     let length = heap.magazine(class).length();
     release_oldest(heaps, heap, class, length);
     heap.note_length(class);
 }
 
-/// Gives the `count` blocks that lie longest in a magazine, of which there are as many, back to
-/// their slabs.
+/// Gives the `count` oldest blocks in a magazine, which has at least as many, back to their slabs.
 pub(super) fn release_oldest<P: Pages>(
     heaps: &Heaps<P>,
     heap: HeapRef,
@@ -79,8 +78,7 @@ pub(super) fn release_oldest<P: Pages>(
     remove_oldest(heap, class, count, |blocks| heaps.give_from(heap, blocks));
 }
 
-/// Takes the `count` blocks that lie longest in a magazine, of which there are as many, out by
-/// `give`.
+/// Passes the `count` oldest blocks in a magazine, which has at least as many, to `give`.
 fn remove_oldest(heap: HeapRef, class: SizeClass, count: usize, give: impl FnOnce(FreeBlocks<'_>)) {
     if count != 0 {
         heap.gave(count);
@@ -89,14 +87,14 @@ fn remove_oldest(heap: HeapRef, class: SizeClass, count: usize, give: impl FnOnc
     }
 }
 
-/// Gives back what the heap's coalescer has gathered.
+/// Gives back the blocks in the heap's coalescer.
 pub(super) fn empty_coalescer<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     if let Some(coalescer) = heap.coalescer() {
         coalescer.empty(|blocks| heaps.give_from(heap, blocks));
     }
 }
 
-/// Gives all blocks in magazines back, and those on their way.
+/// Gives back all blocks in the heap's magazines and in its coalescer.
 pub fn empty_magazines<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     for (class, _) in heap.magazines() {
         empty_magazine(heaps, heap, class);

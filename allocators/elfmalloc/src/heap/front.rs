@@ -1,8 +1,8 @@
 //! The fast path.
 //!
-//! A magazine is a stack of free blocks of one class. Before its first slot lies null, after its
-//! last the word [`FULL`]: the fast path reads the slot that it is about to use, and needs no
-//! count.
+//! A magazine is a stack of free blocks of one class. Before its first slot lies null, and behind
+//! its last slot the word [`FULL`]. The fast path reads the slot that it is about to use, and needs
+//! no count.
 //!
 //! ```text
 //!            front.tops[class] --------+
@@ -19,25 +19,25 @@ use heapdrome_malloc_abi::Presence;
 use crate::size_class::{LARGEST, SMALL, SMALL_CLASSES, SizeClass};
 use crate::units::class_map::{ClassMap, Window};
 
-/// What stands behind the last slot of a magazine.
+/// Word behind the last slot of a magazine.
 pub const FULL: *mut u8 = without_provenance_mut(1);
-/// Entries of a front: classes, and those numbers that no slab serves.
+/// Number of entries of a front: classes, and the numbers that no slab serves.
 const ENTRIES: usize = 96;
-/// After so many frees, a new thread looks at the clock.
+/// Number of frees after which a new thread looks at the clock.
 pub const FEWEST_TICKS: i32 = 16;
-/// The most frees after which a thread looks at the clock.
+/// Maximum number of frees between two looks at the clock.
 pub const MOST_TICKS: i32 = 4096;
 /// Maximum number of frees between two looks at the clock by a thread that flushes: it may soon
 /// fall idle.
 pub const MOST_TICKS_GIVING: i32 = 256;
 
-/// Fetches the start of a block ahead, to be written to. Any address will do, and null.
+/// Prefetches the start of a block for writing. Any address will do, including null.
 ///
-/// Whoever gets a block writes to it, and it may lie in the cache of the processor that freed it.
-/// `prefetchw` takes that line over at once, where a plain prefetch would share it and the write
-/// would have to ask again. The compiler's own intrinsics do not emit it unless told that the
-/// processor has it; one that lacks it treats it as a no-operation, but for the first 64-bit ones
-/// of Intel (2004), which have no `prefetchw` and would fault.
+/// The program writes to a block that it gets, and the block may lie in the cache of the processor
+/// that freed it. `prefetchw` takes that line over in one step. A plain prefetch would share it,
+/// and the write would have to ask again. The compiler's own intrinsics emit `prefetchw` only when
+/// told that the processor has it. A processor that lacks it treats it as a no-operation, except
+/// the first 64-bit ones of Intel (2004), which would fault.
 #[inline(always)]
 pub(crate) fn will_be_used(block: *mut u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -49,30 +49,30 @@ pub(crate) fn will_be_used(block: *mut u8) {
     let _ = block;
 }
 
-/// A static that threads share. No thread writes to it, its atomics aside.
+/// Static that threads share. No thread writes to it, except to its atomics.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Shared<T>(pub(crate) T);
 
-// SAFETY: the words are pointers that nobody follows, and the static of this type is never written
+// SAFETY: the words are pointers that no code follows, and the static of this type is never written
 // to.
 unsafe impl Sync for Shared<[*mut u8; 2]> {}
-// SAFETY: the cells in statics of this type are never written to: in their magazines nothing can be
-// put, and frees of threads without a heap are not counted there. The presence is atomic.
+// SAFETY: the cells in statics of this type are never written to: no block can be put into their
+// magazines, and frees of threads without a heap are not counted there. The presence is atomic.
 unsafe impl Sync for Shared<Front> {}
 
-/// A magazine that is empty and full: every use of it takes the slow path.
+/// Magazine that is both empty and full: every use of it takes the slow path.
 static NO_SLOTS: Shared<[*mut u8; 2]> = Shared([null_mut(), FULL]);
 
-/// The top of a magazine without slots.
+/// Returns the top of a magazine without slots.
 #[must_use]
 pub const fn no_slots() -> *mut *mut u8 {
-    // SAFETY: the second word of the array.
+    // SAFETY: the array has a second word.
     unsafe { (&raw const NO_SLOTS.0).cast::<*mut u8>().add(1).cast_mut() }
 }
 
-/// The slab that a thread last took blocks of a class from. It may be another's by now, or gone:
-/// this says what to keep at hand, and nothing else relies on it.
+/// Slab that a thread last took blocks of a class from. By now it may serve another thread, or be
+/// gone: it only decides which blocks to keep at hand.
 #[derive(Debug)]
 #[repr(C)]
 struct Own {
@@ -80,30 +80,30 @@ struct Own {
     bytes: Cell<usize>,
 }
 
-/// All that the fast path uses of a heap.
+/// Part of a heap that the fast path uses.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Front {
     tops: [Cell<*mut *mut u8>; ENTRIES],
-    /// Where the class map is.
+    /// Location of the class map.
     window: Cell<Window>,
     ticks: Cell<i32>,
     /// Whether the thread is on a slow path. A thread that forks reads it.
     presence: Presence,
-    /// The class of each 16-byte step to [`SMALL`]: here, since no instruction has to say where it
-    /// is then. Never changed.
+    /// Class of each 16-byte step up to [`SMALL`]. It lies here so that no instruction has to load
+    /// its address. Never changed.
     small: [SizeClass; SMALL / 16 + 1],
-    /// For the front-end that keeps only blocks of these.
+    /// Own slabs, for the front-end that keeps only their blocks.
     own: [Own; ENTRIES],
 }
 
-/// The front of threads without a heap.
+/// Front of threads without a heap.
 pub(crate) static NO_HEAP: Shared<Front> = Shared(Front::of_many());
-/// The front of threads that are about to end.
+/// Front of threads that are about to end.
 pub(crate) static ENDED: Shared<Front> = Shared(Front::of_many());
 
 impl Front {
-    /// A front whose every use takes the slow path.
+    /// Creates a front whose every use takes the slow path.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -121,7 +121,7 @@ impl Front {
         }
     }
 
-    /// Another front whose every use takes the slow path, for any number of threads.
+    /// Creates a front whose every use takes the slow path, for any number of threads.
     const fn of_many() -> Self {
         Self {
             presence: Presence::of_many(),
@@ -129,18 +129,18 @@ impl Front {
         }
     }
 
-    /// Whether the thread, or one of the threads, is on a slow path.
+    /// Returns whether the thread, or one of the threads, is on a slow path.
     #[inline(always)]
     pub(crate) const fn presence(&self) -> &Presence {
         &self.presence
     }
 
-    /// Says where the class map is, so that frees can take the fast path.
+    /// Sets the location of the class map, so that frees can take the fast path.
     pub(crate) fn set_map(&self, map: &ClassMap) {
         self.window.set(map.window());
     }
 
-    /// Where the next block of `class` would be put.
+    /// Returns the place for the next block of `class`.
     #[inline(always)]
     #[must_use]
     pub fn top(&self, class: SizeClass) -> *mut *mut u8 {
@@ -153,17 +153,17 @@ impl Front {
     ///
     /// # Safety
     ///
-    /// `top` is a slot of a magazine of `class`, or the [`FULL`] behind its last; the slots before
-    /// it hold blocks of the class that nobody uses, down to the null before the first; and the
-    /// thread whose front this is calls.
+    /// `top` is a slot of a magazine of `class`, or the [`FULL`] behind its last slot. The slots
+    /// before it, down to the null before the first, hold blocks of the class that are in no use.
+    /// The caller is the thread whose front this is.
     #[inline(always)]
     pub unsafe fn set_top(&self, class: SizeClass, top: *mut *mut u8) {
         debug_assert!(class.number() < ENTRIES);
-        // SAFETY: as above.
+        // SAFETY: numbers of classes are below ENTRIES.
         unsafe { self.tops.get_unchecked(class.number()) }.set(top);
     }
 
-    /// Whether it is time to look at the clock.
+    /// Returns whether it is time to look at the clock.
     #[must_use]
     pub fn is_due(&self) -> bool {
         self.ticks.get() < 0
@@ -175,15 +175,15 @@ impl Front {
             .set(self.ticks.get().saturating_sub(blocks as i32));
     }
 
-    /// Says which slab the thread takes blocks of `class` from: `bytes` from `base` on; none of
-    /// them means none.
+    /// Sets the slab that the thread takes blocks of `class` from: `bytes` from `base` on. No bytes
+    /// mean no slab.
     pub fn set_own(&self, class: SizeClass, base: usize, bytes: usize) {
         let own = &self.own[class.number()];
         own.base.set(base);
         own.bytes.set(bytes);
     }
 
-    /// Whether `address` lies in the slab that the thread last took blocks of `class` from.
+    /// Returns whether `address` lies in the slab that the thread last took blocks of `class` from.
     #[inline(always)]
     #[must_use]
     pub fn owns(&self, class: SizeClass, address: usize) -> bool {
@@ -193,17 +193,17 @@ impl Front {
         address.wrapping_sub(own.base.get()) < own.bytes.get()
     }
 
-    /// Says after how many frees the clock is to be looked at again.
+    /// Sets the number of frees after which the thread looks at the clock again.
     pub fn set_ticks(&self, ticks: i32) {
         self.ticks.set(ticks);
     }
 
-    /// Says after how many frees it is to be at the latest.
+    /// Limits the number of frees after which the thread looks at the clock again.
     pub fn limit_ticks(&self, most: i32) {
         self.ticks.set(self.ticks.get().min(most));
     }
 
-    /// The class of blocks of `size` bytes, at most [`SMALL`].
+    /// Returns the class of blocks of `size` bytes, at most [`SMALL`].
     #[inline(always)]
     pub(crate) fn class_of_small(&self, size: usize) -> SizeClass {
         debug_assert!(size <= SMALL);
@@ -211,7 +211,7 @@ impl Front {
         unsafe { *self.small.get_unchecked((size + 15) >> 4) }
     }
 
-    /// A block of at least `size` bytes; null where that takes the slow path.
+    /// Returns a block of at least `size` bytes; null if the slow path is required.
     #[inline(always)]
     #[must_use]
     pub fn allocate(&self, size: usize) -> *mut u8 {
@@ -224,15 +224,15 @@ impl Front {
         null_mut()
     }
 
-    /// A block of `class`; null where its magazine is empty.
+    /// Pops a block of `class`; null if its magazine is empty.
     #[inline(always)]
     pub(crate) fn pop(&self, class: SizeClass) -> *mut u8 {
         let top = self.top(class);
-        // SAFETY: before a top there is always a slot, or the null before the first.
+        // SAFETY: a slot always precedes a top, or the null before the first slot.
         let block = unsafe { *top.sub(1) };
         if !block.is_null() {
-            // SAFETY: the slot before the top held a block, so that before it there is another, or
-            // the null.
+            // SAFETY: the slot before the top held a block, so another slot precedes it, or the
+            // null.
             unsafe {
                 will_be_used(*top.sub(2));
                 self.set_top(class, top.sub(1));
@@ -241,19 +241,20 @@ impl Front {
         block
     }
 
-    /// Puts a block into the magazine of its class; false where that takes the slow path, and then
-    /// nothing has happened.
+    /// Pushes a block onto the magazine of its class. Returns false if the slow path is required;
+    /// the block is then still to be freed.
     ///
     /// # Safety
     ///
-    /// `block` is null or was allocated, and is used no more.
+    /// `block` is null or was allocated, and is no longer used.
     #[inline(always)]
     #[must_use]
     pub unsafe fn free(&self, block: *mut u8) -> bool {
         let Some(class) = self.window.get().find(block.addr()) else {
             return false;
         };
-        // SAFETY: the caller's promise, and the map's.
+        // SAFETY: the block is no longer used, and the map names its class, or one without a
+        // magazine.
         unsafe { self.push(class, block) }
     }
 
@@ -261,20 +262,22 @@ impl Front {
     ///
     /// # Safety
     ///
-    /// As for [`free`](Self::free).
+    /// `block` is null or was allocated, and is no longer used.
     #[inline(always)]
     #[must_use]
     pub unsafe fn free_own(&self, block: *mut u8) -> bool {
         let Some(class) = self.window.get().find(block.addr()) else {
             return false;
         };
-        // SAFETY: as above.
+        // SAFETY: the block is no longer used, and the map names its class.
         self.owns(class, block.addr()) && unsafe { self.push(class, block) }
     }
 
+    /// Pushes a block onto the magazine of `class`; returns false if the slow path is required.
+    ///
     /// # Safety
     ///
-    /// `block` is one of `class` that nobody uses, or `class` has no magazine.
+    /// `block` is a block of `class` that is in no use, or `class` has no magazine.
     #[inline(always)]
     pub(crate) unsafe fn push(&self, class: SizeClass, block: *mut u8) -> bool {
         let top = self.top(class);
@@ -287,7 +290,7 @@ impl Front {
         if ticks < 0 {
             return false;
         }
-        // SAFETY: the slot is free, and this thread's; behind a slot there is another, or the FULL.
+        // SAFETY: the slot is free and this thread's; another slot follows it, or FULL.
         unsafe {
             *top = block;
             self.set_top(class, top.add(1));

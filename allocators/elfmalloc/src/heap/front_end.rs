@@ -1,5 +1,5 @@
-//! What stands between a thread and the slabs. There are two front-ends over one back-end; which
-//! one a library has is a type, and costs nothing at run time.
+//! Front-ends: the layer between a thread and the slabs. There are two over one back-end. A library
+//! chooses one by a type, which costs nothing at run time.
 
 use core::fmt::Debug;
 
@@ -13,35 +13,34 @@ use crate::heap::thread_heap::HeapRef;
 use crate::size_class::SizeClass;
 use crate::slabs::free_blocks::FreeBlock;
 
-/// A way to keep free blocks at hand. `malloc` takes from the top of a magazine in either; they
-/// differ in what they put there.
+/// Policy for keeping free blocks at hand. `malloc` takes from the top of a magazine in either
+/// front-end; they differ in what they put there.
 ///
-/// A magazine holds free blocks of its class and nothing else, whosever they are: the front-ends
-/// may therefore even be mixed in one process.
+/// A magazine holds free blocks of its class and nothing else, whichever slabs they come from. So
+/// the front-ends may even be mixed in one process.
 pub trait FrontEnd: Clone + Copy + Debug + Default + Send + Sync + 'static {
-    /// The allocator's name with this front-end.
+    /// Name of the allocator with this front-end.
     const NAME: &'static str;
 
-    /// Whether huge pages are asked for where the settings say nothing.
+    /// Whether huge pages are asked for if the settings do not decide.
     const HUGE_PAGES: bool;
 
-    /// The fast path of `free`; false where that takes the slow path, and then nothing has
-    /// happened.
+    /// Runs the fast path of `free`. Returns false if the slow path is required; the block is then
+    /// still to be freed.
     ///
     /// # Safety
     ///
-    /// `block` is null or was allocated, and is used no more.
+    /// `block` is null or was allocated, and is no longer used.
     unsafe fn free(front: &Front, block: *mut u8) -> bool;
 
-    /// Takes a block after the magazine of its class was found empty; null where there is no
-    /// memory.
+    /// Takes a block after the magazine of its class was found empty; null if there is no memory.
     fn refill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> *mut u8;
 
-    /// Takes a block back, for whatever reason the fast path did not.
+    /// Takes back a block that the fast path did not take, for whatever reason.
     fn put<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock);
 }
 
-/// Magazines for the blocks of all slabs: a thread keeps at hand what it frees.
+/// Front-end with magazines for the blocks of all slabs: a thread keeps what it frees.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Magazines;
 
@@ -51,7 +50,7 @@ impl FrontEnd for Magazines {
 
     #[inline(always)]
     unsafe fn free(front: &Front, block: *mut u8) -> bool {
-        // SAFETY: the conditions are the same.
+        // SAFETY: this function's contract is that of `Front::free`.
         unsafe { front.free(block) }
     }
 

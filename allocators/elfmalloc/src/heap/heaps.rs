@@ -1,4 +1,4 @@
-//! The heaps of all threads, over shards of slabs, over memory.
+//! Heaps of all threads, over shards of slabs, over memory.
 //!
 //! Order of locks: list of heaps, depot, then those of shards ([`shards`](crate::slabs::shards));
 //! blocks with their own mapping come before the pool.
@@ -25,7 +25,7 @@ use crate::units::amount::Units;
 use crate::units::large::MappedBlocks;
 use crate::units::memory::Memory;
 
-/// Everything that threads share.
+/// State that all threads share.
 #[derive(Debug)]
 pub struct Heaps<P> {
     /// Slabs.
@@ -35,22 +35,22 @@ pub struct Heaps<P> {
     list: Lock<HeapList>,
     /// Milliseconds for which idle memory is kept.
     decay: AtomicU64,
-    /// Most bytes in a magazine.
+    /// Maximum number of bytes in a magazine.
     magazine: AtomicUsize,
-    /// Most bytes in the magazines of a thread.
+    /// Maximum number of bytes in the magazines of a thread.
     budget: AtomicUsize,
     /// Number of times that the last thread with a heap ended.
     silences: EventCount,
-    /// Units that were in use when depots were last emptied to avoid growth.
+    /// Number of units that were in use when depots were last emptied to avoid growth.
     emptied_at: AtomicUsize,
-    /// When the last epoch of purging began, in milliseconds.
+    /// Time when the last epoch of purging began, in milliseconds.
     epoch: AtomicU64,
-    /// Whether a thread is in the midst of purging by epochs.
+    /// Whether a thread is purging by epochs.
     ticking: AtomicBool,
 }
 
 impl<P: Pages> Heaps<P> {
-    /// No heaps.
+    /// Creates the state without heaps.
     pub const fn new(pages: P) -> Self {
         Self {
             shards: Shards::new(pages),
@@ -66,12 +66,12 @@ impl<P: Pages> Heaps<P> {
         }
     }
 
-    /// Reserves address space, once; later calls do nothing, and ask for no settings. Everything
-    /// works without, but slower.
+    /// Reserves address space, once; later calls do nothing and do not read the settings. Without
+    /// this call everything works, but more slowly.
     pub fn start(&self, settings: impl FnOnce() -> Settings) {
         self.memory().start(|| {
             let settings = settings();
-            // Relaxed: numbers that stand alone, and any of their values will do.
+            // Relaxed: no other memory depends on these numbers, and any of their values will do.
             self.decay.store(settings.decay, Relaxed);
             self.magazine.store(settings.magazine, Relaxed);
             self.budget.store(settings.budget, Relaxed);
@@ -80,45 +80,47 @@ impl<P: Pages> Heaps<P> {
         });
     }
 
-    /// What slabs are cut from.
+    /// Returns the memory that slabs are cut from.
     #[inline]
     pub const fn memory(&self) -> &Memory<P> {
         &self.shards.memory
     }
 
-    /// Milliseconds for which idle memory is kept.
+    /// Returns for how many milliseconds idle memory is kept.
     pub fn decay(&self) -> u64 {
-        // Relaxed, here and below: a number that stands alone.
+        // Relaxed, here and below: no other memory depends on these numbers.
         self.decay.load(Relaxed)
     }
 
-    /// Changes that.
+    /// Changes for how many milliseconds idle memory is kept.
     pub fn set_decay(&self, milliseconds: u64) {
         self.decay.store(milliseconds, Relaxed);
     }
 
-    /// Most bytes in a magazine.
+    /// Returns the maximum number of bytes in a magazine.
     pub fn magazine_limit(&self) -> usize {
         self.magazine.load(Relaxed)
     }
 
-    /// Most bytes in the magazines of a thread.
+    /// Returns the maximum number of bytes in the magazines of a thread.
     pub fn budget(&self) -> usize {
         self.budget.load(Relaxed)
     }
 
-    /// All heaps.
+    /// Returns all heaps.
     pub fn all(&self) -> AllHeaps {
         self.list.lock().all()
     }
 
-    /// The bin that a thread takes blocks of `class` from, if it runs where the caller does.
+    /// Returns the bin that a thread takes blocks of `class` from, if it runs where the caller
+    /// does.
     #[inline]
     pub fn bin(&self, heap: HeapRef, class: SizeClass) -> ClassBin<'_> {
         self.shards.bin(heap.attachment(), class)
     }
 
-    /// Makes a heap for the calling thread; `None` where there is no memory.
+    /// Returns a heap for the calling thread, a new one if none is idle; `None` if there is no
+    /// memory.
     pub fn attach(&self) -> Option<HeapRef> {
         let mut list = self.list.lock();
         let heap = match list.take_idle() {
@@ -126,7 +128,7 @@ impl<P: Pages> Heaps<P> {
             None => self.new_heap(&mut list)?,
         };
         drop(list);
-        // SAFETY: the heap was in no other thread's hands, and is this one's now.
+        // SAFETY: the heap is new or was idle, so no other thread has it; it is this one's now.
         let heap = unsafe { heap.of_this_thread() };
         heap.outflow.forget();
         heap.front.set_map(&self.memory().map);
@@ -142,8 +144,8 @@ impl<P: Pages> Heaps<P> {
         Some(heap)
     }
 
-    /// Takes back a heap without blocks from a thread that ends; its slabs, if no other thread uses
-    /// them, go where others find them.
+    /// Takes back a heap without blocks from a thread that ends. Slabs that no other thread uses go
+    /// where others find them.
     pub(super) fn leave(&self, heap: HeapRef) {
         heap.budget.set(self.budget());
         let (was_last, _) = self.shards.detach(heap.attachment());
@@ -154,11 +156,12 @@ impl<P: Pages> Heaps<P> {
         self.tick();
     }
 
-    /// Sleeps for some milliseconds, or until no thread has a heap; false where none has. One
-    /// thread at a time may do so.
+    /// Sleeps for some milliseconds, or until no thread has a heap. Returns whether any has one.
+    /// Only one thread may be in this call at a time.
     pub fn rest(&self, milliseconds: u64) -> bool {
         let seen = self.silences.read();
-        // Whoever reads the count of a silence sees the number that made it one, or a later one.
+        // A thread that reads the count of a silence also sees the number of threads that made it
+        // one, or a later number.
         let any = || self.shards.threads() != 0;
         if any() {
             self.silences.sleep(seen, milliseconds);
@@ -166,14 +169,14 @@ impl<P: Pages> Heaps<P> {
         any()
     }
 
-    /// Takes blocks of the bin's class into the first slots; none only where there is no memory.
+    /// Takes blocks of the bin's class into the first slots. Returns 0 only if there is no memory.
     pub fn take(&self, bin: ClassBin<'_>, slots: &mut [*mut u8]) -> usize {
         let taken = self.take_by(bin, |slabs| NonZero::new(slabs.take(slots)));
         taken.map_or(0, NonZero::get)
     }
 
-    /// Takes blocks of the bin's class from one slab into the first slots; none only where there is
-    /// no memory.
+    /// Takes blocks of the bin's class from one slab into the first slots. Returns 0 only if there
+    /// is no memory.
     pub fn take_from_one(&self, bin: ClassBin<'_>, slots: &mut [*mut u8]) -> usize {
         let taken = self.take_by(bin, |slabs| NonZero::new(slabs.take_from_one(slots)));
         taken.map_or(0, NonZero::get)
@@ -197,19 +200,19 @@ impl<P: Pages> Heaps<P> {
         taken
     }
 
-    /// Takes a block for a thread without a heap, or without slots; null where there is no memory.
+    /// Takes a block for a thread without a heap, or without slots; null if there is no memory.
     pub fn take_one(&self, bin: ClassBin<'_>) -> *mut u8 {
         let block = self.take_by(bin, Slabs::take_one);
         block.map_or(null_mut(), NonNull::as_ptr)
     }
 
-    /// Takes a block for a thread without a heap; null where there is no memory.
+    /// Takes a block for a thread without a heap; null if there is no memory.
     pub fn take_without_heap(&self, class: SizeClass) -> *mut u8 {
         self.take_one(self.shards.common_bin(class))
     }
 
-    /// Gives blocks back to their slabs, whosever they are; ends the process if one is no block in
-    /// use. `home` is the bin of the calling thread.
+    /// Gives blocks back to their slabs, in whatever bins those are. Aborts the process if one is
+    /// no block in use. `home` is the bin of the calling thread.
     #[inline(never)]
     pub fn give(&self, home: Option<ClassBin<'_>>, blocks: FreeBlocks<'_>) {
         match self.shards.give(home, blocks) {
@@ -230,15 +233,16 @@ impl<P: Pages> Heaps<P> {
         self.give(home, block.listed(&mut [null_mut()]));
     }
 
-    /// Frees every lock in the child of a fork. A thread of the parent may have held it to read
-    /// what it guards.
+    /// Frees every lock in the child of a fork. A thread of the parent may have held one to read
+    /// the data that it guards.
     ///
     /// # Safety
     ///
-    /// There is only the calling thread, it has no guard of a lock, and no thread of the parent was
-    /// changing what one guards.
+    /// The calling thread is the only one, it holds no guard of a lock, and no thread of the parent
+    /// was changing the data of one.
     pub unsafe fn free_locks(&self) {
-        // SAFETY: the conditions are those of `Memory::free_locks`.
+        // SAFETY: this function's contract is that of `Memory::free_locks` and
+        // `Lock::free_in_child`.
         unsafe {
             self.shards.free_locks();
             self.mapped.table.free_in_child();
@@ -250,19 +254,19 @@ impl<P: Pages> Heaps<P> {
         }
     }
 
-    /// In the child of a fork: makes the heaps of threads that do not exist here available to
-    /// others. The blocks in their magazines and quarantines are lost: fast paths pass by the gate,
-    /// and a thread may have been on one when the process forked.
+    /// In the child of a fork, makes the heaps of threads that do not exist here available to
+    /// others. The blocks in their magazines and quarantines are lost: fast paths bypass the gate,
+    /// so a thread may have been on one when the process forked.
     ///
     /// # Safety
     ///
-    /// There is only the calling thread, whose heap is `own`, if it has one.
+    /// The calling thread is the only one, and its heap is `own`, if it has one.
     pub unsafe fn disown(&self, own: Option<HeapRef>) {
-        // The child's processor time begins anew.
+        // The child's processor time starts again from zero.
         self.memory().pool.lock().forget_steps();
         let budget = self.budget();
         self.list.lock().disown(own.map(HeapRef::as_any), |heap| {
-            // SAFETY: the heap's thread does not exist, and there is no other than this one.
+            // SAFETY: the heap's thread does not exist, and the calling thread is the only one.
             unsafe { heap.forget_owner(budget) };
         });
         if self
@@ -273,12 +277,12 @@ impl<P: Pages> Heaps<P> {
         }
     }
 
-    /// Asserts what must hold whenever no thread is in the allocator: what [`Shards::check`] says,
-    /// and that depots are as they should be.
+    /// Asserts the invariants that hold whenever no thread is in the allocator: those of
+    /// [`Shards::check`], and those of depots.
     ///
     /// # Panics
     ///
-    /// Where something does not hold.
+    /// If one does not hold.
     pub fn check(&self) {
         self.shards.check();
         for heap in self.all() {

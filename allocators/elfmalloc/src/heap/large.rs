@@ -1,4 +1,4 @@
-//! Large blocks, and what makes room for them: what threads keep goes back before memory grows.
+//! Large blocks, and how room is made for them: threads give back kept memory before memory grows.
 
 use core::ptr::NonNull;
 
@@ -10,8 +10,8 @@ use crate::size_class::UNIT;
 use crate::units::amount::Units;
 use crate::units::large::{self, GROWS_BY_REMAP, Large};
 
-/// Takes a block of at least `size` bytes at a multiple of `alignment`; any size, but meant for
-/// those that no class serves.
+/// Allocates a block of at least `size` bytes at a multiple of `alignment`. Works for any size, but
+/// is meant for those that no class serves.
 pub fn allocate_large<P: Pages>(heaps: &Heaps<P>, size: usize, alignment: usize) -> Option<Large> {
     let units = Units::filled_by(size.max(1).checked_next_multiple_of(UNIT)?);
     let fits = large::fits_in_run(units, alignment);
@@ -23,8 +23,8 @@ pub fn allocate_large<P: Pages>(heaps: &Heaps<P>, size: usize, alignment: usize)
         heaps.memory().purge_for(units, None);
         return Some(large);
     }
-    // What the system refuses may be free in an arena. For what no arena has room for, nothing is
-    // given up.
+    // Memory that the system refuses may be free in an arena. If no arena is large enough, nothing
+    // is given back in vain.
     let possible = !fits && heaps.memory().pool.lock().may_hold(units);
     possible
         .then(|| allocate_in_run(heaps, units, alignment))
@@ -45,7 +45,7 @@ fn allocate_in_run<P: Pages>(heaps: &Heaps<P>, units: Units, alignment: usize) -
     Some(large::start_large(memory, run))
 }
 
-/// Takes a block for one that could not grow where it is.
+/// Allocates a block to replace one that could not grow in place.
 pub fn allocate_grown<P: Pages>(heaps: &Heaps<P>, size: usize) -> Option<NonNull<u8>> {
     let own = if size >= GROWS_BY_REMAP {
         heaps.mapped.map(&heaps.memory().pages, size, 1)
@@ -56,7 +56,7 @@ pub fn allocate_grown<P: Pages>(heaps: &Heaps<P>, size: usize) -> Option<NonNull
         .map(|large| large.block)
 }
 
-/// Gives a large block back that is a run of units.
+/// Frees a large block that is a run of units.
 ///
 /// # Errors
 ///
@@ -64,9 +64,9 @@ pub fn allocate_grown<P: Pages>(heaps: &Heaps<P>, size: usize) -> Option<NonNull
 ///
 /// # Safety
 ///
-/// If there is such a block, nobody uses it any longer.
+/// If there is such a block, it is in no use.
 pub unsafe fn free_large<P: Pages>(heaps: &Heaps<P>, address: usize) -> Result<(), Misuse> {
-    // SAFETY: the conditions are the same.
+    // SAFETY: this function's contract is that of `large::free_large`.
     unsafe { large::free_large(heaps.memory(), address)? };
     heaps.tick();
     Ok(())

@@ -1,7 +1,7 @@
-//! The thread-local cache: a front-end that keeps less at hand.
+//! The thread-local cache: a front-end that keeps fewer free blocks at hand.
 //!
 //! A magazine holds only blocks of the slab that it was last refilled from, the thread's own for
-//! that class; everything else that the thread frees goes back to its slab by way of a small
+//! that class. Everything else that the thread frees goes back to its slab through a small
 //! coalescer. Blocks above 4 KiB are not kept at all.
 
 use core::ptr::NonNull;
@@ -19,12 +19,12 @@ use crate::heap::thread_heap::HeapRef;
 use crate::size_class::{FIRST_SHARED, SizeClass};
 use crate::slabs::free_blocks::FreeBlock;
 
-/// The most bytes of blocks in a magazine.
+/// Maximum number of bytes of blocks in a magazine.
 const BYTES: usize = 4 << 10;
-/// The most blocks in a magazine.
+/// Maximum number of blocks in a magazine.
 const MOST: usize = 30;
 
-/// Keeps blocks of the thread's own active slabs, and only those.
+/// Front-end that keeps blocks of the thread's own active slabs, and only those.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LocalCache;
 
@@ -34,7 +34,7 @@ impl FrontEnd for LocalCache {
 
     #[inline(always)]
     unsafe fn free(front: &Front, block: *mut u8) -> bool {
-        // SAFETY: the conditions are the same.
+        // SAFETY: this function's contract is that of `free_own`.
         unsafe { front.free_own(block) }
     }
 
@@ -78,12 +78,12 @@ impl FrontEnd for LocalCache {
     }
 }
 
-/// How many blocks a magazine may hold.
+/// Returns how many blocks a magazine may hold.
 fn capacity_of(class: SizeClass) -> usize {
     (BYTES / class.size()).clamp(2, MOST)
 }
 
-/// Sees to it that a magazine has all its slots; false where there is no memory.
+/// Ensures that a magazine has all of its slots. Returns false if there is no memory for any.
 fn open<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> bool {
     let magazine = heap.magazine(class);
     let (capacity, wanted) = (magazine.capacity(), capacity_of(class));
@@ -97,7 +97,7 @@ fn open<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> bool {
     magazine.capacity() != 0
 }
 
-/// Sends a block on its way to its slab.
+/// Gives a block back to its slab, through the coalescer if possible.
 fn coalesce<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
     heap.gave(1);
     let slab = heaps.memory().run_of(block.as_ptr().addr());
@@ -111,7 +111,7 @@ fn coalesce<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
     }
 }
 
-/// The heap's coalescer, made if need be; `None` where there is no memory.
+/// Returns the heap's coalescer, created on demand; `None` if there is no memory.
 fn coalescer<'a, P: Pages>(heaps: &Heaps<P>, heap: &'a HeapRef) -> Option<&'a Coalescer> {
     if heap.coalescer.get().is_none() {
         let memory = heaps.memory();
@@ -174,7 +174,8 @@ mod tests {
             blocks.take_while(|block| !block.is_null()).collect()
         }
 
-        /// How many blocks of `class` the magazine holds, and how many of all classes were counted.
+        /// Returns how many blocks of `class` the magazine holds, and how many of all classes were
+        /// counted.
         fn counts(&self, class: SizeClass) -> (usize, isize) {
             let length = self.heap.magazine(class).length();
             (length, -self.heap.outflow.balance())
@@ -184,14 +185,14 @@ mod tests {
     fn all_that_a_thread_has_is_counted<F: FrontEnd>() {
         let scene = Scene::new();
         let [small, other, large] = [896, 64, 96 << 10].map(SizeClass::of);
-        // One first, so that its magazine has slots when there is no memory for them.
+        // One comes first, so that its magazine has slots when there is no memory for them.
         assert!(!scene.allocate::<F>(other).is_null());
         let blocks = scene.fill::<F>(small);
         let more = scene.fill::<F>(other).len() + scene.fill::<F>(large).len();
         let had = 1 + blocks.len() + more;
         assert_eq!(scene.counts(other), (0, had as isize));
-        // The blocks of one slab: with those that a magazine keeps, all that is left for another
-        // class.
+        // Free the blocks of one slab. Except for those that a magazine keeps, they are all that is
+        // left for another class.
         let unit = |block: *mut u8| block.addr() >> UNIT_SHIFT;
         let slab = unit(blocks[0])..unit(blocks[0]) + usize::from(small.geometry().units);
         let free = blocks.iter().filter(|block| slab.contains(&unit(**block)));

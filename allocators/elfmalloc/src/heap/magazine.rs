@@ -1,4 +1,4 @@
-//! Magazines: how many blocks a thread keeps at hand.
+//! Magazines: how many blocks a thread keeps at hand, and when that number changes.
 
 pub mod slots;
 
@@ -8,46 +8,46 @@ use core::ptr::null_mut;
 use crate::heap::depot::CHUNK;
 use crate::size_class::SizeClass;
 
-/// Slots of the largest magazine. When it is full, half of it goes to the depot: a chunk.
+/// Number of slots of the largest magazine. When it is full, half of it goes to the depot: one
+/// chunk.
 const MOST: usize = 2 * CHUNK;
-/// A magazine grows after so many slow paths.
+/// Number of slow paths after which a magazine grows. One that follows the other kind counts twice.
 const GROWS_AFTER: u8 = 4;
 
-/// Bytes of blocks that suffice for a thread that only allocates, or only frees: when it has
-/// nothing more to do they stay with it.
+/// Number of bytes of blocks that suffice for a thread that only allocates, or only frees. They
+/// stay with it when it has nothing more to do.
 const ENOUGH_ONE_WAY: usize = 16 << 10;
 
-/// What a slow path was for.
+/// Reason for a slow path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The magazine was empty.
     Refill,
-    /// It was full.
+    /// The magazine was full.
     Flush,
 }
 
-/// What became of a magazine since it was last looked at.
+/// Slow paths of a magazine since it was last looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Since {
     /// No slow path was taken.
     Nothing,
     /// It was flushed.
     Flushed,
-    /// It was refilled: what leaves it may be wanted again.
+    /// It was refilled: blocks that leave it may be wanted again.
     Refilled,
 }
 
-/// What the fast path does not need to know of a magazine. Only its thread uses it.
+/// Part of a magazine that the fast path does not use. Only its thread uses it.
 #[derive(Debug)]
 pub struct Magazine {
-    /// The first slot; null where there are none yet.
+    /// First slot; null if there are none yet.
     slots: Cell<*mut *mut u8>,
     /// Number of slots in use.
     capacity: Cell<u16>,
-    /// Number of slots to be used again after the next refill; zero where the magazine does not
-    /// rest.
+    /// Number of slots to restore after the next refill; zero if the magazine does not rest.
     resting: Cell<u16>,
-    /// The array has two to the power of this words, if there is one.
+    /// Logarithm of the number of words in the array, if there is one.
     order: Cell<u8>,
     events: Cell<u8>,
     last: Cell<Event>,
@@ -58,7 +58,7 @@ pub struct Magazine {
 const _: () = assert!(size_of::<Magazine>() == 16);
 
 impl Magazine {
-    /// No slots.
+    /// Creates a magazine without slots.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -84,15 +84,15 @@ impl Magazine {
         self.since.swap(&none.since);
     }
 
-    /// Number of slots in use.
+    /// Returns the number of slots in use.
     #[inline]
     pub fn capacity(&self) -> usize {
         usize::from(self.capacity.get())
     }
 
-    /// Notes a slow path. True if the magazine should grow: what was just filled has to be emptied,
-    /// or the other way round. A thread that only allocates, or only frees, gains little by a
-    /// larger one, and would just keep more. `class` is that of the blocks.
+    /// Records a slow path for blocks of `class`. Returns whether the magazine should grow, because
+    /// slots that were just filled have to be emptied, or the other way round. A thread that only
+    /// allocates, or only frees, gains little from a larger magazine, and would only keep more.
     pub fn note(&self, event: Event, class: SizeClass) -> bool {
         self.since.set(self.since.get().max(match event {
             Event::Refill => Since::Refilled,
@@ -111,30 +111,30 @@ impl Magazine {
         true
     }
 
-    /// Whether the last slow path was for this.
+    /// Returns whether the last slow path was for this event.
     pub fn was(&self, event: Event) -> bool {
         self.last.get() == event
     }
 
-    /// Whether it was refilled since it was last looked at.
+    /// Returns whether the magazine was refilled since it was last looked at.
     pub fn was_refilled(&self) -> bool {
         self.since.get() == Since::Refilled
     }
 
-    /// Looks at the magazine: whether it has slots that no slow path needed since the last time, or
-    /// none that a refill would have woken it for.
+    /// Looks at the magazine. Returns whether its slots were unused since the last look: no slow
+    /// path needed them, or it rests and no refill woke it.
     pub fn look(&self) -> bool {
         let since = self.since.replace(Since::Nothing);
         let unused = since == Since::Nothing || self.resting() != 0 && since == Since::Flushed;
         !self.slots.get().is_null() && unused
     }
 
-    /// Number of slots that it is to use again; none where it does not rest.
+    /// Returns the number of slots to restore; zero if the magazine does not rest.
     pub fn resting(&self) -> usize {
         usize::from(self.resting.get())
     }
 
-    /// The capacity to begin with.
+    /// Returns the first capacity.
     #[must_use]
     pub fn first_capacity(class: SizeClass, limit: usize) -> usize {
         let wanted = match class.size() {
@@ -146,14 +146,15 @@ impl Magazine {
         wanted.min(Self::largest(class, limit))
     }
 
-    /// The capacity to grow to.
+    /// Returns the capacity to grow to.
     #[must_use]
     pub const fn next_capacity(capacity: usize) -> usize {
         capacity * 2 + 2
     }
 
-    /// The largest capacity, where a magazine of small blocks may hold `limit` bytes. One of larger
-    /// blocks may hold up to four times as much: a batch must be worth the way to the slabs.
+    /// Returns the maximum capacity if a magazine of small blocks may hold `limit` bytes. One of
+    /// larger blocks may hold up to four times as much, so that a batch is worth the access to the
+    /// slabs.
     #[must_use]
     pub fn largest(class: SizeClass, limit: usize) -> usize {
         let bytes = (class.size() * 256).clamp(limit, limit.saturating_mul(4));

@@ -1,4 +1,4 @@
-//! What a thread does now and then, whatever else it does: it looks at the clock.
+//! Maintenance that each thread does now and then, when it looks at the clock.
 
 use heapdrome_pages::Pages;
 use heapdrome_pages::system::coarse_milliseconds;
@@ -10,10 +10,10 @@ use crate::heap::magazine::Magazine;
 use crate::heap::thread_heap::HeapRef;
 use crate::size_class::{FIRST_SHARED, SizeClass};
 
-/// Magazines are left alone that may hold at most this part of what they might.
+/// Divisor of the budget: magazines that may hold at most this part of it are not emptied.
 const KEPT_PART: usize = 8;
 
-/// What a thread does every now and then: purge if it is time, and empty what it does not use.
+/// Does periodic maintenance: purges if it is time, and empties magazines that are not used.
 pub fn look_around<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     let now = coarse_milliseconds();
     let most = if heap.giving.take() {
@@ -34,9 +34,9 @@ pub fn look_around<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     heaps.tick();
 }
 
-/// Empties the thread's magazines, if they may hold much, and has those of blocks above 4 KiB rest.
-/// The thread gave back most of what it had: it may fall silent, and no other thread reaches what
-/// lies there then.
+/// Empties the thread's magazines if they may hold much, and lets those of blocks above 4 KiB rest.
+/// The thread has given back most of its blocks. It may now fall silent, and no other thread can
+/// reach its magazines.
 fn drain<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     let whole = heaps.budget();
     let balance = heap.outflow.balance();
@@ -53,7 +53,7 @@ fn drain<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     heap.outflow.settle(balance);
 }
 
-/// Empties the magazines that have not been refilled or flushed of late.
+/// Empties the magazines that have not been refilled or flushed recently.
 fn empty_unused<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     for (class, magazine) in heap.magazines() {
         if magazine.look() {
@@ -82,9 +82,9 @@ fn shrink<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) {
     }
 }
 
-/// When to look at the clock next, after it was last looked at `last.0` and `last.1` frees went by
-/// until `now`: some tens of milliseconds from now, at this thread's pace, after `most` frees at
-/// the latest.
+/// Returns when to look at the clock next. The last look was at `last.0`, and `last.1` frees went
+/// by until `now`. The next look is some tens of milliseconds from now at this thread's pace, and
+/// after at most `most` frees.
 fn next_look(last: (u64, i32), now: u64, most: i32) -> (u64, i32) {
     let ticks = match now.wrapping_sub(last.0) {
         0..10 => last.1 * 2,

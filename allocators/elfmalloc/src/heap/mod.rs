@@ -1,4 +1,4 @@
-//! What threads have: the fast path, magazines, depots, and the way between them and slabs.
+//! The state of threads: fast path, magazines, depots, and the paths between them and slabs.
 
 pub mod coalescer;
 pub mod depot;

@@ -1,24 +1,25 @@
-//! How much a thread has, and when it has given most of that back.
+//! The number of blocks that a thread has, and when it has given most of them back.
 
 use core::cell::Cell;
 
-/// Fewer blocks are not most of what a thread had.
+/// Minimum number of blocks that count as most of what a thread had.
 const LEAST: isize = 256;
 
-/// How many blocks a thread has, and when it has given most of them back. Counted in slow paths, so
-/// that those in magazines count as the thread's.
+/// Number of blocks that a thread has, and when it has given most of them back. Only slow paths
+/// count, so blocks in magazines count as the thread's.
 #[derive(Debug)]
 pub struct Outflow {
-    /// Blocks that left the magazines, less those that came: below zero where the thread has some.
+    /// Blocks that left the magazines minus blocks that entered: negative while the thread has
+    /// some.
     balance: Cell<isize>,
-    /// The least that it was at looks at the clock, since most of that was last given back.
+    /// Minimum of the balance at looks at the clock since the thread last gave most of it back.
     least: Cell<isize>,
-    /// How many blocks magazines held when they were last emptied.
+    /// Number of blocks that magazines held when they were last emptied.
     emptied: Cell<usize>,
 }
 
 impl Outflow {
-    /// Nothing came or left yet.
+    /// Creates the counts of a thread without blocks.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -28,20 +29,20 @@ impl Outflow {
         }
     }
 
-    /// Counts anew, for a thread that begins.
+    /// Resets the counts for a new thread.
     pub fn forget(&self) {
         self.balance.set(0);
         self.least.set(0);
         self.emptied.set(0);
     }
 
-    /// Blocks that left, less those that came.
+    /// Returns the number of blocks that left minus those that entered.
     #[must_use]
     pub fn balance(&self) -> isize {
         self.balance.get()
     }
 
-    /// Counts blocks that come.
+    /// Counts blocks that enter.
     #[inline]
     pub fn take(&self, blocks: usize) {
         self.balance.set(self.balance.get() - blocks as isize);
@@ -53,10 +54,10 @@ impl Outflow {
         self.balance.set(self.balance.get() + blocks as isize);
     }
 
-    /// Notes how much the thread has. True where that is a quarter of the most, at most, and
-    /// [`settle`](Self::settle) is to be called. A thread that has none left frees the blocks of
-    /// others: then it is true each time as many have left as magazines held, so that emptying them
-    /// costs no more than what was freed.
+    /// Records how much the thread has. Returns whether that is at most a quarter of the maximum;
+    /// then [`settle`](Self::settle) must be called. A thread with no blocks left frees those of
+    /// others. For such a thread, this returns true each time as many blocks have left as magazines
+    /// held, so that emptying these costs no more than the frees did.
     pub fn look(&self) -> bool {
         let wait = match self.least.get() {
             0.. => self.emptied.get() as isize,
@@ -68,8 +69,8 @@ impl Outflow {
         balance >= least + wait.max(LEAST)
     }
 
-    /// Waits for a quarter of what the thread has now; `balance` was the count before its magazines
-    /// were emptied.
+    /// Starts to wait for a quarter of what the thread has now; `balance` was the count before its
+    /// magazines were emptied.
     pub(super) fn settle(&self, balance: isize) {
         self.emptied.set((self.balance.get() - balance) as usize);
         self.least.set(self.balance.get());

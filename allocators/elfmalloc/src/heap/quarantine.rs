@@ -1,10 +1,10 @@
-//! Where the hardened variant keeps freed blocks before they are allocated again.
+//! Quarantine: freed blocks that the hardened variant keeps before they are allocated again.
 //!
 //! Short blocks are kept in groups of eight, in the order in which they were freed. When a group is
-//! full, another of its class is drawn, and the eight that lie there go on, in a direction that is
-//! drawn; then that one is filled. So neighbours in memory that were freed together stay together,
-//! and go back to their slab at one stroke. A long block takes a place that is drawn, and what lay
-//! there goes on.
+//! full, another one of its class is drawn, the eight blocks in it leave in a random direction, and
+//! then that group is filled. So neighbours in memory that were freed together stay together, and
+//! go back to their slab in one batch. A long block takes a random place, and the block that lay
+//! there leaves.
 
 use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::{AtomicPtr, Ordering::AcqRel};
@@ -13,56 +13,56 @@ use crate::size_class::SizeClass;
 use crate::slabs::shape::{SHORT, is_long};
 use crate::units::class_map::{ClassMap, Window};
 
-/// Blocks of a group. A group is a line of the cache.
+/// Number of blocks in a group. A group is a cache line.
 pub const GROUP: usize = 8;
-/// Groups of a class.
+/// Number of groups of a class.
 const GROUPS: usize = 5;
-/// Short classes, and 0.
+/// Number of short classes, with class 0.
 const SHORT_CLASSES: usize = SizeClass::of(SHORT).number() + 1;
-/// The largest class that has places of its own: 16 KiB. Larger ones share some.
+/// Number of the largest class that has places of its own: 16 KiB. Larger classes share some.
 const LAST_OWN: usize = SizeClass::of(16 << 10).number();
-/// Places of each long class: what lies there is memory that nobody can use.
+/// Number of places of each long class. A block that lies there is memory that cannot be used.
 const LONG_PLACES: usize = 8;
-/// Places that larger classes share.
+/// Number of places that larger classes share.
 const SHARED: usize = 16;
-/// Places for the blocks of all threads that have no quarantine.
+/// Number of places for the blocks of all threads that have no quarantine.
 const STRAYS: usize = 64;
 
 type Group = [*mut u8; GROUP];
 type Groups = [Group; GROUPS];
 
-/// The blocks that a thread has freed of late.
+/// Blocks that a thread has freed recently.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Quarantine {
     groups: [Groups; SHORT_CLASSES],
-    /// Which of all the places in groups the next block of a class is put into.
+    /// By class, the index of the next block's place among all places in groups.
     next: [u32; SHORT_CLASSES],
     random: u64,
-    /// Where the class map is, for the fast path of `free`.
+    /// Location of the class map, for the fast path of `free`.
     window: Window,
     long: [[*mut u8; LONG_PLACES]; LAST_OWN + 1 - SHORT_CLASSES],
     shared: [*mut u8; SHARED],
 }
 
-/// Whether a class has places of its own; true for no class that is not one of slabs.
+/// Returns whether a class has places of its own; false for every class that is not one of slabs.
 #[inline(always)]
 #[must_use]
 pub const fn has_places(class: SizeClass) -> bool {
     class.number().wrapping_sub(1) < LAST_OWN
 }
 
-/// Where the groups of a class begin.
+/// Returns the index of the first place in the groups of a class.
 const fn start_of(class: usize) -> u32 {
     (class * GROUPS * GROUP) as u32
 }
 
 impl Quarantine {
-    /// Nothing in it; `seed` decides on the order.
+    /// Creates an empty quarantine; `seed` determines the order.
     ///
     /// # Safety
     ///
-    /// `memory` is zero, large enough, aligned to 64, and nobody else's.
+    /// `memory` is zero, large enough, aligned to 64, and used by no other code.
     pub unsafe fn write(memory: NonNull<u8>, seed: u64) -> NonNull<Self> {
         let mut quarantine: NonNull<Self> = memory.cast();
         // SAFETY: zeros are a quarantine, except for `next`, which is written before it is read.
@@ -73,12 +73,12 @@ impl Quarantine {
         quarantine
     }
 
-    /// Says where the class map is.
+    /// Sets the location of the class map.
     pub(crate) fn set_map(&mut self, map: &ClassMap) {
         self.window = map.window();
     }
 
-    /// The class of the blocks at `address`; `None` if that takes longer to tell.
+    /// Returns the class of the blocks at `address`; `None` if the slow path has to find it.
     #[inline(always)]
     pub(crate) fn class_at(&self, address: usize) -> Option<SizeClass> {
         self.window.find(address)
@@ -90,8 +90,8 @@ impl Quarantine {
         }
     }
 
-    /// A number whose upper bits nobody foresees without having seen many (Knuth's linear
-    /// congruence).
+    /// Returns a random number whose upper bits cannot be predicted without having seen many
+    /// (Knuth's linear congruence).
     #[inline(always)]
     fn draw(&mut self) -> usize {
         self.random = self
@@ -101,17 +101,17 @@ impl Quarantine {
         (self.random >> 40) as usize
     }
 
-    /// Puts a short block in. True if its group is full then.
+    /// Puts a short block in. Returns whether its group is full now.
     ///
     /// # Safety
     ///
-    /// The class is that of a short block, and [`next_group`](Self::next_group) was called since a
-    /// group of it was full.
+    /// The class is that of a short block, and [`next_group`](Self::next_group) was called each
+    /// time that a group of it was full.
     #[inline(always)]
     #[must_use]
     pub unsafe fn put(&mut self, class: SizeClass, block: *mut u8) -> bool {
         debug_assert!(has_places(class) && !is_long(class));
-        // SAFETY: the caller's promise: the group has room.
+        // SAFETY: the group has room, since `next_group` was called when the last one was full.
         unsafe {
             let next = self.next.get_unchecked_mut(class.number());
             let place = *next as usize;
@@ -122,25 +122,25 @@ impl Quarantine {
         }
     }
 
-    /// Draws another group, which is filled from now on, since that of `class` is full; returns the
-    /// blocks that lay there, if there were any.
+    /// Draws the group that is filled next, since that of `class` is full. Returns the blocks that
+    /// lay there, if there were any.
     #[must_use]
     pub fn next_group(&mut self, class: SizeClass) -> Option<Group> {
         let draw = self.draw();
         let class = class.number();
         let end = (self.next[class] - start_of(class)) as usize / GROUP;
-        // The full group is the one before `end`: any but that.
+        // The full group is the one before `end`. Any other may be drawn.
         let index = (end + draw % (GROUPS - 1)) % GROUPS;
         self.next[class] = start_of(class) + (index * GROUP) as u32;
         let group = &self.groups[class][index];
-        // All or none of the bits: the index of each block, or its distance from the last one.
+        // All bits or none: each place is then a block's index, or its distance from the last one.
         let turn = (draw >> 16 & 1).wrapping_neg() % GROUP;
         let blocks = core::array::from_fn(|place| group[(place ^ turn) % GROUP]);
         (!group[0].is_null()).then_some(blocks)
     }
 
-    /// Puts a long block of a class that [has places](has_places) in; returns another that was
-    /// there, or null.
+    /// Puts in a long block of a class that [has places](has_places). Returns another block that
+    /// was there, or null.
     #[inline(always)]
     pub fn exchange(&mut self, class: SizeClass, block: *mut u8) -> *mut u8 {
         debug_assert!(has_places(class) && is_long(class));
@@ -154,16 +154,17 @@ impl Quarantine {
         core::mem::replace(place, block)
     }
 
-    /// Puts a block of a larger class in; returns another, of any such class, or null.
+    /// Puts in a block of a larger class. Returns another one, of any such class, or null.
     pub fn exchange_shared(&mut self, block: *mut u8) -> *mut u8 {
         let index = self.draw() % SHARED;
         core::mem::replace(&mut self.shared[index], block)
     }
 
-    /// Takes all blocks out.
+    /// Takes all blocks out, and passes them to `give`.
     pub fn empty(&mut self, mut give: impl FnMut(*mut u8)) {
         for (class, groups) in self.groups.iter_mut().enumerate() {
-            // What lies behind the last block that was put into its group has left before.
+            // The places behind the last block that was put into a group hold blocks that have
+            // left.
             let next = (self.next[class] - start_of(class)) as usize;
             let left = groups.as_flattened_mut().iter_mut().skip(next);
             left.take(GROUP - next % GROUP)
@@ -181,21 +182,22 @@ impl Quarantine {
     }
 }
 
-/// Where those blocks lie that threads without a quarantine have freed, whatever their class.
+/// Blocks that threads without a quarantine have freed, of all classes.
 #[derive(Debug)]
 pub struct Strays([AtomicPtr<u8>; STRAYS]);
 
 impl Strays {
-    /// Nothing in it.
+    /// Creates an empty set.
     #[must_use]
     pub const fn new() -> Self {
         Self([const { AtomicPtr::new(null_mut()) }; STRAYS])
     }
 
-    /// Puts a block into the place that a draw says; returns another that was there, or null.
+    /// Puts a block into the place that `draw` selects. Returns another block that was there, or
+    /// null.
     pub fn exchange(&self, draw: u64, block: *mut u8) -> *mut u8 {
-        // Released: the block was filled before; acquired: so was what comes out, by whoever put it
-        // in here.
+        // Release: publishes the filling of this block. Acquire: pairs with the release of the
+        // thread that put the other block in.
         self.0[draw as usize % STRAYS].swap(block, AcqRel)
     }
 }
@@ -229,7 +231,7 @@ mod tests {
         let mut out = Vec::new();
         let class = SizeClass::of(64);
         for number in 1..=BLOCKS {
-            // SAFETY: the class is a short one's, and what is full is passed on.
+            // SAFETY: the class is that of short blocks, and full groups are passed on.
             if unsafe { quarantine.put(class, without_provenance_mut(number)) } {
                 let group = quarantine.next_group(class).into_iter().flatten();
                 let group: Vec<_> = group.map(|other| other.addr()).collect();
@@ -253,14 +255,14 @@ mod tests {
         let mut quarantine = quarantine();
         let class = SizeClass::of(SHORT);
         for number in 1..=100 {
-            // SAFETY: the class is a short one's, and what is full is passed on.
+            // SAFETY: the class is that of short blocks, and full groups are passed on.
             if unsafe { quarantine.put(class, without_provenance_mut(number)) } {
                 let _ = quarantine.next_group(class);
             }
         }
         quarantine.empty(|_| ());
         quarantine.empty(|block| panic!("{block:?}"));
-        // SAFETY: as above.
+        // SAFETY: the class is that of short blocks, and the group is empty.
         assert!(!unsafe { quarantine.put(class, without_provenance_mut(1)) });
     }
 

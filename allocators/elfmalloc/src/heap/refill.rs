@@ -1,4 +1,4 @@
-//! Blocks that come into magazines: from the thread's depot, else from slabs.
+//! Blocks that enter magazines: from the thread's depot, or else from slabs.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -13,7 +13,7 @@ use crate::heap::thread_heap::HeapRef;
 use crate::size_class::{FIRST_SHARED, SizeClass};
 use crate::slabs::bin::ClassBin;
 
-/// Takes a block of `class` after its magazine was found empty; null where there is no memory.
+/// Takes a block of `class` after its magazine was found empty; null if there is no memory.
 pub fn refill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> *mut u8 {
     if heap.front.is_due() {
         look_around(heaps, heap);
@@ -24,7 +24,8 @@ pub fn refill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> *m
         grow(heaps, heap, class);
     }
     if magazine.capacity() == 0 {
-        // Large blocks of which the thread may keep none: it looks at the clock all the same.
+        // The thread may keep none of these large blocks, but has to look at the clock all the
+        // same.
         heap.front.count(1);
         return take_only(heaps, heap, heaps.bin(heap, class));
     }
@@ -48,8 +49,8 @@ pub fn refill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> *m
     block
 }
 
-/// Takes a block for a thread that keeps none of its class; null where there is no memory, not even
-/// when what the thread keeps of other classes has been given back.
+/// Takes a block for a thread that keeps none of its class. Returns null if there is no memory even
+/// after the thread has given back its blocks of other classes.
 pub(super) fn take_only<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin<'_>) -> *mut u8 {
     let block = heaps.take_one(bin);
     if block.is_null() {
@@ -59,7 +60,7 @@ pub(super) fn take_only<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin
     block
 }
 
-/// Tries once more after giving back what this thread keeps.
+/// Retries after giving back the blocks that this thread keeps.
 #[cold]
 pub(super) fn take_last<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin<'_>) -> *mut u8 {
     empty_magazines(heaps, heap);
@@ -72,8 +73,8 @@ pub(super) fn take_last<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin
     block
 }
 
-/// Takes a block from whatever bin has one. Those that the thread freed may lie in another shard's,
-/// since it ran on another processor when it took them.
+/// Takes a block from any bin that has one. Blocks that the thread freed may lie in another shard's
+/// bins, since it ran on another processor when it took them.
 fn take_anywhere<P: Pages>(heaps: &Heaps<P>, class: SizeClass) -> *mut u8 {
     let mut block = None;
     heaps.shards.each_bin(|bin| {
@@ -84,8 +85,8 @@ fn take_anywhere<P: Pages>(heaps: &Heaps<P>, class: SizeClass) -> *mut u8 {
     block.map_or(null_mut(), NonNull::as_ptr)
 }
 
-/// How many blocks a refill takes: half of what the magazine holds, and whole words of a bitmap
-/// where that is more than one.
+/// Returns how many blocks a refill takes: half the capacity, rounded down to whole bitmap words if
+/// it is more than one.
 const fn batch(capacity: usize) -> usize {
     let half = capacity.div_ceil(2);
     if half < 64 { half } else { half & !63 }

@@ -19,55 +19,55 @@ use crate::size_class::{CLASSES, SizeClass};
 use crate::slabs::shard::Attachment;
 use crate::units::metadata::ThreadMetadata;
 
-/// What one thread has for itself. Heaps are never freed; a thread that begins takes over one whose
-/// thread has ended.
+/// State of one thread. Heaps are never freed; a new thread takes over the heap of one that has
+/// ended.
 ///
-/// Only its thread uses a heap, but for what [`AnyHeap`] shows.
+/// Only its thread uses a heap, except for the parts that [`AnyHeap`] exposes.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ThreadHeap {
-    /// The part that the fast path uses; a pointer to it is one to the heap.
+    /// Part that the fast path uses. A pointer to it is also a pointer to the heap.
     pub front: Front,
-    /// By class: the magazines.
+    /// Magazines, by class.
     magazines: [Magazine; CLASSES + 1],
-    /// Where their slots are.
+    /// Memory for the slots of magazines.
     pub metadata: RefCell<ThreadMetadata>,
-    /// Blocks on their way to slabs of others; null where there never were any.
+    /// Blocks on their way back to slabs; `None` if there never were any.
     pub coalescer: Cell<Option<NonNull<Coalescer>>>,
-    /// Freed blocks that are kept from use; null where there never were any.
+    /// Freed blocks that are kept from reuse; null if there never were any.
     pub quarantine: Cell<*mut Quarantine>,
     /// Bytes by which magazines may still grow.
     pub budget: Cell<usize>,
-    /// When the magazines were last looked through, in milliseconds.
+    /// Time when the magazines were last looked through, in milliseconds.
     pub looked: Cell<u64>,
-    /// When the thread last looked at the clock, in milliseconds, and how many frees later it is
-    /// to.
+    /// Time of the last look at the clock, in milliseconds, and the number of frees until the next.
     pub clock: Cell<(u64, i32)>,
-    /// Whether blocks have left the heap since then.
+    /// Whether blocks have left the heap since that look.
     pub giving: Cell<bool>,
-    /// When most of what the thread had has been given back.
+    /// Counts that show when the thread has given most of its blocks back.
     pub outflow: Outflow,
-    /// By class: how many blocks the magazine held after its last slow path. Others may read it.
+    /// By class, the number of blocks in the magazine after its last slow path. Others may read it.
     cached: [AtomicU16; CLASSES + 1],
-    /// What magazines have no room for. Any thread may use it.
+    /// Blocks that do not fit into magazines. Any thread may use it.
     depot: Lock<Depot>,
-    /// The shard that the thread is attached to, and the heap's own.
+    /// Shard that the thread is attached to, and the heap's own shard.
     attachment: Attachment,
-    /// The next heap without a thread. The lock of the list guards it.
+    /// Next heap without a thread. The lock of the list guards it.
     next_idle: Cell<Option<AnyHeap>>,
-    /// The next of all heaps, written before the heap is listed.
+    /// Next of all heaps, written before the heap is listed.
     next: Cell<Option<AnyHeap>>,
 }
 
-// A heap lies in one block of the allocator's own memory, and those are powers of two.
+// A heap lies in one block of the allocator's own memory, whose sizes are powers of two.
 const _: () = assert!(size_of::<ThreadHeap>() <= 16384);
 
 impl ThreadHeap {
-    /// A heap without blocks, in `memory`; `budget` bytes of blocks may lie in its magazines.
+    /// Creates a heap without blocks in `memory`; its magazines may hold `budget` bytes of blocks.
     ///
     /// # Safety
     ///
-    /// `memory` is zero, large enough for a heap, aligned for one, nobody else's, and never freed.
+    /// `memory` is zero, large enough and aligned for a heap, used by no other code, and never
+    /// freed.
     pub(super) unsafe fn write(memory: NonNull<u8>, budget: usize) -> AnyHeap {
         let heap: NonNull<Self> = memory.cast();
         // SAFETY: there is memory for a heap; each part is written before anything reads it.
@@ -94,39 +94,39 @@ impl ThreadHeap {
         AnyHeap(heap)
     }
 
-    /// The magazine of a class.
+    /// Returns the magazine of a class.
     #[inline]
     pub fn magazine(&self, class: SizeClass) -> MagazineRef<'_> {
         MagazineRef::new(&self.front, &self.magazines[class.number()], class)
     }
 
-    /// The magazines of all classes.
+    /// Returns the magazines of all classes.
     pub fn magazines(&self) -> impl Iterator<Item = (SizeClass, MagazineRef<'_>)> {
         let classes = (1..=CLASSES).map(|number| SizeClass::from_number(number as u8));
         classes.map(|class| (class, self.magazine(class)))
     }
 
-    /// The shard that the thread is attached to.
+    /// Returns the shard that the thread is attached to.
     #[inline]
     pub const fn attachment(&self) -> &Attachment {
         &self.attachment
     }
 
-    /// Its depot.
+    /// Returns the heap's depot.
     #[inline]
     pub const fn depot(&self) -> &Lock<Depot> {
         &self.depot
     }
 
-    /// Notes for statistics how many blocks a magazine holds.
+    /// Records for statistics how many blocks a magazine holds.
     #[inline]
     pub fn note_length(&self, class: SizeClass) {
         let length = self.magazine(class).length();
-        // Relaxed: a number that stands alone.
+        // Relaxed: no other memory depends on this number.
         self.cached[class.number()].store(length as u16, Relaxed);
     }
 
-    /// Notes that so many blocks leave a heap.
+    /// Counts blocks that leave the heap.
     #[inline]
     pub fn gave(&self, blocks: usize) {
         self.outflow.give(blocks);
@@ -135,7 +135,7 @@ impl ThreadHeap {
         }
     }
 
-    /// The thread looks at the clock sooner from now on.
+    /// Makes the thread look at the clock sooner from now on.
     #[cold]
     fn begin_giving(&self) {
         self.giving.set(true);
@@ -144,47 +144,47 @@ impl ThreadHeap {
         self.front.limit_ticks(MOST_TICKS_GIVING);
     }
 
-    /// The blocks on their way, if there ever were any.
+    /// Returns the coalescer, if there ever was one.
     pub fn coalescer(&self) -> Option<&Coalescer> {
-        // SAFETY: the coalescer was made for this heap, whose thread alone uses it, and is never
+        // SAFETY: the coalescer was created for this heap, whose thread alone uses it, and is never
         // freed.
         self.coalescer.get().map(|place| unsafe { place.as_ref() })
     }
 }
 
-/// Any heap: what threads may use of one another's.
+/// Handle of any heap, for the parts that threads may use of one another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct AnyHeap(NonNull<ThreadHeap>);
 
 impl AnyHeap {
-    /// The heap.
+    /// Returns the heap.
     #[inline]
     fn heap<'a>(self) -> &'a ThreadHeap {
-        // SAFETY: heaps are never freed, and all of one is cells, atomics and locks. Callers use no
-        // cell of another thread's heap, but for the links of lists under their lock.
+        // SAFETY: heaps are never freed, and all fields of one are cells, atomics and locks.
+        // Callers use no cell of another thread's heap, except the links of lists under their lock.
         unsafe { self.0.as_ref() }
     }
 
-    /// Handle of the heap for its thread.
+    /// Returns the handle of the heap for its thread.
     ///
     /// # Safety
     ///
-    /// The calling thread alone uses the heap: it is its own, or that of a thread that has ended.
+    /// Only the calling thread uses the heap: it is its own, or that of a thread that has ended.
     #[inline]
     #[must_use]
     pub const unsafe fn of_this_thread(self) -> HeapRef {
         HeapRef(self.0)
     }
 
-    /// Makes a heap whose thread does not exist in the child of a fork what it is for a thread that
-    /// begins, which may keep `budget` bytes in magazines. Blocks are lost: the thread may have
+    /// In the child of a fork, makes a heap whose thread does not exist here ready for a new
+    /// thread, which may keep `budget` bytes in magazines. Its blocks are lost: the thread may have
     /// been on a fast path.
     ///
     /// # Safety
     ///
-    /// There is only the calling thread, and the heap is not its own. The thread that had it was on
-    /// no slow path.
+    /// The calling thread is the only one, and the heap is not its own. The thread that had it was
+    /// on no slow path.
     pub(super) unsafe fn forget_owner(self, budget: usize) {
         // SAFETY: no other thread uses the heap, and this one has no reference to its front.
         unsafe { (&raw mut (*self.0.as_ptr()).front).write(Front::new()) };
@@ -203,56 +203,56 @@ impl AnyHeap {
         heap.budget.set(budget);
     }
 
-    /// The depot.
+    /// Returns the depot.
     #[must_use]
     pub fn depot<'a>(self) -> &'a Lock<Depot> {
         &self.heap().depot
     }
 
-    /// The shard that its thread is attached to.
+    /// Returns the shard that its thread is attached to.
     #[must_use]
     pub fn attachment<'a>(self) -> &'a Attachment {
         &self.heap().attachment
     }
 
-    /// By class: how many blocks the magazine held after its last slow path.
+    /// Returns, by class, the number of blocks in the magazine after its last slow path.
     #[must_use]
     pub fn cached<'a>(self) -> &'a [AtomicU16; CLASSES + 1] {
         &self.heap().cached
     }
 
-    /// Whether its thread is on a slow path.
+    /// Returns whether its thread is on a slow path.
     #[must_use]
     pub fn presence<'a>(self) -> &'a Presence {
         self.heap().front.presence()
     }
 }
 
-/// The calling thread's heap. A thread that ends gives it up.
+/// Handle of the calling thread's heap. A thread that ends gives it up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct HeapRef(NonNull<ThreadHeap>);
 
 impl HeapRef {
-    /// The heap as other threads see it.
+    /// Returns the handle of the heap for other threads.
     #[inline]
     #[must_use]
     pub const fn as_any(self) -> AnyHeap {
         AnyHeap(self.0)
     }
 
-    /// Pointer to the heap.
+    /// Returns a pointer to the heap.
     #[inline]
     #[must_use]
     pub const fn as_ptr(self) -> NonNull<ThreadHeap> {
         self.0
     }
 
-    /// Handle of the heap that a pointer leads to.
+    /// Returns the handle of the heap that a pointer leads to.
     ///
     /// # Safety
     ///
-    /// The pointer came from [`as_ptr`](Self::as_ptr), and the calling thread alone uses the heap:
+    /// The pointer came from [`as_ptr`](Self::as_ptr), and only the calling thread uses the heap:
     /// it is its own, or that of a thread that has ended.
     #[inline]
     #[must_use]
@@ -266,24 +266,24 @@ impl Deref for HeapRef {
 
     #[inline]
     fn deref(&self) -> &ThreadHeap {
-        // SAFETY: heaps are never freed, this one is the calling thread's, and all of it is cells,
-        // atomics and locks.
+        // SAFETY: heaps are never freed, this one is the calling thread's, and all of its fields
+        // are cells, atomics and locks.
         unsafe { self.0.as_ref() }
     }
 }
 
-/// All thread heaps; a lock guards the lists.
+/// Lists of thread heaps; a lock guards them.
 #[derive(Debug)]
 pub struct HeapList {
     all: Option<AnyHeap>,
     idle: Option<AnyHeap>,
 }
 
-// SAFETY: heaps may be listed by any thread under the lock.
+// SAFETY: any thread may list heaps while it holds the lock.
 unsafe impl Send for HeapList {}
 
 impl HeapList {
-    /// No heaps.
+    /// Creates empty lists.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -298,21 +298,20 @@ impl HeapList {
         self.all = Some(heap);
     }
 
-    /// Takes a heap that no thread has.
+    /// Takes a heap that no thread has from the list of idle ones.
     pub(super) fn take_idle(&mut self) -> Option<AnyHeap> {
         let heap = self.idle?;
         self.idle = heap.heap().next_idle.get();
         Some(heap)
     }
 
-    /// Adds a heap that its thread uses no more. It is in the list of all.
+    /// Adds a heap that its thread no longer uses. It stays in the list of all heaps.
     pub(super) fn put_idle(&mut self, heap: AnyHeap) {
         heap.heap().next_idle.set(self.idle);
         self.idle = Some(heap);
     }
 
-    /// In the child of a fork: no heap has a thread but `own`. Each of the others is passed to
-    /// `forget`.
+    /// In the child of a fork, leaves only `own` with a thread. Passes each other heap to `forget`.
     pub(super) fn disown(&mut self, own: Option<AnyHeap>, mut forget: impl FnMut(AnyHeap)) {
         self.idle = None;
         for heap in self.all().filter(|heap| Some(*heap) != own) {
@@ -321,7 +320,7 @@ impl HeapList {
         }
     }
 
-    /// All heaps. The answer stays right without the lock, but for heaps that are made later.
+    /// Returns all heaps. Without the lock the list stays right, except that it lacks later heaps.
     #[must_use]
     pub const fn all(&self) -> AllHeaps {
         AllHeaps(self.all)
@@ -334,7 +333,7 @@ impl Default for HeapList {
     }
 }
 
-/// All heaps that there were at some moment.
+/// Heaps that existed at some moment.
 #[derive(Clone, Copy, Debug)]
 pub struct AllHeaps(Option<AnyHeap>);
 

@@ -1,4 +1,4 @@
-//! The end of a thread's heap, and what a thread may ask for.
+//! The end of a thread's heap, and the requests that a thread may make.
 
 use core::ptr::NonNull;
 
@@ -10,12 +10,12 @@ use crate::heap::thread_heap::HeapRef;
 use crate::slabs::free_blocks::FreeBlock;
 use crate::units::amount::Units;
 
-/// Takes the heap of a thread that ends: its blocks go back; its slabs, if no other thread uses
-/// them, to where others find them.
+/// Takes the heap of a thread that ends. Its blocks go back to their slabs, and slabs that no other
+/// thread uses go where others find them.
 ///
 /// # Safety
 ///
-/// No thread uses the heap any longer: its own has ended, or is the calling one.
+/// No thread uses the heap any longer: its thread has ended, or is the calling one.
 pub unsafe fn detach<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     empty_quarantine(heaps, heap);
     empty_magazines(heaps, heap);
@@ -27,13 +27,13 @@ pub unsafe fn detach<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     heaps.leave(heap);
 }
 
-/// Gives back what is in a thread's quarantine.
+/// Gives back the blocks in a thread's quarantine.
 fn empty_quarantine<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     let Some(mut quarantine) = NonNull::new(heap.quarantine.get()) else {
         return;
     };
-    // SAFETY: the quarantine is the heap's, and so is this thread's. Its blocks lie in slabs; those
-    // that leave it are nobody's.
+    // SAFETY: the quarantine belongs to the heap, and thus to this thread. Its blocks lie in slabs;
+    // those that leave it are in no use.
     unsafe {
         quarantine.as_mut().empty(|block| {
             if let Some(slab) = heaps.shards.slab_of(block.addr())
@@ -45,8 +45,8 @@ fn empty_quarantine<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     }
 }
 
-/// Notes for statistics how many blocks all the thread's magazines hold, and gives back what is on
-/// its way.
+/// Records for statistics how many blocks the thread's magazines hold, and gives back the blocks in
+/// its coalescer.
 pub fn note_cached<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     empty_coalescer(heaps, heap);
     for (class, _) in heap.magazines() {
@@ -54,12 +54,12 @@ pub fn note_cached<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     }
 }
 
-/// Gives back all that can be given back, except `keep` bytes of free units. `heap` is the
-/// thread's, if it has one. True if any memory went.
+/// Gives back all memory that can be given back, except `keep` bytes of free units. `heap` is the
+/// thread's, if it has one. Returns whether any memory was returned to the system.
 pub fn trim<P: Pages>(heaps: &Heaps<P>, heap: Option<HeapRef>, keep: usize) -> bool {
     if let Some(heap) = heap {
-        // Before the magazines, which it may fill. A block that stays keeps its unit, and all
-        // addresses before that.
+        // The quarantine comes first, since it may fill the magazines. A block that stays keeps its
+        // unit, and all addresses before that.
         empty_quarantine(heaps, heap);
         empty_magazines(heaps, heap);
     }

@@ -1,8 +1,8 @@
-//! The thread that purges while all others are silent, where it is asked for.
+//! Background thread that purges while all other threads are silent, if the settings ask for it.
 //!
-//! It is started by a thread that allocates, and sleeps most of the time, the longer the less there
-//! was to purge of late. It ends when no other thread has a heap, and the last one wakes it for
-//! that: else a process whose main thread ended before others would end late, or never.
+//! A thread that allocates starts it. It sleeps most of the time, and longer if there was little to
+//! purge recently. It ends when no other thread has a heap; the last one wakes it for that.
+//! Otherwise a process whose main thread ended before others would end late, or never.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -16,24 +16,24 @@ use heapdrome_pages::system::start_thread;
 
 use super::{Elfmalloc, HEAPS};
 
-/// After so many rounds without anything to purge the thread sleeps no longer than before: each
-/// doubles it.
+/// Number of rounds without anything to purge that each double the sleep. Further ones do not.
 const ROUNDS: u32 = 4;
 
 static WANTED: AtomicBool = AtomicBool::new(false);
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// Says whether there is to be such a thread.
+/// Sets whether the background thread is wanted.
 pub(crate) fn want(wanted: bool) {
-    // Relaxed: a flag that stands alone.
+    // Relaxed: no other memory depends on this flag.
     WANTED.store(wanted, Relaxed);
 }
 
-/// Starts the thread, if it is wanted and not there. This may allocate: the caller has a heap,
-/// holds no lock and is in the midst of nothing.
+/// Starts the thread if it is wanted and not running. This may allocate, so the caller must have a
+/// heap, hold no lock and be in the middle of no operation.
 #[inline]
 pub(crate) fn start_if_wanted() {
-    // Relaxed: a flag that stands alone. AcqRel: what an earlier thread did is done.
+    // Relaxed: no other memory depends on the flag. AcqRel: pairs with the release in `run`, so
+    // that the work of an earlier thread is done.
     if WANTED.load(Relaxed) && !RUNNING.load(Relaxed) && !RUNNING.swap(true, AcqRel) {
         // If the thread cannot be created, leave `RUNNING` set so that later slow paths do not
         // retry.
@@ -41,7 +41,7 @@ pub(crate) fn start_if_wanted() {
     }
 }
 
-/// In the child of a fork there is no such thread.
+/// Records, in the child of a fork, that the thread does not exist there.
 pub(crate) fn forked() {
     RUNNING.store(false, Relaxed);
 }
@@ -57,7 +57,7 @@ extern "C" fn run(_: *mut c_void) -> *mut c_void {
         let same = HEAPS.memory().purges() == before;
         silent = if same { (silent + 1).min(ROUNDS) } else { 0 };
     }
-    // Release: pairs with the swap of whoever starts the next.
+    // Release: pairs with the swap of the thread that starts the next one.
     RUNNING.store(false, Release);
     null_mut()
 }

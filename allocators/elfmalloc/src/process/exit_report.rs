@@ -1,5 +1,5 @@
-//! What is to be reported when the process ends, and where. Read from the environment at the start,
-//! since a program may have changed it by its end.
+//! Report at the end of the process: whether one was asked for, in what form, and where. Read from
+//! the environment at the start, since a program may have changed it by its end.
 
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
@@ -11,26 +11,26 @@ use heapdrome_pages::atomic::{
 use heapdrome_malloc_abi::Form;
 use heapdrome_pages::system::{is_privileged, variable};
 
-/// Bytes of the longest path, with the zero behind it.
+/// Maximum number of bytes of a path, with the zero behind it.
 const LONGEST: usize = 1024;
 
 const NONE: u8 = 0;
 const TEXT: u8 = 1;
 const JSON: u8 = 2;
 
-/// The report that was asked for, if any.
+/// Report that was asked for, if any.
 #[derive(Debug)]
 pub struct ExitReport {
     form: AtomicU8,
     path: UnsafeCell<[u8; LONGEST]>,
 }
 
-// SAFETY: the path is written once, before the form is set, and only read by those who see the
-// form.
+// SAFETY: the path is written once, before the form is set, and only threads that see the form read
+// it.
 unsafe impl Sync for ExitReport {}
 
 impl ExitReport {
-    /// Nothing was asked for.
+    /// Creates the state in which no report was asked for.
     #[must_use]
     pub const fn none() -> Self {
         Self {
@@ -39,14 +39,14 @@ impl ExitReport {
         }
     }
 
-    /// Reads what the environment asks for. A path that is too long counts as none, and so does
-    /// every path in a process with rights of its own.
+    /// Reads the environment. A path that is too long counts as none, and so does every path in a
+    /// privileged process (setuid).
     ///
     /// # Safety
     ///
-    /// It is called once, and no other thread changes the environment meanwhile.
+    /// It is called once, and no other thread changes the environment during the call.
     pub unsafe fn read_environment(&self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: no other thread changes the environment, by the contract of this function.
         let (form, path) = unsafe {
             (
                 variable(c"ELFMALLOC_STATISTICS").and_then(form_named),
@@ -56,18 +56,19 @@ impl ExitReport {
         let Some(form) = form else { return };
         let path = path.map_or(&[][..], CStr::to_bytes);
         if path.len() < LONGEST && !is_privileged() {
-            // SAFETY: nobody reads the path before the form is set.
+            // SAFETY: no other code reads the path before the form is set, and this is called once.
             let place = unsafe { &mut *self.path.get() };
             place[..path.len()].copy_from_slice(path);
         }
-        // Release: pairs with the acquire in `form`, so that who sees the form sees the path.
+        // Release: pairs with the acquire in `form`, so that a thread that sees the form sees the
+        // path.
         self.form.store(form, Release);
     }
 
-    /// The form, where a report was asked for.
+    /// Returns the form, if a report was asked for.
     #[must_use]
     pub fn form(&self) -> Option<Form> {
-        // Acquire: pairs with the release above.
+        // Acquire: pairs with the release in `read_environment`.
         match self.form.load(Acquire) {
             TEXT => Some(Form::Text),
             JSON => Some(Form::Json),
@@ -75,11 +76,11 @@ impl ExitReport {
         }
     }
 
-    /// The file that the report is appended to; `None` means standard error.
+    /// Returns the file that the report is appended to; `None` means standard error.
     #[must_use]
     pub fn file(&self) -> Option<&CStr> {
         self.form()?;
-        // SAFETY: the path changes no more once the form is set.
+        // SAFETY: the path no longer changes once the form is set.
         let path = CStr::from_bytes_until_nul(unsafe { &*self.path.get() }).ok()?;
         (!path.is_empty()).then_some(path)
     }

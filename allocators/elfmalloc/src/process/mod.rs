@@ -34,19 +34,18 @@ use statistics::Snapshot;
 use thread_local::{front, heap, heap_to_free, present_heap};
 
 pub(crate) static HEAPS: Heaps<Linux> = Heaps::new(Linux);
-/// Every variant has this gate, since all have one back-end. Only threads inside change the
-/// back-end.
+/// Gate of all variants, which share one back-end. Only threads inside change the back-end.
 static FORK_GATE: ForkGate = ForkGate::new();
-/// Whether arenas are to keep states; to be set before the first block.
+/// Whether arenas keep the states of blocks; set before the first block.
 static STATES: AtomicBool = AtomicBool::new(false);
 static EXIT_REPORT: ExitReport = ExitReport::none();
-/// Whether the hardened variant overwrites whole blocks; said before the first block is handed out.
+/// Whether the hardened variant overwrites whole blocks; set before the first block is handed out.
 static OVERWRITES_WHOLE: AtomicBool = AtomicBool::new(false);
 
 /// Reads the environment and reserves address space, at the first call.
 pub(crate) fn start() {
-    // SAFETY: until the first thread has allocated there is no other that could change the
-    // environment; later the closure is not called.
+    // SAFETY: until the first thread has allocated, there is no other that could change the
+    // environment; after that the closure is not called.
     HEAPS.start(|| unsafe {
         EXIT_REPORT.read_environment();
         let settings = Settings {
@@ -54,26 +53,26 @@ pub(crate) fn start() {
             // (`canary::wants_secret`), or not at all.
             states: STATES.load(Relaxed),
             arena: address_space_limit().map_or(Settings::DEFAULT.arena, Settings::arena_within),
-            // As many as processors, which `thread_local::first_heap` says: more threads do not run
-            // at once, so that they can share slabs and seldom meet.
+            // `thread_local::first_heap` raises it to the number of processors. No more threads run
+            // at the same time, so others can share slabs and seldom meet.
             shards: 1,
             ..Settings::from_environment()
         };
         background::want(settings.background);
-        // Relaxed: a thread that frees a block got it, or its address, from a thread that came
-        // after this.
+        // Relaxed: a thread that frees a block got it, or its address, from a thread that had
+        // passed here.
         OVERWRITES_WHOLE.store(settings.overwrite, Relaxed);
         settings
     });
 }
 
-/// Whether the hardened variant overwrites whole blocks.
+/// Returns whether the hardened variant overwrites whole blocks.
 pub(crate) fn overwrites_whole() -> bool {
     // Relaxed: see `start`.
     OVERWRITES_WHOLE.load(Relaxed)
 }
 
-/// Says that arenas are to keep states. Too late once there is a block.
+/// Makes arenas keep states. It has no effect once there is a block.
 pub(crate) fn want_states() {
     STATES.store(true, Relaxed);
 }
@@ -88,7 +87,8 @@ fn allocate_class<F: FrontEnd>(class: SizeClass) -> Option<NonNull<u8>> {
     // Here rather than in `free`, which the C library calls under locks that starting a thread
     // takes.
     background::start_if_wanted();
-    // Both may have allocated in the meantime, and freed: making the heap arms the thread's exit.
+    // Creating the heap, which arms the thread's exit, and starting the thread may both have
+    // allocated and freed in the meantime.
     let block = heap.front.pop(class);
     NonNull::new(if block.is_null() {
         F::refill(&HEAPS, heap, class)
@@ -97,7 +97,7 @@ fn allocate_class<F: FrontEnd>(class: SizeClass) -> Option<NonNull<u8>> {
     })
 }
 
-/// The class of a live block, wherever it is found.
+/// Returns the class of a live block, from the map or else from the directory.
 pub(crate) fn class_of(address: usize) -> SizeClass {
     let class = HEAPS.memory().map.get(address);
     if class != SizeClass::NONE {
@@ -107,7 +107,7 @@ pub(crate) fn class_of(address: usize) -> SizeClass {
     run.map_or(SizeClass::NONE, |run| run.class())
 }
 
-/// Takes a free block back that the fast path did not.
+/// Takes back a free block that the fast path did not take.
 fn free_class<F: FrontEnd>(block: FreeBlock) {
     let Some(heap) = heap_to_free() else {
         HEAPS.give_one(None, block);
@@ -119,9 +119,11 @@ fn free_class<F: FrontEnd>(block: FreeBlock) {
     F::put(&HEAPS, heap, block);
 }
 
+/// Moves the first `kept` bytes of a block to another, and frees it.
+///
 /// # Safety
 ///
-/// `block` is a live block of at least `kept` bytes, which the caller gives up.
+/// The blocks are live and different, and have at least `kept` bytes. The caller gives `block` up.
 unsafe fn move_to<F: FrontEnd>(to: NonNull<u8>, block: NonNull<u8>, kept: usize) -> NonNull<u8> {
     // SAFETY: the blocks are live and different, and both have that many bytes.
     unsafe {
@@ -133,7 +135,7 @@ unsafe fn move_to<F: FrontEnd>(to: NonNull<u8>, block: NonNull<u8>, kept: usize)
     to
 }
 
-/// True if a block of `usable` bytes may stay where it is when `size` are wanted.
+/// Returns whether a block of `usable` bytes may stay in place when `size` bytes are wanted.
 const fn fits(usable: usize, size: usize) -> bool {
     size <= usable && size >= usable / 2
 }
@@ -149,20 +151,20 @@ pub(crate) fn snapshot() -> Snapshot {
     Snapshot::of(&HEAPS)
 }
 
-/// Reports what was asked for.
+/// Writes the report that was asked for, if any.
 pub(crate) fn report_at_exit<A: MallocAbi>() {
     if let Some(form) = EXIT_REPORT.form() {
         write_report::<A>(form, EXIT_REPORT.file());
     }
 }
 
-/// The allocator, with one of its front-ends. All of them use the one back-end of the process.
+/// Allocator with one of its front-ends. All of them use the one back-end of the process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allocator<F>(PhantomData<F>);
 
-/// The allocator with magazines.
+/// Allocator with magazines.
 pub type Elfmalloc = Allocator<Magazines>;
-/// The allocator with the thread-local cache.
+/// Allocator with the thread-local cache.
 pub type ElfmallocL = Allocator<LocalCache>;
 
 // SAFETY: blocks come from slabs, runs and mappings that nothing else uses, in classes that are
@@ -226,7 +228,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
             return Some(block);
         }
         let to = Self::allocate_fast(size)?;
-        // SAFETY: the caller's block, which has that many bytes.
+        // SAFETY: the block is the caller's, and both blocks have that many bytes.
         Some(unsafe { move_to::<F>(to, block, usable.min(size)) })
     }
 
@@ -251,8 +253,8 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
             match to {
                 Some(to) => Some(move_to::<F>(to, block, usable.min(size))),
                 None if size > usable => None,
-                // There is no memory for a smaller block: this one stays, and what is large of it
-                // goes.
+                // There is no memory for a smaller block, so this one stays. If it is large, it
+                // shrinks in place.
                 None if class.is_slab() => Some(block),
                 None => HEAPS
                     .mapped
@@ -264,7 +266,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
 
     #[inline(always)]
     unsafe fn deallocate_fast(block: *mut u8) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's contract is that of `FrontEnd::free`.
         unsafe { F::free(front(), block) }
     }
 
@@ -317,7 +319,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
     fn start() {
         start();
         FORK_GATE.register::<Elfmalloc>();
-        // Only where the library is loaded while another thread forks, nothing is preferred.
+        // If the library is loaded while another thread forks, no preference is set.
         if let Some(_inside) = enter::<Self>() {
             HEAPS.memory().pool.lock().prefer_huge_pages(F::HUGE_PAGES);
         }
@@ -350,7 +352,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
 
     fn fork_child() {
         background::forked();
-        // SAFETY: there is only this thread.
+        // SAFETY: this thread is the only one.
         unsafe { HEAPS.disown(present_heap()) };
     }
 }

@@ -1,7 +1,7 @@
-//! What is live, kept and counted, by class: gathered when asked for, from what slow paths count.
+//! Statistics by class: memory that is live or kept, and events. Slow paths count them.
 //!
-//! The fast paths count nothing. What the calling thread keeps in magazines is exact; of another
-//! thread it is what lay there when it last took a slow path, and the rest counts as live.
+//! The fast paths count nothing. The number of blocks in the calling thread's magazines is exact.
+//! For another thread it is the number at its last slow path, and the rest counts as live.
 
 use heapdrome_pages::atomic::Ordering::Relaxed;
 
@@ -27,21 +27,21 @@ const COLUMNS: Table<'static> = Table {
     ],
 };
 
-/// One class, in bytes and events.
+/// Statistics of one class, in bytes and events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassStatistics {
-    /// In blocks that the program has.
+    /// Bytes of blocks that the program has.
     pub live: usize,
-    /// In free blocks that threads keep at hand.
+    /// Bytes of free blocks that threads keep at hand.
     pub cached: usize,
-    /// In free blocks of slabs, which may be resident.
+    /// Bytes of free blocks in slabs, which may be resident.
     pub dirty: usize,
-    /// In slabs.
+    /// Bytes of slabs.
     pub mapped: usize,
-    /// How often blocks were taken from slabs.
+    /// Number of times that blocks were taken from slabs.
     pub refills: u64,
-    /// Blocks that came back to slabs of another shard than the one whose bins the thread that
-    /// freed them used then.
+    /// Number of blocks that went back to slabs of another shard than the one whose bins the thread
+    /// that freed them was using.
     pub remote_frees: u64,
 }
 
@@ -67,34 +67,34 @@ impl ClassStatistics {
     }
 }
 
-/// Everything at one moment, as far as a process that goes on has one.
+/// Statistics at one moment, as far as a running process has one.
 #[derive(Clone, Copy, Debug)]
 pub struct Snapshot {
-    /// By class.
+    /// Statistics of each class.
     pub classes: [ClassStatistics; CLASSES + 1],
-    /// All classes together.
+    /// Sum over all classes.
     pub all: ClassStatistics,
     /// Bytes of large blocks in arenas.
     pub large: usize,
     /// Bytes of blocks with their own mapping.
     pub mapped_blocks: usize,
-    /// How many blocks have their own mapping.
+    /// Number of blocks that have their own mapping.
     pub mapped_count: usize,
     /// Bytes of free units that may be resident.
     pub idle: usize,
-    /// Bytes of all arenas that may be used, and of blocks with their own mapping.
+    /// Bytes of the committed units of all arenas, and of blocks with their own mapping.
     pub mapped: usize,
-    /// The most that those may have been at once.
+    /// Maximum that these bytes may have reached.
     pub peak_mapped: usize,
-    /// How often memory was given back to the system.
+    /// Number of times that memory was returned to the system.
     pub purges: u64,
-    /// How many bytes that were.
+    /// Number of bytes that were returned.
     pub purged: u64,
 }
 
 impl Snapshot {
-    /// Gathers what there is now. The caller notes first what its own thread keeps
-    /// ([`note_cached`](crate::heap::threads::note_cached)).
+    /// Gathers the current statistics. The caller first records the blocks that its own thread
+    /// keeps ([`note_cached`](crate::heap::threads::note_cached)).
     #[must_use]
     pub fn of<P: Pages>(heaps: &Heaps<P>) -> Self {
         let mut classes = count_classes(heaps);
@@ -127,7 +127,7 @@ impl Snapshot {
         }
     }
 
-    /// What every allocator says of itself.
+    /// Returns the statistics that every allocator reports.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         Statistics {
@@ -141,7 +141,7 @@ impl Snapshot {
         }
     }
 
-    /// Writes all of it down.
+    /// Writes all statistics to `report`.
     pub fn report(&self, name: &str, report: &mut Report<'_>) {
         report.begin(name);
         report.statistics(&self.statistics());
@@ -174,7 +174,7 @@ impl Snapshot {
     }
 }
 
-/// Counts what bins, depots and magazines hold of each class, where blocks that are kept count as
+/// Counts the blocks of each class in bins, depots and magazines. Blocks that threads keep count as
 /// live, too.
 fn count_classes<P: Pages>(heaps: &Heaps<P>) -> [ClassStatistics; CLASSES + 1] {
     let mut classes = [ClassStatistics::default(); CLASSES + 1];
@@ -186,7 +186,7 @@ fn count_classes<P: Pages>(heaps: &Heaps<P>) -> [ClassStatistics; CLASSES + 1] {
         let depot = heap.depot().lock();
         for (number, count) in heap.cached().iter().enumerate().skip(1) {
             let class = SizeClass::from_number(number as u8);
-            // Relaxed: a number that stands alone.
+            // Relaxed: no other memory depends on this number.
             let count = usize::from(count.load(Relaxed)) + depot.count(class);
             classes[number].cached += count * class.size();
         }

@@ -1,9 +1,9 @@
-//! The heap that the calling thread has: from its first allocation on, until it ends.
+//! Heap of the calling thread, from its first allocation until it ends.
 //!
-//! A thread that only frees gets one when it goes on doing so. It may be one that ends: after the
-//! destructors of its keys the C library frees some blocks for it, such as the tables of
-//! thread-local variables of stacks that it keeps no more. A heap that was made then would stay
-//! with nobody.
+//! A thread that only frees gets a heap after some frees. It may be a thread that is ending: after
+//! the destructors of its keys, the C library frees some blocks for it, such as the tables of
+//! thread-local variables of stacks that it no longer keeps. No thread would ever take over a heap
+//! that was created then.
 
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut, without_provenance_mut};
@@ -17,9 +17,9 @@ use crate::heap::quarantine::Quarantine;
 use crate::heap::thread_heap::{HeapRef, ThreadHeap};
 use crate::heap::threads::detach;
 
-/// So many blocks a thread without a heap gives back to their slabs one by one: more than the C
-/// library frees for most threads that end, and few for one that is there to free. As jemalloc
-/// does, which counts 128 before such a thread gets what others have.
+/// Number of blocks that a thread without a heap gives back to their slabs one by one. The C
+/// library frees fewer for most threads that end, and a thread that is there to free soon exceeds
+/// it. jemalloc does likewise, and counts to 128.
 const FREES_WITHOUT: usize = 64;
 
 static THREAD_EXIT: ThreadExit = ThreadExit::new(thread_ends);
@@ -30,32 +30,32 @@ thread_slot!(
 );
 
 thread_slot!(
-    /// How many blocks the thread freed while it had no heap, as an address; [`FREES_WITHOUT`] at
-    /// most.
+    /// Number of blocks that the thread freed while it had no heap, as an address; at most
+    /// [`FREES_WITHOUT`].
     FREED: u8 = null, "heapdrome_elfmalloc_freed"
 );
 
 thread_slot!(
-    /// The calling thread's quarantine, for the hardened variant's fast path: null until the thread
-    /// has freed a block, once it has ended, where it is not known where the states are, and where
-    /// whole blocks are overwritten.
+    /// The calling thread's quarantine, for the fast path of the hardened variant. It is null until
+    /// the thread has freed a block, once the thread has ended, while the location of the states is
+    /// unknown, and if whole blocks are overwritten.
     QUARANTINE: Quarantine = null, "heapdrome_elfmalloc_quarantine"
 );
 
 unsafe extern "C" fn thread_ends(word: *mut c_void) {
-    // SAFETY: the word is what was armed: a thread's heap, which is this one's if it uses it.
+    // SAFETY: the word is the value that was armed: a heap, which is this thread's if it uses it.
     unsafe {
         let Some(heap) = THREAD_EXIT.ends::<ThreadHeap>(word) else {
             return;
         };
-        // The C library keeps the keys' values with a stack: one that was set when they had been
-        // looked through is found by the next thread on it, and by then the heap may have been
-        // given to a third.
+        // The C library keeps the keys' values with a stack. If a value was set after they had been
+        // looked through, the next thread on that stack finds it, when the heap may already have
+        // been given to a third thread.
         if HEAP::get().cast() != heap.as_ptr() {
             return;
         }
         HEAP::set((&raw const ENDED).cast_mut());
-        // The next thread that gets the heap may soon have its quarantine.
+        // The next thread that gets the heap may soon use its quarantine.
         QUARANTINE::set(null_mut());
         end_thread::<Elfmalloc>(
             |heap| detach(&HEAPS, HeapRef::from_ptr(heap.cast())),
@@ -64,7 +64,7 @@ unsafe extern "C" fn thread_ends(word: *mut c_void) {
     }
 }
 
-/// The calling thread's quarantine; null where it has none for the fast path.
+/// Returns the calling thread's quarantine; null if it has none for the fast path.
 #[inline(always)]
 pub(crate) fn quarantine() -> *mut Quarantine {
     QUARANTINE::get()
@@ -81,7 +81,7 @@ pub(crate) fn front() -> &'static Front {
     unsafe { &(*HEAP::get()).0 }
 }
 
-/// The heap that the thread has, without making one.
+/// Returns the heap that the thread has, without creating one.
 #[inline]
 pub(crate) fn present_heap() -> Option<HeapRef> {
     let front = HEAP::get();
@@ -89,20 +89,20 @@ pub(crate) fn present_heap() -> Option<HeapRef> {
     if none {
         return None;
     }
-    // SAFETY: the slot is never null, and what it holds is the calling thread's heap, unless it is
-    // one of the statics.
+    // SAFETY: the slot is never null. It holds the calling thread's heap, unless it holds one of
+    // the statics.
     Some(unsafe { HeapRef::from_ptr(NonNull::new_unchecked(front.cast())) })
 }
 
-/// The thread's heap, made if need be; `None` where the thread is about to end, or where there is
-/// no memory.
+/// Returns the thread's heap, created on demand; `None` if the thread is about to end, or if there
+/// is no memory.
 #[inline]
 pub(crate) fn heap() -> Option<HeapRef> {
     present_heap().or_else(first_heap)
 }
 
-/// The heap of a thread that frees a block; `None` also for the first frees of a thread without a
-/// heap.
+/// Returns the heap of a thread that frees a block; `None` also for the first frees of a thread
+/// without a heap.
 #[inline]
 pub(crate) fn heap_to_free() -> Option<HeapRef> {
     present_heap().or_else(|| {
@@ -126,8 +126,8 @@ fn first_heap() -> Option<HeapRef> {
         .widen(system::processors().unwrap_or(usize::MAX));
     let heap = HEAPS.attach()?;
     HEAP::set(heap.as_ptr().as_ptr().cast());
-    // Arming may allocate, which the heap in place can serve. Where it fails, the heap of this
-    // thread is not handed on when it ends: no harm but to memory.
+    // Arming may allocate, which the heap in place can serve. If it fails, this thread's heap is
+    // not reused after it ends, which only costs memory.
     THREAD_EXIT.arm(heap.as_ptr());
     Elfmalloc::fork_gate().register::<Elfmalloc>();
     Some(heap)
@@ -144,7 +144,7 @@ mod tests {
     use crate::{Elfmalloc, ElfmallocL};
 
     struct Sent<T>(T);
-    // SAFETY: what is sent is used by one thread at a time, or its address alone.
+    // SAFETY: each sent value is used by one thread at a time, or only its address is used.
     unsafe impl<T> Send for Sent<T> {}
 
     impl<T> Sent<T> {
@@ -160,11 +160,11 @@ mod tests {
             let mut blocks = blocks.get();
             let last = blocks.pop().expect("a block");
             for block in blocks {
-                // SAFETY: the block is the test's.
+                // SAFETY: the block is the test's own.
                 unsafe { A::deallocate(block) };
                 assert!(present_heap().is_none(), "a few frees make no heap");
             }
-            // SAFETY: as above.
+            // SAFETY: the block is the test's own.
             unsafe { A::deallocate(last) };
             assert!(present_heap().is_some(), "who goes on gets one");
         });
@@ -187,7 +187,7 @@ mod tests {
             let mine = mine.get();
             // The value of the second round.
             let word = mine.as_ptr().as_ptr().map_addr(|address| address | 1);
-            // SAFETY: a thread's heap, as it may be found with a stack.
+            // SAFETY: the word is a thread's heap, as it may be found with a stack.
             unsafe { thread_ends(word.cast()) };
             let next = HEAPS.attach().expect("there is memory");
             assert_ne!(next, mine, "it was given to this thread too");

@@ -1,8 +1,8 @@
-//! Bins: the slabs of one class that belong together, under one lock.
+//! Bins: groups of slabs of one class, each under one lock.
 //!
-//! Each shard has a bin for each small class, which several threads may share; all threads share
-//! one bin for each larger class. A bin serves from its active slab; when that is used up, from the
-//! partial slab that was listed last.
+//! Each shard has a bin for each small class, which several threads may share. All threads share
+//! one bin for each larger class. A bin serves from its active slab, and once that is used up from
+//! the partial slab that was listed last.
 
 use core::ops::{Deref, DerefMut};
 use core::ptr::{NonNull, from_ref};
@@ -14,11 +14,11 @@ use crate::slabs::partial::Slabs;
 use crate::slabs::partial::held::{Detached, LockedSlab};
 use crate::slabs::slab::{Owner, SlabRef};
 
-/// The slabs of one class that belong together. Bins are never freed.
+/// Group of slabs of one class. Bins are never freed.
 #[derive(Debug)]
 pub struct Bin(pub(super) Lock<Slabs>);
 
-/// A bin, and the class of its blocks.
+/// Bin, and the class of its blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct ClassBin<'a> {
     pub(super) bin: &'a Bin,
@@ -26,7 +26,7 @@ pub struct ClassBin<'a> {
 }
 
 impl ClassBin<'_> {
-    /// Class of the blocks.
+    /// Returns the class of the blocks.
     #[must_use]
     pub const fn class(self) -> SizeClass {
         self.class
@@ -48,7 +48,7 @@ impl<'a> Deref for ClassBin<'a> {
 }
 
 impl Bin {
-    /// A bin without slabs.
+    /// Creates a bin without slabs.
     #[must_use]
     pub const fn new() -> Self {
         Self(Lock::new(Slabs::new()))
@@ -63,7 +63,7 @@ impl Bin {
         }
     }
 
-    /// Locks the bin, unless another thread has.
+    /// Locks the bin, unless another thread holds the lock.
     #[inline]
     pub fn try_lock(&self) -> Option<LockedBin<'_>> {
         let slabs = self.0.try_lock()?;
@@ -76,11 +76,11 @@ impl Bin {
 }
 
 impl SlabRef {
-    /// The bin that the slab belongs to, until its lock is held maybe another one by now; `None`
-    /// for what never was a slab.
+    /// Returns the bin that the slab belongs to; `None` for a descriptor that never was a slab.
+    /// Until the bin's lock is held, the slab may move to another bin.
     #[inline]
     pub(super) fn bin<'a>(self) -> Option<&'a Bin> {
-        // SAFETY: only `LockedBin` writes owners, those that are bins; and bins are never freed.
+        // SAFETY: only `LockedBin` writes owners, and each is a bin; bins are never freed.
         Some(unsafe { NonNull::new(self.owner())?.cast().as_ref() })
     }
 }
@@ -107,18 +107,19 @@ impl DerefMut for LockedBin<'_> {
 }
 
 impl LockedBin<'_> {
-    /// A slab of this bin; `None` for one of another. Both stay so while the lock is held.
+    /// Returns access to a slab of this bin; `None` for a slab of another bin. While the lock is
+    /// held, neither changes.
     #[inline]
     pub(super) fn find(&self, slab: SlabRef) -> Option<LockedSlab<'_>> {
         core::ptr::eq(slab.owner(), self.bin.as_owner()).then(|| self.locked(slab))
     }
 
-    /// Whether this is that bin.
+    /// Returns whether this is that bin.
     pub(super) fn is(&self, bin: &Bin) -> bool {
         core::ptr::eq(self.bin, bin)
     }
 
-    /// Makes a slab of the bin's class that is in no bin the active one; there is none.
+    /// Makes a slab of the bin's class that is in no bin the active one. None may be active.
     pub(super) fn add(&mut self, slab: Detached) {
         debug_assert!(self.active.is_none());
         slab.slab().set_owner(self.bin.as_owner());
@@ -126,8 +127,9 @@ impl LockedBin<'_> {
         self.slabs.activate(slab.handle());
     }
 
-    /// Adds a slab with free blocks that was in another bin of the class, whose lock is still held:
-    /// threads that free one of its blocks meanwhile wait for one of the two.
+    /// Adds a slab with free blocks that was in another bin of the class. The caller still holds
+    /// that bin's lock, so threads that free a block of the slab meanwhile wait for one of the two
+    /// locks.
     pub(super) fn attach(&mut self, slab: Detached) {
         slab.slab().set_owner(self.bin.as_owner());
         self.link(slab.handle());

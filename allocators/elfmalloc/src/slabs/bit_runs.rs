@@ -1,4 +1,4 @@
-//! Blocks of a slab that are neighbours: handed out and taken back at one stroke.
+//! Runs of neighbouring blocks in a slab, which are handed out and taken back in one batch.
 
 use crate::size_class::Geometry;
 
@@ -12,8 +12,8 @@ pub(super) fn fill(slots: &mut [*mut u8], lowest: *mut u8, size: usize) {
     }
 }
 
-/// The set bits of a word, if there are some and they are neighbours. In a slab whose blocks are
-/// freed in no order they hardly ever are, which costs that slab four instructions for a word.
+/// Returns the set bits of a word as a run, if there are any and they are adjacent. In a slab whose
+/// blocks are freed in no order they rarely are. There, this costs four instructions for a word.
 #[inline]
 pub(super) fn only_run(word: u64) -> Option<Run> {
     let first = word.trailing_zeros();
@@ -24,22 +24,22 @@ pub(super) fn only_run(word: u64) -> Option<Run> {
     })
 }
 
-/// A word of which `count` bits from `first` on are set, at least one.
+/// Returns a word in which `count` bits from `first` on are set, at least one.
 #[inline]
 pub(super) const fn bits_of(first: usize, count: usize) -> u64 {
     (!0 >> (64 - count)) << first
 }
 
-/// Blocks that follow one another in memory as they do in a list.
+/// Blocks that are neighbours both in memory and in a list.
 pub(super) struct Run {
-    /// The lowest index of one.
+    /// Lowest index of these blocks.
     pub(super) first: usize,
-    /// How many.
+    /// Number of blocks.
     pub(super) length: usize,
 }
 
-/// The pointers at the start of `blocks` that are neighbours, the first of which has `index`: one
-/// at least. Bursts are freed in the order in which they were allocated, or in reverse.
+/// Returns the run of neighbours at the start of `blocks`, at least one, where the first has
+/// `index`. Bursts are freed in the order in which they were allocated, or in reverse.
 #[inline]
 pub(super) fn run_of(blocks: &[*mut u8], shape: &Geometry, index: usize) -> Run {
     let size = shape.size as usize;

@@ -1,10 +1,10 @@
-//! Free blocks on their way.
+//! Handles of free blocks on their way from one place to another.
 
 use core::ptr::NonNull;
 
 use crate::size_class::SizeClass;
 
-/// A block that is neither in use nor on a list of free blocks.
+/// Block that is neither in use nor on a list of free blocks.
 #[derive(Debug)]
 #[must_use]
 pub struct FreeBlock {
@@ -13,7 +13,7 @@ pub struct FreeBlock {
 }
 
 impl FreeBlock {
-    /// Says that a block is free.
+    /// Declares a block free.
     ///
     /// # Safety
     ///
@@ -23,21 +23,21 @@ impl FreeBlock {
         Self { class, block }
     }
 
-    /// Class of the block.
+    /// Returns the class of the block.
     #[inline]
     #[must_use]
     pub const fn class(&self) -> SizeClass {
         self.class
     }
 
-    /// Pointer to the block.
+    /// Returns the pointer to the block.
     #[inline]
     #[must_use]
     pub const fn as_ptr(&self) -> *mut u8 {
         self.block.as_ptr()
     }
 
-    /// A list of this block alone, in `slot`.
+    /// Returns a list of this block alone, in `slot`.
     #[inline]
     pub const fn listed(self, slot: &mut [*mut u8; 1]) -> FreeBlocks<'_> {
         slot[0] = self.as_ptr();
@@ -48,7 +48,7 @@ impl FreeBlock {
     }
 }
 
-/// Pointers to blocks of one class that nobody uses, and that no other list of free blocks has. The
+/// Pointers to blocks of one class that are in no use and on no other list of free blocks. Their
 /// order may change.
 #[derive(Debug)]
 pub struct FreeBlocks<'a> {
@@ -57,34 +57,34 @@ pub struct FreeBlocks<'a> {
 }
 
 impl<'a> FreeBlocks<'a> {
-    /// Says that blocks are free.
+    /// Declares blocks free.
     ///
     /// # Safety
     ///
-    /// The blocks come from slabs of `class`, nobody uses them, and where they were listed before
-    /// they are no longer.
+    /// The blocks come from slabs of `class`, are in no use, and are on no other list of free
+    /// blocks any longer.
     pub const unsafe fn new(class: SizeClass, blocks: &'a mut [*mut u8]) -> Self {
         Self { class, blocks }
     }
 
-    /// Class of the blocks.
+    /// Returns the class of the blocks.
     #[must_use]
     pub const fn class(&self) -> SizeClass {
         self.class
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     #[must_use]
     pub const fn count(&self) -> usize {
         self.blocks.len()
     }
 
-    /// The pointers.
+    /// Returns the pointers.
     pub const fn as_slice(&mut self) -> &mut [*mut u8] {
         self.blocks
     }
 
-    /// Leaves out the first blocks, which have found a place.
+    /// Leaves out the first `count` blocks, which have found a place.
     #[must_use]
     pub fn without_first(self, count: usize) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! What a bin's lock guards: slabs with free blocks, in a list of partial and one of empty ones.
+//! Slabs of a bin that have free blocks: a list of partial ones and one of empty ones.
 
 pub(super) mod held;
 pub(super) mod purge;
@@ -10,29 +10,29 @@ use held::{Detached, DetachedList, LockedSlab, detached, locked};
 use crate::misuse::Misuse;
 use crate::slabs::slab::{Place, SlabRef};
 
-/// Lists of slabs with free blocks: partial ones, and the empty ones that the bin keeps.
+/// Number of lists of slabs with free blocks: partial ones, and the empty ones that the bin keeps.
 pub(super) const BUCKETS: usize = 2;
-/// The list of empty slabs.
+/// Index of the list of empty slabs.
 const EMPTY: usize = 1;
 
-/// What a bin's lock guards. Slabs without a free block are in no list: they come back when one of
-/// their blocks does.
+/// Slabs of a bin, guarded by its lock. Slabs without a free block are in no list: they return to
+/// one when a block of theirs is freed.
 #[derive(Debug)]
 pub struct Slabs {
     pub(super) active: Option<SlabRef>,
     pub(super) buckets: [Option<SlabRef>; BUCKETS],
-    /// Slabs in the lists.
+    /// Number of slabs in the lists.
     listed: u32,
-    /// Slabs that belong to the bin, full ones too.
+    /// Number of slabs that belong to the bin, including full ones.
     pub slabs: u32,
-    /// True for the bin of a shard to which no thread is attached.
+    /// Whether this is the bin of a shard to which no thread is attached.
     pub idle: bool,
-    /// True where empty slabs stay until others want their memory: a thread that frees what it
-    /// allocates, over and over, then leaves the pool alone, which all threads share.
+    /// Whether empty slabs stay until others want their memory. A thread that repeatedly frees what
+    /// it allocates then leaves the pool alone, which all threads share.
     pub keeps: bool,
-    /// Empty slabs.
+    /// Number of empty slabs.
     pub empties: u32,
-    /// Fewest empty slabs since idle ones were last taken out.
+    /// Minimum number of empty slabs since idle ones were last taken out.
     low: u32,
     /// Number of times that blocks were taken.
     pub refills: u64,
@@ -40,13 +40,13 @@ pub struct Slabs {
     pub remote_frees: u64,
 }
 
-// SAFETY: the pointers are to descriptors, which any thread may use under the bin's lock.
+// SAFETY: the pointers lead to descriptors, which any thread may use under the bin's lock.
 unsafe impl Send for Slabs {}
 
-/// The result of giving blocks back.
+/// Result of giving blocks back.
 #[derive(Debug)]
 pub(super) struct Given {
-    /// How many were taken back.
+    /// Number of blocks that were taken back.
     pub(super) count: usize,
     /// The slab, if it is empty now; it no longer belongs to the bin.
     pub(super) empty: Option<Detached>,
@@ -68,15 +68,15 @@ impl Slabs {
         }
     }
 
-    /// Says whether this is the bin of a shard to which no thread is attached, or some: only that
-    /// keeps empty slabs.
+    /// Sets whether no thread is attached to the bin's shard. Only a shard with threads keeps empty
+    /// slabs.
     pub fn set_idle(&mut self, idle: bool) {
         self.idle = idle;
         self.keeps = !idle;
     }
 
-    /// Takes blocks from the slabs that are here into the first slots; fewer than there are slots,
-    /// or none, where they hold no more, or where only scraps were left in the first slabs.
+    /// Takes blocks from the slabs of this bin into the first slots. Returns fewer than there are
+    /// slots, or 0, if the slabs have no more free blocks.
     pub fn take(&mut self, slots: &mut [*mut u8]) -> usize {
         let mut taken = 0;
         while taken < slots.len() {
@@ -89,23 +89,23 @@ impl Slabs {
         taken
     }
 
-    /// Takes blocks from one slab into the first slots, of which there is one; none only where none
-    /// is here.
+    /// Takes blocks from one slab into the first slots, of which there is at least one. Returns 0
+    /// only if the bin has no free block.
     #[inline(always)]
     pub fn take_from_one(&mut self, slots: &mut [*mut u8]) -> usize {
         let taken = self.with_active(|slab| slab.take(slots));
         taken.unwrap_or(0)
     }
 
-    /// Takes a block; `None` where none is here.
+    /// Takes a block; `None` if the bin has no free block.
     #[inline]
     pub fn take_one(&mut self) -> Option<NonNull<u8>> {
         let block = self.with_active(|slab| slab.take_one());
         block.and_then(NonNull::new)
     }
 
-    /// Takes blocks of the active slab by `take`, a partial one's before an empty one's where none
-    /// is active. `None` where none is here.
+    /// Calls `take` with the active slab. If none is active, activates a partial slab, or else an
+    /// empty one. Returns `None` if the bin has no free block.
     #[inline(always)]
     fn with_active<T>(&mut self, take: impl FnOnce(LockedSlab<'_>) -> T) -> Option<T> {
         let slab = match self.active {
@@ -126,15 +126,15 @@ impl Slabs {
         Some(taken)
     }
 
-    /// The slab of this bin behind a handle, until it leaves the bin.
+    /// Returns access to a slab of this bin, valid until the slab leaves the bin.
     #[inline]
     pub(super) fn locked(&self, slab: SlabRef) -> LockedSlab<'_> {
         locked(slab)
     }
 
-    /// Gives the first blocks of `blocks`, which lie in `slab`, a slab of this bin, back to it.
-    /// With `own`, it is a thread that uses this bin that does so, and the bin may keep the slab if
-    /// it is empty then.
+    /// Gives the leading blocks of `blocks` that lie in `slab`, a slab of this bin, back to it.
+    /// With `own`, the calling thread uses this bin, and the bin may keep the slab if it becomes
+    /// empty.
     ///
     /// # Errors
     ///
@@ -149,7 +149,7 @@ impl Slabs {
         let count = held.give(blocks)?;
         let place = held.place.get();
         let empty = held.is_empty() && place != Place::Claimed;
-        // Whether the slab is in no list, and is to be in one if it stays.
+        // Whether the slab is in no list, but belongs into one if it stays.
         let loose = match place {
             Place::Listed if empty || bucket_of(held) != held.bucket.get() => {
                 self.unlink(slab);
@@ -171,15 +171,15 @@ impl Slabs {
         Ok(Given { count, empty: None })
     }
 
-    /// Lets go of a slab that is in no list.
+    /// Removes a slab that is in no list from the bin.
     pub(super) fn let_go(&mut self, slab: SlabRef) -> Detached {
         locked(slab).leave();
         self.slabs -= 1;
         detached(slab)
     }
 
-    /// Takes a partial slab out of the bin, for another bin of the class; `None` where there is
-    /// none.
+    /// Takes a slab with free blocks out of the bin, for another bin of the class; `None` if there
+    /// is none.
     pub(super) fn detach(&mut self) -> Option<Detached> {
         let slab = match self.active.take() {
             Some(slab) => slab,
@@ -197,8 +197,7 @@ impl Slabs {
         self.take_some(self.empties)
     }
 
-    /// Takes those empty slabs out of the bin that nothing was taken from since this was last
-    /// called.
+    /// Takes those empty slabs out of the bin that were idle since the last call.
     pub(super) fn take_idle_empties(&mut self) -> DetachedList {
         let taken = self.take_some(self.low);
         self.low = self.empties;
@@ -234,7 +233,7 @@ impl Slabs {
         }
     }
 
-    /// Number of free blocks.
+    /// Returns the number of free blocks.
     #[must_use]
     pub fn free_blocks(&self) -> usize {
         let mut free = 0;
@@ -242,11 +241,11 @@ impl Slabs {
         free
     }
 
-    /// Asserts that the lists hold what they should.
+    /// Asserts the invariants of the lists and the counts.
     ///
     /// # Panics
     ///
-    /// Where one does not.
+    /// If one does not hold.
     pub fn check(&self) {
         let no_lists = self.buckets.iter().all(|first| first.is_none());
         assert_eq!(no_lists, self.listed == 0, "the count of listed slabs");
@@ -272,14 +271,14 @@ impl Slabs {
         self.buckets.iter().find_map(|first| *first)
     }
 
-    /// Makes a slab of this bin that is in no list the active one; there is none.
+    /// Makes a slab of this bin that is in no list the active one. No other slab may be active.
     pub(super) fn activate(&mut self, slab: SlabRef) {
         locked(slab).place.set(Place::Active);
         locked(slab).settled.set(slab.class().geometry().blocks);
         self.active = Some(slab);
     }
 
-    /// Puts a slab of this bin that is in no list into the one that fits its free blocks.
+    /// Puts a slab of this bin that is in no list into the list that fits its free blocks.
     #[inline]
     pub(super) fn link(&mut self, slab: SlabRef) {
         let held = locked(slab);
@@ -298,7 +297,7 @@ impl Slabs {
         self.listed += 1;
     }
 
-    /// Takes a slab out of its list.
+    /// Removes a slab from its list.
     #[inline]
     pub(super) fn unlink(&mut self, slab: SlabRef) {
         let held = locked(slab);
@@ -317,7 +316,7 @@ impl Slabs {
     }
 }
 
-/// The list for a slab: [`EMPTY`] where all blocks are free, else that of partial ones.
+/// Returns the list for a slab: [`EMPTY`] if all blocks are free, else that of partial slabs.
 #[inline]
 fn bucket_of(slab: LockedSlab<'_>) -> u8 {
     u8::from(slab.is_empty())

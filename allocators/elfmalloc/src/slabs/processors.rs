@@ -1,38 +1,39 @@
-//! Which shard serves a processor.
+//! Assignment of shards to processors.
 //!
-//! Where threads are more than shards, two threads of one shard may run at once, on two processors.
-//! Each would wait for the other at the locks of its bins, and be handed blocks that lie in the
-//! other's cache. So threads then use the bins of their processor's shard, whatever shard they are
-//! attached to.
+//! While there are more threads than shards, two threads of one shard may run at the same time, on
+//! two processors. Each would wait for the other at the locks of its bins, and get blocks that lie
+//! in the other's cache. So threads then use the bins of their processor's shard instead of the one
+//! that they are attached to.
 
 use core::ptr::null_mut;
 use heapdrome_pages::atomic::{AtomicPtr, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use crate::slabs::shard::{AllShards, Shard, ShardRef};
 
-/// Processors that are told apart. Where there are more, several share a shard. In models and under
-/// Miri few: every look at one is a step there, or every use of the heaps a look at each.
+/// Number of processors that are distinguished; beyond it, several share a shard. Small in models,
+/// where every access to an entry is a step, and under Miri, which visits each entry at every use
+/// of the heaps.
 const PROCESSORS: usize = if cfg!(any(modelled, miri)) { 4 } else { 256 };
 
-/// By processor: the shard that serves it; null for one that no thread was seen on.
+/// Shard that serves each processor; null for a processor that no thread was seen on.
 #[derive(Debug)]
 pub(super) struct Processors([AtomicPtr<Shard>; PROCESSORS]);
 
 impl Processors {
-    /// No processor has been seen.
+    /// Creates a table in which no processor has been seen.
     pub(super) const fn new() -> Self {
         Self([const { AtomicPtr::new(null_mut()) }; PROCESSORS])
     }
 
-    /// The shard that serves a processor.
+    /// Returns the shard that serves a processor.
     pub(super) fn shard_of(&self, processor: usize) -> Option<ShardRef> {
         // Acquire: pairs with the release in `serve`, since the shard may be younger than the
         // caller's heap.
         ShardRef::of_pointer(self.0[processor % PROCESSORS].load(Acquire))
     }
 
-    /// Gives a processor the shard that serves the fewest. The caller holds the lock of the list of
-    /// shards.
+    /// Assigns the shard that serves the fewest processors. The caller holds the lock of the list
+    /// of shards.
     pub(super) fn serve(&self, processor: usize, shards: AllShards) {
         let fewest = shards.min_by_key(|shard| self.served_by(*shard));
         if let Some(shard) = fewest {
@@ -41,12 +42,12 @@ impl Processors {
         }
     }
 
-    /// Notes that there is one shard more: processors get theirs anew. The caller holds the lock of
-    /// the list of shards.
+    /// Forgets all assignments because a shard was added. The caller holds the lock of the list of
+    /// shards.
     pub(super) fn forget(&self) {
         for entry in &self.0 {
-            // Relaxed: no shard is named. Pages that nobody wrote to are not to become resident by
-            // it.
+            // Relaxed: null publishes no shard. Null entries are not written, so that untouched
+            // pages do not become resident.
             if !entry.load(Relaxed).is_null() {
                 entry.store(null_mut(), Relaxed);
             }
@@ -54,7 +55,7 @@ impl Processors {
     }
 
     fn served_by(&self, shard: ShardRef) -> usize {
-        // Relaxed: the lock orders it.
+        // Relaxed: the lock of the list of shards, which the caller holds, orders it.
         let serves = |entry: &&AtomicPtr<_>| entry.load(Relaxed) == shard.as_ptr();
         self.0.iter().filter(serves).count()
     }

@@ -1,16 +1,17 @@
-//! What the checks of the hardened variant need to know of a class, in one place.
+//! Properties of a class that the checks of the hardened variant need, in one place.
 
 use crate::size_class::{CLASSES, SizeClass, UNIT};
 
-/// The largest blocks that are short. All others are long.
+/// Size of the largest short block. All larger blocks are long.
 pub(crate) const SHORT: usize = 1024;
-/// Blocks are filled and looked at in pieces of this size.
+/// Size of the pieces in which blocks are filled and checked.
 pub(crate) const PIECE: usize = size_of::<u128>();
-/// Bytes of a line of the cache.
+/// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// A class's size, and where the pieces lie that are filled: at all sums of some of three steps.
-/// Where a block is smaller than what is filled they overlap, so that nothing branches on the size.
+/// Size of a class, and the positions of the pieces that are filled: all sums of a subset of three
+/// steps. If a block is smaller than the filled part, pieces overlap, so that no code branches on
+/// the size.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(16))]
 pub(crate) struct Shape {
@@ -19,12 +20,12 @@ pub(crate) struct Shape {
     by_one: u8,
     by_two: u8,
     by_four: u8,
-    /// The bits of a block's address by which the last step is shorter.
+    /// Bits of a block's address by which the last step is shorter.
     skew: u8,
 }
 
 impl Shape {
-    /// For a class, whose size is a multiple of [`PIECE`].
+    /// Creates the shape of a class, whose size is a multiple of [`PIECE`].
     const fn new(class: SizeClass) -> Self {
         let geometry = class.geometry();
         let size = geometry.size as usize;
@@ -40,7 +41,7 @@ impl Shape {
         }
     }
 
-    /// Twice the step must fit, or the step ends with the block.
+    /// Returns `bytes` if the block holds twice as many, else a step that ends with the block.
     const fn step(size: usize, bytes: usize) -> u8 {
         let rest = size.saturating_sub(bytes);
         if rest < bytes {
@@ -50,42 +51,42 @@ impl Shape {
         }
     }
 
-    /// That of a class.
+    /// Returns the shape of a class.
     #[inline(always)]
     pub(crate) fn of(class: SizeClass) -> &'static Self {
         &SHAPES[class.number()]
     }
 
-    /// The size of a block.
+    /// Returns the size of a block.
     #[inline(always)]
     pub(crate) const fn size(&self) -> usize {
         self.size as usize
     }
 
-    /// Which of a unit's short blocks begins at `address`; any number where none does.
+    /// Returns the index of the short block in its unit that begins at `address`; any number if
+    /// none does.
     #[inline(always)]
     pub(crate) const fn index(&self, address: usize) -> usize {
         (((address % UNIT) as u64 * self.reciprocal as u64) >> 32) as usize
     }
 
-    /// Where the pieces begin that are looked at, as distances from a block's start.
+    /// Returns the distances from a block's start at which the checked pieces begin.
     #[inline(always)]
     pub(crate) fn looked_at(&self) -> [usize; 4] {
         let [one, two] = [self.by_one, self.by_two].map(usize::from);
         [0, one, two, one + two]
     }
 
-    /// How far behind those the others begin that are filled, for a block at `address`. They end
-    /// with the second line of the cache, where the block reaches that far: a third one would be
-    /// brought near for them alone.
+    /// Returns the distance of the other filled pieces from the checked ones, for a block at
+    /// `address`. They end with the second cache line if the block reaches that far: a third line
+    /// would be fetched for them alone.
     #[inline(always)]
     pub(crate) fn rest_from(&self, address: usize) -> usize {
         usize::from(self.by_four) - (address & usize::from(self.skew))
     }
 }
 
-/// By class. There is an entry for every number that there can be, so that no index is out of
-/// bounds.
+/// Shapes by class. There is an entry for every possible number, so that no index is out of bounds.
 static SHAPES: [Shape; 256] = {
     let mut shapes = [Shape::new(SizeClass::NONE); 256];
     let mut class = 1;
@@ -96,13 +97,13 @@ static SHAPES: [Shape; 256] = {
     shapes
 };
 
-/// Whether a class is one of long blocks.
+/// Returns whether the blocks of a class are long.
 #[inline(always)]
 pub(crate) const fn is_long(class: SizeClass) -> bool {
     class.number() > SizeClass::of(SHORT).number()
 }
 
-// A short block's index can be told from its address.
+// The index of a short block follows from its address alone, since its slab is one unit.
 const _: () = {
     let mut class = 1;
     while class <= SizeClass::of(SHORT).number() {

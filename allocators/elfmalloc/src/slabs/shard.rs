@@ -1,4 +1,4 @@
-//! Shards: bins of small classes that some threads use, and the list of those that may be used.
+//! Shards: bins of small classes that some threads use, and the list of all shards.
 
 use core::cell::Cell;
 use core::ops::Deref;
@@ -15,15 +15,15 @@ use crate::slabs::bin::Bin;
 #[derive(Debug)]
 #[repr(C)]
 pub struct Shard {
-    /// Number of threads that are attached. Changed under the lock of the list, read by attached
-    /// threads without.
+    /// Number of threads that are attached. Changed under the lock of the list; attached threads
+    /// read it without the lock.
     attached: AtomicUsize,
-    /// Whether the shard is in the list. The same lock guards it.
+    /// Whether the shard is in the list. The lock of the list guards it.
     is_listed: AtomicBool,
-    /// The next shard in the list, written before the shard is listed.
+    /// Next shard in the list, written before the shard is listed.
     next: Cell<Option<ShardRef>>,
-    /// By class. Class 0 has none: what lies before the first line that is used is read by many,
-    /// and written seldom.
+    /// Bins by class; that of class 0 is unused. The words before the first bin that is used are
+    /// read by many threads, and seldom written.
     pub bins: [Bin; FIRST_SHARED],
 }
 
@@ -37,13 +37,13 @@ impl Shard {
         }
     }
 
-    /// Number of threads that are attached; it may be late.
+    /// Returns the number of threads that are attached. Without the lock it may be out of date.
     pub fn attached(&self) -> usize {
-        // Relaxed: the lock orders it, or nothing depends on it.
+        // Relaxed: the lock of the list orders it, or nothing depends on it.
         self.attached.load(Relaxed)
     }
 
-    /// Whether threads may be attached to it. Once that is so it stays so.
+    /// Returns whether threads may be attached to the shard. Once true, this stays true.
     pub fn is_listed(&self) -> bool {
         self.is_listed.load(Relaxed)
     }
@@ -55,21 +55,21 @@ impl Shard {
 pub struct ShardRef(NonNull<Shard>);
 
 impl ShardRef {
-    /// The shard.
+    /// Returns the shard.
     #[inline]
     pub fn get<'a>(self) -> &'a Shard {
-        // SAFETY: shards are never freed, and any thread may use one: all of it is atomic or has a
-        // lock, but for the link, which changes no more once other threads know the shard.
+        // SAFETY: shards are never freed, and any thread may use one: all fields are atomic or have
+        // a lock, except the link, which no longer changes once other threads know the shard.
         unsafe { self.0.as_ref() }
     }
 
-    /// Handle of the shard at an address where there is one.
+    /// Returns the handle of the shard at an address; `None` for null.
     #[inline]
     pub(super) fn of_pointer(shard: *mut Shard) -> Option<Self> {
         NonNull::new(shard).map(Self)
     }
 
-    /// Address of the shard.
+    /// Returns the address of the shard.
     pub(super) const fn as_ptr(self) -> *mut Shard {
         self.0.as_ptr()
     }
@@ -84,22 +84,22 @@ impl Deref for ShardRef {
     }
 }
 
-/// The shard that a thread's heap brings along, and the one that the thread is attached to. Like
-/// heaps, attachments are never freed.
+/// Shard that belongs to a thread's heap, and shard that the thread is attached to. Like heaps,
+/// attachments are never freed.
 ///
-/// It begins a line of the cache: other threads read it, and are not to wait for what the owner of
-/// a heap writes before.
+/// It begins a cache line: other threads read it, and should not wait for the heap owner's writes
+/// to the fields before it.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Attachment {
-    /// Null before the first time. Others may read it, and be late: any answer was right once, and
-    /// every bin will do.
+    /// Null until the thread is first attached. Other threads may read an old value: each was right
+    /// once, and any bin will do.
     to: AtomicPtr<Shard>,
     own: Shard,
 }
 
 impl Attachment {
-    /// A shard that is in no list, and a thread that is attached to none.
+    /// Creates a shard that is in no list, and an attachment to none.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -108,12 +108,12 @@ impl Attachment {
         }
     }
 
-    /// The shard that the heap brings along.
+    /// Returns the shard that belongs to the heap.
     pub fn own(&self) -> ShardRef {
         ShardRef(NonNull::from(&self.own))
     }
 
-    /// The shard that the thread is attached to.
+    /// Returns the shard that the thread is attached to.
     #[inline]
     pub fn shard(&self) -> ShardRef {
         // Acquire: pairs with the release in `ShardList::attach`, since the shard may be younger
@@ -127,9 +127,9 @@ impl Attachment {
     ///
     /// # Safety
     ///
-    /// As for [`Lock::free_in_child`](heapdrome_pages::Lock::free_in_child).
+    /// The conditions of [`Lock::free_in_child`](heapdrome_pages::Lock::free_in_child) hold.
     pub(crate) unsafe fn free_locks(&self) {
-        // SAFETY: the conditions are the same.
+        // SAFETY: this function's contract is that of `free_in_child`.
         let free = |bin: &Bin| unsafe { bin.0.free_in_child() };
         self.own.bins.iter().for_each(free);
     }
@@ -141,18 +141,18 @@ impl Default for Attachment {
     }
 }
 
-/// All shards that threads may be attached to; a lock guards it.
+/// List of all shards that threads may be attached to; a lock guards it.
 #[derive(Debug)]
 pub(super) struct ShardList {
     first: Option<ShardRef>,
     count: usize,
 }
 
-// SAFETY: shards may be listed by any thread under the lock.
+// SAFETY: any thread may use the listed shards while it holds the lock.
 unsafe impl Send for ShardList {}
 
 impl ShardList {
-    /// No shards.
+    /// Creates an empty list.
     pub(super) const fn new() -> Self {
         Self {
             first: None,
@@ -160,12 +160,12 @@ impl ShardList {
         }
     }
 
-    /// Attaches a thread: to its own heap's shard if that may be listed and no other thread is
-    /// there, else to the one with the fewest threads. There are at most `most` shards, which is at
-    /// least one. True where no thread was there: the bins count as idle.
+    /// Attaches a thread to its own heap's shard if that may be listed and no other thread is
+    /// there, else to the shard with the fewest threads. There are at most `most` shards, which is
+    /// at least one. Returns whether no thread was there, so that the bins count as idle.
     pub(super) fn attach(&mut self, attachment: &Attachment, most: usize) -> bool {
         let own = attachment.own();
-        // Relaxed, here and below: the lock orders it.
+        // Relaxed, here and below: the lock of the list orders it.
         if self.count < most && !own.is_listed.swap(true, Relaxed) {
             own.next.set(self.first);
             self.first = Some(own);
@@ -179,13 +179,13 @@ impl ShardList {
         shard.attached.fetch_add(1, Relaxed) == 0
     }
 
-    /// Number of shards.
+    /// Returns the number of shards.
     pub(super) const fn count(&self) -> usize {
         self.count
     }
 
-    /// The shard with the fewest threads, the oldest of them: the first thread of a process waits
-    /// for others, as a rule.
+    /// Returns the shard with the fewest threads, the oldest of several. The first thread of a
+    /// process usually waits for others.
     fn emptiest(&self) -> Option<ShardRef> {
         let mut best = self.first?;
         for shard in self.all() {
@@ -199,18 +199,18 @@ impl ShardList {
         Some(best)
     }
 
-    /// Whether a thread would have fewer neighbours elsewhere.
+    /// Returns whether a thread would have fewer neighbours in another shard.
     pub(super) fn has_emptier(&self, attachment: &Attachment) -> bool {
         let emptiest = self.emptiest().map_or(0, |shard| shard.attached());
         attachment.shard().attached() > emptiest + 1
     }
 
-    /// Detaches a thread. True where it was the last: the bins count as idle then.
+    /// Detaches a thread. Returns whether it was the last, so that the bins count as idle.
     pub(super) fn detach(&mut self, attachment: &Attachment) -> bool {
         attachment.shard().attached.fetch_sub(1, Relaxed) == 1
     }
 
-    /// In the child of a fork: no thread is attached but that of `own`.
+    /// In the child of a fork, leaves only the thread of `own` attached, if that is given.
     pub(super) fn forget_attached(&mut self, own: Option<&Attachment>) {
         for shard in self.all() {
             shard.attached.store(0, Relaxed);
@@ -220,13 +220,14 @@ impl ShardList {
         }
     }
 
-    /// All shards. The answer stays right without the lock, but for shards that are listed later.
+    /// Returns all shards. Without the lock the list stays right, except that it lacks later
+    /// shards.
     pub(super) const fn all(&self) -> AllShards {
         AllShards(self.first)
     }
 }
 
-/// The shards that were listed at some moment.
+/// Shards that were listed at some moment.
 #[derive(Clone, Copy, Debug)]
 pub struct AllShards(Option<ShardRef>);
 

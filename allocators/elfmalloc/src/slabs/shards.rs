@@ -1,7 +1,7 @@
 //! All slabs: the bins of shards, the bins that all threads share, and who uses which.
 //!
 //! Order of locks: purging, list of shards, bin of a shard, common bin, then those of memory. No
-//! thread holds the bins of two shards.
+//! thread holds the locks of bins of two shards.
 
 mod give;
 mod purge;
@@ -25,26 +25,26 @@ use crate::units::amount::Units;
 use crate::units::memory::Memory;
 use crate::units::pool::Run;
 
-/// Slabs over memory.
+/// Slabs, and the memory that they are cut from.
 #[derive(Debug)]
 pub struct Shards<P> {
-    /// What slabs are cut from.
+    /// Memory that slabs are cut from.
     pub memory: Memory<P>,
-    /// By class: for larger blocks the bins that all threads share; for small ones those of threads
-    /// without a heap, and of partial slabs that ended threads left.
+    /// Bins by class. For larger blocks these are shared by all threads. For small ones they serve
+    /// threads without a heap, and hold partial slabs that ended threads left.
     common: [Bin; CLASSES + 1],
     list: Lock<ShardList>,
     processors: Processors,
-    /// Number of shards that there may be.
+    /// Maximum number of shards.
     most: AtomicUsize,
-    /// Threads that are attached.
+    /// Number of threads that are attached.
     threads: AtomicUsize,
     /// Held while slabs are out of their bins' lists to be purged.
     purging: Lock<()>,
 }
 
 impl<P: Pages> Shards<P> {
-    /// No slabs.
+    /// Creates a set of shards without slabs.
     pub const fn new(pages: P) -> Self {
         Self {
             memory: Memory::new(pages),
@@ -57,26 +57,27 @@ impl<P: Pages> Shards<P> {
         }
     }
 
-    /// Follows the settings, before the first thread is attached.
+    /// Applies the settings, before the first thread is attached.
     pub(crate) fn configure(&self, settings: &Settings) {
-        // Relaxed: a number that stands alone, and any of its values will do.
+        // Relaxed: no other memory depends on this number, and any of its values will do.
         self.most.store(settings.shards, Relaxed);
     }
 
-    /// The slab that an address lies in, if it lies in one or did.
+    /// Returns the slab that an address lies in, or once lay in.
     pub fn slab_of(&self, address: usize) -> Option<SlabRef> {
         self.memory.run_of(address).map(SlabRef::from)
     }
 
-    /// The bin for a class that threads without a heap use, and all threads if its blocks are not
-    /// small.
+    /// Returns the bin for a class that threads without a heap use. If the blocks are not small,
+    /// all threads use it.
     #[inline]
     pub fn common_bin(&self, class: SizeClass) -> ClassBin<'_> {
         let bin = &self.common[class.number()];
         ClassBin { bin, class }
     }
 
-    /// The bin that a thread takes blocks of `class` from, if it runs where the caller does.
+    /// Returns the bin that a thread takes blocks of `class` from, if it runs where the caller
+    /// does.
     #[inline]
     pub fn bin(&self, attachment: &Attachment, class: SizeClass) -> ClassBin<'_> {
         if class.number() >= FIRST_SHARED {
@@ -85,8 +86,9 @@ impl<P: Pages> Shards<P> {
         bin_of(self.shard_in_use(attachment), class)
     }
 
-    /// The shard whose bins a thread uses now: where threads are more than shards, that of the
-    /// processor that it runs on, if it has threads; else the one that it is attached to.
+    /// Returns the shard whose bins a thread uses now. If there are more threads than shards, that
+    /// is the shard of the processor that it runs on, if it has threads; else the one that it is
+    /// attached to.
     #[inline]
     fn shard_in_use(&self, attachment: &Attachment) -> ShardRef {
         let own = attachment.shard();
@@ -99,15 +101,15 @@ impl<P: Pages> Shards<P> {
             .unwrap_or(own)
     }
 
-    /// The shard that serves a processor; `None` where no thread is attached to it, or another
-    /// thread is at the list.
+    /// Returns the shard that serves a processor; `None` if no thread is attached to the shard, or
+    /// another thread holds the lock of the list.
     fn shard_of_processor(&self, processor: usize) -> Option<ShardRef> {
         let shard = match self.processors.shard_of(processor) {
             Some(shard) => shard,
             None => {
                 let list = self.list.try_lock()?;
-                // Another thread may have done so in the meantime: served twice, a processor would
-                // count for both shards, and might leave one of them without any for good.
+                // Another thread may have done so in the meantime. If a processor were served
+                // twice, it would count for both shards, and one of them might never get any.
                 if self.processors.shard_of(processor).is_none() {
                     self.processors.serve(processor, list.all());
                 }
@@ -115,31 +117,31 @@ impl<P: Pages> Shards<P> {
                 self.processors.shard_of(processor)?
             }
         };
-        // The bins of a shard without threads are left by all: what it has goes where others find
-        // it.
+        // All threads leave the bins of a shard without threads: its slabs go where others find
+        // them.
         (shard.attached() != 0).then_some(shard)
     }
 
-    /// Says that so many threads may run at once. What was said before stays true: the caller may
-    /// be a thread that was bound to a processor.
+    /// Notes that `processors` threads may run at the same time. The number never decreases: the
+    /// caller may be a thread that was bound to a processor.
     pub fn widen(&self, processors: usize) {
-        // Relaxed: a number that stands alone. Most find it as large, and leave its line to all who
-        // read it.
+        // Relaxed: no other memory depends on this number. Most threads find it large enough, and
+        // so do not write to the line that all threads read.
         if self.most.load(Relaxed) < processors {
             self.most.fetch_max(processors, Relaxed);
         }
     }
 
-    /// Number of shards that there may be, at least one.
+    /// Returns the maximum number of shards, at least one.
     pub fn most(&self) -> usize {
-        // Relaxed: as above.
+        // Relaxed: no other memory depends on this number.
         self.most.load(Relaxed).max(1)
     }
 
-    /// Number of threads that are attached.
+    /// Returns the number of threads that are attached.
     #[inline]
     pub fn threads(&self) -> usize {
-        // Relaxed: a number that stands alone.
+        // Relaxed: no other memory depends on this number.
         self.threads.load(Relaxed)
     }
 
@@ -148,25 +150,25 @@ impl<P: Pages> Shards<P> {
         self.threads() > self.most()
     }
 
-    /// Shards that threads may be attached to. Only with processors that no thread was seen to use
-    /// before do they become more.
+    /// Returns the shards that threads may be attached to. Their number grows only when threads use
+    /// processors on which none was seen before.
     pub fn all(&self) -> AllShards {
         self.list.lock().all()
     }
 
-    /// Attaches a thread that begins.
+    /// Attaches a new thread.
     pub fn attach(&self, attachment: &Attachment) {
         let mut list = self.list.lock();
         self.attach_by(&mut list, attachment);
         drop(list);
-        // Relaxed: a number that stands alone.
+        // Relaxed: no other memory depends on this number.
         self.threads.fetch_add(1, Relaxed);
     }
 
     fn attach_by(&self, list: &mut ShardList, attachment: &Attachment) {
         let shards = list.count();
-        // Under the lock of the list: a last thread that leaves in the meantime would say the
-        // opposite later.
+        // Under the lock of the list: otherwise a last thread that leaves in the meantime could
+        // mark the bins as idle afterwards.
         if list.attach(attachment, self.most()) {
             set_idle(attachment.shard(), false);
         }
@@ -175,8 +177,7 @@ impl<P: Pages> Shards<P> {
         }
     }
 
-    /// Moves a thread to a shard with fewer threads, if there is one: some have ended since it
-    /// began.
+    /// Moves a thread to a shard with fewer threads, if there is one because threads have ended.
     pub fn spread(&self, attachment: &Attachment) {
         if attachment.shard().attached() < 2 {
             return;
@@ -184,13 +185,13 @@ impl<P: Pages> Shards<P> {
         if let Some(mut list) = self.list.try_lock()
             && list.has_emptier(attachment)
         {
-            // It is not the last there.
+            // It is not the last thread there, so the bins do not become idle.
             list.detach(attachment);
             self.attach_by(&mut list, attachment);
         }
     }
 
-    /// Detaches a thread that ends; slabs that no other thread uses go where others find them.
+    /// Detaches a thread that ends. Slabs that no other thread uses go where others find them.
     /// Returns whether it was the last of all threads, and whether units went back to the pool.
     pub fn detach(&self, attachment: &Attachment) -> (bool, bool) {
         let mut list = self.list.lock();
@@ -201,18 +202,19 @@ impl<P: Pages> Shards<P> {
         }
         drop(list);
         let retired = alone && self.move_all_to_common(shard.get());
-        // Relaxed: who waits for the last one to end reads the count of that.
+        // Relaxed: a thread that waits for the end of the last one reads an event count, which
+        // orders this.
         (self.threads.fetch_sub(1, Relaxed) == 1, retired)
     }
 
-    /// In the child of a fork: only the thread of `own` is attached, if that is given. True if
-    /// units went back to the pool.
+    /// In the child of a fork, leaves only the thread of `own` attached, if that is given. Returns
+    /// whether units went back to the pool.
     pub(crate) fn forget_threads(&self, own: Option<&Attachment>) -> bool {
         let mut list = self.list.lock();
         list.forget_attached(own);
         let all = list.all();
         drop(list);
-        // Relaxed: a number that stands alone.
+        // Relaxed: no other memory depends on this number.
         self.threads.store(usize::from(own.is_some()), Relaxed);
         let mut retired = false;
         for shard in all.filter(|shard| shard.attached() == 0) {
@@ -222,7 +224,7 @@ impl<P: Pages> Shards<P> {
         retired
     }
 
-    /// Takes blocks of the bin's class by `take`; `None` where none is there.
+    /// Takes blocks of the bin's class with `take`; `None` if none is there.
     #[inline(always)]
     pub fn take_present<T>(
         &self,
@@ -234,8 +236,8 @@ impl<P: Pages> Shards<P> {
         self.take_from(&mut slabs, bin.class, take)
     }
 
-    /// Takes blocks of the bin's class by `take`, from a new slab if none is there; `None` only
-    /// where there is no memory. Returns the units of the slab, too.
+    /// Takes blocks of the bin's class with `take`, from a new slab if none is there. Returns
+    /// `None` only when out of memory. Also returns the units of the new slab.
     pub fn take_or_add<T>(
         &self,
         bin: ClassBin<'_>,
@@ -254,14 +256,14 @@ impl<P: Pages> Shards<P> {
         let idle = slabs.idle;
         drop(slabs);
         if idle {
-            // The shard's last thread left when the bin had been chosen: others are to find the
+            // The shard's last thread left after the bin had been chosen. Others must find the
             // slab, which is not empty.
             self.move_to_common(bin);
         }
         (taken, Some(run))
     }
 
-    /// Takes from what is in the bin, else from a slab that an ended thread left.
+    /// Takes from the bin, or else from a slab that an ended thread left.
     #[inline(always)]
     fn take_from<T>(
         &self,
@@ -276,8 +278,8 @@ impl<P: Pages> Shards<P> {
         taken
     }
 
-    /// Moves a partial slab that an ended thread left into a bin without slabs to take from, if
-    /// there is one at hand.
+    /// Moves a partial slab that an ended thread left into a bin without free blocks, if one is
+    /// available.
     #[inline(never)]
     fn adopt_from_common(&self, slabs: &mut LockedBin<'_>, class: SizeClass) -> bool {
         let common = &self.common[class.number()];
@@ -287,8 +289,8 @@ impl<P: Pages> Shards<P> {
         let Some(mut source) = common.try_lock() else {
             return false;
         };
-        // Both locks are held until the slab belongs to this bin: threads that free one of its
-        // blocks in the meantime wait for one of them.
+        // Both locks are held until the slab belongs to this bin, so threads that free a block of
+        // it in the meantime wait for one of them.
         let Some(slab) = source.detach() else {
             return false;
         };
@@ -296,7 +298,7 @@ impl<P: Pages> Shards<P> {
         true
     }
 
-    /// A run of units that is an empty slab.
+    /// Creates an empty slab from a run of units.
     fn new_slab(&self, class: SizeClass) -> Option<(Detached, Run)> {
         let shape = class.geometry();
         let bitmap = if Slab::needs_external(shape) {
@@ -316,7 +318,8 @@ impl<P: Pages> Shards<P> {
         }
         run.descriptor.set(run.base, units, class);
         let words = bitmap.map_or(null_mut(), |words| words.as_ptr().cast());
-        // SAFETY: the run was just taken from the pool, and the bitmap has the words of the class.
+        // SAFETY: the run was just taken from the pool, and the bitmap has the words that the class
+        // needs.
         let slab = unsafe { Detached::start(SlabRef::from(run.descriptor), class, words) };
         forget_all(self.memory.directory(), run.base, class);
         self.memory.map.set(run.base, units, class);
@@ -335,7 +338,7 @@ impl<P: Pages> Shards<P> {
         }
     }
 
-    /// Number of slabs, of all bins.
+    /// Returns the number of slabs in all bins.
     #[must_use]
     pub fn slabs(&self) -> usize {
         let mut count = 0;
@@ -343,24 +346,24 @@ impl<P: Pages> Shards<P> {
         count
     }
 
-    /// Asserts that each bin's slabs are where and as they should be, and what [`Memory::check`]
-    /// does.
+    /// Asserts the invariants of each bin, and those of [`Memory::check`].
     ///
     /// # Panics
     ///
-    /// Where something does not hold.
+    /// If one does not hold.
     pub fn check(&self) {
         self.each_bin(|bin| bin.lock().check());
         self.memory.check();
     }
 
-    /// Frees every lock in the child of a fork, but those of shards.
+    /// Frees every lock in the child of a fork, except those of shards.
     ///
     /// # Safety
     ///
-    /// As for [`Memory::free_locks`].
+    /// The conditions of [`Memory::free_locks`] hold.
     pub unsafe fn free_locks(&self) {
-        // SAFETY: the conditions are the same.
+        // SAFETY: this function's contract is that of `Memory::free_locks` and
+        // `Lock::free_in_child`.
         unsafe {
             self.memory.free_locks();
             self.purging.free_in_child();
@@ -370,7 +373,7 @@ impl<P: Pages> Shards<P> {
     }
 }
 
-/// The bin of a shard for a small class.
+/// Returns the bin of a shard for a small class.
 #[inline]
 pub fn bin_of<'a>(shard: ShardRef, class: SizeClass) -> ClassBin<'a> {
     let bin = &shard.get().bins[class.number()];
@@ -387,8 +390,8 @@ fn each_bin_of<'a>(shard: &'a Shard, visit: &mut impl FnMut(ClassBin<'a>)) {
     bins.for_each(|(number, bin)| visit(class_bin(bin, number)));
 }
 
-/// Says whether no thread is attached to a shard. The list of shards is locked, or there is only
-/// one thread.
+/// Sets whether no thread is attached to a shard. The caller holds the lock of the list of shards,
+/// or is the only thread.
 fn set_idle(shard: ShardRef, idle: bool) {
     for bin in &shard.get().bins {
         bin.lock().set_idle(idle);

@@ -1,9 +1,9 @@
-//! Slabs and their bitmaps of free blocks. They lie out of band: no byte of a block is read or
-//! written by the allocator.
+//! Slabs and their bitmaps of free blocks. The bitmaps lie out of band: the allocator reads and
+//! writes no byte of a block.
 //!
-//! All but the head and the bin belongs to the thread that holds the lock of the slab's bin. A
-//! [`SlabRef`] leads to those two only. The rest is reached through what the lock guards
-//! ([`LockedSlab`](crate::slabs::partial::LockedSlab)).
+//! All of a slab except its head and its bin belongs to the thread that holds the lock of that bin.
+//! A [`SlabRef`] leads to the head and the bin only. The rest is reached through the data that the
+//! lock guards ([`LockedSlab`](crate::slabs::partial::LockedSlab)).
 
 use core::cell::Cell;
 use core::mem::offset_of;
@@ -16,25 +16,25 @@ use crate::size_class::{Geometry, SizeClass, UNIT};
 use crate::slabs::bit_runs::{bits_of, fill, only_run, run_of};
 use crate::units::descriptor::{DESCRIPTOR, DescriptorRef, Head};
 
-/// Words of bitmap that a descriptor holds itself: enough for blocks from 128 bytes on.
+/// Number of bitmap words within a descriptor: enough for blocks from 128 bytes on.
 const INLINE_WORDS: usize = 8;
 
-/// Words of the largest bitmap: that of a unit of the smallest blocks.
+/// Number of words of the largest bitmap: that of a unit of the smallest blocks.
 pub(super) const MOST_WORDS: usize = UNIT / 16 / 64;
 
-/// When blocks of a slab were last taken.
+/// Time at which blocks of a slab were last taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Drawn {
-    /// Before free blocks of it were last purged.
+    /// Before free blocks of the slab were last purged.
     NotSincePurge = 0,
-    /// Since then, but before the last look of whoever purges.
+    /// Since that purge, but before the purging thread last looked.
     BeforeLook,
     /// Since that look.
     SinceLook,
 }
 
-/// Where a slab stands.
+/// Location of a slab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Place {
@@ -42,23 +42,23 @@ pub(super) enum Place {
     Nowhere = 0,
     /// No block is free. In no list.
     Full,
-    /// Being refilled from. In no list.
+    /// The bin is refilled from it. In no list.
     Active,
     /// In one of its bin's lists.
     Listed,
-    /// Taken out of the lists by the thread that purges its free pages. Still its bin's, so that
-    /// blocks come back to it; none are taken, and it does not leave the bin even when it is empty.
+    /// Taken out of the lists by the thread that purges its free pages. It stays in its bin even
+    /// when it is empty; freed blocks return to it, and none are taken.
     Claimed,
 }
 
-/// Stands for the bin that a slab belongs to. What a bin is, is known above.
+/// Placeholder for the bin that a slab belongs to. The layers above define bins.
 #[derive(Debug)]
 pub(super) struct Owner(());
 
 /// A slab: a descriptor in use.
 ///
-/// Invariants (see [`check`](Self::check)): `free` is the number of set bits, and `least` no
-/// larger; bits from the number of blocks on are clear; no word before `hint` has a set bit.
+/// Invariants (see [`check`](Self::check)): `free` is the number of set bits, and `least` is no
+/// larger; bits beyond the number of blocks are clear; no word before `hint` has a set bit.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct Slab {
@@ -67,35 +67,35 @@ pub struct Slab {
     /// Neighbours in a list.
     pub(super) next: Cell<Option<SlabRef>>,
     pub(super) prev: Cell<Option<SlabRef>>,
-    /// One bit per block, set where it is free.
+    /// One bit for each block, set while the block is free.
     bits: Cell<*mut Cell<u64>>,
     /// Number of free blocks.
     pub(super) free: Cell<u16>,
-    /// While fewer are free, giving one back changes nothing but the bitmap and the counts: the
-    /// slab stays where it stands.
+    /// While fewer blocks than this are free, giving one back changes only the bitmap and the
+    /// counts: the slab stays where it is.
     pub(super) settled: Cell<u16>,
-    /// The first word of the bitmap that may have a set bit.
+    /// First word of the bitmap that may have a set bit.
     hint: Cell<u16>,
-    /// Which list.
+    /// Index of the list that the slab is in.
     pub(super) bucket: Cell<u8>,
-    /// Where the slab stands.
+    /// Location of the slab.
     pub(super) place: Cell<Place>,
-    /// When blocks were last taken, for the thread that purges.
+    /// When blocks were last taken, for the purging thread.
     pub(super) drawn: Cell<Drawn>,
-    /// Fewest blocks that were free since then: blocks are taken lowest first, so that the last
-    /// ones lay idle.
+    /// Minimum number of free blocks since that thread last looked. Blocks are taken lowest first,
+    /// so the last ones were idle.
     pub(super) least: Cell<u16>,
-    /// Number of the last free blocks that were purged. Exact where none was taken since: what
-    /// comes back behind them is taken for one of them.
+    /// Number of the last free blocks that were purged. Exact if none was taken since: a block that
+    /// is freed behind them later counts as one of them.
     pub(super) purged: Cell<u16>,
-    /// Number of the last free blocks that are to be purged.
+    /// Number of the last free blocks that are due for a purge.
     pub(super) due: Cell<u16>,
     inline: [Cell<u64>; INLINE_WORDS],
 }
 
 const _: () = assert!(size_of::<Slab>() == DESCRIPTOR && offset_of!(Slab, head) == 0);
 
-/// Handle of a slab's descriptor, which stays for ever.
+/// Handle of a slab's descriptor, which is never freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct SlabRef(DescriptorRef);
@@ -117,19 +117,19 @@ impl Deref for SlabRef {
 }
 
 impl SlabRef {
-    /// Descriptor of the first unit.
+    /// Returns the descriptor of the first unit.
     pub(super) const fn descriptor(self) -> DescriptorRef {
         self.0
     }
 
-    /// Memory of the slab's descriptor. It is committed and stays; zeros are a slab, and all of one
-    /// is cells.
+    /// Returns the memory of the slab's descriptor. It is committed and stays. All zeros are a
+    /// valid slab, and all of its fields are cells or atomics.
     #[inline]
     pub(super) const fn as_ptr(self) -> NonNull<Slab> {
         self.0.as_ptr().cast()
     }
 
-    /// The bin. It may be another one as soon as it has been read, until its lock is held.
+    /// Returns the bin. Until its lock is held, the slab may move to another one at any time.
     #[inline]
     pub(super) fn owner(self) -> *mut Owner {
         // SAFETY: the descriptor stays. Relaxed: the reader takes the bin's lock and looks again.
@@ -143,8 +143,8 @@ impl Slab {
     ///
     /// # Safety
     ///
-    /// The run is the caller's and in no bin; `external` is null or has as many words as the class
-    /// wants, the caller's as well.
+    /// The run is the caller's and in no bin. `external` is null, or it is the caller's and has as
+    /// many words as the class needs.
     pub(super) unsafe fn start(&self, class: SizeClass, external: *mut u64) {
         let shape = class.geometry();
         let bits = if external.is_null() {
@@ -165,60 +165,60 @@ impl Slab {
         }
     }
 
-    /// The bitmap, where the descriptor does not hold it itself; else null.
+    /// Returns the bitmap if it lies outside the descriptor, else null.
     pub(super) fn external_bits(&self) -> *mut u64 {
         let bits = self.bits.get();
         let is_own = core::ptr::eq(bits, self.inline.as_ptr());
         if is_own { null_mut() } else { bits.cast() }
     }
 
-    /// Class of the blocks.
+    /// Returns the class of the blocks.
     #[inline]
     pub(super) fn class(&self) -> SizeClass {
         self.head.class()
     }
 
-    /// True where the class's bitmap does not fit into a descriptor.
+    /// Returns whether the class's bitmap does not fit into a descriptor.
     pub(super) const fn needs_external(shape: &Geometry) -> bool {
         shape.words() > INLINE_WORDS
     }
 
-    /// Says to which bin the slab belongs.
+    /// Sets the bin that the slab belongs to.
     pub(super) fn set_owner(&self, bin: *mut Owner) {
-        // Relaxed: readers take the bin's lock.
+        // Relaxed: readers take the bin's lock and look again.
         self.bin.store(bin, Relaxed);
     }
 
-    /// Whether all blocks are free.
+    /// Returns whether all blocks are free.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.free.get() == self.class().geometry().blocks
     }
 
-    /// Notes that the slab is in no list, and in no bin.
+    /// Records that the slab is in no list, and in no bin.
     pub(super) fn leave(&self) {
         self.place.set(Place::Nowhere);
         self.settled.set(0);
     }
 
-    /// A word of the bitmap.
+    /// Returns a word of the bitmap.
     #[inline(always)]
     pub(super) fn word(&self, index: usize) -> &Cell<u64> {
         debug_assert!(index < self.class().geometry().words());
-        // SAFETY: the bitmap has a bit for every block of the class, and callers pass the word of
-        // one.
+        // SAFETY: the bitmap has a bit for each block of the class, and callers pass the index of a
+        // word with such a bit.
         unsafe { &*self.bits.get().add(index) }
     }
 
-    /// Takes free blocks, lowest address first, into the slots, last slot first: a magazine gives
-    /// its last slot first, so the program gets ascending addresses. Returns how many; they lie in
-    /// the first slots.
+    /// Takes free blocks, lowest address first, into the slots, last slot first. A magazine hands
+    /// out its last slot first, so the program gets ascending addresses. Returns the number of
+    /// blocks, which lie in the first slots.
     #[inline(always)]
     pub(super) fn take(&self, slots: &mut [*mut u8]) -> usize {
         let taken = slots.len().min(usize::from(self.free.get()));
         let size = self.class().size();
         let base = self.head.base();
-        // Blocks are written to the end of the remaining slice, so that no index has to be checked.
+        // Blocks are written to the end of the remaining slice, which needs no bounds checks.
         let mut rest = &mut slots[..taken];
         let mut word = usize::from(self.hint.get());
         while !rest.is_empty() {
@@ -247,7 +247,7 @@ impl Slab {
         taken
     }
 
-    /// Takes the free block with the lowest address, of which there is one.
+    /// Takes the free block with the lowest address. At least one block must be free.
     #[inline(always)]
     pub(super) fn take_one(&self) -> *mut u8 {
         let mut word = usize::from(self.hint.get());
@@ -263,7 +263,7 @@ impl Slab {
         self.head.base().wrapping_add(index * self.class().size())
     }
 
-    /// Notes that blocks were taken, and the first word of the bitmap that may have a bit set now.
+    /// Records that blocks were taken; `hint` is the first bitmap word that may have a set bit now.
     #[inline(always)]
     fn note_taken(&self, taken: usize, hint: usize) {
         let free = self.free.get() - taken as u16;
@@ -273,9 +273,9 @@ impl Slab {
         self.drawn.set(Drawn::SinceLook);
     }
 
-    /// Takes back one block, if that leaves the slab where it stands; else, or if the pointer is no
-    /// block in use, does nothing and returns false. This is the whole way of a block that is freed
-    /// in no order.
+    /// Takes back one block if the slab then stays where it is. Otherwise, or if the pointer is no
+    /// block in use, does nothing and returns false. Blocks that are freed in no order take this
+    /// path only.
     #[inline(always)]
     pub(super) fn give_one(&self, block: *mut u8) -> bool {
         let free = self.free.get() + 1;
@@ -299,11 +299,11 @@ impl Slab {
         true
     }
 
-    /// Takes back the blocks at the start of `blocks` that lie in this slab. Returns how many.
+    /// Takes back the leading blocks of `blocks` that lie in this slab. Returns how many.
     ///
     /// # Errors
     ///
-    /// A pointer at which no block in use begins. Those before it were taken back, but for
+    /// A pointer at which no block in use begins. The blocks before it were taken back, except for
     /// neighbours in descending order.
     pub(super) fn give(&self, blocks: &[*mut u8]) -> Result<usize, Misuse> {
         let (base, shape) = (self.head.base().addr(), self.class().geometry());
@@ -340,7 +340,7 @@ impl Slab {
     ///
     /// # Errors
     ///
-    /// The lowest that was set before. Those below it are set then, and maybe others.
+    /// The lowest index whose bit was already set. Bits below it, maybe others, are set then.
     #[inline]
     fn set_range(&self, first: usize, count: usize) -> Result<(), usize> {
         let mut index = first;
@@ -369,11 +369,11 @@ impl Slab {
         }
     }
 
-    /// Asserts the invariants. The lock of the slab's bin is held.
+    /// Asserts the invariants. The caller holds the lock of the slab's bin.
     ///
     /// # Panics
     ///
-    /// Where one does not hold.
+    /// If an invariant does not hold.
     pub(super) fn check(&self) {
         let shape = self.class().geometry();
         let mut free = 0;

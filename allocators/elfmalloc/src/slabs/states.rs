@@ -1,10 +1,10 @@
-//! What the hardened variant knows of blocks, out of band: their states.
+//! States of blocks, which the hardened variant keeps out of band.
 //!
-//! Each unit has some bytes for that, one for each [`GRAIN`] of it. Where the program has a block,
-//! its state says how many bytes at its end it did not ask for, the slack. Where it had one, it
-//! says that the block was filled then. It is zero where the program never had one; where no block
-//! of the slab's class has its state, it may still say that one of an earlier slab of another class
-//! was freed.
+//! Each unit has one byte of state for each [`GRAIN`] bytes. While the program has a block, its
+//! state records the slack: the number of bytes at its end that the program did not ask for. After
+//! the block was freed, the state records that it was filled. The state is zero if the program
+//! never had the block. Where no block of the slab's class has its state, it may still record that
+//! a block of an earlier slab of another class was freed.
 //!
 //! ```text
 //!  short block:  | slack |                         1 to 253
@@ -12,10 +12,10 @@
 //!  freed:        | 254 |                           a whole word for long blocks
 //! ```
 //!
-//! The state of a short block has the place of its index in the unit: those of 64 blocks share a
-//! line of the cache, whatever their size. So that the lines of all units do not compete for the
-//! same places in the cache, the first one's place differs from unit to unit. The state of a long
-//! block has the place of its distance from the unit's start.
+//! The state of a short block lies at the block's index in the unit, so that those of 64 blocks
+//! share a cache line, whatever their size. The place of the first one differs from unit to unit,
+//! so that the lines of all units do not compete for the same places in the cache. The state of a
+//! long block lies at the block's distance from the unit's start.
 
 use core::ptr::NonNull;
 use heapdrome_pages::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering::Relaxed};
@@ -27,32 +27,32 @@ use crate::units::arena::GRAIN;
 use crate::units::class_map::ClassMap;
 use crate::units::directory::Directory;
 
-/// The most slack that one byte says.
+/// Maximum slack that one byte can record.
 pub(crate) const MOST_SHORT: usize = 253;
-/// The state of a block that was freed and filled.
+/// State of a block that was freed and filled.
 const FREED: u8 = 254;
-/// The state of a long block.
+/// First byte of the state of a long block that the program has.
 const LONG: u8 = 255;
-/// Bytes of a unit's states.
+/// Number of bytes of a unit's states.
 const BYTES: usize = UNIT / GRAIN;
-/// How much later those of the next unit begin: two lines of the cache.
+/// Distance by which the states of the next unit begin later: two cache lines.
 const STAGGER: usize = 128;
-/// Said where a slab's blocks have no states.
+/// Message for a slab whose blocks have no states.
 const OTHER_VARIANT: &str =
     "elfmalloc: another variant served this process before the hardened one; use one of them\n";
 
-/// The states, as if those of address zero were there; null until they are known, and for ever
-/// where there are several arenas.
+/// Location of the states, shifted so that those of address zero would lie there. Null until it is
+/// known, and for ever where there are several arenas.
 static STATES: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Whether it is known where the states are.
+/// Returns whether the location of the states is known.
 pub(crate) fn are_known() -> bool {
     !STATES.load(Relaxed).is_null()
 }
 
-/// Remembers where the states are, from a block of a slab, if there are any. Where the class map
-/// knows the block, all slabs lie in one arena. Once they are known nothing is stored: every fast
-/// path reads the word.
+/// Derives the location of the states from a block of a slab, if there are states. Where the class
+/// map knows the block, all slabs lie in one arena. Nothing is stored once the location is known,
+/// because every fast path reads the word.
 #[cold]
 pub(crate) fn find_states(map: &ClassMap, directory: &Directory, block: NonNull<u8>) {
     let address = block.addr().get();
@@ -66,18 +66,18 @@ pub(crate) fn find_states(map: &ClassMap, directory: &Directory, block: NonNull<
     }
 }
 
-/// Where the states of the unit are that `address` lies in, a slab's; `None` where it takes longer
-/// to find.
+/// Returns the states of the unit in a slab that `address` lies in; `None` if the slow path has to
+/// find them.
 #[inline(always)]
 fn near(address: usize) -> Option<NonNull<u8>> {
     let states = NonNull::new(STATES.load(Relaxed))?;
     let unit = (address >> UNIT_SHIFT) * BYTES;
-    // SAFETY: the states of a slab's memory lie that far behind, and are not at null.
+    // SAFETY: the states of a slab's memory lie at that distance, and are not at null.
     unsafe { Some(NonNull::new_unchecked(states.as_ptr().wrapping_add(unit))) }
 }
 
-/// Where the states of the unit are, in whatever arena. Where there are none, another variant of
-/// the allocator was used first in this process, and made arenas without: that ends it.
+/// Returns the states of the unit, in any arena. If there are none, another variant of the
+/// allocator served this process first and created arenas without states: the process is aborted.
 fn far(directory: &Directory, address: usize) -> NonNull<u8> {
     let start = address & !(UNIT - 1);
     let found = || NonNull::new(directory.state_of(start).cast_mut().cast());
@@ -87,34 +87,35 @@ fn far(directory: &Directory, address: usize) -> NonNull<u8> {
     })
 }
 
-/// The state of a block.
+/// State of a block.
 pub(crate) trait State: Copy {
-    /// Whether a block of this shape can begin at `address`, which lies in a slab of it.
+    /// Returns whether a block of this shape can begin at `address`, which lies in a slab of it.
     fn can_begin(address: usize, shape: &Shape) -> bool;
 
-    /// The state of what begins at `address`, where those of its unit are `states`.
+    /// Returns the state of the block that begins at `address`, where `states` are those of its
+    /// unit.
     ///
     /// # Safety
     ///
     /// The states of the unit are there, and a block can begin at the address.
     unsafe fn at(states: NonNull<u8>, address: usize, shape: &Shape) -> Self;
 
-    /// How much slack the block has; `None` if the program has no block there.
+    /// Returns the block's slack; `None` if the program has no block there.
     fn slack(self) -> Option<usize>;
 
-    /// Says that the program has the block, and that it has `slack` bytes at its end.
+    /// Records that the program has the block, with `slack` bytes at its end.
     fn set_slack(self, slack: usize);
 
-    /// Whether the block was filled, and not handed out since.
+    /// Returns whether the block was filled, and not handed out since.
     fn is_freed(self) -> bool;
 
-    /// Says that the program has the block no more, and that it is filled.
+    /// Records that the program no longer has the block, and that the block is filled.
     fn set_freed(self);
 
-    /// Says that the program never had the block.
+    /// Records that the program never had the block.
     fn forget(self);
 
-    /// The state of a block; `None` where it takes longer to find.
+    /// Returns the state of a block; `None` if the slow path has to find it.
     ///
     /// # Safety
     ///
@@ -126,16 +127,17 @@ pub(crate) trait State: Copy {
         near(address).map(|states| unsafe { Self::at(states, address, shape) })
     }
 
-    /// The state of the block at any address in such a slab; `None` also if no block can begin
-    /// there.
+    /// Returns the state of the block at any address in such a slab; `None` also if no block can
+    /// begin there.
     #[inline(always)]
     fn near(address: usize, shape: &Shape) -> Option<Self> {
         let states = near(address)?;
-        // SAFETY: as above.
+        // SAFETY: the states of a slab's memory are committed with it, and a block can begin at the
+        // address.
         Self::can_begin(address, shape).then(|| unsafe { Self::at(states, address, shape) })
     }
 
-    /// The state of what begins at any address in such a slab, however long it takes to find;
+    /// Returns the state of the block at any address in such a slab, on the slow path if necessary;
     /// `None` if no block can begin there.
     fn find(directory: &Directory, address: usize, shape: &Shape) -> Option<Self> {
         // SAFETY: the states of a slab's memory are committed with it, and a block can begin at the
@@ -145,10 +147,10 @@ pub(crate) trait State: Copy {
     }
 }
 
-// Relaxed, in what follows: the block itself is handed on through locks, or by the program. Two
-// threads that free it at the same moment may both find it live: the slab's bitmap sees that later.
+// Relaxed, below: locks, or the program, order the handover of the block itself. If two threads
+// free a block at the same moment, both may find it live; the slab's bitmap detects that later.
 
-/// That of a short block.
+/// State of a short block.
 #[derive(Clone, Copy)]
 pub(crate) struct Short(NonNull<AtomicU8>);
 
@@ -174,7 +176,7 @@ impl State for Short {
     #[inline(always)]
     unsafe fn at(states: NonNull<u8>, address: usize, shape: &Shape) -> Self {
         let place = ((address >> UNIT_SHIFT) * STAGGER + shape.index(address)) % BYTES;
-        // SAFETY: the caller's promise: there are that many.
+        // SAFETY: the place is below `BYTES`, and the caller passes the states of the whole unit.
         Self(unsafe { states.add(place) }.cast())
     }
 
@@ -205,7 +207,7 @@ impl State for Short {
     }
 }
 
-/// That of a long block.
+/// State of a long block.
 #[derive(Clone, Copy)]
 pub(crate) struct Long(NonNull<AtomicU64>);
 
@@ -231,7 +233,7 @@ impl State for Long {
 
     #[inline(always)]
     unsafe fn at(states: NonNull<u8>, address: usize, _: &Shape) -> Self {
-        // SAFETY: the caller's promise: there are that many.
+        // SAFETY: the place is below `BYTES`, and the caller passes the states of the whole unit.
         Self(unsafe { states.add(address % UNIT / GRAIN) }.cast())
     }
 
@@ -263,7 +265,7 @@ impl State for Long {
     }
 }
 
-/// That of any block.
+/// State of any block.
 #[derive(Clone, Copy)]
 pub(crate) enum Any {
     Short(Short),
@@ -280,7 +282,7 @@ impl State for Any {
     }
 
     unsafe fn at(states: NonNull<u8>, address: usize, shape: &Shape) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller passes the states of the unit, and a block can begin at the address.
         unsafe {
             if shape.size() > SHORT {
                 Self::Long(Long::at(states, address, shape))
@@ -326,9 +328,9 @@ impl State for Any {
     }
 }
 
-/// Forgets what is known of the blocks of a slab of `class` that is made at `base`, where the
-/// program has no block. What others had there before is left where no block begins now: it says
-/// that the program has none.
+/// Clears the states of the blocks of a new slab of `class` at `base`, of which the program has no
+/// block. States of earlier slabs stay where no block begins now: they record that the program has
+/// none.
 pub(super) fn forget_all(directory: &Directory, base: NonNull<u8>, class: SizeClass) {
     let address = base.addr().get();
     let states = directory.state_of(address).cast_mut().cast();
@@ -339,11 +341,11 @@ pub(super) fn forget_all(directory: &Directory, base: NonNull<u8>, class: SizeCl
     unsafe { forget_from(states, address, class) };
 }
 
-/// Forgets what is known of the blocks of a slab at `address`, whose states begin at `states`.
+/// Clears the states of the blocks of a slab at `address`, whose states begin at `states`.
 ///
 /// # Safety
 ///
-/// The states of all its units are there.
+/// The states of all units of the slab are there.
 unsafe fn forget_from(states: NonNull<u8>, address: usize, class: SizeClass) {
     let shape = Shape::of(class);
     for block in 0..usize::from(class.geometry().blocks) {

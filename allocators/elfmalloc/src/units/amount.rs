@@ -1,4 +1,4 @@
-//! Amounts of memory in units. Numbers that are not of this type are bytes, counts or indices.
+//! Amounts of memory in units. All other numbers are bytes, counts or indices.
 
 use core::ops::{Add, AddAssign, Div, Sub, SubAssign};
 
@@ -14,56 +14,56 @@ impl Units {
     pub const NONE: Self = Self(0);
     /// One unit.
     pub const ONE: Self = Self(1);
-    /// As many as there can be.
+    /// The largest amount.
     pub const MAX: Self = Self(usize::MAX);
 
-    /// Amount of `count` units.
+    /// Creates an amount of `count` units.
     #[must_use]
     pub const fn new(count: usize) -> Self {
         Self(count)
     }
 
-    /// The number of units that `bytes` fill; a part of one does not count.
+    /// Returns the number of whole units in `bytes`.
     #[must_use]
     pub const fn filled_by(bytes: usize) -> Self {
         Self(bytes >> UNIT_SHIFT)
     }
 
-    /// The fewest units that hold `bytes`.
+    /// Returns the smallest number of units that hold `bytes`.
     #[must_use]
     pub const fn holding(bytes: usize) -> Self {
         Self(bytes.div_ceil(UNIT))
     }
 
-    /// Units of a slab.
+    /// Returns the number of units of a slab.
     #[inline]
     #[must_use]
     pub fn of_slab(class: SizeClass) -> Self {
         Self(usize::from(class.geometry().units))
     }
 
-    /// The number.
+    /// Returns the number of units.
     #[inline]
     #[must_use]
     pub const fn count(self) -> usize {
         self.0
     }
 
-    /// Their bytes.
+    /// Returns the number of bytes.
     #[inline]
     #[must_use]
     pub const fn bytes(self) -> usize {
         self.0 * UNIT
     }
 
-    /// Difference; no units where `other` is more.
+    /// Returns the difference, or no units if `other` is larger.
     #[inline]
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// Difference, whichever is more.
+    /// Returns the absolute difference.
     #[inline]
     #[must_use]
     pub const fn abs_diff(self, other: Self) -> Self {

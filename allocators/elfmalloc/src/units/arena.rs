@@ -1,15 +1,15 @@
 //! Arenas: stretches of address space that are cut into units.
 //!
-//! There is one arena of up to a terabyte, which takes addresses only as it grows: they count
-//! against a limit on address space, which a program may set for itself at any time.
+//! One arena of up to a terabyte takes addresses only as it grows: addresses count against a limit
+//! that a program may set for itself at any time.
 //!
 //! ```text
 //!  | states ...      | descriptors ...      | units ...                                        |
 //!  ^ each part grows from its start, in a range of addresses that other mappings reach last
 //! ```
 //!
-//! If the system cannot place mappings, there are up to [`MOST`] small arenas instead, each
-//! reserved as a whole.
+//! If the system cannot place mappings, up to [`MOST`] small arenas serve instead, each reserved as
+//! a whole.
 
 use core::ptr::NonNull;
 use heapdrome_pages::system::Usage;
@@ -19,22 +19,22 @@ use crate::size_class::{UNIT, UNIT_SHIFT};
 use crate::units::descriptor::{DESCRIPTOR, Descriptor, DescriptorRef};
 use crate::units::unit_map::UnitMap;
 
-/// How many arenas there can be. Under Miri few: with every use of the back-end it looks at each.
+/// Maximum number of arenas. Few under Miri, which visits each at every use of the back-end.
 pub const MOST: usize = if cfg!(miri) { 8 } else { 64 };
-/// Largest run that arenas are made for: 32 MiB. A longer one is served only from those that are
-/// there.
+/// Number of units of the largest run that a new arena is created for: 32 MiB. Longer runs are
+/// served only from existing arenas.
 pub const LARGEST_RUN: usize = 512;
 /// Units of a huge page.
 pub const HUGE: usize = (2 << 20) / UNIT;
-/// Descriptors are committed by this many bytes.
+/// Granularity, in bytes, in which descriptors are committed.
 const DESCRIPTOR_STEP: usize = UNIT;
-/// Blocks begin at multiples of this, and each multiple may have a byte of state.
+/// Granularity, in bytes, at which blocks begin. Each multiple of it may have a byte of state.
 pub(crate) const GRAIN: usize = 16;
 
-/// What was last committed of an arena.
+/// Last commit of an arena.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    /// What the process had used before.
+    /// Resources that the process had used before the commit.
     pub(super) before: Usage,
     pub(super) units: usize,
 }
@@ -44,25 +44,25 @@ pub struct Step {
 pub struct Arena {
     pub(crate) base: *mut u8,
     units: usize,
-    /// Number of units from the start that may be read and written, or are skipped.
+    /// Number of units from the start that are readable and writable, or skipped.
     pub committed: usize,
-    /// Number of units before [`committed`](Self::committed) that are left out, since other
+    /// Number of units before [`committed`](Self::committed) that are skipped because other
     /// mappings occupy them.
     pub skipped: usize,
-    /// Whether the parts are reserved only as far as committed.
+    /// Whether the parts are reserved only as far as they are committed.
     grows: bool,
     pub(crate) descriptors: *mut Descriptor,
     descriptor_bytes: usize,
     state_bytes: usize,
-    /// A byte for each [`GRAIN`] of the units; null where there are none.
+    /// One byte of state for each [`GRAIN`] bytes of the units; null if blocks have no states.
     pub(crate) states: *mut u8,
-    /// Committed units that are in no use.
+    /// Committed units that are not in use.
     pub free: UnitMap,
-    /// Those of them that may hold old contents.
+    /// Free units that may hold old contents.
     pub dirty: UnitMap,
-    /// The first unit that may be part of a huge page.
+    /// First unit that may be part of a huge page.
     pub huge_from: usize,
-    /// What was last committed, while that may still decide whether huge pages are asked for.
+    /// Last commit, kept while it may still decide whether to ask for huge pages.
     pub last_step: Option<Step>,
 }
 
@@ -84,8 +84,8 @@ impl Arena {
         last_step: None,
     };
 
-    /// Reserves an arena of `bytes`, a multiple of the unit, with everything that describes it;
-    /// `with_states` says whether the states of blocks belong to that.
+    /// Reserves an arena of `bytes`, a multiple of the unit, and all structures that describe it.
+    /// `with_states` includes the states of blocks.
     pub fn reserve(pages: &impl Pages, bytes: usize, with_states: bool) -> Option<Self> {
         let mut arena = Self {
             units: bytes / UNIT,
@@ -99,8 +99,9 @@ impl Arena {
         Some(arena)
     }
 
-    /// Finds room for an arena of up to `bytes` that grows, a multiple of the unit; otherwise as
-    /// [`reserve`](Self::reserve). `None` also where the system cannot place mappings.
+    /// Finds room for an arena that grows up to `bytes`, a multiple of the unit, with the
+    /// structures of [`reserve`](Self::reserve). Returns `None` also where the system cannot place
+    /// mappings.
     pub fn find(pages: &impl Pages, bytes: usize, with_states: bool) -> Option<Self> {
         let mut arena = Self {
             units: bytes / UNIT,
@@ -118,7 +119,7 @@ impl Arena {
         if with_states {
             arena.states = room.as_ptr();
         }
-        // The first descriptors show whether mappings can be placed.
+        // Committing the first descriptors shows whether the system can place mappings.
         if arena.commit_descriptors(pages, 1) != Placed::Done {
             return None;
         }
@@ -130,7 +131,7 @@ impl Arena {
         Some(arena)
     }
 
-    /// Reserves all parts; `None` after the first that is refused.
+    /// Reserves all parts. Returns `None` at the first refusal.
     fn reserve_parts(&mut self, pages: &impl Pages, with_states: bool) -> Option<()> {
         let [_, descriptor_bytes, state_bytes] = bytes_of_parts(self.units);
         let addresses = |bytes| pages.reserve(bytes, UNIT, Access::None);
@@ -149,7 +150,8 @@ impl Arena {
         let [map_bytes, ..] = bytes_of_parts(self.units);
         let maps = pages.reserve(map_bytes, UNIT, Access::ReadWrite)?;
         let words: *mut u64 = maps.as_ptr().cast();
-        // SAFETY: the memory is zero, large enough for both maps, and nobody else's.
+        // SAFETY: the memory is zero, is large enough for both maps, and belongs to this arena
+        // alone.
         unsafe {
             pages.advise(maps, map_bytes, Advice::NoHugePages);
             self.free = UnitMap::new(words, self.units);
@@ -159,7 +161,7 @@ impl Arena {
         Some(())
     }
 
-    /// Gives back what was reserved.
+    /// Releases the address space that the arena reserved.
     ///
     /// # Safety
     ///
@@ -180,18 +182,18 @@ impl Arena {
             if let Some(start) = NonNull::new(start)
                 && bytes != 0
             {
-                // SAFETY: the arena reserved each with this size. Where the system refuses, only
+                // SAFETY: the arena reserved each part with this size. If the system refuses, only
                 // addresses are lost.
                 unsafe { pages.release(start, bytes) };
             }
         }
     }
 
-    /// The memory of a unit.
+    /// Returns the memory of a unit.
     ///
     /// # Panics
     ///
-    /// If there is no such unit.
+    /// If the arena has no such unit.
     #[must_use]
     pub fn address(&self, unit: usize) -> NonNull<u8> {
         assert!(unit < self.units);
@@ -199,13 +201,14 @@ impl Arena {
         unsafe { NonNull::new_unchecked(self.base.add(unit << UNIT_SHIFT)) }
     }
 
-    /// How many units before the arena's first the huge page begins that it lies in.
+    /// Returns the distance, in units, from the start of the huge page that holds the arena's first
+    /// unit to that unit.
     #[must_use]
     pub fn skew(&self) -> usize {
         (self.base.addr() >> UNIT_SHIFT) % HUGE
     }
 
-    /// The descriptor of a committed unit.
+    /// Returns the descriptor of a committed unit.
     ///
     /// # Panics
     ///
@@ -217,44 +220,44 @@ impl Arena {
         unsafe { DescriptorRef::new(NonNull::new_unchecked(self.descriptors.add(unit))) }
     }
 
-    /// The unit at `address`, if it lies here.
+    /// Returns the unit at `address`, if the address lies in this arena.
     #[must_use]
     pub fn unit_of(&self, address: usize) -> Option<usize> {
         let unit = address.wrapping_sub(self.base.addr()) >> UNIT_SHIFT;
         (unit < self.units).then_some(unit)
     }
 
-    /// Whether blocks have states.
+    /// Returns whether blocks have states.
     #[must_use]
     pub const fn has_states(&self) -> bool {
         !self.states.is_null()
     }
 
-    /// How many units there are.
+    /// Returns the number of units.
     #[must_use]
     pub const fn units(&self) -> usize {
         self.units
     }
 
-    /// Units that are not committed yet.
+    /// Returns the number of units that are not committed yet.
     #[must_use]
     pub const fn uncommitted(&self) -> usize {
         self.units - self.committed
     }
 
     /// Commits `count` more units, at most [`uncommitted`](Self::uncommitted), and their
-    /// descriptors; they are free and clean then.
+    /// descriptors. The units are free and clean then.
     pub fn commit(&mut self, pages: &impl Pages, count: usize) -> Placed {
         let (units, bytes) = (self.committed + count, count << UNIT_SHIFT);
         let start = self.part(self.base, self.committed << UNIT_SHIFT);
-        // First what is most, and most likely to be refused.
+        // The units come first: they are the largest part, and the most likely to be refused.
         let placed = self.open(pages, start, bytes);
         if placed != Placed::Done {
             return placed;
         }
         let described = self.describe(pages, units);
         if described != Placed::Done {
-            // What may be written counts against a limit.
+            // Writable memory counts against a limit, so it is closed again.
             // SAFETY: the range was opened above, and no thread uses it yet.
             unsafe { self.close(pages, start, bytes) };
             return described;
@@ -264,8 +267,8 @@ impl Arena {
         Placed::Done
     }
 
-    /// Leaves out the next `count` units, where others have mappings. Returns false if fewer units
-    /// remain, or their descriptors cannot be committed.
+    /// Skips the next `count` units, where other mappings lie. Returns false if no unit would
+    /// remain, or if the descriptors cannot be committed.
     pub fn skip(&mut self, pages: &impl Pages, count: usize) -> bool {
         let units = self.committed + count;
         let possible = count < self.uncommitted() && self.describe(pages, units) == Placed::Done;
@@ -276,8 +279,8 @@ impl Arena {
         possible
     }
 
-    /// Gives the addresses of clean, free units at the end back to the system, `kept` of them
-    /// aside. Returns how many units went.
+    /// Releases the addresses of the clean, free units at the arena's end, except `kept` of them.
+    /// Returns how many units were released.
     pub fn shrink(&mut self, pages: &impl Pages, kept: usize) -> usize {
         let end = self.committed;
         let after_dirty = self.dirty.last_before(end).map_or(0, |unit| unit + 1);
@@ -287,7 +290,7 @@ impl Arena {
             return 0;
         }
         let first = end - gone;
-        // SAFETY: the units are free, and from now on the arena does not have them.
+        // SAFETY: the units are free, and no longer belong to the arena once they are released.
         if !unsafe { pages.release(self.address(first), gone << UNIT_SHIFT) } {
             return 0;
         }
@@ -297,7 +300,7 @@ impl Arena {
         gone
     }
 
-    /// The place at `offset` in a part of the arena.
+    /// Returns the place at `offset` in a part of the arena.
     fn part<T>(&self, part: *mut T, offset: usize) -> NonNull<u8> {
         // SAFETY: every part has an address, and the offset lies within it.
         unsafe { NonNull::new_unchecked(part.cast::<u8>().add(offset)) }
@@ -317,14 +320,14 @@ impl Arena {
         }
     }
 
-    /// Takes back what [`open`](Self::open) did.
+    /// Reverses [`open`](Self::open).
     ///
     /// # Safety
     ///
     /// The range was opened, and no thread uses it.
     unsafe fn close(&self, pages: &impl Pages, start: NonNull<u8>, bytes: usize) {
-        // SAFETY: the caller's promise. A range that cannot be closed costs addresses, or what may
-        // be written.
+        // SAFETY: the range was opened and no thread uses it, by the contract of this function. If
+        // the system refuses, the cost is addresses or writable memory.
         unsafe {
             if self.grows {
                 pages.release(start, bytes);
@@ -370,7 +373,7 @@ impl Arena {
         placed
     }
 
-    /// Opens a part, of which `opened` bytes are open, up to `needed` bytes.
+    /// Opens a part up to `needed` bytes, of which `opened` are open already.
     fn open_part(&self, pages: &impl Pages, part: *mut u8, opened: usize, needed: usize) -> Placed {
         if needed <= opened {
             return Placed::Done;
@@ -379,7 +382,7 @@ impl Arena {
     }
 }
 
-/// Bytes of what describes so many units: both maps, the descriptors, the states of blocks.
+/// Returns the bytes of the structures for `units` units: both maps, descriptors, states of blocks.
 fn bytes_of_parts(units: usize) -> [usize; 3] {
     let maps = 2 * UnitMap::memory_words(units) * size_of::<u64>();
     let states = units * UNIT / GRAIN;

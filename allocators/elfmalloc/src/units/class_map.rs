@@ -1,9 +1,9 @@
 //! The class map: for every unit of the arena, the class of the blocks there, in one byte.
 //!
-//! What was never written reads as class 0, which no slab serves. Addresses outside of the arena
-//! have class 0, too: null, the stack, and any foreign pointer. Where there is no memory for the
-//! map, every address has class 0, and `free` finds the class through the directory of arenas, on
-//! its slow path.
+//! Bytes that were never written read as class 0, which no slab serves. Addresses outside the arena
+//! have class 0, too: null, the stack, and any foreign pointer. If there is no memory for the map,
+//! every address has class 0, and the slow path of `free` finds the class through the directory of
+//! arenas.
 
 use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::{
@@ -16,23 +16,23 @@ use heapdrome_pages::{Access, Advice, Pages};
 use crate::size_class::{SizeClass, UNIT_SHIFT};
 use crate::units::amount::Units;
 
-/// Base of the arena while there is none. Every address of a program lies outside.
+/// Base while there is no arena. Every address of a program lies outside.
 const NOWHERE: usize = 1 << (usize::BITS - 1);
 
-/// The map. All bytes are written before a block of theirs is handed out, so that whoever has the
-/// block sees them.
+/// Class of every unit of the arena. The bytes of a block are written before the block is handed
+/// out, so that every thread that has the block sees them.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct ClassMap {
-    /// Where the arena begins.
+    /// Address of the arena.
     base: AtomicUsize,
-    /// Number of its units.
+    /// Number of units of the arena.
     units: AtomicUsize,
     bytes: AtomicPtr<AtomicU8>,
 }
 
 impl ClassMap {
-    /// A map in which every address has no class.
+    /// Creates a map in which no address has a class.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -42,8 +42,8 @@ impl ClassMap {
         }
     }
 
-    /// Makes the map for `size` bytes of address space from `base` on: no slab may lie elsewhere
-    /// from then on. False where there is no memory for it: every address keeps class 0.
+    /// Creates the map for the `size` bytes of address space from `base` on. Returns false if there
+    /// is no memory for it: then every address keeps class 0.
     pub fn start(&self, pages: &impl Pages, base: NonNull<u8>, size: usize) -> bool {
         let units = size >> UNIT_SHIFT;
         let bytes = units.next_multiple_of(pages.page_size());
@@ -54,16 +54,17 @@ impl ClassMap {
         unsafe { pages.advise(map, bytes, Advice::NoHugePages) };
         self.bytes.store(map.as_ptr().cast(), Relaxed);
         self.units.store(units, Relaxed);
-        // Release: pairs with the acquire in `place`: who sees where the arena begins sees the map.
+        // Release: pairs with the acquire in `window`. A thread that sees the base also sees the
+        // map.
         self.base.store(base.addr().get(), Release);
         true
     }
 
-    /// The map as it is now.
+    /// Returns a copy of the map's current location.
     #[inline(always)]
     pub(crate) fn window(&self) -> Window {
-        // Acquire: pairs with the release in `start`. Before, every address lies outside of what
-        // `units` may say.
+        // Acquire: pairs with the release in `start`. Before that, every address lies outside the
+        // units, whatever their number.
         let base = self.base.load(Acquire);
         Window {
             base,
@@ -72,14 +73,13 @@ impl ClassMap {
         }
     }
 
-    /// The class of the blocks at `address`.
+    /// Returns the class of the blocks at `address`.
     #[inline(always)]
     pub fn get(&self, address: usize) -> SizeClass {
         self.window().find(address).unwrap_or(SizeClass::NONE)
     }
 
-    /// Sets the class for `units` from `base` on. Units outside of the arena that the map was
-    /// started for have none.
+    /// Sets the class for `units` from `base` on. Ignores units outside the map's arena.
     pub fn set(&self, base: NonNull<u8>, units: Units, class: SizeClass) {
         let window = self.window();
         let Some(first) = window.place(base.addr().get()) else {
@@ -87,14 +87,15 @@ impl ClassMap {
         };
         let end = window.units.min(first + units.count());
         for place in first..end {
-            // SAFETY: the map has a byte for every unit of the arena. Relaxed: see the type.
+            // SAFETY: the map has a byte for every unit of the arena. Relaxed: the block is handed
+            // out later, as `ClassMap` explains.
             unsafe { (*window.bytes.add(place)).store(class.number() as u8, Relaxed) };
         }
     }
 }
 
-/// Copy of the map's place for the fast path. Every thread has one: the compiler uses these words
-/// as operands, which it does not do with atomics.
+/// Copy of the map's location for the fast path. Every thread has one: the compiler uses plain
+/// words as operands, but not atomics.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     base: usize,
@@ -110,14 +111,14 @@ impl Window {
         bytes: core::ptr::null(),
     };
 
-    /// The place of an address in the map; `None` outside of the arena.
+    /// Returns the index of an address in the map; `None` outside the arena.
     #[inline(always)]
     fn place(self, address: usize) -> Option<usize> {
         let place = address.wrapping_sub(self.base) >> UNIT_SHIFT;
         (place < self.units).then_some(place)
     }
 
-    /// The class of the blocks at `address`; `None` outside of the arena.
+    /// Returns the class of the blocks at `address`; `None` outside the arena.
     #[inline(always)]
     pub(crate) fn find(self, address: usize) -> Option<SizeClass> {
         let place = self.place(address)?;
@@ -127,18 +128,19 @@ impl Window {
     }
 }
 
-/// Loads a byte, relaxed. As an instruction of our own: the compiler extends an atomic byte to a
-/// word by a second one.
+/// Loads a byte, relaxed. Written in assembly because the compiler extends an atomic byte to a word
+/// by a second instruction.
 ///
 /// # Safety
 ///
-/// The byte at that place is one that may be read.
+/// The byte at `place` may be read.
 #[inline(always)]
 unsafe fn load_byte(bytes: *const AtomicU8, place: usize) -> usize {
     #[cfg(all(target_arch = "x86_64", not(any(miri, modelled))))]
     {
         let value: usize;
-        // SAFETY: the caller's promise; an aligned load of a byte is atomic.
+        // SAFETY: the byte may be read, by this function's contract; an aligned load of a byte is
+        // atomic.
         unsafe {
             core::arch::asm!("movzx {0:e}, byte ptr [{1} + {2}]", lateout(reg) value, in(reg) bytes,
                 in(reg) place, options(readonly, nostack, preserves_flags));
@@ -147,7 +149,7 @@ unsafe fn load_byte(bytes: *const AtomicU8, place: usize) -> usize {
         value
     }
     #[cfg(not(all(target_arch = "x86_64", not(any(miri, modelled)))))]
-    // SAFETY: the caller's promise.
+    // SAFETY: the byte may be read, by this function's contract.
     usize::from(unsafe { (*bytes.add(place)).load(Relaxed) })
 }
 

@@ -1,7 +1,7 @@
-//! Descriptors: what is known of each unit of an arena. They lie out of band.
+//! Descriptors: one record for each unit of an arena. They lie out of band.
 //!
-//! This layer knows the head of a descriptor, which says what run of units begins here. The rest
-//! belongs to whoever uses the run.
+//! This layer uses the head of a descriptor, which describes the run of units that begins there.
+//! The rest belongs to the code that uses the run.
 
 use core::cell::Cell;
 use core::ops::Deref;
@@ -13,9 +13,9 @@ use crate::units::amount::Units;
 /// Bytes of a descriptor.
 pub const DESCRIPTOR: usize = 128;
 
-/// Run of units that begins at a unit.
+/// Description of the run that begins at a unit.
 ///
-/// It changes only while the program has no block of the run. So the owner of a block reads it
+/// It changes only while the program has no block of the run, so the owner of a block reads it
 /// without a lock.
 #[derive(Debug)]
 #[repr(C)]
@@ -23,20 +23,20 @@ pub struct Head {
     /// First byte of the run.
     pub base: Cell<*mut u8>,
     units: Cell<u32>,
-    /// Number of units between the one that the run begins with and this one.
+    /// Number of units between the first unit of the run and this one.
     pub distance: Cell<u16>,
     /// Class of the blocks.
     pub class: Cell<SizeClass>,
 }
 
 impl Head {
-    /// First byte of the run, if one began here.
+    /// Returns the first byte of the run, if one began here.
     #[inline]
     pub fn base(&self) -> *mut u8 {
         self.base.get()
     }
 
-    /// Number of units of the run.
+    /// Returns the number of units of the run.
     #[inline]
     pub fn units(&self) -> Units {
         Units::new(self.units.get() as usize)
@@ -47,7 +47,7 @@ impl Head {
         self.units.set(units.count() as u32);
     }
 
-    /// Class of the blocks; [`NONE`](SizeClass::NONE) while the unit is free.
+    /// Returns the class of the blocks; [`NONE`](SizeClass::NONE) while the unit is free.
     #[inline]
     pub fn class(&self) -> SizeClass {
         self.class.get()
@@ -68,7 +68,7 @@ impl Head {
     }
 }
 
-/// Memory of a descriptor. Zeros are one of a free unit.
+/// Memory of a descriptor. All zeros describe a free unit.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct Descriptor {
@@ -78,45 +78,46 @@ pub struct Descriptor {
 
 const _: () = assert!(size_of::<Descriptor>() == DESCRIPTOR);
 
-/// Descriptor of a unit that was committed. Its memory stays, also when the unit goes.
+/// Descriptor of a unit that was committed. Its memory stays, even after the unit is released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct DescriptorRef(NonNull<Descriptor>);
 
 impl DescriptorRef {
-    /// Handle of a descriptor.
+    /// Creates the handle of a descriptor.
     ///
     /// # Safety
     ///
-    /// The pointer leads into the descriptors of an arena, to one that is committed, and may be
-    /// used for all of them.
+    /// The pointer leads to a committed descriptor of an arena, and its provenance covers all
+    /// descriptors of that arena.
     #[inline]
     pub(super) const unsafe fn new(descriptor: NonNull<Descriptor>) -> Self {
         Self(descriptor)
     }
 
-    /// Memory of the descriptor.
+    /// Returns the memory of the descriptor.
     #[inline]
     pub const fn as_ptr(self) -> NonNull<Descriptor> {
         self.0
     }
 
-    /// Address of the descriptor.
+    /// Returns the address of the descriptor.
     #[inline]
     pub fn addr(self) -> usize {
         self.0.addr().get()
     }
 
-    /// Descriptor of the unit with which the run begins that this unit lies in.
+    /// Returns the descriptor of the first unit of the run that this unit lies in.
     #[inline]
     pub fn head_of_run(self) -> Self {
         let distance = usize::from(self.distance.get());
-        // SAFETY: a distance never leads out of the arena's descriptors: whoever starts a run
-        // writes it.
+        // SAFETY: the code that starts a run writes the distances of its units, so none leads out
+        // of the arena's descriptors.
         Self(unsafe { self.0.sub(distance) })
     }
 
-    /// Descriptors of `units`, at most as many as the run has of which this is the first.
+    /// Returns the descriptors of the first `units` units of the run that begins here, which has at
+    /// least as many.
     pub fn each(self, units: Units) -> impl Iterator<Item = Self> {
         debug_assert!(units != Units::NONE);
         // SAFETY: a run's units are committed, and so are their descriptors.
@@ -129,7 +130,7 @@ impl Deref for DescriptorRef {
 
     #[inline]
     fn deref(&self) -> &Head {
-        // SAFETY: the descriptor is committed and stays. Of the rest no reference is made.
+        // SAFETY: the descriptor is committed and stays. No reference to its rest is created.
         unsafe { &(*self.0.as_ptr()).head }
     }
 }

@@ -1,4 +1,4 @@
-//! Where the arenas are, for threads that do not hold the pool's lock.
+//! Locations of the arenas, for threads that do not hold the pool's lock.
 
 use core::ptr::NonNull;
 use heapdrome_pages::atomic::{
@@ -10,7 +10,7 @@ use crate::size_class::UNIT_SHIFT;
 use crate::units::arena::{Arena, GRAIN, MOST};
 use crate::units::descriptor::{Descriptor, DescriptorRef};
 
-/// Where an arena is, for those that do not hold the pool's lock.
+/// Location of an arena, for threads that do not hold the pool's lock.
 #[derive(Debug)]
 struct Extent {
     base: AtomicUsize,
@@ -20,18 +20,18 @@ struct Extent {
 }
 
 impl Extent {
-    /// Distance of `address` from the start, if it lies in the committed part. The address need not
-    /// be that of a block: it may never have been one.
+    /// Returns the distance of `address` from the arena's start, if it lies in the committed part.
+    /// The address may be any number: it need not be that of a block.
     #[inline(always)]
     fn offset(&self, address: usize) -> Option<usize> {
-        // Acquire: pairs with the releases in `add` and `extend`: who sees bytes sees where they
-        // are, and that they are described.
+        // Acquire: pairs with the releases in `add` and `extend`. A thread that sees the bytes also
+        // sees the base and the descriptors.
         let bytes = self.bytes.load(Acquire);
         let offset = address.wrapping_sub(self.base.load(Relaxed));
         (offset < bytes).then_some(offset)
     }
 
-    /// The descriptor of the slab or run that `address` lies in.
+    /// Returns the descriptor of the slab or run that `address` lies in.
     #[inline(always)]
     fn run_of(&self, address: usize) -> Option<DescriptorRef> {
         let offset = self.offset(address)?;
@@ -42,7 +42,7 @@ impl Extent {
         }
     }
 
-    /// The state of the block at `address`, where the arena has states.
+    /// Returns the state of the block at `address`, if the arena has states.
     #[inline(always)]
     fn state_of(&self, address: usize) -> Option<*const AtomicU8> {
         let offset = self.offset(address)?;
@@ -52,7 +52,7 @@ impl Extent {
     }
 }
 
-/// Where the arenas are: finds descriptors without a lock.
+/// Locations of all arenas. Finds descriptors without a lock.
 #[derive(Debug)]
 pub struct Directory {
     extents: [Extent; MOST],
@@ -60,7 +60,7 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// No arenas.
+    /// Creates a directory without arenas.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -89,17 +89,16 @@ impl Directory {
         self.count.store(count + 1, Release);
     }
 
-    /// Notes how much of arena `index` is committed now. The caller holds the pool's lock.
+    /// Publishes how much of arena `index` is committed. The caller holds the pool's lock.
     pub fn extend(&self, index: usize, arena: &Arena) {
-        // Release: as in `add`.
+        // Release: pairs with the acquire in `Extent::offset`.
         self.extents[index]
             .bytes
             .store(arena.committed << UNIT_SHIFT, Release);
     }
 
-    /// Returns the descriptor of the slab or run that holds `address`, `None` outside of all
-    /// arenas. An address in an unused unit has a descriptor of class
-    /// [`NONE`](crate::SizeClass::NONE).
+    /// Returns the descriptor of the slab or run that holds `address`; `None` outside all arenas.
+    /// The descriptor of an unused unit has class [`NONE`](crate::SizeClass::NONE).
     #[inline]
     pub fn run_of(&self, address: usize) -> Option<DescriptorRef> {
         self.extents[0]
@@ -107,7 +106,8 @@ impl Directory {
             .or_else(|| self.run_of_other(address))
     }
 
-    /// The state of the block that begins at `address`; null where no arena with states is there.
+    /// Returns the state of the block that begins at `address`; null outside all arenas with
+    /// states.
     #[inline(always)]
     #[must_use]
     pub fn state_of(&self, address: usize) -> *const AtomicU8 {

@@ -1,4 +1,4 @@
-//! The frontier of an arena: what is committed next, and huge pages there.
+//! The frontier of an arena: the next units to commit, and huge pages there.
 
 use core::ops::Range;
 
@@ -8,27 +8,27 @@ use heapdrome_pages::{Advice, Pages, Placed};
 use crate::size_class::UNIT_SHIFT;
 use crate::units::arena::{Arena, HUGE, LARGEST_RUN, Step};
 
-/// Huge pages are asked for from the point on where this many units are committed, 32 MiB: what is
-/// not used of the last one is then little of the whole.
+/// Number of committed units from which huge pages are asked for, 32 MiB. The unused part of the
+/// last huge page is then small in proportion.
 const HUGE_FROM: usize = 512;
-/// Committed units from which a fast-growing heap asks for huge pages, 8 MiB: page faults are much
-/// of its work.
+/// Number of committed units from which a fast-growing heap asks for huge pages, 8 MiB. Page faults
+/// are much of its work.
 const HUGE_FROM_FAST: usize = 128;
-/// Committed units from which the hardened variant asks for huge pages, 4 MiB: it touches every
-/// block.
+/// Number of committed units from which the hardened variant asks for huge pages, 4 MiB. It touches
+/// every block.
 const HUGE_FROM_TOUCHED: usize = 64;
-/// Growth is fast where the process takes fewer microseconds of processor time than this for each
-/// unit, a millisecond for a MiB. The faults of small pages are a half of that.
+/// Processor time, in microseconds for each unit, below which growth counts as fast: a millisecond
+/// for a MiB. The faults of small pages take half of that.
 const FAST: u64 = 64;
-/// Units of a run that is for blocks above 2 KiB: buffers, which a program may allocate first and
-/// fill later.
+/// Number of units from which a run is for blocks above 2 KiB: buffers, which a program may
+/// allocate first and fill later.
 const FILLED_LATER: usize = 2;
-/// Number of units that an arena first leaves out where it meets another mapping, 64 MiB; then
-/// twice as many.
+/// Number of units that an arena skips where it first meets another mapping, 64 MiB. Each further
+/// skip is twice as long.
 const LEAST_GAP: usize = 1024;
 
-/// Whether what is committed next, for a run of `count` units, is to be of huge pages. Once that
-/// was so, it stays so: which units may be part of one is known by the first.
+/// Returns whether the next commit, for a run of `count` units, should ask for huge pages. Once
+/// true it stays true: only the first unit that may be part of one is recorded.
 fn wants_huge(arena: &Arena, pages: &impl Pages, count: usize) -> bool {
     let from = arena.committed;
     if arena.huge_from != usize::MAX || arena.has_states() && from >= HUGE_FROM_TOUCHED {
@@ -45,30 +45,31 @@ fn wants_huge(arena: &Arena, pages: &impl Pages, count: usize) -> bool {
 }
 
 impl Step {
-    /// Whether its units were used up fast.
+    /// Returns whether the process used the step's units up fast.
     fn went_fast(self, now: Usage) -> bool {
         now.microseconds.saturating_sub(self.before.microseconds) < self.units as u64 * FAST
     }
 
-    /// Whether since then the process has touched memory for an eighth of its size: of slabs just
-    /// begun little is touched, of blocks that nobody uses next to nothing. Where most blocks are
-    /// not, the few that are would make whole huge pages resident.
+    /// Returns whether the process has since touched memory of at least an eighth of the step's
+    /// size. A new slab has few touched blocks, and blocks that the program never uses have almost
+    /// none. If most blocks are untouched, the few touched ones would make whole huge pages
+    /// resident.
     ///
-    /// Faults tell it where they are of small pages. Where the system makes huge pages unasked,
-    /// what is resident tells it, as long as that is a new maximum.
+    /// Faults show this where pages are small. Where the system makes huge pages unasked, resident
+    /// memory shows it, as long as that is a new maximum.
     fn was_touched(self, now: Usage, page_size: usize) -> bool {
         let faults = now.faults.saturating_sub(self.before.faults);
         let resident = now.most_resident.saturating_sub(self.before.most_resident);
-        // A system that counts no faults says nothing.
+        // A system that counts no faults shows nothing.
         now.faults == 0 || resident.max(faults * page_size) * 8 >= self.units << UNIT_SHIFT
     }
 }
 
-/// Commits enough of an arena for a run of `count` units. Returns the number of units.
+/// Commits enough units for a run of `count`. Returns the number of units committed.
 ///
 /// # Errors
 ///
-/// `Occupied` if the arena has no room, `Refused` if the system has none.
+/// `Occupied` if the arena has no room, `Refused` if the system has no memory.
 pub(crate) fn commit(
     arena: &mut Arena,
     pages: &impl Pages,
@@ -120,14 +121,14 @@ fn commit_at_frontier(
     let is_open = huge && !arena.has_states() && arena.huge_from == usize::MAX;
     arena.last_step = is_open.then(usage).flatten().map(|before| Step {
         before,
-        // What a large block takes at once may never be touched: it does not show how fast the heap
-        // grows.
+        // A large block takes many units in one batch, which may never be touched. They do not show
+        // how fast the heap grows.
         units: units.min(regular),
     });
     Ok(units)
 }
 
-/// Asks for huge pages in as much of what was just committed as they fit into.
+/// Asks for huge pages in the new units, as far as whole ones fit.
 fn advise_huge(pages: &impl Pages, arena: &mut Arena, from: usize, units: usize) {
     let (first, count) = huge_pages_in(arena.skew(), from, units);
     if count != 0 {
@@ -137,8 +138,8 @@ fn advise_huge(pages: &impl Pages, arena: &mut Arena, from: usize, units: usize)
     }
 }
 
-/// What of a run may be purged without splitting a huge page: as much as lies before the first, or
-/// the whole ones in it.
+/// Returns the part of a run that can be purged without splitting a huge page: the units before the
+/// first huge page, or the whole huge pages within the run.
 pub(crate) fn whole_pages(arena: &Arena, first: usize, count: usize) -> (usize, usize) {
     if first < arena.huge_from {
         return (first, count.min(arena.huge_from - first));
@@ -146,7 +147,8 @@ pub(crate) fn whole_pages(arena: &Arena, first: usize, count: usize) -> (usize, 
     huge_pages_in(arena.skew(), first, count)
 }
 
-/// The units of the huge pages that some units lie in; none where huge pages were not asked for.
+/// Returns the units of the huge pages that the given units lie in; none if huge pages were not
+/// asked for.
 pub(crate) fn huge_pages_around(arena: &Arena, first: usize, count: usize) -> Range<usize> {
     let skew = arena.skew();
     let begin = ((skew + first) / HUGE * HUGE).saturating_sub(skew);
@@ -154,8 +156,8 @@ pub(crate) fn huge_pages_around(arena: &Arena, first: usize, count: usize) -> Ra
     begin.max(arena.huge_from)..end.min(arena.committed)
 }
 
-/// How many units become resident along with those of a run as soon as these are touched: the rest
-/// of huge pages of which nothing may be resident yet. The run is still free.
+/// Returns the number of units that become resident when those of a run are touched: the rest of
+/// huge pages of which nothing is resident yet. The run is still free.
 pub(crate) fn resident_along(arena: &Arena, first: usize, count: usize) -> usize {
     let is_untouched = |page: usize| {
         let dirty = arena.dirty.first_from(page);
@@ -168,8 +170,8 @@ pub(crate) fn resident_along(arena: &Arena, first: usize, count: usize) -> usize
         .sum()
 }
 
-/// Notes what may become resident along with units that are put to use: the free ones in the same
-/// huge pages. Returns how many of those counted as clean.
+/// Marks units as dirty that may become resident when the given units are touched: the free ones in
+/// the same huge pages. Returns how many of these were clean.
 pub(crate) fn soil_huge_pages(arena: &mut Arena, first: usize, count: usize) -> usize {
     let Range { start, end } = huge_pages_around(arena, first, count);
     let mut soiled = 0;
@@ -182,7 +184,7 @@ pub(crate) fn soil_huge_pages(arena: &mut Arena, first: usize, count: usize) -> 
     soiled
 }
 
-/// The part of some units that whole huge pages make up; `skew` is how far into one unit 0 lies.
+/// Returns the whole huge pages within some units; `skew` is the offset of unit 0 in its huge page.
 fn huge_pages_in(skew: usize, first: usize, count: usize) -> (usize, usize) {
     let start = (skew + first).next_multiple_of(HUGE);
     let end = (skew + first + count) / HUGE * HUGE;

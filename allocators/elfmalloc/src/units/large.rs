@@ -13,20 +13,20 @@ use crate::units::mapped::{Mapped, MappedTable};
 use crate::units::memory::Memory;
 use crate::units::pool::{Pool, Run};
 
-/// From this size on a block that has to move to grow gets its own mapping, which the system can
-/// move without copying.
+/// Size from which a block that has to move in order to grow gets its own mapping. The system can
+/// move a mapping without copying.
 pub const GROWS_BY_REMAP: usize = 1 << 20;
 
 /// A new large block.
 #[derive(Clone, Copy, Debug)]
 pub struct Large {
-    /// Where it begins.
+    /// Start of the block.
     pub block: NonNull<u8>,
-    /// True where it reads as zero.
+    /// Whether the block reads as zero.
     pub clean: bool,
 }
 
-/// Makes a new run one block.
+/// Turns a new run into one block.
 pub fn start_large<P: Pages>(memory: &Memory<P>, run: Run) -> Large {
     run.descriptor.set(run.base, run.units, SizeClass::LARGE);
     memory.map.set(run.base, Units::ONE, SizeClass::LARGE);
@@ -36,25 +36,25 @@ pub fn start_large<P: Pages>(memory: &Memory<P>, run: Run) -> Large {
     }
 }
 
-/// Whether a block of so many units at such an alignment may be a run of an arena that is made for
-/// it.
+/// Returns whether a block of `units` at this alignment may be a run of an arena that is created
+/// for it.
 #[must_use]
 pub const fn fits_in_run(units: Units, alignment: usize) -> bool {
     units.count() <= LARGEST_RUN && alignment <= LARGEST_RUN << UNIT_SHIFT
 }
 
-/// Bytes that a large block may hold, if there is one at the address.
+/// Returns the usable bytes of the large block at the address, if there is one.
 pub fn usable<P: Pages>(memory: &Memory<P>, address: usize) -> Option<usize> {
     Some(large_at(memory, address)?.units().bytes())
 }
 
-/// The run that is the block which `address` lies in.
+/// Returns the run that is the large block in which `address` lies.
 fn large_at<P: Pages>(memory: &Memory<P>, address: usize) -> Option<DescriptorRef> {
     let run = memory.run_of(address)?;
     (run.class() == SizeClass::LARGE).then_some(run)
 }
 
-/// Gives a run back that was a block.
+/// Frees a large block that is a run.
 ///
 /// # Errors
 ///
@@ -62,7 +62,7 @@ fn large_at<P: Pages>(memory: &Memory<P>, address: usize) -> Option<DescriptorRe
 ///
 /// # Safety
 ///
-/// If there is such a block, nobody uses it any longer.
+/// If there is such a block, it is in no use.
 pub unsafe fn free_large<P: Pages>(memory: &Memory<P>, address: usize) -> Result<(), Misuse> {
     let run = large_at(memory, address).filter(|run| run.base().addr() == address);
     let Some((run, base)) = run.and_then(|run| Some((run, NonNull::new(run.base())?))) else {
@@ -70,7 +70,7 @@ pub unsafe fn free_large<P: Pages>(memory: &Memory<P>, address: usize) -> Result
     };
     let units = run.units();
     forget(memory, run, base);
-    // SAFETY: the units were the block's, which nobody uses.
+    // SAFETY: the units were the block's, which is in no use.
     memory.with_pool(|pool| unsafe { pool.free(base.as_ptr(), units, true) });
     Ok(())
 }
@@ -80,13 +80,13 @@ fn forget<P: Pages>(memory: &Memory<P>, run: DescriptorRef, base: NonNull<u8>) {
     run.clear();
 }
 
-/// Changes the size of a large block without moving it; false where that cannot be done, and then
-/// it was to grow.
+/// Changes the size of a large block without moving it. Returns false if that is impossible, which
+/// only happens to a block that should grow.
 ///
 /// # Safety
 ///
-/// If there is a large block at `block`, it is the caller's, and of what lies behind `size` bytes
-/// nothing is used.
+/// If there is a large block at `block`, it is the caller's, and no byte past the first `size` is
+/// in use.
 pub unsafe fn resize_large<P: Pages>(memory: &Memory<P>, block: NonNull<u8>, size: usize) -> bool {
     let Some(bytes) = size.max(1).checked_next_multiple_of(UNIT) else {
         return false;
@@ -97,7 +97,7 @@ pub unsafe fn resize_large<P: Pages>(memory: &Memory<P>, block: NonNull<u8>, siz
     let (wanted, units) = (Units::filled_by(bytes), run.units());
     if wanted < units {
         run.set_units(wanted);
-        // SAFETY: the tail lies in the block, which is the caller's and has no use for it.
+        // SAFETY: the tail lies in the block, which is the caller's, and is in no use.
         unsafe {
             let tail = block.as_ptr().add(wanted.bytes());
             memory.with_pool(|pool| pool.free(tail, units - wanted, true));
@@ -118,12 +118,12 @@ pub unsafe fn resize_large<P: Pages>(memory: &Memory<P>, block: NonNull<u8>, siz
 /// Blocks with mappings of their own.
 #[derive(Debug)]
 pub struct MappedBlocks {
-    /// Where they are. Its lock comes before the pool's.
+    /// Table of the blocks. Its lock is taken before the pool's.
     pub table: Lock<MappedTable>,
 }
 
 impl MappedBlocks {
-    /// No blocks.
+    /// Creates an empty set of blocks.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -131,13 +131,13 @@ impl MappedBlocks {
         }
     }
 
-    /// The entry of the block that begins at `address`.
+    /// Returns the entry of the block that begins at `address`.
     #[must_use]
     pub fn find(&self, address: usize) -> Option<Mapped> {
         self.table.lock().find(address)
     }
 
-    /// A block with its own mapping.
+    /// Allocates a block with its own mapping.
     pub fn map(&self, pages: &impl Pages, size: usize, alignment: usize) -> Option<Large> {
         let page = pages.page_size();
         let bytes = size.max(1).checked_next_multiple_of(page)?;
@@ -154,8 +154,8 @@ impl MappedBlocks {
         })
     }
 
-    /// A block with its own mapping between pages that cannot be touched. It ends as near to the
-    /// one behind it as its alignment allows for.
+    /// Allocates a block with its own mapping between inaccessible pages. The block ends as close
+    /// to the page behind it as its alignment allows.
     pub fn map_guarded(
         &self,
         pages: &impl Pages,
@@ -167,7 +167,8 @@ impl MappedBlocks {
         let inner = size.max(1).checked_next_multiple_of(page)?;
         let bytes = inner.checked_add(front)?.checked_add(page)?;
         let base = pages.reserve(bytes, front, Access::None)?;
-        // SAFETY: the mapping was just made: a front, the inner pages, and one page behind them.
+        // SAFETY: the mapping is new. It consists of a front, the inner pages, and one page behind
+        // them.
         unsafe {
             let start = base.add(front);
             let skip = inner - size.max(1).next_multiple_of(alignment.min(page));
@@ -187,8 +188,8 @@ impl MappedBlocks {
         }
     }
 
-    /// Leaves a block between guard pages `size` bytes, which are fewer than it has: the pages
-    /// behind them go back, and cannot be touched either from now on.
+    /// Shrinks a block between guard pages to `size` bytes, fewer than it has. The pages behind
+    /// these are purged and become inaccessible.
     ///
     /// # Safety
     ///
@@ -198,15 +199,15 @@ impl MappedBlocks {
         let Some(entry) = mapped.remove(address) else {
             return;
         };
-        // An entry has just become free, so that there is room for this one.
+        // Removing the entry left a free place, so this insertion succeeds.
         mapped.insert(pages, Mapped { size, ..entry });
         drop(mapped);
         let page = pages.page_size();
         let end = (address + size).next_multiple_of(page);
         let rest = entry.base.addr() + entry.bytes - page - end;
         if rest != 0 {
-            // SAFETY: the pages lie in the block's mapping, behind what is left of it. Where the
-            // system refuses, they are resident, or can be touched.
+            // SAFETY: the pages lie in the block's mapping, past its new end. If the system
+            // refuses, they stay resident or accessible.
             unsafe {
                 let start = NonNull::new_unchecked(entry.block.add(end - address));
                 pages.purge(start, rest);
@@ -215,17 +216,17 @@ impl MappedBlocks {
         }
     }
 
-    /// Gives a block with its own mapping back; false if there is none at `address`.
+    /// Frees a block with its own mapping. Returns false if there is none at `address`.
     ///
     /// # Safety
     ///
-    /// Nobody uses the block any more.
+    /// The block is in no use.
     pub unsafe fn free(&self, pages: &impl Pages, address: usize) -> bool {
         let entry = self.table.lock().remove(address);
         let Some(entry) = entry else { return false };
         if let Some(base) = NonNull::new(entry.base) {
-            // SAFETY: the mapping was the block's. Where the system refuses to unmap, at least the
-            // memory goes back.
+            // SAFETY: the mapping was the block's. If the system refuses to unmap it, at least its
+            // memory is returned.
             unsafe {
                 if !pages.release(base, entry.bytes) {
                     pages.purge(base, entry.bytes);
@@ -235,8 +236,8 @@ impl MappedBlocks {
         true
     }
 
-    /// Changes the size of a block that no slab holds without copying it; it may move. `None`
-    /// leaves it as it was.
+    /// Changes the size of a block outside slabs without copying it; the block may move. Returns
+    /// `None` if it leaves the block as it was.
     ///
     /// # Safety
     ///
@@ -247,7 +248,7 @@ impl MappedBlocks {
         block: NonNull<u8>,
         size: usize,
     ) -> Option<NonNull<u8>> {
-        // SAFETY: if there is a block at the address, run or mapping, it is the caller's, who wants
+        // SAFETY: if there is a block at the address, run or mapping, it is the caller's, who needs
         // `size` bytes of it.
         unsafe {
             if large_at(memory, block.addr().get()).is_none() {
@@ -260,8 +261,8 @@ impl MappedBlocks {
         }
     }
 
-    /// Moves a block with its own mapping to another size, or leaves it where that is a little
-    /// smaller; `None` leaves it as it was.
+    /// Remaps a block with its own mapping to another size; the block may move. If the size is only
+    /// a little smaller, the block stays as it is. Returns `None` if that fails.
     ///
     /// # Safety
     ///
@@ -284,17 +285,18 @@ impl MappedBlocks {
         let moved = unsafe { pages.remap(block, entry.bytes, bytes, Remap::MayMove)? };
         mapped.remove(block.addr().get());
         let entry = Mapped::whole(moved, bytes);
-        // An entry has just become free, so that there is room for this one.
+        // Removing the entry left a free place, so this insertion succeeds.
         mapped.insert(pages, entry);
         Some(moved)
     }
 
-    /// Gives a large block a mapping of its own, with room for `size` bytes, without copying it;
-    /// `None` leaves it as it was. Blocks that are to stay small have no use for that.
+    /// Moves a large block to a mapping of its own, with room for `size` bytes, without copying it.
+    /// Returns `None` if it leaves the block as it was. Sizes below [`GROWS_BY_REMAP`] get no
+    /// mapping.
     ///
     /// # Safety
     ///
-    /// There is a large block at `block`, which is the caller's and smaller.
+    /// There is a large block at `block`, which is the caller's and smaller than `size`.
     pub unsafe fn move_to_mapping<P: Pages>(
         &self,
         memory: &Memory<P>,
@@ -308,8 +310,8 @@ impl MappedBlocks {
         let bytes = size.checked_next_multiple_of(pages.page_size())?;
         let run = large_at(memory, block.addr().get())?;
         let units = run.units();
-        // SAFETY: the block's units are the caller's; what was detached is this function's, and
-        // whole again where it was copied back.
+        // SAFETY: the block's units are the caller's. The detached pages belong to this function,
+        // which copies them back if it fails, so that the block is whole again.
         unsafe {
             let old = units.bytes();
             let moved = pages.detach(block, old)?;

@@ -1,4 +1,4 @@
-//! Blocks that have their own mapping: found by address, under a lock.
+//! Blocks that have their own mappings: found by address, under a lock.
 
 use core::ptr::NonNull;
 
@@ -7,13 +7,13 @@ use heapdrome_pages::{Access, Pages};
 /// A block with its own mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapped {
-    /// Where the block begins; null for an unused entry.
+    /// Start of the block; null for an unused entry.
     pub block: *mut u8,
-    /// Where its mapping begins: before the block, where that is aligned to more than a page.
+    /// Start of its mapping; a block between guard pages begins later.
     pub base: *mut u8,
     /// Bytes of the mapping.
     pub bytes: usize,
-    /// How many bytes of the block the program may use.
+    /// Number of bytes of the block that the program may use.
     pub size: usize,
 }
 
@@ -25,7 +25,7 @@ impl Mapped {
         size: 0,
     };
 
-    /// A block that is the whole of its mapping.
+    /// Creates the entry of a block that is the whole of its mapping.
     pub(super) const fn whole(base: NonNull<u8>, bytes: usize) -> Self {
         Self {
             block: base.as_ptr(),
@@ -36,7 +36,7 @@ impl Mapped {
     }
 }
 
-/// All of them: a hash table with linear probing, in pages of its own.
+/// Table of all such blocks: a hash table with linear probing, in pages of its own.
 #[derive(Debug)]
 pub struct MappedTable {
     entries: *mut Mapped,
@@ -44,15 +44,15 @@ pub struct MappedTable {
     count: usize,
     /// Bytes of all mappings.
     pub bytes: usize,
-    /// The most that those ever were.
+    /// Maximum of `bytes` so far.
     pub peak: usize,
 }
 
-// SAFETY: any thread may use the table under its lock.
+// SAFETY: any thread may use the entries while it holds the table's lock.
 unsafe impl Send for MappedTable {}
 
 impl MappedTable {
-    /// No blocks.
+    /// Creates an empty table.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -64,13 +64,13 @@ impl MappedTable {
         }
     }
 
-    /// How many blocks there are.
+    /// Returns the number of blocks.
     #[must_use]
     pub const fn count(&self) -> usize {
         self.count
     }
 
-    /// Adds a block; false where there is no memory for the entry.
+    /// Adds a block. Returns false if there is no memory for the entry.
     pub fn insert(&mut self, pages: &impl Pages, entry: Mapped) -> bool {
         if self.count * 2 >= self.capacity && !self.enlarge(pages) {
             return false;
@@ -81,19 +81,19 @@ impl MappedTable {
         true
     }
 
-    /// The block that begins at `address`.
+    /// Returns the block that begins at `address`.
     #[must_use]
     pub fn find(&self, address: usize) -> Option<Mapped> {
         self.index_of(address).map(|index| self.at(index))
     }
 
-    /// Forgets the block that begins at `address`.
+    /// Removes the block that begins at `address`.
     pub fn remove(&mut self, address: usize) -> Option<Mapped> {
         let mut hole = self.index_of(address)?;
         let removed = self.at(hole);
         self.count -= 1;
         self.bytes -= removed.bytes;
-        // What follows in the same cluster moves up, so that no probe ends early.
+        // Entries that follow in the same cluster move up, so that no probe ends early.
         let mut next = hole;
         loop {
             next = (next + 1) & (self.capacity - 1);
@@ -176,7 +176,7 @@ impl MappedTable {
         }
         let old = core::mem::replace(self, larger);
         if let Some(entries) = NonNull::new(old.entries) {
-            // SAFETY: the old table was reserved with this size, and is unused now.
+            // SAFETY: the old table was reserved with this size, and is in no use.
             unsafe { pages.release(entries.cast(), bytes(old.capacity)) };
         }
         true

@@ -16,28 +16,28 @@ use crate::units::directory::Directory;
 use crate::units::metadata::Metadata;
 use crate::units::pool::{Pool, Run};
 
-/// Units, and what describes them.
+/// Units, and the structures that describe them.
 #[derive(Debug)]
 pub struct Memory<P> {
     /// Class of every address.
     pub map: ClassMap,
-    /// Door to the system.
+    /// Interface to the system.
     pub pages: P,
     directory: Directory,
     /// Free units.
     pub pool: Lock<Pool>,
     /// Memory for structures.
     pub structures: Lock<Metadata>,
-    /// Units in use, as of the last change.
+    /// Units in use, as of the last change of the pool.
     live: AtomicUsize,
-    /// Number of times that memory was given back to the system, and its bytes.
+    /// Number of purges; `purged` counts their bytes.
     purges: AtomicU64,
     purged: AtomicU64,
     started: AtomicBool,
 }
 
 impl<P: Pages> Memory<P> {
-    /// No memory yet.
+    /// Creates an empty memory.
     pub const fn new(pages: P) -> Self {
         Self {
             map: ClassMap::new(),
@@ -52,8 +52,8 @@ impl<P: Pages> Memory<P> {
         }
     }
 
-    /// Finds room for the arena, once; later calls do nothing, and ask for no settings. Everything
-    /// works without, but slower.
+    /// Finds room for the arena, once; later calls do nothing and do not read the settings. Without
+    /// this call everything works, but more slowly.
     pub fn start(&self, settings: impl FnOnce() -> Settings) {
         let mut pool = self.pool.lock();
         // Relaxed: read and written under the pool's lock.
@@ -72,7 +72,7 @@ impl<P: Pages> Memory<P> {
         self.directory.run_of(address)
     }
 
-    /// Finds arenas without a lock.
+    /// Returns the directory, which finds arenas without a lock.
     #[inline]
     pub const fn directory(&self) -> &Directory {
         &self.directory
@@ -83,49 +83,50 @@ impl<P: Pages> Memory<P> {
         self.with_pool(|pool| pool.allocate(&self.pages, &self.directory, units, alignment))
     }
 
-    /// Does something with the pool, and notes for those without its lock how much lives.
+    /// Runs `action` on the pool, then publishes the live units for threads without the pool's
+    /// lock.
     pub fn with_pool<R>(&self, action: impl FnOnce(&mut Pool) -> R) -> R {
         let mut pool = self.pool.lock();
         let result = action(&mut pool);
-        // Relaxed: a number that stands alone.
+        // Relaxed: no other memory depends on this number.
         self.live.store(pool.live.count(), Relaxed);
         result
     }
 
-    /// Units in use, as of the last change.
+    /// Returns the units in use, as of the last change of the pool.
     #[inline]
     pub fn live_units(&self) -> Units {
-        // Relaxed: a number that stands alone.
+        // Relaxed: no other memory depends on this number.
         Units::new(self.live.load(Relaxed))
     }
 
-    /// Bytes of the units in use, as of the last change.
+    /// Returns the bytes of the units in use, as of the last change of the pool.
     #[inline]
     pub fn live_bytes(&self) -> usize {
         self.live_units().bytes()
     }
 
-    /// Number of times that memory was given back to the system, and its bytes.
+    /// Returns the number of purges, and their bytes.
     pub fn purges(&self) -> (u64, u64) {
-        // Relaxed: numbers that stand alone.
+        // Relaxed: no other memory depends on these numbers.
         (self.purges.load(Relaxed), self.purged.load(Relaxed))
     }
 
     pub(super) fn count_purge(&self, bytes: usize) {
-        // Relaxed: numbers that stand alone.
+        // Relaxed: no other memory depends on these numbers.
         self.purges.fetch_add(1, Relaxed);
         self.purged.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// Returns zero memory for a structure without which no block can be served. If the system has
-    /// no more for structures, since blocks had it all, a free unit serves for good.
+    /// Returns zeroed memory for a structure that is required to serve a block. If the system
+    /// refuses more memory, because blocks took it all, a free unit serves for good.
     pub fn structure(&self, bytes: usize) -> Option<NonNull<u8>> {
         let found = self.chunked_structure(bytes);
         if found.is_some() {
             return found;
         }
         // The arena can never shrink below a unit that serves for good, and the unit that was freed
-        // first is often its last. Returning the arena's end makes room for a chunk elsewhere.
+        // first is often its last. Releasing the arena's end may make room for a chunk elsewhere.
         self.purge_any_units(Units::holding(bytes));
         if self.release_addresses(Units::NONE) {
             let found = self.chunked_structure(bytes);
@@ -135,14 +136,14 @@ impl<P: Pages> Memory<P> {
         }
         let run = self.allocate_run(Units::holding(bytes), UNIT)?;
         let lent = run.units.bytes();
-        // SAFETY: the run was just taken from the pool, so that no other code has it; its
-        // descriptor and its class say that no block is there.
+        // SAFETY: the run was just taken from the pool, so no other code has it. Its descriptor and
+        // its class show that no block is there.
         unsafe {
             if !run.clean {
                 run.base.as_ptr().write_bytes(0, lent);
             }
             let mut structures = self.structures.lock();
-            // Two threads may come here at once: what is left of the first one's unit is lost then.
+            // If two threads come here at the same time, the rest of the first one's unit is lost.
             structures.add(run.base, lent);
             structures.allocate(&self.pages, bytes)
         }
@@ -153,12 +154,12 @@ impl<P: Pages> Memory<P> {
         self.structures.lock().allocate(&self.pages, bytes)
     }
 
-    /// Asserts that the pool's counts fit its maps, and that the class map says of each unit what
-    /// its descriptor does. No thread is making or giving back a run.
+    /// Asserts that the pool's counts match its maps, and that the class map agrees with the
+    /// descriptor of each unit. No thread may be creating or freeing a run.
     ///
     /// # Panics
     ///
-    /// Where this does not hold.
+    /// If this does not hold.
     pub fn check(&self) {
         let pool = self.pool.lock();
         pool.check();
@@ -175,7 +176,8 @@ impl<P: Pages> Memory<P> {
         }
     }
 
-    /// Gives addresses of purged units back to the system, `kept` units aside. True if any went.
+    /// Releases the addresses of purged units at the ends of arenas, except `kept` units of each.
+    /// Returns whether any were released.
     pub fn release_addresses(&self, kept: Units) -> bool {
         let mut pool = self.pool.lock();
         pool.shrink(&self.pages, &self.directory, kept)
@@ -185,10 +187,10 @@ impl<P: Pages> Memory<P> {
     ///
     /// # Safety
     ///
-    /// There is only the calling thread, it has no guard of a lock, and no thread of the parent was
-    /// changing what one guards.
+    /// The calling thread is the only one, it holds no guard of a lock, and no thread of the parent
+    /// was changing the data of one.
     pub unsafe fn free_locks(&self) {
-        // SAFETY: the conditions are those of `free_in_child`.
+        // SAFETY: this function's contract is that of `free_in_child`.
         unsafe {
             self.structures.free_in_child();
             self.pool.free_in_child();

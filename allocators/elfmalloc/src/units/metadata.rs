@@ -1,6 +1,7 @@
 //! Memory for the allocator's own structures: bitmaps, magazines, thread heaps.
 //!
-//! Blocks of powers of two, from chunks that are never given back; freed ones are kept by size.
+//! Block sizes are powers of two. Blocks are cut from chunks that are never given back; freed
+//! blocks are kept by size.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -8,11 +9,11 @@ use heapdrome_pages::{Access, Lock, Pages};
 
 const SMALLEST_SHIFT: u32 = 6;
 const SIZES: usize = 12;
-/// The largest block.
+/// Size of the largest block.
 pub const LARGEST: usize = 1 << (SMALLEST_SHIFT + SIZES as u32 - 1);
 const CHUNK: usize = 256 << 10;
 
-/// What a chunk begins at, and what threads have of their own.
+/// Alignment of chunks, and the least that a thread takes for itself.
 const PAGE: usize = 4096;
 
 /// A free block.
@@ -20,7 +21,8 @@ struct Free {
     next: *mut Free,
 }
 
-/// Blocks of powers of two. Freed ones are kept by size, others are cut from chunks.
+/// Blocks whose sizes are powers of two. Freed blocks are kept by size; new ones are cut from
+/// chunks.
 #[derive(Debug)]
 struct Pieces {
     free: [*mut Free; SIZES],
@@ -37,8 +39,9 @@ impl Pieces {
         }
     }
 
-    /// A zero block of a size, aligned to it, to a page at most. `more` is asked for a chunk, at
-    /// least as large: zero bytes from a page on.
+    /// Returns a zeroed block of the size with this index, aligned to its size but at most to a
+    /// page. `more` supplies a chunk of at least the size that it is called with: zeros, from a
+    /// page boundary on.
     fn allocate(
         &mut self,
         index: usize,
@@ -57,12 +60,14 @@ impl Pieces {
         NonNull::new(first.cast())
     }
 
+    /// Keeps a freed block.
+    ///
     /// # Safety
     ///
-    /// The block has this size, aligned as [`allocate`](Self::allocate) does, and nobody uses it.
+    /// The block has this size, is aligned as by [`allocate`](Self::allocate), and is in no use.
     unsafe fn free(&mut self, block: *mut u8, index: usize) {
         let block: *mut Free = block.cast();
-        // SAFETY: the block is the caller's to give, aligned, and large enough for a link.
+        // SAFETY: the block is in no use by the contract, aligned, and large enough for a link.
         unsafe { (*block).next = self.free[index] };
         self.free[index] = block;
     }
@@ -76,7 +81,8 @@ impl Pieces {
         if self.left < skip + size {
             let (chunk, bytes) = more(size)?;
             if bytes - size <= self.left {
-                // What is left here serves better than what would be left there.
+                // The rest of the current chunk is at least as large as that of the new one would
+                // be.
                 return Some(chunk);
             }
             skip = 0;
@@ -89,14 +95,13 @@ impl Pieces {
         NonNull::new(block)
     }
 
-    /// Keeps the next bytes as free blocks: so many as are left before something that is aligned to
-    /// more.
+    /// Keeps the next bytes as free blocks: the gap before a block of a larger alignment.
     fn keep_gap(&mut self, mut bytes: usize) {
         while bytes != 0 {
             let shift = self.next.addr().trailing_zeros();
-            // SAFETY: a gap ends where blocks of a power of two begin, and all before are of
-            // smaller ones: the largest that may begin here lies in it, is as large as one of the
-            // sizes, and nobody's.
+            // SAFETY: the gap ends at a multiple of a power of two that is larger than the gap. So
+            // the largest block that may begin here lies within the gap, has one of the sizes, and
+            // is in no use.
             unsafe {
                 self.free(self.next, (shift - SMALLEST_SHIFT) as usize);
                 self.next = self.next.add(1 << shift);
@@ -111,7 +116,7 @@ impl Pieces {
 #[derive(Debug)]
 pub struct Metadata {
     pieces: Pieces,
-    /// Bytes in use, those that threads have free of their own too.
+    /// Bytes in use, including those that are free within threads' own pages.
     pub used: usize,
 }
 
@@ -119,7 +124,7 @@ pub struct Metadata {
 unsafe impl Send for Metadata {}
 
 impl Metadata {
-    /// No memory.
+    /// Creates a structure without memory.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -128,8 +133,8 @@ impl Metadata {
         }
     }
 
-    /// A zero block of at least `bytes`, at most [`LARGEST`], aligned to its size rounded up to a
-    /// power of two (to at most a page).
+    /// Returns a zeroed block of at least `bytes`, which is at most [`LARGEST`]. Its alignment is
+    /// its size rounded up to a power of two, but at most a page.
     pub fn allocate(&mut self, pages: &impl Pages, bytes: usize) -> Option<NonNull<u8>> {
         let index = index_of(bytes)?;
         let block = self.pieces.allocate(index, |size| {
@@ -142,23 +147,24 @@ impl Metadata {
         Some(block)
     }
 
-    /// Takes a block back.
+    /// Frees a block.
     ///
     /// # Safety
     ///
-    /// `block` came from [`allocate`](Self::allocate) with the same `bytes`, and nobody uses it.
+    /// `block` came from [`allocate`](Self::allocate) with the same `bytes`, and is in no use.
     pub unsafe fn free(&mut self, block: NonNull<u8>, bytes: usize) {
         let Some(index) = index_of(bytes) else { return };
-        // SAFETY: the caller's promise.
+        // SAFETY: the block has the size of `index` and is in no use, by the contract of this
+        // function.
         unsafe { self.pieces.free(block.as_ptr(), index) };
         self.used -= 1 << (SMALLEST_SHIFT + index as u32);
     }
 
-    /// Serves from these bytes next.
+    /// Makes these bytes the chunk that is cut next.
     ///
     /// # Safety
     ///
-    /// They read as zero, begin at a page, and are nobody else's from here on.
+    /// The bytes read as zero, begin at a page, and belong to this structure from here on.
     pub unsafe fn add(&mut self, chunk: NonNull<u8>, bytes: usize) {
         (self.pieces.next, self.pieces.left) = (chunk.as_ptr(), bytes);
     }
@@ -170,14 +176,14 @@ impl Default for Metadata {
     }
 }
 
-/// Memory for what one thread alone reads and writes, in pages where no other thread has any. A
-/// processor fetches lines ahead, within a page: they would often be another's, which that one then
-/// has to fetch back.
+/// Memory that one thread alone reads and writes, in pages that it shares with no other thread. A
+/// processor prefetches lines within a page. In a shared page these are often another thread's,
+/// whose processor then has to fetch them back.
 #[derive(Debug)]
 pub struct ThreadMetadata(Pieces);
 
 impl ThreadMetadata {
-    /// No memory.
+    /// Creates a structure without memory.
     #[must_use]
     pub const fn new() -> Self {
         Self(Pieces::new())
@@ -196,14 +202,15 @@ impl ThreadMetadata {
         })
     }
 
-    /// Takes a block back, for the thread's later use.
+    /// Frees a block for later use by the thread.
     ///
     /// # Safety
     ///
-    /// `block` came from [`allocate`](Self::allocate) with the same `bytes`, and nobody uses it.
+    /// `block` came from [`allocate`](Self::allocate) with the same `bytes`, and is in no use.
     pub unsafe fn free(&mut self, block: NonNull<u8>, bytes: usize) {
         let Some(index) = index_of(bytes) else { return };
-        // SAFETY: the caller's promise.
+        // SAFETY: the block has the size of `index` and is in no use, by the contract of this
+        // function.
         unsafe { self.0.free(block.as_ptr(), index) };
     }
 }
@@ -249,7 +256,7 @@ mod tests {
                 Some(block),
                 "the freed one comes first"
             );
-            // SAFETY: as above.
+            // SAFETY: the block has that many bytes and is the test's own.
             assert!(unsafe { looked_at.all(|index| *block.as_ptr().add(index) == 0) });
         }
         assert_eq!(memory.allocate(&pages, LARGEST + 1), None);
@@ -278,7 +285,7 @@ mod tests {
         // SAFETY: the block is the test's own.
         unsafe { threads[0].free(block, 64) };
         assert_eq!(threads[0].allocate(&memory, &pages, 64), Some(block));
-        // SAFETY: as above.
+        // SAFETY: the block is the test's own.
         unsafe { threads[0].free(block, 64) };
         let large = threads[0]
             .allocate(&memory, &pages, 2 * PAGE)

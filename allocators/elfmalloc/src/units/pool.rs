@@ -1,8 +1,8 @@
 //! The pool of free units, shared by all classes and threads.
 //!
-//! Units that may still be resident are handed out first, lowest address first; what is given back
-//! to the system is taken from the other end. So memory is reused before new pages are touched, and
-//! what lies idle gathers where it can be given back in large pieces.
+//! Units that may still be resident are handed out first, lowest address first. Memory is returned
+//! to the system from the other end. So memory is reused before new pages are touched, and idle
+//! memory gathers in large pieces.
 
 mod check;
 
@@ -22,22 +22,22 @@ use crate::units::growth::{
 };
 use crate::units::unit_map::UnitMap;
 
-/// The memory of some units that follow one another, and their number. They are out of the pool, so
-/// that nobody uses them.
+/// Memory and number of adjacent units that are out of the pool, so that no other code uses them.
 pub(crate) type Taken = (NonNull<u8>, Units);
 
-/// Some units that follow one another.
+/// Run of adjacent units.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     /// The memory.
     pub base: NonNull<u8>,
     /// The descriptor of the first unit.
     pub descriptor: DescriptorRef,
-    /// How many units.
+    /// Number of units.
     pub units: Units,
-    /// True where the memory reads as zero.
+    /// Whether the memory reads as zero.
     pub clean: bool,
-    /// How many units may become resident that were not: these, and what becomes so with them.
+    /// Number of units that may become resident and were not: those of the run, and others in their
+    /// huge pages.
     pub fresh: Units,
 }
 
@@ -46,30 +46,30 @@ pub struct Run {
 pub struct Pool {
     arenas: [Arena; MOST],
     count: usize,
-    /// `None` until somebody decides, which means yes.
+    /// Whether huge pages are asked for. `None` means that it is undecided, and counts as yes.
     huge: Option<bool>,
     with_states: bool,
-    /// The class map, and what is known of blocks' states, describe the first arena only.
+    /// Whether there is a class map. It describes the first arena only, as do the states of blocks.
     pub single: bool,
     /// Units in use.
     pub live: Units,
     /// Free units that may be resident.
     pub dirty: Units,
-    /// The fewest dirty units since the last epoch.
+    /// Minimum of `dirty` since the last epoch.
     pub dirty_low: Units,
-    /// Units that threads are purging, which are out of the maps meanwhile.
+    /// Units that threads are purging, which are out of the maps until they are done.
     purging: Units,
-    /// Units that may be read and written.
+    /// Units that are readable and writable.
     pub committed: Units,
-    /// The most units ever in use.
+    /// Maximum of `live` so far.
     pub peak: Units,
 }
 
-// SAFETY: the pointers within may be used by any thread that holds the pool's lock.
+// SAFETY: any thread may use the pointers within while it holds the pool's lock.
 unsafe impl Send for Pool {}
 
 impl Pool {
-    /// A pool without memory.
+    /// Creates a pool without memory.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -87,8 +87,8 @@ impl Pool {
         }
     }
 
-    /// Finds room for an arena as large as the settings say; else the pool makes do with small
-    /// arenas. Returns the first address and the size of the large one.
+    /// Finds room for an arena of the size in the settings; without it the pool uses small arenas.
+    /// Returns the first address and the size of the large arena.
     pub fn start(
         &mut self,
         pages: &impl Pages,
@@ -106,14 +106,14 @@ impl Pool {
         Some((base, settings.arena))
     }
 
-    /// Says whether huge pages are asked for, unless the settings say.
+    /// Sets whether huge pages are asked for, unless the settings decide.
     pub const fn prefer_huge_pages(&mut self, huge: bool) {
         if self.huge.is_none() {
             self.huge = Some(huge);
         }
     }
 
-    /// Whether a run of so many units can be had of which all may be resident.
+    /// Returns whether there is a free run of `units` that may all be resident.
     #[must_use]
     pub fn has_dirty_run(&self, units: Units) -> bool {
         let arenas = &self.arenas[..self.count];
@@ -121,14 +121,14 @@ impl Pool {
         self.dirty >= units && arenas.iter().any(has_run)
     }
 
-    /// Whether an arena has so many units, free or not.
+    /// Returns whether an arena has at least `units` units, free or not.
     #[must_use]
     pub fn may_hold(&self, units: Units) -> bool {
         let arenas = &self.arenas[..self.count];
         arenas.iter().any(|arena| arena.units() >= units.count())
     }
 
-    /// A run of `units` whose address is a multiple of `alignment` bytes.
+    /// Takes a run of `units` whose address is a multiple of `alignment` bytes.
     pub fn allocate(
         &mut self,
         pages: &impl Pages,
@@ -143,11 +143,11 @@ impl Pool {
         Some(self.take(arena, unit, count))
     }
 
-    /// Gives a run back. Its descriptors are unused then.
+    /// Returns a run to the pool. Its descriptors are unused from then on.
     ///
     /// # Safety
     ///
-    /// The units belong to the caller, who uses them no more.
+    /// The units belong to the caller, who no longer uses them.
     pub unsafe fn free(&mut self, base: *mut u8, units: Units, dirty: bool) {
         let Some((arena, unit)) = self.locate(base.addr()) else {
             debug_assert!(false, "a run of no arena");
@@ -162,8 +162,7 @@ impl Pool {
         self.live -= units;
     }
 
-    /// Makes a run longer at its end; true if the units there were free. `clean` says of those
-    /// added whether they read as zero.
+    /// Extends a run at its end. Returns whether the units there were free.
     pub fn extend(&mut self, base: *mut u8, from: Units, to: Units) -> bool {
         let Some((index, unit)) = self.locate(base.addr()) else {
             return false;
@@ -178,15 +177,15 @@ impl Pool {
         true
     }
 
-    /// Takes up to `most` dirty units that lie together out of the pool, those last to be handed
-    /// out again, so that they can be purged without the lock. Where huge pages were asked for,
-    /// only whole ones: the rest of one that is purged in part would be split into small pages.
+    /// Takes up to `most` adjacent dirty units out of the pool, so that they can be purged without
+    /// the lock. It takes those that would be handed out last. Where huge pages were asked for, it
+    /// takes whole ones only: purging a part would split the rest into small pages.
     pub fn take_dirty(&mut self, most: Units) -> Option<Taken> {
         self.take_dirty_run(most, true, &(0..0))
     }
 
-    /// Takes dirty units like [`take_dirty`](Self::take_dirty), parts of huge pages too, except at
-    /// addresses in `spared`.
+    /// Takes dirty units as [`take_dirty`](Self::take_dirty) does, but parts of huge pages too, and
+    /// none at addresses in `spared`.
     pub fn take_any_dirty(&mut self, most: Units, spared: &Range<usize>) -> Option<Taken> {
         self.take_dirty_run(most, false, spared)
     }
@@ -225,7 +224,8 @@ impl Pool {
         None
     }
 
-    /// The addresses of the huge pages that a run lies in, and how many of their units are dirty.
+    /// Returns the addresses of the huge pages that a run lies in, and how many of their units are
+    /// dirty.
     pub(crate) fn huge_pages_of(&self, run: &Run) -> (Range<usize>, Units) {
         let Some((index, first)) = self.locate(run.base.addr().get()) else {
             return (0..0, Units::NONE);
@@ -241,7 +241,7 @@ impl Pool {
         (addresses, Units::new(dirty))
     }
 
-    /// Puts back what [`take_dirty`](Self::take_dirty) took.
+    /// Puts units back that [`take_dirty`](Self::take_dirty) took.
     pub fn put_purged(&mut self, base: NonNull<u8>, units: Units, clean: bool) {
         self.purging -= units;
         if let Some((index, unit)) = self.locate(base.addr().get()) {
@@ -254,8 +254,8 @@ impl Pool {
         }
     }
 
-    /// Gives addresses of free units that are clean back to the system, `kept` units of each arena
-    /// aside. True if any went.
+    /// Releases the addresses of clean, free units at the ends of arenas, except `kept` units of
+    /// each. Returns whether any were released.
     pub fn shrink(&mut self, pages: &impl Pages, directory: &Directory, kept: Units) -> bool {
         let before = self.committed;
         for (index, arena) in self.arenas[..self.count].iter_mut().enumerate() {
@@ -309,8 +309,8 @@ impl Pool {
         }
     }
 
-    /// Commits more of an arena, the newest that has room, or makes another where there may be
-    /// several, and finds the run there.
+    /// Commits more of the newest arena that has room, or creates another where several are
+    /// allowed, and finds the run there.
     fn grow(
         &mut self,
         pages: &impl Pages,
@@ -331,15 +331,15 @@ impl Pool {
                 Err(reason) => is_full |= reason == Placed::Occupied,
             }
         }
-        // A large arena has no others beside it unless it cannot grow: blocks elsewhere take the
-        // slow path.
+        // A large arena has no small ones beside it unless it cannot grow, since blocks elsewhere
+        // take the slow path.
         let alone = self.single && (self.with_states || !is_full);
         if alone || self.count == MOST || count.max(slack) > LARGEST_RUN {
             return None;
         }
         let mut arena = self.reserve_small(pages, count + slack)?;
         let Ok(units) = commit(&mut arena, pages, huge, count, slack) else {
-            // SAFETY: it is in no list yet.
+            // SAFETY: the arena is in no list yet, and none of its units is committed.
             unsafe { arena.release(pages) };
             return None;
         };
@@ -350,7 +350,8 @@ impl Pool {
         self.find(count, alignment)
     }
 
-    /// One more small arena with room for `wanted` units, larger the more there is already.
+    /// Reserves one more small arena with room for `wanted` units. Its size grows with the
+    /// committed memory.
     fn reserve_small(&self, pages: &impl Pages, wanted: usize) -> Option<Arena> {
         let wanted = wanted.next_power_of_two();
         let mut units = wanted
@@ -376,17 +377,17 @@ impl Default for Pool {
     }
 }
 
-/// The first answer, and the number of the arena that gave it.
+/// Returns the first answer, and the number of the arena that gave it.
 fn with_index(answers: impl Iterator<Item = Option<usize>>) -> Option<(usize, usize)> {
     answers
         .enumerate()
         .find_map(|(index, answer)| Some((index, answer?)))
 }
 
-/// The first of `count` units of a map of the arena's that follow one another, at a multiple of
-/// `alignment` bytes.
+/// Returns the first of `count` adjacent units in a map of the arena, at a multiple of `alignment`
+/// bytes.
 fn find_in(arena: &Arena, map: &UnitMap, count: usize, alignment: usize) -> Option<usize> {
-    // Alignment is one of addresses, not of the arena's own numbers.
+    // The alignment applies to addresses, not to the arena's unit numbers.
     let before = arena.address(0).addr().get() >> UNIT_SHIFT;
     map.find_run(count, (alignment >> UNIT_SHIFT).max(1), before)
 }

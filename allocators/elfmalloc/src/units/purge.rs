@@ -1,4 +1,4 @@
-//! Units whose memory goes back to the system.
+//! Purging of units: returns their memory to the system.
 
 use core::ptr::NonNull;
 
@@ -9,15 +9,15 @@ use crate::units::arena::LARGEST_RUN;
 use crate::units::memory::Memory;
 use crate::units::pool::{Pool, Run, Taken};
 
-/// Units that are kept whatever happens: 256 KiB.
+/// Number of idle units that are always kept: 256 KiB.
 const KEPT: Units = Units::filled_by(256 << 10);
-/// Where more units are in use, a part of those beyond is kept: 32 MiB. What a smaller heap would
-/// keep is soon faulted in.
+/// Number of live units above which a part of the excess is kept idle, 32 MiB. What a smaller heap
+/// would keep is soon faulted in again.
 const SMALL_HEAP: Units = Units::filled_by(32 << 20);
 
 impl Pool {
-    /// Begins another epoch. Returns how many units are to be purged because they were idle
-    /// throughout the one that ends, and how many of them may be parts of huge pages.
+    /// Starts another epoch. Returns how many units to purge because they were idle throughout the
+    /// last one, and how many of them may be parts of huge pages.
     pub fn end_epoch(&mut self) -> (Units, Units) {
         if cfg!(debug_assertions) {
             self.check();
@@ -32,8 +32,8 @@ impl Pool {
 }
 
 impl<P: Pages> Memory<P> {
-    /// Does something that gives blocks back which have been idle for long: units that become free
-    /// by it count as idle from the epoch's beginning on.
+    /// Runs `action`, which gives back blocks that have been idle for long. Units that it frees
+    /// count as idle since the start of the epoch.
     pub fn as_idle(&self, action: impl FnOnce()) {
         let before = self.pool.lock().dirty;
         action();
@@ -47,21 +47,21 @@ impl<P: Pages> Memory<P> {
         self.purge_by(most, Pool::take_dirty)
     }
 
-    /// Purges up to `most` dirty units, parts of huge pages too. Returns how many.
+    /// Purges up to `most` dirty units, including parts of huge pages. Returns how many.
     pub fn purge_any_units(&self, most: Units) -> Units {
         self.purge_by(most, |pool, most| pool.take_any_dirty(most, &(0..0)))
     }
 
-    /// Purges idle units, which were too scattered to serve, when as many become resident that were
-    /// not: those of `run` if it is one. Some are kept.
+    /// Purges idle units, which were too scattered to serve, as `units` others become resident:
+    /// those of `run`, if they are one. Keeps some idle units.
     pub fn purge_for(&self, units: Units, run: Option<Run>) {
         if units == Units::NONE {
             return;
         }
         let (spared, excess) = {
             let pool = self.pool.lock();
-            // What lies in a huge page of the run counts as dirty since it is about to become
-            // resident: it is not yet.
+            // Units in a huge page of the run count as dirty because they are about to become
+            // resident. They are not resident yet.
             let (spared, own) = run.map_or((0..0, Units::NONE), |run| pool.huge_pages_of(&run));
             let kept = KEPT.max(pool.live / 8);
             (spared, pool.dirty.saturating_sub(own + kept))
@@ -79,7 +79,7 @@ impl<P: Pages> Memory<P> {
                 Units::new(LARGEST_RUN).min(most - done),
             );
             let Some((base, units)) = taken else { break };
-            // SAFETY: the units are out of the pool, and nobody needs their contents.
+            // SAFETY: the units are out of the pool, and no code needs their contents.
             let clean = unsafe { self.purge(base, units.bytes()) };
             self.pool.lock().put_purged(base, units, clean);
             if !clean {
@@ -90,14 +90,14 @@ impl<P: Pages> Memory<P> {
         done
     }
 
-    /// Gives whole pages back to the system, and counts that. True if they went: they read as zero
-    /// then.
+    /// Returns whole pages to the system, and counts them. Returns whether they went: they read as
+    /// zero then.
     ///
     /// # Safety
     ///
-    /// The pages are an arena's, and nobody needs their contents.
+    /// The pages belong to an arena, and no code needs their contents.
     pub unsafe fn purge(&self, start: NonNull<u8>, bytes: usize) -> bool {
-        // SAFETY: the pages are the arena's, and nobody needs their contents.
+        // SAFETY: the pages belong to the arena, and no code needs their contents.
         let done = unsafe { self.pages.purge(start, bytes) };
         if done {
             self.count_purge(bytes);

@@ -1,9 +1,9 @@
-//! A set of units, as a bitmap with a summary. Finding a member, or that there is none, reads a
-//! summary word for each 256 MiB up to the highest unit that was ever a member.
+//! Set of units, as a bitmap with a summary. A search, successful or not, reads one summary word
+//! for each 256 MiB up to the highest unit that was ever a member.
 
-/// A set of numbers below some length.
+/// Set of numbers below a length.
 ///
-/// Invariant: a bit of `summary` is set exactly where the word that it stands for is not zero.
+/// Invariant: a bit of `summary` is set exactly if the word that it stands for is not zero.
 #[derive(Debug)]
 pub struct UnitMap {
     words: *mut u64,
@@ -20,7 +20,7 @@ impl UnitMap {
         words + words.div_ceil(64)
     }
 
-    /// A map without memory, of no numbers.
+    /// Creates a map of no numbers, without memory.
     #[must_use]
     pub const fn none() -> Self {
         Self {
@@ -30,17 +30,17 @@ impl UnitMap {
         }
     }
 
-    /// The memory that the map was made with.
+    /// Returns the memory that the map was created with.
     #[must_use]
     pub const fn memory(&self) -> *mut u64 {
         self.words
     }
 
-    /// An empty set of numbers below `units`.
+    /// Creates an empty set of numbers below `units`.
     ///
     /// # Safety
     ///
-    /// `memory` is [`memory_words`](Self::memory_words) zero words that nobody else uses.
+    /// `memory` points to [`memory_words`](Self::memory_words) zero words that no other code uses.
     #[must_use]
     pub unsafe fn new(memory: *mut u64, units: usize) -> Self {
         let words = units.div_ceil(64);
@@ -55,14 +55,13 @@ impl UnitMap {
     #[inline]
     fn word(&self, index: usize) -> u64 {
         debug_assert!(index < self.summary_words * 64);
-        // SAFETY: a summary word differs from zero only if one of its words does, and no word
-        // behind the last one is ever changed. Callers read words below the last summary word that
-        // was in use.
+        // SAFETY: callers read a word only if its summary bit is set, which says that the word is
+        // not zero and thus exists, or if it holds a number below the length.
         unsafe { *self.words.add(index) }
     }
 
-    /// Adds or removes the numbers from `first` on, which are below the length. Returns for how
-    /// many that was a change.
+    /// Adds or removes `count` numbers from `first` on, all below the length. Returns how many
+    /// changed.
     pub(crate) fn change(&mut self, first: usize, count: usize, member: bool) -> usize {
         if member && count != 0 {
             let last = first + count - 1;
@@ -75,7 +74,7 @@ impl UnitMap {
             let shift = index % 64;
             let here = left.min(64 - shift);
             let mask = (!0_u64 >> (64 - here)) << shift;
-            // SAFETY: the numbers are below the length, by contract of the callers in this crate.
+            // SAFETY: the numbers are below the length; the callers in this crate ensure that.
             unsafe {
                 let word = self.words.add(index / 64);
                 let before = *word;
@@ -99,13 +98,13 @@ impl UnitMap {
         changed
     }
 
-    /// Whether `number`, which is below the length, is in the set.
+    /// Returns whether `number`, which is below the length, is in the set.
     #[must_use]
     pub(crate) fn contains(&self, number: usize) -> bool {
         number / 4096 < self.summary_words && self.word(number / 64) >> (number % 64) & 1 == 1
     }
 
-    /// The first member from `from` on.
+    /// Returns the first member from `from` on.
     #[must_use]
     pub fn first_from(&self, from: usize) -> Option<usize> {
         let word = from / 64;
@@ -122,7 +121,7 @@ impl UnitMap {
         Some(next * 64 + self.word(next).trailing_zeros() as usize)
     }
 
-    /// The last member below `end`.
+    /// Returns the last member below `end`.
     #[must_use]
     pub fn last_before(&self, end: usize) -> Option<usize> {
         let end = end.min(self.summary_words * 4096);
@@ -148,7 +147,7 @@ impl UnitMap {
         Some(word * 64 + 63 - self.word(word).leading_zeros() as usize)
     }
 
-    /// How many members follow one another from `first` on, counted up to `limit`.
+    /// Returns the number of consecutive members from `first` on, at most `limit`.
     #[must_use]
     pub fn run_from(&self, first: usize, limit: usize) -> usize {
         let mut length = 0;
@@ -167,7 +166,7 @@ impl UnitMap {
         length.min(limit)
     }
 
-    /// How many members precede `end` without a gap, counted up to `limit`.
+    /// Returns the number of consecutive members that end before `end`, at most `limit`.
     #[must_use]
     pub(crate) fn run_before(&self, end: usize, limit: usize) -> usize {
         let mut length = 0;
@@ -177,8 +176,8 @@ impl UnitMap {
         length
     }
 
-    /// The first run of `count` members that begins at a multiple of `alignment`, a power of two,
-    /// if numbers are counted from `before` numbers before the first.
+    /// Returns the start of the first run of `count` members such that start plus `before` is a
+    /// multiple of `alignment`, a power of two.
     #[must_use]
     pub fn find_run(&self, count: usize, alignment: usize, before: usize) -> Option<usize> {
         let mut from = 0;
@@ -194,7 +193,7 @@ impl UnitMap {
     }
 
     fn summary_word(&self, index: usize) -> u64 {
-        // SAFETY: callers stay below the number of summary words.
+        // SAFETY: callers pass an index below the number of summary words.
         unsafe { *self.summary.add(index) }
     }
 
@@ -202,7 +201,7 @@ impl UnitMap {
         word / 64 < self.summary_words && self.summary_word(word / 64) >> (word % 64) & 1 == 1
     }
 
-    /// The first word from `word` on that is not zero.
+    /// Returns the first word from `word` on that is not zero.
     fn next_word(&self, word: usize) -> Option<usize> {
         let mut index = word / 64;
         if index >= self.summary_words {

@@ -7,7 +7,8 @@ use heapdrome_elfmalloc::slabs::bin::ClassBin;
 use heapdrome_elfmalloc::slabs::free_blocks::FreeBlocks;
 use heapdrome_pages::Pages;
 
-/// Gives blocks back that the test allocated, maybe twice; nobody follows the pointers afterwards.
+/// Gives back blocks that the test allocated, perhaps twice. No code follows the pointers
+/// afterwards.
 pub fn give<P: Pages>(
     heaps: &Heaps<P>,
     home: Option<ClassBin<'_>>,

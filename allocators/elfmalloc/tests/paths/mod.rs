@@ -1,4 +1,4 @@
-//! What the fast paths and the slow paths do together, over simulated pages.
+//! The fast and the slow paths together, over simulated pages.
 
 use std::ptr::NonNull;
 
@@ -9,7 +9,7 @@ use heapdrome_elfmalloc::heap::thread_heap::HeapRef;
 use heapdrome_elfmalloc::slabs::free_blocks::FreeBlock;
 use heapdrome_pages::Pages;
 
-/// A block; null where there is no memory.
+/// Returns a block; null if there is no memory.
 pub fn allocate<F: FrontEnd>(
     heaps: &Heaps<impl Pages>,
     heap: HeapRef,
@@ -22,7 +22,7 @@ pub fn allocate<F: FrontEnd>(
     block
 }
 
-/// Takes a block back that the test allocated.
+/// Takes back a block that the test allocated.
 pub fn put<F: FrontEnd>(
     heaps: &Heaps<impl Pages>,
     heap: HeapRef,

@@ -1,5 +1,5 @@
-//! elfmalloc over simulated pages, behind the trait: begun anew for every program, so that what
-//! fails once fails again, and checked as a whole afterwards.
+//! elfmalloc over simulated pages, behind the trait. It starts afresh for every program, so that
+//! failures can be repeated, and is checked as a whole afterwards.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -26,16 +26,16 @@ use heapdrome_elfmalloc::units::large::{Large, usable};
 use heapdrome_malloc_abi::MallocAbi;
 use heapdrome_pages::Simulated;
 
-/// The back-end that all threads use now.
+/// Back-end that all threads currently use.
 static CURRENT: AtomicPtr<Heaps<Simulated>> = AtomicPtr::new(std::ptr::null_mut());
-/// One program at a time has it.
+/// Held by the one program that uses the back-end.
 static TURN: Mutex<()> = Mutex::new(());
-/// How often it had no block to give.
+/// Number of times that the back-end had no memory.
 static REFUSED: AtomicUsize = AtomicUsize::new(0);
-/// How often threads were moved to another processor.
+/// Number of times that threads were moved to another processor.
 static MOVES: AtomicUsize = AtomicUsize::new(0);
 
-/// The heap that a thread has; it goes with the thread.
+/// Heap of a thread, which ends with it.
 struct Attached(Cell<Option<HeapRef>>);
 
 thread_local! {
@@ -52,7 +52,7 @@ impl Drop for Attached {
 }
 
 fn backend() -> &'static Heaps<Simulated> {
-    // SAFETY: `run` sets it before any thread of the program begins, and takes it away when all of
+    // SAFETY: `run` sets it before any thread of the program begins, and clears it after all of
     // them have been joined.
     unsafe { &*CURRENT.load(SeqCst) }
 }
@@ -65,28 +65,28 @@ fn heap() -> Option<HeapRef> {
     })
 }
 
-/// What happened in a program.
+/// Counts of events in a program.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
-    /// How often there was no memory.
+    /// Number of times that there was no memory.
     pub refused: usize,
-    /// Blocks that went back to slabs of another host than their thread's.
+    /// Number of blocks that went back to slabs of another shard than their thread's.
     pub remote_frees: u64,
-    /// How often memory was given back to the system.
+    /// Number of times that memory was returned to the system.
     pub purges: u64,
 }
 
-/// Runs a program over `limit` bytes of address space, which is too little for the arena and the
-/// class map that elfmalloc would like, as where overcommit is strict. Everything must have come
-/// back afterwards.
+/// Runs a program over `limit` bytes of address space. This is too little for the arena and the
+/// class map that elfmalloc would like, as where overcommit is strict. All memory must have been
+/// given back afterwards.
 ///
 /// # Errors
 ///
-/// What [`execute`] found.
+/// The error that [`execute`] found.
 ///
 /// # Panics
 ///
-/// Where an invariant does not hold.
+/// If an invariant does not hold.
 pub fn run<F: FrontEnd>(program: &Program, limit: usize, decay: u64) -> Result<Counts, String> {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     REFUSED.store(0, SeqCst);
@@ -95,7 +95,7 @@ pub fn run<F: FrontEnd>(program: &Program, limit: usize, decay: u64) -> Result<C
     CURRENT.store(owned, SeqCst);
     backend().start(|| Settings {
         decay,
-        // Fewer than threads: some share slabs.
+        // Fewer shards than threads, so that some threads share slabs.
         shards: 2,
         ..Settings::DEFAULT
     });
@@ -113,12 +113,12 @@ pub fn run<F: FrontEnd>(program: &Program, limit: usize, decay: u64) -> Result<C
         }
     });
     CURRENT.store(std::ptr::null_mut(), SeqCst);
-    // SAFETY: it was made above, and no thread of the program is left.
+    // SAFETY: it was created above, and no thread of the program is left.
     drop(unsafe { Box::from_raw(owned) });
     counts
 }
 
-/// The allocator by its trait, over the current back-end.
+/// Allocator behind its trait, over the current back-end.
 struct Over<F>(PhantomData<F>);
 
 fn class_of(block: NonNull<u8>) -> SizeClass {
@@ -141,7 +141,7 @@ fn take_large(size: usize, alignment: usize) -> Option<Large> {
     or_refused(allocate_large(backend(), size, alignment))
 }
 
-/// Counts what there was no memory for.
+/// Counts requests for which there was no memory.
 fn or_refused<T>(taken: Option<T>) -> Option<T> {
     if taken.is_none() {
         REFUSED.fetch_add(1, SeqCst);
@@ -149,7 +149,7 @@ fn or_refused<T>(taken: Option<T>) -> Option<T> {
     taken
 }
 
-// SAFETY: as for the allocator of the process, with which this shares all but where its state is.
+// SAFETY: as for the allocator of the process, which differs from this only in where its state is.
 unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
     const NAME: &'static str = F::NAME;
 
@@ -239,7 +239,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
     }
 
     fn trim(keep: usize) -> bool {
-        // Which host's slabs serve changes in the midst of a program.
+        // Each trim changes the shard whose slabs serve, in the middle of a program.
         let processor = MOVES.fetch_add(1, SeqCst);
         backend().memory().pages.set_processor(processor);
         let heap = HEAP.with(|attached| attached.0.get());

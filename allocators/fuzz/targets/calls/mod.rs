@@ -1,11 +1,11 @@
-//! The calls that bytes stand for. Each five bytes are a call.
+//! Conversion of bytes to calls. Each five bytes are one call.
 
 use heapdrome_conformance::{Operation, Program, Step};
 
 const THREADS: u8 = 4;
 const SLOTS: u8 = 64;
 
-/// The program of so many whole calls as the bytes have.
+/// Returns the program of the whole calls in the bytes.
 pub fn program(bytes: &[u8]) -> Program {
     Program(bytes.as_chunks().0.iter().map(step).collect())
 }
@@ -19,11 +19,11 @@ fn step(&[what, who, mantissa, exponent, alignment]: &[u8; 5]) -> Step {
         10..13 => Operation::Free,
         13 => Operation::Give,
         14 => Operation::Take,
-        // Seldom: it gives back what later calls could find.
+        // Rare, since it returns memory that later calls could find.
         _ if alignment < 16 => Operation::Trim,
         _ => Operation::Free,
     };
-    // Most inputs have one thread, so that what they show can be shown again.
+    // Most inputs have one thread, so that failures can be reproduced.
     let thread = if what & 0x80 == 0 {
         0
     } else {
@@ -46,7 +46,7 @@ fn step(&[what, who, mantissa, exponent, alignment]: &[u8; 5]) -> Step {
     }
 }
 
-/// Up to 2 MiB, every boundary of a size class and its neighbours among them.
+/// Returns a size up to 2 MiB. Every boundary of a size class and its neighbours are possible.
 fn size(mantissa: u8, exponent: u8) -> usize {
     let shifted = usize::from(mantissa) << (exponent % 14);
     (shifted + usize::from(exponent >> 6)).saturating_sub(1)

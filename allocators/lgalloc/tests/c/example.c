@@ -1,4 +1,4 @@
-/* What a C program does with lgalloc; it returns the line that failed, or 0. */
+/* Use of lgalloc in a C program. Returns the line that failed, or 0. */
 #include "heapdrome_lgalloc.h"
 
 #include <errno.h>

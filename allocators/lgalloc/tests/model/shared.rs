@@ -1,5 +1,5 @@
-//! Caches, table and cap together. There are too many orders of the threads' steps to try all of
-//! them: a thread that could go on is interrupted so many times at most.
+//! Caches, table and cap together. There are too many orders of the threads' steps to try all, so
+//! the number of preemptions is limited.
 
 use core::sync::atomic::Ordering::Relaxed;
 use std::sync::Mutex;
@@ -18,25 +18,25 @@ use crate::slot::Slot;
 use crate::sync::{AtomicUsize, Lock};
 use crate::{CLASS, empty_slot};
 
-/// The settings, the contents of regions 1 to 3, and which regions were cleaned.
+/// Settings, contents of regions 1 to 3, and numbers of the cleaned regions.
 struct Rules {
     budget: AtomicUsize,
     most: AtomicUsize,
     contents: [UnsafeCell<usize>; 3],
-    /// None of loom's: it is looked at when all threads have ended.
+    /// Not one of loom's types: it is read after all threads have ended.
     cleaned: Mutex<Vec<usize>>,
 }
 
-// SAFETY: loom itself finds accesses to the contents that are not ordered.
+// SAFETY: loom itself detects accesses to the contents that are not ordered.
 unsafe impl Sync for Rules {}
-// SAFETY: as above.
+// SAFETY: loom itself detects accesses to the contents that are not ordered.
 unsafe impl Send for Rules {}
 
 impl Rules {
-    /// Writes what a user of the region would; returns its number.
+    /// Writes to the contents as a user of the region would, and returns its number.
     fn write(&self, region: Region) -> usize {
         let number = region.start() / UNIT;
-        // SAFETY: the caller holds the region; loom checks that nobody else does.
+        // SAFETY: the caller holds the region; loom checks that no other thread does.
         self.contents[number - 1].with_mut(|contents| unsafe { *contents += 1 });
         number
     }
@@ -61,7 +61,7 @@ impl Policy for Rules {
 type World = Shared<Rules>;
 
 impl World {
-    /// With a budget and a cap of so many regions.
+    /// Creates a state with a budget and a cap of this many regions.
     fn new(budget: usize, most: usize) -> Arc<Self> {
         let zero = || AtomicUsize::new(0);
         Arc::new(Self {
@@ -78,14 +78,14 @@ impl World {
         })
     }
 
-    /// Frees a region, as a thread without a cache does.
+    /// Frees a region as a thread without a cache does.
     fn free_beyond(&self, number: usize) {
         let region = Region(number * UNIT);
         self.policy.write(region);
         self.put(region, CLASS);
     }
 
-    /// Frees a region, as the owner of a slot does.
+    /// Frees a region as the owner of a slot does.
     fn free(&self, slot: &Slot, number: usize) {
         let region = Region(number * UNIT);
         self.policy.write(region);
@@ -98,14 +98,14 @@ impl World {
         Some(self.policy.write(self.take(CLASS)?))
     }
 
-    /// What is counted is what the table holds and what is lent.
+    /// Asserts that the held bytes are those in the table and those lent.
     fn check(&self) {
         let in_table = self.dirty.lock().count(CLASS) * UNIT;
         let lent: usize = self.slots.iter().map(Slot::lease).sum();
         assert_eq!(self.cap.held(), in_table + lent);
     }
 
-    /// Where the regions are that are free or were cleaned, and those that the caller holds.
+    /// Returns the regions that are free or were cleaned, and those that the caller holds.
     fn all(&self, held: impl IntoIterator<Item = usize>) -> Vec<usize> {
         let mut all = self.policy.cleaned.lock().expect("no holder fails").clone();
         all.extend(held);
@@ -115,7 +115,7 @@ impl World {
     }
 }
 
-/// Runs a model in which each thread is interrupted so many times at most.
+/// Runs a model with at most this many preemptions of each thread.
 fn explore(interruptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(interruptions);
@@ -197,7 +197,7 @@ fn old_regions_are_emptied_while_their_owner_frees() {
     });
 }
 
-/// Whatever the owner had read of the settings when they were lowered.
+/// A lowered cap holds whichever settings the owner had read before.
 #[test]
 fn a_lowered_cap_holds() {
     explore(2, || {
@@ -223,7 +223,7 @@ fn a_lowered_cap_holds() {
     });
 }
 
-/// Of a thread without a cache, whatever it had read of the cap.
+/// A lowered cap holds for a thread without a cache, whichever cap it had read before.
 #[test]
 fn a_lowered_cap_holds_for_the_table() {
     explore(2, || {

@@ -1,10 +1,11 @@
-//! A small generator (xorshift), so that a failure names its seed.
+//! Small generator of pseudo-random numbers (xorshift), so that a failure is reproduced by its
+//! seed.
 
-/// The state, which must not be zero.
+/// State of the generator, which must not be zero.
 pub struct Draw(pub u64);
 
 impl Draw {
-    /// A number below `bound`.
+    /// Returns a number below `bound`.
     pub fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

@@ -1,9 +1,9 @@
-//! Elements that are counted, and panics that a test wants.
+//! Elements that are counted, and deliberate panics.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicIsize, Ordering::SeqCst};
 
-/// 513 of them fill the smallest region, so that short programs cross several classes.
+/// Element of which 513 fill the smallest region, so that short programs cross several classes.
 #[derive(Clone)]
 pub struct Page {
     pub number: u64,
@@ -22,16 +22,17 @@ impl Page {
     }
 }
 
-/// What the elements of one program have in common.
+/// State that the elements of one program share.
 pub struct Tally {
-    /// How many there are.
+    /// Number of live elements.
     living: AtomicIsize,
-    /// How many clones go well before one panics; below zero, all of them.
+    /// Number of clones that succeed before one panics; negative if none panics.
     fuse: AtomicIsize,
 }
 
 impl Tally {
-    /// It lives for ever: a vector that drops an element twice must not find it gone.
+    /// Creates a tally that lives for ever: a vector that drops an element twice must still find
+    /// it.
     pub fn new() -> &'static Self {
         Box::leak(Box::new(Self {
             living: AtomicIsize::new(0),
@@ -43,7 +44,7 @@ impl Tally {
         self.living.load(SeqCst)
     }
 
-    /// Does something in which a clone panics once so many went well; whether one did.
+    /// Calls `act`; a clone in it panics after `clones` have succeeded. Returns whether one did.
     pub fn with_fuse(&self, clones: Option<usize>, act: impl FnOnce()) -> bool {
         let fuse = clones.map_or(-1, |clones| clones as isize);
         self.fuse.store(fuse, SeqCst);
@@ -73,12 +74,12 @@ impl Drop for Living {
 
 struct Wanted;
 
-/// Panics, without a message.
+/// Panics deliberately, without a message.
 pub fn panic_as_wanted() -> ! {
     resume_unwind(Box::new(Wanted))
 }
 
-/// Whether something panics as is wanted; any other panic goes on.
+/// Returns whether `act` panics deliberately; propagates any other panic.
 pub fn panics(act: impl FnOnce()) -> bool {
     match catch_unwind(AssertUnwindSafe(act)) {
         Ok(()) => false,

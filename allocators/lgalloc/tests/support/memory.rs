@@ -1,10 +1,10 @@
-//! What memory the process has, and bursts that fill it.
+//! Resident memory of the process, and bursts that fill it.
 
 use heapdrome_lgalloc::{UNIT, allocate, deallocate};
 
 use crate::support::touch;
 
-/// Bytes in memory. `statm` would be cheaper, but is approximate where there are many processors.
+/// Returns the resident bytes. `statm` would be cheaper, but is imprecise on many processors.
 pub fn resident() -> usize {
     let text = std::fs::read_to_string("/proc/self/smaps_rollup").expect("procfs");
     let line = text.lines().find_map(|line| line.strip_prefix("Rss:"));
@@ -12,7 +12,7 @@ pub fn resident() -> usize {
     number.expect("a number of kilobytes") * 1024
 }
 
-/// Takes so many megabytes in the smallest regions, writes to every page, and gives all back.
+/// Takes this many megabytes in the smallest regions, writes to every page, and gives all back.
 pub fn burst(megabytes: usize) {
     let regions: Vec<_> = (0..megabytes / 2)
         .map(|_| allocate::<u8>(UNIT).expect("memory"))

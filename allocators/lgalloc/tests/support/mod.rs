@@ -1,10 +1,10 @@
-//! What tests of the whole process share.
+//! Helpers that tests of the whole process share.
 
 use std::process::{Command, ExitStatus};
 
 const VARIABLE: &str = "LGALLOC_TEST_ALONE";
 
-/// Runs the body in a fresh process; true in that process.
+/// Runs the body in a fresh process; returns true in that process.
 pub fn alone(test: &str) -> bool {
     if std::env::var_os(VARIABLE).is_some() {
         return true;
@@ -19,10 +19,10 @@ pub fn alone(test: &str) -> bool {
     false
 }
 
-/// Writes a byte of each page.
+/// Writes a byte to each page.
 pub fn touch(start: *mut u8, bytes: usize) {
     for at in (0..bytes).step_by(4096) {
-        // SAFETY: callers own the region.
+        // SAFETY: the callers own the region.
         unsafe { start.add(at).write(at as u8) };
     }
 }

@@ -1,5 +1,4 @@
-//! The vector under test: `LargeVec` as it is, or with a fault, which generated programs must
-//! notice.
+//! The vector under test: `LargeVec` as it is, or with a fault that generated programs must detect.
 
 use std::mem::forget;
 use std::ops::{Deref, DerefMut};
@@ -9,16 +8,16 @@ use heapdrome_lgalloc::LargeVec;
 
 use crate::elements::Page;
 
-/// What may be wrong with a vector.
+/// Fault of a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// An element that is popped is dropped as well.
+    /// An element that is popped is also dropped.
     DropsTwice,
-    /// Growth forgets the last element.
+    /// Growth loses the last element.
     LosesTheLast,
-    /// What is cut off is not dropped.
+    /// Elements that are cut off are not dropped.
     KeepsTheTail,
-    /// What was added before a panic is not counted, nor dropped.
+    /// Elements that were added before a panic are neither counted nor dropped.
     LeaksAtAPanic,
 }
 
@@ -33,7 +32,7 @@ impl Subject {
         Self { vec, fault }
     }
 
-    /// Does something by which the vector may grow.
+    /// Runs an operation by which the vector may grow.
     pub fn grow<R>(&mut self, act: impl FnOnce(&mut LargeVec<Page>) -> R) -> R {
         let (length, capacity) = (self.vec.len(), self.vec.capacity());
         let done = catch_unwind(AssertUnwindSafe(|| act(&mut self.vec)));
@@ -50,7 +49,7 @@ impl Subject {
     pub fn pop(&mut self) -> Option<Page> {
         let last = self.vec.last();
         if let (Some(Fault::DropsTwice), Some(last)) = (self.fault, last) {
-            // SAFETY: a page is numbers and a reference that holds for ever; to drop it is to count
+            // SAFETY: a page consists of numbers and a static reference; dropping it only counts
             // it.
             drop(unsafe { std::ptr::read(last) });
         }

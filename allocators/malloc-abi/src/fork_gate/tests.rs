@@ -26,7 +26,7 @@ impl Scene {
         unsafe { self.gate.open(&self.own, &self.pages) };
     }
 
-    /// Whether another thread may begin a slow path.
+    /// Returns whether another thread may begin a slow path.
     fn is_open(&self) -> bool {
         std::thread::scope(|scope| {
             let other = scope.spawn(|| self.gate.enter(&Presence::of_one()).is_some());
@@ -44,7 +44,7 @@ fn a_handler_of_a_fork_may_fork() {
     assert!(!scene.is_open(), "the first fork is in progress");
     scene.open();
     assert!(scene.is_open());
-    // In the child of the second fork the first goes on.
+    // In the child of the second fork, the first fork goes on.
     scene.close();
     scene.close();
     let each = |visit: &mut dyn FnMut(&Presence)| visit(&scene.own);

@@ -1,4 +1,4 @@
-//! Keys of threads' values, as the C library has them.
+//! Keys of threads' values, like the C library's.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,16 +12,16 @@ use crate::thread_number;
 
 type Destructor = unsafe extern "C" fn(*mut c_void);
 
-/// How often the destructors of a thread that ends are called, where they set values again; as in
-/// glibc.
+/// Number of times that the destructors of an ending thread are called if they set values again; as
+/// in glibc.
 const ROUNDS: usize = 4;
 
 #[derive(Default)]
 struct Keys {
-    /// By number; none where the key is no more. loom ends the model where a thread uses a key
-    /// without having learned in order that it was made.
+    /// Destructors by key; none if the key was deleted. loom ends the model if a thread uses a key
+    /// whose creation is not ordered before the use.
     destructors: Vec<Rc<UnsafeCell<Option<Destructor>>>>,
-    /// By thread and key.
+    /// Values by thread and key.
     values: HashMap<(usize, usize), *mut c_void>,
 }
 
@@ -35,11 +35,11 @@ pub(crate) fn forget_all() {
 
 fn destructor(key: usize) -> Option<Destructor> {
     let cell = KEYS.with_borrow(|keys| keys.destructors[key].clone());
-    // SAFETY: loom ends the model where somebody changes it at the same time.
+    // SAFETY: loom ends the model if another thread changes it at the same time.
     cell.with(|destructor| unsafe { *destructor })
 }
 
-/// As `pthread_key_create`.
+/// Creates a key like `pthread_key_create`.
 ///
 /// # Safety
 ///
@@ -53,7 +53,7 @@ pub unsafe fn create_key(destructor: Destructor) -> Option<c_uint> {
     })
 }
 
-/// As `pthread_setspecific`.
+/// Sets a value like `pthread_setspecific`.
 ///
 /// # Safety
 ///
@@ -61,7 +61,7 @@ pub unsafe fn create_key(destructor: Destructor) -> Option<c_uint> {
 ///
 /// # Panics
 ///
-/// If the key is no more.
+/// If the key was deleted.
 #[must_use]
 pub unsafe fn set_key(key: c_uint, value: *mut c_void) -> bool {
     let key = key as usize;
@@ -70,26 +70,26 @@ pub unsafe fn set_key(key: c_uint, value: *mut c_void) -> bool {
     true
 }
 
-/// As `pthread_key_delete`.
+/// Deletes a key like `pthread_key_delete`.
 ///
 /// # Safety
 ///
-/// Nobody uses the key from now on.
+/// No code uses the key from now on.
 pub unsafe fn delete_key(key: c_uint) {
     let cell = KEYS.with_borrow(|keys| keys.destructors[key as usize].clone());
-    // SAFETY: loom ends the model where somebody uses it at the same time.
+    // SAFETY: loom ends the model if another thread uses it at the same time.
     cell.with_mut(|destructor| unsafe { *destructor = None });
 }
 
-/// How many keys there are.
+/// Returns the number of keys.
 #[must_use]
 pub fn keys() -> usize {
     let made = KEYS.with_borrow(|keys| keys.destructors.len());
     (0..made).filter(|&key| destructor(key).is_some()).count()
 }
 
-/// What the C library does when the calling thread ends: calls the destructors of its values, in
-/// rounds.
+/// Calls the destructors of the calling thread's values in rounds, as the C library does when the
+/// thread ends.
 pub fn end_of_thread() {
     let thread = thread_number();
     for _ in 0..ROUNDS {

@@ -1,13 +1,12 @@
-//! loom's atomics in the shape of core's: they can be made in constants, lie in zeroed memory, and
-//! be used as futexes, as the allocators need it. So the allocators' own sources run in models.
+//! loom's atomics in the form of core's. They can be created in constants, lie in zeroed memory,
+//! and serve as futexes, as the allocators require. So the allocators' own sources run in models.
 //!
-//! A cell holds nothing but the value that it was made with. loom's atomic for it is found by the
-//! cell's address, when it is first used, and forgotten when the next execution of the [`model`]
-//! begins. A cell must therefore not move, nor its memory be used for another, within an execution.
+//! A cell holds only its initial value. When the cell is first used, loom's atomic for it is found
+//! by the cell's address. It is forgotten when the next execution of the [`model`] begins. So
+//! within an execution, a cell must not move, and its memory must not serve another cell.
 //!
-//! loom's atomic must be older than the threads that use it. [`spawn`] therefore makes a few in
-//! advance; they hold not the value but its distance from the first one, which is zero for all of
-//! them.
+//! loom's atomic must be older than the threads that use it. So [`spawn`] creates a few in advance.
+//! They hold the distance of the value from the initial one, which is zero for all of them.
 
 mod keys;
 
@@ -22,9 +21,9 @@ pub use loom::sync::atomic::{Ordering, fence};
 pub use loom::thread::yield_now;
 use loom::thread::{Builder, JoinHandle};
 
-/// How many cells threads may use for the first time after a [`spawn`].
+/// Number of cells that threads may use for the first time after a [`spawn`].
 const IN_ADVANCE: usize = 128;
-/// Words of stack that a thread of a model has.
+/// Words of stack of a thread in a model.
 const STACK: usize = 1 << 16;
 
 #[derive(Default)]
@@ -53,8 +52,8 @@ impl Execution {
     }
 }
 
-/// Runs `body` in every order of its threads' steps in which threads that could go on are
-/// interrupted at most `preemptions` times; each time with cells as new.
+/// Runs `body` in every order of its threads' steps with at most `preemptions` preemptions of
+/// threads that could continue. Each execution begins with new cells.
 pub fn model(preemptions: usize, body: impl Fn() + Sync + Send + Copy + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -67,11 +66,11 @@ pub fn model(preemptions: usize, body: impl Fn() + Sync + Send + Copy + 'static)
     });
 }
 
-/// Begins a thread of the model.
+/// Starts a thread of the model.
 ///
 /// # Panics
 ///
-/// If loom allows for no more threads.
+/// If loom allows no more threads.
 pub fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     EXECUTION.with_borrow_mut(|execution| {
         let new = || (Rc::new(Distance::new(0)), Rc::default());
@@ -81,14 +80,14 @@ pub fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> Jo
     thread.expect("loom allows for five threads")
 }
 
-/// Makes no more in advance, until the next [`spawn`]: a cell that a thread is the first to use
-/// from here on is like memory that it wrote to. Another thread that uses it without an order
-/// behind that ends the model with a failure.
+/// Stops creating cells in advance until the next [`spawn`]. From here on, a cell that one thread
+/// is the first to use is like memory that it wrote to. If another thread uses the cell without
+/// being ordered after that, the model fails.
 pub fn nothing_in_advance() {
     drop(EXECUTION.with_borrow_mut(|execution| std::mem::take(&mut execution.in_advance)));
 }
 
-/// What a thread of the model returns, when it has ended.
+/// Returns the result of a thread of the model, after it has ended.
 ///
 /// # Panics
 ///
@@ -97,7 +96,7 @@ pub fn join<T>(thread: JoinHandle<T>) -> T {
     thread.join().expect("a thread of the model")
 }
 
-/// A number that no other thread of the model has.
+/// Returns a number that no other thread of the model has.
 #[must_use]
 pub fn thread_number() -> usize {
     use std::hash::{Hash, Hasher};
@@ -124,17 +123,17 @@ fn futex(word: &AtomicU32) -> Rc<Futex> {
     EXECUTION.with_borrow(|execution| execution.futexes[&address].clone())
 }
 
-/// Notes that the calling thread uses what a lock guards, whose word is `word`: loom ends the model
-/// where two threads do so without an order between them.
+/// Records that the calling thread uses the data of the lock whose word is `word`. loom ends the
+/// model if two threads do so without an order between them.
 pub fn note_use(word: &AtomicU32) {
     futex(word).used.with_mut(|_| ());
 }
 
-/// Sleeps if `word` is `value`, until it is woken: the two are one step, as in the kernel.
+/// Sleeps until it is woken, if `word` is `value`. Both are one step, as in the kernel.
 ///
 /// # Panics
 ///
-/// If loom's lock is poisoned, which it never is.
+/// If loom's lock is poisoned, which never happens.
 pub fn futex_wait(word: &AtomicU32, value: u32) {
     let futex = futex(word);
     let turn = futex.turn.lock().expect("loom's lock");
@@ -143,7 +142,7 @@ pub fn futex_wait(word: &AtomicU32, value: u32) {
     }
 }
 
-/// Wakes one that sleeps on `word`.
+/// Wakes one thread that sleeps on `word`.
 ///
 /// # Panics
 ///
@@ -154,7 +153,7 @@ pub fn futex_wake(word: &AtomicU32) {
     futex.awake.notify_one();
 }
 
-/// What an atomic can hold, as a number that wraps.
+/// Contents of an atomic, as a number that wraps.
 trait Bits: Copy {
     fn to_bits(self) -> u64;
     fn from_bits(bits: u64) -> Self;
@@ -196,7 +195,7 @@ impl<T> Bits for *mut T {
     }
 }
 
-/// What all of them have in common.
+/// Part that all atomics share.
 #[repr(transparent)]
 struct Cell<V> {
     initial: UnsafeCell<V>,
@@ -212,7 +211,7 @@ impl<V: Bits> Cell<V> {
 
 macro_rules! shared {
     ($name:ident $(<$type:ident>)?, $value:ty) => {
-        /// An atomic.
+        /// Atomic of loom in the form of core's.
         #[repr(transparent)]
         pub struct $name $(<$type>)? {
             cell: Cell<$value>,
@@ -222,7 +221,8 @@ macro_rules! shared {
         // SAFETY: the initial value is never written, and loom's atomic is only used on the one
         // thread of the system that runs the model.
         unsafe impl $(<$type>)? Sync for $name $(<$type>)? {}
-        // SAFETY: as above.
+        // SAFETY: the initial value is never written, and only the thread that runs the model uses
+        // loom's atomic.
         unsafe impl $(<$type>)? Send for $name $(<$type>)? {}
 
         impl $(<$type>)? std::fmt::Debug for $name $(<$type>)? {
@@ -232,7 +232,7 @@ macro_rules! shared {
         }
 
         impl $(<$type>)? $name $(<$type>)? {
-            /// A cell of this value.
+            /// Creates a cell with this value.
             #[must_use]
             pub const fn new(value: $value) -> Self {
                 Self {
@@ -241,30 +241,30 @@ macro_rules! shared {
                 }
             }
 
-            /// As core's.
+            /// Loads the value like core's atomic.
             pub fn load(&self, order: Ordering) -> $value {
                 let (distance, initial) = self.cell.modelled();
                 Bits::from_bits(distance.load(order).wrapping_add(initial))
             }
 
-            /// As core's.
+            /// Stores a value like core's atomic.
             pub fn store(&self, value: $value, order: Ordering) {
                 let (distance, initial) = self.cell.modelled();
                 distance.store(value.to_bits().wrapping_sub(initial), order);
             }
 
-            /// As core's.
+            /// Exchanges the value like core's atomic, and returns the old one.
             pub fn swap(&self, value: $value, order: Ordering) -> $value {
                 let (distance, initial) = self.cell.modelled();
                 let old = distance.swap(value.to_bits().wrapping_sub(initial), order);
                 Bits::from_bits(old.wrapping_add(initial))
             }
 
-            /// As core's.
+            /// Exchanges the value like core's atomic if it is `current`.
             ///
             /// # Errors
             ///
-            /// The value found, if it is another than `current`.
+            /// The value found, if it differs from `current`.
             pub fn compare_exchange(
                 &self,
                 current: $value,
@@ -285,19 +285,20 @@ macro_rules! shared {
 macro_rules! counted {
     ($name:ident, $value:ty) => {
         impl $name {
-            /// As core's.
+            /// Adds to the value like core's atomic, and returns the old one.
             pub fn fetch_add(&self, value: $value, order: Ordering) -> $value {
                 let (distance, initial) = self.cell.modelled();
                 let old = distance.fetch_add(value.to_bits(), order);
                 Bits::from_bits(old.wrapping_add(initial))
             }
 
-            /// As core's.
+            /// Subtracts from the value like core's atomic, and returns the old one.
             pub fn fetch_sub(&self, value: $value, order: Ordering) -> $value {
                 self.fetch_add(value.wrapping_neg(), order)
             }
 
-            /// As core's, in as many steps as it takes.
+            /// Raises the value to at least this one like core's atomic, in as many steps as it
+            /// takes, and returns the old one.
             pub fn fetch_max(&self, value: $value, order: Ordering) -> $value {
                 let mut old = self.load(Ordering::Relaxed);
                 while old < value {

@@ -1,6 +1,6 @@
-//! elfmalloc's back-end, the whole of it over simulated pages: slabs that change their bins while
-//! blocks of theirs are freed, heaps that come and go, addresses that are looked up while arenas
-//! are added.
+//! elfmalloc's back-end, as a whole, over simulated pages: slabs that change their bins while their
+//! blocks are freed, heaps of threads that start and end, and addresses that are looked up while
+//! arenas are added.
 
 use std::ptr::NonNull;
 
@@ -21,11 +21,11 @@ use heapdrome_pages::{Placed, Simulated};
 use std::sync::Arc;
 
 fn class() -> SizeClass {
-    // Few blocks per slab: few steps to fill one.
+    // Few blocks in a slab, so that few steps fill one.
     SizeClass::of(32 << 10)
 }
 
-/// Both blocks of a slab are freed by two threads: it goes back to the pool, once.
+/// Two threads free both blocks of a slab: it goes back to the pool, once.
 fn last_frees(class: SizeClass, preemptions: usize) {
     model(preemptions, move || {
         let backend = backend();
@@ -50,7 +50,7 @@ fn so_does_one_of_a_bin_that_all_threads_share() {
     last_frees(class(), 2);
 }
 
-/// One of some blocks is freed while their slab moves to the bin of all.
+/// One of some blocks is freed while their slab moves to the common bin.
 fn freed_while_its_slab_moves(blocks: usize) {
     model(2, move || {
         let backend = backend();
@@ -122,7 +122,7 @@ fn two_threads_take_different_blocks_of_a_bin_that_they_share() {
     });
 }
 
-/// A thread ends while another frees a block of its.
+/// A thread ends while another frees one of its blocks.
 fn exit_and_free(preemptions: usize) {
     model(preemptions, || {
         let backend = backend();
@@ -130,7 +130,7 @@ fn exit_and_free(preemptions: usize) {
         let blocks = take(&backend, heap, small(), 2);
         let (other, block) = (backend.clone(), Sent(blocks[0]));
         let handle = spawn(move || give(&other, small(), block.get()));
-        // SAFETY: the heap is this thread's, which uses it no more.
+        // SAFETY: the heap is this thread's, which no longer uses it.
         unsafe { detach(&backend, heap) };
         join(handle);
         backend.check();
@@ -164,7 +164,7 @@ fn a_thread_that_kept_an_empty_slab_ends_while_its_block_is_freed() {
         assert_eq!(backend.shards.slabs(), 2, "the empty one is kept");
         let other = backend.clone();
         let handle = spawn(move || give(&other, small(), last.get()));
-        // SAFETY: as above.
+        // SAFETY: the heap is this thread's, which no longer uses it.
         unsafe { detach(&backend, heap) };
         join(handle);
         backend.check();
@@ -221,9 +221,9 @@ fn who_purges_in_silence_hears_that_the_last_thread_ends() {
         let backend = backend();
         let heap = Sent(backend.attach().expect("there is memory"));
         let other = backend.clone();
-        // SAFETY: the heap is that thread's, which uses it no more.
+        // SAFETY: the heap is that thread's, which no longer uses it.
         let handle = spawn(move || unsafe { detach(&other, heap.get()) });
-        // No time passes: if the thread is not woken, it sleeps for ever.
+        // No time passes: a thread that is not woken sleeps for ever.
         while backend.rest(1) {}
         join(handle);
     });
@@ -270,7 +270,7 @@ fn whoever_gets_a_block_sees_its_class_and_everybody_else_sees_none() {
         let handed_over = Arc::new(heapdrome_pages::Lock::new(false));
         let (other, taken) = (map.clone(), handed_over.clone());
         let handle = spawn(move || {
-            // Foreign addresses, at any time; the second one will lie in the arena.
+            // Foreign addresses, at any time; the second one later lies in the arena.
             assert_eq!(other.get(4096), SizeClass::NONE);
             assert_eq!(other.get((1 << 40) + 100 * UNIT), SizeClass::NONE);
             if *taken.lock() {

@@ -1,11 +1,11 @@
-//! bumpmalloc's counters of frees: whoever takes a dead chunk is alone with it, and somebody does.
+//! bumpmalloc's counters of frees: a thread that takes a dead chunk is alone with it, and one does.
 
 use heapdrome_models::chunk::{Chunk, FIRST, Owner};
 use heapdrome_models::{Watched, join, model, spawn};
 use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;
 
-/// A chunk in zeroed memory, as new, and what its blocks hold.
+/// Chunk in zeroed memory, as new, with the contents of its blocks.
 struct Scene {
     chunk: *mut Chunk,
     blocks: [Watched; 3],
@@ -14,13 +14,13 @@ struct Scene {
 
 // SAFETY: the chunk's fields are atomics.
 unsafe impl Sync for Scene {}
-// SAFETY: as above.
+// SAFETY: the chunk's fields are atomics.
 unsafe impl Send for Scene {}
 
 const LAYOUT: std::alloc::Layout = std::alloc::Layout::new::<Chunk>();
 
 impl Scene {
-    /// A retired chunk whose owner allocated these many blocks.
+    /// Creates a retired chunk whose owner allocated this many blocks.
     fn new(blocks: usize) -> Arc<Self> {
         // SAFETY: zero is a valid header, and the layout is not empty.
         let chunk: *mut Chunk = unsafe { std::alloc::alloc_zeroed(LAYOUT).cast() };
@@ -35,11 +35,11 @@ impl Scene {
     }
 
     fn chunk(&self) -> &Chunk {
-        // SAFETY: it lives as long as the scene.
+        // SAFETY: the chunk lives as long as the scene.
         unsafe { &*self.chunk }
     }
 
-    /// What a thread that is not the owner does to free a block.
+    /// Frees a block as a thread does that is not the owner.
     fn free_remotely(&self, block: usize) {
         self.blocks[block].touch();
         if self.chunk().count_remote_free() {
@@ -47,7 +47,7 @@ impl Scene {
         }
     }
 
-    /// The chunk is this thread's: all blocks may be handed out again.
+    /// Takes the chunk: it is this thread's, and all blocks may be handed out again.
     fn take(&self) {
         assert_eq!(self.taken.fetch_add(1, Relaxed), 0, "taken twice");
         for block in &self.blocks {
@@ -58,7 +58,8 @@ impl Scene {
 
 impl Drop for Scene {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this layout, and the last to know it is gone.
+        // SAFETY: the chunk was allocated in `new` with this layout, and no other reference to it
+        // is left.
         unsafe { std::alloc::dealloc(self.chunk.cast(), LAYOUT) };
     }
 }

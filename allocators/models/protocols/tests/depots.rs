@@ -1,5 +1,4 @@
-//! Depots: their owner moves blocks in and out, others empty them, the owner ends, the process
-//! forks.
+//! Depots: the owner moves blocks in and out, other threads empty them, the owner ends.
 
 use std::collections::BTreeSet;
 use std::ptr::NonNull;
@@ -15,15 +14,15 @@ use heapdrome_models::scene::{Sent, Shared, backend, give, many, take};
 use heapdrome_models::{Watched, join, model, spawn};
 use heapdrome_pages::Simulated;
 
-/// Blocks that the owner's thread has at first: as many as some refills bring, so that its magazine
-/// is empty.
+/// Number of blocks that the owner's thread has at first: those of several whole refills, so that
+/// its magazine is empty.
 const HELD: usize = 28;
-/// A magazine's worth and one more: the last of them sends half of a magazine to the depot.
+/// Number of blocks freed: a full magazine and one more, which sends half of it to the depot.
 const FREED: usize = 15;
-/// As many as a refill takes from the depot.
+/// Number of blocks that a refill takes from the depot.
 const BATCH: usize = 7;
 
-/// A heap whose thread has blocks of one slab, and what those blocks hold.
+/// Heap whose thread has blocks of one slab, with the contents of those blocks.
 struct Scene {
     backend: Shared,
     heap: Sent<HeapRef>,
@@ -31,14 +30,14 @@ struct Scene {
     contents: Vec<Watched>,
 }
 
-// SAFETY: the back-end is shared by threads, and the heap's owner alone uses the heap.
+// SAFETY: threads share the back-end, and only the heap's owner uses the heap.
 unsafe impl Sync for Scene {}
 
 impl Scene {
     fn new() -> (Arc<Self>, Vec<*mut u8>) {
         let backend = backend();
         let heap = backend.attach().expect("there is memory");
-        // The clock decides nothing then.
+        // With this, the clock decides nothing.
         heap.front.set_ticks(i32::MAX);
         let mut scene = Self {
             backend,
@@ -49,17 +48,17 @@ impl Scene {
         let mut held: Vec<_> = (0..HELD).map(|_| scene.allocate()).collect();
         scene.lowest = held.iter().map(|block| block.addr()).min().unwrap_or(0);
         scene.fill_depot(&mut held);
-        // What the magazine holds: what lies in the depot stays there.
+        // Takes the blocks of the magazine; those in the depot stay there.
         held.extend((BATCH..FREED).map(|_| scene.allocate()));
         (Arc::new(scene), held)
     }
 
-    /// As the owner: frees blocks until half a magazine is in the depot.
+    /// Frees blocks, as the owner, until half a magazine is in the depot.
     fn fill_depot(&self, held: &mut Vec<*mut u8>) {
         held.drain(..FREED).for_each(|block| self.free(block));
     }
 
-    /// As the owner: a block.
+    /// Allocates a block, as the owner.
     fn allocate(&self) -> *mut u8 {
         let heap = self.heap.get();
         let block = heap.front.allocate(many().size());
@@ -69,7 +68,7 @@ impl Scene {
         block
     }
 
-    /// As the owner: writes to a block, and frees it.
+    /// Writes to a block and frees it, as the owner.
     fn free(&self, block: *mut u8) {
         self.touch(block);
         let block = NonNull::new(block).expect("a block");
@@ -78,18 +77,18 @@ impl Scene {
         Magazines::put(&*self.backend, self.heap.get(), block);
     }
 
-    /// What a program does in a block of its own.
+    /// Uses a block as the program that has it does.
     fn touch(&self, block: *mut u8) {
         self.contents[(block.addr() - self.lowest) / many().size()].touch();
     }
 
-    /// As the owner, which ends.
+    /// Ends the owner.
     fn end(&self) {
-        // SAFETY: the heap is the calling thread's, which uses it no more.
+        // SAFETY: the heap is the calling thread's, which no longer uses it.
         unsafe { detach(&self.backend, self.heap.get()) };
     }
 
-    /// Gives up the last blocks, after which nothing may be left.
+    /// Gives up the last blocks. Afterwards no slab may be left.
     fn finish(&self, blocks: impl IntoIterator<Item = *mut u8>) {
         for block in blocks {
             give(&self.backend, many(), block);
@@ -99,8 +98,8 @@ impl Scene {
     }
 }
 
-/// The owner fills its depot and refills from it, while another empties it and takes what it finds
-/// in the slab.
+/// The owner fills its depot and refills from it, while another thread empties it and takes the
+/// blocks that it finds in the slab.
 fn owner_and_other(empty: fn(&Heaps<Simulated>)) {
     model(2, move || {
         let (scene, mut held) = Scene::new();

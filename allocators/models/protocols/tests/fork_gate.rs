@@ -1,5 +1,5 @@
-//! The gate of forks: the forking thread is alone, no other waits for it, and what is deferred is
-//! done once.
+//! The gate of forks: the forking thread is alone, no other waits for it, and deferred calls run
+//! once.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use heapdrome_models::scene::Sent;
 use heapdrome_models::{Watched, join, model, spawn};
 use heapdrome_pages::Simulated;
 
-/// An allocator with one structure, and threads that use it.
+/// Allocator with one structure, and threads that use it.
 struct Scene {
     gate: ForkGate,
     pages: Simulated,
-    /// That of the thread that forks, another's, and one for those that have none. The last is
-    /// visited first.
+    /// Presences of the thread that forks, of another thread, and of threads that have none of
+    /// their own. The last one is visited first.
     presences: [Presence; 3],
     structure: Watched,
 }
 
 type Shared = Arc<Scene>;
 
-/// A presence, by its number.
+/// Index of a presence.
 type Caller = usize;
 const FORKS: Caller = 0;
 const OTHER: Caller = 1;
@@ -43,7 +43,7 @@ impl Scene {
         self.gate.close(&self.presences[own], each);
     }
 
-    /// A slow path; false where the fallback is to serve.
+    /// Changes the structure on a slow path; returns false if the fallback must serve.
     fn change(&self, caller: Caller) -> bool {
         let inside = self.gate.enter(&self.presences[caller]);
         if inside.is_some() {
@@ -52,8 +52,7 @@ impl Scene {
         inside.is_some()
     }
 
-    /// A fork, whose child would copy the structure; `body` is what runs meanwhile in the forking
-    /// thread.
+    /// Forks, with a child that would copy the structure. Meanwhile the forking thread runs `body`.
     fn fork(&self, body: impl FnOnce()) {
         self.close(FORKS);
         self.structure.touch();
@@ -62,7 +61,8 @@ impl Scene {
         unsafe { self.gate.open(&self.presences[FORKS], &self.pages) };
     }
 
-    /// A slow path that is done later where a thread forks. `subject` is the scene.
+    /// Changes the structure on a slow path, or defers that while a thread forks. `subject` is the
+    /// scene.
     fn change_or_defer(&self, caller: Caller) {
         unsafe fn change(scene: NonNull<u8>) {
             // SAFETY: the scene outlives its threads, and the caller is inside.
@@ -188,10 +188,10 @@ fn a_chunk_is_purged_only_while_it_holds_no_block() {
         // The first page holds the chunk's header, and is never purged.
         // SAFETY: the block is this thread's, and has that many bytes.
         let block = unsafe { block.add(90 << 10) }.cast::<u64>();
-        // SAFETY: as above.
+        // SAFETY: the place lies in this thread's block.
         unsafe { block.write(7) };
         assert_eq!(join(handle), Freed::Done);
-        // SAFETY: as above.
+        // SAFETY: the place lies in this thread's block.
         assert_eq!(unsafe { block.read() }, 7, "its memory was taken");
     });
 }

@@ -1,4 +1,4 @@
-//! The futex lock of `pages`: one holder at a time, everybody gets his turn, and a fork holds all.
+//! The futex lock of `pages`: one holder at a time, every thread gets its turn, and forks.
 
 use heapdrome_models::{Watched, join, model, spawn};
 use heapdrome_pages::Lock;
@@ -66,7 +66,7 @@ fn the_forking_thread_passes_and_the_other_waits() {
         });
         lock.hold_for_fork();
         lock.lock().touch();
-        // SAFETY: this thread took it for the fork, and no guard is alive.
+        // SAFETY: this thread took the lock for the fork, and no guard is alive.
         unsafe { lock.release_after_fork() };
         join(handle);
         assert_eq!(lock.lock().touch(), 2);
@@ -84,7 +84,7 @@ fn the_forking_thread_takes_turns_at_a_lock_of_another_allocator() {
         locks[0].hold_for_fork();
         locks[0].lock().touch();
         locks[1].lock().touch();
-        // SAFETY: this thread took it for the fork, and no guard is alive.
+        // SAFETY: this thread took the lock for the fork, and no guard is alive.
         unsafe { locks[0].release_after_fork() };
         join(handle);
         assert_eq!(locks[1].lock().touch(), 2);

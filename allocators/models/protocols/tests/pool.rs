@@ -1,5 +1,5 @@
-//! bumpmalloc's pool: whoever takes a chunk is alone with it, also while others put chunks in and
-//! give memory back.
+//! bumpmalloc's pool: a thread that takes a chunk is alone with it, also while others put chunks in
+//! and purge memory.
 
 use std::ptr::{NonNull, without_provenance_mut};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use heapdrome_models::pool::Pool;
 use heapdrome_models::{Watched, join, model, spawn};
 use heapdrome_pages::Lock;
 
-/// A pool, a chunk that came from it, and what its two blocks hold.
+/// Pool, a chunk that came from it, and the contents of the chunk's two blocks.
 struct Scene {
     pool: Lock<Pool>,
     /// Bytes in all chunks.
@@ -18,13 +18,13 @@ struct Scene {
     blocks: [Watched; 2],
 }
 
-// SAFETY: chunks may be used by any thread.
+// SAFETY: any thread may use chunks.
 unsafe impl Sync for Scene {}
-// SAFETY: as above.
+// SAFETY: any thread may use chunks.
 unsafe impl Send for Scene {}
 
 const OWNER: *mut Owner = without_provenance_mut(64);
-/// Where the blocks of the chunk end: some pages on, so that there is something to purge.
+/// Offset of the end of the chunk's blocks: some pages on, so that there is memory to purge.
 const END: usize = 64 << 10;
 
 impl Scene {
@@ -42,7 +42,7 @@ impl Scene {
         Arc::new(scene)
     }
 
-    /// As a thread that has taken a chunk: allocates two blocks, until it is full.
+    /// Allocates two blocks until the chunk is full, as a thread that has taken it.
     fn fill(&self, chunk: NonNull<Chunk>) {
         // SAFETY: the chunk is the calling thread's.
         let header = unsafe {
@@ -62,7 +62,7 @@ impl Scene {
         unsafe { self.chunk.as_ref() }
     }
 
-    /// As another thread than the owner: frees a block.
+    /// Frees a block, as another thread than the owner.
     fn free_remotely(&self, block: usize) {
         self.blocks[block].touch();
         if self.header().count_remote_free() {
@@ -70,7 +70,7 @@ impl Scene {
         }
     }
 
-    /// As the owner, which ends.
+    /// Ends the owner.
     fn end(&self) {
         if self.header().disown() {
             self.pool.lock().keep(self.chunk);
@@ -118,10 +118,10 @@ fn memory_goes_back_only_of_chunks_that_nobody_has() {
         assert_eq!(chunk, scene.chunk, "dead chunks come first");
         // SAFETY: the place lies in the chunk, behind its first pages, and is this thread's.
         let place = unsafe { chunk.cast::<u8>().add(FIRST.next_multiple_of(4096)) };
-        // SAFETY: as above.
+        // SAFETY: the place lies in the chunk, and is this thread's.
         unsafe { place.write(7) };
         scene.fill(chunk);
-        // SAFETY: as above.
+        // SAFETY: the place lies in the chunk, and is this thread's.
         assert_eq!(unsafe { place.read() }, 7, "nobody else purges it");
         scene.pool.lock().keep(chunk);
         join(purging);

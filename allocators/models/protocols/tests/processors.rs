@@ -1,6 +1,6 @@
-//! Whose bins a thread uses where threads are more than shards, over simulated pages: processors on
-//! which threads are seen for the first time at once, shards that lose their last thread meanwhile,
-//! shards that are new.
+//! The bins that a thread uses while there are more threads than shards, over simulated pages.
+//! Threads are first seen on two processors at the same time, shards lose their last thread
+//! meanwhile, and shards are new.
 
 use heapdrome_elfmalloc::heap::thread_heap::HeapRef;
 use heapdrome_elfmalloc::heap::threads::detach;
@@ -11,7 +11,7 @@ use heapdrome_elfmalloc::units::amount::Units;
 use heapdrome_models::scene::{SETTINGS, Sent, Shared, give_all, new_backend, small, take};
 use heapdrome_models::{join, model, nothing_in_advance, spawn};
 
-/// A back-end with so many shards, and heaps of so many threads.
+/// Returns a back-end with this many shards, and heaps of this many threads.
 fn crowd<const THREADS: usize>(shards: usize) -> (Shared, [HeapRef; THREADS]) {
     let backend = new_backend();
     backend.start(|| Settings { shards, ..SETTINGS });
@@ -23,13 +23,13 @@ fn bin_of(backend: &Shared, heap: HeapRef) -> ClassBin<'_> {
     backend.bin(heap, small())
 }
 
-/// Gives a block back as the heap's thread does, where it runs now.
+/// Gives a block back as the heap's thread does on its current processor.
 fn give_back(backend: &Shared, heap: HeapRef, block: *mut u8) {
     let home = Some(bin_of(backend, heap));
     give_all(backend, home, small(), &mut [block]);
 }
 
-/// A thread on that processor takes some blocks. Returns one; the others come back.
+/// Takes some blocks as a thread on that processor. Returns one; the others are given back.
 fn turn(backend: &Shared, heap: HeapRef, processor: usize, count: usize) -> *mut u8 {
     backend.memory().pages.set_processor(processor);
     let mut blocks = take(backend, heap, small(), count);
@@ -40,10 +40,10 @@ fn turn(backend: &Shared, heap: HeapRef, processor: usize, count: usize) -> *mut
     last
 }
 
-/// The threads of these heaps end, the last ones. The pool has all units then.
+/// Ends the threads of these heaps, which are the last. The pool then has all units.
 fn end(backend: &Shared, heaps: &[HeapRef]) {
     for &heap in heaps {
-        // SAFETY: the heap is the model's, which uses it no more.
+        // SAFETY: the heap is the model's, which no longer uses it.
         unsafe { detach(backend, heap) };
     }
     backend.check();
@@ -53,7 +53,7 @@ fn end(backend: &Shared, heaps: &[HeapRef]) {
     );
 }
 
-/// What a shard without threads has is full: a slab with a free block lies where others find it.
+/// Asserts that slabs of shards without threads are full: others must find slabs with free blocks.
 fn check_idle(backend: &Shared) {
     for shard in backend.shards.all() {
         for bin in &shard.bins {
@@ -87,20 +87,20 @@ fn two_processors_that_are_first_seen_at_once_get_a_shard_each() {
     });
 }
 
-/// The last thread of a shard ends while another thread may be using its bins. Both are seen on
-/// their processors for the first time.
+/// The last thread of a shard ends while another thread may be using its bins. Both are first seen
+/// on their processors.
 fn a_shard_loses_its_last_thread(processors: [usize; 2], preemptions: usize) {
     model(preemptions, move || {
         let (backend, heaps) = crowd::<5>(2);
-        // Of the five, the second and the fourth are attached to the second shard.
+        // Of the five threads, the second and the fourth are attached to the second shard.
         let [first, second, third, fourth, fifth] = heaps;
-        // SAFETY: the heap is the model's, which uses it no more.
+        // SAFETY: the heap is the model's, which no longer uses it.
         unsafe { detach(&backend, fourth) };
         let (other, last) = (backend.clone(), Sent(second));
         let handle = spawn(move || {
             let block = turn(&other, last.get(), processors[1], 1);
             give_back(&other, last.get(), block);
-            // SAFETY: the heap is this thread's, which uses it no more.
+            // SAFETY: the heap is this thread's, which no longer uses it.
             unsafe { detach(&other, last.get()) };
         });
         let block = turn(&backend, third, processors[0], 2);
@@ -126,11 +126,11 @@ fn it_does_so_where_both_are_on_one_processor() {
 fn a_thread_finds_a_host_that_is_younger_than_its_heap() {
     model(2, || {
         let (backend, [first, second]) = crowd::<2>(1);
-        // What both threads use from here on is older than they are, but for what belongs to the
-        // new heap.
+        // The state that both threads use from here on is older than they are, except for that of
+        // the new heap.
         let block = turn(&backend, first, 0, 1);
         give_back(&backend, first, block);
-        // It takes all locks, one after the other.
+        // This takes all locks, one after the other.
         let _statistics = Snapshot::of(&backend);
         backend.shards.widen(2);
         let other = backend.clone();

@@ -1,5 +1,5 @@
-//! The places where blocks lie that threads without a quarantine have freed: a block comes out
-//! once, after who put it there was done with it.
+//! Blocks that threads without a quarantine have freed: a block comes out once, after the thread
+//! that put it in was done with it.
 
 use std::ptr::without_provenance_mut;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ struct Scene {
 }
 
 impl Scene {
-    /// Frees a block; returns the number of the one that comes out for it and is handed out, 0
-    /// where there is none.
+    /// Frees a block. Returns the number of the block that comes out for it and is handed out; 0 if
+    /// there is none.
     fn free(&self, number: usize) -> usize {
         self.blocks[number - 1].touch();
         let out = self.strays.exchange(0, without_provenance_mut(number));

@@ -1,5 +1,5 @@
-//! The key for the end of threads, made by whoever allocates first, and what happens to a thread's
-//! heap when the destructors of other keys still free.
+//! The key for the end of threads, which the first allocating thread creates. Also a thread's heap
+//! when the destructors of other keys still free.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -18,15 +18,15 @@ use heapdrome_pages::atomic::thread_number;
 use heapdrome_pages::thread_key;
 
 thread_local! {
-    /// The states of threads that have ended.
+    /// States of threads that have ended.
     static ENDED: RefCell<Vec<usize>> = RefCell::default();
-    /// What the allocator of the process is.
+    /// Allocator of the process.
     static BACKEND: RefCell<Option<Shared>> = RefCell::default();
-    /// By thread: its heap, until it ends.
+    /// Heap of each thread, until it ends.
     static HEAPS: RefCell<HashMap<usize, HeapRef>> = RefCell::default();
-    /// How often settings were asked for.
+    /// Number of times that settings were read.
     static STARTED: Cell<usize> = Cell::default();
-    /// How many blocks of another library's are left to free.
+    /// Number of another library's blocks that are left to free.
     static LEFT: Cell<usize> = Cell::default();
 }
 
@@ -34,7 +34,7 @@ static NOTES: ThreadExit = ThreadExit::new(note_the_end);
 static EXIT: ThreadExit = ThreadExit::new(thread_ends);
 
 unsafe extern "C" fn note_the_end(word: *mut c_void) {
-    // SAFETY: the word is what was armed.
+    // SAFETY: the word is the armed value.
     if let Some(state) = unsafe { NOTES.ends::<u64>(word) } {
         ENDED.with_borrow_mut(|ended| ended.push(state.addr().get()));
     }
@@ -63,13 +63,13 @@ fn process() -> Shared {
     BACKEND.with_borrow(|backend| backend.clone().expect("the process has begun"))
 }
 
-/// A process in which nobody has allocated. There are two heaps, since loom's atomics of their
-/// locks must be older than the threads.
+/// Begins a process in which no thread has allocated. There are two heaps, since loom's atomics of
+/// their locks must be older than the threads.
 fn begin() -> Shared {
     let backend = new_backend();
     let heaps = [backend.attach(), backend.attach()].map(|heap| heap.expect("there is memory"));
     for heap in heaps {
-        // SAFETY: the heap is this thread's, which uses it no more.
+        // SAFETY: the heap is this thread's, which no longer uses it.
         unsafe { detach(&backend, heap) };
     }
     BACKEND.set(Some(backend.clone()));
@@ -77,16 +77,16 @@ fn begin() -> Shared {
     backend
 }
 
-/// The process has no blocks left, and is over.
+/// Ends the process, which must have no blocks left.
 fn end(backend: &Shared) {
     backend.check();
     assert_eq!(backend.shards.slabs(), 0, "every block has come back");
     BACKEND.set(None);
 }
 
-/// What elfmalloc does when a thread ends.
+/// Ends a thread as elfmalloc does.
 unsafe extern "C" fn thread_ends(word: *mut c_void) {
-    // SAFETY: the word is what was armed: the thread's heap.
+    // SAFETY: the word is the armed value: the thread's heap.
     unsafe {
         if let Some(heap) = EXIT.ends::<ThreadHeap>(word) {
             HEAPS.with_borrow_mut(|heaps| heaps.remove(&thread_number()));
@@ -95,7 +95,7 @@ unsafe extern "C" fn thread_ends(word: *mut c_void) {
     }
 }
 
-/// What it does when a thread allocates for the first time; returns blocks.
+/// Allocates blocks as elfmalloc does when a thread allocates for the first time.
 fn allocate_first(backend: &Shared, count: usize) -> Vec<*mut u8> {
     backend.start(|| {
         STARTED.set(STARTED.get() + 1);
@@ -105,7 +105,7 @@ fn allocate_first(backend: &Shared, count: usize) -> Vec<*mut u8> {
     HEAPS.with_borrow_mut(|heaps| heaps.insert(thread_number(), heap));
     assert!(EXIT.arm(heap.as_ptr()));
     let block = || {
-        // The clock decides nothing then.
+        // With this, the clock decides nothing.
         heap.front.set_ticks(i32::MAX);
         let block = heap.front.allocate(many().size());
         if block.is_null() {
@@ -116,7 +116,7 @@ fn allocate_first(backend: &Shared, count: usize) -> Vec<*mut u8> {
     (0..count).map(|_| block()).collect()
 }
 
-/// What it does when a thread frees.
+/// Frees a block as elfmalloc does.
 fn free(block: *mut u8) {
     let heap = HEAPS.with_borrow(|heaps| heaps.get(&thread_number()).copied());
     match heap {
@@ -152,7 +152,7 @@ fn threads_that_allocate_first_at_once_start_one_allocator() {
     });
 }
 
-/// Another library's destructor, which comes again as long as it has blocks to free.
+/// Acts as another library's destructor, which runs again as long as it has blocks to free.
 unsafe extern "C" fn free_another(word: *mut c_void) {
     let heap = HEAPS.with_borrow(|heaps| heaps.contains_key(&thread_number()));
     assert!(
@@ -162,7 +162,7 @@ unsafe extern "C" fn free_another(word: *mut c_void) {
     free(word.cast());
     LEFT.set(LEFT.get() - 1);
     if LEFT.get() != 0 {
-        // SAFETY: this is the second key that was made, and the words are blocks of 512 bytes.
+        // SAFETY: this is the second key that was created, and the words are blocks of 512 bytes.
         assert!(unsafe { thread_key::set(1, word.wrapping_byte_add(many().size())) });
     }
 }
@@ -172,15 +172,15 @@ fn blocks_freed_by_later_destructors_come_back_while_others_end() {
     model(1, || {
         let backend = begin();
         let first = allocate_first(&backend, 1)[0];
-        // SAFETY: what is set is a block.
+        // SAFETY: each value that is set is a block.
         let key = unsafe { thread_key::create(free_another) }.expect("there are keys");
         assert_eq!(key, 1);
         let other = backend.clone();
         let handle = spawn(move || {
-            // Refills hand blocks out in ascending order: the other library has four neighbours.
+            // Refills hand out blocks in ascending order, so the other library has four neighbours.
             let blocks = allocate_first(&other, 4);
             LEFT.set(4);
-            // SAFETY: as above.
+            // SAFETY: the key exists, and the value is a block.
             assert!(unsafe { thread_key::set(key, blocks[0].cast()) });
             end_of_thread();
         });

@@ -1,7 +1,7 @@
-//! What goes back from depots and bins to the pool, and from there to the system: by and by what
-//! lies idle, before growth what may serve instead.
+//! Memory that goes back from depots and bins to the pool, and from there to the system: idle
+//! memory by epochs, and before growth all memory that may serve instead.
 //!
-//! What goes back to the pool may end an epoch, and what an epoch's end gives back goes to the
+//! Memory that returns to the pool may end an epoch, and the end of an epoch returns memory to the
 //! pool: so all of this is one file.
 
 use heapdrome_pages::Pages;
@@ -14,19 +14,20 @@ use crate::heap::thread_heap::AnyHeap;
 use crate::slabs::shards::bin_of;
 use crate::units::amount::Units;
 
-/// Before memory grows, depots are emptied that hold more than this part of what lives, and more
-/// than one may in any case,
+/// Divisor of live memory. Before memory grows, depots are emptied if together they hold more than
+/// this part of it, and more than [`LEAST_KEPT`].
 const WORTH_PART: usize = 16;
-/// if memory has changed by this part since that was last done, and by a unit.
+/// Divisor of live memory. Emptying for growth is repeated only once live memory has changed by
+/// this part of it, and by a unit.
 const GROWN_PART: usize = 64;
 
 impl<P: Pages> Heaps<P> {
-    /// Purges, if an epoch has passed, what was idle throughout it. Half the decay time is an
-    /// epoch, so that what becomes idle is purged within the decay time.
+    /// If an epoch has passed, purges memory that was idle throughout it. An epoch is half the
+    /// decay time, so that idle memory is purged within the decay time.
     pub fn tick(&self) {
         let now = coarse_milliseconds();
         let epoch = self.epoch.load(Relaxed);
-        // Relaxed: only the number itself matters; one thread wins it.
+        // Relaxed: only the number itself matters; one thread wins the exchange.
         if now.wrapping_sub(epoch) < self.decay() / 2
             || self
                 .epoch
@@ -35,8 +36,8 @@ impl<P: Pages> Heaps<P> {
         {
             return;
         }
-        // What is given back on the way comes here again, and with a short decay time an epoch has
-        // passed by then. Acquire: pairs with the release below, so that one pass follows the
+        // Memory that a pass gives back leads here again, and with a short decay time another epoch
+        // has passed by then. Acquire: pairs with the release below, so that one pass follows the
         // other.
         if self.ticking.swap(true, Acquire) {
             return;
@@ -46,7 +47,7 @@ impl<P: Pages> Heaps<P> {
         self.ticking.store(false, Release);
     }
 
-    /// Purges what was idle throughout the epoch that ends; in the first pass nothing was.
+    /// Purges memory that was idle throughout the epoch that ends; in the first pass there is none.
     fn pass(&self, first: bool) {
         let memory = self.memory();
         memory.as_idle(|| {
@@ -58,21 +59,21 @@ impl<P: Pages> Heaps<P> {
             let done = memory.purge_units(excess);
             memory.purge_any_units(parts.saturating_sub(done));
             self.shards.purge_idle_slabs();
-            // Where addresses are limited, others need those that are idle: stacks, mappings of
-            // files.
+            // If addresses are limited, other code needs those that are idle, for stacks or file
+            // mappings.
             if address_space_limit().is_some() {
                 memory.release_addresses(Units::NONE);
             }
         }
     }
 
-    /// Gives back what has lain in depots, untouched, since this was last called.
+    /// Gives back the chunks in depots that have been untouched since the last call.
     pub fn empty_idle_depots(&self) {
         for heap in self.all() {
             let chunks = heap.depot().lock().take_idle();
             if !chunks.is_empty() {
                 self.release_chunks(heap, chunks);
-                // What has become empty by it has been idle as long.
+                // Slabs that became empty by this have been idle as long.
                 self.shards.retire_empties(heap.attachment().shard());
             }
         }
@@ -90,14 +91,14 @@ impl<P: Pages> Heaps<P> {
     }
 
     fn release_chunks(&self, heap: AnyHeap, chunks: Chunks) {
-        // Whoever calls may run anywhere: the blocks are the heap's.
+        // The calling thread may use any shard, but the blocks belong to the heap.
         let shard = heap.attachment().shard();
         chunks.empty(&self.memory().structures, |blocks| {
             self.give(Some(bin_of(shard, blocks.class())), blocks);
         });
     }
 
-    /// Gives back all that lies in depots, and all empty slabs.
+    /// Gives back all blocks in depots, and all empty slabs.
     pub fn release_kept(&self) {
         self.empty_depots();
         self.retire_empties();
@@ -109,12 +110,12 @@ impl<P: Pages> Heaps<P> {
         }
     }
 
-    /// Gives empty slabs back before memory grows by a run of some units, and what lies in depots
-    /// if that is much. Slabs that become empty by it may serve instead. Dirty units too scattered
-    /// for the run do not prevent that: the pool always keeps some.
+    /// Gives empty slabs back before memory grows by a run of `units`, and the blocks in depots if
+    /// these are many. Slabs that become empty by this may serve instead. Dirty units that are too
+    /// scattered for the run do not prevent it: the pool always keeps some.
     pub fn before_growth(&self, units: Units) {
         let live = self.memory().live_units();
-        // Relaxed: a number that stands alone.
+        // Relaxed: no other memory depends on this number.
         let emptied_at = Units::new(self.emptied_at.load(Relaxed));
         if live.abs_diff(emptied_at) < (live / GROWN_PART).max(Units::ONE)
             || self.memory().pool.lock().has_dirty_run(units)

@@ -9,7 +9,7 @@ fn in_the_child_of_a_fork_every_lock_of_heaps_is_free() {
     let heaps = Heaps::new(Simulated::new(1 << 20));
     let heap = heaps.attach().expect("there is memory");
     let bin = heaps.bin(heap, SizeClass::of(64));
-    // Threads of the parent held them, each in its order.
+    // Threads of the parent held these locks, taken in their order.
     forget((heaps.list.lock(), heap.depot().lock(), bin.lock()));
     forget(heaps.mapped.table.lock());
     // SAFETY: the guards are forgotten, nothing was being changed, and there is no other thread.

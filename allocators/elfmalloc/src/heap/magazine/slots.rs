@@ -1,4 +1,4 @@
-//! The slots of a magazine: an array of pointers with a word before and behind it.
+//! Slots of a magazine: an array of pointers with a word before and behind it.
 
 use core::cell::{Cell, RefCell};
 use core::ops::Deref;
@@ -12,13 +12,13 @@ use crate::size_class::SizeClass;
 use crate::slabs::free_blocks::{FreeBlock, FreeBlocks};
 use crate::units::metadata::{Metadata, ThreadMetadata};
 
-/// Words around the slots: the null before the first, and the [`FULL`] behind the last.
+/// Number of words around the slots: null before the first, and [`FULL`] behind the last.
 const FRAME: usize = 2;
 
-/// The magazine of a class, with the front that has its top. Both are the calling thread's.
+/// Magazine of a class, with the front that has its top. Both belong to the calling thread.
 ///
 /// Invariant (see [`check`](Self::check)): the slots before the top hold free blocks of the class;
-/// before the first lies null, behind the last that is in use [`FULL`].
+/// before the first slot lies null, and behind the last slot in use [`FULL`].
 #[derive(Clone, Copy, Debug)]
 pub struct MagazineRef<'a> {
     magazine: &'a Magazine,
@@ -36,7 +36,7 @@ impl Deref for MagazineRef<'_> {
 }
 
 impl<'a> MagazineRef<'a> {
-    /// Puts a magazine and its front together.
+    /// Joins a magazine with its front.
     #[inline]
     pub(in crate::heap) const fn new(
         front: &'a Front,
@@ -50,7 +50,7 @@ impl<'a> MagazineRef<'a> {
         }
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     pub fn length(self) -> usize {
         if self.slots.get().is_null() {
             return 0;
@@ -59,9 +59,9 @@ impl<'a> MagazineRef<'a> {
         (self.front.top(self.class).addr() - self.slots.get().addr()) / size_of::<*mut u8>()
     }
 
-    /// Fills an empty magazine by `take`, which puts free blocks of the class into the first of
-    /// `want` slots, at most as many as there are, and returns how many. Returns that number, and
-    /// the topmost of them, which is taken out.
+    /// Fills an empty magazine with `take`, which puts free blocks of the class into the first of
+    /// `want` slots, at most the capacity, and returns how many. Returns that number and the
+    /// topmost block, which is taken out again.
     #[inline]
     pub fn refill(
         self,
@@ -70,8 +70,8 @@ impl<'a> MagazineRef<'a> {
     ) -> (usize, *mut u8) {
         debug_assert!(self.length() == 0 && want <= self.capacity());
         let first = self.slots.get();
-        // SAFETY: that many slots are there, and hold words; no other code uses them before the top
-        // is set: the magazine is empty.
+        // SAFETY: that many slots exist, and hold words. No other code uses them before the top is
+        // set, since the magazine is empty.
         let slots = unsafe { core::slice::from_raw_parts_mut(first, want) };
         let taken = take(slots);
         let Some(&topmost) = slots[..taken].last() else {
@@ -83,17 +83,16 @@ impl<'a> MagazineRef<'a> {
         (taken, topmost)
     }
 
-    /// Puts a free block of the class on top.
+    /// Pushes a free block of the class.
     ///
     /// # Errors
     ///
-    /// The block, where there is no room.
+    /// The block, if there is no room.
     #[inline]
     pub fn push(self, block: FreeBlock) -> Result<(), FreeBlock> {
         debug_assert!(block.class() == self.class);
         let top = self.front.top(self.class);
-        // SAFETY: a top points to a slot, behind which there is another or the FULL, or to the
-        // FULL.
+        // SAFETY: the top points to a slot, which another slot or FULL follows, or to FULL itself.
         unsafe {
             if *top == FULL {
                 return Err(block);
@@ -104,15 +103,15 @@ impl<'a> MagazineRef<'a> {
         Ok(())
     }
 
-    /// Puts free blocks of the class on top; false where there is no room for all, and then nothing
-    /// has happened.
+    /// Pushes free blocks of the class. Returns false, without any change, if there is no room for
+    /// all.
     pub fn push_all(self, blocks: &mut FreeBlocks<'_>) -> bool {
         debug_assert!(blocks.class() == self.class);
         let (length, count) = (self.length(), blocks.count());
         if length + count > self.capacity() {
             return false;
         }
-        // SAFETY: there is room for the blocks behind those that are there.
+        // SAFETY: there is room for the blocks behind those in the magazine.
         unsafe {
             let top = self.slots.get().add(length);
             top.copy_from_nonoverlapping(blocks.as_slice().as_ptr(), count);
@@ -122,14 +121,13 @@ impl<'a> MagazineRef<'a> {
         true
     }
 
-    /// Takes the block on top out.
+    /// Pops the topmost block; null if there is none.
     #[inline]
     pub fn pop(self) -> *mut u8 {
         self.front.pop(self.class)
     }
 
-    /// Takes the `count` blocks out that lie longest in the magazine, of which there are as many,
-    /// by `give`.
+    /// Removes the `count` oldest blocks, of which there are as many, and passes them to `give`.
     pub fn remove_oldest(self, count: usize, give: impl FnOnce(FreeBlocks<'_>)) {
         if count == 0 {
             return;
@@ -137,8 +135,8 @@ impl<'a> MagazineRef<'a> {
         let length = self.length();
         debug_assert!(count <= length);
         let slots = self.slots.get();
-        // SAFETY: the slots to the top hold blocks; those that are given are overwritten or behind
-        // the top afterwards.
+        // SAFETY: the slots up to the top hold blocks. Those given away are overwritten afterwards,
+        // or lie behind the top.
         unsafe {
             let oldest = core::slice::from_raw_parts_mut(slots, count);
             give(FreeBlocks::new(self.class, oldest));
@@ -150,7 +148,7 @@ impl<'a> MagazineRef<'a> {
     }
 
     /// Gives the magazine `capacity` slots, at least as many as it has blocks; the blocks stay.
-    /// False where there is no memory, and then nothing has changed.
+    /// Returns false, without any change, if there is no memory.
     pub fn resize(
         self,
         capacity: usize,
@@ -167,9 +165,9 @@ impl<'a> MagazineRef<'a> {
             let Some(array) = array else {
                 return false;
             };
-            // SAFETY: the array has a word more before the slots, and is zero, so that the word
-            // before the first slot is null; both arrays hold that many slots. From here on the
-            // fast path uses the new one.
+            // SAFETY: the array has one more word before the slots, and is zero, so the word before
+            // the first slot is null. Both arrays hold that many slots. From here on the fast path
+            // uses the new array.
             unsafe {
                 let slots = array.as_ptr().cast::<*mut u8>().add(1);
                 if length != 0 {
@@ -189,18 +187,18 @@ impl<'a> MagazineRef<'a> {
         true
     }
 
-    /// Stops keeping blocks until it is refilled. The magazine holds none.
+    /// Stops keeping blocks until the next refill. The magazine must be empty.
     pub fn rest(self) {
         debug_assert!(self.capacity() != 0 && self.length() == 0);
-        // The FULL stands behind the slots in use. Where the first is, the top is too.
+        // FULL moves from behind the slots in use to the first slot, where the top is.
         self.put(self.capacity(), null_mut());
         self.put(0, FULL);
         self.resting.set(self.capacity.replace(0));
         self.checked();
     }
 
-    /// Uses the slots again that it had before it rested; false where it did not rest. The magazine
-    /// holds no block.
+    /// Restores the slots that the magazine had before it rested; returns false if it did not rest.
+    /// The magazine must be empty.
     pub fn wake(self) -> bool {
         if self.resting() == 0 {
             return false;
@@ -212,11 +210,11 @@ impl<'a> MagazineRef<'a> {
         true
     }
 
-    /// Gives the slots back. The magazine is empty.
+    /// Frees the slots. The magazine must be empty.
     pub fn discard(self, own: &RefCell<ThreadMetadata>) {
         debug_assert!(self.length() == 0);
-        // SAFETY: there is no slot to take a block from or to put one into; the fast path has
-        // stopped using the array.
+        // SAFETY: the new top has no slot to take a block from or to put one into, so the fast path
+        // no longer uses the array.
         unsafe {
             self.front.set_top(self.class, no_slots());
             self.free_array(own);
@@ -229,14 +227,14 @@ impl<'a> MagazineRef<'a> {
         self.words()[slot + 1].set(word);
     }
 
-    /// The whole array: the word before the slots, these, and at least a word more. Empty where
-    /// there is none.
+    /// Returns the whole array: the word before the slots, the slots, and at least one more word.
+    /// Empty if there is no array.
     fn words(self) -> &'a [Cell<*mut u8>] {
         let Some(slots) = NonNull::new(self.slots.get()) else {
             return &[];
         };
-        // SAFETY: the array begins a word before the slots, has two to the power of its order
-        // words, and is this thread's. All that is made of it is this, or pointers.
+        // SAFETY: the array begins a word before the slots, has 2^order words, and belongs to this
+        // thread. Only these cells, and pointers, are made of it.
         unsafe { core::slice::from_raw_parts(slots.as_ptr().sub(1).cast(), 1 << self.order.get()) }
     }
 
@@ -244,7 +242,7 @@ impl<'a> MagazineRef<'a> {
     ///
     /// # Panics
     ///
-    /// Where it does not hold.
+    /// If it does not hold.
     pub fn check(self) {
         let Some((before, slots)) = self.words().split_first() else {
             assert!(self.capacity() == 0 && self.resting() == 0, "no slots");
@@ -275,6 +273,8 @@ impl<'a> MagazineRef<'a> {
         }
     }
 
+    /// Frees the array, if there is one.
+    ///
     /// # Safety
     ///
     /// The fast path does not use the array.

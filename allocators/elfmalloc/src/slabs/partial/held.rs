@@ -1,4 +1,4 @@
-//! Slabs that this thread alone uses: of a bin whose lock is held, or in no bin.
+//! Slabs that this thread alone uses: those of a bin whose lock is held, and those in no bin.
 
 use core::marker::PhantomData;
 use core::ops::Deref;
@@ -7,13 +7,13 @@ use super::Slabs;
 use crate::size_class::SizeClass;
 use crate::slabs::slab::{Slab, SlabRef};
 
-/// A slab whose bin's lock is held as long as this lives, or one that is in no bin. Only code of
-/// this folder makes them.
+/// Slab of a bin whose lock is held as long as this value lives, or slab in no bin. Only code of
+/// this folder creates these.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::slabs) struct LockedSlab<'a>(SlabRef, PhantomData<&'a Slabs>);
 
 impl LockedSlab<'_> {
-    /// Handle of the slab.
+    /// Returns the handle of the slab.
     pub(super) const fn handle(self) -> SlabRef {
         self.0
     }
@@ -25,61 +25,62 @@ impl Deref for LockedSlab<'_> {
     #[inline]
     fn deref(&self) -> &Slab {
         // SAFETY: the descriptor stays, and is a slab. No other thread uses it: the bin's lock is
-        // held, or the slab is in no bin and this thread's.
+        // held, or the slab is in no bin and belongs to this thread.
         unsafe { self.0.as_ptr().as_ref() }
     }
 }
 
-/// A slab of the bin whose content calls, or one that is in no bin and this thread's.
+/// Returns access to a slab of the bin that the caller has locked, or to one that is in no bin and
+/// belongs to this thread.
 #[inline]
 pub(super) fn locked<'a>(slab: SlabRef) -> LockedSlab<'a> {
     LockedSlab(slab, PhantomData)
 }
 
-/// A slab that is in no bin. The holder of this value owns it.
+/// Slab that is in no bin. The holder of this value owns it.
 #[derive(Debug)]
 #[must_use]
 pub(in crate::slabs) struct Detached(SlabRef);
 
 impl Detached {
-    /// A new slab, with the bitmap `external` if its descriptor has no room for one.
+    /// Creates a slab, with the bitmap `external` if its descriptor has no room for one.
     ///
     /// # Safety
     ///
-    /// As for [`Slab::start`], and no other code has the slab.
+    /// The conditions of [`Slab::start`] hold, and no other code has the slab.
     pub(in crate::slabs) unsafe fn start(
         slab: SlabRef,
         class: SizeClass,
         external: *mut u64,
     ) -> Self {
-        // SAFETY: the conditions are the same.
+        // SAFETY: the conditions of `Slab::start` hold, by the contract of this function.
         unsafe { locked(slab).start(class, external) };
         Self(slab)
     }
 
-    /// The slab.
+    /// Returns access to the slab.
     pub(in crate::slabs) fn slab(&self) -> LockedSlab<'_> {
         locked(self.0)
     }
 
-    /// Handle of the slab.
+    /// Returns the handle of the slab.
     pub(in crate::slabs) const fn handle(&self) -> SlabRef {
         self.0
     }
 }
 
-/// A slab that has just left its bin.
+/// Wraps a slab that has just left its bin.
 pub(super) const fn detached(slab: SlabRef) -> Detached {
     Detached(slab)
 }
 
-/// Slabs that are in no bin, linked by `next`.
+/// List of slabs that are in no bin, linked by `next`.
 #[derive(Debug)]
 #[must_use]
 pub(in crate::slabs) struct DetachedList(Option<SlabRef>);
 
 impl DetachedList {
-    /// None.
+    /// Empty list.
     pub(in crate::slabs) const NONE: Self = Self(None);
 
     pub(in crate::slabs) fn push(&mut self, slab: Detached) {

@@ -1,24 +1,24 @@
-//! Slabs of which free pages are purged: what of them is idle, and how they are out of their bin's
-//! lists meanwhile.
+//! Purging of free pages in slabs: which blocks are idle, and how slabs leave their bin's lists
+//! until the purge is done.
 
 use super::held::{Detached, locked};
 use super::{BUCKETS, Slabs};
 use crate::slabs::slab::{Drawn, MOST_WORDS, Place, Slab, SlabRef};
 
-/// Minimum number of purgeable bytes that justifies a call of the system: of one block, or more
-/// than were purged of a slab in use.
+/// Minimum number of purgeable bytes that justifies a system call: of one block, or beyond those
+/// already purged of a slab in use.
 const WORTH: usize = 16 << 10;
 
-/// A copy of a slab's bitmap, with those of the free blocks that may be purged.
+/// Copy of a slab's bitmap, with the bits of the free blocks that may be purged.
 pub(in crate::slabs) type Bits = [u64; MOST_WORDS];
 
-/// Slabs that are out of their bin's lists to be purged, linked by `next`. Each must come back by
+/// Slabs that are out of their bin's lists to be purged, linked by `next`. Each must return through
 /// [`put_back`](Slabs::put_back).
 #[must_use]
 pub(in crate::slabs) struct ClaimedList(Option<SlabRef>);
 
 impl ClaimedList {
-    /// Whether there are none.
+    /// Returns whether the list is empty.
     pub(in crate::slabs) const fn is_empty(&self) -> bool {
         self.0.is_none()
     }
@@ -34,20 +34,20 @@ impl Iterator for ClaimedList {
     }
 }
 
-/// One of them. Blocks of it that are free stay so until it is back.
+/// Slab of a [`ClaimedList`]. Its free blocks stay free until it is put back.
 #[must_use]
 pub(in crate::slabs) struct Claimed(SlabRef);
 
 impl Claimed {
-    /// First byte of the slab.
+    /// Returns the first byte of the slab.
     pub(in crate::slabs) fn base(&self) -> *mut u8 {
         self.0.base()
     }
 }
 
 impl Slabs {
-    /// Takes up to `most` slabs that are due for a purge out of the lists, so that this can be done
-    /// without the lock.
+    /// Takes up to `most` slabs that are due for a purge out of the lists, so that they can be
+    /// purged without the lock.
     pub(in crate::slabs) fn claim(&mut self, most: usize) -> ClaimedList {
         let mut claimed = None;
         let mut left = most;
@@ -73,8 +73,8 @@ impl Slabs {
         ClaimedList(claimed)
     }
 
-    /// Puts a slab back that was claimed from this bin, of which the last `purged` free blocks were
-    /// purged. Returns it if all of its blocks have come back since: then it has left the bin.
+    /// Puts back a slab that was claimed from this bin, after its last `purged` free blocks were
+    /// purged. Returns the slab if all of its blocks are free by now: it has then left the bin.
     pub(in crate::slabs) fn put_back(&mut self, claimed: Claimed, purged: u16) -> Option<Detached> {
         let slab = locked(claimed.0);
         slab.purged.set(purged);
@@ -88,8 +88,7 @@ impl Slabs {
         Some(self.let_go(claimed.0))
     }
 
-    /// Returns the free blocks that are to be purged of a slab that was claimed from this bin, and
-    /// how many they are.
+    /// Returns the free blocks to purge of a slab that was claimed from this bin, and their number.
     pub(in crate::slabs) fn take_due(&mut self, claimed: &Claimed) -> (Bits, u16) {
         let slab = locked(claimed.0);
         let mut bits = [0; MOST_WORDS];
@@ -97,14 +96,14 @@ impl Slabs {
         for (word, copy) in bits[..words].iter_mut().enumerate() {
             *copy = slab.word(word).get();
         }
-        // What was taken since the look was of the first ones.
+        // The blocks that were taken since the look were the lowest ones.
         let count = slab.due.take().min(slab.least.get());
         forget_first(&mut bits[..words], slab.free.get() - count);
         (bits, count)
     }
 
-    /// Looks at slabs until `most` are due, and marks those free blocks as due that have been idle
-    /// since that was last done. Returns how many slabs are.
+    /// Looks at slabs until `most` are due, and marks free blocks as due that have been idle since
+    /// the last look. Returns the number of slabs that are due.
     pub(in crate::slabs) fn mark_idle(&mut self, most: usize) -> usize {
         let mut due = 0;
         self.each_partial(|slab| {
@@ -115,8 +114,8 @@ impl Slabs {
         due
     }
 
-    /// Looks at all slabs, and marks all free blocks as due of those where any may be resident.
-    /// Returns how many slabs are.
+    /// Looks at all slabs, and marks all free blocks of a slab as due where any may be resident.
+    /// Returns the number of slabs that are due.
     pub(in crate::slabs) fn mark_free(&mut self) -> usize {
         let mut due = 0;
         self.each_partial(|slab| due += usize::from(slab.mark_free()));
@@ -125,8 +124,8 @@ impl Slabs {
 }
 
 impl Slab {
-    /// Looks at a slab: how many blocks were free all the time since that was last done, and when
-    /// any was taken.
+    /// Looks at a slab. Returns how many blocks were free throughout since the last look, and when
+    /// blocks were last taken.
     fn look(&self) -> (u16, Drawn) {
         let least = self.least.replace(self.free.get());
         self.purged.set(self.purged.get().min(least));
@@ -139,10 +138,10 @@ impl Slab {
     }
 
     /// Marks free blocks as due that have been idle since the last look, if they are half of the
-    /// slab, or worth it one by one. True if it did.
+    /// slab, or if each is worth a system call. Returns whether any are due.
     fn mark_idle(&self) -> bool {
         let (least, drawn) = self.look();
-        // Where none was taken, nobody is likely to want what came back since.
+        // If none was taken since, the program is unlikely to want those that were freed since.
         let (idle, purged, enough) = match drawn {
             Drawn::SinceLook => (least, self.purged.get(), WORTH),
             Drawn::BeforeLook => (self.free.get(), 0, 1),
@@ -159,7 +158,7 @@ impl Slab {
         self.due.get() != 0
     }
 
-    /// Marks all free blocks as due if any may be resident. True if it did.
+    /// Marks all free blocks as due if any may be resident. Returns whether any are due.
     fn mark_free(&self) -> bool {
         let (_, drawn) = self.look();
         if drawn != Drawn::NotSincePurge || self.purged.get() != self.free.get() {
@@ -169,7 +168,7 @@ impl Slab {
     }
 }
 
-/// Clears so many set bits, the lowest first.
+/// Clears `count` set bits, the lowest first.
 fn forget_first(bits: &mut [u64], count: u16) {
     let mut left = u32::from(count);
     for word in bits {

@@ -1,5 +1,5 @@
-//! Blocks that go back to their slabs, and slabs that leave their bins: empty ones for the pool,
-//! partial ones of ended threads for others.
+//! Blocks that return to their slabs, and slabs that leave their bins: empty ones for the pool,
+//! partial ones of ended threads for other threads.
 
 use core::ptr::NonNull;
 
@@ -15,23 +15,23 @@ use crate::slabs::partial::held::{Detached, DetachedList};
 use crate::slabs::shard::{Shard, ShardRef};
 use crate::slabs::slab::SlabRef;
 
-/// What giving blocks back to one bin has left to do.
+/// Remaining work after blocks were given back to one bin.
 struct Rest {
-    /// Number of blocks of other bins.
+    /// Number of blocks that belong to other bins.
     blocks: usize,
-    /// Slabs that are empty now.
+    /// Slabs that have become empty.
     empties: DetachedList,
     /// Whether no thread uses the bin.
     idle: bool,
 }
 
 impl<P: Pages> Shards<P> {
-    /// Gives blocks back to their slabs, whosever they are; `home` is the bin of the calling
-    /// thread. True if units went back to the pool.
+    /// Gives blocks back to their slabs, in whatever bins those are; `home` is the bin of the
+    /// calling thread. Returns whether units went back to the pool.
     ///
     /// # Errors
     ///
-    /// A pointer that is no block in use; those after it may not have been taken back.
+    /// A pointer that is no block in use. Blocks after it may not have been taken back.
     #[inline]
     pub fn give(
         &self,
@@ -43,7 +43,7 @@ impl<P: Pages> Shards<P> {
         let mut retired = false;
         let mut left = blocks.len();
         while left != 0 {
-            // Another thread may move the slab in the meantime: then this round moves nothing.
+            // If another thread moves the slab in the meantime, this round moves nothing.
             let slab = self.slab_at(blocks[0])?;
             let bin = slab.bin().ok_or(Misuse::NotABlock(blocks[0].addr()))?;
             let bin = ClassBin { bin, class };
@@ -63,7 +63,7 @@ impl<P: Pages> Shards<P> {
             .ok_or(Misuse::NotABlock(block.addr()))
     }
 
-    /// Gives those blocks back that belong to `bin`, and moves the others to the front.
+    /// Gives the blocks back that belong to `bin`, and moves the others to the front.
     fn give_to(
         &self,
         bin: ClassBin<'_>,
@@ -104,7 +104,7 @@ impl<P: Pages> Shards<P> {
         })
     }
 
-    /// Gives empty slabs back to the pool. True if there were any.
+    /// Gives empty slabs back to the pool. Returns whether there were any.
     #[inline]
     pub(super) fn retire(&self, empties: DetachedList) -> bool {
         let mut any = false;
@@ -128,30 +128,32 @@ impl<P: Pages> Shards<P> {
         }
         self.memory.map.set(base, units, SizeClass::NONE);
         slab.descriptor().each(units).for_each(|unit| unit.clear());
-        // SAFETY: the slab was in no bin and all of its blocks were free: nobody uses its units.
+        // SAFETY: the slab was in no bin and all of its blocks were free, so its units are in no
+        // use.
         self.memory
             .with_pool(|pool| unsafe { pool.free(base.as_ptr(), units, true) });
     }
 
-    /// Gives back the bitmap of a slab that is no more, or that never came to be.
+    /// Frees the bitmap of a slab that was retired, or whose memory was refused.
     pub(super) fn free_bitmap(&self, words: NonNull<u64>, class: SizeClass) {
         let bytes = class.geometry().words() * 8;
-        // SAFETY: the words were allocated with this size for a slab that nobody has.
+        // SAFETY: the words were allocated with this size, and the slab that they were for does not
+        // exist.
         unsafe { self.memory.structures.lock().free(words.cast(), bytes) };
     }
 
-    /// Gives the empty slabs of a shard back to the pool. True if there were any.
+    /// Gives the empty slabs of a shard back to the pool. Returns whether there were any.
     pub fn retire_empties(&self, shard: ShardRef) -> bool {
         self.retire_by(&shard.get().bins, Slabs::take_empties)
     }
 
-    /// Gives all empty slabs of all shards back to the pool. True if there were any.
+    /// Gives all empty slabs of all shards back to the pool. Returns whether there were any.
     pub fn retire_all_empties(&self) -> bool {
         self.retire_all_by(Slabs::take_empties)
     }
 
-    /// Gives those empty slabs back to the pool that nothing was taken from since this was last
-    /// called. True if there were any.
+    /// Gives those empty slabs back to the pool that were idle since the last call. Returns whether
+    /// there were any.
     pub fn retire_idle_empties(&self) -> bool {
         self.retire_all_by(Slabs::take_idle_empties)
     }
@@ -167,7 +169,7 @@ impl<P: Pages> Shards<P> {
     fn retire_by(&self, bins: &[Bin], take: impl Fn(&mut Slabs) -> DetachedList) -> bool {
         let mut any = false;
         for bin in bins {
-            // Another thread that holds the lock uses the slabs.
+            // If another thread holds the lock, it uses the slabs.
             if let Some(mut slabs) = bin.try_lock() {
                 let empties = take(&mut slabs);
                 drop(slabs);
@@ -177,7 +179,8 @@ impl<P: Pages> Shards<P> {
         any
     }
 
-    /// Empties those bins of a shard that no thread uses. True if units went back to the pool.
+    /// Empties the bins of a shard that no thread uses. Returns whether units went back to the
+    /// pool.
     pub(super) fn move_all_to_common(&self, shard: &Shard) -> bool {
         let mut retired = false;
         each_bin_of(shard, &mut |bin| {
@@ -188,8 +191,8 @@ impl<P: Pages> Shards<P> {
         retired
     }
 
-    /// Moves the partial slabs of a bin that no thread uses to where others find them, and gives
-    /// the empty ones back to the pool. True if there were any.
+    /// Moves the partial slabs of a bin that no thread uses where others find them, and gives its
+    /// empty slabs back to the pool. Returns whether there were empty ones.
     pub fn move_to_common(&self, bin: ClassBin<'_>) -> bool {
         let mut source = bin.lock();
         // A new thread may have been attached in the meantime.
@@ -197,7 +200,8 @@ impl<P: Pages> Shards<P> {
             return false;
         }
         let empties = source.take_empties();
-        // A shard's bin before the common one: no thread takes them in the other order.
+        // The shard's bin is locked before the common one; no thread takes the locks in the other
+        // order.
         let mut target = self.common[bin.class.number()].lock();
         while let Some(slab) = source.detach() {
             target.attach(slab);
@@ -208,8 +212,8 @@ impl<P: Pages> Shards<P> {
     }
 }
 
-/// True where the next block is a neighbour of this one in memory: then there may be a whole run of
-/// them, worth giving back together.
+/// Returns whether the next block is this one's neighbour in memory. If so, there may be a whole
+/// run of neighbours, which is worth giving back in one batch.
 #[inline(always)]
 fn follows(blocks: &[*mut u8], index: usize, size: usize) -> bool {
     let Some(next) = blocks.get(index + 1) else {

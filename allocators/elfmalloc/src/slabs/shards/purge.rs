@@ -1,4 +1,4 @@
-//! Free pages of slabs that go back to the system.
+//! Purging of free pages in slabs.
 
 use core::ptr::NonNull;
 
@@ -12,15 +12,16 @@ use crate::slabs::partial::held::DetachedList;
 use crate::slabs::partial::purge::{Bits, Claimed};
 use crate::units::amount::Units;
 
-/// Maximum number of a bin's slabs that are out of their lists at once to be purged, and that an
-/// epoch purges: each may cost several calls of the system.
+/// Maximum number of a bin's slabs that are out of their lists at the same time, and that one epoch
+/// purges. Each may cost several system calls.
 const SLABS: usize = 256;
 
 impl<P: Pages> Shards<P> {
     /// Purges the free pages of slabs that were idle throughout the epoch.
     pub fn purge_idle_slabs(&self) {
         self.each_bin(|bin| {
-            // Another thread that holds the lock uses the slabs: next time.
+            // If another thread holds the lock, it uses the slabs. The next epoch looks at them
+            // again.
             let Some(mut slabs) = bin.try_lock() else {
                 return;
             };
@@ -30,7 +31,8 @@ impl<P: Pages> Shards<P> {
         });
     }
 
-    /// Purges the pages of all partial slabs on which every block is free. True if any memory went.
+    /// Purges all pages of partial slabs on which every block is free. Returns whether any were
+    /// purged.
     pub fn purge_all_slabs(&self) -> bool {
         let mut any = false;
         self.each_bin(|bin| {
@@ -40,13 +42,13 @@ impl<P: Pages> Shards<P> {
         any
     }
 
-    /// Purges the free pages of up to `most` slabs that are due. True if any memory went.
+    /// Purges the free pages of up to `most` slabs that are due. Returns whether any were purged.
     fn purge_due(&self, bin: ClassBin<'_>, most: usize) -> bool {
         let mut any = false;
         let mut left = most;
         while left != 0 {
-            // Held until all that were claimed are back: a fork waits for that, else the child
-            // would lose them.
+            // Held until all claimed slabs are back in their lists. A fork waits for that;
+            // otherwise the child would lose them.
             let purging = self.purging.lock();
             let claimed = bin.lock().claim(left.min(SLABS));
             if claimed.is_empty() {
@@ -67,8 +69,8 @@ impl<P: Pages> Shards<P> {
         any
     }
 
-    /// Purges the free pages of a slab without its bin's lock, and puts it back; if it is empty by
-    /// then, onto the list `empties`.
+    /// Purges the free pages of a slab without its bin's lock, and puts the slab back. If it is
+    /// empty by then, adds it to `empties`.
     fn purge_claimed(&self, bin: ClassBin<'_>, slab: Claimed, empties: &mut DetachedList) -> bool {
         let (bits, count) = bin.lock().take_due(&slab);
         let any = self.purge_free_pages(&slab, bin.class, &bits);
@@ -78,8 +80,8 @@ impl<P: Pages> Shards<P> {
         any
     }
 
-    /// Purges the pages of a claimed slab that lie within blocks whose bit in `bits` is set. Those
-    /// are free, and stay so.
+    /// Purges the pages of a claimed slab that lie within blocks whose bit in `bits` is set. These
+    /// blocks are free, and stay free.
     fn purge_free_pages(&self, slab: &Claimed, class: SizeClass, bits: &Bits) -> bool {
         let page = self.memory.pages.page_size();
         let (size, blocks) = (class.size(), usize::from(class.geometry().blocks));
@@ -96,7 +98,7 @@ impl<P: Pages> Shards<P> {
                 index += 1;
             }
             let start = (first * size).next_multiple_of(page);
-            // What is behind the last block is resident too where it is part of a huge page.
+            // The rest behind the last block is resident, too, if it is part of a huge page.
             let end = if index == blocks {
                 Units::of_slab(class).bytes()
             } else {
@@ -105,8 +107,8 @@ impl<P: Pages> Shards<P> {
             if start < end
                 && let Some(pages) = NonNull::new(slab.base().wrapping_add(start))
             {
-                // SAFETY: these pages of the slab hold nothing but free blocks, of which none is
-                // taken while it is claimed.
+                // SAFETY: these pages of the slab lie within free blocks, none of which is taken
+                // while the slab is claimed.
                 any |= unsafe { self.memory.purge(pages, end - start) };
             }
         }

@@ -8,7 +8,7 @@ use super::*;
 fn in_the_child_of_a_fork_every_lock_is_free() {
     let shards = Shards::new(Simulated::new(1 << 20));
     let common = shards.common_bin(SizeClass::of(64));
-    // Threads of the parent held them, each in its order.
+    // Threads of the parent held these locks, taken in their order.
     forget((shards.purging.lock(), shards.list.lock(), common.lock()));
     let memory = &shards.memory;
     forget((memory.pool.lock(), memory.structures.lock()));

@@ -2,11 +2,10 @@ use super::*;
 use std::vec;
 use std::vec::Vec;
 
-/// So many bytes of a unit are skipped from one address that is looked at to the next: Miri takes
-/// some microseconds for each.
+/// Distance between addresses that are checked. Miri takes some microseconds for each.
 const STEP: usize = if cfg!(miri) { 128 } else { 8 };
 
-/// At which places the states of a unit's blocks lie.
+/// Returns the places in a unit's states at which those of its blocks lie.
 fn places(unit: usize, size: usize) -> Vec<bool> {
     let mut memory = vec![0_u8; BYTES];
     let states = NonNull::new(memory.as_mut_ptr()).expect("a vector is not at null");
@@ -48,7 +47,7 @@ fn a_state_says_what_it_was_told() {
         let mut memory = vec![0_u64; BYTES / 8];
         let states: NonNull<u64> = NonNull::from(&mut *memory).cast();
         let shape = Shape::of(SizeClass::of(size));
-        // SAFETY: as above.
+        // SAFETY: there are as many states as a unit has.
         let state = unsafe { Any::at(states.cast(), 3 * UNIT, shape) };
         assert!(state.slack().is_none() && !state.is_freed());
         for slack in [1, 200, MOST_SHORT] {
@@ -97,7 +96,7 @@ fn of_a_new_slab_nothing_is_known_whatever_was_there_before() {
             at(before, offset).set_slack(1);
             at(before, offset).set_freed();
         }
-        // SAFETY: as above; nobody has a block.
+        // SAFETY: there are as many states as the largest slab has, and no block is in use.
         unsafe { forget_from(states, first, after) };
         assert!(blocks(after).all(|offset| !at(after, offset).is_freed()));
         for offset in (0..usize::from(after.geometry().units) * UNIT).step_by(2 * STEP) {

@@ -3,11 +3,11 @@
 use super::Pool;
 
 impl Pool {
-    /// Asserts that the counts fit the maps.
+    /// Asserts that the counts match the maps.
     ///
     /// # Panics
     ///
-    /// Where they do not.
+    /// If they do not match.
     pub fn check(&self) {
         let (mut free, mut dirty, mut committed) = (0, 0, 0);
         for arena in &self.arenas[..self.count] {
@@ -25,7 +25,7 @@ impl Pool {
         assert_eq!(known, committed, "free, in use, or being purged");
     }
 
-    /// Addresses of all units, and whether each is free.
+    /// Returns the addresses of all units, and whether each is free.
     pub(in crate::units) fn units(&self) -> impl Iterator<Item = (usize, bool)> {
         self.arenas[..self.count].iter().flat_map(|arena| {
             let unit = |unit| (arena.address(unit).addr().get(), arena.free.contains(unit));
