@@ -1,6 +1,6 @@
 //! One program of one process: its events in one order, with blocks in place of addresses.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::io::Write;
 
 use heapdrome_trace::{Operation, Record, Step, Thread, Time, TraceError, Writer};
@@ -52,7 +52,7 @@ pub(crate) struct Image {
     next_block: u64,
     time: Time,
     /// Addresses whose free was written before it was seen, and how often.
-    owed: HashMap<u64, u32>,
+    owed: FxHashMap<u64, u32>,
     /// Operations whose order was repaired.
     pub repaired: u64,
 }
@@ -68,7 +68,7 @@ impl Image {
             threads: 0,
             next_block: 0,
             time: Time(0),
-            owed: HashMap::new(),
+            owed: FxHashMap::default(),
             repaired: 0,
         }
     }
