@@ -35,6 +35,8 @@ mod encode;
 mod error;
 mod layout;
 mod operation;
+#[cfg(test)]
+mod page;
 mod reader;
 mod records;
 mod varint;

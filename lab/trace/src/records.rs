@@ -140,3 +140,46 @@ pub enum Record {
     /// The trace is complete.
     Totals(Totals),
 }
+
+/// A record of each kind.
+#[cfg(test)]
+pub(crate) fn one_of_each() -> [Record; 7] {
+    let (process, time) = (0, Time(0));
+    [
+        Record::Recording(Recording::default()),
+        Record::Process(Process {
+            process,
+            pid: 1,
+            program: String::new(),
+            allocator: String::new(),
+            time,
+            beginning: Beginning::Executed,
+        }),
+        Record::Thread(Thread {
+            process,
+            thread: 0,
+            tid: 1,
+            time,
+        }),
+        Record::Resident(Resident {
+            process,
+            time,
+            bytes: 0,
+        }),
+        Record::Finish(Finish {
+            process,
+            time,
+            peak_resident: None,
+            minor_faults: None,
+            processor_time: None,
+            waited: 0,
+            gave_up: false,
+        }),
+        Record::Bypass(Bypass {
+            pid: 1,
+            program: String::new(),
+            reason: String::new(),
+        }),
+        Record::Totals(Totals::default()),
+    ]
+}
