@@ -33,6 +33,9 @@ pub enum TraceError {
     /// The caller wrote operations out of order, or referred to a block that does not exist.
     #[error("the operation cannot stand there: {0}")]
     Order(&'static str),
+    /// Traces cannot become one.
+    #[error("the traces cannot be merged: {0}")]
+    Merge(&'static str),
 }
 
 /// How a trace is damaged.

@@ -49,11 +49,11 @@ impl Architecture {
     }
 }
 
-pub(crate) fn header() -> [u8; HEADER_BYTES] {
+pub(crate) fn header(architecture: Architecture) -> [u8; HEADER_BYTES] {
     let mut bytes = [0; HEADER_BYTES];
     bytes[..8].copy_from_slice(&MAGIC);
     bytes[8..10].copy_from_slice(&VERSION.to_le_bytes());
-    bytes[10] = Architecture::OWN.number();
+    bytes[10] = architecture.number();
     let sum = crc32fast::hash(&bytes[..12]);
     bytes[12..].copy_from_slice(&sum.to_le_bytes());
     bytes

@@ -30,23 +30,31 @@
 
 #![forbid(unsafe_code)]
 
+mod cut;
 mod decode;
 mod encode;
 mod error;
+mod export;
 mod layout;
+mod merge;
 mod operation;
 #[cfg(test)]
 mod page;
 mod reader;
 mod records;
+mod summary;
 mod varint;
 mod writer;
 
+pub use cut::cut;
 pub use error::{Damage, TraceError};
+pub use export::{Exported, Foreign, export, text};
 pub use layout::{Architecture, VERSION};
+pub use merge::merge;
 pub use operation::{Operation, Step, Time};
-pub use reader::{Chunk, Ending, Reader};
+pub use reader::{Chunk, Ending, Operations, Reader};
 pub use records::{
     Beginning, Bypass, Finish, Process, Record, Recording, Resident, Thread, Totals,
 };
+pub use summary::{ProcessSummary, Summary, summarize};
 pub use writer::Writer;

@@ -73,6 +73,10 @@ pub struct Operations<'a> {
     pub count: u32,
     /// The number of the first block that an operation here makes.
     pub first_block: u64,
+    /// Bytes of the content as it lies in the file.
+    pub bytes: u64,
+    /// Bytes of the content when decompressed.
+    pub content_bytes: u64,
     start: Start,
     content: &'a [u8],
     functions: u8,
@@ -162,6 +166,11 @@ impl<R: Read> Reader<R> {
         self.architecture
     }
 
+    /// Number of bytes of the trace that were read: where its last chunk that was read ends.
+    pub fn bytes_read(&self) -> u64 {
+        self.offset
+    }
+
     /// How the trace ends; `None` until [`next_chunk`](Self::next_chunk) has returned `None`.
     pub fn ending(&self) -> Option<Ending> {
         self.ending
@@ -206,6 +215,8 @@ impl<R: Read> Reader<R> {
             process: start.process,
             count: header.operations,
             first_block: start.next_block,
+            bytes: header.compressed.into(),
+            content_bytes: header.content.into(),
             start,
             content: bytes,
             functions: self.recording.functions.len() as u8,

@@ -141,6 +141,31 @@ pub enum Record {
     Totals(Totals),
 }
 
+impl Record {
+    /// When it happened; `None` for a record of the whole trace, or of no known time.
+    #[must_use]
+    pub fn time(&self) -> Option<Time> {
+        match self {
+            Self::Process(it) => Some(it.time),
+            Self::Thread(it) => Some(it.time),
+            Self::Resident(it) => Some(it.time),
+            Self::Finish(it) => Some(it.time),
+            Self::Recording(_) | Self::Bypass(_) | Self::Totals(_) => None,
+        }
+    }
+
+    /// The place of [`time`](Self::time).
+    pub(crate) fn time_mut(&mut self) -> Option<&mut Time> {
+        match self {
+            Self::Process(it) => Some(&mut it.time),
+            Self::Thread(it) => Some(&mut it.time),
+            Self::Resident(it) => Some(&mut it.time),
+            Self::Finish(it) => Some(&mut it.time),
+            Self::Recording(_) | Self::Bypass(_) | Self::Totals(_) => None,
+        }
+    }
+}
+
 /// A record of each kind.
 #[cfg(test)]
 pub(crate) fn one_of_each() -> [Record; 7] {

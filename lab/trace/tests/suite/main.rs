@@ -4,3 +4,4 @@ mod format;
 mod python;
 mod speed;
 mod support;
+mod tools;
