@@ -58,12 +58,17 @@ pub fn merge<R: Read, W: Write>(readers: &mut [Reader<R>], sink: W) -> Result<W,
     let mut processes = 0;
     // The part that lags behind goes on, so that the new trace is in the order of time as far as
     // the old ones are.
-    while let Some(part) = parts
+    while let Some((place, part)) = parts
         .iter_mut()
-        .filter(|part| !part.ended)
-        .min_by_key(|part| part.reached)
+        .enumerate()
+        .filter(|(_, part)| !part.ended)
+        .min_by_key(|(_, part)| part.reached)
     {
-        part.chunk(&mut writer, &mut processes)?;
+        let taken = part.chunk(&mut writer, &mut processes);
+        taken.map_err(|error| TraceError::Part {
+            place,
+            error: Box::new(error),
+        })?;
     }
     writer.collector_time(parts.iter().map(|part| part.collector_time).sum());
     writer.finish()

@@ -8,6 +8,7 @@ pub mod paging;
 mod race;
 mod report;
 mod survive;
+pub mod trace;
 
 use std::path::PathBuf;
 
@@ -18,6 +19,7 @@ use heapdrome_schema::Scale;
 use crate::examples;
 use crate::values::key_value;
 use paging::{PagingArguments, PagingSuiteArguments};
+use trace::TraceArguments;
 
 pub use compare::CompareArguments;
 pub use manual::{CompletionsArguments, ManArguments};
@@ -89,6 +91,9 @@ pub enum Action {
     /// Measure large objects, and what memory costs when it does not fit
     #[command(after_help = examples::PAGING)]
     Paging(PagingArguments),
+    /// Look into recorded traces of allocations, cut and merge them, and write other formats
+    #[command(after_help = examples::TRACE)]
+    Trace(TraceArguments),
     /// Manage the cache of sources and built allocators
     #[command(after_help = examples::CACHE)]
     Cache(CacheArguments),

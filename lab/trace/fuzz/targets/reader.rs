@@ -10,7 +10,10 @@ use std::alloc::System;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use heapdrome_trace::{Chunk, Ending, Reader, Record, Recording, Step, Time};
+use heapdrome_trace::{
+    Chunk, Ending, Foreign, Reader, Record, Recording, Step, Time, cut, export, merge, summarize,
+    text,
+};
 use libfuzzer_sys::fuzz_target;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use zstd::bulk::Compressor;
@@ -21,6 +24,9 @@ static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 /// Maximum number of bytes that the reader may hold, whatever the trace: its two buffers, and the
 /// records of a chunk, each of which takes a few times its length.
 const MOST_MEMORY: usize = 64 << 20;
+
+/// Bytes of content after which a trace for the tools ends: they remember its live blocks.
+const MOST_CONTENT: usize = 64 << 10;
 
 /// A line on standard error follows each time this many bytes of input were read.
 const TOLD: u64 = 10_000_000;
@@ -40,6 +46,8 @@ mod whole {
     pub const CUT: u8 = 2;
     /// The pieces are not preceded by a recording.
     pub const BARE: u8 = 4;
+    /// It is also summed up, cut, merged with itself and exported, without a limit on memory.
+    pub const TOOLS: u8 = 8;
 }
 
 /// A piece: what becomes of it.
@@ -58,7 +66,9 @@ mod piece {
 
 fn recording() -> Recording {
     Recording {
-        functions: ["malloc", "realloc", "free", "_ZdlPv"].map(String::from).to_vec(),
+        functions: ["malloc", "realloc", "free", "_ZdlPv"]
+            .map(String::from)
+            .to_vec(),
         ..Recording::default()
     }
 }
@@ -70,11 +80,16 @@ fn header() -> Vec<u8> {
     bytes
 }
 
-/// Appends a chunk with the right checksums.
-fn chunk(trace: &mut Vec<u8>, kind: u8, content: &[u8], operations: u32) {
+/// Appends a chunk with the right checksums, of a large content if it may be one. Returns the
+/// content's length.
+fn chunk(trace: &mut Vec<u8>, kind: u8, content: &[u8], operations: u32, large: bool) -> usize {
     let mut content = content.to_vec();
     if kind & piece::REPEATED != 0 && !content.is_empty() {
-        let limit = if kind >> 5 == 7 { 4 << 20 } else { 32 << 10 };
+        let limit = if large && kind >> 5 == 7 {
+            4 << 20
+        } else {
+            32 << 10
+        };
         content = content.repeat((limit / content.len()).max(1));
     }
     let compressed = match kind & piece::COMPRESSED {
@@ -94,6 +109,7 @@ fn chunk(trace: &mut Vec<u8>, kind: u8, content: &[u8], operations: u32) {
     let sum = crc32fast::hash(&trace[start..]);
     trace.extend(sum.to_le_bytes());
     trace.extend(compressed);
+    content.len()
 }
 
 /// The number of operations in a content of operations: none is found by counting alone, so this
@@ -111,12 +127,18 @@ fn trace(input: &[u8]) -> Option<(u8, Vec<u8>)> {
     if mode & whole::BARE == 0 {
         let records = [Record::Recording(recording())];
         let first = serde_json::to_vec(&records).expect("records are JSON");
-        chunk(&mut trace, piece::RECORDS, &first, 0);
+        chunk(&mut trace, piece::RECORDS, &first, 0, false);
     }
+    let tools = mode & whole::TOOLS != 0;
+    let mut total = 0;
     while let [kind, low, high, content @ ..] = rest {
+        if tools && total > MOST_CONTENT {
+            break;
+        }
         let length = usize::from(u16::from_le_bytes([*low, *high]));
         let (content, after) = content.split_at(length.min(content.len()));
-        chunk(&mut trace, *kind, content, count(*kind, content));
+        let large = !tools;
+        total += chunk(&mut trace, *kind, content, count(*kind, content), large);
         rest = after;
     }
     if mode & whole::CUT != 0 {
@@ -130,7 +152,9 @@ fn read(mode: u8, trace: &[u8]) -> Result<(), heapdrome_trace::TraceError> {
     let region = Region::new(HEAP);
     let held = || {
         let change = region.change();
-        change.bytes_allocated.saturating_sub(change.bytes_deallocated)
+        change
+            .bytes_allocated
+            .saturating_sub(change.bytes_deallocated)
     };
     let mut reader = Reader::new(trace)?;
     let mut visited = true;
@@ -147,7 +171,10 @@ fn read(mode: u8, trace: &[u8]) -> Result<(), heapdrome_trace::TraceError> {
                 use heapdrome_trace::Operation::{Free, Resize};
                 assert!(step.time >= time && step.operation.function() < 4);
                 if let Free { block, .. } | Resize { block, .. } = step.operation {
-                    assert!(block < next, "process {process} frees a block of the future");
+                    assert!(
+                        block < next,
+                        "process {process} frees a block of the future"
+                    );
                 }
                 time = step.time;
                 next += u64::from(step.operation.makes_block());
@@ -162,6 +189,30 @@ fn read(mode: u8, trace: &[u8]) -> Result<(), heapdrome_trace::TraceError> {
     Ok(())
 }
 
+/// Does everything with a trace that `heapdrome trace` does.
+fn tools(trace: &[u8]) -> Result<(), heapdrome_trace::TraceError> {
+    let open = || Reader::new(trace);
+    let whole = summarize(&mut open()?)?;
+    let half = Time(whole.last.0 / 2);
+    let parts = [(Time(0), half), (half, Time(u64::MAX))];
+    let mut counts = Vec::new();
+    for (from, to) in parts {
+        if let Ok(part) = cut(&mut open()?, from, to, Vec::new()) {
+            counts.push(summarize(&mut Reader::new(&part[..])?)?.operations);
+        }
+    }
+    assert!(counts.len() < 2 || counts[0] + counts[1] >= whole.operations);
+    if let Ok(both) = merge(&mut [open()?, open()?], Vec::new()) {
+        let both = summarize(&mut Reader::new(&both[..])?)?;
+        assert_eq!(both.operations, 2 * whole.operations);
+    }
+    text(&mut open()?, None, std::io::sink())?;
+    for format in [Foreign::Android, Foreign::MallocBench] {
+        export(&mut open()?, 0, format, std::io::sink())?;
+    }
+    Ok(())
+}
+
 fuzz_target!(|input: &[u8]| {
     let before = READ.fetch_add(input.len() as u64, Relaxed);
     let after = before + input.len() as u64;
@@ -172,5 +223,8 @@ fuzz_target!(|input: &[u8]| {
     let _ = read(0, input);
     if let Some((mode, trace)) = trace(input) {
         let _ = read(mode, &trace);
+        if mode & whole::TOOLS != 0 {
+            let _ = tools(&trace);
+        }
     }
 });
