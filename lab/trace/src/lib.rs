@@ -8,7 +8,8 @@
 //! use heapdrome_trace::{Operation, Reader, Recording, Step, Time, Writer};
 //!
 //! # fn main() -> Result<(), heapdrome_trace::TraceError> {
-//! let recording = Recording { functions: vec!["malloc".into(), "free".into()], ..Recording::default() };
+//! let functions = vec!["malloc".into(), "free".into()];
+//! let recording = Recording { functions, ..Recording::default() };
 //! let mut writer = Writer::new(Vec::new(), &recording)?;
 //! let made = Operation::Make { function: 0, size: 100, alignment: 0 };
 //! writer.operation(0, Step { thread: 0, time: Time(160), operation: made })?;
