@@ -96,6 +96,21 @@ pub fn refuse_stdout(option: &str, folder: &Path) -> Result<(), Failure> {
     }
 }
 
+/// A file that is there stays as it is, unless the user says otherwise. A special file such as
+/// `/dev/stdout` is no such file.
+///
+/// # Errors
+/// When it is there.
+pub fn refuse_overwriting(path: &Path, force: bool) -> Result<(), Failure> {
+    if path.is_file() && !force {
+        return Err(Failure::Usage(format!(
+            "{} exists; pass --force to write over it, or name another",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
 /// What two names of one file have in common. `None` for what holds several outputs, such as a
 /// pipe, and for a folder, which holds none.
 fn identity(path: &Path) -> Option<PathBuf> {

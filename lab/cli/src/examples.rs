@@ -107,3 +107,12 @@ pub const SURVIVE: &str = "\
 Examples:
   heapdrome survive -- ./program
   heapdrome survive -a system,mimalloc3 --runs 5 -- ./program --with arguments";
+
+/// `heapdrome trace`.
+pub const TRACE: &str = "\
+Examples:
+  heapdrome trace info program.trace
+  heapdrome trace cut program.trace --from 2s --to 5s -o part.trace
+  heapdrome trace merge client.trace server.trace -o both.trace
+  heapdrome trace export program.trace --to text
+  heapdrome trace export program.trace --to malloc-bench --process 0 -o program.pb";

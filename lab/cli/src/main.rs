@@ -22,6 +22,7 @@ mod show;
 mod sources;
 mod suite;
 mod survive;
+mod trace;
 mod values;
 mod workloads;
 
@@ -81,6 +82,7 @@ fn act(arguments: Arguments) -> Result<(), Failure> {
         Action::Suite(arguments) => suite::suite(arguments),
         Action::Survive(arguments) => survive::survive(&arguments),
         Action::Paging(arguments) => paging::paging(&arguments),
+        Action::Trace(arguments) => trace::trace(&arguments.action),
         Action::Cache(arguments) => cache::cache(arguments.action),
         Action::Man(arguments) => manual::man(&arguments),
         Action::Completions(arguments) => manual::completions(&arguments),

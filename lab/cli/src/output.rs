@@ -5,7 +5,10 @@ use std::path::Path;
 
 use heapdrome_engine::survive;
 use heapdrome_report::{Brief, Csv, Exporter, Json, Markdown, ReportError, Terminal};
-use heapdrome_schema::{Collection, RaceResult, Redaction, compressed_if_named, write_atomically};
+use heapdrome_schema::{
+    Collection, RaceResult, Redaction, compressed_if_named, fill, stream_atomically,
+    write_atomically,
+};
 
 use crate::arguments::{OutputArguments, is_stdout};
 use crate::destinations::Destinations;
@@ -236,6 +239,24 @@ fn write_one(
         path,
         &compressed_if_named(path, bytes).map_err(Failure::machine)?,
     )
+}
+
+/// Writes a file whole, or prints what was to go to standard output, without holding all of it in
+/// memory. A reader of standard output that has gone away is no error.
+///
+/// # Errors
+/// When the file cannot be written, or `make` fails.
+pub fn stream(
+    path: &Path,
+    make: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    if is_stdout(path) {
+        return match fill(std::io::stdout().lock(), make) {
+            Ok(made) => made,
+            Err(error) => printed(Err(error)),
+        };
+    }
+    stream_atomically(path, make).map_err(Failure::machine)?
 }
 
 /// Writes a file whole, or prints what was to go to standard output.

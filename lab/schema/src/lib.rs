@@ -62,4 +62,6 @@ pub use scaling::{Knee, ScalingCurve, ScalingPoint, SweepResult, SweptParameter}
 pub use survival::{Multiple, Survival, Trial};
 pub use units::{Bytes, Nanoseconds, grouped};
 pub use workload::WorkloadReport;
-pub use write::{FolderError, WriteError, check_writable, make_folder, write_atomically};
+pub use write::{
+    FolderError, WriteError, check_writable, fill, make_folder, stream_atomically, write_atomically,
+};

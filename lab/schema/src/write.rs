@@ -1,7 +1,7 @@
 //! Files that are written completely or not at all.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Error, ErrorKind, Write as _};
+use std::io::{BufWriter, Error, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -83,20 +83,83 @@ fn told(thing: &str, folder: &Path, source: &Error) -> String {
 /// # Errors
 /// When the file cannot be written. Nothing is left behind in that case.
 pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
+    // A failure of the sink is the outer one.
+    stream_atomically(path, |sink| sink.write_all(contents)).map(|_| ())
+}
+
+/// Writes what `make` writes, as [`write_atomically`] does, without holding all of it in memory.
+/// Returns the failure of `make` itself, if it has one; the file is not written then.
+///
+/// # Errors
+/// When the file cannot be written, whatever `make` says of it.
+pub fn stream_atomically<E>(
+    path: &Path,
+    make: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<Result<(), E>, WriteError> {
     let target = replaced(path);
     let failed = |source| failed(path, target.as_deref(), source);
     let Some(target) = &target else {
         let special = OpenOptions::new().write(true).open(path);
-        return special
-            .and_then(|mut special| special.write_all(contents))
-            .map_err(failed);
+        return fill(special.map_err(failed)?, make).map_err(failed);
     };
     let mut file = temporary_in(folder_of(target)).map_err(failed)?;
     // Writes through the inner `File`: errors of the temporary file contain its own name.
-    file.as_file_mut().write_all(contents).map_err(failed)?;
-    file.as_file().sync_all().map_err(failed)?;
-    file.persist(target).map_err(|error| failed(error.error))?;
-    Ok(())
+    let made = fill(file.as_file_mut(), make).map_err(failed)?;
+    if made.is_ok() {
+        file.as_file().sync_all().map_err(failed)?;
+        file.persist(target).map_err(|error| failed(error.error))?;
+    }
+    Ok(made)
+}
+
+/// Lets `make` write into a sink through a buffer, and returns its outcome; the sink's own failure
+/// comes first.
+///
+/// # Errors
+/// The sink's.
+pub fn fill<E>(
+    sink: impl Write,
+    make: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> std::io::Result<Result<(), E>> {
+    let mut noted = Noted { sink, error: None };
+    let mut buffer = BufWriter::with_capacity(BUFFER, &mut noted);
+    let made = make(&mut buffer);
+    let flushed = buffer.flush();
+    // What could not be written is not tried again.
+    drop(buffer.into_parts());
+    match noted.error {
+        Some(error) => Err(error),
+        None => flushed.map(|()| made),
+    }
+}
+
+/// Bytes that are written in one call to the system.
+const BUFFER: usize = 64 << 10;
+
+/// A sink that keeps its first error, however its user words that.
+struct Noted<W> {
+    sink: W,
+    error: Option<Error>,
+}
+
+impl<W: Write> Write for Noted<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.error.is_some() {
+            return Err(ErrorKind::Other.into());
+        }
+        match self.sink.write(bytes) {
+            Err(error) if error.kind() != ErrorKind::Interrupted => {
+                let kind = error.kind();
+                self.error = Some(error);
+                Err(kind.into())
+            }
+            written => written,
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.sink.flush()
+    }
 }
 
 /// Checks whether [`write_atomically`] could write `path` now.

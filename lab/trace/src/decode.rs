@@ -5,7 +5,7 @@ use crate::encode::{
 };
 use crate::error::Damage;
 use crate::operation::{Operation, Step, Time};
-use crate::varint::take;
+use crate::varint::{WORD, short, take};
 
 /// What the operations of a chunk begin with.
 #[derive(Clone, Copy, Debug)]
@@ -31,116 +31,190 @@ impl Start {
     }
 }
 
-/// Entries by their place; the oldest gives way.
-struct Table<T, const N: usize> {
-    entries: [T; N],
-    used: usize,
-    next: usize,
-}
+/// Function of an entry of [`Tables`] that stands for none: a trace names fewer.
+const NONE: u8 = u8::MAX;
 
-impl<T: Copy + Default, const N: usize> Table<T, N> {
-    fn new() -> Self {
-        Self {
-            entries: [T::default(); N],
-            used: 0,
-            next: 0,
-        }
-    }
+/// Highest time, in steps, up to which an operation with a short number cannot exceed the latest
+/// time that can be expressed.
+const EARLY: u64 = u64::MAX / Time::STEP - u16::MAX as u64;
 
-    fn add(&mut self, entry: T) {
-        self.entries[self.next] = entry;
-        self.used = self.used.max(self.next + 1);
-        self.next = (self.next + 1) % N;
-    }
-
-    #[inline]
-    fn get(&self, place: u8) -> Result<T, Damage> {
-        let known = self.entries[..self.used].get(usize::from(place));
-        known.copied().ok_or(Damage::Code(place))
-    }
-}
-
-/// Walks through the operations of a chunk.
-pub(crate) struct Decoder<'a> {
-    bytes: &'a [u8],
+/// The shapes and freeing functions to which the operations of a chunk refer, each at its code.
+struct Tables {
+    /// Number of functions that the trace names.
     functions: u8,
+    entries: [Shape; 1 << u8::BITS],
+    /// Places of the next shape and the next freeing function.
+    next: (usize, usize),
+}
+
+impl Tables {
+    fn add_shape(&mut self, shape: Shape) {
+        self.entries[self.next.0] = shape;
+        self.next.0 = (self.next.0 + 1) % SHAPES;
+    }
+
+    fn add_free(&mut self, function: u8) {
+        self.entries[usize::from(FREE) + self.next.1] = (function, 0, 0);
+        self.next.1 = (self.next.1 + 1) % FREES;
+    }
+
+    #[inline(always)]
+    fn get(&self, code: u8) -> Option<Shape> {
+        let entry = self.entries[usize::from(code)];
+        (entry.0 != NONE).then_some(entry)
+    }
+}
+
+/// Where the decoder stands: few words, which stay in registers from one operation to the next.
+#[derive(Clone, Copy)]
+struct Cursor<'a> {
+    bytes: &'a [u8],
     next_block: u64,
     thread: u32,
     time: u64,
-    shapes: Table<Shape, SHAPES>,
-    frees: Table<u8, FREES>,
 }
 
-impl<'a> Decoder<'a> {
-    /// `functions`: how many the trace names.
-    pub(crate) fn new(start: Start, bytes: &'a [u8], functions: u8) -> Self {
-        Self {
-            bytes,
-            functions,
-            next_block: start.next_block,
-            thread: start.thread,
-            time: start.time,
-            shapes: Table::new(),
-            frees: Table::new(),
+/// Calls `visit` with each of `count` operations that follow the start of a chunk, and returns the
+/// number of the next block of the process. `functions` is the number of functions that the trace
+/// names.
+#[inline]
+pub(crate) fn visit(
+    start: Start,
+    bytes: &[u8],
+    functions: u8,
+    count: u32,
+    mut visit: impl FnMut(Step),
+) -> Result<u64, Damage> {
+    let mut tables = Tables {
+        functions,
+        entries: [(NONE, 0, 0); 1 << u8::BITS],
+        next: (0, 0),
+    };
+    let mut cursor = Cursor {
+        bytes,
+        next_block: start.next_block,
+        thread: start.thread,
+        time: start.time,
+    };
+    // From here on the number of the next block needs no check.
+    let last = start.next_block.checked_add(count.into());
+    last.ok_or(Damage::Number)?;
+    let mut left = count;
+    loop {
+        (cursor, left) = cursor.visit_common(&tables, left, &mut visit);
+        if left == 0 {
+            break;
         }
+        let (operation, after) = cursor.any(&mut tables)?;
+        cursor = after;
+        left -= 1;
+        visit(cursor.step(operation));
     }
-
-    /// The number of the block that the next operation makes, if it makes one.
-    pub(crate) fn next_block(&self) -> u64 {
-        self.next_block
+    match cursor.bytes {
+        [] => Ok(cursor.next_block),
+        _ => Err(Damage::Length(count.into())),
     }
+}
 
-    /// Whether all operations were taken.
-    pub(crate) fn is_done(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
+impl<'a> Cursor<'a> {
+    /// Visits operations that [`common`](Self::common) decodes, and returns the number of those
+    /// that are left: the next is another one.
     #[inline]
-    pub(crate) fn step(&mut self) -> Result<Step, Damage> {
-        let mut code = self.code()?;
-        while code == THREAD {
-            self.thread = number(&mut self.bytes)?;
-            code = self.code()?;
+    fn visit_common(
+        mut self,
+        tables: &Tables,
+        mut left: u32,
+        visit: &mut impl FnMut(Step),
+    ) -> (Self, u32) {
+        while left > 0 {
+            let Some((operation, after)) = self.common(tables) else {
+                break;
+            };
+            self = after;
+            left -= 1;
+            visit(self.step(operation));
         }
-        let operation = if code < NEW_SHAPE {
-            let (function, size, alignment) = self.shapes.get(code)?;
+        (self, left)
+    }
+
+    /// The operation that was decoded last, as it is seen outside.
+    #[inline]
+    fn step(&self, operation: Operation) -> Step {
+        Step {
+            thread: self.thread,
+            time: Time::from_steps(self.time),
+            operation,
+        }
+    }
+
+    /// Decodes an operation that refers to the tables and has short numbers, as most do. `None`
+    /// for every other, and near the end of the content.
+    #[inline(always)]
+    fn common(mut self, tables: &Tables) -> Option<(Operation, Self)> {
+        let (&[code, ref numbers @ ..], _) = self.bytes.split_first_chunk::<{ 1 + WORD }>()?;
+        let (function, size, alignment) = tables.get(code)?;
+        let mut word = u64::from_le_bytes(*numbers);
+        let mut taken = 1;
+        let operation = if code >= FREE {
+            let (distance, length) = short(word)?;
+            if distance.wrapping_sub(1) >= self.next_block {
+                return None;
+            }
+            word >>= 8 * length;
+            taken += length;
+            let block = self.next_block - distance;
+            Operation::Free { function, block }
+        } else {
+            self.next_block += 1;
             Operation::Make {
                 function,
                 size,
                 alignment,
             }
-        } else if let Some(place) = code.checked_sub(FREE) {
-            let function = self.frees.get(place)?;
-            Operation::Free {
-                function,
-                block: self.block()?,
-            }
+        };
+        let (late, length) = short(word)?;
+        if self.time > EARLY {
+            return None;
+        }
+        self.time += late;
+        self.bytes = self.bytes.get(taken + length..)?;
+        Some((operation, self))
+    }
+
+    /// Decodes any operation.
+    #[cold]
+    #[inline(never)]
+    fn any(mut self, tables: &mut Tables) -> Result<(Operation, Self), Damage> {
+        let mut code = self.code()?;
+        while code == THREAD {
+            self.thread = number(&mut self.bytes)?;
+            code = self.code()?;
+        }
+        let operation = if (NEW_SHAPE..FREE).contains(&code) {
+            self.rare(code, tables)?
         } else {
-            self.rare(code)?
+            let (function, size, alignment) = tables.get(code).ok_or(Damage::Code(code))?;
+            if code >= FREE {
+                let block = self.block()?;
+                Operation::Free { function, block }
+            } else {
+                Operation::Make {
+                    function,
+                    size,
+                    alignment,
+                }
+            }
         };
         let late = take(&mut self.bytes)?;
         self.time = self.time.checked_add(late).ok_or(Damage::Number)?;
         self.next_block += u64::from(operation.makes_block());
-        Ok(Step {
-            thread: self.thread,
-            time: Time::from_steps(self.time),
-            operation,
-        })
+        Ok((operation, self))
     }
 
     fn code(&mut self) -> Result<u8, Damage> {
         let (&code, rest) = self.bytes.split_first().ok_or(Damage::End)?;
         self.bytes = rest;
         Ok(code)
-    }
-
-    fn function(&mut self) -> Result<u8, Damage> {
-        let function = self.code()?;
-        if function < self.functions {
-            Ok(function)
-        } else {
-            Err(Damage::Reference)
-        }
     }
 
     fn block(&mut self) -> Result<u64, Damage> {
@@ -151,12 +225,16 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn rare(&mut self, code: u8) -> Result<Operation, Damage> {
-        let function = self.function()?;
+    /// Decodes the rest of an operation whose code stands for no entry of a table.
+    fn rare(&mut self, code: u8, tables: &mut Tables) -> Result<Operation, Damage> {
+        let function = self.code()?;
+        if function >= tables.functions {
+            return Err(Damage::Reference);
+        }
         Ok(match code {
             NEW_SHAPE => {
                 let (size, alignment) = (take(&mut self.bytes)?, take(&mut self.bytes)?);
-                self.shapes.add((function, size, alignment));
+                tables.add_shape((function, size, alignment));
                 Operation::Make {
                     function,
                     size,
@@ -164,18 +242,17 @@ impl<'a> Decoder<'a> {
                 }
             }
             NEW_FREE => {
-                self.frees.add(function);
-                Operation::Free {
-                    function,
-                    block: self.block()?,
-                }
+                tables.add_free(function);
+                let block = self.block()?;
+                Operation::Free { function, block }
             }
             RESIZE => {
                 let size = take(&mut self.bytes)?;
+                let block = self.block()?;
                 Operation::Resize {
                     function,
                     size,
-                    block: self.block()?,
+                    block,
                 }
             }
             FREE_NULL => Operation::FreeNull { function },

@@ -33,6 +33,17 @@ pub enum TraceError {
     /// The caller wrote operations out of order, or referred to a block that does not exist.
     #[error("the operation cannot stand there: {0}")]
     Order(&'static str),
+    /// One of several traces cannot be read.
+    #[error("trace {place}: {error}")]
+    Part {
+        /// Its place among them, from 0.
+        place: usize,
+        /// Its own error.
+        error: Box<TraceError>,
+    },
+    /// Traces cannot become one.
+    #[error("the traces cannot be merged: {0}")]
+    Merge(&'static str),
 }
 
 /// How a trace is damaged.

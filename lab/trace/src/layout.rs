@@ -17,6 +17,10 @@ pub(crate) const CHUNK_HEADER_BYTES: usize = 24;
 /// Maximum number of bytes of a chunk's content when decompressed. A reader needs no more.
 pub(crate) const MAX_CONTENT: usize = 4 << 20;
 
+/// Maximum length that a chunk's header may say. More than [`MAX_CONTENT`]: content that does not
+/// shrink is longer in the file.
+pub(crate) const MAX_LENGTH: usize = MAX_CONTENT + MAX_CONTENT / 8;
+
 /// The processor architecture of a recorded program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Architecture {
@@ -45,11 +49,11 @@ impl Architecture {
     }
 }
 
-pub(crate) fn header() -> [u8; HEADER_BYTES] {
+pub(crate) fn header(architecture: Architecture) -> [u8; HEADER_BYTES] {
     let mut bytes = [0; HEADER_BYTES];
     bytes[..8].copy_from_slice(&MAGIC);
     bytes[8..10].copy_from_slice(&VERSION.to_le_bytes());
-    bytes[10] = Architecture::OWN.number();
+    bytes[10] = architecture.number();
     let sum = crc32fast::hash(&bytes[..12]);
     bytes[12..].copy_from_slice(&sum.to_le_bytes());
     bytes
@@ -123,7 +127,7 @@ impl ChunkHeader {
         };
         let [compressed, content, operations, sum] = [4, 8, 12, 16].map(|at| word(bytes, at));
         for length in [compressed, content] {
-            if length as usize > MAX_CONTENT + MAX_CONTENT / 8 {
+            if length as usize > MAX_LENGTH {
                 return Err(Damage::Length(length.into()));
             }
         }

@@ -8,7 +8,8 @@
 //! use heapdrome_trace::{Operation, Reader, Recording, Step, Time, Writer};
 //!
 //! # fn main() -> Result<(), heapdrome_trace::TraceError> {
-//! let recording = Recording { functions: vec!["malloc".into(), "free".into()], ..Recording::default() };
+//! let functions = vec!["malloc".into(), "free".into()];
+//! let recording = Recording { functions, ..Recording::default() };
 //! let mut writer = Writer::new(Vec::new(), &recording)?;
 //! let made = Operation::Make { function: 0, size: 100, alignment: 0 };
 //! writer.operation(0, Step { thread: 0, time: Time(160), operation: made })?;
@@ -30,21 +31,31 @@
 
 #![forbid(unsafe_code)]
 
+mod cut;
 mod decode;
 mod encode;
 mod error;
+mod export;
 mod layout;
+mod merge;
 mod operation;
+#[cfg(test)]
+mod page;
 mod reader;
 mod records;
+mod summary;
 mod varint;
 mod writer;
 
+pub use cut::cut;
 pub use error::{Damage, TraceError};
+pub use export::{Exported, Foreign, export, text};
 pub use layout::{Architecture, VERSION};
+pub use merge::merge;
 pub use operation::{Operation, Step, Time};
-pub use reader::{Chunk, Ending, Reader};
+pub use reader::{Chunk, Ending, Operations, Reader};
 pub use records::{
     Beginning, Bypass, Finish, Process, Record, Recording, Resident, Thread, Totals,
 };
+pub use summary::{ProcessSummary, Summary, summarize};
 pub use writer::Writer;

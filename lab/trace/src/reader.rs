@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read};
 
 use zstd::bulk::Decompressor;
 
-use crate::decode::{Decoder, Start};
+use crate::decode::{self, Start};
 use crate::error::{Damage, TraceError};
 use crate::layout::{
     Architecture, CHUNK_HEADER_BYTES, ChunkHeader, HEADER_BYTES, Kind, MAX_CONTENT, read_header,
@@ -73,6 +73,10 @@ pub struct Operations<'a> {
     pub count: u32,
     /// The number of the first block that an operation here makes.
     pub first_block: u64,
+    /// Bytes of the content as it lies in the file.
+    pub bytes: u64,
+    /// Bytes of the content when decompressed.
+    pub content_bytes: u64,
     start: Start,
     content: &'a [u8],
     functions: u8,
@@ -86,17 +90,12 @@ impl Operations<'_> {
     /// # Errors
     /// If the chunk is damaged. The steps before the damage were visited.
     #[inline]
-    pub fn visit(&mut self, mut visit: impl FnMut(Step)) -> Result<(), TraceError> {
+    pub fn visit(&mut self, visit: impl FnMut(Step)) -> Result<(), TraceError> {
         let offset = self.offset;
         let damaged = |damage| TraceError::Damaged { offset, damage };
-        let mut decoder = Decoder::new(self.start, self.content, self.functions);
-        for _ in 0..self.count {
-            visit(decoder.step().map_err(damaged)?);
-        }
-        if !decoder.is_done() {
-            return Err(damaged(Damage::Length(self.count.into())));
-        }
-        *self.next_block = Some(decoder.next_block());
+        let (functions, count) = (self.functions, self.count);
+        let next = decode::visit(self.start, self.content, functions, count, visit);
+        *self.next_block = Some(next.map_err(damaged)?);
         Ok(())
     }
 }
@@ -141,7 +140,7 @@ impl<R: Read> Reader<R> {
             .read_chunk()?
             .is_some_and(|header| header.kind == Kind::Records);
         let mut records = if begins {
-            reader.records()?
+            reader.records(HEADER_BYTES as u64)?
         } else {
             Vec::new()
         };
@@ -167,6 +166,11 @@ impl<R: Read> Reader<R> {
         self.architecture
     }
 
+    /// Number of bytes of the trace that were read: where its last chunk that was read ends.
+    pub fn bytes_read(&self) -> u64 {
+        self.offset
+    }
+
     /// How the trace ends; `None` until [`next_chunk`](Self::next_chunk) has returned `None`.
     pub fn ending(&self) -> Option<Ending> {
         self.ending
@@ -180,16 +184,13 @@ impl<R: Read> Reader<R> {
         if self.ending.is_some() {
             return Ok(None);
         }
-        let start = self.offset;
-        let damaged = |damage| TraceError::Damaged {
-            offset: start,
-            damage,
-        };
+        let offset = self.offset;
+        let damaged = |damage| TraceError::Damaged { offset, damage };
         let Some(header) = self.read_chunk()? else {
             return Ok(None);
         };
         if header.kind == Kind::Records {
-            let records = self.records()?;
+            let records = self.records(offset)?;
             if let Some(Record::Totals(totals)) = records.last() {
                 self.ending = Some(Ending::Complete(*totals));
                 if fill(&mut self.source, &mut [0])? > 0 {
@@ -214,10 +215,12 @@ impl<R: Read> Reader<R> {
             process: start.process,
             count: header.operations,
             first_block: start.next_block,
+            bytes: header.compressed.into(),
+            content_bytes: header.content.into(),
             start,
             content: bytes,
             functions: self.recording.functions.len() as u8,
-            offset: self.offset,
+            offset,
             next_block,
         })))
     }
@@ -254,11 +257,9 @@ impl<R: Read> Reader<R> {
         Ok(Some(header))
     }
 
-    fn records(&self) -> Result<Vec<Record>, TraceError> {
+    /// Parses the content of the chunk at `offset`.
+    fn records(&self, offset: u64) -> Result<Vec<Record>, TraceError> {
         let damage = Damage::Record;
-        serde_json::from_slice(&self.content).map_err(|_| TraceError::Damaged {
-            offset: self.offset,
-            damage,
-        })
+        serde_json::from_slice(&self.content).map_err(|_| TraceError::Damaged { offset, damage })
     }
 }

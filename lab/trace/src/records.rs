@@ -140,3 +140,71 @@ pub enum Record {
     /// The trace is complete.
     Totals(Totals),
 }
+
+impl Record {
+    /// When it happened; `None` for a record of the whole trace, or of no known time.
+    #[must_use]
+    pub fn time(&self) -> Option<Time> {
+        match self {
+            Self::Process(it) => Some(it.time),
+            Self::Thread(it) => Some(it.time),
+            Self::Resident(it) => Some(it.time),
+            Self::Finish(it) => Some(it.time),
+            Self::Recording(_) | Self::Bypass(_) | Self::Totals(_) => None,
+        }
+    }
+
+    /// The place of [`time`](Self::time).
+    pub(crate) fn time_mut(&mut self) -> Option<&mut Time> {
+        match self {
+            Self::Process(it) => Some(&mut it.time),
+            Self::Thread(it) => Some(&mut it.time),
+            Self::Resident(it) => Some(&mut it.time),
+            Self::Finish(it) => Some(&mut it.time),
+            Self::Recording(_) | Self::Bypass(_) | Self::Totals(_) => None,
+        }
+    }
+}
+
+/// A record of each kind.
+#[cfg(test)]
+pub(crate) fn one_of_each() -> [Record; 7] {
+    let (process, time) = (0, Time(0));
+    [
+        Record::Recording(Recording::default()),
+        Record::Process(Process {
+            process,
+            pid: 1,
+            program: String::new(),
+            allocator: String::new(),
+            time,
+            beginning: Beginning::Executed,
+        }),
+        Record::Thread(Thread {
+            process,
+            thread: 0,
+            tid: 1,
+            time,
+        }),
+        Record::Resident(Resident {
+            process,
+            time,
+            bytes: 0,
+        }),
+        Record::Finish(Finish {
+            process,
+            time,
+            peak_resident: None,
+            minor_faults: None,
+            processor_time: None,
+            waited: 0,
+            gave_up: false,
+        }),
+        Record::Bypass(Bypass {
+            pid: 1,
+            program: String::new(),
+            reason: String::new(),
+        }),
+        Record::Totals(Totals::default()),
+    ]
+}

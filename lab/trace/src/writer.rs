@@ -7,7 +7,7 @@ use zstd::bulk::Compressor;
 
 use crate::encode::Encoder;
 use crate::error::TraceError;
-use crate::layout::{self, ChunkHeader, Kind};
+use crate::layout::{self, Architecture, ChunkHeader, Kind};
 use crate::operation::Step;
 use crate::records::{Record, Recording, Totals};
 
@@ -39,8 +39,20 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// The sink's.
-    pub fn new(mut sink: W, recording: &Recording) -> Result<Self, TraceError> {
-        sink.write_all(&layout::header())?;
+    pub fn new(sink: W, recording: &Recording) -> Result<Self, TraceError> {
+        Self::for_architecture(sink, recording, Architecture::OWN)
+    }
+
+    /// Begins a trace of a program that was recorded on another architecture than this one.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn for_architecture(
+        mut sink: W,
+        recording: &Recording,
+        architecture: Architecture,
+    ) -> Result<Self, TraceError> {
+        sink.write_all(&layout::header(architecture))?;
         let mut writer = Self {
             sink,
             compressor: Compressor::new(LEVEL)?,

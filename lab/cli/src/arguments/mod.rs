@@ -9,6 +9,7 @@ mod race;
 mod record;
 mod report;
 mod survive;
+pub mod trace;
 
 use std::path::PathBuf;
 
@@ -19,6 +20,7 @@ use heapdrome_schema::Scale;
 use crate::examples;
 use crate::values::key_value;
 use paging::{PagingArguments, PagingSuiteArguments};
+use trace::TraceArguments;
 
 pub use compare::CompareArguments;
 pub use manual::{CompletionsArguments, ManArguments};
@@ -94,6 +96,9 @@ pub enum Action {
     /// Measure large objects, and what memory costs when it does not fit
     #[command(after_help = examples::PAGING)]
     Paging(PagingArguments),
+    /// Look into recorded traces of allocations, cut and merge them, and write other formats
+    #[command(after_help = examples::TRACE)]
+    Trace(TraceArguments),
     /// Manage the cache of sources and built allocators
     #[command(after_help = examples::CACHE)]
     Cache(CacheArguments),

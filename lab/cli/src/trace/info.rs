@@ -1,0 +1,167 @@
+//! What a trace holds, as text.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use heapdrome_schema::{Bytes, Nanoseconds, grouped};
+use heapdrome_trace::{Architecture, Ending, ProcessSummary, Recording, Summary, summarize};
+
+use super::{Source, of};
+use crate::failure::Failure;
+use crate::output;
+
+/// Prints what a trace holds.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn info(path: &Path) -> Result<(), Failure> {
+    let mut source = Source::open(path)?;
+    let summary = summarize(&mut source.reader).map_err(of(path))?;
+    let reader = &source.reader;
+    let mut lines = recorded(reader.recording(), reader.architecture(), &summary);
+    lines.extend(sizes(&summary));
+    lines.push(String::new());
+    lines.extend(table(&summary));
+    lines.extend(bypassed(&summary));
+    output::print(format!("{}\n", lines.join("\n")).as_bytes())
+}
+
+/// A line of facts: its label, and the facts.
+fn fact(label: &str, facts: impl std::fmt::Display) -> String {
+    format!("{label:<12} {facts}")
+}
+
+fn recorded(recording: &Recording, machine: Architecture, summary: &Summary) -> Vec<String> {
+    // Merged traces have several commands.
+    let commands = recording.command.split(|word| word == "&");
+    let command: Vec<_> = commands.map(quoted).collect();
+    let command = command.join(" & ");
+    let began = SystemTime::UNIX_EPOCH + Duration::from_nanos(recording.began);
+    let began = humantime::format_rfc3339_seconds(began);
+    let machine = match machine {
+        Architecture::X86_64 => "x86-64",
+        Architecture::Aarch64 => "aarch64",
+        Architecture::Other(_) => "an unknown processor",
+    };
+    let mut lines = vec![
+        fact("command", command),
+        fact(
+            "recorded",
+            format!(
+                "{began} for {}, by heapdrome {}, on {machine} with pages of {}",
+                Nanoseconds(summary.last.0),
+                recording.heapdrome,
+                Bytes(recording.page_bytes),
+            ),
+        ),
+    ];
+    if !recording.allocator.is_empty() {
+        lines.push(fact("allocator", &recording.allocator));
+    }
+    lines.push(fact("state", state(summary)));
+    lines
+}
+
+/// A command as it is typed into a shell.
+fn quoted(words: &[String]) -> String {
+    let quoted = shlex::try_join(words.iter().map(String::as_str));
+    quoted.unwrap_or_else(|_| words.join(" "))
+}
+
+fn state(summary: &Summary) -> String {
+    match summary.ending {
+        Ending::CutOff { offset } => format!(
+            "cut off: all up to byte {} is here, the end is missing",
+            grouped(offset)
+        ),
+        Ending::Complete(totals) => format!(
+            "complete; {} operations were put back in order, and recording took {} of processor \
+             time",
+            grouped(totals.repaired),
+            Nanoseconds(totals.collector_time)
+        ),
+    }
+}
+
+fn sizes(summary: &Summary) -> Vec<String> {
+    let operations = summary.operations;
+    let each = |bytes: u64| bytes as f64 / operations.max(1) as f64;
+    vec![
+        fact("operations", grouped(operations)),
+        fact(
+            "size",
+            format!(
+                "{}; {:.2} bytes an operation before compression, {:.2} after",
+                Bytes(summary.bytes),
+                each(summary.operation_content),
+                each(summary.operation_bytes)
+            ),
+        ),
+    ]
+}
+
+const HEADINGS: [&str; 8] = [
+    "process",
+    "pid",
+    "threads",
+    "operations",
+    "blocks",
+    "live at end",
+    "peak live",
+    "program",
+];
+
+/// One row for each process, in columns as wide as they must be.
+fn table(summary: &Summary) -> Vec<String> {
+    let mut rows = vec![HEADINGS.map(str::to_owned)];
+    let processes = &summary.processes;
+    rows.extend(
+        processes
+            .iter()
+            .map(|(number, process)| row(*number, process)),
+    );
+    let widths: Vec<_> = (0..HEADINGS.len())
+        .map(|column| rows.iter().map(|row| row[column].chars().count()).max())
+        .map(Option::unwrap_or_default)
+        .collect();
+    let line = |row: &[String; 8]| {
+        let (program, numbers) = row.split_last().expect("eight columns");
+        let numbers = numbers.iter().zip(&widths);
+        let numbers: Vec<_> = numbers
+            .map(|(cell, width)| format!("{cell:>width$}"))
+            .collect();
+        format!("{}  {program}", numbers.join("  "))
+    };
+    rows.iter().map(line).collect()
+}
+
+fn row(number: u32, process: &ProcessSummary) -> [String; 8] {
+    let pid = process.process.as_ref();
+    let mut program = pid.map_or("?", |it| &it.program).to_owned();
+    match process.finish {
+        Some(finish) if finish.gave_up => program.push_str(" (not recorded to its end)"),
+        Some(_) => {}
+        None => program.push_str(" (no end in the trace)"),
+    }
+    [
+        number.to_string(),
+        pid.map_or("?".to_owned(), |it| it.pid.to_string()),
+        grouped(process.threads),
+        grouped(process.operations),
+        grouped(process.blocks),
+        Bytes(process.live_bytes).to_string(),
+        Bytes(process.peak_live_bytes).to_string(),
+        program,
+    ]
+}
+
+/// Processes that were not recorded, with the reason.
+fn bypassed(summary: &Summary) -> Vec<String> {
+    let line = |it: &heapdrome_trace::Bypass| {
+        format!(
+            "not recorded: {} (pid {}): {}",
+            it.program, it.pid, it.reason
+        )
+    };
+    summary.bypassed.iter().map(line).collect()
+}

@@ -1,0 +1,134 @@
+//! The protocol buffer `Tracefile` of ClaytonKnittel/malloc-bench.
+//!
+//! Its programs keep blocks in a table as long as the most blocks that are live at one time, so a
+//! freed block's number is used again. They know no number of a block of 0 bytes, and want every
+//! other block to be freed.
+
+use std::io::Write;
+
+use super::{Block, Call, Format};
+use crate::varint::put;
+
+/// Fields of `Tracefile`.
+const LINES: u8 = 1;
+const MAX_SIMULTANEOUS: u8 = 2;
+
+/// Fields of `TraceLine`.
+const MALLOC: u8 = 1;
+const FREE: u8 = 2;
+const REALLOC: u8 = 3;
+const CALLOC: u8 = 4;
+
+/// Functions that are told the size of the block that they free.
+const SIZED: [&str; 6] = [
+    "free_sized",
+    "free_aligned_sized",
+    "_ZdlPvm",
+    "_ZdaPvm",
+    "_ZdlPvmSt11align_val_t",
+    "_ZdaPvmSt11align_val_t",
+];
+
+pub(super) struct File<'a, W> {
+    sink: &'a mut W,
+    free_names: Vec<u64>,
+    names: u64,
+}
+
+/// A message of numbers: each present field with its value.
+fn message(fields: &[(u8, Option<u64>)]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (field, value) in fields {
+        if let Some(value) = value {
+            bytes.push(field << 3);
+            put(&mut bytes, *value);
+        }
+    }
+    bytes
+}
+
+/// A message within another one.
+fn nested(field: u8, content: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![field << 3 | 2];
+    put(&mut bytes, content.len() as u64);
+    bytes.extend_from_slice(content);
+    bytes
+}
+
+/// The number of a block; `None` for a block of 0 bytes.
+fn id(block: &Block) -> Option<u64> {
+    (block.size > 0).then_some(block.name)
+}
+
+impl<'a, W: Write> File<'a, W> {
+    pub(super) fn new(sink: &'a mut W) -> Self {
+        Self {
+            sink,
+            free_names: Vec::new(),
+            names: 0,
+        }
+    }
+
+    fn line(&mut self, kind: u8, fields: &[(u8, Option<u64>)]) -> std::io::Result<()> {
+        let line = nested(kind, &message(fields));
+        self.sink.write_all(&nested(LINES, &line))
+    }
+
+    fn free(&mut self, block: &Block, function: &str) -> std::io::Result<()> {
+        let sized = SIZED.contains(&function) && block.size > 0;
+        let aligned = block.alignment > 0 && function.contains("align");
+        let size = sized.then_some(block.size);
+        let alignment = aligned.then_some(block.alignment);
+        self.line(FREE, &[(1, id(block)), (2, size), (3, alignment)])
+    }
+
+    fn make(&mut self, block: &Block, function: &str) -> std::io::Result<()> {
+        let (id, size) = (id(block), Some(block.size));
+        let alignment = (block.alignment > 0).then_some(block.alignment);
+        match function {
+            "calloc" => self.line(CALLOC, &[(1, id), (2, Some(1)), (3, size)]),
+            "realloc" | "reallocarray" if id.is_some() => self.line(REALLOC, &[(1, id), (3, size)]),
+            _ => self.line(MALLOC, &[(1, id), (2, size), (3, alignment)]),
+        }
+    }
+}
+
+impl<W: Write> Format for File<'_, W> {
+    fn name(&mut self, _number: u64, size: u64) -> u64 {
+        if size == 0 {
+            return 0;
+        }
+        self.free_names.pop().unwrap_or_else(|| {
+            self.names += 1;
+            self.names - 1
+        })
+    }
+
+    fn freed(&mut self, block: Block) {
+        self.free_names.extend(id(&block));
+    }
+
+    fn call(&mut self, _thread: u32, function: &str, call: &Call) -> std::io::Result<()> {
+        match call {
+            Call::Make(block) => self.make(block, function),
+            Call::Free(None) => self.line(FREE, &[]),
+            Call::Free(Some(block)) => self.free(block, function),
+            Call::Resize(old, new) if new.size == 0 => {
+                self.free(old, function)?;
+                self.make(new, function)
+            }
+            Call::Resize(old, new) => {
+                self.line(REALLOC, &[(1, id(new)), (2, id(old)), (3, Some(new.size))])
+            }
+        }
+    }
+
+    fn finish(&mut self, live: Vec<Block>) -> std::io::Result<()> {
+        for block in live.iter().filter(|block| id(block).is_some()) {
+            self.free(block, "free")?;
+        }
+        let most = message(&[(MAX_SIMULTANEOUS, Some(self.names))]);
+        self.sink.write_all(&most)?;
+        self.sink.flush()
+    }
+}

@@ -1,0 +1,184 @@
+//! Traces in the formats of others.
+
+mod android;
+mod malloc_bench;
+mod text;
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+
+use crate::error::TraceError;
+use crate::operation::{Operation, Step};
+use crate::reader::{Chunk, Reader};
+use crate::records::Record;
+
+pub use text::text;
+
+/// A format that knows one process and no calls that fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Foreign {
+    /// The lines of Android's `memory_replay` and of `record_allocs` of its malloc debug.
+    Android,
+    /// The protocol buffer `Tracefile` of malloc-bench.
+    MallocBench,
+}
+
+/// What an export wrote, and what its format cannot express.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exported {
+    /// Operations that were written.
+    pub operations: u64,
+    /// Calls that returned no block, and are left out.
+    pub failed: u64,
+    /// Frees of blocks that the trace does not know, which are left out.
+    pub foreign: u64,
+}
+
+/// A live block, as a format refers to it.
+#[derive(Clone, Copy)]
+struct Block {
+    /// Its number in the trace.
+    number: u64,
+    size: u64,
+    alignment: u64,
+    /// What the format calls it.
+    name: u64,
+}
+
+/// A call in the words of a foreign format, with its thread and function.
+enum Call {
+    Make(Block),
+    Free(Option<Block>),
+    Resize(Block, Block),
+}
+
+/// Writes the calls of one process.
+trait Format {
+    /// Notes the system's number of a thread.
+    fn thread(&mut self, _thread: u32, _tid: u32) {}
+    /// The name of the next block.
+    fn name(&mut self, number: u64, size: u64) -> u64;
+    /// The block with this name is gone, so that another may have it.
+    fn freed(&mut self, _block: Block) {}
+    /// Writes a call.
+    fn call(&mut self, thread: u32, function: &str, call: &Call) -> std::io::Result<()>;
+    /// Writes the end; `live` are the blocks that were never freed.
+    fn finish(&mut self, live: Vec<Block>) -> std::io::Result<()>;
+}
+
+/// Writes one process of a trace in another format.
+///
+/// # Errors
+/// If reading or writing fails or the trace is damaged.
+pub fn export<R: Read, W: Write>(
+    reader: &mut Reader<R>,
+    process: u32,
+    format: Foreign,
+    mut sink: W,
+) -> Result<Exported, TraceError> {
+    match format {
+        Foreign::Android => run(reader, process, &mut android::Lines::new(&mut sink)),
+        Foreign::MallocBench => run(reader, process, &mut malloc_bench::File::new(&mut sink)),
+    }
+}
+
+fn run<R: Read>(
+    reader: &mut Reader<R>,
+    process: u32,
+    format: &mut impl Format,
+) -> Result<Exported, TraceError> {
+    let functions = reader.recording().functions.clone();
+    let mut state = State::default();
+    while let Some(chunk) = reader.next_chunk()? {
+        match chunk {
+            Chunk::Records(records) => {
+                for record in records {
+                    if let Record::Thread(thread) = record
+                        && thread.process == process
+                    {
+                        format.thread(thread.thread, thread.tid);
+                    }
+                }
+            }
+            Chunk::Operations(mut operations) if operations.process == process => {
+                let mut outcome = Ok(());
+                operations.visit(|step| {
+                    if outcome.is_ok() {
+                        let function = &functions[usize::from(step.operation.function())];
+                        outcome = state.step(step, function, format);
+                    }
+                })?;
+                outcome?;
+            }
+            // The reader follows no block numbers of chunks that it does not visit.
+            Chunk::Operations(_) => {}
+        }
+    }
+    let mut live: Vec<_> = state.live.into_values().collect();
+    live.sort_unstable_by_key(|block| block.number);
+    format.finish(live)?;
+    Ok(state.exported)
+}
+
+#[derive(Default)]
+struct State {
+    live: HashMap<u64, Block>,
+    made: u64,
+    exported: Exported,
+}
+
+impl State {
+    fn step(
+        &mut self,
+        step: Step,
+        function: &str,
+        format: &mut impl Format,
+    ) -> std::io::Result<()> {
+        let call = match step.operation {
+            Operation::Make {
+                size, alignment, ..
+            } => Call::Make(self.make(size, alignment, format)),
+            Operation::Resize { size, block, .. } => match self.live.remove(&block) {
+                Some(old) => {
+                    format.freed(old);
+                    Call::Resize(old, self.make(size, 0, format))
+                }
+                None => Call::Make(self.make(size, 0, format)),
+            },
+            Operation::Free { block, .. } => match self.live.remove(&block) {
+                Some(block) => {
+                    format.freed(block);
+                    Call::Free(Some(block))
+                }
+                None => {
+                    self.exported.foreign += 1;
+                    return Ok(());
+                }
+            },
+            Operation::FreeNull { .. } => Call::Free(None),
+            Operation::FreeForeign { .. } => {
+                self.exported.foreign += 1;
+                return Ok(());
+            }
+            Operation::Fail { .. } => {
+                self.exported.failed += 1;
+                return Ok(());
+            }
+        };
+        self.exported.operations += 1;
+        format.call(step.thread, function, &call)
+    }
+
+    fn make(&mut self, size: u64, alignment: u64, format: &mut impl Format) -> Block {
+        let number = self.made;
+        self.made += 1;
+        let block = Block {
+            number,
+            size,
+            alignment,
+            name: format.name(number, size),
+        };
+        self.live.insert(number, block);
+        block
+    }
+}

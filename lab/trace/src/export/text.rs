@@ -1,0 +1,87 @@
+//! A trace as text: one operation a line, as `docs/trace-format.md` describes it.
+
+use std::io::{Read, Write};
+
+use super::Exported;
+use crate::error::TraceError;
+use crate::operation::{Operation, Step};
+use crate::reader::{Chunk, Reader};
+use crate::records::Record;
+
+/// Writes a trace as text: a line for each operation of every process, or of one.
+///
+/// # Errors
+/// If reading or writing fails or the trace is damaged.
+pub fn text<R: Read, W: Write>(
+    reader: &mut Reader<R>,
+    process: Option<u32>,
+    mut sink: W,
+) -> Result<Exported, TraceError> {
+    let recording = reader.recording().clone();
+    record(&mut sink, &Record::Recording(recording.clone()))?;
+    let mut exported = Exported::default();
+    while let Some(chunk) = reader.next_chunk()? {
+        match chunk {
+            Chunk::Records(records) => {
+                for it in records {
+                    record(&mut sink, &it)?;
+                }
+            }
+            Chunk::Operations(operations)
+                if process.is_some_and(|process| process != operations.process) => {}
+            Chunk::Operations(mut operations) => {
+                let (number, mut next) = (operations.process, operations.first_block);
+                let mut outcome = Ok(());
+                operations.visit(|step| {
+                    if outcome.is_ok() {
+                        let function = &recording.functions[usize::from(step.operation.function())];
+                        outcome = line(&mut sink, number, step, function, next);
+                        next += u64::from(step.operation.makes_block());
+                        exported.operations += 1;
+                    }
+                })?;
+                outcome?;
+            }
+        }
+    }
+    sink.flush()?;
+    Ok(exported)
+}
+
+fn record(sink: &mut impl Write, record: &Record) -> Result<(), TraceError> {
+    let json = serde_json::to_string(record).map_err(std::io::Error::from)?;
+    Ok(writeln!(sink, "# {json}")?)
+}
+
+/// `next` is the number of the block that the operation makes, if it makes one.
+fn line(
+    sink: &mut impl Write,
+    process: u32,
+    step: Step,
+    function: &str,
+    next: u64,
+) -> std::io::Result<()> {
+    let Step {
+        thread,
+        time,
+        operation,
+    } = step;
+    write!(sink, "{} {process} {thread} ", time.0)?;
+    match operation {
+        Operation::Make {
+            size, alignment, ..
+        } => writeln!(sink, "make {function} {next} {size} {alignment}"),
+        Operation::Free { block, .. } => writeln!(sink, "free {function} {block}"),
+        Operation::Resize { size, block, .. } => {
+            writeln!(sink, "resize {function} {next} {size} {block}")
+        }
+        Operation::FreeNull { .. } => writeln!(sink, "free-null {function}"),
+        Operation::FreeForeign { size, .. } => match size {
+            Some(size) => writeln!(sink, "free-foreign {function} {size}"),
+            None => writeln!(sink, "free-foreign {function} -"),
+        },
+        Operation::Fail {
+            size, alignment, ..
+        } => writeln!(sink, "fail {function} {size} {alignment}"),
+    }
+}

@@ -1,0 +1,150 @@
+//! What a trace holds, in numbers.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
+
+use crate::error::TraceError;
+use crate::operation::{Operation, Step, Time};
+use crate::reader::{Chunk, Ending, Reader};
+use crate::records::{Bypass, Finish, Process, Record};
+
+/// What one process did.
+#[derive(Clone, Debug, Default)]
+pub struct ProcessSummary {
+    /// How it began, if the trace says so.
+    pub process: Option<Process>,
+    /// How it ended, if the trace says so.
+    pub finish: Option<Finish>,
+    /// Number of threads that called an allocation function.
+    pub threads: u64,
+    /// Number of operations.
+    pub operations: u64,
+    /// Number of blocks that it made.
+    pub blocks: u64,
+    /// Number of blocks that it had not freed at its end.
+    pub live_blocks: u64,
+    /// Requested bytes of the blocks that it had not freed at its end.
+    pub live_bytes: u64,
+    /// Most requested bytes of blocks that were live at one time.
+    pub peak_live_bytes: u64,
+}
+
+/// What a trace holds.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// How it ends.
+    pub ending: Ending,
+    /// Bytes of the trace that were read.
+    pub bytes: u64,
+    /// Number of operations of all processes.
+    pub operations: u64,
+    /// Bytes of their chunks, headers excepted, as they lie in the file.
+    pub operation_bytes: u64,
+    /// Bytes of their chunks when decompressed.
+    pub operation_content: u64,
+    /// The latest time in the trace.
+    pub last: Time,
+    /// The processes by their numbers.
+    pub processes: BTreeMap<u32, ProcessSummary>,
+    /// Processes of the command that were not recorded.
+    pub bypassed: Vec<Bypass>,
+}
+
+/// A process while its operations are read.
+#[derive(Default)]
+struct Live {
+    summary: ProcessSummary,
+    sizes: HashMap<u64, u64>,
+    /// Requested bytes of live blocks, now and at most. A damaged trace may have any sizes.
+    bytes: u128,
+    peak: u128,
+}
+
+impl Live {
+    fn add(&mut self, step: &Step) {
+        let summary = &mut self.summary;
+        summary.operations += 1;
+        if let Operation::Free { block, .. } | Operation::Resize { block, .. } = step.operation {
+            self.bytes -= u128::from(self.sizes.remove(&block).unwrap_or(0));
+        }
+        if let Operation::Make { size, .. } | Operation::Resize { size, .. } = step.operation {
+            self.sizes.insert(summary.blocks, size);
+            summary.blocks += 1;
+            self.bytes += u128::from(size);
+            self.peak = self.peak.max(self.bytes);
+        }
+    }
+
+    fn finished(mut self) -> ProcessSummary {
+        let most = |bytes| u64::try_from(bytes).unwrap_or(u64::MAX);
+        self.summary.live_blocks = self.sizes.len() as u64;
+        self.summary.live_bytes = most(self.bytes);
+        self.summary.peak_live_bytes = most(self.peak);
+        self.summary
+    }
+}
+
+/// Reads a trace to its end and sums it up. Takes memory for the live blocks of each process.
+///
+/// # Errors
+/// If reading fails or the trace is damaged.
+pub fn summarize<R: Read>(reader: &mut Reader<R>) -> Result<Summary, TraceError> {
+    let mut processes = BTreeMap::<u32, Live>::new();
+    let (mut operation_bytes, mut operation_content) = (0, 0);
+    let mut last = Time(0);
+    let mut bypassed = Vec::new();
+    while let Some(chunk) = reader.next_chunk()? {
+        match chunk {
+            Chunk::Records(records) => {
+                for record in records {
+                    last = last.max(record.time().unwrap_or_default());
+                    note(record, &mut processes, &mut bypassed);
+                }
+            }
+            Chunk::Operations(mut operations) => {
+                operation_bytes += operations.bytes;
+                operation_content += operations.content_bytes;
+                let live = processes.entry(operations.process).or_default();
+                operations.visit(|step| {
+                    live.add(&step);
+                    last = last.max(step.time);
+                })?;
+            }
+        }
+    }
+    let finished = processes
+        .into_iter()
+        .map(|(number, live)| (number, live.finished()));
+    let processes: BTreeMap<_, _> = finished.collect();
+    Ok(Summary {
+        ending: reader.ending().unwrap_or(Ending::CutOff { offset: 0 }),
+        bytes: reader.bytes_read(),
+        operations: processes.values().map(|it| it.operations).sum(),
+        operation_bytes,
+        operation_content,
+        last,
+        processes,
+        bypassed,
+    })
+}
+
+fn note(record: Record, processes: &mut BTreeMap<u32, Live>, bypassed: &mut Vec<Bypass>) {
+    let process = match &record {
+        Record::Process(it) => it.process,
+        Record::Thread(it) => it.process,
+        Record::Finish(it) => it.process,
+        _ => {
+            if let Record::Bypass(bypass) = record {
+                bypassed.push(bypass);
+            }
+            return;
+        }
+    };
+    let summary = &mut processes.entry(process).or_default().summary;
+    match record {
+        Record::Process(it) => summary.process = Some(it),
+        Record::Thread(_) => summary.threads += 1,
+        Record::Finish(it) => summary.finish = Some(it),
+        _ => {}
+    }
+}

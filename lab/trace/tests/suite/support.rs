@@ -1,0 +1,181 @@
+//! Traces that are made for the tests.
+
+use heapdrome_trace::{
+    Beginning, Finish, Operation, Process, Record, Recording, Step, Time, Writer,
+};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// What the traces of these tests were recorded of.
+pub fn recording() -> Recording {
+    Recording {
+        functions: ["malloc", "realloc", "free", "_ZdlPv"]
+            .map(String::from)
+            .to_vec(),
+        command: vec!["a program".into()],
+        ..Recording::default()
+    }
+}
+
+/// The beginning of a process.
+pub fn process(number: u32) -> Record {
+    Record::Process(Process {
+        process: number,
+        pid: 100 + number,
+        program: "/bin/program".into(),
+        allocator: "libc.so.6".into(),
+        time: Time(0),
+        beginning: Beginning::Executed,
+    })
+}
+
+/// The end of a process.
+pub fn finish(process: u32) -> Record {
+    Record::Finish(Finish {
+        process,
+        time: Time(1 << 40),
+        peak_resident: Some(1),
+        minor_faults: None,
+        processor_time: None,
+        waited: 0,
+        gave_up: false,
+    })
+}
+
+/// Operations of one process that free only what was made.
+pub struct Program {
+    random: ChaCha8Rng,
+    live: Vec<u64>,
+    made: u64,
+    time: u64,
+}
+
+impl Program {
+    /// The program that follows from a seed.
+    pub fn new(seed: u64) -> Self {
+        let random = ChaCha8Rng::seed_from_u64(seed);
+        Self {
+            random,
+            live: Vec::new(),
+            made: 0,
+            time: 0,
+        }
+    }
+
+    fn size(&mut self) -> u64 {
+        match self.random.random_range(0..10) {
+            0 => self.random.random(),
+            1..4 => self.random.random_range(0..100_000),
+            _ => self.random.random_range(1..20) * 16,
+        }
+    }
+
+    fn operation(&mut self) -> Operation {
+        let size = self.size();
+        let function = self.random.random_range(0..4);
+        let alignment = [0, 0, 0, 64, 4096][self.random.random_range(0..5)];
+        let kind = self.random.random_range(0..100);
+        let block = (!self.live.is_empty()).then(|| self.random.random_range(0..self.live.len()));
+        match (kind, block) {
+            (0, _) => Operation::FreeNull { function },
+            (1, _) => Operation::FreeForeign {
+                function,
+                size: Some(size / 2),
+            },
+            (2, _) => Operation::FreeForeign {
+                function,
+                size: None,
+            },
+            (3, _) => Operation::Fail {
+                function,
+                size,
+                alignment,
+            },
+            (4..50, Some(block)) => Operation::Free {
+                function,
+                block: self.live.swap_remove(block),
+            },
+            (50..55, Some(block)) => {
+                let block = self.live.swap_remove(block);
+                Operation::Resize {
+                    function,
+                    size,
+                    block,
+                }
+            }
+            _ => Operation::Make {
+                function,
+                size,
+                alignment,
+            },
+        }
+    }
+
+    /// The next step.
+    pub fn step(&mut self) -> Step {
+        let operation = self.operation();
+        if operation.makes_block() {
+            self.live.push(self.made);
+            self.made += 1;
+        }
+        let pause = [0, 1, 3, 200, 1_000_000][self.random.random_range(0..5)];
+        self.time += pause * Time::STEP;
+        let thread = self.random.random_range(0..4);
+        Step {
+            thread,
+            time: Time(self.time),
+            operation,
+        }
+    }
+}
+
+/// A trace of several processes, and their steps.
+pub fn generate(seed: u64, processes: u32, steps: usize) -> (Vec<u8>, Vec<Vec<Step>>) {
+    let mut writer = Writer::new(Vec::new(), &recording()).expect("memory");
+    let mut programs: Vec<_> = (0..processes)
+        .map(|it| Program::new(seed + u64::from(it)))
+        .collect();
+    let mut written = vec![Vec::new(); processes as usize];
+    for number in 0..processes {
+        writer.record(process(number)).expect("memory");
+    }
+    for turn in 0..steps {
+        let number = turn / 7 % programs.len();
+        let step = programs[number].step();
+        writer
+            .operation(number as u32, step)
+            .expect("an operation in order");
+        written[number].push(step);
+    }
+    for number in 0..processes {
+        writer.record(finish(number)).expect("memory");
+    }
+    (writer.finish().expect("memory"), written)
+}
+
+/// A chunk of a trace, read without the crate's own reader.
+pub struct RawChunk {
+    /// The header's first byte.
+    pub kind: u8,
+    /// Its number of operations.
+    pub operations: u32,
+    /// Its content, decompressed.
+    pub content: Vec<u8>,
+}
+
+/// The chunks of a whole trace, by what `docs/trace-format.md` says of them.
+pub fn chunks(trace: &[u8]) -> impl Iterator<Item = RawChunk> {
+    let mut rest = &trace[16..];
+    std::iter::from_fn(move || {
+        let header: &[u8; 24] = rest.first_chunk()?;
+        let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four"));
+        let (compressed, after) = rest[24..].split_at(word(4) as usize);
+        rest = after;
+        let content = zstd::bulk::decompress(compressed, word(8) as usize);
+        Some(RawChunk {
+            kind: header[0],
+            operations: word(12),
+            content: content.expect("a frame of zstd"),
+        })
+    })
+}
