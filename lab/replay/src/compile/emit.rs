@@ -229,12 +229,13 @@ impl Emitter {
     /// one leaves many free: the thread would run ever further ahead of it.
     fn slot(&mut self, thread: u32) -> Result<u32, CompileError> {
         let owner = self.owner_of_slots(thread);
-        if let Some(other) = self.slots.creditor(owner, self.live.len()) {
+        let step = self.threads[thread as usize].steps;
+        if let Some(other) = self.slots.creditor(owner, step, self.live.len()) {
             let ticket = self.publish(other)?;
             self.wait(thread, other, ticket)?;
             let steps = self.threads[other as usize].steps;
             self.slots.learn(thread, (other, steps));
-            self.slots.take_over(thread);
+            self.slots.take_over(thread, step);
         }
         self.slots
             .take(owner)

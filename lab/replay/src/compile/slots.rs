@@ -44,8 +44,9 @@ impl Slots {
 
     /// Returns the thread for which `thread` should wait, so that it can use the slots which that
     /// one left free, and does not run ever further ahead of it. `live`: number of live blocks.
-    pub(super) fn creditor(&mut self, thread: u32, live: usize) -> Option<u32> {
-        self.take_over(thread);
+    /// `operation`: the number of the thread's operation that needs a slot.
+    pub(super) fn creditor(&mut self, thread: u32, operation: u64, live: usize) -> Option<u32> {
+        self.take_over(thread, operation);
         let is_out = self.free[thread as usize].is_empty();
         let theirs = self.free[self.richest as usize].len();
         (is_out && self.richest != thread && theirs >= live.max(MANY)).then_some(self.richest)
@@ -86,8 +87,9 @@ impl Slots {
         }
     }
 
-    /// Takes slots over that the thread knows to be free, if it has none.
-    pub(super) fn take_over(&mut self, thread: u32) {
+    /// Takes slots over that the thread knows to be free before its operation of this number, if it
+    /// has none.
+    pub(super) fn take_over(&mut self, thread: u32, operation: u64) {
         if !self.free[thread as usize].is_empty() {
             return;
         }
@@ -97,9 +99,12 @@ impl Slots {
         };
         let theirs = &mut self.free[other as usize];
         let known = theirs.iter().take(BATCH.max(theirs.len() / 2));
-        let known = known.take_while(|(_, operation)| *operation <= done);
+        let known = known.take_while(|(_, freed)| *freed <= done);
         let count = known.count();
-        let taken: Vec<_> = theirs.drain(..count).collect();
+        let taken: Vec<_> = theirs
+            .drain(..count)
+            .map(|(slot, _)| (slot, operation))
+            .collect();
         self.free[thread as usize].extend(taken);
     }
 }

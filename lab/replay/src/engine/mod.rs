@@ -140,11 +140,18 @@ pub unsafe fn replay<H: Heap>(file: &File, touch: Touch, heap: &H) -> Result<Out
     // SAFETY: `compile` wrote the program, and this is its first thread.
     unsafe { lane::follow(&replay, 0) };
     let elapsed = began.elapsed();
+    let after = Memory::read();
+    // Without touching, a call that returned null shows where its block is freed, or else here.
+    // SAFETY: the table has this many slots, and all threads have ended.
+    let slots = unsafe { std::slice::from_raw_parts(replay.slots, header.slots as usize) };
+    if slots.iter().skip(1).any(|block| block.is_null()) {
+        stop::was_out_of_memory();
+    }
     Ok(Outcome {
         header,
         elapsed,
         before,
-        after: Memory::read(),
+        after,
         own: tables.bytes() + replay.held.most.load(Ordering::Relaxed),
         late: replay.clock.late(),
     })
