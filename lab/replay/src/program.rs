@@ -28,7 +28,7 @@ pub struct Header {
     pub process: u32,
     /// Number of threads.
     pub threads: u32,
-    /// Number of slots, slot 0 included.
+    /// Number of slots, those included that are always null.
     pub slots: u32,
     /// Calls that are replayed.
     pub operations: u64,

@@ -13,7 +13,7 @@ use super::survey::Survey;
 use super::table::Table;
 use crate::options::Speed;
 use crate::program::Header;
-use crate::words::{self, Kind, OPERANDS, WIDE, other};
+use crate::words::{self, Kind, MAX_THREADS, halves};
 
 /// Shortest pause that is replayed, in nanoseconds: a thread cannot be woken more exactly.
 const PAUSE: u64 = 50_000;
@@ -130,7 +130,7 @@ impl Emitter {
     /// Starts a thread, after all have ended that had ended in the recording.
     fn start(&mut self, name: u32, time: u64) -> Result<u32, CompileError> {
         let thread = self.threads.len() as u32;
-        if thread >= OPERANDS {
+        if thread >= MAX_THREADS {
             return Err(CompileError::TooMany("threads"));
         }
         self.numbers.insert(name, thread);
@@ -142,7 +142,8 @@ impl Emitter {
         }
         self.join_ended()?;
         self.space_out(MAIN, time)?;
-        self.streams.emit(MAIN, &[other(Kind::Start, thread)])?;
+        self.streams
+            .emit(MAIN, &[Kind::Start.word(), thread.into()])?;
         let known = (MAIN, self.threads[MAIN as usize].steps);
         self.slots.add_thread(Some(known));
         Ok(thread)
@@ -151,7 +152,8 @@ impl Emitter {
     fn join_ended(&mut self) -> Result<(), CompileError> {
         while let Some(ended) = self.ended.pop_front() {
             self.streams.end(ended)?;
-            self.streams.emit(MAIN, &[other(Kind::Join, ended)])?;
+            self.streams
+                .emit(MAIN, &[Kind::Join.word(), ended.into()])?;
             let main = &mut self.threads[MAIN as usize];
             main.steps += 1;
             self.slots.inherit(MAIN, ended, main.steps);
@@ -165,7 +167,7 @@ impl Emitter {
         let time = time.saturating_sub(self.began);
         if self.header.speed == Speed::Paced && time >= own.until + PAUSE {
             own.until = time;
-            self.streams.emit(thread, &[other(Kind::Until, 0), time])?;
+            self.streams.emit(thread, &[Kind::Until.word(), time])?;
         }
         Ok(())
     }
@@ -174,12 +176,12 @@ impl Emitter {
         let own = &mut self.threads[thread as usize];
         let ticket = own.tickets.checked_add(1);
         own.tickets = ticket.ok_or(CompileError::TooMany("blocks that change threads"))?;
-        self.streams.emit(thread, &[other(Kind::Publish, 0)])?;
+        self.streams.emit(thread, &[Kind::Publish.word()])?;
         Ok(own.tickets)
     }
 
     fn wait(&mut self, thread: u32, awaited: u32, ticket: u32) -> Result<(), CompileError> {
-        let words = [other(Kind::Wait, awaited), ticket.into()];
+        let words = [Kind::Wait.word(), halves(awaited, ticket)];
         Ok(self.streams.emit(thread, &words)?)
     }
 
@@ -202,8 +204,16 @@ impl Emitter {
             }
             Operation::Resize { size, block, .. } => {
                 let old = self.freed(thread, block)?;
-                let kind = other(Kind::Resize, 0);
-                self.sized(thread, kind, old.slot, size, Some(old.size))?;
+                match u32::try_from(size) {
+                    Ok(size) => {
+                        let (kind, field) = (Kind::ShortResize, halves(old.slot, size));
+                        self.streams.emit(thread, &[kind.word(), field, old.size])?;
+                    }
+                    Err(_) => {
+                        let words = [Kind::Resize.word(), halves(old.slot, 0), size, old.size];
+                        self.streams.emit(thread, &words)?;
+                    }
+                }
                 self.lives(thread, number, old.slot, size)?;
             }
             Operation::Free { block, .. } => {
@@ -214,7 +224,7 @@ impl Emitter {
                 self.slots.give(owner, old.slot, step);
             }
             Operation::FreeNull { .. } => {
-                self.streams.emit(thread, &[other(Kind::FreeNull, 0)])?;
+                self.streams.emit(thread, &[Kind::FreeNull.word()])?;
             }
             Operation::FreeForeign { .. } | Operation::Fail { .. } => {
                 self.header.left_out += 1;
@@ -289,39 +299,16 @@ impl Emitter {
         (call, alignment): (Call, u32),
         size: u64,
     ) -> Result<(), CompileError> {
-        let first = match (call, u32::try_from(size)) {
-            (Call::Malloc, Ok(size)) => {
-                return Ok(self.streams.emit(thread, &[words::malloc(slot, size)])?);
-            }
-            (Call::Malloc, _) => other(Kind::Malloc, 0),
-            (Call::Calloc, _) => other(Kind::Calloc, 0),
-            (Call::Aligned(_), _) => other(Kind::Aligned, alignment),
-            (Call::AlignedAlloc, _) => other(Kind::AlignedAlloc, alignment),
+        let whole = |kind: Kind, low| [kind.word(), halves(slot, low), size];
+        let mut emit = |words: &[u64]| self.streams.emit(thread, words);
+        let written = match (call, u32::try_from(size)) {
+            (Call::Malloc, Ok(size)) => emit(&[halves(slot, size)]),
+            (Call::Malloc, Err(_)) => emit(&whole(Kind::Malloc, 0)),
+            (Call::Calloc, Ok(size)) => emit(&[Kind::ShortCalloc.word(), halves(slot, size)]),
+            (Call::Calloc, Err(_)) => emit(&whole(Kind::Calloc, 0)),
+            (Call::Aligned(_), _) => emit(&whole(Kind::Aligned, alignment)),
+            (Call::AlignedAlloc, _) => emit(&whole(Kind::AlignedAlloc, alignment)),
         };
-        self.sized(thread, first, slot, size, None)
-    }
-
-    /// Adds an operation with its slot and size, which takes a word of its own if it is large, and
-    /// the size before.
-    fn sized(
-        &mut self,
-        thread: u32,
-        first: u64,
-        slot: u32,
-        size: u64,
-        before: Option<u64>,
-    ) -> Result<(), CompileError> {
-        let mut all = [first, words::malloc(slot, size as u32), 0, 0];
-        let mut length = 2;
-        if u32::try_from(size).is_err() {
-            all[0] |= other(Kind::End, WIDE) & !other(Kind::End, 0);
-            all[length] = size;
-            length += 1;
-        }
-        if let Some(before) = before {
-            all[length] = before;
-            length += 1;
-        }
-        Ok(self.streams.emit(thread, &all[..length])?)
+        Ok(written?)
     }
 }

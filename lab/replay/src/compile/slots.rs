@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::words::MAX_SLOTS;
+use crate::words::{FIRST_SLOT, MAX_SLOTS};
 
 /// Number of slots that a thread takes over at a time.
 const BATCH: usize = 64;
@@ -37,9 +37,9 @@ impl Slots {
         self.known[thread as usize] = Some(known);
     }
 
-    /// Number of slots, slot 0 included.
+    /// Number of slots, those included that are always null.
     pub(super) fn count(&self) -> u32 {
-        self.used + 1
+        FIRST_SLOT + self.used
     }
 
     /// Returns the thread for which `thread` should wait, so that it can use the slots which that
@@ -57,8 +57,9 @@ impl Slots {
         if let Some((slot, _)) = self.free[thread as usize].pop_back() {
             return Some(slot);
         }
+        let slot = FIRST_SLOT + self.used;
         self.used += 1;
-        (self.used < MAX_SLOTS).then_some(self.used)
+        (slot < MAX_SLOTS).then_some(slot)
     }
 
     /// Notes that a thread's operation of this number freed a slot.

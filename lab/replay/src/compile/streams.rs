@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 
 use crate::program::{PAGE_WORDS, WORD};
-use crate::words::{Kind, other};
+use crate::words::Kind;
 
 /// Words of a thread's first piece: most threads of some programs do little.
 const FIRST_PIECE: usize = 64;
@@ -14,7 +14,7 @@ const FIRST_PIECE: usize = 64;
 const LARGEST_PIECE: usize = 16 << 10;
 
 /// Words that lead from one piece to the next.
-const JUMP: usize = 3;
+const JUMP: usize = 4;
 
 /// Maximum number of words of one operation.
 const LONGEST: usize = 4;
@@ -73,7 +73,7 @@ impl Streams {
 
     /// Ends a thread, of which nothing is kept in memory then.
     pub(super) fn end(&mut self, thread: u32) -> io::Result<()> {
-        self.emit(thread, &[other(Kind::End, 0)])?;
+        self.emit(thread, &[Kind::End.word()])?;
         let stream = &mut self.threads[thread as usize];
         let words = std::mem::take(&mut stream.words);
         write(&self.file, stream.at, &words)
@@ -95,10 +95,10 @@ impl Streams {
         let piece = (2 * self.threads[thread as usize].piece).min(LARGEST_PIECE);
         let next = self.place(piece);
         let stream = &mut self.threads[thread as usize];
-        let bytes = (piece as u64 * WORD) as u32;
+        let bytes = piece as u64 * WORD;
         stream
             .words
-            .extend([other(Kind::Jump, bytes), next, stream.at]);
+            .extend([Kind::Jump.word(), next, bytes, stream.at]);
         write(&self.file, stream.at, &stream.words)?;
         stream.words.clear();
         (stream.at, stream.piece) = (next, piece);

@@ -19,6 +19,7 @@ use heapdrome_system::process::{Elapsed, Memory, Moment};
 
 use crate::options::Touch;
 use crate::program::{HEADER_BYTES, Header, WORD};
+use crate::words::FIRST_SLOT;
 use clock::Clock;
 use lane::Lane;
 use mapping::Mapping;
@@ -144,7 +145,11 @@ pub unsafe fn replay<H: Heap>(file: &File, touch: Touch, heap: &H) -> Result<Out
     // Without touching, a call that returned null shows where its block is freed, or else here.
     // SAFETY: the table has this many slots, and all threads have ended.
     let slots = unsafe { std::slice::from_raw_parts(replay.slots, header.slots as usize) };
-    if slots.iter().skip(1).any(|block| block.is_null()) {
+    if slots
+        .iter()
+        .skip(FIRST_SLOT as usize)
+        .any(|block| block.is_null())
+    {
         stop::was_out_of_memory();
     }
     Ok(Outcome {

@@ -8,7 +8,7 @@ use super::touch::touch;
 use super::{Replay, lane};
 use crate::options::Touch;
 use crate::program::{PAGE_WORDS, WORD};
-use crate::words::{Kind, WIDE, operand};
+use crate::words::{Kind, MAX_SLOTS};
 
 /// Bytes of a thread's first piece.
 pub(super) const FIRST_PIECE: u64 = 512;
@@ -25,6 +25,8 @@ pub(super) unsafe fn run<H: Heap, const TOUCH: u8>(
     mut next: *const u64,
 ) {
     let (heap, slots) = (replay.heap, replay.slots);
+    // The words of frees count back from here.
+    let end = slots.wrapping_add(MAX_SLOTS as usize);
     loop {
         // SAFETY: `next` lies within the program, by this function's contract: an operation that
         // ends a piece leads to another, and none follows the end.
@@ -44,7 +46,7 @@ pub(super) unsafe fn run<H: Heap, const TOUCH: u8>(
             continue;
         }
         // SAFETY: the slot is within the table, and this thread's alone.
-        let block = unsafe { slots.add(word as u32 as usize).read() };
+        let block = unsafe { end.wrapping_offset(word as isize).read() };
         if !block.is_null() {
             // SAFETY: the block lives: the slot is written by the call that makes it before.
             unsafe { heap.free(block) };
@@ -81,29 +83,37 @@ unsafe fn other<H: Heap, const TOUCH: u8>(
     word: u64,
     next: *const u64,
 ) -> *const u64 {
-    let operand = operand(word);
     let lanes = replay.lanes;
+    let Some(kind) = Kind::of(word) else {
+        was_out_of_memory();
+    };
     // SAFETY: `compile` gave the operation its fields, and every lane, slot and piece that it names
     // exists; it starts and joins each thread once.
     unsafe {
-        match Kind::of(word) {
-            None => was_out_of_memory(),
-            Some(Kind::End) => return ptr::null(),
-            Some(Kind::Jump) => return jump(replay, u64::from(operand), next),
-            Some(Kind::Publish) => (*lanes.add(thread as usize)).gate.publish(),
-            Some(Kind::Wait) => {
-                let gate = &(*lanes.add(operand as usize)).gate;
-                gate.wait(next.read() as u32);
+        match kind {
+            Kind::End => return ptr::null(),
+            Kind::Jump => return jump(replay, next),
+            Kind::Publish => (*lanes.add(thread as usize)).gate.publish(),
+            Kind::FreeNull => replay.heap.free(ptr::null_mut()),
+            Kind::Wait => {
+                let field = next.read();
+                let gate = &(*lanes.add((field >> 32) as usize)).gate;
+                gate.wait(field as u32);
                 return next.add(1);
             }
-            Some(Kind::Until) => {
+            Kind::Until => {
                 replay.clock.sleep_until(next.read());
                 return next.add(1);
             }
-            Some(Kind::Start) => lane::start(replay, operand),
-            Some(Kind::Join) => lane::join(replay, operand),
-            Some(Kind::FreeNull) => replay.heap.free(ptr::null_mut()),
-            Some(kind) => return make::<H, TOUCH>(replay, kind, operand, next),
+            Kind::Start => {
+                lane::start(replay, next.read() as u32);
+                return next.add(1);
+            }
+            Kind::Join => {
+                lane::join(replay, next.read() as u32);
+                return next.add(1);
+            }
+            _ => return make::<H, TOUCH>(replay, kind, next),
         }
     }
     next
@@ -116,7 +126,6 @@ unsafe fn other<H: Heap, const TOUCH: u8>(
 unsafe fn make<H: Heap, const TOUCH: u8>(
     replay: &Replay<'_, H>,
     kind: Kind,
-    operand: u32,
     mut next: *const u64,
 ) -> *const u64 {
     let mut field = || {
@@ -128,19 +137,20 @@ unsafe fn make<H: Heap, const TOUCH: u8>(
         }
     };
     let first = field();
-    let size = match operand & WIDE {
-        0 => u64::from(first as u32),
+    let size = match kind {
+        Kind::ShortCalloc | Kind::ShortResize => u64::from(first as u32),
         _ => field(),
     } as usize;
     // SAFETY: the slot is within the table, and this thread's alone.
     let slot = unsafe { replay.slots.add((first >> 32) as usize) };
-    let alignment = 1_usize << (operand % WIDE);
+    // The logarithm is below 64 where the operation has one.
+    let alignment = 1_usize << (first % 64);
     let heap = replay.heap;
     let (block, kept) = match kind {
-        Kind::Calloc => (heap.calloc(size), 0),
+        Kind::Calloc | Kind::ShortCalloc => (heap.calloc(size), 0),
         Kind::Aligned => (heap.aligned(alignment, size), 0),
         Kind::AlignedAlloc => (heap.aligned_alloc(alignment, size), 0),
-        Kind::Resize => {
+        Kind::Resize | Kind::ShortResize => {
             let before = field() as usize;
             // SAFETY: the slot holds the block that is resized, or null if a call failed unseen.
             (unsafe { heap.realloc(slot.read(), size) }, before)
@@ -157,13 +167,13 @@ unsafe fn make<H: Heap, const TOUCH: u8>(
 ///
 /// # Safety
 /// As for [`run`]; `next` is where the fields of a jump begin.
-unsafe fn jump<H>(replay: &Replay<'_, H>, bytes: u64, next: *const u64) -> *const u64 {
+unsafe fn jump<H>(replay: &Replay<'_, H>, next: *const u64) -> *const u64 {
     let program = &replay.program;
     let base = program.place().cast::<u64>().cast_const();
-    // SAFETY: a jump has two fields, by this function's contract.
-    let (goal, piece) = unsafe { (next.read(), next.add(1).read()) };
+    // SAFETY: a jump has three fields, by this function's contract.
+    let [goal, bytes, piece] = unsafe { next.cast::<[u64; 3]>().read() };
     // SAFETY: both lie in the program's mapping.
-    let words = unsafe { next.add(2).offset_from(base) } as u64 - piece;
+    let words = unsafe { next.add(3).offset_from(base) } as u64 - piece;
     replay.held.grow(bytes);
     program.load(goal * WORD, bytes);
     // Small pieces share their pages with those of other threads.

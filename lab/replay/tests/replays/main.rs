@@ -41,6 +41,8 @@ fn replayed(program: File, touch: Touch) -> (Outcome, Vec<usize>) {
 
 /// Replays a program at every speed, and compares what lives at the end. Returns the numbers of
 /// slots.
+///
+/// The first 16 slots hold no blocks.
 fn check(make: impl Fn() -> Program) -> [u32; 3] {
     Speed::ALL.map(|speed| {
         let (trace, sizes) = make().finish();
@@ -111,7 +113,7 @@ fn chains_of_realloc_stay_in_their_slot() {
         }
         program
     });
-    assert_eq!(slots, [2; 3]);
+    assert_eq!(slots, [17; 3]);
 }
 
 #[test]
@@ -127,7 +129,7 @@ fn many_short_threads_follow_each_other() {
         }
         program
     });
-    assert!(slots.iter().all(|slots| *slots < 64), "{slots:?}");
+    assert!(slots.iter().all(|slots| *slots < 80), "{slots:?}");
 }
 
 #[test]
