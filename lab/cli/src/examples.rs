@@ -58,6 +58,13 @@ Examples:
   heapdrome exec -a mimalloc3 -- ./program --with arguments
   heapdrome exec -a ./mine.so -- ./program";
 
+/// `heapdrome replay`.
+pub const REPLAY: &str = "\
+Examples:
+  heapdrome replay app.trace
+  heapdrome replay app.trace --speed paced -a mimalloc3
+  heapdrome race --trace app.trace -a default";
+
 /// `heapdrome doctor`.
 pub const DOCTOR: &str = "\
 Examples:

@@ -1,9 +1,10 @@
 //! `heapdrome exec`: a command under an allocator, and nothing else.
 
+use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use heapdrome_schema::merged_setting;
+use heapdrome_schema::{Entrant, merged_setting};
 
 use crate::allocators::Names;
 use crate::arguments::ExecArguments;
@@ -21,6 +22,20 @@ pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
         Names::new(&registry, &engine).ready(&arguments.allocator)?
     };
     let program = &arguments.command[0];
+    let error = Command::new(program)
+        .args(&arguments.command[1..])
+        .envs(environment(&entrant))
+        .exec();
+    let why = format!("cannot run {program}: {error}");
+    Err(if error.kind() == std::io::ErrorKind::NotFound {
+        Failure::Usage(why)
+    } else {
+        Failure::Machine(why)
+    })
+}
+
+/// The variables under which a command runs with an allocator, beside those of this process.
+pub fn environment(entrant: &Entrant) -> BTreeMap<String, String> {
     let mut environment = entrant.environment();
     for (name, value) in &mut environment {
         let given = std::env::var(name).ok();
@@ -40,14 +55,5 @@ pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
         mine.push(':');
         mine.push_str(&asked);
     }
-    let error = Command::new(program)
-        .args(&arguments.command[1..])
-        .envs(environment)
-        .exec();
-    let why = format!("cannot run {program}: {error}");
-    Err(if error.kind() == std::io::ErrorKind::NotFound {
-        Failure::Usage(why)
-    } else {
-        Failure::Machine(why)
-    })
+    environment
 }

@@ -16,6 +16,7 @@ mod output;
 mod paging;
 mod progress;
 mod race;
+mod replay;
 mod report;
 mod show;
 mod sources;
@@ -74,6 +75,7 @@ fn act(arguments: Arguments) -> Result<(), Failure> {
         Action::Plot(arguments) => report::plot(&arguments),
         Action::Allocators(arguments) => allocators::allocators(arguments),
         Action::Exec(arguments) => exec::exec(&arguments),
+        Action::Replay(arguments) => replay::replay(&arguments),
         Action::Doctor(arguments) => doctor::doctor(&arguments),
         Action::Workloads(arguments) => workloads::workloads(&arguments),
         Action::Suite(arguments) => suite::suite(arguments),

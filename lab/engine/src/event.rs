@@ -51,6 +51,8 @@ pub enum Event<'a> {
     CellStarted(&'a str),
     /// A lock is taken, possibly after waiting for another heapdrome; the locked thing in words.
     Locking(&'a str),
+    /// A trace is compiled for its replay.
+    Compiling(&'a Path),
     /// A remark that the result contains, too.
     Remark(&'a str),
     /// A sweep ended before all its races were done.

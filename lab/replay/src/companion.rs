@@ -13,6 +13,13 @@ use crate::options::Touch;
 /// The name of the companion.
 pub const NAME: &str = "heapdrome-replay";
 
+/// The figures of a report besides those of every workload, and whether more of each is better.
+pub const FIGURES: [(&str, bool); 3] = [
+    ("ns_per_operation", false),
+    ("end_resident_bytes", false),
+    ("behind_s", false),
+];
+
 const USAGE: &str = "write: heapdrome-replay PROGRAM [--touch none|first|pages|all], where heapdrome \
                      has compiled PROGRAM of a trace";
 

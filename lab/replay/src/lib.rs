@@ -11,8 +11,8 @@ mod options;
 mod program;
 mod words;
 
-pub use companion::{NAME, main};
-pub use compile::{CompileError, Compiled, compile};
+pub use companion::{FIGURES, NAME, main};
+pub use compile::{CompileError, Compiled, check, compile};
 pub use engine::{Heap, Libc, Outcome, ReplayError, header, replay};
 pub use options::{Speed, Touch};
 pub use program::{FORM, Header};

@@ -6,6 +6,7 @@ mod manual;
 mod output;
 pub mod paging;
 mod race;
+mod replay;
 mod report;
 mod survive;
 
@@ -23,6 +24,7 @@ pub use compare::CompareArguments;
 pub use manual::{CompletionsArguments, ManArguments};
 pub use output::{OutputArguments, STDOUT, is_stdout};
 pub use race::{RaceArguments, StoppingArguments};
+pub use replay::{HowArguments, ReplayArguments};
 pub use report::{Form, PlotArguments, ReportArguments};
 pub use survive::SurviveArguments;
 
@@ -74,6 +76,9 @@ pub enum Action {
     /// Run a command under an allocator, without measuring
     #[command(after_help = examples::EXEC)]
     Exec(ExecArguments),
+    /// Replay a recorded trace under an allocator, once
+    #[command(after_help = examples::REPLAY)]
+    Replay(ReplayArguments),
     /// Examine this machine for what would bend a measurement
     #[command(after_help = examples::DOCTOR)]
     Doctor(DoctorArguments),

@@ -139,6 +139,15 @@ impl Source<'_> {
     }
 }
 
+/// Reads the beginning of a trace.
+///
+/// # Errors
+/// If it is no trace, or one of a newer heapdrome.
+pub fn check(trace: &File) -> Result<(), CompileError> {
+    let go_on = &|| true;
+    Source { file: trace, go_on }.reader().map(|_| ())
+}
+
 /// Compiles a process of a trace into a file: the one that is asked for, or the one with most
 /// operations. `go_on` is asked often whether to go on.
 ///
