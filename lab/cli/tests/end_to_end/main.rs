@@ -29,6 +29,7 @@ mod suites;
 mod support;
 mod survive;
 mod sweeps;
+mod traces;
 mod unproven;
 mod usual;
 mod workloads;
