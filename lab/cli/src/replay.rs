@@ -17,7 +17,7 @@ use crate::{output, progress};
 /// Replays the trace and prints what was measured.
 ///
 /// # Errors
-/// When the trace or the allocator cannot be had, or the replay fails.
+/// If the trace cannot be read, the allocator cannot be found or built, or the replay fails.
 pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
     let engine = progress::engine()?;
     let _hold = engine.folders.cache.hold().map_err(Failure::machine)?;

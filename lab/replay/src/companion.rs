@@ -50,7 +50,7 @@ fn report(words: &[String]) -> Result<String, String> {
     serde_json::to_string(&told(&outcome, touch)).map_err(|error| error.to_string())
 }
 
-/// What the process says of a replay.
+/// Makes the process's report of a replay.
 fn told(outcome: &Outcome, touch: Touch) -> WorkloadReport {
     let header = &outcome.header;
     let (operations, floor) = (header.operations as f64, header.floor as f64);

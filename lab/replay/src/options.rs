@@ -14,7 +14,7 @@ pub enum Speed {
     Locked,
 }
 
-/// What is written into each new block.
+/// How each new block is touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Touch {
     /// Nothing.

@@ -19,7 +19,7 @@ const FIELDS: usize = 13;
 /// Bytes of the header.
 pub(crate) const HEADER_BYTES: usize = (FIELDS + 1) * WORD as usize;
 
-/// What is known of a compiled process.
+/// The header of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The speed that it was compiled for.

@@ -14,7 +14,7 @@ pub(crate) const FIRST_SLOT: u32 = 16;
 /// Maximum number of threads.
 pub(crate) const MAX_THREADS: u32 = 1 << 23;
 
-/// What an operation other than a short malloc or a free does. Its fields are words. A "short"
+/// The kind of an operation other than a short malloc or a free. Its fields are words. A "short"
 /// field has a slot in its high half and a size in its low half; a slot alone stands in the high
 /// half, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -27,13 +27,26 @@ pub struct HowArguments {
     /// How fast a trace is replayed: `dependencies`, as fast as the order between allocating and
     /// freeing threads allows; `paced`, with the recorded pauses; or `locked`, one operation at a
     /// time in the recorded order [default: dependencies]
-    #[arg(long, value_name = "SPEED", value_parser = speed, requires = "trace")]
+    #[arg(long, value_name = "SPEED", value_parser = speed)]
     pub speed: Option<Speed>,
-    /// What a replay writes into each new block: `none`, the `first` word, a word in each of its
-    /// `pages`, or `all` of it [default: pages]
-    #[arg(long, value_name = "HOW", value_parser = touch, requires = "trace")]
+    /// The part of each new block that a replay writes: `none`, the `first` word, a word in each of
+    /// its `pages`, or `all` of it [default: pages]
+    #[arg(long, value_name = "HOW", value_parser = touch)]
     pub touch: Option<Touch>,
     /// The number of the process in the trace [default: the one with most operations]
-    #[arg(long, value_name = "N", requires = "trace")]
+    #[arg(long, value_name = "N")]
     pub process: Option<u32>,
+}
+
+impl HowArguments {
+    /// Returns the first option that is given.
+    pub fn given(&self) -> Option<&'static str> {
+        let options = [
+            ("--speed", self.speed.is_some()),
+            ("--touch", self.touch.is_some()),
+            ("--process", self.process.is_some()),
+        ];
+        let given = options.into_iter().find(|(_, given)| *given);
+        given.map(|(option, _)| option)
+    }
 }

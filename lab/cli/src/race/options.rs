@@ -81,6 +81,11 @@ fn check_contradictions(arguments: &RaceArguments) -> Result<(), Failure> {
             "{option} is for sweeps; add --threads or --sweep"
         )));
     }
+    if let (Some(option), None) = (arguments.how.given(), &arguments.trace) {
+        return Err(Failure::Usage(format!(
+            "{option} is for the replay of a trace; add --trace FILE"
+        )));
+    }
     let asked = &arguments.stopping;
     let limits = [
         ("--rounds", asked.rounds.is_some()),

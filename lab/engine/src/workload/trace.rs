@@ -25,7 +25,7 @@ pub struct Replay {
     pub process: Option<u32>,
     /// How fast.
     pub speed: Speed,
-    /// What is written into new blocks.
+    /// How new blocks are touched.
     pub touch: Touch,
 }
 
@@ -157,7 +157,7 @@ impl Replay {
 /// The file beside a program that says where its trace was cut off.
 const CUT_OFF: &str = "cut-off";
 
-/// What the cache has.
+/// Returns the program that the cache has of a trace, if any.
 fn known(folder: &Path, program: &Path) -> Option<Compiled> {
     let header = heapdrome_replay::header(&File::open(program).ok()?).ok()?;
     let cut_off = std::fs::read_to_string(folder.join(CUT_OFF)).ok();

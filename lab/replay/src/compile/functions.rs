@@ -42,8 +42,7 @@ pub(super) fn resolved(call: Call, size: u64, alignment: u64) -> (Call, u32) {
         Call::Aligned(least) => least,
         _ => POINTER,
     };
-    // What is no power of two cannot have come back from a call that succeeded, except where an
-    // allocator rounds it up.
+    // Some allocators round an alignment up that is no power of two.
     let alignment = alignment.max(least).min(1 << 62).next_power_of_two();
     let call = match call {
         // The standard lets an allocator refuse a size that is no multiple of the alignment.

@@ -54,7 +54,7 @@ pub enum CompileError {
     Interrupted,
 }
 
-/// What a compiled trace is.
+/// A trace that was compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compiled {
     /// The program's header.

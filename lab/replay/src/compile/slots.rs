@@ -11,7 +11,7 @@ const BATCH: usize = 64;
 /// Minimum number of free slots of one thread for which another waits rather than use new ones.
 const MANY: usize = 4096;
 
-/// What a thread knows of another one: it has done its operations up to this number.
+/// Another thread, and the number of its operation up to which all are known to be done.
 type Known = (u32, u64);
 
 /// Slots that threads have left free, with the number of the operation that freed each.

@@ -9,7 +9,7 @@ use crate::options::Speed;
 /// Number of threads up to which one thread learns all that another knows.
 const SHARED: usize = 16;
 
-/// What the second reading must know beforehand.
+/// The result of the first reading, for the second one.
 #[derive(Default)]
 pub(super) struct Survey {
     /// The place of each thread's last step.
@@ -117,7 +117,7 @@ impl Surveyor {
     /// Notes that a thread waits until another has done a step, and so knows what that one knew.
     fn learn(&mut self, thread: u32, other: u32, step: u64) {
         let theirs = self.threads.entry(other).or_default();
-        // What it learnt later is not known.
+        // Only if it learnt nothing later, all its knowledge dates from before the step.
         let shares = theirs.learnt <= step && theirs.known.len() <= SHARED;
         let more: Vec<_> = match shares {
             true => theirs

@@ -4,25 +4,24 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr;
 
+use super::Replay;
 use super::gate::Gate;
 use super::heap::Heap;
 use super::stop::{MACHINE, stop};
-use super::{Replay, run};
-use crate::options::Touch;
 use crate::program::WORD;
 
 /// Bytes of a thread's stack: allocators keep what belongs to a thread there, too.
 const STACK: usize = 1 << 20;
 
-/// What the engine knows of a thread. Each has cache lines of its own.
+/// The engine's record of a thread, in cache lines of its own.
 #[repr(C, align(128))]
 pub(super) struct Lane {
     pub(super) gate: Gate,
     /// Where its operations begin, in words.
-    first: u64,
+    pub(super) first: u64,
     thread: libc::pthread_t,
-    replay: *const c_void,
-    number: u32,
+    pub(super) replay: *const c_void,
+    pub(super) number: u32,
 }
 
 /// Fills the lanes in from the table of threads.
@@ -53,38 +52,6 @@ pub(super) unsafe fn fill<H: Heap>(replay: &Replay<'_, H>, table: u64, threads: 
         .release(table * WORD, u64::from(threads) * WORD);
 }
 
-/// Runs a thread's operations on the calling thread.
-///
-/// # Safety
-/// `compile` wrote the program, it has this thread, and no other follows it.
-pub(super) unsafe fn follow<H: Heap>(replay: &Replay<'_, H>, number: u32) {
-    // SAFETY: the lane exists, by this function's contract, and `first` does not change.
-    let first = unsafe { (*replay.lanes.add(number as usize)).first };
-    replay.held.grow(run::FIRST_PIECE);
-    // SAFETY: by this function's contract `first` is where the thread's operations begin.
-    unsafe {
-        let first = replay.program.place().cast::<u64>().add(first as usize);
-        match replay.touch {
-            Touch::None => run::run::<H, { Touch::None as u8 }>(replay, number, first),
-            Touch::First => run::run::<H, { Touch::First as u8 }>(replay, number, first),
-            Touch::Pages => run::run::<H, { Touch::Pages as u8 }>(replay, number, first),
-            Touch::All => run::run::<H, { Touch::All as u8 }>(replay, number, first),
-        }
-    }
-}
-
-extern "C" fn entry<H: Heap>(lane: *mut c_void) -> *mut c_void {
-    // SAFETY: `start` passed a lane, whose fields read here do not change, and whose replay waits
-    // for this thread's end.
-    let (replay, number) = unsafe {
-        let lane = lane.cast::<Lane>();
-        (&*(*lane).replay.cast::<Replay<'_, H>>(), (*lane).number)
-    };
-    // SAFETY: a program starts each of its threads once.
-    unsafe { follow(replay, number) };
-    ptr::null_mut()
-}
-
 /// Starts a thread.
 ///
 /// # Safety
@@ -98,7 +65,7 @@ pub(super) unsafe fn start<H: Heap>(replay: &Replay<'_, H>, number: u32) {
         libc::pthread_attr_init(attributes.as_mut_ptr());
         libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK);
         let thread = &raw mut (*lane).thread;
-        let error = libc::pthread_create(thread, attributes.as_ptr(), entry::<H>, lane.cast());
+        let error = libc::pthread_create(thread, attributes.as_ptr(), replay.entry, lane.cast());
         libc::pthread_attr_destroy(attributes.as_mut_ptr());
         error
     };
@@ -115,7 +82,7 @@ pub(super) unsafe fn start<H: Heap>(replay: &Replay<'_, H>, number: u32) {
 /// Waits for the end of a thread.
 ///
 /// # Safety
-/// The thread was started, and nobody waited for its end.
+/// The thread was started, and no other call waited for its end.
 pub(super) unsafe fn join<H: Heap>(replay: &Replay<'_, H>, number: u32) {
     // SAFETY: by this function's contract the lane holds a thread that can be joined.
     unsafe {

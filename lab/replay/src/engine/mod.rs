@@ -8,8 +8,10 @@ mod lane;
 mod mapping;
 mod run;
 mod stop;
+mod thread;
 mod touch;
 
+use std::ffi::c_void;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -44,10 +46,10 @@ pub enum ReplayError {
     },
 }
 
-/// What a replay measured.
+/// The measurements of a replay.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
-    /// What was replayed.
+    /// The header of the program.
     pub header: Header,
     /// Time from the first operation to the last.
     pub elapsed: Elapsed,
@@ -61,7 +63,7 @@ pub struct Outcome {
     pub late: u64,
 }
 
-/// What all threads of a replay share.
+/// The state that all threads of a replay share.
 struct Replay<'a, H> {
     heap: &'a H,
     touch: Touch,
@@ -71,6 +73,8 @@ struct Replay<'a, H> {
     program: Mapping,
     clock: Clock,
     held: Held,
+    /// The function of a thread.
+    entry: extern "C" fn(*mut c_void) -> *mut c_void,
 }
 
 /// Bytes of the program that are in memory.
@@ -131,6 +135,7 @@ pub unsafe fn replay<H: Heap>(file: &File, touch: Touch, heap: &H) -> Result<Out
         program,
         clock: Clock::default(),
         held: Held::default(),
+        entry: thread::entry::<H>,
     };
     // SAFETY: `compile` wrote the table of the threads' beginnings, at a multiple of a word, and
     // there is a lane for each.
@@ -139,7 +144,7 @@ pub unsafe fn replay<H: Heap>(file: &File, touch: Touch, heap: &H) -> Result<Out
     replay.clock = Clock::started();
     let began = Moment::now();
     // SAFETY: `compile` wrote the program, and this is its first thread.
-    unsafe { lane::follow(&replay, 0) };
+    unsafe { thread::follow(&replay, 0) };
     let elapsed = began.elapsed();
     let after = Memory::read();
     // Without touching, a call that returned null shows where its block is freed, or else here.

@@ -8,7 +8,7 @@ const PAGE: usize = 4096;
 /// Bytes of a word.
 const WORD: usize = size_of::<u64>();
 
-/// What is written.
+/// Value of each byte that is written.
 const BYTE: u8 = 1;
 
 /// Writes into the bytes of a block from `begin` to `end`, by the number of a [`Touch`].

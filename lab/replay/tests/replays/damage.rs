@@ -9,7 +9,7 @@ use std::fs::File;
 
 use crate::program::{Program, recording};
 
-/// What comes of compiling this file.
+/// Compiles this file.
 fn outcome(trace: &[u8], process: Option<u32>) -> Result<Option<u64>, String> {
     let mut file = tempfile::tempfile().expect("a file");
     file.write_all(trace).expect("it can be written");

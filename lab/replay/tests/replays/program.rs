@@ -1,4 +1,4 @@
-//! Programs of many threads whose blocks are told apart by their sizes.
+//! Programs of many threads with blocks of different sizes.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,7 +19,7 @@ const FUNCTIONS: [&str; 8] = [
     "_ZdlPvm",
 ];
 
-/// What was recorded.
+/// The recording of a program.
 pub fn recording() -> Recording {
     Recording {
         functions: FUNCTIONS.map(String::from).to_vec(),
