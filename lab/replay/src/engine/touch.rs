@@ -46,8 +46,8 @@ pub(super) unsafe fn touch<const TOUCH: u8>(block: *mut u8, begin: usize, end: u
 /// `block` has `end` bytes, of which `place` is one, and no other thread uses them meanwhile.
 #[inline(always)]
 unsafe fn word(block: *mut u8, place: usize, end: usize) {
-    // SAFETY: `place` lies within the block, by this function's contract. The writes are volatile so
-    // that the compiler keeps them, although nothing reads them.
+    // SAFETY: `place` lies within the block, by this function's contract. The writes are volatile,
+    // so the compiler keeps them, although nothing reads them.
     unsafe {
         let at = block.add(place);
         if end - place >= WORD && at.cast::<u64>().is_aligned() {
