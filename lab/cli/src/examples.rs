@@ -68,6 +68,13 @@ Examples:
 The trace is complete when the command and all processes that it started have ended, daemons too. After
 Ctrl-C it is complete when the command has ended. A process that runs already cannot be recorded.";
 
+/// `heapdrome replay`.
+pub const REPLAY: &str = "\
+Examples:
+  heapdrome replay app.trace
+  heapdrome replay app.trace --speed paced -a mimalloc3
+  heapdrome race --trace app.trace -a default";
+
 /// `heapdrome doctor`.
 pub const DOCTOR: &str = "\
 Examples:

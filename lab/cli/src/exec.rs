@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use heapdrome_schema::merged_setting;
+use heapdrome_schema::{Entrant, merged_setting};
 
 use crate::allocators::Names;
 use crate::arguments::ExecArguments;
@@ -16,26 +16,28 @@ use crate::progress;
 /// # Errors
 /// If the allocator is not available or the command cannot be run.
 pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
-    let environment = environment(&arguments.allocator)?;
+    let entrant = ready(&arguments.allocator)?;
     let program = &arguments.command[0];
     let error = Command::new(program)
         .args(&arguments.command[1..])
-        .envs(environment)
+        .envs(environment(&entrant))
         .exec();
     Err(cannot_run(program, &error))
 }
 
-/// Returns the variables under which a command runs with an allocator, `LD_PRELOAD` among them, in
-/// which the value of this process follows.
+/// Returns an allocator that is built and can be used.
 ///
 /// # Errors
-/// If the allocator is not available.
-pub fn environment(allocator: &str) -> Result<BTreeMap<String, String>, Failure> {
-    let entrant = {
-        let engine = progress::engine()?;
-        let registry = engine.registry()?;
-        Names::new(&registry, &engine).ready(allocator)?
-    };
+/// If there is no such allocator or it cannot be built.
+pub fn ready(allocator: &str) -> Result<Entrant, Failure> {
+    let engine = progress::engine()?;
+    let registry = engine.registry()?;
+    Names::new(&registry, &engine).ready(allocator)
+}
+
+/// Returns the variables under which a command runs with an allocator, in addition to those of this
+/// process. `LD_PRELOAD` among them ends with the value that it has in this process.
+pub fn environment(entrant: &Entrant) -> BTreeMap<String, String> {
     let mut environment = entrant.environment();
     for (name, value) in &mut environment {
         let given = std::env::var(name).ok();
@@ -55,10 +57,10 @@ pub fn environment(allocator: &str) -> Result<BTreeMap<String, String>, Failure>
         mine.push(':');
         mine.push_str(&asked);
     }
-    Ok(environment)
+    environment
 }
 
-/// The failure of a command that could not be started.
+/// Returns the failure of a command that could not be started.
 pub fn cannot_run(program: &str, error: &std::io::Error) -> Failure {
     let why = format!("cannot run {program}: {error}");
     if error.kind() == std::io::ErrorKind::NotFound {

@@ -27,7 +27,8 @@ const SHORT: [(&str, &str); 15] = [
 ];
 
 /// Options of a race that stand under another heading than the struct that they are fields of.
-const HEADINGS: [(&str, &[&str]); 3] = [
+const HEADINGS: [(&str, &[&str]); 4] = [
+    ("Replays of traces", &["trace", "speed", "touch", "process"]),
     ("Sweeps", &["threads", "sweeps", "work", "knee"]),
     ("When to stop", &["quick", "resume"]),
     (

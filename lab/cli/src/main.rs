@@ -17,6 +17,7 @@ mod paging;
 mod progress;
 mod race;
 mod record;
+mod replay;
 mod report;
 mod show;
 mod sources;
@@ -77,6 +78,7 @@ fn act(arguments: Arguments) -> Result<(), Failure> {
         Action::Allocators(arguments) => allocators::allocators(arguments),
         Action::Exec(arguments) => exec::exec(&arguments),
         Action::Record(arguments) => record::record(&arguments),
+        Action::Replay(arguments) => replay::replay(&arguments),
         Action::Doctor(arguments) => doctor::doctor(&arguments),
         Action::Workloads(arguments) => workloads::workloads(&arguments),
         Action::Suite(arguments) => suite::suite(arguments),

@@ -26,7 +26,7 @@ pub fn record(arguments: &RecordArguments) -> Result<(), Failure> {
     let target = &arguments.output;
     check_target(target, arguments.force)?;
     let mut environment = match &arguments.allocator {
-        Some(allocator) => exec::environment(allocator)?,
+        Some(allocator) => exec::environment(&exec::ready(allocator)?),
         None => std::collections::BTreeMap::new(),
     };
     let preload = environment.remove("LD_PRELOAD").map(Into::into);

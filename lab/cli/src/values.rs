@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use heapdrome_engine::race::AskedWork;
+use heapdrome_replay::{Speed, Touch};
 use heapdrome_schema::{Better, SweptParameter};
 
 /// `--metric NAME[:higher|:lower]=REGEX`, taken apart.
@@ -41,6 +42,18 @@ pub fn percentage(text: &str) -> Result<f64, String> {
         Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
         _ => Err("write a percentage above 0 and below 100, such as 1%".to_owned()),
     }
+}
+
+/// The speed of a replay.
+pub fn speed(text: &str) -> Result<Speed, String> {
+    let names = Speed::ALL.map(Speed::name).join(", ");
+    Speed::find(text).ok_or_else(|| format!("expected one of {names}"))
+}
+
+/// What a replay writes into new blocks.
+pub fn touch(text: &str) -> Result<Touch, String> {
+    let names = Touch::ALL.map(Touch::name).join(", ");
+    Touch::find(text).ok_or_else(|| format!("expected one of {names}"))
 }
 
 /// `KEY=VALUE`.

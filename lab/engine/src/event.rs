@@ -52,6 +52,8 @@ pub enum Event<'a> {
     /// A lock is taken, possibly after waiting for another heapdrome; with the name of the locked
     /// item.
     Locking(&'a str),
+    /// A trace is compiled for its replay.
+    Compiling(&'a Path),
     /// A remark that the result contains, too.
     Remark(&'a str),
     /// A sweep ended before all its races were done.

@@ -10,6 +10,7 @@ pub mod group;
 pub mod interrupt;
 pub mod kernel;
 pub mod lock;
+pub mod process;
 pub mod rights;
 pub mod room;
 

@@ -11,11 +11,11 @@ use heapdrome_schema::WorkloadReport;
 use crate::account::Account;
 use crate::array::Array;
 use crate::caller::Tally;
-use crate::process::Memory;
 use crate::report::Outcome;
 use crate::rptest::{Blocks, Kind, Shape, Sizes, Slot, check_align, check_sizes};
 use crate::threads::{self, Finished, Halt, Team};
 use crate::{Failure, Heap, Parameters};
+use heapdrome_system::process::Memory;
 
 /// Bursts in a run: one is followed by silence, one by activity, of one some blocks survive.
 const BURSTS: u64 = 3;

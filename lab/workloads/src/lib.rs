@@ -12,7 +12,6 @@ mod failure;
 mod heap;
 mod latency;
 mod lifo;
-mod process;
 mod random;
 mod report;
 mod room;

@@ -6,8 +6,8 @@ use heapdrome_schema::WorkloadReport;
 
 use crate::account::Account;
 use crate::caller::Tally;
-use crate::process::{Elapsed, Memory};
 use crate::{FigureText, Parameters};
+use heapdrome_system::process::{Elapsed, Memory};
 
 /// Everything that a report is made of.
 #[derive(Debug)]

@@ -23,10 +23,10 @@ use heapdrome_schema::WorkloadReport;
 
 use crate::account::Account;
 use crate::caller::Tally;
-use crate::process::{Elapsed, Memory};
 use crate::report::Outcome;
 use crate::threads;
 use crate::{Failure, Heap, Parameters};
+use heapdrome_system::process::{Elapsed, Memory};
 use mapped::Fixed;
 use worker::{Notes, PASSES, Plan, Worker, larger};
 

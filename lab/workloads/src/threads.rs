@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, ScopedJoinHandle};
 
 use crate::Failure;
-use crate::process::{Elapsed, Memory, Moment};
+use heapdrome_system::process::{Elapsed, Memory, Moment};
 
 /// Why a thread leaves its work early.
 #[derive(Debug)]

@@ -7,6 +7,7 @@ mod output;
 pub mod paging;
 mod race;
 mod record;
+mod replay;
 mod report;
 mod survive;
 pub mod trace;
@@ -27,6 +28,7 @@ pub use manual::{CompletionsArguments, ManArguments};
 pub use output::{OutputArguments, STDOUT, is_stdout};
 pub use race::{RaceArguments, StoppingArguments};
 pub use record::RecordArguments;
+pub use replay::{HowArguments, ReplayArguments};
 pub use report::{Form, PlotArguments, ReportArguments};
 pub use survive::SurviveArguments;
 
@@ -81,6 +83,9 @@ pub enum Action {
     /// Record the allocations of a command into a trace
     #[command(after_help = examples::RECORD)]
     Record(RecordArguments),
+    /// Replay a recorded trace under an allocator, once
+    #[command(after_help = examples::REPLAY)]
+    Replay(ReplayArguments),
     /// Examine this machine for what would bend a measurement
     #[command(after_help = examples::DOCTOR)]
     Doctor(DoctorArguments),

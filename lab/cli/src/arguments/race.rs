@@ -8,6 +8,7 @@ use heapdrome_engine::race::AskedWork;
 use heapdrome_schema::SweptParameter;
 
 use super::output::OutputArguments;
+use super::replay::HowArguments;
 use crate::values::{
     MetricArgument, Processors, duration, duration_or_none, key_value, metric, percentage,
     processors, sweep, work,
@@ -33,6 +34,14 @@ pub struct RaceArguments {
     #[arg(short, long, value_name = "NAME",
           conflicts_with_all = ["directory", "prepare", "serve"])]
     pub workload: Option<String>,
+    /// Race the replay of a trace instead of a command (see `heapdrome replay`). With `--speed
+    /// paced` memory is judged, unless --judge says otherwise
+    #[arg(long, value_name = "FILE",
+          conflicts_with_all = ["command", "workload", "threads", "sweeps", "directory", "prepare", "serve"])]
+    pub trace: Option<PathBuf>,
+    /// How the trace is replayed.
+    #[command(flatten)]
+    pub how: HowArguments,
     /// Race once for each of these numbers of threads, pinned to as many processors: short for
     /// --sweep threads=N,...
     #[arg(short, long, value_delimiter = ',', value_name = "N,...", conflicts_with = "pin",
@@ -88,7 +97,7 @@ pub struct RaceArguments {
     /// are named. New limits, such as --max-time or --rounds, take the place of all earlier ones;
     /// with them a race goes on that had ended
     #[arg(long, value_name = "RACE", num_args = 0..=1, default_missing_value = "latest",
-          conflicts_with_all = ["command", "workload", "threads", "sweeps", "work", "knee", "allocators", "quick", "baseline",
+          conflicts_with_all = ["command", "workload", "trace", "speed", "touch", "process", "threads", "sweeps", "work", "knee", "allocators", "quick", "baseline",
           "judge", "warmup", "setup",
           "prepare", "cleanup", "check", "pin", "timeout", "directory", "stdin", "environment",
           "discard_output", "memory_runs", "success", "allow_different_work", "unproven", "serve", "ready", "idle", "metrics",

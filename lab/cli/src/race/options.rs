@@ -6,10 +6,14 @@ use std::time::Duration;
 
 use heapdrome_engine::race::{JUDGED, check_judged, usual_options};
 use heapdrome_engine::workload::Asked;
-use heapdrome_schema::{CPU, Metric, Nanoseconds, Options, Role, Server, WALL, is_common_figure};
+use heapdrome_replay::Speed;
+use heapdrome_schema::{
+    CPU, Metric, Nanoseconds, Options, PEAK_RSS, Role, Server, WALL, is_common_figure,
+};
 
 use crate::arguments::RaceArguments;
 use crate::failure::Failure;
+use crate::replay::asked;
 use crate::values::{MetricArgument, Processors, processors};
 
 /// How long a server may take to answer.
@@ -77,6 +81,11 @@ fn check_contradictions(arguments: &RaceArguments) -> Result<(), Failure> {
             "{option} is for sweeps; add --threads or --sweep"
         )));
     }
+    if let (Some(option), None) = (arguments.how.given(), &arguments.trace) {
+        return Err(Failure::Usage(format!(
+            "{option} is for the replay of a trace; add --trace FILE"
+        )));
+    }
     let asked = &arguments.stopping;
     let limits = [
         ("--rounds", asked.rounds.is_some()),
@@ -116,13 +125,18 @@ fn judged(arguments: &RaceArguments) -> Result<Vec<String>, Failure> {
             judged.push(figure.to_owned());
         }
     }
+    let how = arguments.how.speed.unwrap_or_default();
+    if judged.is_empty() && arguments.trace.is_some() && how == Speed::Paced {
+        return Ok(vec![PEAK_RSS.to_owned()]);
+    }
     if judged.is_empty() {
         return Ok(vec![WALL.to_owned(), CPU.to_owned()]);
     }
     let metrics = arguments.metrics.iter().map(|metric| metric.name.clone());
-    let of_workload = match &arguments.workload {
-        None => Some(Vec::new()),
-        Some(name) => Asked::parse(name, &[], arguments.quick)?.metric_names(),
+    let of_workload = match (&arguments.workload, &arguments.trace) {
+        (Some(name), _) => Asked::parse(name, &[], arguments.quick)?.metric_names(),
+        (None, Some(trace)) => Asked::from(asked(trace, &arguments.how)?).metric_names(),
+        (None, None) => Some(Vec::new()),
     };
     // A program's own metrics are known once it is prepared, and are checked then.
     if let Some(more) = of_workload {
@@ -203,8 +217,6 @@ fn check_processors(pin: &[usize]) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
-
-    use heapdrome_schema::PEAK_RSS;
 
     use super::*;
     use crate::arguments::{Action, Arguments};

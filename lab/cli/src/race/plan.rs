@@ -9,6 +9,7 @@ use super::placeholders;
 use super::stop::{Aim, stopping};
 use crate::arguments::RaceArguments;
 use crate::failure::Failure;
+use crate::replay;
 
 /// Makes the plan.
 ///
@@ -42,10 +43,13 @@ pub fn planned(arguments: &RaceArguments, engine: &Engine) -> Result<Planned, Fa
 
 /// The workload that the command line asks for, with its parameters.
 fn workload(arguments: &RaceArguments) -> Result<Option<Asked>, Failure> {
+    if let Some(trace) = &arguments.trace {
+        return Ok(Some(replay::asked(trace, &arguments.how)?.into()));
+    }
     match &arguments.workload {
         Some(name) => Asked::parse(name, &arguments.command, arguments.quick).map(Some),
         None if arguments.command.is_empty() => Err(Failure::usage(
-            "there is no command to race; write: heapdrome race -- COMMAND, or -w WORKLOAD",
+            "there is no command to race; write: heapdrome race -- COMMAND, or -w WORKLOAD, or --trace FILE",
         )),
         None => Ok(None),
     }

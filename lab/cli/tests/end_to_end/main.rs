@@ -20,6 +20,7 @@ mod private;
 mod proof;
 mod readme;
 mod record;
+mod replays;
 mod reports;
 mod results;
 mod resume;

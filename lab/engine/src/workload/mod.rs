@@ -3,6 +3,7 @@
 mod catalog;
 pub mod companion;
 mod ready;
+pub mod trace;
 
 use heapdrome_programs::{Availability, Program, Settings};
 use heapdrome_workloads::{Description, Parameters, Refusal};
@@ -82,6 +83,7 @@ pub struct Asked {
 enum What {
     Own(Parameters, Companion),
     Program(&'static Program, Settings),
+    Trace(trace::Replay),
 }
 
 /// Word for a workload's small form.
@@ -98,6 +100,9 @@ impl Asked {
     /// # Errors
     /// When the workload is unknown, or a parameter is invalid.
     pub fn parse(name: &str, words: &[String], quick: bool) -> Result<Self, Failure> {
+        if name == trace::NAME {
+            return trace::Replay::parse(words).map(Self::from);
+        }
         let what = match Workload::find(name)? {
             Workload::Own(description, companion) => {
                 let words = with_preset(description, words, quick);
@@ -145,6 +150,7 @@ impl Asked {
         match &self.what {
             What::Own(parameters, _) => parameters.description().name,
             What::Program(program, _) => &program.name,
+            What::Trace(_) => trace::NAME,
         }
     }
 
@@ -153,6 +159,7 @@ impl Asked {
     pub fn words(&self) -> Vec<String> {
         match &self.what {
             What::Own(parameters, _) => parameters.words(),
+            What::Trace(replay) => replay.words(),
             What::Program(_, settings) => settings
                 .iter()
                 .filter(|(name, _)| *name != "quick" || !self.quick)
@@ -179,6 +186,15 @@ impl Asked {
             }
         };
         Ok(Self { what, ..*self })
+    }
+}
+
+impl From<trace::Replay> for Asked {
+    fn from(replay: trace::Replay) -> Self {
+        Self {
+            what: What::Trace(replay),
+            quick: false,
+        }
     }
 }
 

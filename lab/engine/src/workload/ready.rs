@@ -8,7 +8,7 @@ use heapdrome_schema::{Better, Metric, Options, Server, is_common_figure};
 use heapdrome_workloads::{Description, Parameters};
 
 use super::companion::Companion;
-use super::{Asked, What, catalog};
+use super::{Asked, What, catalog, trace};
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
@@ -39,6 +39,7 @@ enum Kept {
     Nothing,
     Program { _prepared: Prepared },
     Data { _data: catalog::Data },
+    Replay { _program: trace::Program },
 }
 
 /// Figures that every built-in workload reports, and whether more is better.
@@ -63,6 +64,7 @@ impl Asked {
         match &self.what {
             What::Own(_, companion) => companion.find().map(|_| ()),
             What::Program(..) => Ok(()),
+            What::Trace(replay) => replay.check(),
         }
     }
 
@@ -72,6 +74,7 @@ impl Asked {
         let own = match &self.what {
             What::Own(parameters, _) => figures(parameters.description()),
             What::Program(..) => return None,
+            What::Trace(_) => figures_of_replays(),
         };
         Some(own.iter().map(|(name, _)| metric_name(name)).collect())
     }
@@ -90,6 +93,7 @@ impl Asked {
                 engine.check()?;
                 prepared.map(program_ready).map_err(Failure::machine)
             }
+            What::Trace(replay) => of_trace(replay, engine),
         }
     }
 }
@@ -130,12 +134,8 @@ fn synthetic(parameters: &Parameters) -> Result<Ready, Failure> {
     ];
     let program_words = command.len();
     command.extend(parameters.words());
-    Ok(reporting(
-        command,
-        program_words,
-        description,
-        Kept::Nothing,
-    ))
+    let figures = figures(description);
+    Ok(reporting(command, program_words, &figures, Kept::Nothing))
 }
 
 fn of_catalog(parameters: &Parameters, engine: &Engine) -> Result<Ready, Failure> {
@@ -143,18 +143,33 @@ fn of_catalog(parameters: &Parameters, engine: &Engine) -> Result<Ready, Failure
     let data = catalog::data(&settings, engine)?;
     let (command, program_words) = data.command(&settings);
     let kept = Kept::Data { _data: data };
-    let description = parameters.description();
-    Ok(reporting(command, program_words, description, kept))
+    let figures = figures(parameters.description());
+    Ok(reporting(command, program_words, &figures, kept))
+}
+
+fn of_trace(replay: &trace::Replay, engine: &Engine) -> Result<Ready, Failure> {
+    let program = replay.compiled(engine)?;
+    let (command, notes) = (program.command(replay.touch), program.notes());
+    let words = command.len();
+    let kept = Kept::Replay { _program: program };
+    Ok(Ready {
+        notes,
+        ..reporting(command, words, &figures_of_replays(), kept)
+    })
+}
+
+fn figures_of_replays() -> Vec<(&'static str, bool)> {
+    [&COMMON[..], &heapdrome_replay::FIGURES].concat()
 }
 
 /// Returns a workload whose command prints one report and nothing else.
 fn reporting(
     command: Vec<String>,
     program_words: usize,
-    description: &Description,
+    figures: &[(&str, bool)],
     kept: Kept,
 ) -> Ready {
-    let metrics = metrics_of(&figures(description));
+    let metrics = metrics_of(figures);
     Ready {
         command,
         notes: Vec::new(),

@@ -1,6 +1,6 @@
 //! How much address space is neither the program's nor the workload's.
 
-use crate::process::Memory;
+use heapdrome_system::process::Memory;
 
 /// What is mapped before a run and is no allocator's: files and what the kernel maps.
 #[derive(Clone, Copy, Debug)]

@@ -11,9 +11,9 @@ use super::scatter::Scatter;
 use super::slot::Slot;
 use crate::array::Array;
 use crate::caller::Tally;
-use crate::process::Memory;
 use crate::threads::{Halt, Team};
 use crate::{Failure, Heap};
+use heapdrome_system::process::Memory;
 
 /// How often the loops are done before threads end, with a full free after each.
 pub(crate) const PASSES: u64 = 2;

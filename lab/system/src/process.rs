@@ -1,4 +1,4 @@
-//! The process's own memory and clocks, read without allocating.
+//! This process's own memory and clocks, read without allocating.
 
 use std::ffi::CStr;
 use std::ops::Add;
@@ -6,18 +6,18 @@ use std::time::Duration;
 
 /// The process's memory in bytes, as the kernel counts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Memory {
+pub struct Memory {
     /// The greatest resident set so far (`VmHWM`).
-    pub(crate) peak_resident: u64,
+    pub peak_resident: u64,
     /// The resident set (`VmRSS`).
-    pub(crate) resident: u64,
+    pub resident: u64,
     /// The address space (`VmSize`).
-    pub(crate) mapped: u64,
+    pub mapped: u64,
 }
 
 impl Memory {
     /// Reads `/proc/self/status` into a buffer on the stack. Zeros where there is none.
-    pub(crate) fn read() -> Self {
+    pub fn read() -> Self {
         let mut buffer = [0_u8; 4096];
         let text = read_file(c"/proc/self/status", &mut buffer);
         Self {
@@ -56,14 +56,14 @@ fn kibibytes(text: &[u8], name: &[u8]) -> u64 {
 
 /// A moment on two clocks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment {
+pub struct Moment {
     wall: Duration,
     cpu: Duration,
 }
 
 impl Moment {
     /// Now.
-    pub(crate) fn now() -> Self {
+    pub fn now() -> Self {
         Self {
             wall: clock(libc::CLOCK_MONOTONIC),
             cpu: clock(libc::CLOCK_PROCESS_CPUTIME_ID),
@@ -71,7 +71,7 @@ impl Moment {
     }
 
     /// What has passed since.
-    pub(crate) fn elapsed(self) -> Elapsed {
+    pub fn elapsed(self) -> Elapsed {
         let now = Self::now();
         Elapsed {
             wall: now.wall.saturating_sub(self.wall),
@@ -82,11 +82,11 @@ impl Moment {
 
 /// Time that has passed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Elapsed {
+pub struct Elapsed {
     /// On the wall.
-    pub(crate) wall: Duration,
+    pub wall: Duration,
     /// On all processors, for the whole process.
-    pub(crate) cpu: Duration,
+    pub cpu: Duration,
 }
 
 impl Add for Elapsed {
@@ -101,7 +101,7 @@ impl Add for Elapsed {
 }
 
 /// What a clock of the kernel shows.
-pub(crate) fn clock(which: libc::clockid_t) -> Duration {
+pub fn clock(which: libc::clockid_t) -> Duration {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

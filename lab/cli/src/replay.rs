@@ -1,0 +1,121 @@
+//! `heapdrome replay`: a trace under one allocator, once.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use heapdrome_engine::Engine;
+use heapdrome_engine::workload::trace::Replay;
+use heapdrome_schema::{Bytes, Ending, WorkloadReport};
+use heapdrome_system::child::{self, Limits, WaitError};
+
+use crate::allocators::Names;
+use crate::arguments::{HowArguments, ReplayArguments};
+use crate::exec::environment;
+use crate::failure::Failure;
+use crate::{output, progress};
+
+/// Replays the trace and prints what was measured.
+///
+/// # Errors
+/// If the trace cannot be read, the allocator cannot be found or built, or the replay fails.
+pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
+    let engine = progress::engine()?;
+    let _hold = engine.folders.cache.hold().map_err(Failure::machine)?;
+    let replay = asked(&arguments.trace, &arguments.how)?;
+    replay.check()?;
+    let registry = engine.registry()?;
+    let entrant = Names::new(&registry, &engine).ready(&arguments.allocator)?;
+    let program = replay.compiled(&engine)?;
+    program.notes().iter().for_each(output::tell);
+    let words = program.command(replay.touch);
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).envs(environment(&entrant));
+    let report = run(command, &arguments.allocator, &engine)?;
+    output::print(table(&report).as_bytes())
+}
+
+/// The replay that a command line asks for.
+///
+/// # Errors
+/// When the path cannot be expressed.
+pub fn asked(trace: &PathBuf, how: &HowArguments) -> Result<Replay, Failure> {
+    Ok(Replay {
+        trace: std::path::absolute(trace).map_err(Failure::usage)?,
+        process: how.process,
+        speed: how.speed.unwrap_or_default(),
+        touch: how.touch.unwrap_or_default(),
+    })
+}
+
+/// Runs the companion to its end, and reads its report.
+fn run(mut command: Command, allocator: &str, engine: &Engine) -> Result<WorkloadReport, Failure> {
+    child::in_own_group(&mut command);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let failed = |error| Failure::Machine(format!("cannot run the replay: {error}"));
+    let mut running = command.spawn().map_err(failed)?;
+    let (out, errors) = (running.stdout.take(), running.stderr.take());
+    let (out, errors) = (child::collect(out), child::collect(errors));
+    let interrupt = engine.folders.cache.interrupt();
+    let status = match child::wait(&mut running, Limits::NONE, interrupt) {
+        Ok(child::Ended::Itself(status)) => status,
+        Ok(child::Ended::OverLimit) | Err(WaitError::Interrupted) => {
+            return Err(Failure::Interrupted);
+        }
+        Err(WaitError::Io(error)) => return Err(failed(error)),
+    };
+    let text = |bytes: std::thread::JoinHandle<Vec<u8>>| {
+        String::from_utf8_lossy(&bytes.join().unwrap_or_default()).into_owned()
+    };
+    let (out, errors) = (text(out), text(errors));
+    if status.success() {
+        return serde_json::from_str(&out).map_err(Failure::machine);
+    }
+    let ending = match child::ending(status) {
+        Ending::Killed(signal) => format!("killed by signal {signal}"),
+        _ => "no reason given".to_owned(),
+    };
+    let why = child::last_line(&errors).unwrap_or(&ending);
+    let why = format!("the replay under {allocator} failed: {why}");
+    Err(match status.code() {
+        Some(2) => Failure::Machine(why),
+        _ => Failure::Entrant(why),
+    })
+}
+
+/// The figures for a reader.
+fn table(report: &WorkloadReport) -> String {
+    let figure = |name: &str| report.figures.get(name).copied().unwrap_or(0.0);
+    let bytes = |name: &str| Bytes(figure(name) as u64);
+    let whole = figure("peak_resident_bytes") + figure("own_bytes");
+    let mut rows = vec![
+        ("operations", report.operations.to_string()),
+        ("wall time", format!("{:.4} s", figure("wall_s"))),
+        (
+            "wall time per operation",
+            format!("{:.2} ns", figure("ns_per_operation")),
+        ),
+        ("peak resident memory", Bytes(whole as u64).to_string()),
+        (
+            "without the replay's own tables",
+            bytes("peak_resident_bytes").to_string(),
+        ),
+        (
+            "most live requested bytes",
+            bytes("peak_requested_bytes").to_string(),
+        ),
+    ];
+    if figure("overhead") > 0.0 {
+        rows.push((
+            "peak over most live bytes",
+            format!("{:.3}", figure("overhead")),
+        ));
+    }
+    if report.parameters.contains("speed=paced") {
+        rows.push((
+            "latest operation behind",
+            format!("{:.6} s", figure("behind_s")),
+        ));
+    }
+    let line = |(name, value): (&str, String)| format!("{name:<32}  {value}\n");
+    rows.into_iter().map(line).collect()
+}

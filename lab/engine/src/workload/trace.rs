@@ -1,0 +1,243 @@
+//! The replay of a trace as a workload: its compiled program in the cache, and its command.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use heapdrome_packages::{Lock, Shelf};
+use heapdrome_replay::{CompileError, Compiled, FORM, Header, Speed, Touch};
+use heapdrome_system::sha256_of_file;
+
+use super::companion;
+use crate::engine::Engine;
+use crate::event::Event;
+use crate::failure::Failure;
+
+/// The name of the workload.
+pub const NAME: &str = "replay";
+
+/// The replay of a trace that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replay {
+    /// The trace; an absolute path.
+    pub trace: PathBuf,
+    /// The process, or else the one with most operations.
+    pub process: Option<u32>,
+    /// How fast.
+    pub speed: Speed,
+    /// How new blocks are touched.
+    pub touch: Touch,
+}
+
+/// A compiled trace, which no other process changes or removes while this lives.
+pub struct Program {
+    path: PathBuf,
+    companion: PathBuf,
+    compiled: Compiled,
+    _lock: Arc<Lock>,
+}
+
+impl Replay {
+    /// Reads what [`Replay::words`] wrote.
+    ///
+    /// # Errors
+    /// When a word is not known, or no trace is named.
+    pub fn parse(words: &[String]) -> Result<Self, Failure> {
+        let (mut trace, mut process) = (None, None);
+        let (mut speed, mut touch) = (Speed::default(), Touch::default());
+        for word in words {
+            let wrong = || Failure::Usage(format!("{NAME}: cannot read '{word}'"));
+            match word.split_once('=').ok_or_else(wrong)? {
+                ("trace", path) => trace = Some(PathBuf::from(path)),
+                ("process", number) => process = Some(number.parse().map_err(|_| wrong())?),
+                ("speed", name) => speed = Speed::find(name).ok_or_else(wrong)?,
+                ("touch", name) => touch = Touch::find(name).ok_or_else(wrong)?,
+                _ => return Err(wrong()),
+            }
+        }
+        let lack = || Failure::usage("a replay needs a trace; write: heapdrome race --trace FILE");
+        Ok(Self {
+            trace: std::path::absolute(trace.ok_or_else(lack)?).map_err(Failure::usage)?,
+            process,
+            speed,
+            touch,
+        })
+    }
+
+    /// Returns the parameters as `name=value` words.
+    pub fn words(&self) -> Vec<String> {
+        let mut words = vec![format!("trace={}", self.trace.display())];
+        words.extend(self.process.map(|number| format!("process={number}")));
+        words.push(format!("speed={}", self.speed));
+        words.push(format!("touch={}", self.touch));
+        words
+    }
+
+    /// Finds out before anything is built whether the trace and the companion are there.
+    ///
+    /// # Errors
+    /// When they are not.
+    pub fn check(&self) -> Result<(), Failure> {
+        if self.trace.to_str().is_none() {
+            return Err(self.failure("the name is no UTF-8; rename the file"));
+        }
+        companion::find(heapdrome_replay::NAME)?;
+        heapdrome_replay::check(&self.open()?).map_err(|error| self.failure(error))
+    }
+
+    /// Compiles the trace, unless the cache has its program.
+    ///
+    /// # Errors
+    /// When the trace cannot be read, or the cache cannot be written.
+    pub fn compiled(&self, engine: &Engine) -> Result<Program, Failure> {
+        let companion = companion::find(heapdrome_replay::NAME)?;
+        let trace = self.open()?;
+        let hash = sha256_of_file(&self.trace).map_err(|error| self.failure(error))?;
+        let process = self
+            .process
+            .map_or("largest".to_owned(), |one| one.to_string());
+        let name = format!("replay-{}-{}-{process}-{FORM}", &hash[..24], self.speed);
+        engine.tell(Event::Locking("the compiled trace"));
+        let lock = engine.folders.cache.keep(&name);
+        engine.check()?;
+        let lock = lock.map_err(Failure::machine)?;
+        let shelf = engine.folders.cache.shelf(Shelf::Workloads);
+        let folder = shelf.map_err(Failure::machine)?.join(&name);
+        let path = folder.join("program");
+        let known = known(&folder, &path);
+        let compiled = match known {
+            Some(compiled) => compiled,
+            None => {
+                let staging = lock.staging().map_err(Failure::machine)?;
+                let fresh = staging.path().join("program");
+                let compiled = self.compile(&trace, &fresh, engine)?;
+                lock.place(&fresh, &folder).map_err(Failure::machine)?;
+                compiled
+            }
+        };
+        Ok(Program {
+            path,
+            companion,
+            compiled,
+            _lock: lock,
+        })
+    }
+
+    fn open(&self) -> Result<File, Failure> {
+        File::open(&self.trace).map_err(|error| self.failure(error))
+    }
+
+    fn failure(&self, error: impl std::fmt::Display) -> Failure {
+        Failure::Usage(format!("{}: {error}", self.trace.display()))
+    }
+
+    fn compile(&self, trace: &File, folder: &Path, engine: &Engine) -> Result<Compiled, Failure> {
+        engine.tell(Event::Compiling(&self.trace));
+        std::fs::create_dir(folder).map_err(Failure::machine)?;
+        let mut options = File::options();
+        let options = options.read(true).write(true).create_new(true);
+        let program = options
+            .open(folder.join("program"))
+            .map_err(Failure::machine)?;
+        let go_on = || engine.check().is_ok();
+        let compiled = heapdrome_replay::compile(trace, self.process, self.speed, &program, &go_on);
+        let compiled = compiled.map_err(|error| match error {
+            CompileError::Interrupted => Failure::Interrupted,
+            CompileError::Output(_) => Failure::machine(error),
+            error => self.failure(error),
+        })?;
+        if let Some(offset) = compiled.cut_off {
+            let cut = folder.join(CUT_OFF);
+            std::fs::write(cut, offset.to_string()).map_err(Failure::machine)?;
+        }
+        Ok(compiled)
+    }
+}
+
+/// The file beside a program that says where its trace was cut off.
+const CUT_OFF: &str = "cut-off";
+
+/// Returns the program that the cache has of a trace, if any.
+fn known(folder: &Path, program: &Path) -> Option<Compiled> {
+    let header = heapdrome_replay::header(&File::open(program).ok()?).ok()?;
+    let cut_off = std::fs::read_to_string(folder.join(CUT_OFF)).ok();
+    let cut_off = cut_off.and_then(|offset| offset.parse().ok());
+    Some(Compiled { header, cut_off })
+}
+
+impl Program {
+    /// Returns the command that runs it.
+    pub fn command(&self, touch: Touch) -> Vec<String> {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let touch = touch.name().to_owned();
+        vec![
+            text(&self.companion),
+            text(&self.path),
+            "--touch".to_owned(),
+            touch,
+        ]
+    }
+
+    /// Returns what is known of it.
+    pub fn header(&self) -> &Header {
+        &self.compiled.header
+    }
+
+    /// Says what a reader of the figures must know.
+    pub fn notes(&self) -> Vec<String> {
+        let header = self.header();
+        let holds = match header.speed {
+            Speed::Dependencies => {
+                "throughput claims hold for this speed, memory claims for paced only"
+            }
+            Speed::Paced => {
+                "memory claims hold for this speed, throughput claims for dependencies only"
+            }
+            Speed::Locked => {
+                "neither throughput nor memory claims hold for this speed: use dependencies or paced"
+            }
+        };
+        let mut notes = vec![format!(
+            "the trace was replayed at speed {}: {holds}",
+            header.speed
+        )];
+        if header.left_out > 0 {
+            notes.push(format!(
+                "{} calls of the trace were left out: they failed, or freed blocks that it does not know",
+                header.left_out
+            ));
+        }
+        if let Some(offset) = self.compiled.cut_off {
+            notes.push(format!(
+                "the trace was cut off at byte {offset}: what was recorded until then was replayed"
+            ));
+        }
+        notes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_read_back_and_wrong_ones_are_refused() {
+        let replay = Replay {
+            trace: PathBuf::from("/a b/app.trace"),
+            process: Some(3),
+            speed: Speed::Paced,
+            touch: Touch::First,
+        };
+        let read = Replay::parse(&replay.words()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(read, replay);
+        for words in [
+            &["speed=paced"][..],
+            &["trace=/x", "speed=fast"],
+            &["trace=/x", "process=-1"],
+            &["trace=/x", "pace"],
+        ] {
+            let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
+            assert!(Replay::parse(&words).is_err(), "{words:?}");
+        }
+    }
+}

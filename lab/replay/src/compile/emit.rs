@@ -1,0 +1,314 @@
+//! The second reading of a process: each step becomes words of its thread.
+
+use std::collections::VecDeque;
+use std::fs::File;
+
+use heapdrome_trace::{Operation, Step};
+
+use super::CompileError;
+use super::functions::{Call, resolved};
+use super::slots::Slots;
+use super::streams::Streams;
+use super::survey::Survey;
+use super::table::Table;
+use crate::options::Speed;
+use crate::program::Header;
+use crate::words::{self, Kind, MAX_THREADS, halves};
+
+/// Shortest pause that is replayed, in nanoseconds: a thread cannot be woken more exactly.
+const PAUSE: u64 = 50_000;
+
+/// The thread that starts the others.
+const MAIN: u32 = 0;
+
+/// A block that lives.
+struct Live {
+    slot: u32,
+    thread: u32,
+    /// The number of the operation that made it, among those of its thread.
+    made: u64,
+    /// How often its thread had published then; 0 if it is not published.
+    ticket: u32,
+    size: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Thread {
+    steps: u64,
+    tickets: u32,
+    /// Until when its operations were spaced out.
+    until: u64,
+}
+
+/// Makes words of steps.
+pub(super) struct Emitter {
+    survey: Survey,
+    calls: Vec<Call>,
+    streams: Streams,
+    slots: Slots,
+    live: Table<u64, Live>,
+    live_bytes: u128,
+    numbers: Table<u32, u32>,
+    threads: Vec<Thread>,
+    /// Threads whose last step was made, in that order.
+    ended: VecDeque<u32>,
+    /// The thread of the step before.
+    previous: Option<u32>,
+    began: u64,
+    steps: u64,
+    header: Header,
+}
+
+impl Emitter {
+    pub(super) fn new(header: Header, survey: Survey, calls: Vec<Call>, file: File) -> Self {
+        Self {
+            survey,
+            calls,
+            streams: Streams::new(file),
+            slots: Slots::default(),
+            live: Table::default(),
+            live_bytes: 0,
+            numbers: Table::default(),
+            threads: Vec::new(),
+            ended: VecDeque::new(),
+            previous: None,
+            began: 0,
+            steps: 0,
+            header,
+        }
+    }
+
+    /// Ends all threads. Returns what is known of the whole.
+    pub(super) fn finish(mut self) -> Result<Header, CompileError> {
+        self.join_ended()?;
+        self.streams.end(MAIN)?;
+        let mut header = self.header;
+        header.threads = self.threads.len() as u32;
+        header.slots = self.slots.count();
+        header.live = self.live.len() as u64;
+        (header.table, header.bytes, header.digest) = self.streams.finish()?;
+        Ok(header)
+    }
+
+    /// Takes a step in. `block`: the number of the block that it makes, if it makes one.
+    pub(super) fn step(&mut self, step: Step, block: u64) -> Result<(), CompileError> {
+        let time = step.time.0;
+        if self.steps == 0 {
+            self.began = time;
+        }
+        let turn = self.pass_turn(step.thread)?;
+        let thread = match self.numbers.get(&step.thread) {
+            Some(thread) => *thread,
+            None => self.start(step.thread, time)?,
+        };
+        if let Some((other, ticket)) = turn {
+            self.wait(thread, other, ticket)?;
+        }
+        self.previous = Some(thread);
+        self.space_out(thread, time)?;
+        self.threads[thread as usize].steps += 1;
+        self.operation(thread, step.operation, block)?;
+        if self.survey.last.get(&step.thread) == Some(&self.steps) && thread != MAIN {
+            self.ended.push_back(thread);
+        }
+        self.steps += 1;
+        Ok(())
+    }
+
+    /// In a locked replay, lets the thread of the step before publish that it is done, if another
+    /// one follows. Returns what that one waits for.
+    fn pass_turn(&mut self, next: u32) -> Result<Option<(u32, u32)>, CompileError> {
+        let next = self.numbers.get(&next).copied();
+        match self.previous {
+            Some(previous) if self.header.speed == Speed::Locked && next != Some(previous) => {
+                Ok(Some((previous, self.publish(previous)?)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Starts a thread, after all have ended that had ended in the recording.
+    fn start(&mut self, name: u32, time: u64) -> Result<u32, CompileError> {
+        let thread = self.threads.len() as u32;
+        if thread >= MAX_THREADS {
+            return Err(CompileError::TooMany("threads"));
+        }
+        self.numbers.insert(name, thread);
+        self.threads.push(Thread::default());
+        self.streams.add_thread();
+        if thread == MAIN {
+            self.slots.add_thread(None);
+            return Ok(thread);
+        }
+        self.join_ended()?;
+        self.space_out(MAIN, time)?;
+        self.streams
+            .emit(MAIN, &[Kind::Start.word(), thread.into()])?;
+        let known = (MAIN, self.threads[MAIN as usize].steps);
+        self.slots.add_thread(Some(known));
+        Ok(thread)
+    }
+
+    fn join_ended(&mut self) -> Result<(), CompileError> {
+        while let Some(ended) = self.ended.pop_front() {
+            self.streams.end(ended)?;
+            self.streams
+                .emit(MAIN, &[Kind::Join.word(), ended.into()])?;
+            let main = &mut self.threads[MAIN as usize];
+            main.steps += 1;
+            self.slots.inherit(MAIN, ended, main.steps);
+        }
+        Ok(())
+    }
+
+    /// In a paced replay, lets a thread sleep until the time of its next operation.
+    fn space_out(&mut self, thread: u32, time: u64) -> Result<(), CompileError> {
+        let own = &mut self.threads[thread as usize];
+        let time = time.saturating_sub(self.began);
+        if self.header.speed == Speed::Paced && time >= own.until + PAUSE {
+            own.until = time;
+            self.streams.emit(thread, &[Kind::Until.word(), time])?;
+        }
+        Ok(())
+    }
+
+    fn publish(&mut self, thread: u32) -> Result<u32, CompileError> {
+        let own = &mut self.threads[thread as usize];
+        let ticket = own.tickets.checked_add(1);
+        own.tickets = ticket.ok_or(CompileError::TooMany("blocks that change threads"))?;
+        self.streams.emit(thread, &[Kind::Publish.word()])?;
+        Ok(own.tickets)
+    }
+
+    fn wait(&mut self, thread: u32, awaited: u32, ticket: u32) -> Result<(), CompileError> {
+        let words = [Kind::Wait.word(), halves(awaited, ticket)];
+        Ok(self.streams.emit(thread, &words)?)
+    }
+
+    fn operation(
+        &mut self,
+        thread: u32,
+        operation: Operation,
+        number: u64,
+    ) -> Result<(), CompileError> {
+        match operation {
+            Operation::Make {
+                function,
+                size,
+                alignment,
+            } => {
+                let slot = self.slot(thread)?;
+                let call = self.calls[usize::from(function)];
+                self.make(thread, slot, resolved(call, size, alignment), size)?;
+                self.lives(thread, number, slot, size)?;
+            }
+            Operation::Resize { size, block, .. } => {
+                let old = self.freed(thread, block)?;
+                match u32::try_from(size) {
+                    Ok(size) => {
+                        let (kind, field) = (Kind::ShortResize, halves(old.slot, size));
+                        self.streams.emit(thread, &[kind.word(), field, old.size])?;
+                    }
+                    Err(_) => {
+                        let words = [Kind::Resize.word(), halves(old.slot, 0), size, old.size];
+                        self.streams.emit(thread, &words)?;
+                    }
+                }
+                self.lives(thread, number, old.slot, size)?;
+            }
+            Operation::Free { block, .. } => {
+                let old = self.freed(thread, block)?;
+                self.streams.emit(thread, &[words::free(old.slot)])?;
+                let step = self.threads[thread as usize].steps;
+                let owner = self.owner_of_slots(thread);
+                self.slots.give(owner, old.slot, step);
+            }
+            Operation::FreeNull { .. } => {
+                self.streams.emit(thread, &[Kind::FreeNull.word()])?;
+            }
+            Operation::FreeForeign { .. } | Operation::Fail { .. } => {
+                self.header.left_out += 1;
+                return Ok(());
+            }
+        }
+        self.header.operations += 1;
+        Ok(())
+    }
+
+    /// Takes a slot that the thread knows to be free, after waiting for another thread where that
+    /// one leaves many free: the thread would run ever further ahead of it.
+    fn slot(&mut self, thread: u32) -> Result<u32, CompileError> {
+        let owner = self.owner_of_slots(thread);
+        let step = self.threads[thread as usize].steps;
+        if let Some(other) = self.slots.creditor(owner, step, self.live.len()) {
+            let ticket = self.publish(other)?;
+            self.wait(thread, other, ticket)?;
+            let steps = self.threads[other as usize].steps;
+            self.slots.learn(thread, (other, steps));
+            self.slots.take_over(thread, step);
+        }
+        self.slots
+            .take(owner)
+            .ok_or(CompileError::TooMany("blocks"))
+    }
+
+    /// In a locked replay every thread knows what all have done.
+    fn owner_of_slots(&self, thread: u32) -> u32 {
+        match self.header.speed {
+            Speed::Locked => MAIN,
+            _ => thread,
+        }
+    }
+
+    /// Waits for a block's making, if need be, and takes the block out of those that live.
+    fn freed(&mut self, thread: u32, block: u64) -> Result<Live, CompileError> {
+        let old = self.live.remove(&block);
+        let old = old.ok_or(CompileError::Twice(block))?;
+        self.live_bytes -= u128::from(old.size);
+        if old.ticket > 0 {
+            self.wait(thread, old.thread, old.ticket)?;
+            self.slots.learn(thread, (old.thread, old.made));
+        }
+        Ok(old)
+    }
+
+    fn lives(&mut self, thread: u32, block: u64, slot: u32, size: u64) -> Result<(), CompileError> {
+        let ticket = match self.survey.published.has(block) {
+            true => self.publish(thread)?,
+            false => 0,
+        };
+        let made = self.threads[thread as usize].steps;
+        let live = Live {
+            slot,
+            thread,
+            made,
+            ticket,
+            size,
+        };
+        self.live.insert(block, live);
+        self.live_bytes += u128::from(size);
+        let bytes = u64::try_from(self.live_bytes).unwrap_or(u64::MAX);
+        self.header.floor = self.header.floor.max(bytes);
+        Ok(())
+    }
+
+    fn make(
+        &mut self,
+        thread: u32,
+        slot: u32,
+        (call, alignment): (Call, u32),
+        size: u64,
+    ) -> Result<(), CompileError> {
+        let whole = |kind: Kind, low| [kind.word(), halves(slot, low), size];
+        let mut emit = |words: &[u64]| self.streams.emit(thread, words);
+        let written = match (call, u32::try_from(size)) {
+            (Call::Malloc, Ok(size)) => emit(&[halves(slot, size)]),
+            (Call::Malloc, Err(_)) => emit(&whole(Kind::Malloc, 0)),
+            (Call::Calloc, Ok(size)) => emit(&[Kind::ShortCalloc.word(), halves(slot, size)]),
+            (Call::Calloc, Err(_)) => emit(&whole(Kind::Calloc, 0)),
+            (Call::Aligned(_), _) => emit(&whole(Kind::Aligned, alignment)),
+            (Call::AlignedAlloc, _) => emit(&whole(Kind::AlignedAlloc, alignment)),
+        };
+        Ok(written?)
+    }
+}

@@ -1,0 +1,190 @@
+//! A process of a trace becomes a program: a flat sequence of calls for each thread.
+//!
+//! The trace is read three times, in memory that depends on the number of live blocks and not on
+//! the trace's length: to choose the process, to find the blocks that change threads, and to write.
+
+mod emit;
+mod functions;
+mod slots;
+mod streams;
+mod survey;
+mod table;
+
+use std::fs::File;
+use std::io::{self, Seek as _};
+use std::os::unix::fs::FileExt as _;
+
+use heapdrome_trace::{Chunk, Ending, Reader, Recording, Step, TraceError};
+
+use crate::options::Speed;
+use crate::program::Header;
+use emit::Emitter;
+use survey::Surveyor;
+use table::Table;
+
+/// Why a trace cannot be compiled.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompileError {
+    /// The trace cannot be read.
+    #[error("{0}")]
+    Trace(#[from] TraceError),
+    /// The trace has no such process.
+    #[error("the trace has no operations of process {asked}; it has those of {known}")]
+    NoProcess {
+        /// The process that was asked for.
+        asked: u32,
+        /// The processes that there are.
+        known: String,
+    },
+    /// No process of the trace has an operation.
+    #[error("the trace has no operations to replay")]
+    Empty,
+    /// A block is freed that does not live.
+    #[error("the trace is damaged: it frees block {0} twice")]
+    Twice(u64),
+    /// More than an engine can hold.
+    #[error("the trace has too many {0} to be replayed")]
+    TooMany(&'static str),
+    /// The program cannot be written.
+    #[error("cannot write the compiled trace: {0}")]
+    Output(#[from] io::Error),
+    /// The caller asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// A trace that was compiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compiled {
+    /// The program's header.
+    pub header: Header,
+    /// Where the trace was cut off, if it was: what stands before was compiled.
+    pub cut_off: Option<u64>,
+}
+
+/// A trace that is read several times.
+struct Source<'a> {
+    file: &'a File,
+    go_on: &'a dyn Fn() -> bool,
+}
+
+impl Source<'_> {
+    fn reader(&self) -> Result<Reader<&File>, CompileError> {
+        let mut file = self.file;
+        file.rewind().map_err(TraceError::from)?;
+        Ok(Reader::new(file)?)
+    }
+
+    /// Calls `visit` with every step of a process, and the number of the block that it makes, if it
+    /// makes one.
+    fn visit(
+        &self,
+        process: u32,
+        mut visit: impl FnMut(Step, u64) -> Result<(), CompileError>,
+    ) -> Result<(), CompileError> {
+        let mut reader = self.reader()?;
+        while let Some(chunk) = reader.next_chunk()? {
+            let Chunk::Operations(mut operations) = chunk else {
+                continue;
+            };
+            if operations.process != process {
+                continue;
+            }
+            let (mut block, mut outcome) = (operations.first_block, Ok(()));
+            operations.visit(|step| {
+                if outcome.is_ok() {
+                    outcome = visit(step, block);
+                }
+                block += u64::from(step.operation.makes_block());
+            })?;
+            outcome?;
+            if !(self.go_on)() {
+                return Err(CompileError::Interrupted);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the process that is asked for, or the one with most operations, what was recorded,
+    /// and where the trace was cut off.
+    fn choose(&self, asked: Option<u32>) -> Result<(u32, Recording, Option<u64>), CompileError> {
+        let mut reader = self.reader()?;
+        let mut counts: Table<u32, u64> = Table::default();
+        while let Some(chunk) = reader.next_chunk()? {
+            if let Chunk::Operations(operations) = chunk {
+                *counts.entry(operations.process).or_default() += u64::from(operations.count);
+            }
+        }
+        let cut_off = match reader.ending() {
+            Some(Ending::CutOff { offset }) => Some(offset),
+            _ => None,
+        };
+        // Of two with as many operations the first.
+        let most = counts
+            .iter()
+            .max_by_key(|(process, count)| (**count, u32::MAX - **process));
+        let most = most.ok_or(CompileError::Empty)?;
+        let process = asked.unwrap_or(*most.0);
+        if !counts.contains_key(&process) {
+            let mut known: Vec<_> = counts.keys().copied().collect();
+            known.sort_unstable();
+            let known: Vec<_> = known.iter().map(u32::to_string).collect();
+            return Err(CompileError::NoProcess {
+                asked: process,
+                known: known.join(", "),
+            });
+        }
+        Ok((process, reader.recording().clone(), cut_off))
+    }
+}
+
+/// Reads the beginning of a trace.
+///
+/// # Errors
+/// If it is no trace, or one of a newer heapdrome.
+pub fn check(trace: &File) -> Result<(), CompileError> {
+    let go_on = &|| true;
+    Source { file: trace, go_on }.reader().map(|_| ())
+}
+
+/// Compiles a process of a trace into a file: the one that is asked for, or the one with most
+/// operations. `go_on` is asked often whether to go on.
+///
+/// # Errors
+/// If the trace cannot be read, or the program cannot be written.
+pub fn compile(
+    trace: &File,
+    process: Option<u32>,
+    speed: Speed,
+    program: &File,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Compiled, CompileError> {
+    let source = Source { file: trace, go_on };
+    let (process, recording, cut_off) = source.choose(process)?;
+    let mut surveyor = Surveyor::new(speed);
+    source.visit(process, |step, block| {
+        surveyor.step(step, block);
+        Ok(())
+    })?;
+    let header = Header {
+        speed,
+        process,
+        threads: 0,
+        slots: 0,
+        operations: 0,
+        left_out: 0,
+        live: 0,
+        floor: 0,
+        digest: 0,
+        table: 0,
+        bytes: 0,
+    };
+    let calls = functions::calls(&recording);
+    let output = program.try_clone()?;
+    let mut emitter = Emitter::new(header, surveyor.finish(), calls, output);
+    source.visit(process, |step, block| emitter.step(step, block))?;
+    let header = emitter.finish()?;
+    program.write_all_at(&header.to_bytes(), 0)?;
+    Ok(Compiled { header, cut_off })
+}

@@ -1,0 +1,137 @@
+//! The first reading of a process: which threads there are, and which blocks another thread frees
+//! whose making it must wait for.
+
+use heapdrome_trace::{Operation, Step};
+
+use super::table::Table;
+use crate::options::Speed;
+
+/// Number of threads up to which one thread learns all that another knows.
+const SHARED: usize = 16;
+
+/// The result of the first reading, for the second one.
+#[derive(Default)]
+pub(super) struct Survey {
+    /// The place of each thread's last step.
+    pub(super) last: Table<u32, u64>,
+    /// Blocks whose making is published.
+    pub(super) published: Bits,
+}
+
+/// A set of block numbers.
+#[derive(Default)]
+pub(super) struct Bits(Vec<u64>);
+
+impl Bits {
+    fn set(&mut self, number: u64) {
+        let word = (number / 64) as usize;
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (number % 64);
+    }
+
+    /// Returns whether a number is in the set.
+    pub(super) fn has(&self, number: u64) -> bool {
+        let word = self.0.get((number / 64) as usize);
+        word.is_some_and(|word| word >> (number % 64) & 1 == 1)
+    }
+}
+
+/// A thread while it is surveyed.
+#[derive(Default)]
+struct Thread {
+    steps: u64,
+    /// The last step of each other thread that is known to be done.
+    known: Table<u32, u64>,
+    /// The step before which it last learnt something.
+    learnt: u64,
+}
+
+/// Takes steps in.
+pub(super) struct Surveyor {
+    survey: Survey,
+    speed: Speed,
+    first: Option<u32>,
+    steps: u64,
+    threads: Table<u32, Thread>,
+    /// Who made each block that lives, and in which of its steps.
+    live: Table<u64, (u32, u64)>,
+}
+
+impl Surveyor {
+    pub(super) fn new(speed: Speed) -> Self {
+        Self {
+            survey: Survey::default(),
+            speed,
+            first: None,
+            steps: 0,
+            threads: Table::default(),
+            live: Table::default(),
+        }
+    }
+
+    pub(super) fn finish(self) -> Survey {
+        self.survey
+    }
+
+    /// Takes a step in. `block`: the number of the block that it makes, if it makes one.
+    pub(super) fn step(&mut self, step: Step, block: u64) {
+        let thread = step.thread;
+        let is_new = self.survey.last.insert(thread, self.steps).is_none();
+        self.steps += 1;
+        // In a locked replay every switch between threads is an edge.
+        if self.speed == Speed::Locked {
+            return;
+        }
+        let first = *self.first.get_or_insert(thread);
+        if is_new && thread != first {
+            // The first thread starts it.
+            let steps = self.threads.entry(first).or_default().steps;
+            self.learn(thread, first, steps);
+        }
+        let own = self.threads.entry(thread).or_default();
+        own.steps += 1;
+        let steps = own.steps;
+        if let Operation::Free { block, .. } | Operation::Resize { block, .. } = step.operation
+            && let Some((maker, made)) = self.live.remove(&block)
+            && maker != thread
+            && !self.knows(thread, maker, made)
+        {
+            self.survey.published.set(block);
+            self.learn(thread, maker, made);
+        }
+        if step.operation.makes_block() {
+            self.live.insert(block, (thread, steps));
+        }
+    }
+
+    fn knows(&self, thread: u32, other: u32, step: u64) -> bool {
+        let known = self
+            .threads
+            .get(&thread)
+            .and_then(|own| own.known.get(&other));
+        known.is_some_and(|known| *known >= step)
+    }
+
+    /// Notes that a thread waits until another has done a step, and so knows what that one knew.
+    fn learn(&mut self, thread: u32, other: u32, step: u64) {
+        let theirs = self.threads.entry(other).or_default();
+        // Only if it learnt nothing later, all its knowledge dates from before the step.
+        let shares = theirs.learnt <= step && theirs.known.len() <= SHARED;
+        let more: Vec<_> = match shares {
+            true => theirs
+                .known
+                .iter()
+                .map(|(other, step)| (*other, *step))
+                .collect(),
+            false => Vec::new(),
+        };
+        let own = self.threads.entry(thread).or_default();
+        own.learnt = own.steps;
+        for (other, step) in more.into_iter().chain([(other, step)]) {
+            let known = own.known.entry(other).or_default();
+            *known = step.max(*known);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The time of a paced replay.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Shortest sleep that is worth a call, in nanoseconds.
+const SHORTEST: u64 = 20_000;
+
+/// Time since a replay began.
+#[derive(Debug, Default)]
+pub(super) struct Clock {
+    began: u64,
+    late: AtomicU64,
+}
+
+impl Clock {
+    /// Returns a clock that begins now, and makes the sleeps of this thread, and of all that it
+    /// starts, end when they should.
+    pub(super) fn started() -> Self {
+        // SAFETY: the call changes how exactly timers of this thread end, and nothing else.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+        Self {
+            began: now(),
+            late: AtomicU64::new(0),
+        }
+    }
+
+    /// Sleeps until so many nanoseconds have passed.
+    pub(super) fn sleep_until(&self, time: u64) {
+        let passed = now() - self.began;
+        if passed > time {
+            self.late.fetch_max(passed - time, Ordering::Relaxed);
+        }
+        if time < passed + SHORTEST {
+            return;
+        }
+        let end = self.began + time;
+        let end = libc::timespec {
+            tv_sec: (end / SECOND) as libc::time_t,
+            tv_nsec: (end % SECOND) as libc::c_long,
+        };
+        let (clock, flags) = (libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME);
+        // SAFETY: `end` outlives the call, and no remaining time is asked for.
+        let sleep =
+            || unsafe { libc::clock_nanosleep(clock, flags, &raw const end, std::ptr::null_mut()) };
+        while sleep() == libc::EINTR {}
+    }
+
+    /// Returns the nanoseconds by which the latest operation came late.
+    pub(super) fn late(&self) -> u64 {
+        self.late.load(Ordering::Relaxed)
+    }
+}
+
+/// The monotonic clock in nanoseconds.
+fn now() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is a place for the answer; the clock exists on Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec.unsigned_abs() * SECOND + time.tv_nsec.unsigned_abs()
+}

@@ -1,0 +1,73 @@
+//! Where the blocks of a replay come from.
+
+use std::ffi::c_void;
+use std::ptr;
+
+/// The allocation functions that a replay calls. Each returns null where there is no memory.
+pub trait Heap: Sync {
+    /// As malloc.
+    fn malloc(&self, size: usize) -> *mut u8;
+
+    /// As calloc, for one element.
+    fn calloc(&self, size: usize) -> *mut u8;
+
+    /// As posix_memalign.
+    fn aligned(&self, alignment: usize, size: usize) -> *mut u8;
+
+    /// As aligned_alloc.
+    fn aligned_alloc(&self, alignment: usize, size: usize) -> *mut u8;
+
+    /// As realloc.
+    ///
+    /// # Safety
+    /// `block` came from this heap and was not freed; if the answer is not null, it is free now.
+    unsafe fn realloc(&self, block: *mut u8, size: usize) -> *mut u8;
+
+    /// As free.
+    ///
+    /// # Safety
+    /// `block` is null, or came from this heap and was not freed; it is not used again.
+    unsafe fn free(&self, block: *mut u8);
+}
+
+/// The C library's interface, which a preloaded allocator serves.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Libc;
+
+impl Heap for Libc {
+    #[inline(always)]
+    fn malloc(&self, size: usize) -> *mut u8 {
+        // SAFETY: malloc takes every size.
+        unsafe { libc::malloc(size) }.cast()
+    }
+
+    fn calloc(&self, size: usize) -> *mut u8 {
+        // SAFETY: calloc takes every size.
+        unsafe { libc::calloc(1, size) }.cast()
+    }
+
+    fn aligned(&self, alignment: usize, size: usize) -> *mut u8 {
+        let mut block: *mut c_void = ptr::null_mut();
+        // SAFETY: `block` is a place for a pointer; posix_memalign checks the alignment itself.
+        match unsafe { libc::posix_memalign(&raw mut block, alignment, size) } {
+            0 => block.cast(),
+            _ => ptr::null_mut(),
+        }
+    }
+
+    fn aligned_alloc(&self, alignment: usize, size: usize) -> *mut u8 {
+        // SAFETY: aligned_alloc checks the alignment itself.
+        unsafe { libc::aligned_alloc(alignment, size) }.cast()
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, size: usize) -> *mut u8 {
+        // SAFETY: by this function's contract the block came from the same allocator and lives.
+        unsafe { libc::realloc(block.cast(), size) }.cast()
+    }
+
+    #[inline(always)]
+    unsafe fn free(&self, block: *mut u8) {
+        // SAFETY: by this function's contract the block is null, or lives.
+        unsafe { libc::free(block.cast()) }
+    }
+}

@@ -1,0 +1,81 @@
+//! Memory of the engine's own, which no allocator serves.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::ptr;
+
+/// Bytes of a page.
+const PAGE: usize = 4096;
+
+/// A mapping of its own.
+#[derive(Debug)]
+pub(super) struct Mapping {
+    place: *mut u8,
+    bytes: usize,
+}
+
+impl Mapping {
+    /// Maps zeros, and touches them so that no fault is left for later.
+    pub(super) fn zeros(bytes: usize) -> io::Result<Self> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
+        Self::new(bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1)
+    }
+
+    /// Maps a file for reading. Nothing of it is in memory before [`Mapping::load`].
+    pub(super) fn file(file: &File, bytes: usize) -> io::Result<Self> {
+        Self::new(bytes, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd())
+    }
+
+    fn new(bytes: usize, access: i32, flags: i32, file: i32) -> io::Result<Self> {
+        let bytes = bytes.max(1).next_multiple_of(PAGE);
+        // SAFETY: a new mapping at a place of the system's choice touches nothing that exists.
+        let place = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, file, 0) };
+        match place == libc::MAP_FAILED {
+            true => Err(io::Error::last_os_error()),
+            false => Ok(Self {
+                place: place.cast(),
+                bytes,
+            }),
+        }
+    }
+
+    /// Returns where it begins: at a page.
+    pub(super) fn place(&self) -> *mut u8 {
+        self.place
+    }
+
+    /// Returns the bytes that it occupies.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes as u64
+    }
+
+    /// Reads the pages of a part of a file into memory beforehand. A kernel that cannot do so reads
+    /// them when they are used.
+    pub(super) fn load(&self, offset: u64, bytes: u64) {
+        self.advise(offset, bytes, libc::MADV_POPULATE_READ);
+    }
+
+    /// Takes the pages of a part of a file out of this process's memory; used again, they are read
+    /// again.
+    pub(super) fn release(&self, offset: u64, bytes: u64) {
+        self.advise(offset, bytes, libc::MADV_DONTNEED);
+    }
+
+    fn advise(&self, offset: u64, bytes: u64, advice: i32) {
+        let begin = offset as usize / PAGE * PAGE;
+        let end = ((offset + bytes) as usize).min(self.bytes);
+        if begin < end {
+            // SAFETY: the pages lie in this mapping, of which only those of a file are advised:
+            // their content is the file's before and after.
+            unsafe { libc::madvise(self.place.add(begin).cast(), end - begin, advice) };
+        }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's own, and nothing borrows from it any longer.
+        unsafe { libc::munmap(self.place.cast(), self.bytes) };
+    }
+}

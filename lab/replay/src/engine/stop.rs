@@ -1,0 +1,58 @@
+//! The end of a replay that cannot go on: one line and a status, without allocating.
+
+use std::fmt::{self, Write};
+
+/// The status where the allocator is at fault.
+pub(super) const ALLOCATOR: i32 = 1;
+
+/// The status where the machine is.
+pub(super) const MACHINE: i32 = 2;
+
+/// A line that is cut off where it is too long.
+struct Line {
+    bytes: [u8; 256],
+    length: usize,
+}
+
+impl Write for Line {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = &mut self.bytes[self.length..];
+        let length = text.len().min(room.len());
+        room[..length].copy_from_slice(&text.as_bytes()[..length]);
+        self.length += length;
+        Ok(())
+    }
+}
+
+/// Ends the process at once with a line on standard error.
+#[cold]
+pub(super) fn stop(status: i32, why: fmt::Arguments<'_>) -> ! {
+    let mut line = Line {
+        bytes: [0; 256],
+        length: 0,
+    };
+    // Writing into the buffer cannot fail.
+    let _ = writeln!(line, "heapdrome-replay: {why}");
+    // SAFETY: the buffer has `length` bytes. Where they cannot be written, the status must tell.
+    unsafe { libc::write(libc::STDERR_FILENO, line.bytes.as_ptr().cast(), line.length) };
+    // SAFETY: ending the process is always possible.
+    unsafe { libc::_exit(status) }
+}
+
+/// Ends the process because a call returned null.
+#[cold]
+pub(super) fn out_of_memory(size: u64) -> ! {
+    stop(
+        ALLOCATOR,
+        format_args!("out of memory: the allocator returned NULL for {size} bytes"),
+    )
+}
+
+/// Ends the process because a call had returned null, as only the free of its block shows.
+#[cold]
+pub(super) fn was_out_of_memory() -> ! {
+    stop(
+        ALLOCATOR,
+        format_args!("out of memory: the allocator returned NULL to an earlier call"),
+    )
+}

@@ -1,0 +1,42 @@
+//! The life of a thread of a replay.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use super::heap::Heap;
+use super::lane::Lane;
+use super::{Replay, run};
+use crate::options::Touch;
+
+/// Runs a thread's operations on the calling thread.
+///
+/// # Safety
+/// `compile` wrote the program, it has this thread, and no other follows it.
+pub(super) unsafe fn follow<H: Heap>(replay: &Replay<'_, H>, number: u32) {
+    // SAFETY: the lane exists, by this function's contract, and `first` does not change.
+    let first = unsafe { (*replay.lanes.add(number as usize)).first };
+    replay.held.grow(run::FIRST_PIECE);
+    // SAFETY: by this function's contract `first` is where the thread's operations begin.
+    unsafe {
+        let first = replay.program.place().cast::<u64>().add(first as usize);
+        match replay.touch {
+            Touch::None => run::run::<H, { Touch::None as u8 }>(replay, number, first),
+            Touch::First => run::run::<H, { Touch::First as u8 }>(replay, number, first),
+            Touch::Pages => run::run::<H, { Touch::Pages as u8 }>(replay, number, first),
+            Touch::All => run::run::<H, { Touch::All as u8 }>(replay, number, first),
+        }
+    }
+}
+
+/// The function of a thread, whose lane it is given.
+pub(super) extern "C" fn entry<H: Heap>(lane: *mut c_void) -> *mut c_void {
+    // SAFETY: `lane::start` passed a lane, whose fields read here do not change, and whose replay
+    // waits for this thread's end.
+    let (replay, number) = unsafe {
+        let lane = lane.cast::<Lane>();
+        (&*(*lane).replay.cast::<Replay<'_, H>>(), (*lane).number)
+    };
+    // SAFETY: a program starts each of its threads once.
+    unsafe { follow(replay, number) };
+    ptr::null_mut()
+}

@@ -1,0 +1,84 @@
+//! How a trace is replayed.
+
+use std::fmt::{self, Display};
+
+/// How fast a trace is replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Speed {
+    /// As fast as the order between allocating and freeing threads allows.
+    #[default]
+    Dependencies,
+    /// With the pauses that were recorded.
+    Paced,
+    /// One operation at a time, in the order of the recording.
+    Locked,
+}
+
+/// How each new block is touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Touch {
+    /// Nothing.
+    None,
+    /// Its first word.
+    First,
+    /// A word in each of its pages.
+    #[default]
+    Pages,
+    /// All of it.
+    All,
+}
+
+impl Speed {
+    /// Every speed.
+    pub const ALL: [Self; 3] = [Self::Dependencies, Self::Paced, Self::Locked];
+
+    /// Returns the name by which it is asked for.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dependencies => "dependencies",
+            Self::Paced => "paced",
+            Self::Locked => "locked",
+        }
+    }
+
+    /// Returns the speed of this name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
+}
+
+impl Touch {
+    /// Every way to touch a block.
+    pub const ALL: [Self; 4] = [Self::None, Self::First, Self::Pages, Self::All];
+
+    /// Returns the name by which it is asked for.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::First => "first",
+            Self::Pages => "pages",
+            Self::All => "all",
+        }
+    }
+
+    /// Returns the way to touch of this name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
+}
+
+impl Display for Speed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Display for Touch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

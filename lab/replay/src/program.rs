@@ -1,0 +1,131 @@
+//! The file of a compiled process: a header, pieces of the threads' operations, a table of where
+//! each thread begins.
+
+use crate::options::Speed;
+
+/// The version of the file's form. Another one is compiled again.
+pub const FORM: u64 = 1;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"hdreplay");
+
+/// Words of a page, at which the header ends and large pieces begin.
+pub(crate) const PAGE_WORDS: u64 = 512;
+
+/// Bytes of a word.
+pub(crate) const WORD: u64 = 8;
+
+const FIELDS: usize = 13;
+
+/// Bytes of the header.
+pub(crate) const HEADER_BYTES: usize = (FIELDS + 1) * WORD as usize;
+
+/// The header of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The speed that it was compiled for.
+    pub speed: Speed,
+    /// The number of the process in the trace.
+    pub process: u32,
+    /// Number of threads.
+    pub threads: u32,
+    /// Number of slots, those included that are always null.
+    pub slots: u32,
+    /// Calls that are replayed.
+    pub operations: u64,
+    /// Calls of the recording that are left out: they failed, or freed a block that the trace does
+    /// not know.
+    pub left_out: u64,
+    /// Number of blocks that live at the end.
+    pub live: u64,
+    /// Most requested bytes that live at one time, in the order of the recording: the floor.
+    pub floor: u64,
+    /// A hash of all operations.
+    pub digest: u64,
+    /// Where the table of threads begins, in words.
+    pub(crate) table: u64,
+    /// Bytes of the file.
+    pub(crate) bytes: u64,
+}
+
+impl Header {
+    /// Returns the header as it stands in the file.
+    pub(crate) fn to_bytes(self) -> [u8; HEADER_BYTES] {
+        let speed = Speed::ALL.iter().position(|one| *one == self.speed);
+        let fields: [u64; FIELDS] = [
+            MAGIC,
+            FORM,
+            speed.unwrap_or(0) as u64,
+            self.process.into(),
+            self.threads.into(),
+            self.slots.into(),
+            self.operations,
+            self.left_out,
+            self.live,
+            self.floor,
+            self.digest,
+            self.table,
+            self.bytes,
+        ];
+        let mut bytes = [0; HEADER_BYTES];
+        for (place, field) in bytes.chunks_exact_mut(WORD as usize).zip(fields) {
+            place.copy_from_slice(&field.to_le_bytes());
+        }
+        let sum = u64::from(crc32fast::hash(&bytes[..FIELDS * WORD as usize]));
+        bytes[FIELDS * WORD as usize..].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a header; `None` if the bytes are none, or of another form.
+    pub(crate) fn from_bytes(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
+        let mut fields = bytes
+            .chunks_exact(WORD as usize)
+            .filter_map(|word| word.try_into().ok().map(u64::from_le_bytes));
+        let mut next = || fields.next().unwrap_or(0);
+        if (next(), next()) != (MAGIC, FORM) {
+            return None;
+        }
+        let header = Self {
+            speed: *Speed::ALL.get(usize::try_from(next()).ok()?)?,
+            process: u32::try_from(next()).ok()?,
+            threads: u32::try_from(next()).ok()?,
+            slots: u32::try_from(next()).ok()?,
+            operations: next(),
+            left_out: next(),
+            live: next(),
+            floor: next(),
+            digest: next(),
+            table: next(),
+            bytes: next(),
+        };
+        (header.to_bytes() == *bytes).then_some(header)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_comes_back_and_a_damaged_one_does_not() {
+        let header = Header {
+            speed: Speed::Locked,
+            process: 1,
+            threads: 2,
+            slots: 3,
+            operations: 4,
+            left_out: 5,
+            live: 6,
+            floor: 7,
+            digest: 8,
+            table: 9,
+            bytes: 10,
+        };
+        let bytes = header.to_bytes();
+        assert_eq!(Header::from_bytes(&bytes), Some(header));
+        for place in 0..HEADER_BYTES {
+            let mut damaged = bytes;
+            damaged[place] ^= 1;
+            assert_eq!(Header::from_bytes(&damaged), None, "{place}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The words of a program: one for each malloc and free, more for everything else.
+//!
+//! A word whose highest bit is 0 calls malloc: the slot that takes the block in the 31 bits below,
+//! the size in the low 32. A negative word frees the block in the slot of that number plus 2^31.
+//! The first slots are always null: a free of one of them stands for an operation of the kind of
+//! that number, whose fields are the next words. So a malloc and a free need not ask what they are.
+
+/// Slots that a program can name.
+pub(crate) const MAX_SLOTS: u32 = 1 << 31;
+
+/// The first slot that holds a block.
+pub(crate) const FIRST_SLOT: u32 = 16;
+
+/// Maximum number of threads.
+pub(crate) const MAX_THREADS: u32 = 1 << 23;
+
+/// The kind of an operation other than a short malloc or a free. Its fields are words. A "short"
+/// field has a slot in its high half and a size in its low half; a slot alone stands in the high
+/// half, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    /// Ends the thread.
+    End,
+    /// Goes on at another place: where the next piece begins, in words, its bytes, and where this
+    /// one began.
+    Jump,
+    /// Tells other threads that this one has come here.
+    Publish,
+    /// Waits for the thread in the high half until it has published as often as the low half says.
+    Wait,
+    /// Sleeps until so many nanoseconds have passed since the beginning.
+    Until,
+    /// Starts a thread.
+    Start,
+    /// Waits for the end of a thread.
+    Join,
+    /// Frees a null pointer.
+    FreeNull,
+    /// Calls malloc: slot, size.
+    Malloc,
+    /// Calls calloc: short field.
+    ShortCalloc,
+    /// Calls calloc: slot, size.
+    Calloc,
+    /// Calls posix_memalign: slot, with the alignment's logarithm in the low half, and size.
+    Aligned,
+    /// Calls aligned_alloc: fields as for `Aligned`.
+    AlignedAlloc,
+    /// Calls realloc: short field, size before.
+    ShortResize,
+    /// Calls realloc: slot, size, size before.
+    Resize,
+}
+
+impl Kind {
+    /// Every kind, by its number.
+    const ALL: [Self; 15] = [
+        Self::End,
+        Self::Jump,
+        Self::Publish,
+        Self::Wait,
+        Self::Until,
+        Self::Start,
+        Self::Join,
+        Self::FreeNull,
+        Self::Malloc,
+        Self::ShortCalloc,
+        Self::Calloc,
+        Self::Aligned,
+        Self::AlignedAlloc,
+        Self::ShortResize,
+        Self::Resize,
+    ];
+
+    /// Returns the kind of a negative word; `None` for that of a free.
+    pub(crate) fn of(word: u64) -> Option<Self> {
+        Self::ALL.get((word as u32 ^ MAX_SLOTS) as usize).copied()
+    }
+
+    /// Returns the first word of an operation of this kind.
+    pub(crate) fn word(self) -> u64 {
+        free(self as u32)
+    }
+}
+
+/// Returns a word of two halves; the word of a malloc, if they are a slot and a size.
+pub(crate) fn halves(high: u32, low: u32) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// Returns the word that frees the block in a slot.
+pub(crate) fn free(slot: u32) -> u64 {
+    (i64::from(slot) - i64::from(MAX_SLOTS)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_come_apart_as_they_were_put_together() {
+        for (number, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, number);
+            assert!(number < FIRST_SLOT as usize);
+            assert_eq!(Kind::of(kind.word()), Some(kind));
+            assert!((kind.word() as i64) < 0);
+        }
+        assert!(halves(MAX_SLOTS - 1, u32::MAX) as i64 > 0);
+        for slot in [FIRST_SLOT, MAX_SLOTS - 1] {
+            assert_eq!(Kind::of(free(slot)), None);
+            assert!((free(slot) as i64) < 0);
+        }
+    }
+}

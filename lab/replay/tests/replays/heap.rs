@@ -1,0 +1,83 @@
+//! A heap that knows which blocks live.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use heapdrome_replay::{Heap, Libc};
+
+/// The C library's heap, with a record of its blocks.
+#[derive(Default)]
+pub struct Recorder {
+    live: Mutex<HashMap<usize, usize>>,
+    /// Calls with an address that was none of a live block.
+    strange: Mutex<usize>,
+}
+
+impl Recorder {
+    /// The sizes of the blocks that live, and the number of calls for blocks that did not.
+    pub fn finish(self) -> (Vec<usize>, usize) {
+        let live = self.live.into_inner().expect("no thread panicked");
+        let mut sizes: Vec<_> = live.values().copied().collect();
+        sizes.sort_unstable();
+        for address in live.into_keys() {
+            let block = std::ptr::with_exposed_provenance_mut(address);
+            // SAFETY: the block lives, and nothing uses it any longer.
+            unsafe { Libc.free(block) };
+        }
+        (
+            sizes,
+            self.strange.into_inner().expect("no thread panicked"),
+        )
+    }
+
+    fn made(&self, block: *mut u8, size: usize) -> *mut u8 {
+        let mut live = self.live.lock().expect("no thread panicked");
+        live.insert(block.expose_provenance(), size);
+        block
+    }
+
+    /// Whether a block lived, which it does no longer.
+    fn freed(&self, block: *mut u8) -> bool {
+        let mut live = self.live.lock().expect("no thread panicked");
+        let lived = live.remove(&block.addr()).is_some();
+        if !lived {
+            *self.strange.lock().expect("no thread panicked") += 1;
+        }
+        lived
+    }
+}
+
+impl Heap for Recorder {
+    fn malloc(&self, size: usize) -> *mut u8 {
+        self.made(Libc.malloc(size), size)
+    }
+
+    fn calloc(&self, size: usize) -> *mut u8 {
+        self.made(Libc.calloc(size), size)
+    }
+
+    fn aligned(&self, alignment: usize, size: usize) -> *mut u8 {
+        let block = Libc.aligned(alignment, size);
+        assert!(block.addr().is_multiple_of(alignment));
+        self.made(block, size)
+    }
+
+    fn aligned_alloc(&self, alignment: usize, size: usize) -> *mut u8 {
+        self.made(Libc.aligned_alloc(alignment, size), size)
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, size: usize) -> *mut u8 {
+        match self.freed(block) {
+            // SAFETY: the block lived.
+            true => self.made(unsafe { Libc.realloc(block, size) }, size),
+            false => self.malloc(size),
+        }
+    }
+
+    unsafe fn free(&self, block: *mut u8) {
+        if !block.is_null() && self.freed(block) {
+            // SAFETY: the block lived.
+            unsafe { Libc.free(block) };
+        }
+    }
+}
