@@ -13,10 +13,15 @@ pub struct Destinations<'a>(Vec<(&'static str, &'a Path)>);
 impl<'a> Destinations<'a> {
     /// Those that every command with results has.
     pub fn of(output: &'a OutputArguments) -> Self {
-        Self(Vec::new())
+        Self::none()
             .and("--json", output.json.as_deref())
             .and("--csv", output.csv.as_deref())
             .and("--markdown", output.markdown.as_deref())
+    }
+
+    /// No files.
+    pub fn none() -> Self {
+        Self(Vec::new())
     }
 
     /// One file alone.
@@ -94,6 +99,21 @@ pub fn refuse_stdout(option: &str, folder: &Path) -> Result<(), Failure> {
         ))),
         false => Ok(()),
     }
+}
+
+/// A file that is there stays as it is, unless the user says otherwise. A special file such as
+/// `/dev/stdout` is no such file.
+///
+/// # Errors
+/// When a file is there and `force` is not set.
+pub fn refuse_overwriting(path: &Path, force: bool) -> Result<(), Failure> {
+    if path.is_file() && !force {
+        return Err(Failure::Usage(format!(
+            "{} exists; pass --force to write over it, or name another",
+            path.display()
+        )));
+    }
+    Ok(())
 }
 
 /// What two names of one file have in common. `None` for what holds several outputs, such as a

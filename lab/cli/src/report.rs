@@ -10,7 +10,7 @@ use heapdrome_report::{Plot, Source, page, plots, stem};
 use heapdrome_schema::{Redaction, Saved, is_stdin, make_folder};
 
 use crate::arguments::{Form, PlotArguments, ReportArguments, is_stdout};
-use crate::destinations::{Destinations, refuse_stdout};
+use crate::destinations::{Destinations, refuse_overwriting, refuse_stdout};
 use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::{output, sources};
@@ -227,16 +227,4 @@ fn redacted(saved: &Saved, redaction: &Redaction) -> Result<Saved, Failure> {
         Saved::Race(result) => Saved::Race(through(result.as_ref(), redaction)?),
         Saved::Collection(races) => Saved::Collection(through(races.as_ref(), redaction)?),
     })
-}
-
-/// A file that is there stays as it is, unless the user says otherwise. A special file such as
-/// `/dev/stdout` is no such file.
-fn refuse_overwriting(path: &Path, force: bool) -> Result<(), Failure> {
-    if path.is_file() && !force {
-        return Err(Failure::Usage(format!(
-            "{} exists; pass --force to write over it, or name another",
-            path.display()
-        )));
-    }
-    Ok(())
 }

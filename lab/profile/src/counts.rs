@@ -63,6 +63,9 @@ pub struct Counts {
     pub classes: Vec<Class>,
     /// Blocks that were resized.
     pub resizes: Resizes,
+    /// Most requested bytes of blocks that were live at one time, without inherited ones. Of several
+    /// processes the sum.
+    pub most_requested: u64,
     /// Blocks under the size classes of each of [`ALLOCATORS`].
     pub rounded: [Rounded; COUNT],
 }
@@ -122,6 +125,7 @@ impl Counts {
         self.lived_bytes.add(&other.lived_bytes);
         classes::add(&mut self.classes, &other.classes);
         self.resizes.add(&other.resizes);
+        self.most_requested = self.most_requested.saturating_add(other.most_requested);
         for (own, other) in self.rounded.iter_mut().zip(other.rounded) {
             own.made = own.made.saturating_add(other.made);
             own.most_live = own.most_live.saturating_add(other.most_live);

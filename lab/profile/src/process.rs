@@ -187,6 +187,8 @@ impl Reading {
     fn rise(&mut self, time: u64) {
         let profile = &mut self.profile;
         profile.most_blocks = profile.most_blocks.max(self.live.blocks);
+        let requested = self.live.bytes.saturating_sub(self.inherited.bytes);
+        profile.counts.most_requested = profile.counts.most_requested.max(requested);
         if self.live.bytes > profile.peak.live.bytes {
             profile.peak = Peak {
                 live: self.live,

@@ -11,7 +11,7 @@ use flate2::write::GzEncoder;
 const MAGIC: &[u8] = b"\x1f\x8b";
 
 /// Whether `bytes` are a gzip file, or its beginning, whatever its name is.
-pub(crate) fn is_compressed(bytes: &[u8]) -> bool {
+pub fn is_compressed(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 

@@ -5,6 +5,7 @@ mod compare;
 mod manual;
 mod output;
 pub mod paging;
+mod profile;
 mod race;
 mod report;
 mod survive;
@@ -22,6 +23,7 @@ use paging::{PagingArguments, PagingSuiteArguments};
 pub use compare::CompareArguments;
 pub use manual::{CompletionsArguments, ManArguments};
 pub use output::{OutputArguments, STDOUT, is_stdout};
+pub use profile::ProfileArguments;
 pub use race::{RaceArguments, StoppingArguments};
 pub use report::{Form, PlotArguments, ReportArguments};
 pub use survive::SurviveArguments;
@@ -68,6 +70,9 @@ pub enum Action {
     /// Draw the plots of saved results as SVG and PNG files
     #[command(after_help = examples::PLOT)]
     Plot(PlotArguments),
+    /// Say what a recorded program asked of its allocator: how much, when, in which sizes
+    #[command(after_help = examples::PROFILE)]
+    Profile(ProfileArguments),
     /// List, build, add and check allocators
     #[command(after_help = examples::ALLOCATORS)]
     Allocators(AllocatorsArguments),

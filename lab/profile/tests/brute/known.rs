@@ -166,6 +166,7 @@ fn inherited_blocks_are_live_until_they_are_freed() {
     let child = &profile.processes[1];
     assert_eq!(child.peak.live, amount(3, 1210));
     assert_eq!(child.peak.inherited, amount(2, 1200));
+    assert_eq!(child.counts.most_requested, 10);
     assert_eq!(child.counts.inherited_freed, amount(1, 500));
     assert_eq!(child.counts.inherited_left, amount(1, 700));
     assert_eq!(child.counts.left, amount(1, 10));

@@ -9,6 +9,7 @@ mod collection;
 mod drawn;
 mod index;
 mod parts;
+mod profile;
 mod race;
 
 use base64::Engine as _;
@@ -23,6 +24,7 @@ use crate::plot::{COLOURS, DARK_COLOURS, Looks};
 use drawn::{Drawn, Packed};
 pub use index::{Entry, index};
 use parts::Place;
+pub use profile::profile_page;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
