@@ -52,6 +52,22 @@ impl Digits {
             .map(|(place, amount)| (below(place), *amount))
     }
 
+    /// The histogram in at most `count` wider steps, each as wide as a number of these: its power of
+    /// two is that of the last one.
+    #[must_use]
+    pub fn widened(&self, count: usize) -> Self {
+        let first = self.0.iter().position(|amount| amount.blocks > 0);
+        let first = first.unwrap_or_default();
+        let wide = (self.0.len() - first).div_ceil(count.max(1)).max(1);
+        let mut widened = Self::default();
+        for (place, amount) in self.0.iter().enumerate().skip(first) {
+            let last = (first + (place - first) / wide * wide + wide - 1).min(self.0.len() - 1);
+            widened.0.resize(last + 1, Amount::default());
+            widened.0[last].add(*amount);
+        }
+        widened
+    }
+
     /// The steps in the form in which results keep sizes.
     #[must_use]
     pub fn sizes(&self) -> Vec<SizeCount> {
@@ -95,6 +111,27 @@ mod tests {
             let step = below(digits(value));
             assert!(value < step || step == u64::MAX, "{value}");
             assert!(value >= step / 2 || value == 0, "{value}");
+        }
+    }
+
+    #[test]
+    fn wider_steps_hold_what_the_narrow_ones_held() {
+        let mut digits = Digits::default();
+        assert_eq!(digits.widened(5), digits);
+        for size in [3, 4, 9, 100, 200, 1000, 1000] {
+            digits.count(size, Amount::one(size));
+        }
+        for count in 1..20 {
+            let widened = digits.widened(count);
+            assert!(widened.steps().count() <= count, "{count}");
+            assert_eq!(widened.total(), digits.total());
+            for (below, _) in widened.steps() {
+                let held = |digits: &Digits| -> u64 {
+                    let steps = digits.steps().filter(|(other, _)| *other <= below);
+                    steps.map(|(_, amount)| amount.blocks).sum()
+                };
+                assert_eq!(held(&widened), held(&digits), "{count} {below}");
+            }
         }
     }
 

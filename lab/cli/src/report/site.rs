@@ -9,7 +9,7 @@ use heapdrome_schema::make_folder;
 
 use super::{plain_name, redaction, source, unique};
 use crate::arguments::ReportArguments;
-use crate::destinations::refuse_stdout;
+use crate::destinations::{refuse_overwriting, refuse_stdout};
 use crate::failure::Failure;
 use crate::{output, sources};
 

@@ -151,10 +151,10 @@ fn histograms(profile: &Profile, drawn: Drawn<'_>, place: Place) -> Markup {
     html! {
         (parts::heading(place, "Sizes"))
         @if let Some(plot) = &sizes { (drawn.figure(plot, None)) }
-        (one_table("Blocks by size", &without_bars(tables::sizes(profile))))
+        (one_table("Blocks by size", &without_bars(tables::sizes(profile, tables::ALL))))
         (parts::heading(place, "Lifetimes"))
         @for plot in lifetimes.iter().flatten() { (drawn.figure(plot, None)) }
-        (one_table("Freed blocks by lifetime", &without_bars(tables::lifetimes(profile))))
+        (one_table("Freed blocks by lifetime", &without_bars(tables::lifetimes(profile, tables::ALL))))
         (one_table("Freed blocks by bytes requested meanwhile",
             &without_bars(tables::lifetimes_in_bytes(profile))))
     }

@@ -28,12 +28,21 @@ pub(crate) struct OverTime<'a> {
     pub(crate) span: [u64; 2],
 }
 
-/// One quantity: its name and its places in seconds and its unit.
+/// A place in seconds and in the unit of the quantity.
+type Place = [f64; 2];
+
+/// One quantity: its name and its places, in parts between which nothing is known.
 struct Curve {
     name: &'static str,
     look: Look,
-    places: Vec<[f64; 2]>,
+    parts: Vec<Vec<Place>>,
     is_area: bool,
+}
+
+impl Curve {
+    fn places(&self) -> impl Iterator<Item = &Place> {
+        self.parts.iter().flatten()
+    }
 }
 
 impl OverTime<'_> {
@@ -45,16 +54,14 @@ impl OverTime<'_> {
             curve("live", 0, live, true),
             curve("resident", 1, resident, false),
         ];
-        self.drawn("Memory over time", curves.into(), |value| {
-            Bytes(value as u64).to_string()
-        })
+        self.drawn("Memory over time", &curves, Unit::Bytes)
     }
 
     /// Live blocks, if there were any.
     pub(crate) fn blocks(self) -> Option<Plot> {
         let live = self.places(|point| Some(point.blocks));
-        let curves = vec![curve("live blocks", 0, live, true)];
-        self.drawn("Live blocks over time", curves, words::short_number)
+        let curves = [curve("live blocks", 0, live, true)];
+        self.drawn("Live blocks over time", &curves, Unit::Count)
     }
 
     /// Calls of allocation functions per second, if there were any.
@@ -65,8 +72,9 @@ impl OverTime<'_> {
             let [from, to] = self.ends(point);
             [[from, rate], [to, rate]]
         });
-        let curves = vec![curve("calls per second", 0, places.collect(), true)];
-        self.drawn("Calls over time", curves, words::short_number)
+        let places = vec![places.collect()];
+        let curves = [curve("calls per second", 0, places, true)];
+        self.drawn("Calls over time", &curves, Unit::Count)
     }
 
     /// When a point begins and ends, in seconds since the start, within the span.
@@ -79,19 +87,24 @@ impl OverTime<'_> {
     }
 
     /// The most at the beginning of each point, and the amount at its end.
-    fn places(&self, of: fn(&Point) -> Option<Level>) -> Vec<[f64; 2]> {
-        let known = self.timeline.points.iter();
-        let known = known.filter_map(|point| Some((point, of(point)?)));
-        known
-            .flat_map(|(point, level)| {
-                let [from, to] = self.ends(point);
-                [[from, level.most as f64], [to, level.last as f64]]
-            })
-            .collect()
+    fn places(&self, of: fn(&Point) -> Option<Level>) -> Vec<Vec<Place>> {
+        let mut parts = vec![Vec::new()];
+        for point in &self.timeline.points {
+            let [from, to] = self.ends(point);
+            match (of(point), parts.last_mut()) {
+                (Some(level), Some(part)) => {
+                    part.extend([[from, level.most as f64], [to, level.last as f64]]);
+                }
+                (None, Some(part)) if !part.is_empty() => parts.push(Vec::new()),
+                _ => {}
+            }
+        }
+        parts.retain(|part| !part.is_empty());
+        parts
     }
 
-    fn drawn(self, title: &str, curves: Vec<Curve>, tell: impl Fn(f64) -> String) -> Option<Plot> {
-        let highest = curves.iter().flat_map(|curve| &curve.places);
+    fn drawn(self, title: &str, curves: &[Curve], unit: Unit) -> Option<Plot> {
+        let highest = curves.iter().flat_map(Curve::places);
         let highest = highest.map(|[_, value]| *value).fold(0.0, f64::max);
         let longest = Nanoseconds(self.span[1] - self.span[0]).as_seconds();
         if highest <= 0.0 || longest <= 0.0 {
@@ -100,14 +113,14 @@ impl OverTime<'_> {
         let across = Scale::linear([0.0, longest], ACROSS);
         let up = Scale::linear([0.0, highest], UP);
         let label = Label {
-            description: described(&curves, &tell),
+            description: described(curves, unit),
             name: self.name,
             title: title.to_owned(),
         };
-        let curves = curves.iter().filter(|curve| !curve.places.is_empty());
+        let curves = curves.iter().filter(|curve| !curve.parts.is_empty());
         let curves: Vec<&Curve> = curves.collect();
         let body = Node::from([
-            axes([&across, &up], tell),
+            axes([&across, &up], unit),
             curves
                 .iter()
                 .map(|curve| drawn(curve, [&across, &up]))
@@ -118,37 +131,36 @@ impl OverTime<'_> {
     }
 }
 
-fn curve(name: &'static str, place: usize, places: Vec<[f64; 2]>, is_area: bool) -> Curve {
+fn curve(name: &'static str, place: usize, parts: Vec<Vec<Place>>, is_area: bool) -> Curve {
     Curve {
         name,
         look: Look::rival(place),
-        places,
+        parts,
         is_area,
     }
 }
 
-fn described(curves: &[Curve], tell: impl Fn(f64) -> String) -> String {
+fn described(curves: &[Curve], unit: Unit) -> String {
     let told = curves.iter().filter_map(|curve| {
         let most = curve
-            .places
-            .iter()
+            .places()
             .max_by(|one, other| one[1].total_cmp(&other[1]))?;
-        let last = curve.places.last()?;
+        let last = curve.places().last()?;
         let when = Nanoseconds::from_seconds(most[0]);
         Some(format!(
             "{}: at most {} after {when}, {} at the end",
             curve.name,
-            tell(most[1]),
-            tell(last[1])
+            unit.tell(most[1]),
+            unit.tell(last[1])
         ))
     });
     told.collect::<Vec<_>>().join("; ")
 }
 
 /// The grid, its labels and the axes.
-fn axes([across, up]: [&Scale; 2], tell: impl Fn(f64) -> String) -> Node {
+fn axes([across, up]: [&Scale; 2], unit: Unit) -> Node {
     let times = across.round_ticks(6.0);
-    let levels = level_ticks(up);
+    let levels = unit.ticks(up);
     let time = |seconds: &f64| {
         let told = match *seconds > 0.0 {
             true => Nanoseconds::from_seconds(*seconds).to_string(),
@@ -158,7 +170,7 @@ fn axes([across, up]: [&Scale; 2], tell: impl Fn(f64) -> String) -> Node {
     };
     let level = |value: &f64| {
         let told = if *value > 0.0 {
-            tell(*value)
+            unit.tell(*value)
         } else {
             "0".to_owned()
         };
@@ -178,36 +190,60 @@ fn axes([across, up]: [&Scale; 2], tell: impl Fn(f64) -> String) -> Node {
     ])
 }
 
-/// Ticks that are round in the unit in which the highest value is told.
-fn level_ticks(up: &Scale) -> Vec<f64> {
-    let units = Bytes::UNITS.iter().map(|(unit, _)| *unit);
-    let unit = units
-        .into_iter()
-        .find(|unit| up.end() >= *unit)
-        .unwrap_or(1.0);
-    let ticks = Scale::linear([0.0, up.end() / unit], UP).round_ticks(5.0);
-    ticks.iter().map(|tick| tick * unit).collect()
+/// What is counted on the vertical axis.
+#[derive(Clone, Copy)]
+enum Unit {
+    Bytes,
+    Count,
 }
 
-fn drawn(curve: &Curve, [across, up]: [&Scale; 2]) -> Node {
-    let places = curve.places.iter();
-    let places: Vec<_> = places
-        .map(|[at, value]| [across.at(*at), up.at(*value)])
-        .collect();
-    let mut places = visible(&places);
+impl Unit {
+    fn tell(self, value: f64) -> String {
+        match self {
+            Self::Bytes => Bytes(value as u64).to_string(),
+            Self::Count => words::short_number(value),
+        }
+    }
+
+    /// Ticks that are round in the unit in which the highest value is told.
+    fn ticks(self, up: &Scale) -> Vec<f64> {
+        let units = Bytes::UNITS.map(|(unit, _)| unit);
+        let fits = |unit: &f64| matches!(self, Self::Bytes) && up.end() >= *unit;
+        let unit = units.into_iter().find(fits).unwrap_or(1.0);
+        let ticks = Scale::linear([0.0, up.end() / unit], UP).round_ticks(5.0);
+        ticks.iter().map(|tick| tick * unit).collect()
+    }
+}
+
+fn drawn(curve: &Curve, scales: [&Scale; 2]) -> Node {
+    let parts = curve.parts.iter();
     if !curve.is_area {
-        let line = path(&places);
+        let line = parts.map(|part| path(&seen(part, scales))).collect();
         return canvas::curve(curve.look, curve.name, line, Node::Several(Vec::new()));
     }
-    if let (Some(first), Some(last)) = (places.first().copied(), places.last().copied()) {
-        places.insert(0, [first[0], UP[0]]);
-        places.push([last[0], UP[0]]);
-    }
-    let area = filled(path(&places))
+    let area = parts.map(|part| {
+        let mut places = seen(part, scales);
+        let feet = [places.first(), places.last()].map(|end| end.map(|[x, _]| [*x, UP[0]]));
+        if let [Some(first), Some(last)] = feet {
+            places.insert(0, first);
+            places.push(last);
+        }
+        path(&places)
+    });
+    let area = filled(area.collect::<String>())
         .with("fill-opacity", "0.2")
         .with("stroke", "currentColor")
         .with("stroke-width", "1.5");
     canvas::group("curve ", curve.look).holding(area).into()
+}
+
+/// Where places stand on paper, without those that nobody could see.
+fn seen(places: &[Place], [across, up]: [&Scale; 2]) -> Vec<[f64; 2]> {
+    let places = places.iter();
+    let places: Vec<_> = places
+        .map(|[at, value]| [across.at(*at), up.at(*value)])
+        .collect();
+    visible(&places)
 }
 
 fn path(places: &[[f64; 2]]) -> String {

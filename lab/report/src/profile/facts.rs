@@ -46,11 +46,14 @@ pub(crate) fn since_start(profile: &Profile, time: u64) -> Nanoseconds {
     Nanoseconds(time.saturating_sub(profile.all.span[0]))
 }
 
-/// A part of a whole; nothing of nothing is nothing.
+/// A part of a whole, never rounded to nothing or to all of it; nothing of nothing is nothing.
 pub(crate) fn share(part: u64, whole: u64) -> String {
-    match whole {
-        0 => fraction(0.0),
-        _ => fraction(part as f64 / whole as f64),
+    let fraction_of = part as f64 / whole.max(1) as f64;
+    match fraction_of {
+        0.0 => "0%".to_owned(),
+        small if small < 0.000_05 => "<0.01%".to_owned(),
+        large if large >= 0.995 && part < whole => ">99%".to_owned(),
+        known => fraction(known),
     }
 }
 
@@ -69,7 +72,7 @@ fn incomplete(profile: &Profile) -> Option<String> {
     if gave_up > 0 {
         let processes = count(gave_up, "process");
         told.push(format!(
-            "the recording of {processes} stopped before the end"
+            "the recording of {processes} stopped before its end"
         ));
     }
     let bypassed = profile.bypassed.len() as u64;

@@ -9,32 +9,32 @@ use crate::evidence::bar;
 use crate::table::Column;
 use crate::words::{self, NONE, grouped};
 
+/// Steps of a histogram that show all that is known.
+pub(crate) const ALL: usize = usize::MAX;
+
 /// Processes that a table names.
 const PROCESSES: usize = 10;
 
-/// Blocks by size.
-pub(crate) fn sizes(profile: &Profile) -> Vec<Column> {
-    let sizes = &profile.all.counts.sizes;
-    let mut columns = steps("block size below", sizes, |below| Bytes(below).to_string());
+/// Blocks by size, in at most so many steps.
+pub(crate) fn sizes(profile: &Profile, count: usize) -> Vec<Column> {
+    let sizes = profile.all.counts.sizes.widened(count);
+    let mut columns = steps("block size below", &sizes, |below| Bytes(below).to_string());
     let held = profile.largest().map(at_peak).unwrap_or_default();
+    let mut before = 0;
     let held = sizes.steps().map(|(below, _)| {
-        let step = held.iter().find(|(known, _)| *known == below);
-        step.map_or(0, |(_, amount)| amount.bytes)
+        let step = std::mem::replace(&mut before, below) + 1..=below;
+        let within = held.iter().filter(|(known, _)| step.contains(known));
+        within.map(|(_, amount)| amount.bytes).sum()
     });
     let cells = held.map(|bytes| Bytes(bytes).to_string()).collect();
-    let whose = if profile.processes.len() == 1 {
-        ""
-    } else {
-        " (largest process)"
-    };
-    columns.insert(4, Column::figures(format!("at the peak{whose}"), cells));
+    columns.insert(4, Column::figures("at the peak", cells));
     columns
 }
 
-/// Freed blocks by the time that they lived.
-pub(crate) fn lifetimes(profile: &Profile) -> Vec<Column> {
-    let lived = &profile.all.counts.lived_time;
-    steps("lived less than", lived, |below| {
+/// Freed blocks by the time that they lived, in at most so many steps.
+pub(crate) fn lifetimes(profile: &Profile, count: usize) -> Vec<Column> {
+    let lived = profile.all.counts.lived_time.widened(count);
+    steps("lived less than", &lived, |below| {
         Nanoseconds(below).to_string()
     })
 }

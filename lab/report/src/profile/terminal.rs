@@ -12,6 +12,9 @@ use crate::table::{self, Column};
 use crate::terminal::{Page, Terminal};
 use crate::{Exporter, ReportError};
 
+/// Steps of a histogram.
+const STEPS: usize = 10;
+
 /// Columns of a line of bars.
 const SPARKLINE: usize = 60;
 
@@ -23,9 +26,16 @@ impl Exporter<Profile> for Terminal {
             page.fact(fact.heading, &fact.text);
         }
         over_time(&mut page, profile);
+        let sizes = match profile.processes.len() {
+            0 | 1 => "Blocks by size",
+            _ => "Blocks by size; the peak is that of the largest process",
+        };
         let sections = [
-            ("Blocks by size", tables::sizes(profile)),
-            ("Freed blocks by lifetime", tables::lifetimes(profile)),
+            (sizes, tables::sizes(profile, STEPS)),
+            (
+                "Freed blocks by lifetime",
+                tables::lifetimes(profile, STEPS),
+            ),
             ("Calls by function", tables::functions(profile)),
             ("Rounding up to size classes", tables::size_classes(profile)),
         ];
@@ -63,10 +73,15 @@ fn section(page: &mut Page, heading: &str, columns: &[Column]) {
         return;
     }
     page.heading(heading);
-    for line in table::lines(columns) {
-        let line = foreign::shorten(&line, page.width);
-        page.line(&line);
-    }
+    // Where there is no room, the bars go first.
+    let narrow: Vec<Column> = columns
+        .iter()
+        .filter(|column| !column.head.is_empty())
+        .cloned()
+        .collect();
+    let choices = [columns.to_vec(), narrow];
+    let (_, lines) = table::first_that_fits(choices.into_iter(), page.width, page.paint);
+    lines.iter().for_each(|line| page.line(line));
 }
 
 /// A line of bars for live and one for resident memory, on the same scale.
