@@ -21,6 +21,7 @@ use crate::output::{self, Form};
 /// [`Failure::Machine`] when a file cannot be written. Every other file is written all the same.
 pub fn profile(arguments: &ProfileArguments) -> Result<(), Failure> {
     let destinations = destinations(arguments);
+    destinations.check(&[&arguments.trace])?;
     let files = [
         &arguments.output,
         &arguments.pprof,
@@ -30,7 +31,6 @@ pub fn profile(arguments: &ProfileArguments) -> Result<(), Failure> {
     for path in files.into_iter().flatten() {
         refuse_overwriting(path, arguments.force || is_stdout(path))?;
     }
-    destinations.check(&[&arguments.trace])?;
     let profile = read(&arguments.trace)?;
     let text = output::terminal()
         .export(&profile)
