@@ -80,7 +80,7 @@ fn refuse_own_source(path: &Path, results: &[&Path]) -> Result<(), Failure> {
     let target = real(path);
     if target.is_some() && results.iter().any(|result| real(result) == target) {
         return Err(Failure::Usage(format!(
-            "{} is read; name another file to write",
+            "{} is an input; name another file to write",
             path.display()
         )));
     }

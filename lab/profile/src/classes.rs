@@ -23,8 +23,8 @@ const STEPS: usize = 65;
 
 /// The classes of one process.
 ///
-/// What lived at the peak is known without a copy at every new peak: `since` counts what came and
-/// went after the latest one, and is cleared for the classes in `touched` alone.
+/// The blocks of the peak are known without a copy at every new peak: `since` counts the changes
+/// after the latest one, and is cleared for the classes in `touched` alone.
 #[derive(Debug, Default)]
 pub(crate) struct Classes {
     /// Place in `classes` plus one, by function and digits; 0 where there is none yet.

@@ -1,4 +1,4 @@
-//! What is counted of a process, and added up over several.
+//! Calls, blocks and bytes of a process, and their sums over several.
 
 use crate::amount::Amount;
 use crate::classes::{self, Class};
@@ -24,7 +24,7 @@ pub struct Rounded {
     pub most_live: u64,
 }
 
-/// What is counted of a process, or of several. A block that is resized counts as freed, and its
+/// Calls, blocks and bytes of a process, or of several. A block that is resized counts as freed, and its
 /// successor as made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -63,8 +63,8 @@ pub struct Counts {
     pub classes: Vec<Class>,
     /// Blocks that were resized.
     pub resizes: Resizes,
-    /// Most requested bytes of blocks that were live at one time, without inherited ones. Of several
-    /// processes the sum.
+    /// Most requested bytes of blocks that were live at one time, without inherited ones. Of
+    /// several processes the sum.
     pub most_requested: u64,
     /// Blocks under the size classes of each of [`ALLOCATORS`].
     pub rounded: [Rounded; COUNT],

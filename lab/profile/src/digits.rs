@@ -52,8 +52,8 @@ impl Digits {
             .map(|(place, amount)| (below(place), *amount))
     }
 
-    /// The histogram in at most `count` wider steps, each as wide as a number of these: its power of
-    /// two is that of the last one.
+    /// The histogram in at most `count` steps, each made of neighbours: its power of two is that of
+    /// the last one.
     #[must_use]
     pub fn widened(&self, count: usize) -> Self {
         let first = self.0.iter().position(|amount| amount.blocks > 0);

@@ -10,15 +10,15 @@ use crate::rounding::Rounding;
 use crate::size_classes::LARGEST_SIZE;
 use crate::timeline::{Cells, Timeline};
 
-/// The largest alignment that is told apart.
+/// The largest alignment; a larger one counts as none.
 const LARGEST_ALIGNMENT: u64 = 1 << 30;
 
 /// The moment at which a process had the most live bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Peak {
-    /// What was live, inherited blocks among it.
+    /// Live blocks, inherited ones among them.
     pub live: Amount,
-    /// What of it was inherited by fork.
+    /// Those of the live blocks that were inherited by fork.
     pub inherited: Amount,
     /// When, in nanoseconds since the recording began.
     pub time: u64,
@@ -29,9 +29,9 @@ pub struct Peak {
 pub struct ProcessProfile {
     /// The number of the process in the trace.
     pub number: u32,
-    /// What the trace says of its beginning.
+    /// Its beginning, as the trace describes it.
     pub process: Option<Process>,
-    /// What the trace says of its end; `None` where the trace ends before.
+    /// Its end, as the trace describes it; `None` where the trace ends before.
     pub finish: Option<Finish>,
     /// When it begins and ends in the trace, in nanoseconds since the recording began.
     pub span: [u64; 2],
@@ -43,7 +43,7 @@ pub struct ProcessProfile {
     pub most_blocks: u64,
     /// Most resident memory that was read, in bytes.
     pub most_resident: Option<u64>,
-    /// What was counted.
+    /// Calls, blocks and bytes.
     pub counts: Counts,
     /// Memory and calls over time. Empty for the smaller ones of many processes.
     pub timeline: Timeline,

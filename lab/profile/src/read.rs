@@ -14,10 +14,10 @@ use crate::timeline::Timeline;
 /// Number of processes of which the timelines are kept: those with the highest peaks.
 const TIMELINES: usize = 32;
 
-/// What a trace shows.
+/// Findings of one pass over a trace.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    /// What was recorded.
+    /// The command, its functions and its machine.
     pub recording: Recording,
     /// The architecture of the machine that recorded.
     pub architecture: Architecture,

@@ -1,8 +1,8 @@
 //! The bytes that a block takes under each allocator's size classes.
 //!
 //! These functions follow the published sources, and count what an allocator sets aside for the
-//! block alone: not the unused ends of slabs, free blocks, or tables. Pages within a block that
-//! nobody touches need no memory, so that large blocks may take less.
+//! block alone: not the unused ends of slabs, free blocks, or tables. Pages of a block
+//! that are never touched need no memory, so that large blocks may take less.
 
 use heapdrome_elfmalloc::SizeClass;
 use heapdrome_elfmalloc::size_class::{LARGEST, UNIT};
@@ -22,7 +22,7 @@ pub struct Allocator {
 /// Number of [`ALLOCATORS`].
 pub const COUNT: usize = 6;
 
-/// The largest size that is told apart: no address space holds more.
+/// The largest size; a request for more counts as one for this. No address space holds more.
 pub const LARGEST_SIZE: u64 = 1 << 47;
 
 /// The allocators whose size classes are known.
@@ -130,8 +130,8 @@ const TCMALLOC: [u32; 46] = [
     32768, 40960, 49152, 65536, 73728, 81920, 98304, 114_688, 131_072, 155_648, 204_800,
 ];
 
-/// A list of classes up to 256 KiB, then pages of 8 KiB. An aligned block takes the first class that
-/// is a multiple of the alignment.
+/// A list of classes up to 256 KiB, then pages of 8 KiB. An aligned block takes the first class
+/// that is a multiple of the alignment.
 fn tcmalloc(size: u64, alignment: u64) -> u64 {
     const LARGEST_CLASS: u64 = 256 * KIB;
     const OWN_PAGE: u64 = 8 * KIB;
@@ -144,8 +144,8 @@ fn tcmalloc(size: u64, alignment: u64) -> u64 {
     fits.unwrap_or(LARGEST_CLASS)
 }
 
-/// Steps of 16 bytes to 1 KiB, then of 512 with classes merged that are as many in a span of 64 KiB,
-/// then spans, then pages.
+/// Steps of 16 bytes to 1 KiB, then of 512 with classes merged that are as many in a span of 64
+/// KiB, then spans, then pages.
 fn rpmalloc(size: u64, alignment: u64) -> u64 {
     const HEADER: u64 = 128;
     if alignment <= 16 {
@@ -198,7 +198,7 @@ fn elfmalloc(size: u64, alignment: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// What each allocator gives for a size without an alignment, in the order of [`ALLOCATORS`].
+    /// The bytes that each of [`ALLOCATORS`] gives for a size without an alignment.
     fn all(size: u64) -> [u64; COUNT] {
         ALLOCATORS.map(|allocator| (allocator.round)(size, 0))
     }

@@ -37,7 +37,7 @@ pub struct All {
     pub peak: Bounds,
     /// Most resident memory of all processes at one time, if it was read.
     pub resident: Option<Bounds>,
-    /// What was counted.
+    /// Calls, blocks and bytes.
     pub counts: Counts,
     /// Memory and calls over time.
     pub timeline: Timeline,

@@ -65,7 +65,7 @@ impl Timeline {
     }
 }
 
-/// What is known of an interval. A quantity that nothing was said of is as it was before.
+/// An interval. A quantity that is `None` did not change within it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cell {
     bytes: Option<Level>,

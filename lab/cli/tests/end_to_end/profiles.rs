@@ -178,7 +178,7 @@ fn files_that_are_there_stay_unless_forced() {
         );
         let own = ["profile", "app.trace", option, "app.trace", "--force"];
         site.run(&own)
-            .complains(2, &["app.trace is read; name another file"]);
+            .complains(2, &["app.trace is an input; name another file"]);
     }
     run(&site, "profile app.trace --csv old --force").ends_with(0);
     assert_ne!(

@@ -170,7 +170,7 @@ fn one_table(caption: &str, columns: &[Column]) -> Markup {
     html! { @if table::rows(columns) > 0 { (parts::table(caption, columns)) } }
 }
 
-/// What recorded, and under which allocators.
+/// The version of the recorder, and the allocators that served.
 fn recording(profile: &Profile) -> String {
     let processes = profile
         .processes

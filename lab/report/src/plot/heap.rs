@@ -190,7 +190,7 @@ fn axes([across, up]: [&Scale; 2], unit: Unit) -> Node {
     ])
 }
 
-/// What is counted on the vertical axis.
+/// Unit of the vertical axis.
 #[derive(Clone, Copy)]
 enum Unit {
     Bytes,
@@ -205,7 +205,7 @@ impl Unit {
         }
     }
 
-    /// Ticks that are round in the unit in which the highest value is told.
+    /// Ticks that are round in the unit of the highest value.
     fn ticks(self, up: &Scale) -> Vec<f64> {
         let units = Bytes::UNITS.map(|(unit, _)| unit);
         let fits = |unit: &f64| matches!(self, Self::Bytes) && up.end() >= *unit;
@@ -237,7 +237,7 @@ fn drawn(curve: &Curve, scales: [&Scale; 2]) -> Node {
     canvas::group("curve ", curve.look).holding(area).into()
 }
 
-/// Where places stand on paper, without those that nobody could see.
+/// Coordinates of places, without those that make no visible difference.
 fn seen(places: &[Place], [across, up]: [&Scale; 2]) -> Vec<[f64; 2]> {
     let places = places.iter();
     let places: Vec<_> = places

@@ -22,7 +22,7 @@ pub(crate) struct Histogram<'a> {
     pub(crate) name: String,
     pub(crate) title: &'static str,
     pub(crate) caption: String,
-    /// What stands below the columns.
+    /// Label of the horizontal axis.
     pub(crate) quantity: &'static str,
     pub(crate) digits: &'a Digits,
 }

@@ -1,4 +1,4 @@
-//! What a profile says, in sentences.
+//! The conclusions of a profile, in sentences.
 
 use heapdrome_profile::{Amount, Counts, Digits, ProcessProfile, Profile};
 use heapdrome_schema::{Bytes, Nanoseconds};
@@ -216,7 +216,7 @@ fn lifetimes(profile: &Profile) -> Option<String> {
     Some(format!("{text} {left}"))
 }
 
-/// What was not freed.
+/// The blocks that were not freed.
 fn left(profile: &Profile) -> String {
     let counts = &profile.all.counts;
     let is_whole = profile.processes.iter().all(ProcessProfile::is_whole);
@@ -317,7 +317,7 @@ fn resizes(counts: &Counts) -> Option<String> {
     })
 }
 
-/// What a size class adds to a request, for the allocators with the least and the most.
+/// Bytes that size classes add, for the allocators that add the least and the most.
 fn size_classes(profile: &Profile) -> Option<String> {
     let counts = &profile.all.counts;
     if counts.most_requested == 0 {

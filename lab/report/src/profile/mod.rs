@@ -1,4 +1,4 @@
-//! A profile of a trace: what it says in sentences and tables, and its exporters.
+//! A profile of a trace: its sentences, its tables, and its exporters.
 
 mod csv;
 pub(crate) mod facts;

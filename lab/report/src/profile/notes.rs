@@ -1,4 +1,4 @@
-//! What limits a profile, and how its figures are meant.
+//! Limits of a profile, and the meaning of its figures.
 
 use heapdrome_profile::{ProcessProfile, Profile};
 use heapdrome_trace::{Beginning, Ending};
@@ -10,7 +10,7 @@ use crate::words::{self, count};
 /// Names in one note.
 const NAMES: usize = 8;
 
-/// What a reader should know of a profile, one sentence or two each.
+/// The notes, each one or two sentences.
 pub(crate) fn notes(profile: &Profile) -> Vec<String> {
     let mut notes = Vec::new();
     if let Ending::CutOff { offset } = profile.ending {

@@ -91,7 +91,7 @@ pub(crate) fn functions(profile: &Profile) -> Vec<Column> {
     ]
 }
 
-/// What the size classes of each allocator make of the blocks.
+/// Bytes that live blocks take under the size classes of each allocator.
 pub(crate) fn size_classes(profile: &Profile) -> Vec<Column> {
     let counts = &profile.all.counts;
     let added = |rounded: u64, requested: u64| match requested {
