@@ -25,28 +25,7 @@ fn trace(operations: u64) -> Vec<u8> {
     };
     writer.record(Record::Process(process)).expect("recorded");
     for place in 0..operations {
-        let operation = match place % 4 {
-            3 => Operation::Free {
-                function: 1,
-                block: place / 4 * 3,
-            },
-            _ => Operation::Make {
-                function: 0,
-                size: place % 1000,
-                alignment: 0,
-            },
-        };
-        let time = Time(place * 160);
-        writer
-            .operation(
-                0,
-                Step {
-                    thread: 0,
-                    time,
-                    operation,
-                },
-            )
-            .expect("written");
+        writer.operation(0, step(place)).expect("written");
     }
     let finish = Finish {
         process: 0,
@@ -59,6 +38,27 @@ fn trace(operations: u64) -> Vec<u8> {
     };
     writer.record(Record::Finish(finish)).expect("recorded");
     writer.finish().expect("finished")
+}
+
+/// Three blocks are made, then the first of them is freed, again and again.
+fn step(place: u64) -> Step {
+    let operation = match place % 4 {
+        3 => Operation::Free {
+            function: 1,
+            block: place / 4 * 3,
+        },
+        _ => Operation::Make {
+            function: 0,
+            size: place % 1000,
+            alignment: 0,
+        },
+    };
+    let (thread, time) = (0, Time(place * 160));
+    Step {
+        thread,
+        time,
+        operation,
+    }
 }
 
 /// A place with a trace, as `app.trace`.

@@ -75,6 +75,12 @@ fn incomplete(profile: &Profile) -> Option<String> {
             "the recording of {processes} stopped before its end"
         ));
     }
+    let has_no_end = |process: &&ProcessProfile| process.finish.is_none();
+    let unfinished = profile.processes.iter().filter(has_no_end).count() as u64;
+    if unfinished > 0 && matches!(profile.ending, Ending::Complete(_)) {
+        let processes = count(unfinished, "process");
+        told.push(format!("the trace does not hold the end of {processes}"));
+    }
     let bypassed = profile.bypassed.len() as u64;
     if bypassed > 0 {
         let were = if bypassed == 1 { "was" } else { "were" };

@@ -105,6 +105,19 @@ fn processes_that_were_not_recorded_are_named() {
 }
 
 #[test]
+fn a_process_without_an_end_is_no_whole_one() {
+    let mut trace = Trace::new();
+    trace.begin(0, 0, "/bin/app");
+    trace.does(0, 0, MS, make(0, 10));
+    let sentences = [
+        "Incomplete: The trace does not hold the end of 1 process.",
+        "1 block (10 B) is not freed when the trace ends.",
+        "The trace does not hold the end of app (pid 100).",
+    ];
+    tells(&trace.profile(), &sentences);
+}
+
+#[test]
 fn threads_that_keep_their_blocks_are_said_to() {
     let mut trace = Trace::new();
     for thread in 0..2 {
