@@ -216,8 +216,18 @@ impl Cells {
         }
     }
 
-    /// The interval of this time, after as much coarsening as makes room for it.
+    /// The interval of this time, which is made if it is missing.
+    #[inline]
     fn cell(&mut self, time: u64) -> &mut Cell {
+        let place = (time >> self.width).wrapping_sub(self.first);
+        if place >= self.cells.len() as u64 {
+            return self.grown(time);
+        }
+        &mut self.cells[place as usize]
+    }
+
+    /// The interval of this time, after as much coarsening as makes room for it.
+    fn grown(&mut self, time: u64) -> &mut Cell {
         loop {
             let place = time >> self.width;
             if self.cells.is_empty() {
