@@ -24,8 +24,8 @@ pub struct Rounded {
     pub most_live: u64,
 }
 
-/// Calls, blocks and bytes of a process, or of several. A block that is resized counts as freed, and its
-/// successor as made.
+/// Calls, blocks and bytes of a process, or of several. A block that is resized counts as freed,
+/// and its successor as made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Calls of each function, in the order of the names of the recording.
