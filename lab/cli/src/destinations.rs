@@ -13,10 +13,15 @@ pub struct Destinations<'a>(Vec<(&'static str, &'a Path)>);
 impl<'a> Destinations<'a> {
     /// Those that every command with results has.
     pub fn of(output: &'a OutputArguments) -> Self {
-        Self(Vec::new())
+        Self::none()
             .and("--json", output.json.as_deref())
             .and("--csv", output.csv.as_deref())
             .and("--markdown", output.markdown.as_deref())
+    }
+
+    /// No files.
+    pub fn none() -> Self {
+        Self(Vec::new())
     }
 
     /// One file alone.
@@ -75,7 +80,7 @@ fn refuse_own_source(path: &Path, results: &[&Path]) -> Result<(), Failure> {
     let target = real(path);
     if target.is_some() && results.iter().any(|result| real(result) == target) {
         return Err(Failure::Usage(format!(
-            "{} is one of the results; name another file to write",
+            "{} is an input; name another file to write",
             path.display()
         )));
     }
@@ -100,7 +105,7 @@ pub fn refuse_stdout(option: &str, folder: &Path) -> Result<(), Failure> {
 /// `/dev/stdout` is no such file.
 ///
 /// # Errors
-/// When it is there.
+/// When a file is there and `force` is not set.
 pub fn refuse_overwriting(path: &Path, force: bool) -> Result<(), Failure> {
     if path.is_file() && !force {
         return Err(Failure::Usage(format!(

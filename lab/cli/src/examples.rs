@@ -44,6 +44,13 @@ Examples:
   heapdrome plot result.json -o plots
   heapdrome plot result.json -o plots --only ranking,time-memory --format svg";
 
+/// `heapdrome profile`.
+pub const PROFILE: &str = "\
+Examples:
+  heapdrome profile app.trace
+  heapdrome profile app.trace -o profile.html --csv profile.csv
+  heapdrome profile app.trace --pprof heap.pb.gz --perfetto memory.json";
+
 /// `heapdrome allocators`.
 pub const ALLOCATORS: &str = "\
 Examples:

@@ -14,6 +14,7 @@ mod help;
 mod manual;
 mod output;
 mod paging;
+mod profile;
 mod progress;
 mod race;
 mod record;
@@ -75,6 +76,7 @@ fn act(arguments: Arguments) -> Result<(), Failure> {
         Action::Compare(arguments) => compare::compare(&arguments),
         Action::Report(arguments) => report::report(&arguments),
         Action::Plot(arguments) => report::plot(&arguments),
+        Action::Profile(arguments) => profile::profile(&arguments),
         Action::Allocators(arguments) => allocators::allocators(arguments),
         Action::Exec(arguments) => exec::exec(&arguments),
         Action::Record(arguments) => record::record(&arguments),

@@ -44,7 +44,7 @@ impl Exporter for Csv {
 const HEADS: [&str; 6] = ["allocator", "role", "status", "round", "metric", "value"];
 
 /// Writes the records, one on each line.
-fn written<R>(records: impl Iterator<Item = R>) -> Result<Vec<u8>, ReportError>
+pub(crate) fn written<R>(records: impl Iterator<Item = R>) -> Result<Vec<u8>, ReportError>
 where
     R: IntoIterator<Item: AsRef<[u8]>>,
 {

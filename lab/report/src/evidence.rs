@@ -296,16 +296,18 @@ fn ratio(compared: &Comparison) -> String {
     }
 }
 
+/// Returns a bar for an amount, where `most` has the longest bar. A bar has at least one column.
+pub(crate) fn bar(amount: u64, most: u64) -> String {
+    let length = (amount as f64 / most as f64 * BAR as f64).ceil() as usize;
+    "█".repeat(length.clamp(1, BAR))
+}
+
 /// Lists blocks by size, with a bar each.
 fn sizes(seen: &Evidence) -> Vec<String> {
     let most = seen.sizes.iter().map(|size| size.blocks).max().unwrap_or(0);
     if most == 0 {
         return Vec::new();
     }
-    let bar = |blocks: u64| {
-        let length = (blocks as f64 / most as f64 * BAR as f64).ceil() as usize;
-        "█".repeat(length.clamp(1, BAR))
-    };
     let column = |tell: &dyn Fn(&heapdrome_schema::SizeCount) -> String| {
         seen.sizes.iter().map(tell).collect::<Vec<_>>()
     };
@@ -316,7 +318,7 @@ fn sizes(seen: &Evidence) -> Vec<String> {
         ),
         Column::figures("blocks", column(&|size| words::grouped(size.blocks))),
         Column::figures("bytes", column(&|size| Bytes(size.bytes).to_string())),
-        Column::text("", column(&|size| bar(size.blocks))),
+        Column::text("", column(&|size| bar(size.blocks, most))),
     ])
 }
 

@@ -24,6 +24,7 @@ mod notes;
 mod page;
 mod paint;
 mod plot;
+mod profile;
 mod prose;
 mod reason;
 pub mod relevance;
@@ -44,8 +45,9 @@ pub use evidence::evidence;
 pub use json::Json;
 pub use list::{listing, wrapped};
 pub use markdown::Markdown;
-pub use page::{Entry, Source, index, page};
+pub use page::{Entry, Source, index, page, profile_page};
 pub use plot::{Plot, plots, stem};
+pub use profile::{Perfetto, Pprof};
 pub use reason::{Cause, Gain, Reason, Setting, reason, reason_for};
 pub use terminal::{Terminal, interim};
 pub use words::count;
@@ -70,6 +72,9 @@ pub enum ReportError {
     /// The JSON writer failed.
     #[error("cannot write the result as JSON: {0}; --csv holds the same figures")]
     Json(String),
+    /// The profile could not be compressed.
+    #[error("cannot write the profile for pprof: {0}; --csv holds the same figures")]
+    Pprof(String),
     /// A drawing could not be rendered as an image.
     #[error("cannot draw the plot as PNG: {0}; its SVG holds the same drawing")]
     Png(String),

@@ -11,7 +11,7 @@ use flate2::write::GzEncoder;
 const MAGIC: &[u8] = b"\x1f\x8b";
 
 /// Returns whether `bytes` begin like a gzip file, whatever the file's name is.
-pub(crate) fn is_compressed(bytes: &[u8]) -> bool {
+pub fn is_compressed(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 

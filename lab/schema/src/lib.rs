@@ -41,7 +41,7 @@ pub use entrant::{Entrant, Role, merged_setting};
 pub use evidence::{CallTime, Evidence, SizeCount, SystemCalls};
 pub use figure::{COMMON_FIGURES, CPU, PEAK_RSS, WALL, is_common_figure, resolution, spoken};
 pub use file::{ReadError, Saved, is_stdin, read_result, read_saved, source_name, to_json};
-pub use gzip::{compressed, compressed_if_named};
+pub use gzip::{compressed, compressed_if_named, is_compressed};
 pub use journal::JournalLine;
 pub use memory::{AfterIdle, MemoryParts, MemoryRun, MemorySample};
 pub use misuse::{MisuseOutcome, MisuseRun, MisuseStage};

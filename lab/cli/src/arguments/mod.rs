@@ -5,6 +5,7 @@ mod compare;
 mod manual;
 mod output;
 pub mod paging;
+mod profile;
 mod race;
 mod record;
 mod replay;
@@ -26,6 +27,7 @@ use trace::TraceArguments;
 pub use compare::CompareArguments;
 pub use manual::{CompletionsArguments, ManArguments};
 pub use output::{OutputArguments, STDOUT, is_stdout};
+pub use profile::ProfileArguments;
 pub use race::{RaceArguments, StoppingArguments};
 pub use record::RecordArguments;
 pub use replay::{HowArguments, ReplayArguments};
@@ -74,6 +76,9 @@ pub enum Action {
     /// Draw the plots of saved results as SVG and PNG files
     #[command(after_help = examples::PLOT)]
     Plot(PlotArguments),
+    /// Say what a recorded program asked of its allocator: how much, when, in which sizes
+    #[command(after_help = examples::PROFILE)]
+    Profile(ProfileArguments),
     /// List, build, add and check allocators
     #[command(after_help = examples::ALLOCATORS)]
     Allocators(AllocatorsArguments),

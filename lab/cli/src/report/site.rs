@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use heapdrome_report::{Entry, Source, index, page};
 use heapdrome_schema::make_folder;
 
-use super::{plain_name, redaction, refuse_overwriting, source, unique};
+use super::{plain_name, redaction, source, unique};
 use crate::arguments::ReportArguments;
-use crate::destinations::refuse_stdout;
+use crate::destinations::{refuse_overwriting, refuse_stdout};
 use crate::failure::Failure;
 use crate::{output, sources};
 

@@ -266,7 +266,7 @@ fn a_result_is_not_written_over() {
     site.file("new.json", &race);
     for (option, file) in [("--json", "old.json"), ("--markdown", "./new.json")] {
         let outcome = site.run(&["compare", "old.json", "new.json", option, file]);
-        outcome.complains(2, &[file, "is one of the results"]);
+        outcome.complains(2, &[file, "is an input"]);
         assert_eq!(outcome.stdout, "", "nothing is done before");
     }
     for file in ["old.json", "new.json"] {

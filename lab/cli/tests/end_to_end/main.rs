@@ -17,6 +17,7 @@ mod misuse;
 mod pages;
 mod paging;
 mod private;
+mod profiles;
 mod proof;
 mod readme;
 mod record;

@@ -118,11 +118,9 @@ impl Blocks {
                     self.freed_by_others += usize::from(maker != step.thread);
                 }
             }
-            Operation::Resize { block, size, .. } => {
-                if self.live.remove(&block).is_some() {
-                    self.resized += 1;
-                    self.live.insert(next, (size, step.thread));
-                }
+            Operation::Resize { block, size, .. } if self.live.remove(&block).is_some() => {
+                self.resized += 1;
+                self.live.insert(next, (size, step.thread));
             }
             Operation::FreeForeign {
                 size: Some(COUNTED..),

@@ -50,10 +50,10 @@ fn a_page_never_replaces_its_own_result() {
     let site = Site::new();
     site.file("r.json", sample());
     let outcome = site.run(&["report", "r.json", "-o", "./r.json", "--force"]);
-    outcome.complains(2, &["is one of the results"]);
+    outcome.complains(2, &["is an input"]);
     for option in ["--json", "--csv", "--markdown"] {
         site.run(&["show", "r.json", option, "./r.json"])
-            .complains(2, &["is one of the results"]);
+            .complains(2, &["is an input"]);
     }
     assert_eq!(
         std::fs::read_to_string(site.path("r.json")).expect("it is there"),

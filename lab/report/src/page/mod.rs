@@ -8,6 +8,7 @@ mod collection;
 mod drawn;
 mod index;
 mod parts;
+mod profile;
 mod race;
 
 use base64::Engine as _;
@@ -22,6 +23,7 @@ use crate::plot::{COLOURS, DARK_COLOURS, Looks};
 use drawn::{Drawn, Packed};
 pub use index::{Entry, index};
 use parts::Place;
+pub use profile::profile_page;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");

@@ -1,0 +1,34 @@
+//! Blocks and their bytes.
+
+/// A number of blocks and the bytes that were requested for them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Number of blocks.
+    pub blocks: u64,
+    /// Bytes that were requested for them.
+    pub bytes: u64,
+}
+
+impl Amount {
+    /// One block of this size.
+    pub(crate) fn one(bytes: u64) -> Self {
+        Self { blocks: 1, bytes }
+    }
+
+    /// The amount where it counts, and nothing otherwise.
+    pub(crate) fn filter(self, counts: bool) -> Self {
+        if counts { self } else { Self::default() }
+    }
+
+    /// Adds another amount. Stays at the largest number where the sum is too large for 64 bits.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.blocks = self.blocks.saturating_add(other.blocks);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+
+    /// Takes another amount away. Stays at zero where there was less.
+    pub(crate) fn subtract(&mut self, other: Self) {
+        self.blocks = self.blocks.saturating_sub(other.blocks);
+        self.bytes = self.bytes.saturating_sub(other.bytes);
+    }
+}

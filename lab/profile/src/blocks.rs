@@ -1,0 +1,51 @@
+//! The blocks that are live.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// A live block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Live {
+    /// Bytes that were requested.
+    pub size: u64,
+    /// The alignment that was requested.
+    pub alignment: u64,
+    /// When it was made, in nanoseconds.
+    pub time: u64,
+    /// Bytes that its process had requested before it.
+    pub clock: u64,
+    /// The thread that made it.
+    pub thread: u32,
+    /// Number of resizes that led to it.
+    pub resizes: u32,
+    /// The function that made it.
+    pub function: u8,
+}
+
+/// A table whose keys are numbers that the trace counts up: no trace can choose them to collide.
+pub(crate) type Numbered<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
+
+/// Spreads consecutive numbers over a hash table.
+#[derive(Default)]
+pub(crate) struct Spread(u64);
+
+/// 2^64 divided by the golden ratio (Knuth, "The Art of Computer Programming", volume 3, 6.4).
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64((*byte).into()));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(number.into());
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number).wrapping_mul(GOLDEN).rotate_left(32);
+    }
+}

@@ -1,0 +1,139 @@
+//! Blocks by the function that made them and by size, and which of them lived at the peak.
+
+use crate::amount::Amount;
+use crate::digits::{below, digits};
+
+/// Blocks that one function made, of sizes with the same number of binary digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// The function: its place among the names of the recording.
+    pub function: u8,
+    /// Power of two above all sizes, in bytes. Each size is at least half of it, except 0.
+    pub below: u64,
+    /// All blocks that were made.
+    pub made: Amount,
+    /// Blocks that were live when the process had the most live bytes.
+    pub at_peak: Amount,
+    /// Blocks that were live at the end.
+    pub left: Amount,
+}
+
+/// Places of a class for each function: one for each number of binary digits.
+const STEPS: usize = 65;
+
+/// The classes of one process.
+///
+/// The blocks of the peak are known without a copy at every new peak: `since` counts the changes
+/// after the latest one, and is cleared for the classes in `touched` alone.
+#[derive(Debug, Default)]
+pub(crate) struct Classes {
+    /// Place in `classes` plus one, by function and digits; 0 where there is none yet.
+    places: Vec<u16>,
+    classes: Vec<Entry>,
+    touched: Vec<u16>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    class: Class,
+    /// Live blocks and bytes now, less those at the peak. They wrap around.
+    since: Amount,
+    /// Whether it is in `touched`.
+    is_touched: bool,
+}
+
+impl Classes {
+    /// Counts a block that was made.
+    pub(crate) fn made(&mut self, function: u8, size: u64) {
+        let entry = self.entry(function, size);
+        entry.class.made.add(Amount::one(size));
+        entry.class.left.add(Amount::one(size));
+        entry.since.blocks = entry.since.blocks.wrapping_add(1);
+        entry.since.bytes = entry.since.bytes.wrapping_add(size);
+    }
+
+    /// Counts a block that was freed.
+    pub(crate) fn freed(&mut self, function: u8, size: u64) {
+        let entry = self.entry(function, size);
+        entry.class.left.subtract(Amount::one(size));
+        entry.since.blocks = entry.since.blocks.wrapping_sub(1);
+        entry.since.bytes = entry.since.bytes.wrapping_sub(size);
+    }
+
+    /// Notes that there were never as many live bytes as now.
+    pub(crate) fn peak(&mut self) {
+        for place in self.touched.drain(..) {
+            let entry = &mut self.classes[usize::from(place)];
+            (entry.since, entry.is_touched) = (Amount::default(), false);
+        }
+    }
+
+    /// The class of a block, which is about to change.
+    fn entry(&mut self, function: u8, size: u64) -> &mut Entry {
+        let step = digits(size);
+        let index = usize::from(function) * STEPS + step;
+        if self.places.len() <= index {
+            self.places.resize(index + 1, 0);
+        }
+        let place = match self.places[index].checked_sub(1) {
+            Some(place) => place,
+            None => self.begin(function, step, index),
+        };
+        let entry = &mut self.classes[usize::from(place)];
+        if !std::mem::replace(&mut entry.is_touched, true) {
+            self.touched.push(place);
+        }
+        entry
+    }
+
+    /// Adds a class. There are at most 256 functions, so that its place fits.
+    fn begin(&mut self, function: u8, step: usize, index: usize) -> u16 {
+        let place = self.classes.len() as u16;
+        self.places[index] = place + 1;
+        let none = Amount::default();
+        self.classes.push(Entry {
+            class: Class {
+                function,
+                below: below(step),
+                made: none,
+                at_peak: none,
+                left: none,
+            },
+            since: none,
+            is_touched: false,
+        });
+        place
+    }
+
+    /// All classes, in the order of functions and sizes.
+    pub(crate) fn finish(self) -> Vec<Class> {
+        let class = |entry: Entry| {
+            let Entry {
+                mut class, since, ..
+            } = entry;
+            class.at_peak = Amount {
+                blocks: class.left.blocks.wrapping_sub(since.blocks),
+                bytes: class.left.bytes.wrapping_sub(since.bytes),
+            };
+            class
+        };
+        let mut classes: Vec<Class> = self.classes.into_iter().map(class).collect();
+        classes.sort_unstable_by_key(|class| (class.function, class.below));
+        classes
+    }
+}
+
+/// Adds the classes of another process to those of several.
+pub(crate) fn add(all: &mut Vec<Class>, other: &[Class]) {
+    for class in other {
+        let key = (class.function, class.below);
+        match all.binary_search_by_key(&key, |own| (own.function, own.below)) {
+            Ok(place) => {
+                all[place].made.add(class.made);
+                all[place].at_peak.add(class.at_peak);
+                all[place].left.add(class.left);
+            }
+            Err(place) => all.insert(place, *class),
+        }
+    }
+}

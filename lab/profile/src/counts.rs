@@ -1,0 +1,134 @@
+//! Calls, blocks and bytes of a process, and their sums over several.
+
+use crate::amount::Amount;
+use crate::classes::{self, Class};
+use crate::digits::Digits;
+use crate::resizes::Resizes;
+use crate::size_classes::{ALLOCATORS, COUNT};
+
+/// Calls of one function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FunctionCalls {
+    /// Number of calls.
+    pub calls: u64,
+    /// Calls that returned no block although they were asked for one.
+    pub failed: u64,
+}
+
+/// Blocks under the size classes of one of [`ALLOCATORS`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rounded {
+    /// Bytes that all blocks took, each counted when it was made.
+    pub made: u64,
+    /// Most bytes that live blocks took at one time. Of several processes the sum.
+    pub most_live: u64,
+}
+
+/// Calls, blocks and bytes of a process, or of several. A block that is resized counts as freed,
+/// and its successor as made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Calls of each function, in the order of the names of the recording.
+    pub functions: Vec<FunctionCalls>,
+    /// Blocks that were made.
+    pub made: Amount,
+    /// Blocks that were made and freed.
+    pub freed: Amount,
+    /// Those of the freed blocks that another thread had made.
+    pub freed_by_others: Amount,
+    /// Blocks that were freed by the operation of their thread that followed the one that made
+    /// them; no resized ones.
+    pub temporary: Amount,
+    /// Blocks that were made and not freed.
+    pub left: Amount,
+    /// Inherited blocks that were not freed.
+    pub inherited_left: Amount,
+    /// Blocks that were inherited by fork and freed.
+    pub inherited_freed: Amount,
+    /// Frees of blocks that were made before the recording began.
+    pub foreign_frees: u64,
+    /// Frees of null.
+    pub null_frees: u64,
+    /// Frees of a block that the trace says is free already.
+    pub repeated_frees: u64,
+    /// Largest number of bytes for which a call failed; 0 where none failed.
+    pub largest_failed: u64,
+    /// Blocks that were made, by size.
+    pub sizes: Digits,
+    /// Freed blocks by the nanoseconds that they lived.
+    pub lived_time: Digits,
+    /// Freed blocks by the bytes that their process requested while they lived.
+    pub lived_bytes: Digits,
+    /// Blocks by function and size.
+    pub classes: Vec<Class>,
+    /// Blocks that were resized.
+    pub resizes: Resizes,
+    /// Most requested bytes of blocks that were live at one time, without inherited ones. Of
+    /// several processes the sum.
+    pub most_requested: u64,
+    /// Blocks under the size classes of each of [`ALLOCATORS`].
+    pub rounded: [Rounded; COUNT],
+}
+
+impl Counts {
+    /// Calls of all functions.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.functions.iter().map(|function| function.calls).sum()
+    }
+
+    /// Failed calls of all functions.
+    #[must_use]
+    pub fn failed(&self) -> u64 {
+        self.functions.iter().map(|function| function.failed).sum()
+    }
+
+    /// The names of [`ALLOCATORS`], each with its figures.
+    pub fn rounded(&self) -> impl Iterator<Item = (&'static str, Rounded)> + '_ {
+        let names = ALLOCATORS.iter().map(|allocator| allocator.name);
+        names.zip(self.rounded)
+    }
+
+    /// Counts a call.
+    pub(crate) fn call(&mut self, function: u8) -> &mut FunctionCalls {
+        let place = usize::from(function);
+        if self.functions.len() <= place {
+            self.functions.resize(place + 1, FunctionCalls::default());
+        }
+        self.functions[place].calls += 1;
+        &mut self.functions[place]
+    }
+
+    /// Adds those of another process.
+    pub(crate) fn add(&mut self, other: &Self) {
+        if self.functions.len() < other.functions.len() {
+            self.functions
+                .resize(other.functions.len(), FunctionCalls::default());
+        }
+        for (own, other) in self.functions.iter_mut().zip(&other.functions) {
+            own.calls += other.calls;
+            own.failed += other.failed;
+        }
+        self.made.add(other.made);
+        self.freed.add(other.freed);
+        self.freed_by_others.add(other.freed_by_others);
+        self.temporary.add(other.temporary);
+        self.left.add(other.left);
+        self.inherited_left.add(other.inherited_left);
+        self.inherited_freed.add(other.inherited_freed);
+        self.foreign_frees += other.foreign_frees;
+        self.null_frees += other.null_frees;
+        self.repeated_frees += other.repeated_frees;
+        self.largest_failed = self.largest_failed.max(other.largest_failed);
+        self.sizes.add(&other.sizes);
+        self.lived_time.add(&other.lived_time);
+        self.lived_bytes.add(&other.lived_bytes);
+        classes::add(&mut self.classes, &other.classes);
+        self.resizes.add(&other.resizes);
+        self.most_requested = self.most_requested.saturating_add(other.most_requested);
+        for (own, other) in self.rounded.iter_mut().zip(other.rounded) {
+            own.made = own.made.saturating_add(other.made);
+            own.most_live = own.most_live.saturating_add(other.most_live);
+        }
+    }
+}

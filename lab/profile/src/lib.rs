@@ -1,0 +1,30 @@
+//! Profiles a trace: how much memory a program asked for, when, in which sizes and for how long.
+//!
+//! One pass over the trace makes a [`Profile`]. The pass needs memory for the blocks that are live,
+//! and a fixed amount for each process and thread, however long the trace is. `docs/traces.md`
+//! describes each figure.
+
+#![forbid(unsafe_code)]
+
+mod amount;
+mod blocks;
+mod classes;
+mod counts;
+mod digits;
+mod process;
+mod read;
+mod resizes;
+mod rounding;
+pub mod size_classes;
+mod sum;
+mod timeline;
+
+pub use amount::Amount;
+pub use classes::Class;
+pub use counts::{Counts, FunctionCalls, Rounded};
+pub use digits::Digits;
+pub use process::{Peak, ProcessProfile};
+pub use read::{Profile, profile};
+pub use resizes::Resizes;
+pub use sum::{All, Bounds};
+pub use timeline::{Level, POINTS, Point, Timeline};

@@ -1,0 +1,291 @@
+//! The profile of one process.
+
+use heapdrome_trace::{Beginning, Finish, Operation, Process, Resident, Step};
+
+use crate::amount::Amount;
+use crate::blocks::{Live, Numbered};
+use crate::classes::Classes;
+use crate::counts::Counts;
+use crate::rounding::Rounding;
+use crate::size_classes::LARGEST_SIZE;
+use crate::timeline::{Cells, Timeline};
+
+/// The largest alignment; a larger one counts as none.
+const LARGEST_ALIGNMENT: u64 = 1 << 30;
+
+/// The moment at which a process had the most live bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Peak {
+    /// Live blocks, inherited ones among them.
+    pub live: Amount,
+    /// Those of the live blocks that were inherited by fork.
+    pub inherited: Amount,
+    /// When, in nanoseconds since the recording began.
+    pub time: u64,
+}
+
+/// The profile of one program of one process.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ProcessProfile {
+    /// The number of the process in the trace.
+    pub number: u32,
+    /// Its beginning, as the trace describes it.
+    pub process: Option<Process>,
+    /// Its end, as the trace describes it; `None` where the trace ends before.
+    pub finish: Option<Finish>,
+    /// When it begins and ends in the trace, in nanoseconds since the recording began.
+    pub span: [u64; 2],
+    /// Number of threads that called an allocation function.
+    pub threads: u64,
+    /// When most bytes were live.
+    pub peak: Peak,
+    /// Most blocks that were live at one time.
+    pub most_blocks: u64,
+    /// Most resident memory that was read, in bytes.
+    pub most_resident: Option<u64>,
+    /// Calls, blocks and bytes.
+    pub counts: Counts,
+    /// Memory and calls over time. Empty for the smaller ones of many processes.
+    pub timeline: Timeline,
+}
+
+impl ProcessProfile {
+    /// Whether all operations of the process are in the trace.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.finish.as_ref().is_some_and(|finish| !finish.gave_up)
+    }
+
+    /// Resident memory about the time of the peak, if it was read by then.
+    #[must_use]
+    pub fn resident_at_peak(&self) -> Option<u64> {
+        let point = self.timeline.at(self.peak.time)?;
+        point.resident.map(|resident| resident.most)
+    }
+}
+
+/// A process that is being read.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    profile: ProcessProfile,
+    blocks: Numbered<u64, Live>,
+    /// Live blocks, inherited ones among them.
+    live: Amount,
+    inherited: Amount,
+    /// Bytes that were requested so far.
+    clock: u64,
+    next_block: u64,
+    /// For each thread the block that its latest operation made, if it made one.
+    threads: Numbered<u32, Option<u64>>,
+    classes: Classes,
+    rounding: Rounding,
+    cells: Cells,
+    has_begun: bool,
+}
+
+impl Reading {
+    pub(crate) fn new(number: u32) -> Self {
+        Self {
+            profile: ProcessProfile {
+                number,
+                ..ProcessProfile::default()
+            },
+            blocks: Numbered::default(),
+            live: Amount::default(),
+            inherited: Amount::default(),
+            clock: 0,
+            next_block: 0,
+            threads: Numbered::default(),
+            classes: Classes::default(),
+            rounding: Rounding::new(),
+            cells: Cells::default(),
+            has_begun: false,
+        }
+    }
+
+    /// Notes how the process began.
+    pub(crate) fn begin(&mut self, process: Process) {
+        let time = process.time.0;
+        self.pass(time);
+        if let Beginning::Forked { blocks, bytes, .. } = process.beginning {
+            self.inherited = Amount { blocks, bytes };
+            self.live.add(self.inherited);
+            self.rise(time);
+        }
+        self.cells.hold(time, self.live.bytes, self.live.blocks);
+        self.profile.process = Some(process);
+    }
+
+    /// Notes a reading of its memory.
+    pub(crate) fn resident(&mut self, resident: Resident) {
+        self.pass(resident.time.0);
+        self.cells.resident(resident.time.0, resident.bytes);
+        let most = &mut self.profile.most_resident;
+        *most = Some(most.unwrap_or(0).max(resident.bytes));
+    }
+
+    /// Notes the number of the next block.
+    pub(crate) fn next_block(&mut self, number: u64) {
+        self.next_block = number;
+    }
+
+    /// The latest time that was seen.
+    pub(crate) fn now(&self) -> u64 {
+        self.profile.span[1]
+    }
+
+    /// Counts an operation.
+    pub(crate) fn step(&mut self, step: Step) {
+        let (time, operation) = (step.time.0, step.operation);
+        self.pass(time);
+        let before = self.live;
+        let made = operation.makes_block().then_some(self.next_block);
+        let latest = self.threads.entry(step.thread).or_insert(None);
+        let latest = std::mem::replace(latest, made);
+        let counted = self.profile.counts.call(operation.function());
+        counted.failed += u64::from(matches!(operation, Operation::Fail { .. }));
+        match operation {
+            Operation::Make {
+                size, alignment, ..
+            } => self.make(&step, size, alignment, 0),
+            Operation::Free { block, .. } => {
+                if let Some(freed) = self.free(&step, block) {
+                    let is_temporary = latest == Some(block);
+                    let temporary = &mut self.profile.counts.temporary;
+                    temporary.add(Amount::one(freed.size).filter(is_temporary));
+                }
+            }
+            Operation::Resize { size, block, .. } => self.resize(&step, size, block),
+            Operation::FreeNull { .. } => self.profile.counts.null_frees += 1,
+            Operation::FreeForeign { size, .. } => self.free_foreign(size),
+            Operation::Fail { size, .. } => {
+                let largest = &mut self.profile.counts.largest_failed;
+                *largest = size.max(*largest);
+            }
+        }
+        self.rise(time);
+        let [bytes, blocks] = [
+            [before.bytes, self.live.bytes],
+            [before.blocks, self.live.blocks],
+        ];
+        self.cells.call(time, bytes, blocks);
+    }
+
+    /// Notes that the process was there at this time.
+    fn pass(&mut self, time: u64) {
+        let [from, to] = &mut self.profile.span;
+        *from = if self.has_begun {
+            time.min(*from)
+        } else {
+            time
+        };
+        *to = time.max(*to);
+        self.has_begun = true;
+    }
+
+    /// Notes the peak if it is now.
+    fn rise(&mut self, time: u64) {
+        let profile = &mut self.profile;
+        profile.most_blocks = profile.most_blocks.max(self.live.blocks);
+        let requested = self.live.bytes.saturating_sub(self.inherited.bytes);
+        profile.counts.most_requested = profile.counts.most_requested.max(requested);
+        if self.live.bytes > profile.peak.live.bytes {
+            profile.peak = Peak {
+                live: self.live,
+                inherited: self.inherited,
+                time,
+            };
+            self.classes.peak();
+        }
+    }
+
+    fn make(&mut self, step: &Step, size: u64, alignment: u64, resizes: u32) {
+        let size = size.min(LARGEST_SIZE);
+        let usable = alignment.is_power_of_two() && alignment <= LARGEST_ALIGNMENT;
+        let alignment = if usable { alignment } else { 0 };
+        let function = step.operation.function();
+        let block = Live {
+            size,
+            alignment,
+            time: step.time.0,
+            clock: self.clock.saturating_add(size),
+            thread: step.thread,
+            resizes,
+            function,
+        };
+        self.clock = block.clock;
+        self.blocks.insert(self.next_block, block);
+        self.next_block += 1;
+        self.live.add(Amount::one(size));
+        self.profile.counts.made.add(Amount::one(size));
+        self.profile.counts.sizes.count(size, Amount::one(size));
+        self.classes.made(function, size);
+        self.rounding.made(size, alignment);
+    }
+
+    /// Frees a block and returns it; `None` where it is not live.
+    fn free(&mut self, step: &Step, block: u64) -> Option<Live> {
+        let counts = &mut self.profile.counts;
+        let Some(freed) = self.blocks.remove(&block) else {
+            counts.repeated_frees += 1;
+            return None;
+        };
+        let one = Amount::one(freed.size);
+        self.live.subtract(one);
+        counts.freed.add(one);
+        let is_by_other = freed.thread != step.thread;
+        counts.freed_by_others.add(one.filter(is_by_other));
+        counts
+            .lived_time
+            .count(step.time.0.saturating_sub(freed.time), one);
+        counts
+            .lived_bytes
+            .count(self.clock.saturating_sub(freed.clock), one);
+        self.classes.freed(freed.function, freed.size);
+        self.rounding.freed(freed.size, freed.alignment);
+        Some(freed)
+    }
+
+    fn resize(&mut self, step: &Step, size: u64, block: u64) {
+        let old = self.free(step, block);
+        let resizes = old.map_or(0, |old| old.resizes.saturating_add(1));
+        if let Some(old) = old {
+            let to = size.min(LARGEST_SIZE);
+            self.profile.counts.resizes.count(old.size, to, resizes);
+        }
+        self.make(step, size, 0, resizes);
+    }
+
+    /// Frees a block that the process inherited, if its size is known, or one that nothing is known
+    /// of.
+    fn free_foreign(&mut self, size: Option<u64>) {
+        let counts = &mut self.profile.counts;
+        let Some(size) = size else {
+            counts.foreign_frees += 1;
+            return;
+        };
+        let one = Amount::one(size);
+        counts.inherited_freed.add(one);
+        self.inherited.subtract(one);
+        self.live.subtract(one);
+    }
+
+    /// The profile, and the timeline for the sum over processes. `end` is the time at which the
+    /// trace ends, for a process that has not ended before.
+    pub(crate) fn finish(mut self, finish: Option<Finish>, end: u64) -> (ProcessProfile, Cells) {
+        let time = finish.as_ref().map_or(end, |finish| finish.time.0);
+        self.pass(time.max(self.profile.span[1]));
+        self.cells.end(self.profile.span[1], finish.is_some());
+        let mut profile = self.profile;
+        profile.threads = self.threads.len() as u64;
+        for block in self.blocks.values() {
+            profile.counts.left.add(Amount::one(block.size));
+        }
+        profile.counts.inherited_left = self.inherited;
+        profile.counts.classes = self.classes.finish();
+        profile.counts.rounded = self.rounding.counts;
+        profile.timeline = self.cells.timeline();
+        profile.finish = finish;
+        (profile, self.cells)
+    }
+}

@@ -1,0 +1,156 @@
+//! One pass over a trace.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use heapdrome_trace::{
+    Architecture, Bypass, Chunk, Ending, Finish, Reader, Record, Recording, TraceError,
+};
+
+use crate::process::{ProcessProfile, Reading};
+use crate::sum::{All, Sum};
+use crate::timeline::Timeline;
+
+/// Number of processes of which the timelines are kept: those with the highest peaks.
+const TIMELINES: usize = 32;
+
+/// Findings of one pass over a trace.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// The command, its functions and its machine.
+    pub recording: Recording,
+    /// The architecture of the machine that recorded.
+    pub architecture: Architecture,
+    /// How the trace ends.
+    pub ending: Ending,
+    /// The processes, by their numbers in the trace.
+    pub processes: Vec<ProcessProfile>,
+    /// Processes of the command that were not recorded.
+    pub bypassed: Vec<Bypass>,
+    /// All processes together.
+    pub all: All,
+}
+
+impl Profile {
+    /// The name of a function.
+    #[must_use]
+    pub fn function(&self, function: u8) -> &str {
+        let name = self.recording.functions.get(usize::from(function));
+        name.map_or("?", String::as_str)
+    }
+
+    /// Bytes of a page on the machine that recorded.
+    #[must_use]
+    pub fn page_bytes(&self) -> u64 {
+        match self.recording.page_bytes {
+            0 => 4096,
+            bytes => bytes,
+        }
+    }
+
+    /// The process with the most live bytes at one time.
+    #[must_use]
+    pub fn largest(&self) -> Option<&ProcessProfile> {
+        let processes = self.processes.iter();
+        processes.max_by_key(|process| process.peak.live.bytes)
+    }
+}
+
+/// Reads a trace to its end and profiles it.
+///
+/// # Errors
+/// If reading fails or the trace is damaged. A trace that was cut off is no error.
+pub fn profile<R: Read>(mut reader: Reader<R>) -> Result<Profile, TraceError> {
+    let mut pass = Pass::default();
+    while let Some(chunk) = reader.next_chunk()? {
+        match chunk {
+            Chunk::Records(records) => records.into_iter().for_each(|record| pass.record(record)),
+            Chunk::Operations(mut operations) => {
+                let process = pass.process(operations.process);
+                process.next_block(operations.first_block);
+                operations.visit(|step| process.step(step))?;
+                let now = process.now();
+                pass.now = pass.now.max(now);
+            }
+        }
+    }
+    let ending = reader.ending().unwrap_or(Ending::CutOff { offset: 0 });
+    let (recording, architecture) = (reader.recording().clone(), reader.architecture());
+    pass.finish_all();
+    let mut processes = pass.finished;
+    processes.sort_by_key(|process| process.number);
+    Ok(Profile {
+        recording,
+        architecture,
+        ending,
+        processes,
+        bypassed: pass.bypassed,
+        all: pass.sum.finish(),
+    })
+}
+
+/// A trace that is being read.
+#[derive(Default)]
+struct Pass {
+    running: BTreeMap<u32, Reading>,
+    finished: Vec<ProcessProfile>,
+    /// Places in `finished` of processes that have a timeline.
+    with_timeline: Vec<usize>,
+    bypassed: Vec<Bypass>,
+    sum: Sum,
+    /// The latest time in the trace so far.
+    now: u64,
+}
+
+impl Pass {
+    fn process(&mut self, number: u32) -> &mut Reading {
+        let running = self.running.entry(number);
+        running.or_insert_with(|| Reading::new(number))
+    }
+
+    fn record(&mut self, record: Record) {
+        match record {
+            Record::Process(process) => {
+                self.now = self.now.max(process.time.0);
+                self.process(process.process).begin(process);
+            }
+            Record::Resident(resident) => {
+                self.now = self.now.max(resident.time.0);
+                self.process(resident.process).resident(resident);
+            }
+            Record::Finish(finish) => {
+                self.now = self.now.max(finish.time.0);
+                self.process(finish.process);
+                self.finish(finish.process, Some(finish));
+            }
+            Record::Bypass(bypass) => self.bypassed.push(bypass),
+            Record::Recording(_) | Record::Thread(_) | Record::Totals(_) => {}
+        }
+    }
+
+    /// Ends all processes that the trace does not end.
+    fn finish_all(&mut self) {
+        let running: Vec<u32> = self.running.keys().copied().collect();
+        running
+            .into_iter()
+            .for_each(|number| self.finish(number, None));
+    }
+
+    fn finish(&mut self, number: u32, finish: Option<Finish>) {
+        let Some(reading) = self.running.remove(&number) else {
+            return;
+        };
+        let (profile, cells) = reading.finish(finish, self.now);
+        self.sum.add(&profile, cells);
+        self.with_timeline.push(self.finished.len());
+        self.finished.push(profile);
+        if self.with_timeline.len() > TIMELINES {
+            let peak = |place: &usize| self.finished[*place].peak.live.bytes;
+            let smallest = (0..self.with_timeline.len())
+                .min_by_key(|entry| peak(&self.with_timeline[*entry]))
+                .unwrap_or_default();
+            let place = self.with_timeline.swap_remove(smallest);
+            self.finished[place].timeline = Timeline::default();
+        }
+    }
+}

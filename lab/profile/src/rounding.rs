@@ -1,0 +1,59 @@
+//! Live bytes under the size classes of each allocator.
+
+use crate::counts::Rounded;
+use crate::size_classes::{ALLOCATORS, COUNT};
+
+/// Remembered sizes: programs use few, and six functions a call take longer than the rest.
+const REMEMBERED: usize = 256;
+
+/// A size with its alignment, and what each allocator makes of it.
+type Known = (u64, u64, [u64; COUNT]);
+
+/// Adds up what live blocks take.
+#[derive(Debug)]
+pub(crate) struct Rounding {
+    live: [u64; COUNT],
+    pub counts: [Rounded; COUNT],
+    /// The latest sizes, each at a place that follows from it.
+    known: Vec<Option<Known>>,
+}
+
+impl Rounding {
+    pub(crate) fn new() -> Self {
+        Self {
+            live: [0; COUNT],
+            counts: [Rounded::default(); COUNT],
+            known: vec![None; REMEMBERED],
+        }
+    }
+
+    /// Counts a block that was made.
+    pub(crate) fn made(&mut self, size: u64, alignment: u64) {
+        let rounded = self.rounded(size, alignment);
+        for ((live, count), bytes) in self.live.iter_mut().zip(&mut self.counts).zip(rounded) {
+            *live = live.saturating_add(bytes);
+            count.made = count.made.saturating_add(bytes);
+            count.most_live = count.most_live.max(*live);
+        }
+    }
+
+    /// Counts a block that was freed.
+    pub(crate) fn freed(&mut self, size: u64, alignment: u64) {
+        let rounded = self.rounded(size, alignment);
+        for (live, bytes) in self.live.iter_mut().zip(rounded) {
+            *live = live.saturating_sub(bytes);
+        }
+    }
+
+    fn rounded(&mut self, size: u64, alignment: u64) -> [u64; COUNT] {
+        let place = ((size >> 3) ^ size ^ alignment) as usize % REMEMBERED;
+        match self.known[place] {
+            Some((known, aligned, rounded)) if (known, aligned) == (size, alignment) => rounded,
+            _ => {
+                let rounded = ALLOCATORS.map(|allocator| (allocator.round)(size, alignment));
+                self.known[place] = Some((size, alignment, rounded));
+                rounded
+            }
+        }
+    }
+}

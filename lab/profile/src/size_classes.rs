@@ -1,0 +1,280 @@
+//! The bytes that a block takes under each allocator's size classes.
+//!
+//! These functions follow the published sources, and count what an allocator sets aside for the
+//! block alone: not the unused ends of slabs, free blocks, or tables. Pages of a block
+//! that are never touched need no memory, so that large blocks may take less.
+
+use heapdrome_elfmalloc::SizeClass;
+use heapdrome_elfmalloc::size_class::{LARGEST, UNIT};
+
+/// An allocator whose size classes are known.
+#[derive(Clone, Copy, Debug)]
+pub struct Allocator {
+    /// Its name in heapdrome's registry.
+    pub name: &'static str,
+    /// The sources that its function follows.
+    pub source: &'static str,
+    /// Returns the bytes that a block of this size and alignment takes. The alignment is a power of
+    /// two, and the size is at most [`LARGEST_SIZE`].
+    pub round: fn(size: u64, alignment: u64) -> u64,
+}
+
+/// Number of [`ALLOCATORS`].
+pub const COUNT: usize = 6;
+
+/// The largest size; a request for more counts as one for this. No address space holds more.
+pub const LARGEST_SIZE: u64 = 1 << 47;
+
+/// The allocators whose size classes are known.
+pub const ALLOCATORS: [Allocator; COUNT] = [
+    Allocator {
+        name: "system",
+        source: "glibc 2.41, malloc/malloc.c: request2size, MINSIZE",
+        round: glibc,
+    },
+    Allocator {
+        name: "jemalloc",
+        source: "jemalloc 5.3.1, sc.h and sz.h: sz_s2u_compute, sz_sa2u",
+        round: jemalloc,
+    },
+    Allocator {
+        name: "mimalloc3",
+        source: "mimalloc 3.3.2, page-queue.c: mi_bin, mi_good_size; alloc-aligned.c",
+        round: mimalloc,
+    },
+    Allocator {
+        name: "tcmalloc",
+        source: "tcmalloc of June 2025, size_classes.cc: pages of 8 KiB, alignment of new 16",
+        round: tcmalloc,
+    },
+    Allocator {
+        name: "rpmalloc",
+        source: "rpmalloc 1.4.3, rpmalloc.c: rpmalloc_initialize, _rpmalloc_adjust_size_class",
+        round: rpmalloc,
+    },
+    Allocator {
+        name: "elfmalloc",
+        source: "heapdrome-elfmalloc: SizeClass",
+        round: elfmalloc,
+    },
+];
+
+const KIB: u64 = 1 << 10;
+const PAGE: u64 = 4 * KIB;
+
+/// A header of 8 bytes, steps of 16, at least 32. A block that `malloc` maps by itself takes whole
+/// pages; from which size it does so changes as the program runs, and is left out.
+fn glibc(size: u64, _alignment: u64) -> u64 {
+    (size + 8).next_multiple_of(16).max(32)
+}
+
+/// Classes of 8 and 16 bytes, then steps of 16, then four classes for each doubling.
+fn jemalloc(size: u64, alignment: u64) -> u64 {
+    const LARGE: u64 = 16 * KIB;
+    const LARGEST_SMALL: u64 = 14 * KIB;
+    if alignment <= 1 {
+        return jemalloc_class(size);
+    }
+    if size <= LARGEST_SMALL && alignment <= PAGE {
+        let class = jemalloc_class(size.max(1).next_multiple_of(alignment));
+        if class < LARGE {
+            return class;
+        }
+    }
+    jemalloc_class(size.max(LARGE))
+}
+
+fn jemalloc_class(size: u64) -> u64 {
+    match size {
+        0..=8 => 8,
+        9..=16 => 16,
+        _ => size.next_multiple_of(quarter(size).max(16)),
+    }
+}
+
+/// A quarter of the greatest power of two below `size`, which is above 1: the step between four
+/// classes for each doubling.
+fn quarter(size: u64) -> u64 {
+    (1 << (size - 1).ilog2()) / 4
+}
+
+/// Classes of 8 and 16 bytes, steps of 16 to 64, four classes for each doubling up to 512 KiB, then
+/// pages. Where a class does not give the alignment, a larger block is taken.
+fn mimalloc(size: u64, alignment: u64) -> u64 {
+    const LARGEST_WITHIN: u64 = 64 * KIB;
+    let class = mimalloc_class(size);
+    let is_power = class <= PAGE && class.is_power_of_two();
+    let fits = match alignment {
+        0..=8 => true,
+        16 => size >= 16,
+        _ => alignment <= size && (is_power || alignment == PAGE && class.is_multiple_of(PAGE)),
+    };
+    match fits || alignment > LARGEST_WITHIN {
+        true => class,
+        false => mimalloc_class(size.max(16) + alignment - 1),
+    }
+}
+
+fn mimalloc_class(size: u64) -> u64 {
+    match size {
+        0..=8 => 8,
+        9..=64 => size.next_multiple_of(16),
+        _ if size <= 512 * KIB => size.next_multiple_of(quarter(size)),
+        _ => size.next_multiple_of(PAGE),
+    }
+}
+
+const TCMALLOC: [u32; 46] = [
+    8, 16, 32, 64, 80, 96, 112, 128, 160, 176, 208, 256, 288, 352, 448, 512, 576, 704, 896, 1024,
+    1152, 1408, 1792, 2048, 2688, 3456, 4096, 4736, 6144, 8192, 9472, 12288, 16384, 20480, 28672,
+    32768, 40960, 49152, 65536, 73728, 81920, 98304, 114_688, 131_072, 155_648, 204_800,
+];
+
+/// A list of classes up to 256 KiB, then pages of 8 KiB. An aligned block takes the first class
+/// that is a multiple of the alignment.
+fn tcmalloc(size: u64, alignment: u64) -> u64 {
+    const LARGEST_CLASS: u64 = 256 * KIB;
+    const OWN_PAGE: u64 = 8 * KIB;
+    if size > LARGEST_CLASS || alignment > OWN_PAGE {
+        return size.max(1).next_multiple_of(OWN_PAGE);
+    }
+    let first = TCMALLOC.partition_point(|class| u64::from(*class) < size);
+    let mut classes = TCMALLOC[first..].iter().map(|class| u64::from(*class));
+    let fits = classes.find(|class| class.is_multiple_of(alignment.max(1)));
+    fits.unwrap_or(LARGEST_CLASS)
+}
+
+/// Steps of 16 bytes to 1 KiB, then of 512 with classes merged that are as many in a span of 64
+/// KiB, then spans, then pages.
+fn rpmalloc(size: u64, alignment: u64) -> u64 {
+    const HEADER: u64 = 128;
+    if alignment <= 16 {
+        return rpmalloc_class(size);
+    }
+    let multiple = size.max(1).next_multiple_of(HEADER);
+    if alignment <= HEADER && size < MEDIUM && multiple <= size + alignment {
+        return rpmalloc_class(multiple);
+    }
+    match alignment <= PAGE {
+        true => rpmalloc_class(size + alignment),
+        false => (size + HEADER).next_multiple_of(PAGE),
+    }
+}
+
+/// The largest block of rpmalloc that shares a span.
+const MEDIUM: u64 = 1024 + 512 * 61;
+
+fn rpmalloc_class(size: u64) -> u64 {
+    const SPAN: u64 = 64 * KIB;
+    const HEADER: u64 = 128;
+    match size {
+        0..=1024 => size.max(1).next_multiple_of(16),
+        1025..=MEDIUM => {
+            let blocks = (SPAN - HEADER) / size.next_multiple_of(512);
+            (((SPAN - HEADER) / blocks) / 512 * 512).min(MEDIUM)
+        }
+        _ if size <= 63 * SPAN - HEADER => (size + HEADER).next_multiple_of(SPAN),
+        _ => (size + HEADER).next_multiple_of(PAGE),
+    }
+}
+
+/// The classes of its slabs up to 128 KiB, then units of 64 KiB.
+fn elfmalloc(size: u64, alignment: u64) -> u64 {
+    let unit = UNIT as u64;
+    let (Ok(bytes), Ok(aligned)) = (usize::try_from(size), usize::try_from(alignment.max(1)))
+    else {
+        return size.next_multiple_of(unit);
+    };
+    let class = match (bytes <= LARGEST, aligned <= 16) {
+        (true, true) => Some(SizeClass::of(bytes)),
+        (true, false) => SizeClass::of_aligned(bytes, aligned),
+        (false, _) => None,
+    };
+    let large = || size.max(1).next_multiple_of(unit);
+    class.map_or_else(large, |class| class.size() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bytes that each of [`ALLOCATORS`] gives for a size without an alignment.
+    fn all(size: u64) -> [u64; COUNT] {
+        ALLOCATORS.map(|allocator| (allocator.round)(size, 0))
+    }
+
+    #[test]
+    fn sizes_become_those_of_the_sources() {
+        assert_eq!(all(0), [32, 8, 8, 8, 16, 16]);
+        assert_eq!(all(1), [32, 8, 8, 8, 16, 16]);
+        assert_eq!(all(24), [32, 32, 32, 32, 32, 32]);
+        assert_eq!(all(25), [48, 32, 32, 32, 32, 32]);
+        assert_eq!(all(100), [112, 112, 112, 112, 112, 112]);
+        assert_eq!(all(130), [144, 160, 160, 160, 144, 144]);
+        assert_eq!(all(1000), [1008, 1024, 1024, 1024, 1008, 1024]);
+        assert_eq!(all(5000), [5008, 5120, 5120, 6144, 5120, 5120]);
+        assert_eq!(
+            all(20_000),
+            [20_016, 20_480, 20_480, 20_480, 21_504, 20_480]
+        );
+        let mib = 1 << 20;
+        assert_eq!(all(mib), [mib + 16, mib, mib, mib, mib + 65_536, mib]);
+        let more = [
+            mib + 16,
+            mib + 262_144,
+            mib + 4096,
+            mib + 8192,
+            mib + 65_536,
+            mib + 65_536,
+        ];
+        assert_eq!(all(mib + 1), more);
+    }
+
+    #[test]
+    fn no_block_is_smaller_than_what_was_asked_for() {
+        let sizes = (0..5000).chain((12..48).flat_map(|bit| {
+            let power = 1_u64 << bit;
+            [power - 1, power, power + 1].map(|size| size.min(LARGEST_SIZE))
+        }));
+        for size in sizes {
+            for allocator in ALLOCATORS {
+                for alignment in [0, 1, 2, 8, 16, 32, 64, 128, 256, 4096, 65_536, 1 << 30] {
+                    let block = (allocator.round)(size, alignment);
+                    let name = allocator.name;
+                    assert!(
+                        block >= size.max(1),
+                        "{name}: {size} at {alignment}: {block}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// The tables that mimalloc and rpmalloc compute when they start, written as their sources
+    /// compute them.
+    #[test]
+    fn computed_classes_are_those_of_the_tables() {
+        for size in 65..=512 * KIB {
+            let words = size.div_ceil(8) - 1;
+            let bit = u64::from(words.ilog2());
+            let bin = (bit << 2) + ((words >> (bit - 2)) & 3) - 3;
+            let largest = (((bin + 3) & 3) + 5) << (((bin + 3) >> 2) - 2);
+            assert_eq!(mimalloc_class(size), largest * 8, "{size}");
+        }
+        let mut classes: Vec<u64> = (1..=61).map(|step| 1024 + 512 * step).collect();
+        let blocks = |size: u64| (65_536 - 128) / size;
+        for place in 0..classes.len() {
+            let size = classes[place];
+            for before in classes[..place].iter_mut().rev() {
+                match blocks(*before) == blocks(size) {
+                    true => *before = size,
+                    false => break,
+                }
+            }
+        }
+        for size in 1025..=MEDIUM {
+            let class = classes[((size - 1025) / 512) as usize];
+            assert_eq!(rpmalloc_class(size), class, "{size}");
+        }
+    }
+}

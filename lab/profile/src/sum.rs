@@ -1,0 +1,92 @@
+//! All processes of a trace together.
+
+use crate::counts::Counts;
+use crate::process::ProcessProfile;
+use crate::timeline::{Cells, Timeline};
+
+/// Bounds of a quantity that one pass does not give exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// It is at least this.
+    pub least: u64,
+    /// It is at most this.
+    pub most: u64,
+}
+
+impl Bounds {
+    /// Whether the quantity is known exactly.
+    #[must_use]
+    pub fn is_exact(self) -> bool {
+        self.least == self.most
+    }
+}
+
+/// All processes of a trace together.
+///
+/// The operations of different processes do not stand in the order of time, so that the most that
+/// lived in all of them is known by its bounds: between the sums at the ends of the points, and the
+/// sums of the most within a point.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct All {
+    /// When the first process begins and the last ends, in nanoseconds since the recording began.
+    pub span: [u64; 2],
+    /// Number of threads that called an allocation function.
+    pub threads: u64,
+    /// Most bytes that were live at one time in all processes. Each process counts what it
+    /// inherited by fork.
+    pub peak: Bounds,
+    /// Most resident memory of all processes at one time, if it was read.
+    pub resident: Option<Bounds>,
+    /// Calls, blocks and bytes.
+    pub counts: Counts,
+    /// Memory and calls over time.
+    pub timeline: Timeline,
+}
+
+/// A sum that is being made.
+#[derive(Debug, Default)]
+pub(crate) struct Sum {
+    all: All,
+    cells: Cells,
+    has_begun: bool,
+    largest: u64,
+    largest_resident: Option<u64>,
+}
+
+impl Sum {
+    pub(crate) fn add(&mut self, profile: &ProcessProfile, cells: Cells) {
+        let [from, to] = profile.span;
+        let own = &mut self.all.span;
+        own[0] = if self.has_begun {
+            from.min(own[0])
+        } else {
+            from
+        };
+        own[1] = to.max(own[1]);
+        self.has_begun = true;
+        self.all.threads += profile.threads;
+        self.all.counts.add(&profile.counts);
+        self.largest = self.largest.max(profile.peak.live.bytes);
+        self.largest_resident = self.largest_resident.max(profile.most_resident);
+        self.cells.add(cells);
+    }
+
+    pub(crate) fn finish(self) -> All {
+        let mut all = self.all;
+        all.timeline = self.cells.timeline();
+        let points = || all.timeline.points.iter();
+        let levels = points().map(|point| point.bytes);
+        let bounds = |largest: u64, ends: Option<u64>, mosts: Option<u64>| Bounds {
+            least: largest.max(ends.unwrap_or(0)),
+            most: largest.max(mosts.unwrap_or(0)),
+        };
+        let ends = levels.clone().map(|level| level.last).max();
+        all.peak = bounds(self.largest, ends, levels.map(|level| level.most).max());
+        let levels = points().filter_map(|point| point.resident);
+        let ends = levels.clone().map(|level| level.last).max();
+        let mosts = levels.map(|level| level.most).max();
+        let resident = self.largest_resident;
+        all.resident = resident.map(|largest| bounds(largest, ends, mosts));
+        all
+    }
+}

@@ -1,0 +1,272 @@
+//! Quantities over time in a bounded number of points, which keep every peak.
+
+/// Number of points that a timeline has at most.
+pub const POINTS: usize = 512;
+
+/// Binary logarithm of the nanoseconds of a point at the beginning.
+const FINEST: u32 = 12;
+
+/// A quantity during the time of a point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Level {
+    /// The most at any time.
+    pub most: u64,
+    /// The amount at the end.
+    pub last: u64,
+}
+
+impl Level {
+    fn then(self, later: Self) -> Self {
+        Self {
+            most: self.most.max(later.most),
+            last: later.last,
+        }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            most: self.most.saturating_add(other.most),
+            last: self.last.saturating_add(other.last),
+        }
+    }
+}
+
+/// One point of a timeline: an interval of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Point {
+    /// When it begins, in nanoseconds since the recording began.
+    pub time: u64,
+    /// Live bytes, as they were requested.
+    pub bytes: Level,
+    /// Live blocks.
+    pub blocks: Level,
+    /// Resident memory in bytes; `None` before the first reading.
+    pub resident: Option<Level>,
+    /// Calls of allocation functions.
+    pub calls: u64,
+}
+
+/// Quantities over time. All points are equally wide and follow each other without a gap.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Timeline {
+    /// Nanoseconds of a point.
+    pub width: u64,
+    /// The points.
+    pub points: Vec<Point>,
+}
+
+impl Timeline {
+    /// The point in which this time lies.
+    #[must_use]
+    pub fn at(&self, time: u64) -> Option<&Point> {
+        let first = self.points.first()?.time;
+        let place = time.checked_sub(first)? / self.width.max(1);
+        self.points.get(usize::try_from(place).ok()?)
+    }
+}
+
+/// An interval. A quantity that is `None` did not change within it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cell {
+    bytes: Option<Level>,
+    blocks: Option<Level>,
+    resident: Option<Level>,
+    calls: u64,
+}
+
+fn then(earlier: Option<Level>, later: Option<Level>) -> Option<Level> {
+    match (earlier, later) {
+        (Some(earlier), Some(later)) => Some(earlier.then(later)),
+        (one, other) => other.or(one),
+    }
+}
+
+fn plus(one: Option<Level>, other: Option<Level>) -> Option<Level> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.plus(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+impl Cell {
+    /// This interval and the next one together.
+    fn then(self, later: Self) -> Self {
+        Self {
+            bytes: then(self.bytes, later.bytes),
+            blocks: then(self.blocks, later.blocks),
+            resident: then(self.resident, later.resident),
+            calls: self.calls + later.calls,
+        }
+    }
+
+    /// Two processes in the same interval.
+    fn plus(self, other: Self) -> Self {
+        Self {
+            bytes: plus(self.bytes, other.bytes),
+            blocks: plus(self.blocks, other.blocks),
+            resident: plus(self.resident, other.resident),
+            calls: self.calls + other.calls,
+        }
+    }
+}
+
+/// A timeline that is being filled. The intervals begin at multiples of their width, which is a
+/// power of two and doubles whenever there are too many of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Cells {
+    /// Binary logarithm of the nanoseconds of an interval.
+    width: u32,
+    /// Number of the first interval: how many of this width come before it.
+    first: u64,
+    cells: Vec<Cell>,
+}
+
+impl Default for Cells {
+    fn default() -> Self {
+        Self {
+            width: FINEST,
+            first: 0,
+            cells: Vec::new(),
+        }
+    }
+}
+
+impl Cells {
+    /// Notes a call after which these quantities changed from the first to the second amount.
+    pub(crate) fn call(&mut self, time: u64, bytes: [u64; 2], blocks: [u64; 2]) {
+        let cell = self.cell(time);
+        cell.calls += 1;
+        cell.bytes = changed(cell.bytes, bytes);
+        cell.blocks = changed(cell.blocks, blocks);
+    }
+
+    /// Notes live bytes and blocks that were there without a call, such as inherited ones.
+    pub(crate) fn hold(&mut self, time: u64, bytes: u64, blocks: u64) {
+        let cell = self.cell(time);
+        cell.bytes = changed(cell.bytes, [bytes; 2]);
+        cell.blocks = changed(cell.blocks, [blocks; 2]);
+    }
+
+    /// Notes resident memory.
+    pub(crate) fn resident(&mut self, time: u64, bytes: u64) {
+        let cell = self.cell(time);
+        cell.resident = changed(cell.resident, [bytes; 2]);
+    }
+
+    /// Fills gaps, and holds the last amounts up to `time`, or lets them end there.
+    pub(crate) fn end(&mut self, time: u64, is_over: bool) {
+        self.cell(time);
+        let mut before = Cell::default();
+        for cell in &mut self.cells {
+            let held = |known: Option<Level>, before: Option<Level>| {
+                let before = before.map(|Level { last, .. }| Level { most: last, last });
+                known.or(before)
+            };
+            cell.bytes = held(cell.bytes, before.bytes);
+            cell.blocks = held(cell.blocks, before.blocks);
+            cell.resident = held(cell.resident, before.resident);
+            before = *cell;
+        }
+        let last = self.cells.last_mut().filter(|_| is_over);
+        if let Some(Cell {
+            bytes,
+            blocks,
+            resident,
+            ..
+        }) = last
+        {
+            for level in [bytes, blocks, resident].into_iter().flatten() {
+                level.last = 0;
+            }
+        }
+    }
+
+    /// Adds another timeline, which has ended. Outside of its time it counts for nothing.
+    pub(crate) fn add(&mut self, mut other: Self) {
+        let Some(end) = other.cells.len().checked_sub(1) else {
+            return;
+        };
+        for place in [other.first, other.first + end as u64] {
+            self.cell(place << other.width);
+        }
+        while self.width < other.width {
+            self.coarsen();
+        }
+        while other.width < self.width {
+            other.coarsen();
+        }
+        let skip = (other.first - self.first) as usize;
+        for (own, other) in self.cells[skip..].iter_mut().zip(other.cells) {
+            *own = own.plus(other);
+        }
+    }
+
+    /// The timeline.
+    pub(crate) fn timeline(&self) -> Timeline {
+        let point = |(place, cell): (usize, &Cell)| Point {
+            time: (self.first + place as u64) << self.width,
+            bytes: cell.bytes.unwrap_or_default(),
+            blocks: cell.blocks.unwrap_or_default(),
+            resident: cell.resident,
+            calls: cell.calls,
+        };
+        Timeline {
+            width: 1 << self.width,
+            points: self.cells.iter().enumerate().map(point).collect(),
+        }
+    }
+
+    /// The interval of this time, which is made if it is missing.
+    #[inline]
+    fn cell(&mut self, time: u64) -> &mut Cell {
+        let place = (time >> self.width).wrapping_sub(self.first);
+        if place >= self.cells.len() as u64 {
+            return self.grown(time);
+        }
+        &mut self.cells[place as usize]
+    }
+
+    /// The interval of this time, after as much coarsening as makes room for it.
+    fn grown(&mut self, time: u64) -> &mut Cell {
+        loop {
+            let place = time >> self.width;
+            if self.cells.is_empty() {
+                self.first = place;
+            }
+            let end = self.first + self.cells.len() as u64;
+            let (from, to) = (self.first.min(place), end.max(place + 1));
+            if to - from <= POINTS as u64 {
+                let before = (self.first - from) as usize;
+                self.cells
+                    .splice(..0, std::iter::repeat_n(Cell::default(), before));
+                self.cells.resize((to - from) as usize, Cell::default());
+                self.first = from;
+                return &mut self.cells[(place - from) as usize];
+            }
+            self.coarsen();
+        }
+    }
+
+    /// Joins every two intervals.
+    fn coarsen(&mut self) {
+        let mut joined: Vec<Cell> = Vec::with_capacity(self.cells.len() / 2 + 1);
+        for (place, cell) in (self.first..).zip(&self.cells) {
+            match joined.last_mut() {
+                Some(last) if place % 2 == 1 => *last = last.then(*cell),
+                _ => joined.push(*cell),
+            }
+        }
+        self.cells = joined;
+        self.first /= 2;
+        self.width += 1;
+    }
+}
+
+/// A quantity of an interval after it changed from the first to the second of these amounts.
+fn changed(before: Option<Level>, [from, to]: [u64; 2]) -> Option<Level> {
+    let now = Level {
+        most: from.max(to),
+        last: to,
+    };
+    then(before, Some(now))
+}

@@ -1,0 +1,7 @@
+//! Profiles of generated traces, beside the truth that is computed from all operations at once.
+
+mod hostile;
+mod known;
+mod random;
+mod trace;
+mod truth;

@@ -1,0 +1,191 @@
+//! The page of a profile.
+
+use heapdrome_profile::{ProcessProfile, Profile};
+use heapdrome_schema::{Bytes, Nanoseconds};
+use maud::{Markup, html};
+
+use super::document;
+use super::drawn::{Drawn, Packed};
+use super::parts::{self, Place};
+use crate::ReportError;
+use crate::foreign;
+use crate::plot::{Histogram, Looks, OverTime, Plot};
+use crate::profile::{facts, notes, tables};
+use crate::reproduce;
+use crate::table::{self, Column};
+
+/// Processes that have drawings of their own, where there are several.
+const DRAWN: usize = 6;
+
+/// Makes the page of a profile: one HTML file that needs nothing else.
+///
+/// # Errors
+/// None today; as other exporters.
+pub fn profile_page(profile: &Profile) -> Result<Vec<u8>, ReportError> {
+    let command = reproduce::for_the_eye(&profile.recording.command);
+    let command = match command.as_str() {
+        "" => "unknown command",
+        known => known,
+    };
+    let (looks, packed) = (Looks::default(), Packed::default());
+    let drawn = Drawn::new(&looks, &packed);
+    let place = Place {
+        number: 0,
+        level: 2,
+    };
+    let body = html! {
+        main {
+            h1 { "Profile of " (command) }
+            (conclusions(profile))
+            (over_time(profile, drawn, place))
+            (histograms(profile, drawn, place))
+            @if profile.processes.len() > 1 {
+                (parts::heading(place, "Processes"))
+                (one_table("The processes with the highest peaks", &tables::processes(profile)))
+            }
+            (parts::heading(place, "Figures"))
+            (one_table("Calls by function", &tables::functions(profile)))
+            (one_table("Rounding up to size classes", &tables::size_classes(profile)))
+            (parts::list(place, "Notes", &notes::notes(profile)))
+            (parts::heading(place, "Recording"))
+            p { (recording(profile)) }
+        }
+    };
+    Ok(document(
+        &format!("{command}: heapdrome profile"),
+        &body,
+        None,
+    ))
+}
+
+fn conclusions(profile: &Profile) -> Markup {
+    let is_first = |heading: &str| matches!(heading, "Incomplete" | "Memory");
+    let facts = facts::facts(profile);
+    html! {
+        @for fact in &facts {
+            @if is_first(fact.heading) {
+                p class="verdict" { b { (fact.heading) } ": " (fact.text) }
+            } @else {
+                (parts::labelled(fact.heading, &fact.text))
+            }
+        }
+    }
+}
+
+fn over_time(profile: &Profile, drawn: Drawn<'_>, place: Place) -> Markup {
+    let of = |name: &str, caption: &str, timeline| OverTime {
+        name: name.to_owned(),
+        caption: caption.to_owned(),
+        timeline,
+        span: profile.all.span,
+    };
+    let all = &profile.all.timeline;
+    let memory = "Memory over time: the area is what the program had requested and not freed, the line its \
+                  anonymous resident memory. Peaks are drawn at the beginning of the interval in which they lie.";
+    let calls = "Calls of allocation functions per second.";
+    let plots = [
+        of("memory", memory, all).memory(),
+        of("blocks", "Live blocks over time.", all).blocks(),
+        of("calls", calls, all).calls(),
+    ];
+    html! {
+        (parts::heading(place, "Over time"))
+        @for plot in plots.iter().flatten() { (drawn.figure(plot, None)) }
+        @for plot in of_processes(profile) { (drawn.figure(&plot, None)) }
+    }
+}
+
+/// The memory of each of the largest processes, where there are several.
+fn of_processes(profile: &Profile) -> Vec<Plot> {
+    let mut processes: Vec<&ProcessProfile> = profile.processes.iter().collect();
+    processes.sort_by_key(|process| std::cmp::Reverse(process.peak.live.bytes));
+    if processes.len() < 2 {
+        return Vec::new();
+    }
+    let plot = |process: &&ProcessProfile| {
+        let over_time = OverTime {
+            name: format!("memory-{}", process.number),
+            caption: format!(
+                "Memory over time: {}.",
+                crate::profile::process_name(process)
+            ),
+            timeline: &process.timeline,
+            span: profile.all.span,
+        };
+        over_time.memory()
+    };
+    processes.iter().take(DRAWN).filter_map(plot).collect()
+}
+
+fn histograms(profile: &Profile, drawn: Drawn<'_>, place: Place) -> Markup {
+    let counts = &profile.all.counts;
+    let bytes = |bytes: u64| Bytes(bytes).to_string();
+    let sizes = Histogram {
+        name: "sizes".to_owned(),
+        title: "Blocks by size",
+        caption: "Blocks by size: a block that is resized counts again.".to_owned(),
+        quantity: "size",
+        digits: &counts.sizes,
+    };
+    let lifetimes = Histogram {
+        name: "lifetimes".to_owned(),
+        title: "Freed blocks by lifetime",
+        caption: "Freed blocks by lifetime: the time from the call that made a block to the call that freed it."
+            .to_owned(),
+        quantity: "lifetime",
+        digits: &counts.lived_time,
+    };
+    let in_bytes = Histogram {
+        name: "lifetimes-in-bytes".to_owned(),
+        title: "Freed blocks by bytes requested meanwhile",
+        caption: "Freed blocks by bytes requested meanwhile: what the process requested while a block lived."
+            .to_owned(),
+        quantity: "bytes requested meanwhile",
+        digits: &counts.lived_bytes,
+    };
+    let sizes = sizes.plot(bytes);
+    let lifetimes = [
+        lifetimes.plot(|time| Nanoseconds(time).to_string()),
+        in_bytes.plot(bytes),
+    ];
+    html! {
+        (parts::heading(place, "Sizes"))
+        @if let Some(plot) = &sizes { (drawn.figure(plot, None)) }
+        (one_table("Blocks by size", &without_bars(tables::sizes(profile, tables::ALL))))
+        (parts::heading(place, "Lifetimes"))
+        @for plot in lifetimes.iter().flatten() { (drawn.figure(plot, None)) }
+        (one_table("Freed blocks by lifetime", &without_bars(tables::lifetimes(profile, tables::ALL))))
+        (one_table("Freed blocks by bytes requested meanwhile",
+            &without_bars(tables::lifetimes_in_bytes(profile))))
+    }
+}
+
+/// The columns that have heads: the drawings stand for the bars.
+fn without_bars(mut columns: Vec<Column>) -> Vec<Column> {
+    columns.retain(|column| !column.head.is_empty());
+    columns
+}
+
+fn one_table(caption: &str, columns: &[Column]) -> Markup {
+    html! { @if table::rows(columns) > 0 { (parts::table(caption, columns)) } }
+}
+
+/// The version of the recorder, and the allocators that served.
+fn recording(profile: &Profile) -> String {
+    let processes = profile
+        .processes
+        .iter()
+        .filter_map(|one| one.process.as_ref());
+    let mut served: Vec<String> = processes.map(|one| foreign::name(&one.allocator)).collect();
+    served.sort();
+    served.dedup();
+    served.retain(|name| !name.is_empty());
+    let heapdrome = foreign::line(&profile.recording.heapdrome);
+    match served.len() {
+        0 => format!("Recorded by heapdrome {heapdrome}."),
+        _ => format!(
+            "Recorded by heapdrome {heapdrome}; malloc was served by {}.",
+            crate::words::listed(&served)
+        ),
+    }
+}

@@ -1,0 +1,148 @@
+//! Every figure of a profile on a line of its own.
+
+use heapdrome_profile::{Amount, Counts, Digits, Level, ProcessProfile, Profile, Timeline};
+
+use super::names;
+use crate::csv::{Csv, written};
+use crate::{Exporter, ReportError};
+
+const HEADS: [&str; 6] = ["process", "program", "table", "at", "name", "value"];
+
+/// The profile as CSV in the long form: `process,program,table,at,name,value`.
+///
+/// `process` is the number in the trace, or `all`. `at` is the time of a point in nanoseconds since
+/// the recording began, the power of two above the quantity in a histogram, the function, or the
+/// allocator.
+impl Exporter<Profile> for Csv {
+    fn export(&self, profile: &Profile) -> Result<Vec<u8>, ReportError> {
+        let mut rows = vec![HEADS.map(str::to_owned)];
+        let all = &profile.all;
+        let mut sheet = Sheet::new(&mut rows, "all", "");
+        sheet.add("summary", "", "begin_ns", all.span[0]);
+        sheet.add("summary", "", "end_ns", all.span[1]);
+        sheet.add("summary", "", "peak_live_bytes_least", all.peak.least);
+        sheet.add("summary", "", "peak_live_bytes_most", all.peak.most);
+        sheet.counts(profile, &all.counts);
+        sheet.timeline(&all.timeline);
+        for process in &profile.processes {
+            let number = process.number.to_string();
+            let program = process
+                .process
+                .as_ref()
+                .map_or("", |known| known.program.as_str());
+            let mut sheet = Sheet::new(&mut rows, &number, program);
+            sheet.process(process);
+            sheet.counts(profile, &process.counts);
+            sheet.timeline(&process.timeline);
+        }
+        written(rows.into_iter())
+    }
+}
+
+/// The lines of one process, or of all.
+struct Sheet<'a> {
+    rows: &'a mut Vec<[String; 6]>,
+    process: &'a str,
+    program: &'a str,
+}
+
+impl<'a> Sheet<'a> {
+    fn new(rows: &'a mut Vec<[String; 6]>, process: &'a str, program: &'a str) -> Self {
+        Self {
+            rows,
+            process,
+            program,
+        }
+    }
+
+    fn add(&mut self, table: &str, at: &str, name: &str, value: u64) {
+        let cells = [self.process, self.program, table, at, name].map(str::to_owned);
+        let [process, program, table, at, name] = cells;
+        self.rows
+            .push([process, program, table, at, name, value.to_string()]);
+    }
+
+    fn amount(&mut self, table: &str, at: &str, name: &str, amount: Amount) {
+        self.add(table, at, &format!("{name}blocks"), amount.blocks);
+        self.add(table, at, &format!("{name}bytes"), amount.bytes);
+    }
+
+    fn process(&mut self, process: &ProcessProfile) {
+        self.add("summary", "", "begin_ns", process.span[0]);
+        self.add("summary", "", "end_ns", process.span[1]);
+        self.add("summary", "", "is_whole", process.is_whole().into());
+        self.add("summary", "", "threads", process.threads);
+        self.add("summary", "", "peak_time_ns", process.peak.time);
+        self.amount("summary", "", "peak_live_", process.peak.live);
+        self.amount("summary", "", "peak_inherited_", process.peak.inherited);
+        self.add("summary", "", "most_live_blocks", process.most_blocks);
+        if let Some(resident) = process.most_resident {
+            self.add("summary", "", "most_resident_bytes", resident);
+        }
+    }
+
+    fn counts(&mut self, profile: &Profile, counts: &Counts) {
+        let amounts = [
+            ("made_", counts.made),
+            ("freed_", counts.freed),
+            ("freed_by_others_", counts.freed_by_others),
+            ("temporary_", counts.temporary),
+            ("left_", counts.left),
+            ("inherited_freed_", counts.inherited_freed),
+            ("inherited_left_", counts.inherited_left),
+        ];
+        for (name, amount) in amounts {
+            self.amount("summary", "", name, amount);
+        }
+        let resizes = counts.resizes;
+        let figures = [
+            ("foreign_frees", counts.foreign_frees),
+            ("null_frees", counts.null_frees),
+            ("repeated_frees", counts.repeated_frees),
+            ("resizes", resizes.calls),
+            ("resizes_to_grow", resizes.grown),
+            ("resizes_to_shrink", resizes.shrunk),
+            ("resized_blocks", resizes.chains),
+            ("longest_chain", resizes.longest.into()),
+            ("resized_bytes_kept", resizes.copied),
+            ("most_requested_bytes", counts.most_requested),
+        ];
+        for (name, value) in figures {
+            self.add("summary", "", name, value);
+        }
+        self.digits("size", &counts.sizes);
+        self.digits("lifetime_ns", &counts.lived_time);
+        self.digits("lifetime_bytes", &counts.lived_bytes);
+        for (place, function) in counts.functions.iter().enumerate() {
+            let name = names::function(profile, place as u8);
+            self.add("function", &name, "calls", function.calls);
+            self.add("function", &name, "failed", function.failed);
+        }
+        for (name, rounded) in counts.rounded() {
+            self.add("size_classes", name, "most_live_bytes", rounded.most_live);
+            self.add("size_classes", name, "made_bytes", rounded.made);
+        }
+    }
+
+    fn digits(&mut self, table: &str, digits: &Digits) {
+        for (below, amount) in digits.steps() {
+            self.amount(table, &below.to_string(), "", amount);
+        }
+    }
+
+    fn timeline(&mut self, timeline: &Timeline) {
+        for point in &timeline.points {
+            let at = point.time.to_string();
+            let mut level = |name: &str, level: Level| {
+                self.add("timeline", &at, &format!("{name}_most"), level.most);
+                self.add("timeline", &at, &format!("{name}_last"), level.last);
+            };
+            level("live_bytes", point.bytes);
+            level("live_blocks", point.blocks);
+            if let Some(resident) = point.resident {
+                level("resident_bytes", resident);
+            }
+            self.add("timeline", &at, "calls", point.calls);
+        }
+    }
+}

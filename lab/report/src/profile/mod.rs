@@ -1,0 +1,15 @@
+//! A profile of a trace: its sentences, its tables, and its exporters.
+
+mod csv;
+pub(crate) mod facts;
+mod names;
+pub(crate) mod notes;
+mod perfetto;
+mod pprof;
+mod protobuf;
+pub(crate) mod tables;
+mod terminal;
+
+pub(crate) use names::process as process_name;
+pub use perfetto::Perfetto;
+pub use pprof::Pprof;

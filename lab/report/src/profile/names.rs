@@ -1,0 +1,64 @@
+//! Names of functions and processes for a reader.
+
+use heapdrome_profile::{ProcessProfile, Profile};
+
+use crate::foreign;
+
+/// The C++ operators by the names that they have in objects.
+const OPERATORS: [(&str, &str); 20] = [
+    ("_Znwm", "new"),
+    ("_Znam", "new[]"),
+    ("_ZnwmRKSt9nothrow_t", "new(nothrow)"),
+    ("_ZnamRKSt9nothrow_t", "new[](nothrow)"),
+    ("_ZnwmSt11align_val_t", "new(aligned)"),
+    ("_ZnamSt11align_val_t", "new[](aligned)"),
+    (
+        "_ZnwmSt11align_val_tRKSt9nothrow_t",
+        "new(aligned, nothrow)",
+    ),
+    (
+        "_ZnamSt11align_val_tRKSt9nothrow_t",
+        "new[](aligned, nothrow)",
+    ),
+    ("_ZdlPv", "delete"),
+    ("_ZdaPv", "delete[]"),
+    ("_ZdlPvm", "delete(sized)"),
+    ("_ZdaPvm", "delete[](sized)"),
+    ("_ZdlPvRKSt9nothrow_t", "delete(nothrow)"),
+    ("_ZdaPvRKSt9nothrow_t", "delete[](nothrow)"),
+    ("_ZdlPvSt11align_val_t", "delete(aligned)"),
+    ("_ZdaPvSt11align_val_t", "delete[](aligned)"),
+    ("_ZdlPvmSt11align_val_t", "delete(sized, aligned)"),
+    ("_ZdaPvmSt11align_val_t", "delete[](sized, aligned)"),
+    (
+        "_ZdlPvSt11align_val_tRKSt9nothrow_t",
+        "delete(aligned, nothrow)",
+    ),
+    (
+        "_ZdaPvSt11align_val_tRKSt9nothrow_t",
+        "delete[](aligned, nothrow)",
+    ),
+];
+
+/// The name of a function as its callers write it.
+pub(crate) fn function(profile: &Profile, function: u8) -> String {
+    let name = profile.function(function);
+    match OPERATORS.iter().find(|(known, _)| *known == name) {
+        Some((_, operator)) => (*operator).to_owned(),
+        None => foreign::short_name(name, 24),
+    }
+}
+
+/// A process by its program and number: `cc1 (pid 77)`.
+pub(crate) fn process(process: &ProcessProfile) -> String {
+    match &process.process {
+        Some(known) => program(&known.program, known.pid),
+        None => format!("process {}", process.number),
+    }
+}
+
+/// A program and a process number, the folder left out.
+pub(crate) fn program(path: &str, pid: u32) -> String {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    format!("{} (pid {pid})", foreign::name(name))
+}

@@ -1,0 +1,98 @@
+//! Limits of a profile, and the meaning of its figures.
+
+use heapdrome_profile::{ProcessProfile, Profile};
+use heapdrome_trace::{Beginning, Ending};
+
+use super::names;
+use crate::foreign;
+use crate::words::{self, count};
+
+/// Names in one note.
+const NAMES: usize = 8;
+
+/// The notes, each one or two sentences.
+pub(crate) fn notes(profile: &Profile) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Ending::CutOff { offset } = profile.ending {
+        notes.push(format!(
+            "The trace ends without its last part, after byte {}: the recording was interrupted, or the \
+             file cut short.",
+            words::grouped(offset)
+        ));
+    }
+    notes.extend(gave_up(profile));
+    notes.extend(unfinished(profile));
+    for bypass in profile.bypassed.iter().take(NAMES) {
+        let program = names::program(&bypass.program, bypass.pid);
+        let reason = foreign::line(&bypass.reason);
+        notes.push(format!("Not recorded: {program}: {reason}."));
+    }
+    if profile.bypassed.len() > NAMES {
+        let more = (profile.bypassed.len() - NAMES) as u64;
+        notes.push(format!("Not recorded: {}.", count(more, "more process")));
+    }
+    notes.extend(counted(profile));
+    notes
+}
+
+fn listed<'a>(processes: impl Iterator<Item = &'a ProcessProfile>) -> Option<String> {
+    let all: Vec<String> = processes.map(names::process).collect();
+    let mut told: Vec<String> = all.iter().take(NAMES).cloned().collect();
+    if all.len() > NAMES {
+        told.push(count((all.len() - NAMES) as u64, "more process"));
+    }
+    (!told.is_empty()).then(|| words::listed(&told))
+}
+
+fn gave_up(profile: &Profile) -> Option<String> {
+    let processes = profile.processes.iter();
+    let listed =
+        listed(processes.filter(|one| one.finish.as_ref().is_some_and(|end| end.gave_up)))?;
+    Some(format!(
+        "The recording stopped before the end of {listed}: what they did later is not counted."
+    ))
+}
+
+fn unfinished(profile: &Profile) -> Option<String> {
+    let processes = profile.processes.iter();
+    let listed = listed(processes.filter(|process| process.finish.is_none()))?;
+    Some(format!("The trace does not hold the end of {listed}."))
+}
+
+/// Calls that the figures leave out or count in another way.
+fn counted(profile: &Profile) -> Vec<String> {
+    let counts = &profile.all.counts;
+    let mut notes = Vec::new();
+    let mut note = |number: u64, text: &dyn Fn(String) -> String| {
+        if number > 0 {
+            notes.push(text(words::grouped(number)));
+        }
+    };
+    note(counts.resizes.calls, &|_| {
+        "A block that is resized counts as freed, and its successor as made.".to_owned()
+    });
+    let forked = |process: &&ProcessProfile| {
+        let known = process.process.as_ref();
+        known.is_some_and(|known| matches!(known.beginning, Beginning::Forked { .. }))
+    };
+    let forked = profile.processes.iter().filter(forked).count() as u64;
+    note(forked, &|_| {
+        "A forked process counts the blocks that it inherited as its own, although their pages are shared \
+         until one of the two writes to them."
+            .to_owned()
+    });
+    note(counts.foreign_frees, &|number| {
+        format!(
+            "Frees of blocks from before the recording: {number}. They change no figure but that of calls."
+        )
+    });
+    note(counts.repeated_frees, &|number| {
+        format!("Frees of blocks that were free already: {number}.")
+    });
+    if let Ending::Complete(totals) = profile.ending {
+        note(totals.repaired, &|number| {
+            format!("Operations whose order was repaired: {number}. Their times are not exact.")
+        });
+    }
+    notes
+}

@@ -1,0 +1,122 @@
+//! A profile on the terminal: the conclusions first.
+
+use heapdrome_profile::{Level, Point, Profile};
+use heapdrome_schema::{Bytes, MemorySample};
+
+use super::facts::{self, facts, since_start};
+use super::{notes, tables};
+use crate::foreign;
+use crate::reproduce;
+use crate::sparkline::Scales;
+use crate::table::{self, Column};
+use crate::terminal::{Page, Terminal};
+use crate::{Exporter, ReportError};
+
+/// Steps of a histogram.
+const STEPS: usize = 10;
+
+/// Columns of a line of bars.
+const SPARKLINE: usize = 60;
+
+impl Exporter<Profile> for Terminal {
+    fn export(&self, profile: &Profile) -> Result<Vec<u8>, ReportError> {
+        let mut page = Page::new(*self);
+        title(&mut page, profile);
+        for fact in facts(profile) {
+            page.fact(fact.heading, &fact.text);
+        }
+        over_time(&mut page, profile);
+        let sizes = match profile.processes.len() {
+            0 | 1 => "Blocks by size",
+            _ => "Blocks by size; the peak is that of the largest process",
+        };
+        let sections = [
+            (sizes, tables::sizes(profile, STEPS)),
+            (
+                "Freed blocks by lifetime",
+                tables::lifetimes(profile, STEPS),
+            ),
+            ("Calls by function", tables::functions(profile)),
+            ("Rounding up to size classes", tables::size_classes(profile)),
+        ];
+        let has_calls = profile.all.counts.calls() > 0;
+        for (heading, columns) in sections.iter().filter(|_| has_calls) {
+            section(&mut page, heading, columns);
+        }
+        if profile.processes.len() > 1 {
+            section(
+                &mut page,
+                "Processes, the largest first",
+                &tables::processes(profile),
+            );
+        }
+        page.list("Notes", notes::notes(profile));
+        Ok(page.text.into_bytes())
+    }
+}
+
+fn title(page: &mut Page, profile: &Profile) {
+    let time = heapdrome_schema::Nanoseconds(facts::duration(profile));
+    let state = format!("profile of {time}");
+    let command = reproduce::for_the_eye(&profile.recording.command);
+    let command = match command.as_str() {
+        "" => "unknown command".to_owned(),
+        _ => foreign::shorten(&command, page.width.saturating_sub(state.len() + 2)),
+    };
+    let command = page.paint.strong(&command);
+    page.line(&format!("{command}, {state}"));
+    page.text.push('\n');
+}
+
+fn section(page: &mut Page, heading: &str, columns: &[Column]) {
+    if table::rows(columns) == 0 {
+        return;
+    }
+    page.heading(heading);
+    // Where there is no room, the bars go first.
+    let narrow: Vec<Column> = columns
+        .iter()
+        .filter(|column| !column.head.is_empty())
+        .cloned()
+        .collect();
+    let choices = [columns.to_vec(), narrow];
+    let (_, lines) = table::first_that_fits(choices.into_iter(), page.width, page.paint);
+    lines.iter().for_each(|line| page.line(line));
+}
+
+/// A line of bars for live and one for resident memory, on the same scale.
+fn over_time(page: &mut Page, profile: &Profile) {
+    let live = samples(profile, |point| Some(point.bytes));
+    let resident = samples(profile, |point| point.resident);
+    let both = [&live[..], &resident[..]];
+    let width = SPARKLINE.min(page.width.saturating_sub(24));
+    let Some(scales) = Scales::of(both.into_iter(), width) else {
+        return;
+    };
+    page.heading("Memory over time");
+    for (name, samples) in [("live", &live), ("resident", &resident)] {
+        let most = samples.iter().map(|sample| sample.anonymous).max();
+        let Some(most) = most.filter(|most| *most > Bytes(0)) else {
+            continue;
+        };
+        let line = scales.line(samples);
+        page.line(&format!("{name:>8}  {line:<width$}  {most}"));
+    }
+}
+
+/// A quantity at the beginning and at the end of each point.
+fn samples(profile: &Profile, of: fn(&Point) -> Option<Level>) -> Vec<MemorySample> {
+    let timeline = &profile.all.timeline;
+    let sample = |time: u64, bytes: u64| MemorySample {
+        at: since_start(profile, time),
+        anonymous: Bytes(bytes),
+    };
+    let points = timeline.points.iter();
+    let known = points.filter_map(|point| Some((point.time, of(point)?)));
+    known
+        .flat_map(|(time, level)| {
+            let end = (time + (timeline.width - 1)).min(profile.all.span[1]);
+            [sample(time, level.most), sample(end, level.last)]
+        })
+        .collect()
+}

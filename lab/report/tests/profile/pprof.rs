@@ -1,0 +1,124 @@
+//! The profile for pprof, read back.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+
+use heapdrome_profile::Profile;
+use heapdrome_report::{Exporter, Pprof};
+
+use crate::decoder::Message;
+use crate::traces::{HOSTILE, exchange, odd, several};
+
+/// What pprof would make of the file: the values of each stack, the outermost frame first.
+struct Read {
+    types: Vec<(String, String)>,
+    stacks: BTreeMap<Vec<String>, Vec<u64>>,
+    shown: String,
+    duration: u64,
+    time: u64,
+}
+
+fn read(profile: &Profile) -> Read {
+    let packed = Pprof.export(profile).expect("it becomes a file");
+    let mut bytes = Vec::new();
+    let mut unpacked = flate2::read::GzDecoder::new(&packed[..]);
+    unpacked.read_to_end(&mut bytes).expect("gzip");
+    let whole = Message::read(&bytes);
+    let texts = whole.texts(6);
+    assert_eq!(texts[0], "");
+    let text = |place: u64| texts[place as usize].clone();
+    let functions: BTreeMap<u64, String> = whole
+        .messages(5)
+        .iter()
+        .map(|function| (function.number(1), text(function.number(2))))
+        .collect();
+    let frames: BTreeMap<u64, String> = whole
+        .messages(4)
+        .iter()
+        .map(|location| {
+            let lines = location.messages(4);
+            (location.number(1), functions[&lines[0].number(1)].clone())
+        })
+        .collect();
+    let mut stacks = BTreeMap::new();
+    for sample in whole.messages(2) {
+        let stack = sample
+            .numbers(1)
+            .iter()
+            .rev()
+            .map(|id| frames[id].clone())
+            .collect();
+        assert!(stacks.insert(stack, sample.numbers(2)).is_none());
+    }
+    let types = whole.messages(1);
+    let types = types
+        .iter()
+        .map(|kind| (text(kind.number(1)), text(kind.number(2))));
+    Read {
+        types: types.collect(),
+        stacks,
+        shown: text(whole.number(14)),
+        duration: whole.number(10),
+        time: whole.number(9),
+    }
+}
+
+#[test]
+fn stacks_are_processes_functions_and_sizes() {
+    let read = read(&exchange().profile());
+    let types: Vec<_> = read
+        .types
+        .iter()
+        .map(|(name, unit)| format!("{name}/{unit}"))
+        .collect();
+    let expected = [
+        "peak_objects/count",
+        "peak_space/bytes",
+        "alloc_objects/count",
+        "alloc_space/bytes",
+        "inuse_objects/count",
+        "inuse_space/bytes",
+    ];
+    assert_eq!(types, expected);
+    assert_eq!(read.shown, "peak_space");
+    assert_eq!(
+        (read.duration, read.time),
+        (1_000_000_000, 1_700_000_000_000_000_000)
+    );
+    let stack = |names: [&str; 3]| names.map(str::to_owned).to_vec();
+    let small = stack(["app (pid 100)", "malloc", "64 B to 128 B"]);
+    let large = stack(["app (pid 100)", "new", "1.00 MiB to 2.00 MiB"]);
+    let mib = 1 << 20;
+    let stacks = BTreeMap::from([
+        (small, vec![100, 10_000, 100, 10_000, 10, 1000]),
+        (large, vec![1, mib, 1, mib, 0, 0]),
+    ]);
+    assert_eq!(read.stacks, stacks);
+}
+
+#[test]
+fn values_add_up_to_the_profile() {
+    let mut profiles = odd();
+    profiles.extend([
+        exchange().profile(),
+        several("cc").profile(),
+        several(HOSTILE).profile(),
+    ]);
+    for profile in &profiles {
+        let read = read(profile);
+        let sum = |place: usize| {
+            read.stacks
+                .values()
+                .map(|values| values[place])
+                .sum::<u64>()
+        };
+        let counts = &profile.all.counts;
+        assert_eq!([sum(2), sum(3)], [counts.made.blocks, counts.made.bytes]);
+        assert_eq!([sum(4), sum(5)], [counts.left.blocks, counts.left.bytes]);
+        let peaks = profile
+            .processes
+            .iter()
+            .map(|process| process.peak.live.bytes);
+        assert_eq!(sum(1), peaks.sum::<u64>());
+    }
+}

@@ -1,0 +1,167 @@
+//! Traces with known contents.
+
+use heapdrome_profile::{Profile, profile};
+use heapdrome_trace::{
+    Beginning, Bypass, Finish, Operation, Process, Reader, Record, Recording, Resident, Step, Time,
+    Writer,
+};
+
+/// What no page and no terminal may obey.
+pub const HOSTILE: &str = "\u{1b}[31m</script><script>alert(1)</script>\"'&--><!--";
+
+pub const MS: u64 = 1_000_000;
+
+/// A trace that is being written.
+pub struct Trace(Writer<Vec<u8>>);
+
+impl Trace {
+    pub fn new() -> Self {
+        Self::of("./app")
+    }
+
+    pub fn of(command: &str) -> Self {
+        let names = ["malloc", "_Znwm", "realloc", "free", "_ZdlPvm"];
+        let recording = Recording {
+            functions: names.map(str::to_owned).into(),
+            command: vec![command.to_owned()],
+            began: 1_700_000_000_000_000_000,
+            heapdrome: "0.1.0".to_owned(),
+            page_bytes: 4096,
+            ..Recording::default()
+        };
+        Self(Writer::new(Vec::new(), &recording).expect("begun"))
+    }
+
+    pub fn record(&mut self, record: Record) {
+        self.0.record(record).expect("recorded");
+    }
+
+    pub fn begin(&mut self, process: u32, time: u64, program: &str) {
+        self.record(Record::Process(Process {
+            process,
+            pid: 100 + process,
+            program: program.to_owned(),
+            allocator: "/lib/libc.so.6".to_owned(),
+            time: Time(time),
+            beginning: Beginning::Executed,
+        }));
+    }
+
+    pub fn end(&mut self, process: u32, time: u64, gave_up: bool) {
+        self.record(Record::Finish(Finish {
+            process,
+            time: Time(time),
+            peak_resident: None,
+            minor_faults: None,
+            processor_time: None,
+            waited: 0,
+            gave_up,
+        }));
+    }
+
+    pub fn bypass(&mut self, program: &str, reason: &str) {
+        self.record(Record::Bypass(Bypass {
+            pid: 77,
+            program: program.to_owned(),
+            reason: reason.to_owned(),
+        }));
+    }
+
+    pub fn resident(&mut self, process: u32, time: u64, bytes: u64) {
+        let time = Time(time);
+        self.record(Record::Resident(Resident {
+            process,
+            time,
+            bytes,
+        }));
+    }
+
+    pub fn does(&mut self, process: u32, thread: u32, time: u64, operation: Operation) {
+        let time = Time(time);
+        let step = Step {
+            thread,
+            time,
+            operation,
+        };
+        self.0.operation(process, step).expect("written");
+    }
+
+    pub fn bytes(self) -> Vec<u8> {
+        self.0.finish().expect("finished")
+    }
+
+    pub fn profile(self) -> Profile {
+        let bytes = self.bytes();
+        profile(Reader::new(&bytes[..]).expect("a trace")).expect("a whole trace")
+    }
+}
+
+pub fn make(function: u8, size: u64) -> Operation {
+    Operation::Make {
+        function,
+        size,
+        alignment: 0,
+    }
+}
+
+pub fn free(block: u64) -> Operation {
+    Operation::Free { function: 3, block }
+}
+
+/// One process: 100 blocks of 100 bytes, one of 1 MiB, all but ten freed by a second thread.
+pub fn exchange() -> Trace {
+    let mut trace = Trace::new();
+    trace.begin(0, 0, "/usr/bin/app");
+    trace.resident(0, MS, 4 << 20);
+    for block in 0..100 {
+        trace.does(0, 0, (1 + block) * MS, make(0, 100));
+    }
+    trace.does(0, 0, 200 * MS, make(1, 1 << 20));
+    trace.resident(0, 200 * MS, 6 << 20);
+    for block in 10..101 {
+        trace.does(0, 1, (300 + block) * MS, free(block));
+    }
+    trace.end(0, 1000 * MS, false);
+    trace
+}
+
+/// Three processes one after the other, one of them not recorded to its end, and one bypassed.
+pub fn several(name: &str) -> Trace {
+    let mut trace = Trace::of(name);
+    for process in 0..3_u32 {
+        let begin = u64::from(process) * 100 * MS;
+        trace.begin(process, begin, &format!("/bin/{name}{process}"));
+        trace.does(process, 0, begin + MS, make(0, 1000 << process));
+        trace.does(process, 0, begin + 2 * MS, make(2, 24));
+        trace.does(process, 0, begin + 3 * MS, free(0));
+        trace.resident(process, begin + 50 * MS, 1 << 20);
+        trace.end(process, begin + 90 * MS, process == 1);
+    }
+    trace.bypass(&format!("/bin/{name}-static"), "it is linked statically");
+    trace
+}
+
+/// Every odd trace: nothing in it, no time, no memory.
+pub fn odd() -> Vec<Profile> {
+    let mut at_once = Trace::new();
+    at_once.does(0, 0, 0, make(0, 10));
+    let mut empty_blocks = Trace::new();
+    empty_blocks.does(0, 0, 16, make(0, 0));
+    empty_blocks.does(0, 0, 32, free(0));
+    let mut failing = Trace::new();
+    let (function, size, alignment) = (0, u64::MAX, 0);
+    failing.does(
+        0,
+        0,
+        16,
+        Operation::Fail {
+            function,
+            size,
+            alignment,
+        },
+    );
+    let mut begun = Trace::new();
+    begun.begin(0, 5, "");
+    let all = [Trace::new(), at_once, empty_blocks, failing, begun];
+    all.into_iter().map(Trace::profile).collect()
+}
