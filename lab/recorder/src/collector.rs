@@ -195,7 +195,7 @@ impl<W: Write> Collector<W> {
         self.writer.record(Record::Process(Process {
             process: number,
             pid,
-            program: process::program(pid).unwrap_or_default(),
+            program: source.program(),
             allocator: source.server(),
             time: self.clock.time(ring.image),
             beginning,

@@ -70,12 +70,12 @@ impl Source {
 
     /// The path of the object that serves malloc.
     pub(crate) fn server(&self) -> String {
-        let server = &self.ring.server;
-        let length = server
-            .iter()
-            .position(|&byte| byte == 0)
-            .unwrap_or(server.len());
-        String::from_utf8_lossy(&server[..length]).into_owned()
+        text(&self.ring.server)
+    }
+
+    /// The path of the executable.
+    pub(crate) fn program(&self) -> String {
+        text(&self.ring.program)
     }
 
     /// Reads what is there, and returns how many entries.
@@ -127,6 +127,11 @@ impl Source {
     fn is_at_hole(&self) -> bool {
         (1..LOOKAHEAD).any(|ahead| self.read(self.next + ahead).is_some())
     }
+}
+
+fn text(bytes: &[u8]) -> String {
+    let length = bytes.iter().position(|&byte| byte == 0);
+    String::from_utf8_lossy(&bytes[..length.unwrap_or(bytes.len())]).into_owned()
 }
 
 impl Drop for Source {

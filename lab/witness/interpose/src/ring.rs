@@ -105,6 +105,8 @@ pub struct Ring {
     pub gave_up: AtomicU32,
     /// The process's next ring, in its own addresses.
     pub next: usize,
+    /// The path of the executable, ended by a zero.
+    pub program: [u8; PATH_BYTES],
     /// The path of the object that serves malloc, ended by a zero.
     pub server: [u8; PATH_BYTES],
     /// Index of the next entry to reserve.

@@ -282,6 +282,8 @@ fn make(own: &Own) -> Option<*mut Ring> {
         (*ring).namespace = NAMESPACE.load(Ordering::Relaxed);
         (*ring).next = own.rings.load(Ordering::Relaxed) as usize;
         (*ring).server = *SERVER.0.get();
+        let program = (&raw mut (*ring).program).cast();
+        system::readlink(c"/proc/self/exe".as_ptr(), program, PATH_BYTES - 1);
         // Release pairs with the collector's acquire: the fields are there first.
         (*ring).magic.store(MAGIC, Ordering::Release);
     }
