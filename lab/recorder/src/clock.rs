@@ -8,11 +8,15 @@ use heapdrome_trace::Time;
 /// times wrong by 1 part in 50,000.
 const CALIBRATION: Duration = Duration::from_millis(50);
 
+/// Bits behind the binary point of the nanoseconds of a tick.
+const SCALE_BITS: u32 = 32;
+
 /// Turns values of the counter into times of the trace.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     start: u64,
-    nanoseconds_per_tick: f64,
+    /// Nanoseconds of 2^32 ticks.
+    scale: u64,
 }
 
 impl Clock {
@@ -21,17 +25,17 @@ impl Clock {
         let (start, began) = (ticks(), Instant::now());
         std::thread::sleep(CALIBRATION);
         let (passed, elapsed) = (ticks().wrapping_sub(start), began.elapsed());
-        let nanoseconds_per_tick = elapsed.as_nanos() as f64 / (passed.max(1)) as f64;
+        let scale = (elapsed.as_nanos() << SCALE_BITS) / u128::from(passed.max(1));
         Self {
             start,
-            nanoseconds_per_tick,
+            scale: u64::try_from(scale).unwrap_or(u64::MAX),
         }
     }
 
     /// The time of a stamp; 0 for one from before the recording.
     pub(crate) fn time(self, stamp: u64) -> Time {
         let ticks = stamp.saturating_sub(self.start);
-        Time((ticks as f64 * self.nanoseconds_per_tick) as u64)
+        Time(((u128::from(ticks) * u128::from(self.scale)) >> SCALE_BITS) as u64)
     }
 
     /// The time now.

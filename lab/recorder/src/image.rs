@@ -80,18 +80,27 @@ impl Image {
         writer: &mut Writer<W>,
     ) -> Result<(), TraceError> {
         let mut sources = std::mem::take(&mut self.sources);
-        let mut result = Ok(());
-        while let Some((first, limit)) = earliest(&sources, until) {
+        let result = self.emit_sources(&mut sources, until, writer);
+        self.sources = sources;
+        result
+    }
+
+    fn emit_sources<W: Write>(
+        &mut self,
+        sources: &mut [Source],
+        until: u64,
+        writer: &mut Writer<W>,
+    ) -> Result<(), TraceError> {
+        while let Some((first, limit)) = earliest(sources, until) {
             let source = &mut sources[first];
             while let Some(&event) = source.events.front()
                 && event.stamp <= limit
             {
                 source.events.pop_front();
-                result = result.and_then(|()| self.event(source, event, writer));
+                self.event(source, event, writer)?;
             }
         }
-        self.sources = sources;
-        result
+        Ok(())
     }
 
     fn event<W: Write>(
@@ -213,25 +222,20 @@ impl Image {
         } else {
             None
         };
-        if let Some(old) = self.addresses.remove(&address)
+        let number = Some(self.next_block);
+        if let Some(old) = self.addresses.insert(address, Block { number, size })
             && let Some(block) = old.number
         {
             // Its free was stamped before, and will be seen later.
             self.repaired += 1;
             *self.owed.entry(address).or_default() += 1;
-            self.write(
-                source,
-                Operation::Free {
-                    function: FREE,
-                    block,
-                },
-                writer,
-            )?;
+            let function = FREE;
+            self.write(source, Operation::Free { function, block }, writer)?;
         }
-        let operation = match resizing
+        let resized = resizing
             .and_then(|it| it.block)
-            .and_then(|block| block.number)
-        {
+            .and_then(|block| block.number);
+        Ok(match resized {
             Some(block) => Operation::Resize {
                 function,
                 size,
@@ -242,15 +246,7 @@ impl Image {
                 size,
                 alignment,
             },
-        };
-        self.addresses.insert(
-            address,
-            Block {
-                number: Some(self.next_block),
-                size,
-            },
-        );
-        Ok(operation)
+        })
     }
 
     /// A block is freed, or about to be resized.
