@@ -1,5 +1,5 @@
-//! Checks of the allocation ABI, from what every program relies on to its corners. A small C or C++
-//! program holds a few.
+//! Checks of the allocation ABI, from the calls that every program makes to corner cases. A small C
+//! or C++ program contains several checks.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -8,40 +8,40 @@ use std::process::Command;
 
 use crate::source::{BASIC, EXPECTED, Header, Source};
 
-/// A check: a program, and the name that it is started with.
+/// Check: a program, and the name with which it is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// What is checked.
+    /// The name of the check.
     pub name: &'static str,
-    /// What that is, in a line of Markdown.
+    /// Its description, in a line of Markdown.
     pub what: &'static str,
-    /// The lowest level that asks for it.
+    /// The lowest level that includes it.
     pub level: Level,
     /// The program.
     pub source: &'static Source,
-    /// What the program gets no more of.
+    /// The limit under which the program runs.
     limit: Option<Limit>,
-    /// Whether the library is to be preloaded; otherwise the program loads it itself.
+    /// Whether the library must be preloaded; otherwise the program loads it itself.
     pub preloaded: bool,
 }
 
-/// A limit on memory, in bytes.
+/// Limit on memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Limit {
-    /// On address space.
+    /// Limit on address space.
     AddressSpace(u64),
-    /// On private memory that may be written, touched or not: what a strict overcommit policy
-    /// (`vm.overcommit_memory` 2) counts for all processes, `RLIMIT_DATA` counts for one.
+    /// Limit on private writable memory, touched or not. `RLIMIT_DATA` counts it for one process,
+    /// as a strict overcommit policy (`vm.overcommit_memory` 2) does for all.
     Writable(u64),
 }
 
-/// How much is asked of an allocator.
+/// Strictness of the requirements on an allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Calls that every program relies on.
     Basic,
-    /// That, and every corner of the ABI, limits on memory, and forks beside the C library's own
-    /// locks.
+    /// The basic calls, every corner of the ABI, limits on memory, and forks beside the C library's
+    /// own locks.
     Strict,
 }
 
@@ -403,22 +403,22 @@ const CHECKS: &[Check] = &[
     ),
 ];
 
-/// All checks.
+/// Returns all checks.
 #[must_use]
 pub fn checks() -> &'static [Check] {
     CHECKS
 }
 
 impl Check {
-    /// Returns the command that runs the check, compiled before to `program`. The caller preloads
-    /// the library, if [`preloaded`](Self::preloaded) says so.
+    /// Returns the command that runs the check, which has been compiled to `program`. The caller
+    /// preloads the library if [`preloaded`](Self::preloaded) is set.
     #[must_use]
     pub fn command(&self, program: &Path, library: Option<&Path>) -> Command {
         let mut command = Command::new(program);
         command.arg(self.name).args(library);
         command.envs(library.map(|library| (EXPECTED, library)));
         if let Some(limit) = self.limit {
-            // SAFETY: between fork and exec only setrlimit is called, a system call.
+            // SAFETY: between fork and exec the closure calls only setrlimit, a system call.
             unsafe { command.pre_exec(move || set(limit)) };
         }
         command

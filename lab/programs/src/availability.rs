@@ -12,7 +12,7 @@ pub enum Availability {
     Available,
     /// Something that it needs is not installed.
     NotInstalled {
-        /// What is missing, in one line.
+        /// The missing requirement, in one line.
         reason: String,
         /// The Debian packages that contain it.
         packages: Vec<String>,

@@ -81,7 +81,7 @@ pub enum ProgramError {
     /// The program, or its load generator, is not installed.
     #[error("{reason}; install it with `apt-get install {packages}`")]
     NotInstalled {
-        /// What is missing.
+        /// The missing requirement.
         reason: String,
         /// The Debian packages that contain it.
         packages: String,

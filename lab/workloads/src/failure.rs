@@ -76,7 +76,7 @@ pub enum Failure {
     /// The allocator returned NULL.
     #[error("the allocator returned NULL for {size} bytes with {requested} bytes in use")]
     NoMemory {
-        /// The size that was asked for.
+        /// The requested size.
         size: usize,
         /// The bytes in use by the workload's own count.
         requested: u64,

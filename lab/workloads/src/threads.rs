@@ -102,7 +102,7 @@ impl Team {
         self.meeting.wait(&self.stopped)
     }
 
-    /// Checks whether the work goes on. Call it regularly, at least before waiting for another
+    /// Checks whether the work continues. Call it regularly, at least before waiting for another
     /// thread.
     ///
     /// # Errors
