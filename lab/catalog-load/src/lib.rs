@@ -22,14 +22,14 @@
 //!
 //! Sets go through the executor (smol) in chunks of `--parallel`:
 //!
-//! 1. One task of each set reads blocks ahead. Another decompresses them and deserialises them into
-//!    ordered maps. A third joins entries and details under their categories, in the order of names,
-//!    and formats a name and a URL for every item, with temporary strings like those of typical
-//!    code. Tasks yield after every block and entry, and continue on any free thread: one thread
-//!    reads, frees or grows blocks that another allocated.
+//! 1. One task of each set reads blocks ahead. Another decompresses them and deserialises them
+//!    into ordered maps. A third joins entries and details under their categories, in the order of
+//!    names, and formats a name and a URL for every item, with temporary strings like those of
+//!    typical code. Tasks yield after every block and entry, and continue on any free thread: one
+//!    thread reads, frees or grows blocks that another allocated.
 //! 2. When all sets of the chunk are joined, memory is at its peak. Their categories are divided
-//!    among as many tasks as there are sets, and each task gets some of every set. It reads the names
-//!    and URLs once more for the checksum and drops everything.
+//!    among as many tasks as there are sets, and each task gets some of every set. It reads the
+//!    names and URLs once more for the checksum and drops everything.
 //!
 //! The next chunk begins when the previous one is completely dropped. The measured part is all of
 //! this, from the first task to the last drop. Starting the threads and reporting are not part of

@@ -254,7 +254,7 @@ fn found_text(found: Found<'_>) -> String {
             format!("metric {metric} was not found in the output under {entrant}")
         }
         Found::Decided { rounds, entrants } => format!(
-            "decided after {rounds} rounds, and leaves the race: {}",
+            "decided after {rounds} rounds, no further rounds: {}",
             entrants.join(", ")
         ),
         Found::Outlook(text) | Found::Remark(text) => text.to_owned(),

@@ -40,8 +40,8 @@ fn summary(workload: Workload) -> &'static str {
 fn list() -> String {
     let headings = [
         "Synthetic loads",
-        "A load like that of a service",
-        "Programs with loads of heapdrome's",
+        "A load modelled on a service",
+        "Programs with prepared loads",
     ];
     let mut text = String::new();
     for (kind, heading) in headings.iter().enumerate() {

@@ -20,9 +20,9 @@ pub struct RaceArguments {
     /// Allocators to race: names, paths of shared objects, or groups: `default`, `found` (already
     /// on this machine), `hardened`, `all`
     ///
-    /// Without this option the group `default` races: `system`, `elfmalloc`, `jemalloc`, `mimalloc2`,
-    /// `mimalloc3`, `rpmalloc`, and `system-huge` if applicable. Missing ones are built, or left out
-    /// if that fails.
+    /// Without this option the group `default` races: `system`, `elfmalloc`, `jemalloc`,
+    /// `mimalloc2`, `mimalloc3`, `rpmalloc`, and `system-huge` if applicable. Missing ones are
+    /// built, or left out if that fails.
     #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]
     pub allocators: Vec<String>,
     /// The allocator with which the others are compared [default: system; or `as-is`, the command

@@ -83,7 +83,7 @@ fn who_is_decided_runs_no_more_also_when_the_race_is_resumed() {
     let words = ["--json", "r.json", "--markdown", "r.md", "--csv", "r.csv"];
     let outcome = run(&site, &words);
     outcome.ends_with(0);
-    let line = "decided after 5 rounds, and leaves the race: system, system (again), ";
+    let line = "decided after 5 rounds, no further rounds: system, system (again), ";
     assert!(outcome.stderr.contains(line), "{}", outcome.stderr);
     let found = collection(&site, "r.json");
     let result = &found["races"][0]["result"];
