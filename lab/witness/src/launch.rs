@@ -11,8 +11,8 @@ use std::sync::{Mutex, PoisonError};
 use crate::filter;
 use crate::{Request, WitnessError};
 
-/// Lock held while a gate is open. Until its exec a child has copies of all pipes. Two children
-/// created concurrently would each keep the other's gate open and deadlock.
+/// Lock held while a gate exists. Until its exec a child has copies of all pipes. Two children
+/// created concurrently would each hold a copy of the other's gate, so that neither gate opens.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Everything that the child needs between fork and exec, where it must not allocate.
@@ -180,7 +180,8 @@ impl Launch {
         tell: &OwnedFd,
         [arguments, script, environment]: [&[*const libc::c_char]; 3],
     ) -> ! {
-        // SAFETY: the contract of this function.
+        // SAFETY: by contract this is a child that has just been forked, and the tables end with a
+        // null.
         unsafe {
             libc::setsid();
             for (number, stream) in self.streams.iter().enumerate() {
