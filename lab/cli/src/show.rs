@@ -63,7 +63,7 @@ fn read(arguments: &ShowArguments) -> Result<Saved, Failure> {
         }
         if name == LATEST {
             return Err(Failure::usage(
-                "there is no stored race with a complete round; run one with heapdrome race COMMAND",
+                "no race with a complete round is stored; run one with heapdrome race COMMAND",
             ));
         }
     }

@@ -105,7 +105,7 @@ fn what_cannot_be_a_folder_of_pages_is_refused() {
         "sweep.json is a file",
     );
     let both = ["report", "sweep.json", "results", "-o", "site"];
-    refuse(&both, "results is a folder, and other results");
+    refuse(&both, "results is a folder and cannot be combined");
     std::fs::create_dir(site.path("empty")).expect("a folder");
     refuse(
         &["report", "empty", "-o", "site"],

@@ -36,7 +36,7 @@ fn mistakes_are_told_in_one_line() {
     site.run(&["survive", "--", "no-such-command"])
         .complains(2, &["cannot find the command no-such-command"]);
     site.run(&["survive", "--patience", "0", "--", "true"])
-        .complains(2, &["number of times"]);
+        .complains(2, &["expected a factor"]);
     site.run(&["survive"]).complains(2, &["COMMAND"]);
     assert_eq!(site.visible_files(), [""; 0], "nothing is written");
 }
