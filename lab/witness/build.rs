@@ -1,5 +1,5 @@
-//! Builds the counting library, which the crate then carries inside itself, so that an installed
-//! binary needs no other file.
+//! Builds the counting library. The crate embeds it, so that an installed binary needs no other
+//! file.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +18,7 @@ fn main() {
         && variable("CARGO_CFG_TARGET_ENV") == "gnu"
         && ["x86_64", "aarch64"].contains(&machine.as_str());
     if !known {
-        // The witness says at run time that it does not work there.
+        // At run time the witness reports that this platform is not supported.
         std::fs::write(&library, []).expect("OUT_DIR is writable");
         return;
     }

@@ -1,5 +1,5 @@
-//! Checks of the allocation ABI, from what every program relies on to its corners. A small C or C++
-//! program holds a few.
+//! Checks of the allocation ABI, from the calls that every program makes to corner cases. A small C
+//! or C++ program contains several checks.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -25,10 +25,10 @@ pub struct Check {
     pub preloaded: bool,
 }
 
-/// A limit on memory, in bytes.
+/// Limit on memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Limit {
-    /// On address space.
+    /// Limit on address space.
     AddressSpace(u64),
     /// On private writable memory, touched or not. `RLIMIT_DATA` counts for one process what a
     /// strict overcommit policy (`vm.overcommit_memory` 2) counts for all.
@@ -112,7 +112,7 @@ const CHECKS: &[Check] = &[
     basic(
         source!("basic_c.c", BASIC),
         "C",
-        "400,000 random operations whose contents are verified; corner cases; the C library's own calls",
+        "400,000 random operations with verified contents; corner cases; the C library's own calls",
     ),
     basic(
         source!("basic_cxx.cpp", BASIC),
@@ -122,7 +122,7 @@ const CHECKS: &[Check] = &[
     basic(
         source!("basic_threads.c", BASIC),
         "threads",
-        "four threads that free each other's objects; threads that come and go",
+        "four threads that free each other's objects; threads that start and end",
     ),
     basic(
         source!("basic_aligned.c", BASIC),
@@ -132,114 +132,150 @@ const CHECKS: &[Check] = &[
     basic(
         source!("basic_fork.c", BASIC),
         "fork",
-        "forks 300 times while three threads allocate; each child goes on to allocate",
+        "300 forks while three threads allocate; each child continues to allocate",
     ),
     basic(
         source!("basic_exhaustion.cpp", BASIC),
         "exhaustion",
-        "asks for more than there can be, and must be told so",
+        "requests that exceed memory are refused",
     ),
     check(
         EXPORTS,
         "exports",
-        "every name of the C and C++ ABI is the library's own, and does what it is for",
+        "the library exports every name of the C and C++ ABI, and each function works",
     )
     .with(WRITABLE),
     check(
         ABI,
         "errno-kept",
-        "`errno` is kept where calls succeed, and by `free`",
+        "successful calls, and every `free`, leave `errno` unchanged",
     ),
-    check(ABI, "overflow", "products that overflow are refused"),
     check(
         ABI,
-        "too-large",
-        "sizes that no memory can have are refused",
+        "overflow",
+        "products of sizes that overflow are refused",
     ),
+    check(ABI, "too-large", "impossibly large sizes are refused"),
     check(
         ABI,
         "unique-empty",
-        "blocks of no bytes have addresses of their own",
+        "each block of 0 bytes has its own address",
     ),
     check(
         ABI,
         "posix-memalign-errors",
-        "`posix_memalign` says what is wrong, and writes nothing then",
+        "a failed `posix_memalign` returns the right error and leaves the pointer unchanged",
     ),
-    check(ABI, "realloc-to-nothing", "`realloc` to no bytes frees"),
-    check(ABI, "alignment", "every alignment by every function"),
-    check(ABI, "zeroing", "`calloc` gives zeros, in used memory too"),
-    check(ABI, "usable-size", "all usable bytes can be used"),
+    check(
+        ABI,
+        "realloc-to-nothing",
+        "`realloc` to 0 bytes frees the block",
+    ),
+    check(
+        ABI,
+        "alignment",
+        "every function returns blocks with the required alignment, at every alignment",
+    ),
+    check(
+        ABI,
+        "zeroing",
+        "`calloc` returns zeros, also in reused memory",
+    ),
+    check(
+        ABI,
+        "usable-size",
+        "every usable byte of a block can be written",
+    ),
     check(
         ABI,
         "usable-empty",
-        "a block of no bytes has a usable byte, by every function",
+        "every function returns a block of 0 bytes with a usable byte",
     ),
     check(
         ABI,
         "extreme-alignment",
-        "every aligned function with every power of two up to 2^63: a block, or null and `ENOMEM`",
+        "every aligned function, with every power of two up to 2^63, returns a block, or null and `ENOMEM`",
     ),
     check(
         ABI,
         "realloc-boundaries",
-        "contents are kept over every boundary of `realloc`",
+        "`realloc` keeps the contents across every boundary of its size ranges",
     ),
     check(
         ABI,
         "information",
-        "`mallinfo2`, `malloc_info`, `mallopt`, `malloc_trim` answer",
+        "`mallinfo2`, `malloc_info`, `mallopt` and `malloc_trim` work",
     ),
-    check(ABI, "page-aligned", "`valloc` and `pvalloc`"),
+    check(
+        ABI,
+        "page-aligned",
+        "`valloc` and `pvalloc` return page-aligned blocks",
+    ),
     check(
         ABI,
         "no-cxx-runtime",
-        "no C++ library comes into a C program",
+        "the library loads no C++ library into a C program",
     ),
     check(
         CXX,
         "new-handler",
-        "`operator new` calls its handler until there is memory",
+        "`operator new` calls its handler until memory is available",
     ),
-    check(CXX, "bad-alloc", "`operator new` throws what it should"),
-    check(CXX, "handler-throws", "what the handler throws arrives"),
-    check(CXX, "nothrow", "`nothrow` forms answer null"),
+    check(
+        CXX,
+        "bad-alloc",
+        "`operator new` throws the right exceptions",
+    ),
+    check(
+        CXX,
+        "handler-throws",
+        "an exception that the handler throws reaches the caller of `operator new`",
+    ),
+    check(
+        CXX,
+        "nothrow",
+        "`nothrow` forms of `operator new` return null on failure",
+    ),
     check(
         CXX,
         "nothrow-handler-throws",
-        "they do where the handler throws",
+        "`nothrow` forms return null if the handler throws",
     ),
-    check(CXX, "aligned-new", "aligned forms of `operator new`"),
+    check(CXX, "aligned-new", "aligned forms of `operator new` work"),
     check(
         CXX,
         "extreme-new",
-        "aligned forms of `operator new` with every power of two up to 2^63 throw or answer null",
+        "aligned forms of `operator new` with every power of two up to 2^63 succeed, throw or return null",
     ),
     check(
         LIFETIME,
         "static-lifetime",
-        "static constructors and destructors, and `atexit` handlers, allocate",
+        "static constructors, static destructors and `atexit` handlers can allocate",
     ),
     check(
         LIFETIME,
         "tls-destructors",
-        "destructors of thread-local objects allocate and free",
+        "destructors of thread-local objects can allocate and free",
     ),
     check(
         THREADS,
         "key-destructors",
-        "destructors of `pthread_key`s do, 60 keys in 400 threads",
+        "destructors of `pthread_key`s can allocate and free: 60 keys in 400 threads",
     ),
     check(
         THREADS,
         "many-threads",
-        "10000 threads come and go, and leave nothing",
+        "10,000 threads that allocate and end leave no memory in use",
     ),
-    check(THREADS, "silent-threads", "8000 that allocate nothing, too"),
+    check(
+        THREADS,
+        "silent-threads",
+        "8,000 threads that end without allocating leave no memory in use",
+    ),
     check(
         THREADS,
         "outliving-blocks",
-        "blocks outlive their threads, freed or grown by others",
+        "blocks outlive their threads; other threads free or grow them",
     ),
     check(
         FORK,
@@ -249,12 +285,12 @@ const CHECKS: &[Check] = &[
     check(
         FORK,
         "fork-handlers",
-        "the same with `pthread_atfork` handlers that allocate",
+        "60 forks of four busy threads with `pthread_atfork` handlers that allocate",
     ),
     check(
         FORK,
         "fork-locked",
-        "the same with handlers that take a lock under which a thread allocates",
+        "60 forks of four busy threads with handlers that take a lock under which another thread allocates",
     ),
     check(
         FORK_STDIO,
@@ -270,80 +306,100 @@ const CHECKS: &[Check] = &[
     check(
         EXHAUSTION,
         "exhaustion-small",
-        "256 MiB of addresses used up by small blocks, freed, used again",
+        "256 MiB of address space filled with small blocks, freed, and used again",
     )
     .with(ADDRESSES),
-    check(EXHAUSTION, "exhaustion-large", "by large ones").with(ADDRESSES),
+    check(
+        EXHAUSTION,
+        "exhaustion-large",
+        "256 MiB of address space filled with large blocks",
+    )
+    .with(ADDRESSES),
     check(
         EXHAUSTION,
         "exhaustion-sizes",
-        "by blocks of one size after the other",
+        "256 MiB of address space filled with blocks of one size after the other",
     )
     .with(ADDRESSES),
-    check(EXHAUSTION, "exhaustion-threads", "by several threads").with(ADDRESSES),
+    check(
+        EXHAUSTION,
+        "exhaustion-threads",
+        "256 MiB of address space filled by several threads",
+    )
+    .with(ADDRESSES),
     check(
         CXX_EXHAUSTION,
         "exhaustion-throws",
-        "by `operator new`, with a handler that frees",
+        "256 MiB of address space filled by `operator new`, with a handler that frees",
     )
     .with(ADDRESSES),
     check(
         EXHAUSTION,
         "exhaustion-aligned",
-        "by aligned blocks of every function",
+        "256 MiB of address space filled with aligned blocks of every function",
     )
     .with(ADDRESSES),
     check(
         CXX_EXHAUSTION,
         "exhaustion-throws-aligned",
-        "by aligned `operator new`, with a handler that frees",
+        "256 MiB of address space filled by aligned `operator new`, with a handler that frees",
     )
     .with(ADDRESSES),
     check(
         THREADS,
         "start-in-little",
-        "starts there, with eight threads",
+        "start in 256 MiB of address space, with eight threads",
     )
     .with(ADDRESSES),
     check(
         THREADS,
         "committed-start",
-        "starts with 256 MiB that may be written",
+        "start with 256 MiB of writable memory, with eight threads",
     )
     .with(WRITABLE),
     check(
         EXHAUSTION,
         "committed-small",
-        "those used up by small blocks",
+        "256 MiB of writable memory filled with small blocks",
     )
     .with(WRITABLE),
-    check(EXHAUSTION, "committed-large", "by large ones").with(WRITABLE),
-    check(EXHAUSTION, "committed-mixed", "by both").with(WRITABLE),
+    check(
+        EXHAUSTION,
+        "committed-large",
+        "256 MiB of writable memory filled with large blocks",
+    )
+    .with(WRITABLE),
+    check(
+        EXHAUSTION,
+        "committed-mixed",
+        "256 MiB of writable memory filled with small and large blocks",
+    )
+    .with(WRITABLE),
     check(
         RUNTIME_LIMIT,
         "limit-set",
-        "after `setrlimit` to 200 MiB of addresses, threads, files and libraries find room",
+        "threads, files and libraries still work after `setrlimit` to 200 MiB of address space",
     ),
     check(
         RUNTIME_LIMIT,
         "limit-filled",
-        "those 200 MiB used up by blocks of several sizes, one after the other",
+        "blocks of several sizes fill the 200 MiB, one size after the other",
     ),
     check(
         RUNTIME_LIMIT,
         "limit-returned",
-        "after that and `malloc_trim`, threads, files and libraries find room again",
+        "after freeing those blocks and `malloc_trim`, threads, files and libraries work again",
     ),
     check(
         LOADING,
         "loaded-late",
-        "the library loaded by `dlopen`, closed, and used on",
+        "the library is loaded by `dlopen`, closed, and still used",
     )
     .loaded_by_the_program(),
     check(
         LOADING,
         "loads-others",
-        "other libraries loaded and closed beside it",
+        "threads allocate while other libraries are loaded and closed",
     ),
 ];
 

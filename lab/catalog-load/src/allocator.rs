@@ -14,20 +14,20 @@ use crate::stats::INNER;
 #[cfg(not(feature = "stats"))]
 static INNER: System = System;
 
-/// The system's allocator, which ends the process with status 1 and one line when it has no block
-/// to give; Rust would abort. Each thread counts the bytes that it has requested and not given
-/// back, which gen-data reads. A call costs a comparison and an addition more than the system's.
+/// The system's allocator, except that it ends the process with status 1 and one line when it is
+/// out of memory; Rust would abort. Each thread counts the bytes that it has requested and not
+/// freed, which gen-data reads. A call costs a comparison and an addition more than the system's.
 #[derive(Debug)]
 pub struct Allocator;
 
 thread_local! {
-    /// Bytes that this thread requested, less those that it gave back. Without a destructor and
-    /// with a constant first value, so that its use never allocates.
+    /// Bytes that this thread requested, minus those that it freed. It has no destructor and a
+    /// constant initial value, so that using it never allocates.
     static LIVE: Cell<i64> = const { Cell::new(0) };
 }
 
 impl Allocator {
-    /// Bytes that this thread requested, less those that it gave back.
+    /// Returns the bytes that this thread requested, minus those that it freed.
     pub(crate) fn live() -> i64 {
         LIVE.with(Cell::get)
     }
@@ -38,24 +38,24 @@ fn count(change: i64) {
     LIVE.with(|live| live.set(live.get() + change));
 }
 
-// SAFETY: every call is passed on as it came, and what it returned is returned; so this allocator
-// keeps what the inner one promises.
+// SAFETY: every call is passed on unchanged, and its result is returned, so this allocator keeps
+// the inner one's contract.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as i64);
-        // SAFETY: the caller's promises are the same as those asked for here.
+        // SAFETY: the inner allocator has the contract of this function, which the caller keeps.
         or_end(unsafe { INNER.alloc(layout) }, layout.size(), layout)
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as i64);
-        // SAFETY: the caller's promises are the same as those asked for here.
+        // SAFETY: the inner allocator has the contract of this function, which the caller keeps.
         or_end(unsafe { INNER.alloc_zeroed(layout) }, layout.size(), layout)
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         count(-(layout.size() as i64));
-        // SAFETY: the block came from the inner allocator with this layout, as the caller promises.
+        // SAFETY: by contract the block came from the inner allocator with this layout.
         unsafe { INNER.dealloc(block, layout) }
     }
 
@@ -80,15 +80,15 @@ fn end(size: usize, alignment: usize) -> ! {
     let mut line = [0_u8; 160];
     let room = line.len();
     let mut rest = line.as_mut_slice();
-    // The longest text fits; were it cut, the line would still say what happened.
+    // The buffer holds the longest text; a truncated line would still be readable.
     let _ = writeln!(
         rest,
-        "heapdrome-catalog: the allocator failed: it gave no block for {size} bytes aligned to \
+        "heapdrome-catalog: the allocator failed: it returned null for {size} bytes aligned to \
          {alignment}"
     );
     let length = room - rest.len();
-    // SAFETY: `line` has `length` bytes; `_exit` ends the process without running anything that
-    // could allocate.
+    // SAFETY: `line` has `length` bytes; `_exit` ends the process without running code that could
+    // allocate.
     unsafe {
         libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), length);
         libc::_exit(1)

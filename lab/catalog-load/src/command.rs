@@ -28,10 +28,10 @@ enum Task {
     GenData {
         /// The folder to write
         folder: PathBuf,
-        /// Data sets
+        /// Number of data sets
         #[arg(short, default_value_t = 8)]
         n: u32,
-        /// Size of each, relative to 100; bytes grow with its square
+        /// Size of each, relative to 100; bytes grow quadratically with it
         #[arg(short, long, value_name = "SZ", default_value_t = 100)]
         size: u32,
         /// Seed of the data
@@ -42,16 +42,16 @@ enum Task {
     Test {
         /// The folder that gen-data wrote
         folder: PathBuf,
-        /// Data sets to use, at most as many as were written
+        /// Number of data sets to use, at most as many as were written
         #[arg(short, default_value_t = 8)]
         n: u32,
-        /// Data sets that are loaded at a time and live at the same time
+        /// Number of data sets that are loaded and in memory at the same time
         #[arg(long, default_value_t = 8)]
         parallel: u32,
         /// Threads of the executor
         #[arg(long, default_value_t = 16)]
         threads: u32,
-        /// The seed that the data must have [default: any]
+        /// Required seed of the data [default: any]
         #[arg(long)]
         seed: Option<u64>,
     },
@@ -59,10 +59,10 @@ enum Task {
     Size {
         /// The folder that gen-data wrote
         folder: PathBuf,
-        /// Data sets
+        /// Number of data sets
         #[arg(short, default_value_t = 8)]
         n: u32,
-        /// Data sets that would live at the same time
+        /// Number of data sets that would be in memory at the same time
         #[arg(long, default_value_t = 8)]
         parallel: u32,
     },
@@ -80,7 +80,7 @@ fn tell(line: &str) {
     companion::tell(PROGRAM, line);
 }
 
-/// The arguments; help is printed, and what is wrong is said in one line with exit status 2.
+/// Parses the arguments. Prints help on request, and an error as one line with exit status 2.
 fn parse() -> Arguments {
     Arguments::try_parse().unwrap_or_else(|error| {
         if !error.use_stderr() {
@@ -88,7 +88,7 @@ fn parse() -> Arguments {
         }
         let text = error.to_string();
         let lines: Vec<_> = text.lines().map(str::trim).collect();
-        // The first paragraph; usage and hints follow after an empty line.
+        // The first paragraph of the error; usage and hints follow after an empty line.
         let first = lines.split(|line| line.is_empty()).next().unwrap_or(&[]);
         let line = first.join(" ");
         let what = line.strip_prefix("error: ").unwrap_or(&line);
@@ -162,12 +162,12 @@ fn generate(folder: &std::path::Path, settings: &Settings) -> Result<(), Catalog
     let shown = folder.display();
     match generation::write(folder, settings, &stop)? {
         Written::Before(sets) => tell(&format!(
-            "{shown} already holds these data ({sets} sets); they are kept"
+            "{shown} already holds these data ({sets} sets); keeping them"
         )),
         Written::Now => {
             let sizes = sizes::sizes(folder, settings.n, settings.parallel)?;
             tell(&format!(
-                "{shown} holds {} data sets: {} serialised, {} on the disk",
+                "{shown} holds {} data sets: {} serialised, {} on disk",
                 sizes.n, sizes.data_bytes, sizes.file_bytes
             ));
         }
@@ -185,7 +185,7 @@ fn test(
     let room = room::available();
     tell(&format!(
         "{} takes about {peak} of memory at its peak under glibc's malloc, up \
-         to {} under others; {} can be had",
+         to {} under others; {} available",
         settings.words(),
         with_margin(peak),
         room.map_or_else(

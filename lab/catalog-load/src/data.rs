@@ -1,4 +1,4 @@
-//! A folder of data sets: one file for each, numbered from 0.
+//! Folder of data sets: one file for each, numbered from 0.
 
 use std::path::{Path, PathBuf};
 
@@ -6,30 +6,31 @@ use crate::error::CatalogError;
 use crate::file::{Reader, Set};
 use crate::settings::Settings;
 
-/// The file that is in a folder while its data are written. Where a killed run has left it, the
-/// data are not used.
+/// Name of the file that marks a folder while its data are written. If a killed run has left it,
+/// the data are not used.
 pub(crate) const UNFINISHED: &str = "unfinished";
 
-/// The path of a data set's file in a folder.
+/// Returns the path of a data set's file in a folder.
 pub(crate) fn set_path(folder: &Path, set: usize) -> PathBuf {
     folder.join(format!("set-{set:03}.bin"))
 }
 
-/// Whether a folder holds all data that these settings need, as far as the heads and the lengths of
-/// its files tell. Contents are checked when they are read.
+/// Checks whether a folder holds all data for these settings, by the headers and the lengths of its
+/// files. Contents are checked when they are read.
 pub fn data_is_complete(folder: &Path, settings: &Settings) -> bool {
     open(folder).is_ok_and(|sets| serve(&sets, settings))
 }
 
-/// Reads the heads of all data sets of a folder, which must be of one size and seed.
+/// Reads the headers of all data sets of a folder, which must have equal size and seed.
 ///
 /// # Errors
-/// When there are no data, or they are unfinished, foreign, of another version or visibly damaged.
+/// Returns an error if there are no data, or they are incomplete, foreign, of another version or
+/// visibly damaged.
 pub(crate) fn open(folder: &Path) -> Result<Vec<Set>, CatalogError> {
     if folder.join(UNFINISHED).exists() {
         return Err(CatalogError::Damaged {
             path: folder.to_owned(),
-            reason: "its data were not written to the end".to_owned(),
+            reason: "its data are incomplete".to_owned(),
         });
     }
     let mut sets: Vec<Set> = Vec::new();
@@ -52,10 +53,10 @@ pub(crate) fn open(folder: &Path) -> Result<Vec<Set>, CatalogError> {
     }
 }
 
-/// The first `n` data sets of a folder.
+/// Returns the first `n` data sets of a folder.
 ///
 /// # Errors
-/// When there are fewer, or [`open`] fails.
+/// Returns an error if there are fewer, or if [`open`] fails.
 pub(crate) fn first(folder: &Path, n: u32) -> Result<Vec<Set>, CatalogError> {
     let mut sets = open(folder)?;
     let have = sets.len();
@@ -70,7 +71,7 @@ pub(crate) fn first(folder: &Path, n: u32) -> Result<Vec<Set>, CatalogError> {
     Ok(sets)
 }
 
-/// Whether data sets are those that these settings need.
+/// Checks whether data sets fit these settings.
 pub(crate) fn serve(sets: &[Set], settings: &Settings) -> bool {
     let right = |set: &Set| {
         let identity = set.place.identity;

@@ -1,31 +1,30 @@
-//! What a reader should know of the workload, its parameters and its small form.
+//! Texts that describe the workload, its parameters and its small form to a reader.
 
 use heapdrome_workloads::{Description, FigureText, Parameter, Parameters, Preset};
 
 use crate::settings::{MOST_SETS, MOST_SIZE, MOST_THREADS, Settings, expected_peak, with_margin};
 
-/// The workload, as `heapdrome workloads` explains it and `heapdrome race` reads its parameters.
+/// Description for `heapdrome workloads`, and for `heapdrome race`, which reads its parameters.
 pub static DESCRIPTION: Description = Description {
     workload: None,
     name: "catalog",
     summary: "data sets loaded on an asynchronous executor, joined, formatted and dropped across \
               threads",
-    models: "A service that loads a catalog into memory: compressed files are read and \
-             deserialised into ordered maps of categories, entries, chapters and items with \
-             strings, options and nested records, by tasks of an asynchronous executor; then joined, \
-             and hundreds of thousands of names and URLs formatted for each data set; then all of it \
-             is dropped, mostly by other threads than those that allocated it. Gigabytes of small, \
-             long-lived blocks: what a long-running server asks of its allocator.",
+    models: "A service that loads a catalog into memory. Tasks of an asynchronous executor read \
+             compressed files and deserialise them into ordered maps of categories, entries, \
+             chapters and items with strings, options and nested records. Then they join the maps \
+             and format hundreds of thousands of names and URLs for each data set. Finally \
+             everything is dropped, mostly by threads that did not allocate it. The heap holds \
+             gigabytes of small, long-lived blocks, like that of a long-running server.",
     origin: "The alloc-perf-test document, which runs it with n=8 and n=4 at the default size. \
-             Written from the description; the data are drawn by heapdrome, from a seed, and \
-             generated once.",
+             Written from the description; heapdrome generates the data once, from a seed.",
     meaning: "One operation is one record formatted: a name and a URL. Times are those from the \
               first task to the last drop. peak_requested_bytes is counted once, when the data are \
-              generated, and holds for every allocator; overhead is the peak of resident memory over \
-              it.",
-    silence: "How fast an allocator hands out single blocks: reading, decompressing and formatting \
-              take a good part of the time. Nor what happens over hours: every run starts with fresh \
-              memory.",
+              generated, and is valid for every allocator; overhead is the peak of resident memory \
+              divided by it.",
+    silence: "Nothing about the speed of single allocations: reading, decompressing and formatting \
+              take a good part of the time. Nothing about behaviour over hours: every run starts \
+              with fresh memory.",
     parameters: PARAMETERS,
     presets: PRESETS,
     figures: FIGURES,
@@ -39,21 +38,21 @@ static PARAMETERS: &[Parameter] = &[
         "",
         8,
         [1, MOST_SETS as u64],
-        "data sets to load, as many at a time as parallel says",
+        "data sets to load, `parallel` of them at a time",
     ),
     Parameter::new(
         "size",
         "",
         100,
         [1, MOST_SIZE as u64],
-        "size of each data set, in percent of the default; bytes grow with its square",
+        "size of each data set, in percent of the default; bytes grow quadratically with it",
     ),
     Parameter::new(
         "parallel",
         "",
         8,
         [1, MOST_THREADS as u64],
-        "data sets that are loaded at a time, and live at the same time",
+        "data sets that are loaded and in memory at the same time",
     ),
     Parameter::new(
         "threads",
@@ -67,12 +66,12 @@ static PARAMETERS: &[Parameter] = &[
         "",
         1,
         [0, u64::MAX],
-        "where random draws begin: the same seed gives the same data",
+        "seed of the random draws: equal seeds give equal data",
     ),
 ];
 
 static PRESETS: &[Preset] = &[
-    Preset::own("published", "eight data sets at once on 16 threads", &[])
+    Preset::own("published", "eight data sets at a time on 16 threads", &[])
         .published("the alloc-perf-test document"),
     Preset::own(
         "quick",
@@ -90,15 +89,15 @@ static FIGURES: &[FigureText] = &[
     ),
     FigureText::less(
         "dropped_elsewhere_share",
-        "share of categories that another thread dropped than had joined them",
+        "share of categories dropped by a thread that did not join them",
     ),
 ];
 
 impl Settings {
-    /// The settings that checked parameters of [`DESCRIPTION`] stand for.
+    /// Converts checked parameters of [`DESCRIPTION`] to settings.
     pub fn of(parameters: &Parameters) -> Self {
         let value = |name| parameters.get(name).unwrap_or(0);
-        // Every value but the seed is at most MOST_THREADS.
+        // Every value except the seed is at most MOST_THREADS.
         let small = |name| u32::try_from(value(name)).unwrap_or(u32::MAX);
         Self {
             n: small("n"),

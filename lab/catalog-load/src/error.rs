@@ -1,36 +1,36 @@
-//! What can go wrong, and what to do about it, in one line each.
+//! Errors of one line each, with advice to the user.
 
 use std::io;
 use std::path::PathBuf;
 
 use heapdrome_schema::Bytes;
 
-/// Why the workload, or the making of its data, did not finish.
+/// Reason why the workload, or the generation of its data, did not finish.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {
-    /// A value is out of its limits.
-    #[error("{option} cannot be {value}: it goes from 1 to {most}")]
+    /// A value is out of range.
+    #[error("{option}: expected 1 to {most}, got {value}")]
     Parameter {
         /// The option.
         option: &'static str,
         /// Its value.
         value: u32,
-        /// The greatest value.
+        /// The maximum.
         most: u32,
     },
-    /// The memory would not do.
+    /// There is too little memory.
     #[error(
-        "{what} may take up to {needed} of memory and {available} can be had ({limit}); lower -n, \
-         --parallel or -s, or make room"
+        "{what} may take up to {needed} of memory, and only {available} is available ({limit}); \
+         lower -n, --parallel or -s, or free memory"
     )]
     Memory {
-        /// What was to be done.
+        /// The action that needs the memory.
         what: String,
-        /// What it takes, with the margin for other allocators.
+        /// The needed memory, with the margin for other allocators.
         needed: Bytes,
-        /// What can be had.
+        /// The available memory.
         available: Bytes,
-        /// What sets the limit.
+        /// The source of the limit.
         limit: &'static str,
     },
     /// There are no data.
@@ -39,17 +39,17 @@ pub enum CatalogError {
         /// The folder.
         path: PathBuf,
     },
-    /// A file is not what its name says.
+    /// A file has the wrong format.
     #[error("{} is not a file of the catalog workload: {reason}", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// How it is seen.
+        /// The symptom.
         reason: String,
     },
     /// The data were written by another version.
     #[error(
-        "{} has data format {found}, and this heapdrome reads {expected}; write the data anew with \
+        "{} has data format {found}, and this heapdrome reads {expected}; rewrite the data with \
          gen-data, into another folder", path.display()
     )]
     OtherVersion {
@@ -60,35 +60,35 @@ pub enum CatalogError {
         /// The version that can be read.
         expected: u32,
     },
-    /// A file is cut short or changed.
-    #[error("{} is damaged: {reason}; remove its folder and write the data anew with gen-data", path.display())]
+    /// A file is truncated or changed.
+    #[error("{} is damaged: {reason}; remove its folder and rewrite the data with gen-data", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// How it is seen.
+        /// The symptom.
         reason: String,
     },
-    /// More data sets are asked for than there are.
+    /// More data sets are requested than there are.
     #[error(
-        "-n {asked} asks for more data sets than the {have} in {}; write more with gen-data -n \
+        "-n {asked}: expected at most {have}, the data sets in {}; write more with gen-data -n \
          {asked}, into another folder", path.display()
     )]
     TooFewSets {
-        /// The number asked for.
+        /// The requested number.
         asked: u32,
-        /// The number there is.
+        /// The existing number.
         have: usize,
         /// The folder.
         path: PathBuf,
     },
-    /// The data have another seed than the one asked for.
+    /// The data do not have the requested seed.
     #[error("the data in {} have seed {found}, not {asked}", path.display())]
     OtherSeed {
         /// The folder.
         path: PathBuf,
         /// The seed of the data.
         found: u64,
-        /// The seed asked for.
+        /// The requested seed.
         asked: u64,
     },
     /// The folder to write holds other data.
@@ -96,7 +96,7 @@ pub enum CatalogError {
     OtherData {
         /// The folder.
         path: PathBuf,
-        /// What is in it.
+        /// Its contents.
         found: String,
     },
     /// The folder to write is something else already.
@@ -127,18 +127,18 @@ pub enum CatalogError {
     /// The machine refused something else.
     #[error("cannot {what}: {source}")]
     Machine {
-        /// What was tried.
+        /// The action that failed.
         what: &'static str,
         /// The reason.
         source: io::Error,
     },
-    /// The person asked for an end.
+    /// The user interrupted.
     #[error("interrupted; nothing was left behind")]
     Interrupted,
-    /// What was read back from memory is not what was put there.
+    /// Memory has lost its contents.
     #[error("the allocator failed: {what}")]
     Corrupted {
-        /// How it is seen.
+        /// The symptom.
         what: String,
     },
 }

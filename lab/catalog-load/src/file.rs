@@ -2,7 +2,7 @@
 //!
 //! Block 0 is the index; every other one holds the details of a few entries. All numbers are little
 //! endian. The header's checksum covers header and table, and the table has a checksum for each
-//! block, so that a change of any byte is seen before anything is made of it.
+//! block, so that a change of any byte is detected before the data are used.
 //!
 //! ```text
 //! magic 8 | version 4 | set 4 | seed 8 | size 4 | blocks 4
@@ -24,17 +24,17 @@ use crate::join::Tally;
 
 const MAGIC: &[u8; 8] = b"HDCATSET";
 const HEAD: usize = 64;
-/// The version of the data format.
+/// Version of the data format.
 const VERSION: u32 = 2;
 const ROW: usize = 24;
 
-/// The largest block that is believed; a real one has a few MiB at the default size.
+/// Maximum accepted size of a block; a real one has a few MiB at the default size.
 const LARGEST_BLOCK: u64 = 1 << 28;
 
-/// The most blocks that are believed.
+/// Maximum accepted number of blocks.
 const MOST_BLOCKS: u32 = 1 << 16;
 
-/// Which data set a file must hold.
+/// Identity of the data set that a file must hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) seed: u64,
@@ -42,26 +42,26 @@ pub(crate) struct Identity {
     pub(crate) set: u32,
 }
 
-/// Where a data set is, and which.
+/// Path and identity of a data set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) path: PathBuf,
     pub(crate) identity: Identity,
 }
 
-/// What was found of a data set when it was written.
+/// Facts about a data set, found when it was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
-    /// Entries.
+    /// The number of entries.
     pub(crate) entries: u64,
-    /// Its records, which are the items of all chapters of all entries, and the checksum over their
-    /// names and URLs.
+    /// The number of records, which are the items of all chapters of all entries, and the checksum
+    /// of their names and URLs.
     pub(crate) tally: Tally,
-    /// Bytes requested of the allocator and not given back when it is loaded and joined.
+    /// Bytes requested from the allocator and not freed when it is loaded and joined.
     pub(crate) requested_bytes: u64,
 }
 
-/// A data set, as the header of its file describes it.
+/// Data set, as the header of its file describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Set {
     pub(crate) place: Place,
@@ -72,7 +72,7 @@ pub(crate) struct Set {
     pub(crate) file_bytes: u64,
 }
 
-/// A row of the table.
+/// Row of the table.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     packed: u64,
@@ -80,7 +80,7 @@ struct Row {
     checksum: u64,
 }
 
-/// A block as it is in the file.
+/// Block as stored in the file.
 #[derive(Debug)]
 pub(crate) struct Packed {
     bytes: Vec<u8>,
@@ -88,7 +88,7 @@ pub(crate) struct Packed {
     block: usize,
 }
 
-/// The blocks of a data set, gathered before they are written.
+/// The blocks of a data set, collected before they are written.
 pub(crate) struct Writer {
     identity: Identity,
     rows: Vec<Row>,
@@ -107,7 +107,8 @@ impl Writer {
     /// Serialises and compresses the next block.
     ///
     /// # Errors
-    /// When the value has no serialised form, which none of the model's types is without.
+    /// Returns an error if the value cannot be serialised, which does not happen for the model's
+    /// types.
     pub(crate) fn push(&mut self, value: &impl Serialize) -> Result<(), postcard::Error> {
         let plain = postcard::to_stdvec(value)?;
         let packed = lz4_flex::block::compress(&plain);
@@ -120,10 +121,10 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the file. It is on the disk afterwards.
+    /// Writes the file and syncs it to disk.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns an error if it cannot be written.
     pub(crate) fn write(&self, path: &Path, facts: &Facts) -> Result<(), std::io::Error> {
         let mut file = File::create_new(path)?;
         file.write_all(&self.head(facts))?;
@@ -131,17 +132,17 @@ impl Writer {
         file.sync_all()
     }
 
-    /// Writes what was found of the data set into the file that [`Writer::write`] wrote.
+    /// Writes the facts about the data set into the file that [`Writer::write`] wrote.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns an error if it cannot be written.
     pub(crate) fn correct(&self, path: &Path, facts: &Facts) -> Result<(), std::io::Error> {
         let mut file = File::options().write(true).open(path)?;
         file.write_all(&self.head(facts))?;
         file.sync_all()
     }
 
-    /// Header, table and their checksum.
+    /// Formats header, table and their checksum.
     fn head(&self, facts: &Facts) -> Vec<u8> {
         let mut head = Vec::with_capacity(HEAD + self.rows.len() * ROW + 8);
         head.extend_from_slice(MAGIC);
@@ -161,14 +162,15 @@ impl Writer {
     }
 }
 
-/// The checksum of a block; blocks that changed places do not pass.
+/// Returns the checksum of a block, which includes its number, so that exchanged blocks are
+/// detected.
 fn checksum(packed: &[u8], block: usize) -> u64 {
     xxh3_64_with_seed(packed, block as u64)
 }
 
-/// A file of a data set that is being read, block by block.
+/// File of a data set that is read block by block.
 pub(crate) struct Reader {
-    /// What the header says.
+    /// The contents of the header.
     pub(crate) set: Set,
     file: File,
     rows: Vec<Row>,
@@ -179,8 +181,8 @@ impl Reader {
     /// Opens a file and checks its header and its length.
     ///
     /// # Errors
-    /// When it cannot be read, is foreign, of another version, of another data set than the one
-    /// that is wanted, or damaged.
+    /// Returns an error if the file cannot be read, is foreign, of another version or of another
+    /// data set than `wanted`, or damaged.
     pub(crate) fn open(path: &Path, wanted: Option<Identity>) -> Result<Self, CatalogError> {
         let mut file = File::open(path).map_err(|source| read_error(path, source))?;
         let head = read_head(path, &mut file)?;
@@ -219,7 +221,7 @@ impl Reader {
     /// Reads the next block, or `None` after the last.
     ///
     /// # Errors
-    /// When it cannot be read or is damaged.
+    /// Returns an error if it cannot be read or is damaged.
     pub(crate) fn next_block(&mut self) -> Result<Option<Packed>, CatalogError> {
         let block = self.next;
         let Some(row) = self.rows.get(block).copied() else {
@@ -247,11 +249,12 @@ impl Packed {
     /// Decompresses and deserialises the block.
     ///
     /// # Errors
-    /// When that fails. The block was whole when it was read, so its bytes changed in memory.
+    /// Returns an error if that fails. The block was intact when it was read, so its bytes changed
+    /// in memory.
     pub(crate) fn unpack<T: DeserializeOwned>(self) -> Result<T, CatalogError> {
         let changed = |reason: String| CatalogError::Corrupted {
             what: format!(
-                "block {} was read whole and then not unpacked ({reason})",
+                "block {} was intact when read, but cannot be unpacked ({reason})",
                 self.block
             ),
         };
@@ -265,14 +268,14 @@ impl Packed {
     }
 }
 
-/// Reads header and table, whose checksum must match.
+/// Reads header and table, and checks their checksum.
 fn read_head(path: &Path, file: &mut File) -> Result<Vec<u8>, CatalogError> {
     let mut head = vec![0; HEAD];
     fill(path, file, &mut head)?;
     if !head.starts_with(MAGIC) {
         return Err(CatalogError::Foreign {
             path: path.to_owned(),
-            reason: "it begins otherwise".to_owned(),
+            reason: "its first bytes are wrong".to_owned(),
         });
     }
     let found = number(&head, 8, 4) as u32;
@@ -285,7 +288,7 @@ fn read_head(path: &Path, file: &mut File) -> Result<Vec<u8>, CatalogError> {
     }
     let blocks = number(&head, 28, 4) as u32;
     if blocks == 0 || blocks > MOST_BLOCKS {
-        return Err(damaged(path, format!("it claims to have {blocks} blocks")));
+        return Err(damaged(path, format!("its header claims {blocks} blocks")));
     }
     head.resize(HEAD + blocks as usize * ROW, 0);
     fill(path, file, &mut head[HEAD..])?;
@@ -297,10 +300,10 @@ fn read_head(path: &Path, file: &mut File) -> Result<Vec<u8>, CatalogError> {
     Ok(head)
 }
 
-/// Reads as many bytes as there is room for.
+/// Fills `room` with bytes of the file.
 fn fill(path: &Path, file: &mut File, room: &mut [u8]) -> Result<(), CatalogError> {
     file.read_exact(room).map_err(|source| match source.kind() {
-        ErrorKind::UnexpectedEof => damaged(path, "it is cut short"),
+        ErrorKind::UnexpectedEof => damaged(path, "it is truncated"),
         _ => read_error(path, source),
     })
 }
@@ -319,7 +322,7 @@ fn damaged(path: &Path, reason: impl Into<String>) -> CatalogError {
     }
 }
 
-/// The number of `length` bytes at a place.
+/// Reads the number of `length` bytes at a place.
 fn number(bytes: &[u8], place: usize, length: usize) -> u64 {
     let digits = bytes[place..place + length].iter().rev();
     digits.fold(0, |number, digit| number << 8 | u64::from(*digit))

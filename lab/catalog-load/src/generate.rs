@@ -8,27 +8,29 @@ use rand_chacha::ChaCha8Rng;
 use crate::model::{Category, Chapter, Detail, Details, Entry, Index, Item, ItemInfo, Track};
 use crate::text::{Vocabulary, maybe, one_of};
 
-/// Categories of a data set.
+/// Number of categories in a data set.
 const CATEGORIES: u32 = 40;
 
-/// Entries per unit of size, before they vary from set to set.
+/// Number of entries per unit of size, before they vary from set to set.
 const ENTRIES: f64 = 21.0;
 
-/// How far data sets vary in their number of entries, to either side.
+/// Maximum relative deviation of a data set's number of entries.
 const VARIATION: f64 = 0.05;
 
-/// Items of an entry per unit of size, on average: from half of it to one and a half.
+/// Average number of items of an entry per unit of size; it varies from half to one and a half of
+/// it.
 const ITEMS: u32 = 2;
 
-/// The most chapters of an entry.
+/// Maximum number of chapters of an entry.
 const CHAPTERS: u32 = 9;
 
-/// Entries whose details are written as one block.
+/// Number of entries whose details form one block.
 const BLOCK: usize = 16;
 
-/// Draws one data set, block by block.
+/// Generates one data set, block by block.
 ///
-/// Entries and items of an entry both grow with the size, so bytes grow with its square.
+/// The number of entries and the number of items per entry both grow with the size, so bytes grow
+/// quadratically with it.
 pub(crate) struct Generator {
     random: ChaCha8Rng,
     vocabulary: Vocabulary,
@@ -38,10 +40,10 @@ pub(crate) struct Generator {
 }
 
 impl Generator {
-    /// A generator of data set number `set`, and the set's index.
+    /// Creates a generator of data set number `set`, and returns it with the set's index.
     pub(crate) fn start(seed: u64, size: u32, set: u32) -> (Self, Index) {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        // One stream per set: set 3 is the same, whether four or eight sets are drawn.
+        // One stream per set: set 3 does not depend on the number of sets.
         random.set_stream(u64::from(set) + 1);
         let mut generator = Self {
             vocabulary: Vocabulary::draw(&mut random),
@@ -51,12 +53,12 @@ impl Generator {
             left: Vec::new(),
         };
         let index = generator.index();
-        // Taken from the end, so that blocks come in the order of the entries.
+        // Blocks are taken from the end, so they come in the order of the entries.
         generator.left = index.entries.keys().rev().copied().collect();
         (generator, index)
     }
 
-    /// The details of the next few entries, or `None` when all are drawn.
+    /// Generates the details of the next few entries, or returns `None` after the last.
     pub(crate) fn block(&mut self) -> Option<Details> {
         if self.left.is_empty() {
             return None;
@@ -98,7 +100,7 @@ impl Generator {
 
     fn entry(&mut self) -> Entry {
         let (random, words) = (&mut self.random, &self.vocabulary);
-        // The lesser of two draws: some categories are much larger than others.
+        // The lesser of two random numbers: some categories are much larger than others.
         let category = random
             .random_range(0..CATEGORIES)
             .min(random.random_range(0..CATEGORIES));
@@ -264,7 +266,7 @@ mod tests {
         let ratio = |small: usize, large: usize| large as f64 / small as f64;
         let (items, bytes) = (ratio(small.0, large.0), ratio(small.1, large.1));
         assert!((8.3..9.7).contains(&items), "{items} instead of 9");
-        // What is said once per chapter weighs more where chapters are short.
+        // Data that exist once per chapter weigh more if chapters are short.
         assert!((7.2..9.5).contains(&bytes), "{bytes} instead of 9");
         // The default size comes to 420,000 items: 42 for each unit of size squared.
         let per_unit = large.0 as f64 / (3.0 * 18.0 * 18.0);

@@ -1,4 +1,4 @@
-//! Writes a data folder: draws the data sets, and counts what each requests.
+//! Writes a data folder: generates the data sets, and counts the bytes that each requests.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -20,20 +20,20 @@ use crate::load::load_and_join;
 use crate::settings::{Settings, expected_peak, with_margin};
 use crate::work;
 
-/// What became of a request to write data.
+/// Outcome of a request to write data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
-    /// They were there already, with this number of data sets.
+    /// The data already existed, with this number of data sets.
     Before(usize),
-    /// They were written.
+    /// The data were written.
     Now,
 }
 
-/// Writes a data folder, unless it is there already.
+/// Writes a data folder, unless it already exists.
 ///
 /// # Errors
-/// When something else is in the way, the memory would not do, the files cannot be written, or the
-/// person asks for an end. Nothing is left behind then.
+/// Returns an error if something else is in the way, there is too little memory, the files cannot
+/// be written, or the user interrupts. It then removes everything that it wrote.
 pub(crate) fn write(
     target: &Path,
     settings: &Settings,
@@ -50,13 +50,13 @@ pub(crate) fn write(
         std::fs::remove_file(&unfinished).map_err(|source| write_error(&unfinished, source))
     });
     if written.is_err() {
-        // The first error is the one to report; what cannot be removed stays unfinished.
+        // The first error is reported; a folder that cannot be removed stays marked as unfinished.
         let _ = std::fs::remove_dir_all(target);
     }
     written.map(|()| Written::Now)
 }
 
-/// Makes the folder, if there is none, and puts a file into it that only one process can make.
+/// Creates the folder if there is none, and in it a file that only one process can create.
 fn claim(target: &Path) -> Result<(), CatalogError> {
     match std::fs::create_dir(target) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => {
@@ -71,7 +71,7 @@ fn claim(target: &Path) -> Result<(), CatalogError> {
         return Ok(());
     }
     if made.is_ok() {
-        // Another process has written its data since this one looked.
+        // Another process has written its data since the check above.
         let _ = std::fs::remove_file(&unfinished);
     }
     Err(CatalogError::InTheWay {
@@ -79,7 +79,8 @@ fn claim(target: &Path) -> Result<(), CatalogError> {
     })
 }
 
-/// The data that are already there, if they are those asked for; `None` if there is room for them.
+/// Returns the data that already exist, if they are the requested ones; `None` if the folder is
+/// free.
 fn existing(target: &Path, settings: &Settings) -> Result<Option<Vec<Set>>, CatalogError> {
     let path = target.to_owned();
     let Ok(found) = std::fs::symlink_metadata(target) else {
@@ -103,12 +104,12 @@ fn existing(target: &Path, settings: &Settings) -> Result<Option<Vec<Set>>, Cata
     })
 }
 
-/// The most that one data set takes: it is loaded and joined once it is drawn.
+/// Returns the peak memory of one data set, which is loaded and joined after its generation.
 fn peak_of_one(settings: &Settings) -> Bytes {
     with_margin(expected_peak(&Settings { n: 1, ..*settings }))
 }
 
-/// Draws, writes and counts all data sets, some at a time.
+/// Generates, writes and counts all data sets, some in parallel.
 fn write_sets(
     folder: &Path,
     settings: &Settings,
@@ -116,9 +117,9 @@ fn write_sets(
     stop: &AtomicBool,
 ) -> Result<(), CatalogError> {
     let next = AtomicU32::new(0);
-    // Raised by the first thread that fails, so that the others do not work for nothing.
+    // Set by the first thread that fails, so that the others stop early.
     let failed = AtomicBool::new(false);
-    // Relaxed: the counter only deals out numbers, and the flags stand for themselves.
+    // Relaxed: the counter only assigns numbers, and no data depend on the flags.
     let ended = || interrupt::raised(stop) || failed.load(Ordering::Relaxed);
     let work = || {
         loop {
@@ -141,7 +142,7 @@ fn write_sets(
         };
         workers.into_iter().map(join).collect()
     });
-    // A thread that was stopped by another's error counts as interrupted: that error goes first.
+    // A thread that another's error stopped counts as interrupted, so real errors come first.
     let (stopped, errors): (Vec<_>, Vec<_>) = results
         .into_iter()
         .filter_map(Result::err)
@@ -149,7 +150,7 @@ fn write_sets(
     errors.into_iter().chain(stopped).next().map_or(Ok(()), Err)
 }
 
-/// Draws and writes one data set, and counts what it requests.
+/// Generates and writes one data set, and counts the bytes that it requests.
 fn write_set(
     folder: &Path,
     settings: &Settings,
@@ -171,14 +172,17 @@ fn write_set(
     let (requested, found) = requested(&place, ended)?;
     if found != facts.tally {
         return Err(CatalogError::Corrupted {
-            what: format!("{} is not read back as it was written", path.display()),
+            what: format!(
+                "{} reads back different from what was written",
+                path.display()
+            ),
         });
     }
     facts.requested_bytes = requested;
     writer.correct(path, &facts).map_err(failed)
 }
 
-/// Draws the blocks of a data set.
+/// Generates the blocks of a data set.
 fn draw(place: &Place, ended: &dyn Fn() -> bool) -> Result<(Writer, Facts), CatalogError> {
     let Identity { seed, size, set } = place.identity;
     let (mut generator, index) = Generator::start(seed, size, set);
@@ -192,7 +196,8 @@ fn draw(place: &Place, ended: &dyn Fn() -> bool) -> Result<(Writer, Facts), Cata
             return Err(CatalogError::Interrupted);
         }
         writer.push(&block).map_err(unwritable)?;
-        // From what was drawn, not from what was written: reading it back must come to the same.
+        // Computed from the generated data, not from the file: the check below reads the file back
+        // and compares.
         tally.add(tally_of_details(&index, block));
     }
     let facts = Facts {
@@ -203,7 +208,7 @@ fn draw(place: &Place, ended: &dyn Fn() -> bool) -> Result<(Writer, Facts), Cata
     Ok((writer, facts))
 }
 
-/// Loads and joins a data set on this thread alone, and reads what its allocations came to.
+/// Loads and joins a data set on this thread alone, and returns the bytes of its allocations.
 fn requested(place: &Place, ended: &dyn Fn() -> bool) -> Result<(u64, Tally), CatalogError> {
     let stopped = async {
         while !ended() {
@@ -217,7 +222,7 @@ fn requested(place: &Place, ended: &dyn Fn() -> bool) -> Result<(u64, Tally), Ca
         let task = load_and_join(Arc::clone(&pool), place.clone());
         block_on(pool.run(or(task, stopped)))?
     };
-    // Read when the executor is gone again: what is left is the data set.
+    // Read after the executor is gone: only the data set is left.
     let live = Allocator::live() - before;
     Ok((live.max(0) as u64, joined.tally()))
 }
@@ -275,7 +280,7 @@ mod tests {
         std::fs::write(folder.join(UNFINISHED), "").expect("written");
         assert!(!data_is_complete(&folder, &fewer));
         let refused = written(&folder, &TINY).expect_err("what a killed run left");
-        assert!(refused.to_string().contains("not written to the end"));
+        assert!(refused.to_string().contains("its data are incomplete"));
     }
 
     #[test]

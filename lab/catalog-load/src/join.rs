@@ -9,22 +9,22 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::model::{Category, Detail, Details, Entry, Index, Item};
 
-/// A data set as it was read.
+/// Data set as it was read.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Loaded {
     pub(crate) index: Index,
     pub(crate) details: Details,
 }
 
-/// A data set whose details are joined with its index: categories in the order of their names.
+/// Data set whose details are joined with its index: categories in the order of their names.
 #[derive(Debug)]
 pub(crate) struct Joined {
     pub(crate) shelves: BTreeMap<(String, u32), Shelf>,
-    /// Entries that are in the index and have no details, or the other way round.
+    /// Number of entries with details but no index entry, or the reverse.
     pub(crate) unmatched: u64,
 }
 
-/// A category with its entries, in the order of their names, and the thread that made it.
+/// Category with its entries in the order of their names, and the thread that joined it.
 #[derive(Debug)]
 pub(crate) struct Shelf {
     pub(crate) number: u32,
@@ -33,7 +33,7 @@ pub(crate) struct Shelf {
     pub(crate) maker: ThreadId,
 }
 
-/// An entry with its details, and the records of its items.
+/// Entry with its details, and the records of its items.
 #[derive(Debug)]
 pub(crate) struct Volume {
     pub(crate) entry: Entry,
@@ -41,7 +41,7 @@ pub(crate) struct Volume {
     pub(crate) records: BTreeMap<(u16, u32), Record>,
 }
 
-/// The formatted name and URL of an item.
+/// Formatted name and URL of an item.
 #[derive(Debug)]
 pub(crate) struct Record {
     pub(crate) id: u64,
@@ -49,7 +49,7 @@ pub(crate) struct Record {
     pub(crate) url: String,
 }
 
-/// Records and their checksum; adding two gives the same in either order.
+/// Number of records and their checksum; addition is commutative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) records: u64,
@@ -64,15 +64,15 @@ impl Tally {
 }
 
 impl Shelf {
-    /// Counts the records and hashes their names and URLs as they are in memory now.
+    /// Counts the records and hashes their names and URLs, read from memory.
     pub(crate) fn tally(&self) -> Tally {
         let mut tally = Tally::default();
         self.volumes.values().for_each(|one| tally.add(one.tally()));
         tally
     }
 
-    /// How much of what was joined does not belong together: entries of another category or of
-    /// none, and items without a record or records without an item. None, unless memory changed.
+    /// Returns the number of mismatches: entries of another category or of none, items without a
+    /// record, and records without an item. It is 0 unless memory changed.
     pub(crate) fn strays(&self) -> u64 {
         let named = self.category.is_some();
         let stray = |volume: &Volume| {
@@ -100,7 +100,7 @@ impl Volume {
 }
 
 impl Joined {
-    /// The tally of all categories.
+    /// Returns the tally of all categories.
     pub(crate) fn tally(&self) -> Tally {
         let mut tally = Tally::default();
         self.shelves
@@ -110,8 +110,8 @@ impl Joined {
     }
 }
 
-/// Joins a data set. Other tasks get their turn after every entry, so the work moves from one
-/// thread of the executor to another.
+/// Joins a data set. It yields after every entry, so that the work moves between the threads of the
+/// executor.
 pub(crate) async fn join(loaded: Loaded) -> Joined {
     let Loaded { index, mut details } = loaded;
     let Index {
@@ -159,7 +159,7 @@ fn by_category(entries: BTreeMap<u64, Entry>) -> BTreeMap<u32, Vec<(u64, Entry)>
     sorted
 }
 
-/// The tally of the details of some entries, had they been joined with the rest of their data set.
+/// Returns the tally that the details of some entries contribute to that of their data set.
 pub(crate) fn tally_of_details(index: &Index, details: Details) -> Tally {
     let mut tally = Tally::default();
     for (id, detail) in details {
@@ -173,7 +173,7 @@ pub(crate) fn tally_of_details(index: &Index, details: Details) -> Tally {
     tally
 }
 
-/// How a category is headed: its language, if it has one, and its name.
+/// Returns the heading of a category: its language, if it has one, and its name.
 fn heading(category: &Category) -> String {
     match &category.language {
         Some(language) => format!("{language} | {}", category.name),
@@ -199,7 +199,7 @@ fn volume(base: &str, category: &str, entry: Entry, detail: Detail) -> Volume {
     }
 }
 
-/// Formats an item, with the temporary strings that such code usually makes.
+/// Formats an item, with temporary strings like those of typical code.
 fn record(category: &str, entry: &Entry, prefix: &str, place: &str, item: &Item) -> Record {
     let mut name = format!(
         "{category} / {} ({}) - {place} - {}",
@@ -229,7 +229,7 @@ fn record(category: &str, entry: &Entry, prefix: &str, place: &str, item: &Item)
     }
 }
 
-/// A name as it appears in a URL.
+/// Converts a name for use in a URL.
 fn slug(name: &str) -> String {
     let lower = name.to_lowercase();
     let words: Vec<String> = lower

@@ -1,4 +1,4 @@
-//! Loads one data set on an executor: one task reads blocks ahead, another makes maps of them, a
+//! Loads one data set on an executor: one task reads blocks ahead, another converts them to maps, a
 //! third joins the maps.
 
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use crate::file::{Packed, Place, Reader};
 use crate::join::{Joined, Loaded, join};
 use crate::model::Details;
 
-/// An executor that tasks can be spawned on from any thread.
+/// Executor on which any thread can spawn tasks.
 pub(crate) type Pool = Arc<Executor<'static>>;
 
-/// Blocks that are read before they are needed.
+/// Number of blocks that are read ahead.
 const READ_AHEAD: usize = 2;
 
 /// Loads and joins a data set.
 ///
 /// # Errors
-/// When its file cannot be read, is foreign or damaged.
+/// Returns an error if its file cannot be read, is foreign or damaged.
 pub(crate) async fn load_and_join(pool: Pool, place: Place) -> Result<Joined, CatalogError> {
     let loaded = pool.spawn(load(Arc::clone(&pool), place)).await?;
     Ok(pool.spawn(join(loaded)).await)
@@ -52,11 +52,11 @@ async fn load(pool: Pool, place: Place) -> Result<Loaded, CatalogError> {
     })
 }
 
-/// Reads the blocks of a file. Reading blocks the thread, on purpose: the data come from the page
-/// cache, and a pool of threads for files would add allocating threads that nobody asked for.
+/// Reads the blocks of a file. File reads block the thread, on purpose: the data come from the page
+/// cache, and a thread pool for files would add further allocating threads.
 async fn read_ahead(mut reader: Reader, sender: Sender<Packed>) -> Result<(), CatalogError> {
     while let Some(packed) = reader.next_block()? {
-        // Nobody listens any more when unpacking failed; that error is told.
+        // The receiver is gone if unpacking failed; that error is reported.
         if sender.send(packed).await.is_err() {
             break;
         }

@@ -1,4 +1,4 @@
-//! `test`: runs the workload, checks what came out, and reports it.
+//! `test`: runs the workload, checks its results, and reports them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::run::{Outcome, Workers};
 use crate::settings::Settings;
 use crate::sizes::{Sizes, sizes};
 
-/// A run that can be done: its settings with those of the data, and the data's sizes.
+/// Run that has passed all checks: its settings with those of the data, and the data's sizes.
 pub(crate) struct Prepared {
     pub(crate) settings: Settings,
     pub(crate) sizes: Sizes,
@@ -23,11 +23,12 @@ pub(crate) struct Prepared {
     expected: Tally,
 }
 
-/// Checks that a folder holds the data for a run. Size and seed of `asked` are those of the data
-/// afterwards; a seed that is asked for must be theirs.
+/// Checks that a folder holds the data for a run. Size and seed of the returned settings are those
+/// of the data; a requested seed must be equal.
 ///
 /// # Errors
-/// When a value is out of its limits, or the data are missing, foreign, damaged or too few.
+/// Returns an error if a value is out of range, or the data are missing, foreign, damaged or too
+/// few.
 pub(crate) fn prepare(
     folder: &Path,
     asked: Settings,
@@ -50,7 +51,7 @@ pub(crate) fn prepare(
         seed: found.seed,
         ..asked
     };
-    // The size of the data counts too: a header can claim anything.
+    // Checked again with the size of the data, because a header can claim anything.
     settings.check_limits()?;
     Ok(Prepared {
         sizes: sizes(folder, settings.n, settings.parallel)?,
@@ -63,7 +64,7 @@ pub(crate) fn prepare(
 /// Runs the workload and reports it.
 ///
 /// # Errors
-/// When a data file cannot be read or is damaged, or memory does not hold what was put into it.
+/// Returns an error if a data file cannot be read or is damaged, or memory has lost its contents.
 pub(crate) fn measure(prepared: &Prepared) -> Result<WorkloadReport, CatalogError> {
     let settings = &prepared.settings;
     let workers = Workers::start(settings.threads)?;
@@ -86,7 +87,7 @@ pub(crate) fn measure(prepared: &Prepared) -> Result<WorkloadReport, CatalogErro
     })
 }
 
-/// Whether what was read back from memory is what gen-data drew.
+/// Checks whether the data read back from memory are those that gen-data generated.
 fn compare(found: &Outcome, expected: &Tally) -> Result<(), CatalogError> {
     let what = if found.tally != *expected {
         format!(
@@ -127,7 +128,7 @@ fn figures(prepared: &Prepared, outcome: &Outcome, wall: f64, used: Used) -> BTr
     figures
 }
 
-/// Adds the peak of resident memory relative to that of the bytes requested, if both are known.
+/// Adds the peak of resident memory divided by that of the requested bytes, if both are known.
 fn overhead(figures: &mut BTreeMap<String, f64>) {
     let peak = |what: &str| figures.get(what).copied().filter(|bytes| *bytes > 0.0);
     let both = (peak("peak_resident_bytes"), peak("peak_requested_bytes"));

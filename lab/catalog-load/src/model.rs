@@ -1,16 +1,16 @@
-//! What a data set holds: an index of categories and entries, and the details of each entry.
+//! Contents of a data set: an index of categories and entries, and the details of each entry.
 //!
-//! The types are those of a client of some media service, much as a real one has them: many short
-//! strings, some long ones, options that are mostly there, and maps in maps.
+//! The types resemble those of a client of a media service: many short strings, some long ones,
+//! options that are mostly set, and nested maps.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The index of a data set.
+/// Index of a data set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Index {
-    /// The address below which everything is found.
+    /// The base URL.
     pub(crate) base: String,
     /// Categories by their number.
     pub(crate) categories: BTreeMap<u32, Category>,
@@ -18,7 +18,7 @@ pub(crate) struct Index {
     pub(crate) entries: BTreeMap<u64, Entry>,
 }
 
-/// A group of entries.
+/// Group of entries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Category {
     pub(crate) name: String,
@@ -26,7 +26,7 @@ pub(crate) struct Category {
     pub(crate) language: Option<String>,
 }
 
-/// What the index says of an entry.
+/// Index record of an entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Entry {
     pub(crate) category: u32,
@@ -41,7 +41,7 @@ pub(crate) struct Entry {
     pub(crate) modified: u64,
 }
 
-/// The details of an entry.
+/// Details of an entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Detail {
     pub(crate) director: Option<String>,
@@ -50,7 +50,7 @@ pub(crate) struct Detail {
     pub(crate) chapters: BTreeMap<u16, Chapter>,
 }
 
-/// A run of items.
+/// Group of items.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Chapter {
     pub(crate) name: String,
@@ -60,7 +60,7 @@ pub(crate) struct Chapter {
     pub(crate) items: BTreeMap<u32, Item>,
 }
 
-/// What can be asked for: it gets a name and a URL.
+/// Item that can be requested: it gets a name and a URL.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Item {
     pub(crate) id: u64,
@@ -71,7 +71,7 @@ pub(crate) struct Item {
     pub(crate) info: Option<Box<ItemInfo>>,
 }
 
-/// What is known of an item, if anything is.
+/// Metadata of an item; each field is optional.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ItemInfo {
     pub(crate) seconds: u32,
@@ -84,7 +84,7 @@ pub(crate) struct ItemInfo {
     pub(crate) subtitles: BTreeMap<String, String>,
 }
 
-/// A track of sound or pictures.
+/// Audio or video track.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Track {
     pub(crate) codec: String,
@@ -93,5 +93,5 @@ pub(crate) struct Track {
     pub(crate) tags: BTreeMap<String, String>,
 }
 
-/// The details of some entries, by the entries' numbers: what one block of a file holds.
+/// Details of some entries, by the entries' numbers: the contents of one block of a file.
 pub(crate) type Details = BTreeMap<u64, Detail>;

@@ -1,4 +1,4 @@
-//! What this process has used so far.
+//! Resources that this process has used.
 
 use heapdrome_schema::Bytes;
 use heapdrome_system::kernel::keyed;
@@ -11,11 +11,11 @@ pub(crate) struct Used {
 }
 
 impl Used {
-    /// What was used until now.
+    /// Reads the time used until now.
     pub(crate) fn now() -> Self {
-        // SAFETY: a rusage of zeros is a valid one, and only a place to write to here.
+        // SAFETY: a rusage of zeros is valid, and serves only as a buffer here.
         let mut used: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: `used` is a valid place for the answer and outlives the call, which cannot fail
+        // SAFETY: `used` is a valid buffer for the answer and outlives the call, which cannot fail
         // for RUSAGE_SELF.
         unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut used) };
         Self {
@@ -24,7 +24,7 @@ impl Used {
         }
     }
 
-    /// What was used since.
+    /// Returns the time used since then.
     pub(crate) fn since(&self) -> Self {
         let now = Self::now();
         Self {
@@ -38,7 +38,8 @@ fn seconds(time: libc::timeval) -> f64 {
     time.tv_sec as f64 + time.tv_usec as f64 / 1e6
 }
 
-/// The peak of resident memory. From `/proc`, since `ru_maxrss` counts what the parent had.
+/// Returns the peak of resident memory. It comes from `/proc`, because `ru_maxrss` includes the
+/// parent's peak.
 pub(crate) fn peak_resident() -> Option<Bytes> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     keyed(&status, "VmHWM:").map(Bytes::from_kib)

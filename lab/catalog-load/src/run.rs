@@ -12,24 +12,24 @@ use crate::file::{Place, Set};
 use crate::join::{Joined, Shelf, Tally};
 use crate::load::{Pool, load_and_join};
 
-/// What came out of a run.
+/// Outcome of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// The records formatted, and their checksum as they were read back before they were dropped.
+    /// The formatted records, and their checksum, read just before they are dropped.
     pub(crate) tally: Tally,
-    /// Categories dropped.
+    /// Number of categories dropped.
     pub(crate) dropped: u64,
-    /// Those of them that another thread dropped than had made them.
+    /// Number of categories dropped by a thread that did not join them.
     pub(crate) dropped_elsewhere: u64,
-    /// What did not belong together when it was dropped.
+    /// Number of mismatches found when the data were dropped.
     pub(crate) strays: u64,
 }
 
-/// An executor with its threads.
+/// Executor with its threads.
 pub(crate) struct Workers {
     pool: Pool,
     threads: Vec<JoinHandle<()>>,
-    /// Held open while the threads shall run; its end is what they wait for.
+    /// Open while the threads run; its end stops them.
     stop: Option<channel::Sender<()>>,
 }
 
@@ -37,7 +37,7 @@ impl Workers {
     /// Starts the threads.
     ///
     /// # Errors
-    /// When the machine does not let them start.
+    /// Returns an error if the machine cannot start them.
     pub(crate) fn start(threads: u32) -> Result<Self, CatalogError> {
         let (stop, stopped) = channel::bounded(1);
         let mut workers = Self {
@@ -59,11 +59,11 @@ impl Workers {
         Ok(workers)
     }
 
-    /// Runs data sets, `parallel` at a time.
+    /// Runs the workload on data sets, `parallel` at a time.
     ///
     /// # Errors
-    /// When a file cannot be read, is foreign or damaged, or memory does not hold what was put
-    /// into it.
+    /// Returns an error if a file cannot be read, is foreign or damaged, or memory has lost its
+    /// contents.
     pub(crate) fn run(&self, sets: &[Set], parallel: u32) -> Result<Outcome, CatalogError> {
         let places: Vec<Place> = sets.iter().map(|set| set.place.clone()).collect();
         let mut outcome = Outcome::default();
@@ -73,8 +73,8 @@ impl Workers {
         Ok(outcome)
     }
 
-    /// Loads and joins the sets of a chunk at the same time, and drops them when all are there:
-    /// that is when memory peaks, so the peak depends on the data alone.
+    /// Loads and joins the sets of a chunk in parallel, and drops them when all are complete.
+    /// Memory peaks then, so the peak depends on the data alone.
     async fn chunk(&self, places: &[Place], outcome: &mut Outcome) -> Result<(), CatalogError> {
         let spawn = |place: &Place| {
             let task = load_and_join(Arc::clone(&self.pool), place.clone());
@@ -105,19 +105,19 @@ impl Drop for Workers {
     fn drop(&mut self) {
         self.stop = None;
         for thread in self.threads.drain(..) {
-            // A worker that panicked has said so on standard error.
+            // A worker that panicked has already printed to standard error.
             let _ = thread.join();
         }
     }
 }
 
-/// What a worker does until it is told to stop.
+/// Runs a worker until it is stopped.
 fn serve(pool: &Pool, stopped: &Receiver<()>) {
-    // An error is the message: the other end was dropped.
+    // An error is the signal to stop: the sender was dropped.
     let _ = block_on(pool.run(stopped.recv()));
 }
 
-/// Deals the categories of all sets out to as many hands, so that each hand has some of each set.
+/// Divides the categories of all sets into as many shares, each with some categories of every set.
 fn deal(sets: Vec<Joined>) -> Result<Vec<Vec<Shelf>>, CatalogError> {
     let count = sets.len();
     let mut hands: Vec<Vec<Shelf>> = (0..count).map(|_| Vec::new()).collect();
@@ -134,7 +134,7 @@ fn deal(sets: Vec<Joined>) -> Result<Vec<Vec<Shelf>>, CatalogError> {
     Ok(hands)
 }
 
-/// Reads categories a last time and drops them.
+/// Reads categories once more and drops them.
 async fn retire(shelves: Vec<Shelf>) -> Outcome {
     let mut outcome = Outcome::default();
     for shelf in shelves {
@@ -203,7 +203,7 @@ mod tests {
     fn what_one_thread_made_others_drop() {
         let (_root, sets) = data(11);
         assert_eq!(run(&sets, 1, 5).dropped_elsewhere, 0);
-        // Which thread takes a task is chance, and that all tasks go to one is rare.
+        // Chance decides which thread takes a task; one thread rarely takes all of them.
         let crossed = (0..20).any(|_| run(&sets, 4, 5).dropped_elsewhere > 0);
         assert!(crossed, "nothing was dropped by another thread in 20 runs");
     }

@@ -1,44 +1,44 @@
-//! What a person can choose, and whether it can be done here.
+//! Settings of a run, and checks whether the machine can run it.
 
 use heapdrome_schema::Bytes;
 use heapdrome_system::room;
 
 use crate::error::CatalogError;
 
-/// The size to which all others relate.
+/// Reference size: all other sizes are relative to it.
 pub const DEFAULT_SIZE: u32 = 100;
 
-/// The most data sets that can be asked for.
+/// Maximum number of data sets.
 pub(crate) const MOST_SETS: u32 = 256;
 
-/// The greatest size.
+/// Maximum size.
 pub(crate) const MOST_SIZE: u32 = 1000;
 
-/// The most threads, and the most sets at a time.
+/// Maximum number of threads, and of sets at a time.
 pub(crate) const MOST_THREADS: u32 = 1024;
 
-/// What one data set of the default size takes while it is loaded and joined, resident under
-/// glibc's malloc. Measured; only the estimate depends on it.
+/// Resident memory of one data set of the default size while it is loaded and joined under glibc's
+/// malloc. It is measured; only the estimate depends on it.
 const SET_BYTES: f64 = 0.765 * (1 << 30) as f64;
 
-/// What the process takes beside its data sets: program, threads, buffers.
+/// Memory of the process without its data sets: program, threads, buffers.
 const BASE_BYTES: f64 = (24 << 20) as f64;
 
-/// What other allocators may take more than glibc's: the largest published ratio.
+/// Memory of other allocators relative to glibc's: the largest published ratio.
 const MARGIN: f64 = 4.0 / 3.0;
 
-/// The parameters of a run of the workload.
+/// Parameters of a run of the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Data sets.
+    /// The number of data sets.
     pub n: u32,
-    /// Size of each, relative to [`DEFAULT_SIZE`]; bytes grow with its square.
+    /// The size of each, relative to [`DEFAULT_SIZE`]; bytes grow quadratically with it.
     pub size: u32,
-    /// Data sets that are loaded at a time, and then live at the same time.
+    /// The number of data sets that are loaded and in memory at the same time.
     pub parallel: u32,
-    /// Threads of the executor.
+    /// The number of threads of the executor.
     pub threads: u32,
-    /// Seed of the data.
+    /// The seed of the data.
     pub seed: u64,
 }
 
@@ -55,7 +55,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The settings as `name=value` words, in a fixed order.
+    /// Formats the settings as `name=value` words in a fixed order.
     pub fn words(&self) -> String {
         format!(
             "n={} size={} parallel={} threads={} seed={}",
@@ -63,10 +63,10 @@ impl Settings {
         )
     }
 
-    /// Whether every value is within its limits, whatever the machine.
+    /// Checks whether every value is in its range, on any machine.
     ///
     /// # Errors
-    /// When one is not.
+    /// Returns an error for the first value that is not.
     pub fn check_limits(&self) -> Result<(), CatalogError> {
         let limits = [
             ("-n", self.n, MOST_SETS),
@@ -87,21 +87,21 @@ impl Settings {
     }
 }
 
-/// Whether a run with these settings can be done on this machine now.
+/// Checks whether this machine can run these settings now.
 ///
 /// # Errors
-/// When a value is out of its limits, or the memory would not do.
+/// Returns an error if a value is out of range, or there is too little memory.
 pub(crate) fn check(settings: &Settings) -> Result<(), CatalogError> {
     settings.check_limits()?;
     let needed = with_margin(expected_peak(settings));
     require(&settings.words(), needed)
 }
 
-/// Whether so much memory is available for `what`. Where nothing says how much is, it counts as
-/// available.
+/// Checks whether `needed` bytes of memory are available for `what`. If the available memory is
+/// unknown, the check passes.
 ///
 /// # Errors
-/// When it is not.
+/// Returns an error if they are not.
 pub(crate) fn require(what: &str, needed: Bytes) -> Result<(), CatalogError> {
     match room::available() {
         Some(room) if room.bytes < needed => Err(CatalogError::Memory {
@@ -114,7 +114,7 @@ pub(crate) fn require(what: &str, needed: Bytes) -> Result<(), CatalogError> {
     }
 }
 
-/// The name of the folder with the data that these settings need.
+/// Returns the name of the folder with the data for these settings.
 pub fn data_folder_name(settings: &Settings) -> String {
     format!(
         "catalog-s{}-seed{}-n{}",
@@ -122,14 +122,14 @@ pub fn data_folder_name(settings: &Settings) -> String {
     )
 }
 
-/// The memory that a run takes at its peak, as an estimate: resident, under glibc's malloc.
+/// Estimates the peak memory of a run: resident, under glibc's malloc.
 pub fn expected_peak(settings: &Settings) -> Bytes {
     let together = f64::from(settings.n.min(settings.parallel));
     let scale = f64::from(settings.size) / f64::from(DEFAULT_SIZE);
     Bytes((together * SET_BYTES * scale * scale + BASE_BYTES) as u64)
 }
 
-/// What must be available for an expected peak, whichever allocator serves.
+/// Returns the memory that must be available for an expected peak under any allocator.
 pub(crate) fn with_margin(peak: Bytes) -> Bytes {
     Bytes((peak.as_f64() * MARGIN) as u64)
 }

@@ -1,4 +1,4 @@
-//! How large data sets are, as the heads of their files say.
+//! Sizes of data sets, read from the headers of their files.
 
 use std::path::Path;
 
@@ -9,41 +9,41 @@ use crate::data;
 use crate::error::CatalogError;
 use crate::file::Set;
 
-/// The size of the first data sets of a folder.
+/// Sizes of the first data sets of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Sizes {
-    /// How many data sets.
+    /// The number of data sets.
     pub n: u32,
-    /// The size with which they were written, relative to 100.
+    /// The size setting with which they were written, relative to 100.
     pub size: u32,
-    /// The seed from which they were drawn.
+    /// The seed from which they were generated.
     pub seed: u64,
-    /// Entries.
+    /// The number of entries.
     pub entries: u64,
-    /// Records, each of them a name and a URL.
+    /// The number of records, each of them a name and a URL.
     pub records: u64,
-    /// Bytes, serialised and not compressed.
+    /// Their size in bytes, serialised and not compressed.
     pub data_bytes: Bytes,
-    /// Bytes on the disk.
+    /// Their size on disk in bytes.
     pub file_bytes: Bytes,
-    /// Bytes requested of the allocator and not given back when `parallel` sets at a time are
-    /// loaded and joined, at the peak.
+    /// The peak of the bytes requested and not freed while the sets are loaded and joined,
+    /// `parallel` at a time.
     pub peak_requested_bytes: Bytes,
 }
 
-/// How large the first `n` data sets of a folder are, and what loading `parallel` of them at a
-/// time requests.
+/// Returns the sizes of the first `n` data sets of a folder, and the bytes that loading `parallel`
+/// of them at a time requests.
 ///
 /// # Errors
-/// When there are no data, or not as many, or they are foreign or damaged.
+/// Returns an error if there are no data, or fewer sets, or they are foreign or damaged.
 pub fn sizes(folder: &Path, n: u32, parallel: u32) -> Result<Sizes, CatalogError> {
     let sets = data::first(folder, n)?;
     let sum = |of: fn(&Set) -> u64| sets.iter().map(of).sum::<u64>();
     let identity = sets
         .first()
         .map_or_else(Default::default, |set| set.place.identity);
-    // All sets of a chunk live at the same time, and nothing of the one before: the peak is the
-    // largest chunk.
+    // All sets of a chunk are in memory at the same time, and none of the previous chunk: the peak
+    // is the largest chunk.
     let chunks = sets.chunks(parallel.max(1) as usize);
     let requested = chunks.map(|chunk| chunk.iter().map(|set| set.facts.requested_bytes).sum());
     Ok(Sizes {

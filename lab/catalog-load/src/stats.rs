@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use heapdrome_schema::Bytes;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, Stats, StatsAlloc};
 
-/// The system's allocator, counted by `stats_alloc`, with the peak of the bytes requested, which
+/// The system's allocator, counted by `stats_alloc`, with the peak of the requested bytes, which
 /// that crate does not keep.
 pub(crate) struct Counted {
     inner: &'static StatsAlloc<System>,
@@ -22,8 +22,8 @@ pub(crate) static INNER: Counted = Counted {
 };
 
 impl Counted {
-    // Relaxed throughout: the counters stand for themselves and publish nothing. Between two
-    // threads the peak may miss a block or two that lived at the same moment.
+    // Relaxed: no other data depend on the counters. With concurrent threads the peak may miss a
+    // block or two that existed at the same moment.
     fn grow(&self, bytes: usize) {
         let live = self.live.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if live > self.peak.load(Ordering::Relaxed) {
@@ -36,17 +36,17 @@ impl Counted {
     }
 }
 
-// SAFETY: every call is passed on as it came, and what it returned is returned.
+// SAFETY: every call is passed on unchanged, and its result is returned.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         self.grow(layout.size());
-        // SAFETY: the caller's promises are the same as those asked for here.
+        // SAFETY: the inner allocator has the contract of this function, which the caller keeps.
         unsafe { self.inner.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         self.grow(layout.size());
-        // SAFETY: the caller's promises are the same as those asked for here.
+        // SAFETY: the inner allocator has the contract of this function, which the caller keeps.
         unsafe { self.inner.alloc_zeroed(layout) }
     }
 
@@ -57,7 +57,8 @@ unsafe impl GlobalAlloc for Counted {
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // Grown first: a block that moves exists twice for a moment, but is requested once.
+        // Counted before the call: a block that moves exists twice for a moment, but is requested
+        // once.
         self.grow(size.saturating_sub(layout.size()));
         // SAFETY: as for `dealloc`; the new size is checked by the caller.
         let moved = unsafe { self.inner.realloc(block, layout, size) };
@@ -66,27 +67,27 @@ unsafe impl GlobalAlloc for Counted {
     }
 }
 
-/// What was allocated in a part of the run.
+/// Allocations in a part of the run.
 pub(crate) struct Counts(Region<'static, System>);
 
 impl Counts {
-    /// Counts from now on.
+    /// Starts to count.
     pub(crate) fn start() -> Self {
         Self(Region::new(INNER.inner))
     }
 
-    /// What was counted so far.
+    /// Returns the counts so far.
     pub(crate) fn so_far(&self) -> Stats {
         self.0.change()
     }
 }
 
-/// The peak of the bytes requested and not given back, of the whole process.
+/// Returns the peak of the bytes requested and not freed, of the whole process.
 pub(crate) fn peak_requested() -> Bytes {
     Bytes(INNER.peak.load(Ordering::Relaxed) as u64)
 }
 
-/// Tells a person and a report what was counted.
+/// Prints the counts to the user, and adds them to a report.
 pub(crate) fn tell(stats: &Stats, figures: &mut BTreeMap<String, f64>) {
     let peak = peak_requested();
     eprintln!(

@@ -1,4 +1,4 @@
-//! Words, sentences and addresses, drawn from a seeded generator.
+//! Words, sentences and addresses, generated from a seed.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -10,7 +10,7 @@ const SYLLABLES: [&str; 48] = [
     "to", "va", "ven", "zu",
 ];
 
-/// How many different words a vocabulary has.
+/// Number of different words in a vocabulary.
 const WORDS: usize = 4096;
 
 /// The words of a data set.
@@ -27,12 +27,12 @@ impl Vocabulary {
         Self((0..WORDS).map(|_| word()).collect())
     }
 
-    /// One word.
+    /// Draws a word.
     pub(crate) fn word(&self, random: &mut ChaCha8Rng) -> &str {
         &self.0[random.random_range(0..WORDS)]
     }
 
-    /// `least` to `most` words.
+    /// Draws `least` to `most` words.
     pub(crate) fn words(&self, random: &mut ChaCha8Rng, least: u32, most: u32) -> String {
         let count = random.random_range(least..=most);
         let mut text = String::new();
@@ -45,7 +45,7 @@ impl Vocabulary {
         text
     }
 
-    /// A title: a few words, the first letter of each in upper case.
+    /// Draws a title: a few capitalised words.
     pub(crate) fn title(&self, random: &mut ChaCha8Rng, least: u32, most: u32) -> String {
         let words = self.words(random, least, most);
         let mut text = String::with_capacity(words.len());
@@ -60,19 +60,19 @@ impl Vocabulary {
         text
     }
 
-    /// A person's name.
+    /// Draws a person's name.
     pub(crate) fn person(&self, random: &mut ChaCha8Rng) -> String {
         self.title(random, 2, 3)
     }
 
-    /// Where a picture is.
+    /// Draws the address of a picture.
     pub(crate) fn picture(&self, random: &mut ChaCha8Rng) -> String {
         let (width, name) = (random.random_range(1..=9) * 100, random.random::<u64>());
         format!("/{}/w{width}/{name:016x}.jpg", self.word(random))
     }
 }
 
-/// `Some` with a chance of `percent`.
+/// Returns `Some` with a probability of `percent`.
 pub(crate) fn maybe<T>(
     random: &mut ChaCha8Rng,
     percent: u32,
@@ -81,7 +81,7 @@ pub(crate) fn maybe<T>(
     random.random_ratio(percent, 100).then(|| draw(random))
 }
 
-/// One of some strings.
+/// Draws one of the strings.
 pub(crate) fn one_of(random: &mut ChaCha8Rng, from: &[&str]) -> String {
     from[random.random_range(0..from.len())].to_owned()
 }

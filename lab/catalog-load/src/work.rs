@@ -1,4 +1,4 @@
-//! How many threads can work on data sets at the same time.
+//! Number of threads that can work on data sets in parallel.
 
 use heapdrome_schema::Bytes;
 use heapdrome_system::room;
@@ -6,10 +6,11 @@ use heapdrome_system::room;
 use crate::error::CatalogError;
 use crate::settings::require;
 
-/// As many as there are processors, jobs, and memory for, `each` taking that much.
+/// Returns the smallest of the number of processors, the number of jobs, and the number that fits
+/// in memory if each takes `each` bytes.
 ///
 /// # Errors
-/// When the memory would not do for one.
+/// Returns an error if there is too little memory for one.
 pub(crate) fn threads(jobs: usize, each: Bytes, what: &str) -> Result<usize, CatalogError> {
     require(what, each)?;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);

@@ -8,10 +8,10 @@ use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::output;
 
-/// Cleans the cache, or tells where it is.
+/// Cleans the cache, or prints its path.
 ///
 /// # Errors
-/// When the folder is in use, is not heapdrome's, or cannot be removed.
+/// Returns an error if the folder is in use, is not heapdrome's, or cannot be removed.
 pub fn cache(action: CacheAction) -> Result<(), Failure> {
     let Folders { cache, races, .. } = Folders::find()?;
     let text = match action {

@@ -1,4 +1,4 @@
-//! `heapdrome compare`: what changed from one result to another.
+//! `heapdrome compare`: the changes between two results.
 
 use heapdrome_engine::compare::{self as engine, outcome};
 use heapdrome_report::{Exporter, Json, Markdown};
@@ -10,11 +10,12 @@ use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::{output, sources};
 
-/// Compares two results, and judges the conditions under which it fails.
+/// Compares two results, and checks the conditions under which it fails.
 ///
 /// # Errors
-/// [`Failure::Usage`] when a file or a condition is wrong or the results cannot be compared;
-/// [`Failure::Entrant`] when a condition is confirmed, after everything has been printed.
+/// Returns [`Failure::Usage`] if a file or a condition is invalid or the results cannot be
+/// compared, and [`Failure::Entrant`] if a condition is confirmed, after everything has been
+/// printed.
 pub fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
     let output = arguments.output();
     let paths = [&*arguments.old, &*arguments.new];

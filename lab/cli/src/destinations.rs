@@ -1,4 +1,4 @@
-//! Where results go, checked before anything is run or written.
+//! Destinations of results, checked before anything runs or is written.
 
 use std::path::{Path, PathBuf};
 
@@ -7,11 +7,11 @@ use heapdrome_schema::check_writable;
 use crate::arguments::{OutputArguments, STDOUT, is_stdout};
 use crate::failure::Failure;
 
-/// Files that a command line asks for, each with the option that names it.
+/// Files that a command line requests, each with the option that names it.
 pub struct Destinations<'a>(Vec<(&'static str, &'a Path)>);
 
 impl<'a> Destinations<'a> {
-    /// Those that every command with results has.
+    /// Returns the destinations that every command with results has.
     pub fn of(output: &'a OutputArguments) -> Self {
         Self::none()
             .and("--json", output.json.as_deref())
@@ -19,34 +19,33 @@ impl<'a> Destinations<'a> {
             .and("--markdown", output.markdown.as_deref())
     }
 
-    /// No files.
+    /// Creates a list of no files.
     pub fn none() -> Self {
         Self(Vec::new())
     }
 
-    /// One file alone.
+    /// Creates a destination for one file.
     pub fn one(option: &'static str, path: &'a Path) -> Self {
         Self(vec![(option, path)])
     }
 
-    /// Adds another file, if it was asked for.
+    /// Adds another file, if it was requested.
     #[must_use]
     pub fn and(mut self, option: &'static str, path: Option<&'a Path>) -> Self {
         self.0.extend(path.map(|path| (option, path)));
         self
     }
 
-    /// Whether one of them is standard output, which then holds nothing else.
+    /// Returns whether one of them is standard output, which then receives nothing else.
     pub fn take_stdout(&self) -> bool {
         self.0.iter().any(|(_, path)| is_stdout(path))
     }
 
-    /// Fails early where a file could not be written in the end, or would not be what was asked
-    /// for.
+    /// Fails early if a file could not be written later, or if two outputs conflict.
     ///
     /// # Errors
-    /// When two of them are one file, or one is among `results`, which are read; when one cannot be
-    /// written.
+    /// Returns an error if two of them are one file, if one is among `results`, which are read, or
+    /// if one cannot be written.
     pub fn check(&self, results: &[&Path]) -> Result<(), Failure> {
         for (place, one) in self.0.iter().enumerate() {
             for other in &self.0[..place] {
@@ -62,7 +61,7 @@ impl<'a> Destinations<'a> {
     }
 }
 
-/// Two outputs in one file would leave the later one alone.
+/// Refuses two outputs in one file, of which only the later would remain.
 fn refuse_one_file(one: (&str, &Path), other: (&str, &Path)) -> Result<(), Failure> {
     let same = identity(one.1).is_some_and(|file| identity(other.1) == Some(file));
     if !same {
@@ -74,7 +73,7 @@ fn refuse_one_file(one: (&str, &Path), other: (&str, &Path)) -> Result<(), Failu
     )))
 }
 
-/// Nothing is written over a result that it is made of.
+/// Refuses to overwrite one of the results that are read.
 fn refuse_own_source(path: &Path, results: &[&Path]) -> Result<(), Failure> {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     let target = real(path);
@@ -87,10 +86,10 @@ fn refuse_own_source(path: &Path, results: &[&Path]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A folder for several files cannot be standard output.
+/// Refuses standard output in place of a folder for several files.
 ///
 /// # Errors
-/// When it would be.
+/// Returns an error for standard output.
 pub fn refuse_stdout(option: &str, folder: &Path) -> Result<(), Failure> {
     match is_stdout(folder) {
         true => Err(Failure::Usage(format!(
@@ -101,23 +100,23 @@ pub fn refuse_stdout(option: &str, folder: &Path) -> Result<(), Failure> {
     }
 }
 
-/// A file that is there stays as it is, unless the user says otherwise. A special file such as
-/// `/dev/stdout` is no such file.
+/// Refuses to overwrite an existing file without `force`. A special file such as `/dev/stdout` may
+/// be written.
 ///
 /// # Errors
-/// When a file is there and `force` is not set.
+/// Returns an error if the file exists and `force` is not set.
 pub fn refuse_overwriting(path: &Path, force: bool) -> Result<(), Failure> {
     if path.is_file() && !force {
         return Err(Failure::Usage(format!(
-            "{} exists; pass --force to write over it, or name another",
+            "{} exists; pass --force to overwrite it, or name another file",
             path.display()
         )));
     }
     Ok(())
 }
 
-/// What two names of one file have in common. `None` for what holds several outputs, such as a
-/// pipe, and for a folder, which holds none.
+/// Returns the common name of one file with two names. `None` for a file that accepts several
+/// outputs, such as a pipe, and for a folder.
 fn identity(path: &Path) -> Option<PathBuf> {
     if is_stdout(path) {
         return Some(PathBuf::from(STDOUT));

@@ -1,4 +1,4 @@
-//! `heapdrome doctor`: what in this machine's state would bend a measurement.
+//! `heapdrome doctor`: the conditions of this machine that distort measurements.
 
 use heapdrome_measure::launcher::LauncherProgram;
 use heapdrome_measure::{counters, selftest};
@@ -8,16 +8,17 @@ use crate::arguments::DoctorArguments;
 use crate::failure::Failure;
 use crate::output::{print, terminal};
 
-/// What a child that needs almost nothing may seem to need at most.
+/// Maximum peak memory of a child that needs almost none.
 const FLOOR: Bytes = Bytes(8 << 20);
 
-/// Runs of `/bin/true` that the self-test times.
+/// Number of runs of `/bin/true` that the self-test times.
 const OVERHEAD_RUNS: u32 = 300;
 
-/// Prints every condition, the gravest first; with `--self-test` also what heapdrome adds itself.
+/// Prints every condition, the most serious first; with `--self-test` also heapdrome's own
+/// overhead.
 ///
 /// # Errors
-/// When the self-test cannot be run or fails.
+/// Returns an error if the self-test cannot run or fails.
 pub fn doctor(arguments: &DoctorArguments) -> Result<(), Failure> {
     if arguments.self_test {
         return self_test();
@@ -35,7 +36,7 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<(), Failure> {
             .map(|counter| counter.name.as_str())
             .collect();
         text.push_str(&format!(
-            "\nCounters that cannot be had here: {} ({})\n",
+            "\nCounters that are not available here: {} ({})\n",
             names.join(", "),
             first.missing.as_deref().unwrap_or_default()
         ));
@@ -43,8 +44,8 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<(), Failure> {
     print(text.as_bytes())
 }
 
-/// The kernel hands a parent's peak down to its children; this shows that heapdrome's does not
-/// reach what it measures.
+/// Checks that heapdrome's peak memory does not reach the measurements, although the kernel passes
+/// a parent's peak on to its children.
 fn self_test() -> Result<(), Failure> {
     let launcher = LauncherProgram::of_this_executable();
     let seen = selftest::resident_of_true(&launcher).map_err(Failure::machine)?;
@@ -63,7 +64,7 @@ fn self_test() -> Result<(), Failure> {
         Ok(())
     } else {
         Err(Failure::Machine(format!(
-            "the launcher's own memory reaches what is measured: {} is not below {FLOOR}",
+            "the launcher's own memory affects measurements: {} is not below {FLOOR}",
             seen.read
         )))
     }

@@ -1,4 +1,4 @@
-//! The command lines of the documents are read as a person's would be.
+//! Tests that the command lines in the documents can be parsed.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use clap::Parser;
 
 use crate::arguments::Arguments;
 
-/// Every call of heapdrome in the code blocks of a document, continued lines joined.
+/// Returns every call of heapdrome in the code blocks of a document, with continued lines joined.
 fn calls(text: &str) -> Vec<String> {
     let joined = text.replace("\\\n", " ");
     let mut fenced = false;

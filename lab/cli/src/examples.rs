@@ -1,4 +1,4 @@
-//! What `--help` and the manual show last: command lines to start from. A test types each of them.
+//! Examples at the end of `--help` and of the manual pages. A test parses each of them.
 
 /// `heapdrome race`, in its short help.
 pub const RACE_SHORT: &str = "\

@@ -11,10 +11,10 @@ use crate::arguments::ExecArguments;
 use crate::failure::Failure;
 use crate::progress;
 
-/// Becomes the command. Returns only if that is not possible.
+/// Replaces this process by the command. Returns only on failure.
 ///
 /// # Errors
-/// If the allocator is not available or the command cannot be run.
+/// Returns an error if the allocator is not available or the command cannot run.
 pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
     let entrant = ready(&arguments.allocator)?;
     let program = &arguments.command[0];
@@ -47,7 +47,7 @@ pub fn environment(entrant: &Entrant) -> BTreeMap<String, String> {
         entrant.preload.is_empty(),
         heapdrome_registry::system_libc(),
     ) {
-        // The C library's own malloc, also where the program links another.
+        // The C library's own malloc, even if the program links another.
         environment.insert("LD_PRELOAD".to_owned(), libc.to_string_lossy().into_owned());
     }
     if let (Some(mine), Ok(asked)) = (

@@ -1,13 +1,13 @@
-//! What `heapdrome race -h` shows: the options that most races need, on one screen. `--help` has
-//! all.
+//! The text of `heapdrome race -h`: the options that most races need, on one screen. `--help` has
+//! all options.
 
 use clap::{Arg, Command, CommandFactory};
 
 use crate::arguments::Arguments;
 use crate::examples;
 
-/// The options of a race that the short help shows, with what it says of them. Every other option
-/// is in the long help alone.
+/// Options of a race in the short help, with their texts. Every other option appears only in the
+/// long help.
 const SHORT: [(&str, &str); 15] = [
     ("allocators", "Names, paths, or a group such as default"),
     ("baseline", "Compare with this one"),
@@ -16,7 +16,7 @@ const SHORT: [(&str, &str); 15] = [
     ("quick", "A first impression"),
     ("max_time", "Stop after about this long"),
     ("rounds", "Run exactly this many rounds"),
-    ("resume", "Go on with an interrupted race"),
+    ("resume", "Continue an interrupted race"),
     ("prepare", "Run before each run, untimed"),
     ("environment", "Set a variable for every entrant"),
     ("serve", "Race a server; the command loads it"),
@@ -26,7 +26,7 @@ const SHORT: [(&str, &str); 15] = [
     ("command", "The command, with its arguments"),
 ];
 
-/// Options of a race that stand under another heading than the struct that they are fields of.
+/// Options of a race that appear under another heading than the struct that contains them.
 const HEADINGS: [(&str, &[&str]); 4] = [
     ("Replays of traces", &["trace", "speed", "touch", "process"]),
     ("Sweeps", &["threads", "sweeps", "work", "knee"]),
@@ -37,7 +37,7 @@ const HEADINGS: [(&str, &[&str]); 4] = [
     ),
 ];
 
-/// The command line of heapdrome with its help in two lengths.
+/// Returns heapdrome's command line with its help in two lengths.
 pub fn command() -> Command {
     Arguments::command().mut_subcommand("race", |race| {
         let placed = |arg: Arg| {
@@ -60,7 +60,7 @@ pub fn command() -> Command {
     })
 }
 
-/// Gives the option this text in the short help; the long help keeps the whole text.
+/// Gives the option this text in the short help; the long help keeps the full text.
 fn shortened(arg: Arg, text: &'static str) -> Arg {
     let whole = arg.get_long_help().or(arg.get_help()).cloned();
     match whole {

@@ -37,7 +37,7 @@ use arguments::{Action, Arguments};
 use failure::Failure;
 
 fn main() -> ExitCode {
-    // First of all: a launcher must stay small and have one thread.
+    // Must come first: a launcher must stay small and have one thread.
     heapdrome_measure::launcher::main_if_asked();
     match read_arguments().and_then(act) {
         Ok(()) => ExitCode::SUCCESS,
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Reads the command line; a mistake becomes one line. Ends the process after printing help.
+/// Parses the command line and formats a mistake as one line. Ends the process after printing help.
 fn read_arguments() -> Result<Arguments, Failure> {
     use clap::error::ErrorKind;
     let read = help::command().try_get_matches();
@@ -61,7 +61,7 @@ fn read_arguments() -> Result<Arguments, Failure> {
     })
 }
 
-/// Prints help or the version and ends the process; comes back only where it cannot be printed.
+/// Prints help or the version and ends the process; returns only if printing fails.
 fn end(help: &clap::Error) -> Failure {
     match output::printed(help.print()) {
         Err(failure) if !help.use_stderr() => failure,

@@ -1,5 +1,4 @@
-//! `heapdrome man` and `heapdrome completions`: written from the same definition as the command
-//! line.
+//! `heapdrome man` and `heapdrome completions`, generated from the definition of the command line.
 
 use clap::{Arg, Command, CommandFactory};
 use clap_mangen::Man;
@@ -11,13 +10,13 @@ use crate::destinations::refuse_stdout;
 use crate::failure::Failure;
 use crate::output;
 
-/// What the foot of a page says.
+/// Text at the foot of a page.
 const SOURCE: &str = concat!("heapdrome ", env!("CARGO_PKG_VERSION"));
 
 /// Prints a page, or writes all of them into a folder.
 ///
 /// # Errors
-/// When there is no such subcommand, or something cannot be written.
+/// Returns an error if there is no such subcommand, or something cannot be written.
 pub fn man(arguments: &ManArguments) -> Result<(), Failure> {
     let whole = definition();
     let Some(folder) = &arguments.dir else {
@@ -38,7 +37,7 @@ pub fn man(arguments: &ManArguments) -> Result<(), Failure> {
 /// Prints the completions of a shell.
 ///
 /// # Errors
-/// When they cannot be printed.
+/// Returns an error if they cannot be printed.
 pub fn completions(arguments: &CompletionsArguments) -> Result<(), Failure> {
     let mut text = Vec::new();
     let mut whole = Arguments::command();
@@ -46,14 +45,14 @@ pub fn completions(arguments: &CompletionsArguments) -> Result<(), Failure> {
     output::print(&text)
 }
 
-/// The command line, every subcommand with its full name.
+/// Returns the command line, every subcommand with its full name.
 fn definition() -> Command {
     let mut whole = Arguments::command().disable_help_subcommand(true);
     whole.build();
     whole
 }
 
-/// A command and all below it.
+/// Returns a command and all its subcommands.
 fn all(command: &Command) -> Vec<&Command> {
     let below = command.get_subcommands().flat_map(all);
     std::iter::once(command).chain(below).collect()
@@ -64,7 +63,7 @@ fn find<'a>(whole: &'a Command, words: &[String]) -> Result<&'a Command, Failure
         command.find_subcommand(word).ok_or_else(|| {
             let known = command.get_subcommands().map(Command::get_name);
             let told = format!(
-                "there is no subcommand {word}; {}",
+                "no such subcommand: {word}; {}",
                 nearest_or_all(word, known)
             );
             Failure::Usage(told)
@@ -72,7 +71,7 @@ fn find<'a>(whole: &'a Command, words: &[String]) -> Result<&'a Command, Failure
     })
 }
 
-/// The name of a page's file, and the page.
+/// Returns the file name of a page, and the page.
 fn page(command: &Command) -> Result<(String, Vec<u8>), Failure> {
     let with_dashes = |arg: Arg| match (arg.is_last_set(), arg.is_trailing_var_arg_set()) {
         (true, _) => arg.value_name("-- COMMAND..."),
@@ -92,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    /// Everything of a page but what roff needs.
+    /// Returns the text of a page without its roff markup.
     fn plain(command: &Command) -> String {
         let (_, page) = page(command).unwrap_or_else(|error| panic!("{error}"));
         String::from_utf8(page).expect("UTF-8").replace('\\', "")

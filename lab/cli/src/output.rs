@@ -1,4 +1,4 @@
-//! Text to standard output and results to files.
+//! Writes text to standard output and results to files.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -14,22 +14,22 @@ use crate::arguments::{OutputArguments, is_stdout};
 use crate::destinations::Destinations;
 use crate::failure::Failure;
 
-/// The widest table that is made, and the width where there is no terminal.
+/// Maximum width of a table, and the width without a terminal.
 const WIDTH: usize = 100;
 
-/// Prints text as it is. A reader that has gone away is no error: it has seen what it wanted.
+/// Prints text unchanged. A closed reader is not an error.
 ///
 /// # Errors
-/// When standard output cannot be written for another reason, such as a full disk.
+/// Returns an error if standard output cannot be written for another reason, such as a full disk.
 pub fn print(text: &[u8]) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     printed(out.write_all(text).and_then(|()| out.flush()))
 }
 
-/// What came of printing, as [`print`] tells it.
+/// Converts the outcome of printing, with the rules of [`print`].
 ///
 /// # Errors
-/// As [`print`].
+/// Returns the errors of [`print`].
 pub fn printed(outcome: std::io::Result<()>) -> Result<(), Failure> {
     match outcome {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::Machine(
@@ -39,10 +39,10 @@ pub fn printed(outcome: std::io::Result<()>) -> Result<(), Failure> {
     }
 }
 
-/// Prints what is for a person to read, unless standard output is for one of the files.
+/// Prints text for a reader, unless standard output receives one of the files.
 ///
 /// # Errors
-/// As [`print`].
+/// Returns the errors of [`print`].
 pub fn print_beside(files: &Destinations<'_>, text: &[u8]) -> Result<(), Failure> {
     match files.take_stdout() {
         true => Ok(()),
@@ -50,17 +50,17 @@ pub fn print_beside(files: &Destinations<'_>, text: &[u8]) -> Result<(), Failure
     }
 }
 
-/// Says something on standard error. That nobody reads it must not end a race.
+/// Prints a line on standard error. A closed reader must not end a race.
 pub fn tell(text: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "heapdrome: {text}");
 }
 
-/// Shows a table on standard error, so that standard output holds the final one alone.
+/// Prints a table on standard error, so that standard output contains only the final one.
 pub fn print_aside(table: &str) {
     let _ = writeln!(std::io::stderr(), "{table}");
 }
 
-/// The form for standard output: no wider than the terminal, and coloured only there.
+/// Returns the form of standard output: at most as wide as the terminal, and coloured only there.
 pub fn terminal() -> Terminal {
     let is_terminal = std::io::stdout().is_terminal();
     let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
@@ -75,19 +75,19 @@ pub fn terminal() -> Terminal {
     }
 }
 
-/// How much of a race is printed.
+/// Amount of a race that is printed.
 #[derive(Clone, Copy)]
 pub enum Extent<'a> {
-    /// What a reader needs to act; `heapdrome show` finds the rest under this name.
+    /// The part that a reader needs to act; `heapdrome show` prints the rest under this name.
     Brief(&'a str),
     /// Everything.
     Full,
 }
 
-/// Prints a race, and writes the files that were asked for.
+/// Prints a race, and writes the requested files.
 ///
 /// # Errors
-/// When something cannot be written; every other file is written all the same.
+/// Returns an error if something cannot be written; all other files are still written.
 pub fn publish(
     result: &RaceResult,
     extent: Extent<'_>,
@@ -105,10 +105,10 @@ pub fn publish(
     printed.and(saved)
 }
 
-/// Writes the files that were asked for.
+/// Writes the requested files.
 ///
 /// # Errors
-/// When one cannot be written; every other is written all the same.
+/// Returns an error if one cannot be written; all others are still written.
 pub fn save(
     result: &RaceResult,
     output: &OutputArguments,
@@ -122,10 +122,10 @@ pub fn save(
     write_forms(forms, output, redaction)
 }
 
-/// Prints the tables of a collection, and writes the files that were asked for.
+/// Prints the tables of a collection, and writes the requested files.
 ///
 /// # Errors
-/// When something cannot be written; every other file is written all the same.
+/// Returns an error if something cannot be written; all other files are still written.
 pub fn publish_collection(
     collection: &Collection,
     output: &OutputArguments,
@@ -136,19 +136,19 @@ pub fn publish_collection(
     printed.and(saved)
 }
 
-/// Prints the tables of a collection, unless standard output is for one of the files.
+/// Prints the tables of a collection, unless standard output receives one of the files.
 ///
 /// # Errors
-/// As [`print`].
+/// Returns the errors of [`print`].
 pub fn print_collection(collection: &Collection, files: &Destinations<'_>) -> Result<(), Failure> {
     let text = terminal().export(collection).map_err(Failure::machine)?;
     print_beside(files, &text)
 }
 
-/// Writes the files that were asked for.
+/// Writes the requested files.
 ///
 /// # Errors
-/// When one cannot be written; every other is written all the same.
+/// Returns an error if one cannot be written; all others are still written.
 pub fn save_collection(
     collection: &Collection,
     output: &OutputArguments,
@@ -162,17 +162,17 @@ pub fn save_collection(
     write_forms(forms, output, redaction)
 }
 
-/// Writes every report of a collection's cells, if that was asked for.
+/// Writes every report of a collection's cells, if requested.
 ///
 /// # Errors
-/// When the file cannot be written.
+/// Returns an error if the file cannot be written.
 pub fn save_cells(collection: &Collection, path: Option<&Path>) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
     let bytes = serde_json::to_vec(collection.paging_cells()).map_err(Failure::machine)?;
     write(path, &bytes)
 }
 
-/// The samples of a collection: those of its races, or the limits of a search.
+/// Returns the samples of a collection: those of its races, or the limits of a search.
 fn samples(collection: &Collection) -> Result<Vec<u8>, ReportError> {
     match collection.searches() {
         [] => Csv.export(collection),
@@ -180,10 +180,10 @@ fn samples(collection: &Collection) -> Result<Vec<u8>, ReportError> {
     }
 }
 
-/// Refuses `--csv` for what has no samples, such as `what`.
+/// Refuses `--csv` for a result without samples, such as `what`.
 ///
 /// # Errors
-/// When it was asked for.
+/// Returns an error if it was requested.
 pub fn refuse_csv(output: &OutputArguments, what: &str) -> Result<(), Failure> {
     match output.csv {
         None => Ok(()),
@@ -194,16 +194,16 @@ pub fn refuse_csv(output: &OutputArguments, what: &str) -> Result<(), Failure> {
     }
 }
 
-/// A file that may have been asked for, and what makes its bytes.
+/// Optional output file, and the function that creates its bytes.
 pub type Form<'a> = (
     Option<&'a Path>,
     &'a dyn Fn() -> Result<Vec<u8>, ReportError>,
 );
 
-/// Writes those of the files that were asked for.
+/// Writes the requested files.
 ///
 /// # Errors
-/// When one cannot be written; every other is written all the same.
+/// Returns an error if one cannot be written; all others are still written.
 pub fn write_forms(
     forms: &[Form<'_>],
     output: &OutputArguments,
@@ -219,11 +219,11 @@ pub fn write_forms(
     outcome
 }
 
-/// Writes one file, with folders named by their variables where that was asked for, and compressed
-/// where its name ends in `.gz`.
+/// Writes one file, with folders replaced by variables on request, and compressed if its name ends
+/// in `.gz`.
 ///
 /// # Errors
-/// When it cannot be written.
+/// Returns an error if it cannot be written.
 fn write_one(
     path: &Path,
     mut bytes: Vec<u8>,
@@ -241,8 +241,8 @@ fn write_one(
     )
 }
 
-/// Writes a file whole, or prints what was to go to standard output, without holding all of it in
-/// memory. A reader of standard output that has gone away is no error.
+/// Writes a file completely, or prints it if its destination is standard output, without holding all
+/// of it in memory. A reader that has closed standard output is no error.
 ///
 /// # Errors
 /// When the file cannot be written, or `make` fails.
@@ -259,10 +259,10 @@ pub fn stream(
     stream_atomically(path, make).map_err(Failure::machine)?
 }
 
-/// Writes a file whole, or prints what was to go to standard output.
+/// Writes a file completely, or prints it if its destination is standard output.
 ///
 /// # Errors
-/// When it cannot be written.
+/// Returns an error if it cannot be written.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     match is_stdout(path) {
         true => print(bytes),

@@ -15,25 +15,25 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output;
 
-/// The steps of the bar of a race: it shows a share, since the number of rounds is not known
+/// Steps of a race's bar. The bar shows a share, because the number of rounds is not known
 /// beforehand.
 const STEPS: u64 = 1000;
 
-/// Between two looks of the bar.
+/// Interval between two updates of the bar.
 const TICK: Duration = Duration::from_millis(500);
 
 /// Opens an engine whose events are shown.
 ///
 /// # Errors
-/// As [`Engine::new`].
+/// Returns the errors of [`Engine::new`].
 pub fn engine() -> Result<Engine, Failure> {
     Engine::new(Progress::default())
 }
 
-/// Shows events.
+/// Display of events.
 #[derive(Default)]
 struct Progress {
-    /// The bar of what goes on, if anything does.
+    /// The bar of the current activity, if any.
     bar: RefCell<Option<ProgressBar>>,
 }
 
@@ -77,7 +77,7 @@ impl Progress {
         }
     }
 
-    /// Shows how far it is, from 0 to the length of the bar, and in words.
+    /// Shows the progress: a position from 0 to the length of the bar, and a text.
     fn show(&self, position: Option<u64>, message: String) {
         if let Some(bar) = &*self.bar.borrow() {
             if let Some(position) = position {
@@ -87,12 +87,12 @@ impl Progress {
         }
     }
 
-    /// Prints a line above the bar, on standard error; also where there is no terminal.
+    /// Prints a line above the bar, on standard error; also without a terminal.
     fn tell(&self, line: String) {
         self.aside(|| output::tell(line));
     }
 
-    /// Runs `print` with the bar out of the way.
+    /// Runs `print` while the bar is hidden.
     fn aside(&self, print: impl FnOnce()) {
         match &*self.bar.borrow() {
             Some(bar) => bar.suspend(print),
@@ -124,7 +124,7 @@ impl Progress {
     }
 }
 
-/// The text with the title of its race before it.
+/// Returns the text, preceded by the title of its race.
 fn entitled(title: Option<&str>, text: &str) -> String {
     match title {
         Some(title) => format!("{title}: {text}"),
@@ -156,14 +156,14 @@ fn step_text(step: Step<'_>) -> String {
 
 fn aim_text(aim: Aim) -> &'static str {
     match aim {
-        Aim::Proof => "proving who serves malloc",
+        Aim::Proof => "proving which object serves malloc",
         Aim::Memory => "watching memory",
         Aim::Blocks => "following every block",
         Aim::Work => "counting the work again",
     }
 }
 
-/// Returns the line on an event; empty for events that are shown in another way.
+/// Formats an event as a line; empty for events that are shown in another way.
 fn line(event: Event<'_>) -> String {
     match event {
         Event::RaceFound { title, finding } => entitled(title, &found_text(finding)),
@@ -180,7 +180,7 @@ fn line(event: Event<'_>) -> String {
             file,
         } => suite_started(pieces, left, done, file),
         Event::SuiteInterrupted { arguments, file } => {
-            format!("go on with: heapdrome {arguments} --resume {file}")
+            format!("continue with: heapdrome {arguments} --resume {file}")
         }
         Event::Estimating => {
             "running each allocator once on a small form, to estimate the time".to_owned()
@@ -222,12 +222,12 @@ fn suite_started(pieces: Piece, left: usize, done: usize, file: &Path) -> String
         Piece::Cell => "cells",
     };
     let file = file.display();
-    format!("{left} {pieces}, {done} done before; what is done is kept in {file}")
+    format!("{left} {pieces}, {done} done before; results are kept in {file}")
 }
 
 fn not_built(names: &[String]) -> String {
     let names = names.join(", ");
-    format!("not built, and taken to be as fast as the others: {names}")
+    format!("not built, and assumed to be as fast as the others: {names}")
 }
 
 fn turn_text(cell: &PagingCell, turn: Turn) -> String {
@@ -255,7 +255,7 @@ fn found_text(found: Found<'_>) -> String {
             format!("metric {metric} was not found in the output under {entrant}")
         }
         Found::Decided { rounds, entrants } => format!(
-            "decided after {rounds} rounds, and races no further: {}",
+            "decided after {rounds} rounds, no further rounds: {}",
             entrants.join(", ")
         ),
         Found::Outlook(text) | Found::Remark(text) => text.to_owned(),
@@ -273,7 +273,7 @@ fn going_on(what: GoingOn<'_>) -> String {
     } = what.rounds;
     let at_most = if may_end_sooner { "at most " } else { "" };
     format!(
-        "going on with {} ({}), begun {} in {}: {races}{done} of {at_most}{most} rounds done",
+        "continuing {} ({}), begun {} in {}: {races}{done} of {at_most}{most} rounds done",
         what.name,
         what.raced,
         what.begun,
@@ -283,11 +283,11 @@ fn going_on(what: GoingOn<'_>) -> String {
 
 fn sweep_unfinished(resume: Option<&str>, left: &[&str]) -> String {
     let next = match (resume, left) {
-        (Some(name), _) => format!("; go on with: heapdrome race --resume {name}"),
+        (Some(name), _) => format!("; continue with: heapdrome race --resume {name}"),
         (None, []) => String::new(),
         (None, left) => format!("; race the rest, too: {}", left.join(", ")),
     };
-    format!("what was done is reported{next}")
+    format!("the completed part is reported{next}")
 }
 
 fn search_text(allocator: &str, step: Searching<'_>) -> String {
@@ -304,14 +304,14 @@ fn search_text(allocator: &str, step: Searching<'_>) -> String {
     }
 }
 
-/// Lines on the leftovers of a killed paging lab.
+/// Formats lines on the leftovers of a killed paging lab.
 fn left_behind(what: &Leftovers) -> Vec<String> {
     let removed = what.removed.iter();
-    let removed = removed.map(|item| format!("removed what an earlier run had left: {item}"));
+    let removed = removed.map(|item| format!("removed a leftover of an earlier run: {item}"));
     let foreign = what
         .foreign
         .iter()
-        .map(|item| format!("left alone, as it is not what an earlier run made: {item}"));
+        .map(|item| format!("kept, because no earlier run created it: {item}"));
     let failed = what.failed.iter().map(ToString::to_string);
     removed.chain(foreign).chain(failed).collect()
 }
@@ -322,7 +322,7 @@ fn builds_ahead(builds: &[(&str, u64)]) -> String {
         .map(|(name, seconds)| format!("{name} {seconds} s"))
         .collect();
     format!(
-        "building first what is missing; on two busy cores that took: {}",
+        "building missing allocators first; on two busy cores that took: {}",
         told.join(", ")
     )
 }

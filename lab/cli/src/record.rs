@@ -11,7 +11,7 @@ use heapdrome_schema::{Bytes, Nanoseconds};
 use heapdrome_system::interrupt;
 
 use crate::arguments::{RecordArguments, is_stdout};
-use crate::destinations::Destinations;
+use crate::destinations::{Destinations, refuse_overwriting};
 use crate::exec;
 use crate::failure::Failure;
 use crate::folders::Folders;
@@ -60,12 +60,7 @@ fn check_target(target: &Path, force: bool) -> Result<(), Failure> {
             "the command may use standard output: name a file with -o",
         ));
     }
-    if target.exists() && !force {
-        let target = target.display();
-        return Err(Failure::Usage(format!(
-            "{target} exists: choose another file with -o, or overwrite it with --force"
-        )));
-    }
+    refuse_overwriting(target, force)?;
     Destinations::one("-o", target).check(&[])
 }
 

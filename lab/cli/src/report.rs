@@ -1,4 +1,4 @@
-//! `heapdrome report` and `heapdrome plot`: results to look at.
+//! `heapdrome report` and `heapdrome plot`: pages and plots of results.
 
 mod site;
 
@@ -15,17 +15,18 @@ use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::{output, sources};
 
-/// Writes one page for all results, or for a folder of results one for each and an index.
+/// Writes one page for all results, or for a folder of results one page for each and an index.
 ///
 /// # Errors
-/// When a result cannot be read or holds nothing, or a page is there already or cannot be written.
+/// Returns an error if a result cannot be read or is empty, or a page already exists or cannot be
+/// written.
 pub fn report(arguments: &ReportArguments) -> Result<(), Failure> {
     let mut folders = arguments.results.iter();
     match folders.find(|path| !is_stdin(path) && path.is_dir()) {
         None => one_page(arguments),
         Some(folder) if arguments.results.len() == 1 => site::write(folder, arguments),
         Some(folder) => Err(Failure::Usage(format!(
-            "{} is a folder, and other results are named beside it; name it alone",
+            "{} is a folder and cannot be combined with other results; name it alone",
             folder.display()
         ))),
     }
@@ -53,7 +54,7 @@ fn one_page(arguments: &ReportArguments) -> Result<(), Failure> {
 /// Draws the plots of all results, and prints the paths of the files.
 ///
 /// # Errors
-/// As [`report`]; and when no plot has a name that was asked for.
+/// Returns the errors of [`report`], and an error if no plot has a requested name.
 pub fn plot(arguments: &PlotArguments) -> Result<(), Failure> {
     let folder = &arguments.output;
     refuse_stdout("--output", folder)?;
@@ -81,7 +82,7 @@ pub fn plot(arguments: &PlotArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Which files are to be written: each plot that is wanted in each form, once.
+/// Returns the files to write: each wanted plot once in each format.
 fn files(
     sources: &[Source],
     arguments: &PlotArguments,
@@ -108,7 +109,7 @@ fn files(
     Ok(files)
 }
 
-/// All plots, with what their names begin with in the folder.
+/// Returns all plots, with the prefixes of their file names.
 fn drawn(sources: &[Source]) -> Vec<(String, Plot)> {
     let of_source = |source: &Source| {
         let prefix = match sources.len() {
@@ -121,7 +122,7 @@ fn drawn(sources: &[Source]) -> Vec<(String, Plot)> {
     sources.iter().flat_map(of_source).collect()
 }
 
-/// Each word of `--only` must be in a name.
+/// Checks that each word of `--only` is in a name.
 fn check_words(drawn: &[(String, Plot)], only: &[String]) -> Result<(), Failure> {
     if drawn.is_empty() {
         return Err(Failure::usage(
@@ -139,17 +140,17 @@ fn check_words(drawn: &[(String, Plot)], only: &[String]) -> Result<(), Failure>
         }
     }
     Err(Failure::Usage(format!(
-        "no plot is called {word}; there are {}",
+        "no such plot: {word}; there are {}",
         known.join(", ")
     )))
 }
 
-/// Whether a part of the plot's name, or of the title that it is made of, is this.
+/// Returns whether a part of the plot's name, or of its title, equals the word.
 fn is_in_name(word: &str, plot: &Plot) -> bool {
     plain(&plot.name).contains(&plain(word))
 }
 
-/// Letters and digits, all small, and one dash for whatever stands between them.
+/// Returns letters and digits in lower case, with one dash for each sequence of other characters.
 fn plain(text: &str) -> String {
     let mut plain = String::new();
     for c in text.chars().flat_map(char::to_lowercase) {
@@ -162,7 +163,7 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// `name`, or the first of `name-2`, `name-3`, ... that is not taken yet.
+/// Returns `name`, or the first free one of `name-2`, `name-3`, ...
 fn unique(name: String, taken: &mut HashSet<String>) -> String {
     let numbered = (2_u32..).map(|number| format!("{name}-{number}"));
     let free = std::iter::once(name.clone())
@@ -173,12 +174,12 @@ fn unique(name: String, taken: &mut HashSet<String>) -> String {
     free
 }
 
-/// The name of a result's file, fit for the names of others.
+/// Returns the name of a result's file, in a form for use in other names.
 fn plain_name(source: &Source) -> String {
     stem(source.name.strip_suffix(".json").unwrap_or(&source.name))
 }
 
-/// Reads a saved result.
+/// Function that reads a saved result.
 type Reading = fn(&Path) -> Result<Saved, Failure>;
 
 fn read_all(paths: &[PathBuf], redact: bool, reading: Reading) -> Result<Vec<Source>, Failure> {
@@ -189,14 +190,13 @@ fn read_all(paths: &[PathBuf], redact: bool, reading: Reading) -> Result<Vec<Sou
     paths.iter().map(read).collect()
 }
 
-/// Texts that `--redact` replaces, if it was given.
+/// Returns the texts that `--redact` replaces, if it was given.
 fn redaction(redact: bool) -> Result<Option<Redaction>, Failure> {
     let found = redact.then(|| Folders::find().map(|folders| folders.redaction()));
     found.transpose()
 }
 
-/// A result with the name under which its page hands the raw data out: as plain JSON, however it
-/// was read.
+/// Returns a result with the name under which its page offers the raw data: always as plain JSON.
 fn source(path: &Path, saved: Saved, redaction: Option<&Redaction>) -> Result<Source, Failure> {
     let saved = match redaction {
         Some(redaction) => redacted(&saved, redaction)?,
@@ -213,7 +213,7 @@ fn source(path: &Path, saved: Saved, redaction: Option<&Redaction>) -> Result<So
     })
 }
 
-/// A saved result with the user's folders named `$HOME` and `$CACHE`.
+/// Returns a saved result with the user's folders replaced by `$HOME` and `$CACHE`.
 fn redacted(saved: &Saved, redaction: &Redaction) -> Result<Saved, Failure> {
     fn through<T: serde::Serialize + serde::de::DeserializeOwned>(
         value: &T,

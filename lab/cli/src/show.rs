@@ -13,11 +13,11 @@ use crate::folders::Folders;
 use crate::output::Extent;
 use crate::{allocators, output, program, race, sources};
 
-/// Prints the result again, and writes it in other forms if asked to.
+/// Prints a saved result, and writes it in other forms on request.
 ///
 /// # Errors
-/// When the result cannot be read, is empty or has no samples for `--csv`, or a file cannot be
-/// written or is the result itself; when a collection is asked for one allocator to use.
+/// Returns an error if the result cannot be read, is empty or has no samples for `--csv`, if a file
+/// cannot be written or is the result itself, or if `--deploy` is requested for a collection.
 pub fn show(arguments: &ShowArguments) -> Result<(), Failure> {
     let saved = read(arguments)?;
     if let Some(name) = &arguments.entrant {
@@ -52,7 +52,7 @@ pub fn show(arguments: &ShowArguments) -> Result<(), Failure> {
     }
 }
 
-/// Reads the file of this name, or else the race of this name that is kept.
+/// Reads the file of this name, or else the stored race of this name.
 fn read(arguments: &ShowArguments) -> Result<Saved, Failure> {
     let path = &arguments.result;
     let is_name = path.components().count() == 1 && path.extension().is_none();
@@ -63,7 +63,7 @@ fn read(arguments: &ShowArguments) -> Result<Saved, Failure> {
         }
         if name == LATEST {
             return Err(Failure::usage(
-                "no race with a complete round is kept; run one by heapdrome race COMMAND",
+                "no race with a complete round is stored; run one with heapdrome race COMMAND",
             ));
         }
     }
@@ -80,7 +80,7 @@ fn deploy(result: &RaceResult) -> Result<(), Failure> {
     output::print(text.as_bytes())
 }
 
-/// Prints all that was recorded of one entrant, in every race that it took part in.
+/// Prints all records of one entrant, in every race in which it took part.
 fn show_entrant(saved: &Saved, name: &str) -> Result<(), Failure> {
     let races: Vec<(Option<&str>, &RaceResult)> = match saved {
         Saved::Race(result) => vec![(None, &**result)],
@@ -120,5 +120,5 @@ fn show_entrant(saved: &Saved, name: &str) -> Result<(), Failure> {
     output::print(text.as_bytes())
 }
 
-/// The evidence of one row fits into as many columns.
+/// Width for the evidence of one row.
 const WIDTH: usize = 80;

@@ -1,4 +1,4 @@
-//! Saved results that a command line names.
+//! Reads the saved results that a command line names.
 
 use std::path::Path;
 
@@ -7,43 +7,44 @@ use heapdrome_schema::{ReadError, Saved, is_stdin, read_saved, source_name};
 use crate::failure::Failure;
 use crate::output;
 
-/// Standard input holds one result.
+/// Refuses to read standard input, which contains one result, twice.
 ///
 /// # Errors
-/// When it is to be read twice.
+/// Returns an error if it is named twice.
 pub fn refuse_stdin_twice(results: &[&Path]) -> Result<(), Failure> {
     match results.iter().filter(|path| is_stdin(path)).count() {
         0 | 1 => Ok(()),
         _ => Err(Failure::usage(
-            "- is given twice, and standard input holds one result; name a file for the other",
+            "- is given twice, but standard input has only one result; name a file for the other",
         )),
     }
 }
 
-/// Reads a result in which something was measured.
+/// Reads a result that contains measurements.
 ///
 /// # Errors
-/// When it cannot be read, or holds no complete round.
+/// Returns an error if it cannot be read, or has no complete round.
 pub fn read_measured(path: &Path) -> Result<Saved, Failure> {
     let saved = read_saved(path).map_err(Failure::usage)?;
     refuse_nothing(path, &saved)?;
     Ok(saved)
 }
 
-/// Reads a result that may say why nothing was measured.
+/// Reads a result that may explain why nothing was measured.
 ///
 /// # Errors
-/// When it cannot be read, or holds neither races nor sentences, tables and times.
+/// Returns an error if it cannot be read, or has neither races nor claims, tables and times.
 pub fn read(path: &Path) -> Result<Saved, Failure> {
     let saved = read_saved(path).map_err(Failure::usage)?;
     refuse_untold(path, &saved)?;
     Ok(saved)
 }
 
-/// Reads one file of a folder. `None`, and a line on standard error, for JSON that is no result.
+/// Reads one file of a folder. For JSON that is not a result, prints a line on standard error and
+/// returns `None`.
 ///
 /// # Errors
-/// As [`read`], of a result.
+/// Returns the errors of [`read`] for a result.
 pub fn read_among_others(path: &Path) -> Result<Option<Saved>, Failure> {
     match read_saved(path) {
         Err(error @ (ReadError::Foreign { .. } | ReadError::Comparison { .. })) => {
@@ -58,7 +59,7 @@ pub fn read_among_others(path: &Path) -> Result<Option<Saved>, Failure> {
     }
 }
 
-/// Refuses a collection in which nothing was measured, unless it says why.
+/// Refuses a collection without measurements, unless it explains their absence.
 fn refuse_untold(path: &Path, saved: &Saved) -> Result<(), Failure> {
     match saved {
         Saved::Collection(all) if all.races.is_empty() && all.claims.is_empty() => {
@@ -73,7 +74,7 @@ fn refuse_nothing(path: &Path, saved: &Saved) -> Result<(), Failure> {
         Saved::Race(result) => result.rounds == 0 || result.entrants.is_empty(),
         Saved::Collection(races) => {
             let empty = races.races.iter().all(|race| race.result.rounds == 0);
-            // A search that an older heapdrome saved, which tests no sentences of a document.
+            // A search that an older heapdrome saved tests no claims of a document.
             let tables_alone = races.claims.is_empty() && !races.tables.is_empty();
             let no_parts = races.misuse().is_empty()
                 && races.ccdfs().is_empty()

@@ -1,4 +1,4 @@
-//! `heapdrome suite`: the tables of a document, measured here.
+//! `heapdrome suite`: the tables of a document, measured on this machine.
 
 use std::borrow::Cow;
 
@@ -12,15 +12,15 @@ use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::{output, progress};
 
-/// Runs a suite and prints its tables and what became of the document's sentences.
+/// Runs a suite and prints its tables and the verdicts on the document's claims.
 ///
 /// # Errors
-/// When there is no suite of this name, it cannot be run, or an entrant failed; whatever was
-/// measured until then has been printed and written.
+/// Returns an error if there is no suite of this name, it cannot run, or an entrant failed. All
+/// measurements until then have been printed and written.
 pub fn suite(mut arguments: SuiteArguments) -> Result<(), Failure> {
     use_present_names(&mut arguments);
     let arguments = &arguments;
-    // The file that a suite goes on with is written, too.
+    // The file from which a suite continues is also written.
     let resumed = arguments.resume.as_deref().filter(|file| file.exists());
     let data = arguments.paging.data.as_deref();
     let files = Destinations::of(&arguments.output).and("--data", data);
@@ -36,8 +36,8 @@ pub fn suite(mut arguments: SuiteArguments) -> Result<(), Failure> {
     }
 }
 
-/// Replaces former names of suites by the present ones, and says so. A file of the user's own keeps
-/// its names.
+/// Replaces former names of suites by the current ones, with a message. A file of the user's own
+/// keeps its names.
 fn use_present_names(arguments: &mut SuiteArguments) {
     if suite::is_file(&arguments.name) {
         return;
@@ -52,7 +52,7 @@ fn use_present_names(arguments: &mut SuiteArguments) {
     }
 }
 
-/// Refuses options that only the suite lgalloc has.
+/// Refuses options that only the suite lgalloc supports.
 fn refuse_options(arguments: &PagingSuiteArguments) -> Result<(), Failure> {
     match arguments.make.swap.is_some() || arguments.thp || arguments.data.is_some() {
         true => Err(Failure::usage(
@@ -85,7 +85,7 @@ fn run(arguments: &SuiteArguments, files: &Destinations<'_>) -> Result<(), Failu
     ended.and_then(|()| session.outcome())
 }
 
-/// Prints the estimate; beside a file that goes to standard output it is told on standard error.
+/// Prints the estimate; if a file goes to standard output, it is printed on standard error.
 fn tell(estimate: &Estimate, files: &Destinations<'_>) -> Result<(), Failure> {
     let text = estimate.text();
     match files.take_stdout() {
@@ -95,7 +95,7 @@ fn tell(estimate: &Estimate, files: &Destinations<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Commits every kind of misuse under every allocator, and prints what came of it.
+/// Runs every kind of misuse under every allocator, and prints the outcomes.
 fn misuse(arguments: &SuiteArguments) -> Result<(), Failure> {
     refuse(arguments)?;
     let engine = progress::engine()?;
@@ -129,7 +129,7 @@ fn request(arguments: &SuiteArguments) -> SuiteRequest {
     }
 }
 
-/// What other suites have and this one has not.
+/// Refuses options of other suites that this one does not support.
 fn refuse(arguments: &SuiteArguments) -> Result<(), Failure> {
     let given = [
         ("--published", arguments.published),

@@ -1,4 +1,5 @@
-//! `heapdrome survive`: under how little memory a command still finishes, and how slow it is then.
+//! `heapdrome survive`: the smallest memory limit under which a command still finishes, and its
+//! slowdown there.
 
 use heapdrome_engine::survive::{self as engine, SurviveRequest, outcome};
 
@@ -7,11 +8,11 @@ use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::{output, progress};
 
-/// Searches under each allocator, and prints what was found.
+/// Searches the limit under each allocator, and prints the results.
 ///
 /// # Errors
-/// When the command is not there or fails without a limit, no limit can be made, or someone
-/// interrupts; whatever was found until then has been printed and written.
+/// Returns an error if the command does not exist or fails without a limit, no limit can be set, or
+/// the user interrupts. All results until then have been printed and written.
 pub fn survive(arguments: &SurviveArguments) -> Result<(), Failure> {
     let output = &arguments.output;
     Destinations::of(output).check(&[])?;

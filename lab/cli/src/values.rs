@@ -6,27 +6,29 @@ use heapdrome_engine::race::AskedWork;
 use heapdrome_replay::{Speed, Touch};
 use heapdrome_schema::{Better, SweptParameter};
 
-/// `--metric NAME[:higher|:lower]=REGEX`, taken apart.
+/// Parsed form of `--metric NAME[:higher|:lower]=REGEX`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricArgument {
     /// The name.
     pub name: String,
-    /// The regular expression, already known to be one.
+    /// The regular expression, already validated.
     pub pattern: String,
-    /// Which direction is good; lower if nothing was said.
+    /// The better direction; lower by default.
     pub better: Better,
 }
 
-/// A time such as `0`, `90`, `1.5s`, `10m` or `1h 30m`; a bare number is in seconds.
+/// Parses a time such as `0`, `90`, `1.5s`, `10m` or `1h 30m`; a number without a unit is in
+/// seconds.
 pub fn duration_or_none(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string()),
         Err(_) => humantime::parse_duration(text)
-            .map_err(|error| format!("{error}; write a time such as 90s, 10m or 1h30m")),
+            .map_err(|error| format!("{error}; expected a time such as 90s, 10m or 1h30m")),
     }
 }
 
-/// A time above zero, such as `90`, `1.5s`, `10m` or `1h 30m`; a bare number is in seconds.
+/// Parses a time above zero, such as `90`, `1.5s`, `10m` or `1h 30m`; a number without a unit is in
+/// seconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let span = duration_or_none(text)?;
     if span.is_zero() {
@@ -35,28 +37,28 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Ok(span)
 }
 
-/// A share such as `1%` or `0.5%`, as a fraction.
+/// Parses a share such as `1%` or `0.5%` as a fraction.
 pub fn percentage(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     match number.parse::<f64>() {
         Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
-        _ => Err("write a percentage above 0 and below 100, such as 1%".to_owned()),
+        _ => Err("expected a percentage above 0 and below 100, such as 1%".to_owned()),
     }
 }
 
-/// The speed of a replay.
+/// Parses the speed of a replay.
 pub fn speed(text: &str) -> Result<Speed, String> {
     let names = Speed::ALL.map(Speed::name).join(", ");
     Speed::find(text).ok_or_else(|| format!("expected one of {names}"))
 }
 
-/// What a replay writes into new blocks.
+/// Parses the touch model of a replay.
 pub fn touch(text: &str) -> Result<Touch, String> {
     let names = Touch::ALL.map(Touch::name).join(", ");
     Touch::find(text).ok_or_else(|| format!("expected one of {names}"))
 }
 
-/// `KEY=VALUE`.
+/// Parses `KEY=VALUE`.
 pub fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some(("LD_PRELOAD", _)) => Err("heapdrome sets LD_PRELOAD itself; use -a PATH".to_owned()),
@@ -65,13 +67,13 @@ pub fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// A set of processors.
+/// Set of processors.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Processors(pub Vec<usize>);
 
-/// A list of processors such as `0,2-3`.
+/// Parses a list of processors such as `0,2-3`.
 pub fn processors(text: &str) -> Result<Processors, String> {
-    let wrong = || format!("'{text}' is no list of processors; write one such as 0,2-3");
+    let wrong = || format!("expected a list of processors such as 0,2-3, got '{text}'");
     let mut list = Vec::new();
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -87,10 +89,10 @@ pub fn processors(text: &str) -> Result<Processors, String> {
     Ok(Processors(list))
 }
 
-/// The size of the kernel's default processor set.
+/// Size of the kernel's default processor set.
 const MOST_PROCESSORS: usize = 1024;
 
-/// `NAME[:higher|:lower]=REGEX`.
+/// Parses `NAME[:higher|:lower]=REGEX`.
 pub fn metric(text: &str) -> Result<MetricArgument, String> {
     let (name, pattern) = text
         .split_once('=')
@@ -98,11 +100,11 @@ pub fn metric(text: &str) -> Result<MetricArgument, String> {
     let (name, better) = match name.rsplit_once(':') {
         Some((name, "higher")) => (name, Better::Higher),
         Some((name, "lower")) => (name, Better::Lower),
-        Some((_, other)) => return Err(format!("write :higher or :lower, not :{other}")),
+        Some((_, other)) => return Err(format!("expected :higher or :lower, got :{other}")),
         None => (name, Better::Lower),
     };
     if name.is_empty() {
-        return Err("the metric needs a name".to_owned());
+        return Err("the metric requires a name".to_owned());
     }
     regular(pattern)?;
     Ok(MetricArgument {
@@ -112,7 +114,7 @@ pub fn metric(text: &str) -> Result<MetricArgument, String> {
     })
 }
 
-/// `NAME=a,b,c` or `env:NAME=a,b,c`.
+/// Parses `NAME=a,b,c` or `env:NAME=a,b,c`.
 pub fn sweep(text: &str) -> Result<SweptParameter, String> {
     let (name, values) = text
         .split_once('=')
@@ -121,8 +123,8 @@ pub fn sweep(text: &str) -> Result<SweptParameter, String> {
         Some("LD_PRELOAD") => {
             return Err("heapdrome sets LD_PRELOAD itself; list allocators with -a".to_owned());
         }
-        Some("") => return Err("the variable needs a name".to_owned()),
-        None if name.is_empty() => return Err("the sweep needs a name".to_owned()),
+        Some("") => return Err("the variable requires a name".to_owned()),
+        None if name.is_empty() => return Err("the sweep requires a name".to_owned()),
         _ => {}
     }
     let values: Vec<String> = values.split(',').map(str::to_owned).collect();
@@ -135,7 +137,7 @@ pub fn sweep(text: &str) -> Result<SweptParameter, String> {
     })
 }
 
-/// `value`, `same` or a regular expression.
+/// Parses `value`, `same` or a regular expression.
 pub fn work(text: &str) -> Result<AskedWork, String> {
     match text {
         "value" => Ok(AskedWork::Value),
@@ -144,7 +146,7 @@ pub fn work(text: &str) -> Result<AskedWork, String> {
     }
 }
 
-/// Whether a text is a regular expression.
+/// Checks that a text is a regular expression.
 fn regular(pattern: &str) -> Result<(), String> {
     let wrong = |error: regex::Error| {
         let error = error.to_string();
@@ -156,7 +158,7 @@ fn regular(pattern: &str) -> Result<(), String> {
     regex::Regex::new(pattern).map(|_| ()).map_err(wrong)
 }
 
-/// What is wrong with a command line, in one line that says what to do.
+/// Returns one line that describes the mistake in a command line and the remedy.
 pub fn mistake(error: &clap::Error) -> String {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     let named = |kind| match error.get(kind) {
@@ -170,7 +172,7 @@ pub fn mistake(error: &clap::Error) -> String {
         (Some(one), Some(other)) if error.kind() == ErrorKind::ArgumentConflict && one != other => {
             let others: Vec<String> = prior.iter().map(option).collect();
             format!(
-                "{} cannot stand beside {}; leave one of them out",
+                "{} cannot be combined with {}; omit one of them",
                 option(one),
                 others.join(", ")
             )
@@ -179,7 +181,7 @@ pub fn mistake(error: &clap::Error) -> String {
     }
 }
 
-/// What clap says of a mistake, without its usage text, in one line.
+/// Returns clap's message on a mistake, without its usage text, in one line.
 fn one_line(told: &str) -> String {
     let told = told.strip_prefix("error: ").unwrap_or(told);
     let told = told.split("\n\nUsage:").next().unwrap_or(told);
@@ -279,7 +281,7 @@ mod tests {
         let error = crate::arguments::Arguments::try_parse_from(words).expect_err("both");
         assert_eq!(
             mistake(&error),
-            "--quick cannot stand beside --published; leave one of them out"
+            "--quick cannot be combined with --published; omit one of them"
         );
     }
 

@@ -12,13 +12,14 @@ use crate::arguments::{WorkloadsAction, WorkloadsArguments};
 use crate::failure::Failure;
 use crate::output;
 
-/// The widest line of an explanation.
+/// Maximum width of an explanation's lines.
 const WIDTH: usize = 100;
 
-/// Does what was asked.
+/// Runs the requested action.
 ///
 /// # Errors
-/// When a name is unknown, something cannot be installed, or standard output cannot be written.
+/// Returns an error if a name is unknown, something cannot be installed, or standard output cannot
+/// be written.
 pub fn workloads(arguments: &WorkloadsArguments) -> Result<(), Failure> {
     match arguments.action.as_ref().unwrap_or(&WorkloadsAction::List) {
         WorkloadsAction::List => output::print(list().as_bytes()),
@@ -39,8 +40,8 @@ fn summary(workload: Workload) -> &'static str {
 fn list() -> String {
     let headings = [
         "Synthetic loads",
-        "A load like that of a service",
-        "Programs with loads of heapdrome's",
+        "A load modelled on a service",
+        "Programs with prepared loads",
     ];
     let mut text = String::new();
     for (kind, heading) in headings.iter().enumerate() {
@@ -59,7 +60,7 @@ fn list() -> String {
             })
             .collect();
         if !rows.is_empty() {
-            let table = heapdrome_report::listing(["name", "what it does"], &rows, WIDTH);
+            let table = heapdrome_report::listing(["name", "description"], &rows, WIDTH);
             let _ = writeln!(text, "{heading}:\n\n{table}");
         }
     }
@@ -70,7 +71,7 @@ fn list() -> String {
     text
 }
 
-/// What a program lacks to be raced here.
+/// Returns the reason why a program cannot be raced here.
 fn lack(workload: Workload) -> String {
     match workload {
         Workload::Program(program) => match program.availability() {
@@ -93,23 +94,23 @@ fn explained(workload: Workload) -> String {
 fn of_own(description: &'static Description) -> String {
     let mut page = Page::titled(description.name, description.summary);
     page.section("What it models", description.models);
-    page.section("Who described it", description.origin);
+    page.section("Origin", description.origin);
     let rows: Vec<_> = description.parameters.iter().map(parameter_row).collect();
     page.table(
-        "Parameters, in the order in which plain numbers are taken",
+        "Parameters, in the order of plain numbers",
         ["name", "default", "range", "meaning"],
         &rows,
     );
     let rows: Vec<_> = description.presets.iter().map(preset_row).collect();
     page.table(
-        "Presets, of which the first runs where none is named",
-        ["name", "what it is for"],
+        "Presets; the first is the default",
+        ["name", "purpose"],
         &rows,
     );
-    page.section("What its figures mean", description.meaning);
+    page.section("Meaning of its figures", description.meaning);
     let rows: Vec<_> = description.figures.iter().map(figure_row).collect();
     page.table("Figures", ["name", "better", "meaning"], &rows);
-    page.section("What it does not say", description.silence);
+    page.section("What it does not show", description.silence);
     if let Ok(usual) = Parameters::parse(description, &[""; 0]) {
         let needed = Bytes((description.needs)(&usual));
         page.section(
@@ -162,7 +163,7 @@ fn figure_row(one: &FigureText) -> [String; 3] {
 fn of_program(program: &Program) -> String {
     let mut page = Page::titled(&program.name, &program.summary);
     page.section("What it models", &program.models);
-    page.section("Where it comes from", &program.origin);
+    page.section("Origin", &program.origin);
     let parameter = |one: &heapdrome_programs::Parameter| {
         let values = match one.range {
             Some((least, most)) => format!("{least} to {most}"),
@@ -183,12 +184,15 @@ fn of_program(program: &Program) -> String {
         ["name", "default", "quick", "values", "meaning"],
         &rows,
     );
-    page.section("What its figures mean", &program.figures);
-    page.section("What it does not say", &program.silence);
+    page.section("Meaning of its figures", &program.figures);
+    page.section("What it does not show", &program.silence);
     let here = match program.availability() {
         Availability::Available => "installed".to_owned(),
         Availability::NotInstalled { reason, .. } => {
-            format!("{reason}; heapdrome workloads install {}", program.name)
+            format!(
+                "{reason}; run: heapdrome workloads install {}",
+                program.name
+            )
         }
     };
     page.section("Here", &here);
@@ -196,7 +200,7 @@ fn of_program(program: &Program) -> String {
     page.0
 }
 
-/// An explanation that grows from the top.
+/// Text of an explanation, written from the top.
 struct Page(String);
 
 impl Page {
@@ -231,7 +235,7 @@ impl Page {
     }
 }
 
-/// Installs what the named programs lack, or all of them where none is named.
+/// Installs the missing packages of the named programs, or of all programs if none is named.
 fn install(names: &[String]) -> Result<(), Failure> {
     let mut programs = Vec::new();
     for name in names {

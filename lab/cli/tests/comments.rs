@@ -1,14 +1,14 @@
-//! Comments of the code: what a reader meets in a hover stands alone, and lines fit a page.
+//! Checks of the code's comments: an item's documentation stands alone, and lines fit a page.
 
 use std::path::{Path, PathBuf};
 
 /// Maximum number of characters of a line that is a comment.
 const LONGEST: usize = 100;
 
-/// Beginnings of an item that a hover shows without the item to which they refer.
+/// Beginnings that refer to another item, which a hover does not show.
 const REFERRING: [&str; 3] = ["The same", "As above", "Likewise"];
 
-/// Every file of Rust in the repository's own folders.
+/// Returns every Rust file in the repository's own folders.
 fn sources() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut folders: Vec<_> = ["allocators", "lab", "tools"]
@@ -28,7 +28,7 @@ fn sources() -> Vec<PathBuf> {
     sources
 }
 
-/// What is wrong with the comments of a source, each with the number of its line.
+/// Returns the faults in the comments of a source, each with the number of its line.
 fn faults(source: &str) -> Vec<(usize, &'static str)> {
     let mut faults = Vec::new();
     let mut documented = false;

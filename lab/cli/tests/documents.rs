@@ -1,4 +1,4 @@
-//! The documents: every link leads somewhere, every page is linked, and each thing has one word.
+//! Checks of the documents: every link works, every page is linked, and each thing has one word.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use std::process::Command;
 use heapdrome_suites::Makes;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// The folder of the repository.
+/// Returns the folder of the repository.
 fn root() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.canonicalize().expect("the repository is there")
 }
 
-/// All documents.
+/// Returns all documents.
 fn documents() -> Vec<PathBuf> {
     let own = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
     let mut documents: Vec<_> = own.iter().map(|name| root().join(name)).collect();
@@ -35,7 +35,7 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What a document links to and shows, as it is written.
+/// Returns the links and pictures of a document, as written.
 fn targets(text: &str) -> Vec<String> {
     let events = Parser::new_ext(text, Options::ENABLE_TABLES);
     let target = |event| match event {
@@ -48,7 +48,7 @@ fn targets(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The names of a document's headings, as forges make them.
+/// Returns the anchors of a document's headings, as code forges create them.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
     let mut heading: Option<String> = None;
@@ -112,7 +112,7 @@ fn every_link_leads_somewhere_and_every_page_is_linked() {
         }
     }
     assert!(checked > 40, "links are found: {checked}");
-    // A list of chapters is for mdBook alone.
+    // Only mdBook reads the list of chapters.
     let chapters = root().join("docs/SUMMARY.md");
     let lost: Vec<_> = documents()
         .into_iter()
@@ -121,7 +121,7 @@ fn every_link_leads_somewhere_and_every_page_is_linked() {
     assert!(lost.is_empty(), "no page links to {lost:?}");
 }
 
-/// A report names them as plain text, since nobody knows where it will lie.
+/// A report names them as plain text, because its location is not known.
 #[test]
 fn what_the_report_of_a_suite_refers_to_is_there() {
     let mut referred = 0;
@@ -143,16 +143,16 @@ fn what_the_report_of_a_suite_refers_to_is_there() {
     assert!(referred > 20, "places are found: {referred}");
 }
 
-/// A row of the glossary: a word, and words that are not used for the same thing.
+/// Row of the glossary: a word, and words that are not used for it.
 struct Term {
     word: String,
     rejected: Vec<String>,
 }
 
-/// The heading under which the glossary stands in ARCHITECTURE.md.
+/// Heading of the glossary in ARCHITECTURE.md.
 const GLOSSARY: &str = "Glossary";
 
-/// The glossary, which is the first table under its heading.
+/// Returns the glossary, which is the first table under its heading.
 fn glossary() -> Vec<Term> {
     let text = read(&root().join("ARCHITECTURE.md"));
     let from = text.split(&format!("## {GLOSSARY}\n")).nth(1);
@@ -170,7 +170,7 @@ fn glossary() -> Vec<Term> {
     rows.map(term).collect()
 }
 
-/// The words of a document in lower case, each with spaces around it: without code, and without the
+/// Returns the words of a document in lower case, separated by spaces, without code and the
 /// glossary.
 fn prose(text: &str) -> String {
     let mut prose = String::new();
@@ -195,12 +195,12 @@ fn words(text: &str) -> String {
     format!(" {} ", words.collect::<Vec<_>>().join(" ").to_lowercase())
 }
 
-/// Whether a word, or its plural, is among those of a text.
+/// Returns whether a word, or its plural, is among those of a text.
 fn has(prose: &str, word: &str) -> bool {
     prose.contains(&format!(" {word} ")) || prose.contains(&format!(" {word}s "))
 }
 
-/// Everything that a reader meets, by its name: documents and manual pages, results excepted.
+/// Returns every text for readers by its name: documents and manual pages, except results.
 fn texts() -> Vec<(String, String)> {
     let results = root().join("docs/results");
     let documents = documents().into_iter();

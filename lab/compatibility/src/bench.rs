@@ -1,4 +1,4 @@
-//! Runs one program under one allocator, watched.
+//! Runs one program under one allocator and the witness.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -14,32 +14,32 @@ use heapdrome_witness::{Request, Witness, WitnessError};
 use crate::Program;
 use crate::program::PATH;
 
-/// The allocators, by the names of their libraries without `lib` and `.so`.
+/// Names of the allocators: those of their libraries without `lib` and `.so`.
 pub const ALLOCATORS: [&str; 3] = ["elfmalloc", "elfmalloc-l", "elfmalloc-hardened"];
 
-/// The last characters of standard error that are shown where a program fails.
+/// Maximum number of characters of standard error that are shown if a program fails.
 const TAIL: usize = 2000;
 
-/// Ends a script where a command fails, and names the command.
+/// Prelude that ends a script at the first failing command, and prints that command.
 const BEFORE: &str = r#"set -Eeuo pipefail; trap 'echo "stopped at: $BASH_COMMAND" >&2' ERR"#;
 
-/// As in a terminal, whatever a background shell has made of them: programs that test signals need
-/// them.
+/// Signals set to their default actions, because a background shell may have ignored some, and
+/// programs that test signals need them.
 const SIGNALS: &str = "--default-signal=INT,HUP,QUIT,TERM,PIPE";
 
-/// What came of a run.
+/// Outcome of a run.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// The program did what it should, on the allocator.
+    /// The program worked, on the allocator.
     Passed {
-        /// What the script says it did.
+        /// The result that the script printed.
         did: String,
-        /// What the witness saw, in words.
+        /// The witness's finding, in words.
         proof: String,
     },
-    /// It did, but not on the allocator: nothing was tested.
+    /// The program worked, but the allocator did not serve it: nothing was tested.
     Untested(String),
-    /// It did not.
+    /// The program failed.
     Failed(String),
 }
 
@@ -53,7 +53,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// The libraries in a folder of their own, and a witness.
+/// Temporary folder with the libraries, and a witness.
 #[derive(Debug)]
 pub struct Bench {
     folder: tempfile::TempDir,
@@ -65,7 +65,7 @@ impl Bench {
     ///
     /// # Errors
     ///
-    /// If that is not possible, or no folder suits the witness.
+    /// Returns an error if the libraries cannot be written, or no folder suits the witness.
     pub fn new() -> io::Result<Self> {
         let folder = open_folder("heapdrome-libraries-")?;
         for library in heapdrome_libraries::LIBRARIES {
@@ -77,7 +77,7 @@ impl Bench {
         Ok(Self { folder, witness })
     }
 
-    /// Where the library of an allocator is.
+    /// Returns the path of an allocator's library.
     #[must_use]
     pub fn library(&self, allocator: &str) -> PathBuf {
         self.folder.path().join(format!("lib{allocator}.so"))
@@ -87,7 +87,7 @@ impl Bench {
     ///
     /// # Errors
     ///
-    /// If there is no folder for it, or its processes cannot be followed.
+    /// Returns an error if no folder can be created for it, or its processes cannot be followed.
     pub fn run(&self, program: &Program, allocator: &str) -> io::Result<Outcome> {
         let folder = open_folder("heapdrome-program-")?;
         let request = self.request(program, allocator, folder.path());
@@ -145,21 +145,21 @@ impl Bench {
     }
 }
 
-/// A temporary folder that other users may enter: some programs do not run as root.
+/// Creates a temporary folder that other users may enter, because some programs do not run as root.
 fn open_folder(prefix: &str) -> io::Result<tempfile::TempDir> {
     let folder = tempfile::Builder::new().prefix(prefix).tempdir()?;
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777))?;
     Ok(folder)
 }
 
-/// Whether what passed was served.
+/// Decides whether the allocator served a program that passed.
 fn judge(proof: &Proof, did: String) -> Outcome {
     if proof.coverage == Coverage::TooLittle || proof.served_processes == 0 {
         let unserved = proof.unserved.iter();
         let unserved: Vec<String> = unserved
             .map(|one| format!("{} ({:?})", one.program, one.reason))
             .collect();
-        return Outcome::Untested(format!("not served were {}", unserved.join(", ")));
+        return Outcome::Untested(format!("not served: {}", unserved.join(", ")));
     }
     Outcome::Passed {
         did,

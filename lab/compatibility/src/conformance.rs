@@ -1,4 +1,4 @@
-//! The conformance suite against each library: every corner of the ABI, and generated programs.
+//! Runs the conformance suite on each library: every corner of the ABI, and generated programs.
 
 use std::io;
 
@@ -6,25 +6,26 @@ use heapdrome_conformance::{Failure, Library, Suite, checks};
 
 use crate::Bench;
 
-/// The libraries, by their names without `lib` and `.so`.
+/// Names of the libraries, without `lib` and `.so`.
 pub const LIBRARIES: [&str; 4] = [
     "bumpmalloc",
     "elfmalloc",
     "elfmalloc-l",
     "elfmalloc-hardened",
 ];
-/// Calls of a generated program, on as many threads.
+/// Number of calls of a generated program, on [`THREADS`] threads.
 const STEPS: usize = 1_000_000;
 const THREADS: usize = 8;
-/// Generated programs, each of which is run with the library loaded, and preloaded.
+/// Number of generated programs. Each runs with the library loaded, and with it preloaded.
 const PROGRAMS: u64 = 2;
 
-/// Prints a row for each check on libraries of [`LIBRARIES`], as soon as it is known, and one for
-/// generated programs; true if none failed.
+/// Prints a row for each check on libraries of [`LIBRARIES`] as soon as its result is known, and
+/// one for generated programs. Returns true if none failed.
 ///
 /// # Errors
 ///
-/// If the executable of this process cannot be found, or there is no temporary folder.
+/// Returns an error if the executable of this process cannot be found, or there is no temporary
+/// folder.
 pub fn table(bench: &Bench, libraries: &[&str]) -> io::Result<bool> {
     let executable = std::env::current_exe()?;
     let suite = |name: &&str| Suite {
@@ -37,7 +38,7 @@ pub fn table(bench: &Bench, libraries: &[&str]) -> io::Result<bool> {
     };
     let suites: Vec<Suite> = libraries.iter().map(suite).collect();
     let mut well = true;
-    println!("| check | what | {} |", libraries.join(" | "));
+    println!("| check | description | {} |", libraries.join(" | "));
     println!("|---|---|{}", "---|".repeat(libraries.len()));
     for check in checks() {
         print!("| {} | {} |", check.name, check.what);
@@ -57,7 +58,7 @@ pub fn table(bench: &Bench, libraries: &[&str]) -> io::Result<bool> {
     Ok(well)
 }
 
-/// Prints a cell; true if nothing failed.
+/// Prints a cell, and returns true if nothing failed.
 fn say(failure: Option<Failure>) -> bool {
     match &failure {
         None => print!(" passed |"),
@@ -66,7 +67,7 @@ fn say(failure: Option<Failure>) -> bool {
     failure.is_none()
 }
 
-/// Text that a cell of a Markdown table can hold.
+/// Converts text so that a cell of a Markdown table can hold it.
 pub(crate) fn one_line(text: &str) -> String {
     text.replace('\n', " ").replace('|', "/")
 }

@@ -1,11 +1,11 @@
-//! Heapdrome's own allocators put to the test: the [`conformance`] suite against each of their
-//! libraries, and real programs under them. Does each do what it should, and is it really the
-//! allocator that serves it?
+//! Compatibility tests of heapdrome's own allocators: the [`conformance`] suite on each of their
+//! libraries, and real programs under them. They check that the program works, and that the
+//! allocator really serves it.
 //!
-//! A [`Program`] is a script that fails where the program's answer is wrong. [`Bench::run`] runs it
-//! once, under the witness: a program that the allocator did not serve counts as untested, not as
-//! passed. The programs of the core are run by `tests/core.rs`; all of them by the executable
-//! `heapdrome-compatibility`, which prints the table of docs/compatibility.md.
+//! A [`Program`] is a script that fails if the program's answer is wrong. [`Bench::run`] runs it
+//! once, under the witness. A program that the allocator did not serve counts as untested, not as
+//! passed. `tests/core.rs` runs the programs of the core. The executable `heapdrome-compatibility`
+//! runs all of them, and prints the table of docs/compatibility.md.
 
 mod bench;
 pub mod conformance;

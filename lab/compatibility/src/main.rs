@@ -1,17 +1,17 @@
-//! `heapdrome-compatibility [NAME...]` puts heapdrome's own allocators to the test, and prints
-//! tables: the conformance suite, by the name `conformance`, and real programs. By default all, on
-//! all libraries; the name of an allocator chooses its library. Exit status: 0 nothing failed that
-//! could be run, 1 something did, 2 wrong arguments, 4 the machine is not fit for it.
+//! `heapdrome-compatibility [NAME...]` tests heapdrome's own allocators and prints tables: the
+//! conformance suite, by the name `conformance`, and real programs. The default is everything, on
+//! all libraries; the name of an allocator selects its library. Exit status: 0 if no test failed, 1
+//! if one failed, 2 for wrong arguments, 4 if the machine cannot run the tests.
 //!
-//! `heapdrome-compatibility execute PROGRAM [LIBRARY]` runs one program of the suite, as its
-//! children do.
+//! `heapdrome-compatibility execute PROGRAM [LIBRARY]` runs one generated program of the suite, as
+//! its children do.
 
 use std::process::ExitCode;
 
 use heapdrome_compatibility::{ALLOCATORS, Bench, Outcome, Program, conformance, programs};
 use heapdrome_conformance::execute_file;
 
-/// The name of the conformance suite among those of programs.
+/// Name that selects the conformance suite.
 const CONFORMANCE: &str = "conformance";
 
 fn main() -> ExitCode {
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
 fn test(names: &[String]) -> ExitCode {
     let all = match programs() {
         Ok(all) => all,
-        Err(error) => return complain(&format!("the list of programs is wrong: {error}"), 4),
+        Err(error) => return complain(&format!("the list of programs is invalid: {error}"), 4),
     };
     let choice = match choose(names, &all) {
         Ok(choice) => choice,
@@ -45,7 +45,7 @@ fn test(names: &[String]) -> ExitCode {
     }
 }
 
-/// What is to be tested.
+/// Selected tests.
 struct Choice<'a> {
     /// The libraries for the conformance suite.
     suite: Vec<&'static str>,
@@ -54,7 +54,7 @@ struct Choice<'a> {
     programs: Vec<&'a Program>,
 }
 
-/// What the names ask for; why that cannot be where it cannot.
+/// Parses the names; returns a message if a name is unknown or does not fit the others.
 fn choose<'a>(names: &[String], all: &'a [Program]) -> Result<Choice<'a>, String> {
     let (libraries, tests): (Vec<&str>, Vec<&str>) = names
         .iter()
@@ -64,7 +64,10 @@ fn choose<'a>(names: &[String], all: &'a [Program]) -> Result<Choice<'a>, String
     known.push(CONFORMANCE);
     if let Some(name) = tests.iter().find(|name| !known.contains(name)) {
         known.extend(conformance::LIBRARIES);
-        return Err(format!("there is no {name}, but {}", known.join(", ")));
+        return Err(format!(
+            "no such program or allocator: {name}; there are {}",
+            known.join(", ")
+        ));
     }
     let of = |all: &[&'static str]| -> Vec<&'static str> {
         let is_named = |name: &&str| libraries.is_empty() || libraries.contains(name);
@@ -75,7 +78,7 @@ fn choose<'a>(names: &[String], all: &'a [Program]) -> Result<Choice<'a>, String
     let program = tests.iter().find(|name| **name != CONFORMANCE);
     if let Some(program) = program.filter(|_| allocators.is_empty()) {
         let served = ALLOCATORS.join(", ");
-        return Err(format!("{program} is run under {served} only"));
+        return Err(format!("{program} runs under {served} only"));
     }
     Ok(Choice {
         suite: of(&conformance::LIBRARIES)
@@ -92,7 +95,7 @@ fn complain(what: &str, status: u8) -> ExitCode {
     ExitCode::from(status)
 }
 
-/// Prints the tables that have something in them; true if nothing failed.
+/// Prints the tables that are not empty, and returns true if nothing failed.
 fn tables(choice: &Choice) -> std::io::Result<bool> {
     let bench = Bench::new()?;
     let mut well = true;
@@ -106,10 +109,10 @@ fn tables(choice: &Choice) -> std::io::Result<bool> {
     Ok(well)
 }
 
-/// Prints a row for each program, as soon as it is known; true if none failed.
+/// Prints a row for each program as soon as its result is known, and returns true if none failed.
 fn table(bench: &Bench, allocators: &[&str], chosen: &[&Program]) -> std::io::Result<bool> {
     let mut well = true;
-    println!("| program | what it did | {} |", allocators.join(" | "));
+    println!("| program | description | {} |", allocators.join(" | "));
     println!("|---|---|{}", "---|".repeat(allocators.len()));
     for program in chosen {
         print!("| {} | {} |", program.name, program.does);

@@ -1,33 +1,33 @@
-//! The programs, as data.
+//! Descriptions of the programs, read from data files.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde::Deserialize;
 
-/// Where scripts look for programs: what the system's packages installed, whoever calls.
+/// PATH of the scripts: the programs of the system's packages, independent of the caller.
 pub(crate) const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// One program, or a few that work together.
+/// Program, or several that work together.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
-    /// The name by which it is asked for.
+    /// The name on the command line.
     pub name: String,
-    /// What the script has it do.
+    /// The work of the script, in one line.
     pub does: String,
     /// Files that must exist: programs by name, anything else by path.
     needs: Vec<String>,
-    /// The Debian packages that bring them.
+    /// The Debian packages that contain them.
     packages: Vec<String>,
-    /// Whether every change is tested with it.
+    /// Whether it is part of the core, which tests every change.
     #[serde(default)]
     pub core: bool,
-    /// How long it may take, in seconds.
+    /// Maximum duration in seconds.
     #[serde(default = "a_minute")]
     pub(crate) seconds: u64,
-    /// Run by bash in an empty folder, to the first command that fails. Status 0 means that all was
-    /// right; the last line of its output says what was done.
+    /// Script that bash runs in an empty folder up to the first failing command. Status 0 means
+    /// success; the last line of its output states the result.
     pub(crate) script: String,
 }
 
@@ -41,11 +41,11 @@ struct File {
     program: Vec<Program>,
 }
 
-/// All programs, those of the core first.
+/// Returns all programs, those of the core first.
 ///
 /// # Errors
 ///
-/// Where a data file is wrong.
+/// Returns an error if a data file is invalid.
 pub fn programs() -> Result<Vec<Program>, toml::de::Error> {
     let files = [
         include_str!("../programs/core.toml"),
@@ -59,7 +59,7 @@ pub fn programs() -> Result<Vec<Program>, toml::de::Error> {
 }
 
 impl Program {
-    /// What is not installed, and which packages bring it; `None` where all is there.
+    /// Returns the missing programs and their packages, or `None` if everything is installed.
     #[must_use]
     pub fn missing(&self) -> Option<String> {
         let absent: Vec<&str> = self.needs.iter().map(String::as_str).collect();
@@ -68,7 +68,7 @@ impl Program {
             return None;
         }
         Some(format!(
-            "no {} here (apt install {})",
+            "missing {} (apt install {})",
             absent.join(", "),
             self.packages.join(" ")
         ))
@@ -111,7 +111,7 @@ mod tests {
         ];
         program.packages = vec!["brings-it".into()];
         let missing = program.missing();
-        let expected = "no no-such-program, /no/such/file here (apt install brings-it)";
+        let expected = "missing no-such-program, /no/such/file (apt install brings-it)";
         assert_eq!(missing.as_deref(), Some(expected));
     }
 }

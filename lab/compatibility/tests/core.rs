@@ -1,7 +1,7 @@
-//! The programs of the core under each of the allocators.
+//! Runs the programs of the core under each of the allocators.
 //!
-//! Where `HEAPDROME_REQUIRE_PROGRAMS` is set, as `.ci/run` sets it, one that is not installed is a
-//! failure; elsewhere it is passed over with a line.
+//! If `HEAPDROME_REQUIRE_PROGRAMS` is set, as `.ci/run` sets it, a program that is not installed is
+//! a failure; otherwise the test prints a line and skips it.
 
 use heapdrome_compatibility::{Bench, Outcome, programs};
 

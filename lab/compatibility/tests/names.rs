@@ -1,4 +1,4 @@
-//! What `heapdrome-compatibility` makes of the names it is given.
+//! Checks how `heapdrome-compatibility` handles the names on its command line.
 
 use std::process::{Command, Output};
 
@@ -22,5 +22,5 @@ fn a_name_that_is_none_is_refused() {
 
 #[test]
 fn programs_are_not_passed_over_where_only_bumpmalloc_is_named() {
-    refused(&["bumpmalloc", "gcc"], "gcc is run under elfmalloc");
+    refused(&["bumpmalloc", "gcc"], "gcc runs under elfmalloc");
 }

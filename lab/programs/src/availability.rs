@@ -1,20 +1,20 @@
-//! Whether a program is installed, and what would install it.
+//! Checks whether a program is installed, and names the packages that it needs.
 
 use std::ffi::OsString;
 
 use crate::definition::{Need, Program};
 use crate::tools::{self, Tool};
 
-/// Whether a program can be raced here.
+/// Whether a program can be raced on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Availability {
-    /// All that it needs is installed.
+    /// Everything that it needs is installed.
     Available,
-    /// Something that it needs is not.
+    /// Something that it needs is not installed.
     NotInstalled {
-        /// What is missing, in one line.
+        /// The missing requirement, in one line.
         reason: String,
-        /// The Debian packages that bring it.
+        /// The Debian packages that contain it.
         packages: Vec<String>,
     },
 }
@@ -41,7 +41,7 @@ impl Program {
 }
 
 impl Need {
-    /// The program, where it is installed.
+    /// Returns the program if it is installed.
     pub(crate) fn find_in(&self, path: Option<&OsString>) -> Option<Tool> {
         self.names
             .iter()

@@ -1,4 +1,4 @@
-//! Prepares a C++ build: package, sources, tools, and the folder in the cache that it runs in.
+//! Prepares a C++ build: package, sources, tools, and its folder in the cache.
 
 mod description;
 mod sources;
@@ -16,7 +16,7 @@ use crate::tools::{Tool, Wanted};
 use crate::{Event, Prepared, Program, ProgramError};
 use description::Description;
 
-/// The programs of a build, with the lines that they say about their versions.
+/// The programs of a build, with the lines that they print about their versions.
 struct Tools {
     compiler: Tool,
     compiler_version: String,
@@ -26,7 +26,7 @@ struct Tools {
     kind: Builder,
 }
 
-/// A program that runs a build; Debian calls ninja `ninja-build` in places.
+/// Program that runs a build. Debian's ninja may be named `ninja-build`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Builder {
     Make,
@@ -34,7 +34,7 @@ enum Builder {
 }
 
 impl Builder {
-    /// The kind of a tool by its program's name.
+    /// Returns the kind of a tool by its program's name.
     fn of(tool: &Tool) -> Self {
         match tool.name == "make" {
             true => Self::Make,
@@ -43,7 +43,7 @@ impl Builder {
     }
 }
 
-/// Makes a build ready; see [`Program::prepare`].
+/// Prepares a build; see [`Program::prepare`].
 pub(crate) fn prepare(
     program: &Program,
     build: &Build,
@@ -92,8 +92,7 @@ pub(crate) fn prepare(
     })
 }
 
-/// Makes the folder whole in the staging folder and puts it in the place of the old one, whose
-/// objects go with it.
+/// Writes the complete folder in the staging area, then replaces the old one and its objects.
 fn write_folder(
     lock: &Lock,
     directory: &Path,
@@ -112,7 +111,8 @@ fn write_folder(
         source,
     };
     fs::create_dir_all(folder.join(description::OBJECTS)).map_err(failed)?;
-    // Paths in the description are relative to this link, so that they have no odd characters.
+    // Paths in the description are relative to this link, so that they contain no special
+    // characters.
     std::os::unix::fs::symlink(package, folder.join(description::PACKAGE)).map_err(failed)?;
     fs::write(folder.join(file), text).map_err(failed)?;
     for (header, text) in &description.build.generated {
@@ -170,7 +170,8 @@ impl Tools {
         })
     }
 
-    /// The build, silent where the builder can be, so that its output is the same in every run.
+    /// Returns the command of the build, silent if possible, so that every run prints the same
+    /// output.
     fn command(&self, jobs: usize) -> Vec<String> {
         let mut command = vec![self.builder.name.clone()];
         command.extend(self.silent().map(str::to_owned));
@@ -178,8 +179,8 @@ impl Tools {
         command
     }
 
-    /// The option that makes the builder silent. An older ninja cannot be: it tells each file as it
-    /// is done, in an order that differs from run to run.
+    /// Returns the option that makes the builder silent. An older ninja has none: it prints each
+    /// file when it is done, in an order that differs from run to run.
     fn silent(&self) -> Option<&'static str> {
         match self.kind {
             Builder::Make => Some("--silent"),
@@ -187,7 +188,7 @@ impl Tools {
         }
     }
 
-    /// The clean before each run, for a shell in any folder.
+    /// Returns the clean command that runs before each run, for a shell in any folder.
     fn clean_command(&self, directory: &Path) -> String {
         let name = &self.builder.name;
         let folder = quoted(&directory.to_string_lossy());
@@ -218,7 +219,7 @@ impl Tools {
         notes.extend(self.compiler.passed_over.iter().map(|wrapper| {
             let used = self.compiler.path.display();
             format!(
-                "{} is a compiler cache and was passed over for {used}",
+                "{} is a compiler cache and was skipped in favour of {used}",
                 wrapper.display()
             )
         }));
@@ -236,7 +237,7 @@ impl From<&Pin> for CratePin {
     }
 }
 
-/// Whether a version such as `1.11.1` is `major.minor` or later.
+/// Checks whether a version such as `1.11.1` is `major.minor` or later.
 fn is_at_least(version: &str, major: u32, minor: u32) -> bool {
     let mut parts = version
         .split('.')

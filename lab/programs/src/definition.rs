@@ -1,11 +1,11 @@
-//! Programs as data files.
+//! Definitions of programs as data files.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// A registry package, pinned so that nothing else can come in its place.
+/// Registry package, pinned by its checksum.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Pin {
@@ -17,59 +17,59 @@ pub(crate) struct Pin {
     pub sha256: String,
 }
 
-/// One program with its load, as its data file tells it.
+/// Program with its load, as its data file describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
-    /// The name by which it is asked for.
+    /// The name on the command line.
     pub name: String,
-    /// What it does, in one line.
+    /// One line that describes it.
     pub summary: String,
-    /// What it stands for, and why it was chosen.
+    /// The kind of program that it models, and the reason for its choice.
     pub models: String,
-    /// Where program and input come from.
+    /// The source of the program and of its input.
     pub origin: String,
-    /// What its figures mean.
+    /// The meaning of its figures.
     pub figures: String,
-    /// What it does not say.
+    /// Questions that it does not answer.
     pub silence: String,
-    /// How it can be changed.
+    /// Its parameters.
     #[serde(default)]
     pub parameters: Vec<Parameter>,
-    /// What must be installed.
+    /// The programs that must be installed.
     pub(crate) needs: Vec<Need>,
-    /// The sources that are compiled, if that is its load.
+    /// The sources that are compiled, if the load is a build.
     pub(crate) build: Option<Build>,
 }
 
-/// One way to change a program's load.
+/// Parameter of a program's load.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameter {
     /// The key in `key=value`.
     pub name: String,
-    /// What it changes.
+    /// The property that it sets.
     pub meaning: String,
-    /// The values that it can have; empty for a number.
+    /// The possible values; empty for a number.
     #[serde(default)]
     pub choices: Vec<String>,
-    /// The least and the greatest number that it can be, where it is one.
+    /// The minimum and maximum of a number.
     pub range: Option<(u64, u64)>,
-    /// Its value when nothing is said.
+    /// Its value if it is not set.
     pub default: String,
-    /// Its value in the quick form, where that is another.
+    /// Its value in the quick form, if different.
     pub quick: Option<String>,
 }
 
-/// A program of the system that is needed.
+/// Program of the system that a load needs.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Need {
-    /// What kind of program, with its article.
+    /// Kind of program, with its article.
     pub what: String,
-    /// The names that it goes by, best first, or its path.
+    /// Its names, best first, or its path.
     pub names: Vec<String>,
-    /// The Debian package that brings it.
+    /// The Debian package that contains it.
     pub package: String,
     /// The option that makes it print its version.
     #[serde(default = "version_option")]
@@ -80,32 +80,32 @@ fn version_option() -> String {
     "--version".to_owned()
 }
 
-/// A C++ library that is compiled file by file and archived.
+/// C++ library that is compiled file by file and archived.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Build {
-    /// The registry package that carries the sources.
+    /// The registry package that contains the sources.
     pub package: Pin,
-    /// What is built, as upstream names it.
+    /// The upstream name of the project.
     pub project: String,
     /// The file name of the static library.
     pub archive: String,
     /// Folders of the package that the compiler searches for headers.
     pub include: Vec<String>,
-    /// Headers that upstream's own build would make, by their paths.
+    /// Headers that upstream's own build generates, by their paths.
     #[serde(default)]
     pub generated: BTreeMap<String, String>,
     /// Flags of every compilation.
     pub flags: Vec<String>,
-    /// The folder of the package in which the translation units are.
+    /// The folder of the package that contains the translation units.
     pub folder: String,
-    /// What their names end with.
+    /// The file extension of the translation units.
     pub extension: String,
-    /// How many there are in the folder.
+    /// Number of translation units in the folder.
     pub all_units: usize,
     /// The translation units, by their paths in the folder.
     pub units: Vec<String>,
-    /// Those of the small form.
+    /// Translation units of the quick form.
     pub quick_units: Vec<String>,
 }
 
@@ -121,17 +121,17 @@ const FILES: [&str; 9] = [
     include_str!("../data/ghostscript.toml"),
 ];
 
-/// The parameter that every program has.
+/// Name of the parameter that every program has.
 pub(crate) const QUICK: &str = "quick";
 
 static PROGRAMS: LazyLock<Vec<Program>> = LazyLock::new(all);
 
-/// Every program, in the order in which a reader should meet them.
+/// Returns every program, in a good order for readers.
 pub fn list() -> &'static [Program] {
     &PROGRAMS
 }
 
-/// Reads the data files, which are part of the program: a test holds them to be right.
+/// Reads the data files, which are compiled in; a test checks that they are valid.
 fn all() -> Vec<Program> {
     let read = |text: &&str| {
         let mut program: Program =
@@ -145,7 +145,7 @@ fn all() -> Vec<Program> {
 fn quick() -> Parameter {
     Parameter {
         name: QUICK.to_owned(),
-        meaning: "the small form, which is done in about a second".to_owned(),
+        meaning: "the small form, which takes about a second".to_owned(),
         choices: vec!["no".to_owned(), "yes".to_owned()],
         range: None,
         default: "no".to_owned(),

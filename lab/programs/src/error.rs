@@ -1,15 +1,15 @@
-//! What can be wrong with a program, and what to do about it.
+//! Errors of programs, with advice to the user.
 
 use std::path::PathBuf;
 
 use heapdrome_packages::{CacheError, FetchError};
 use heapdrome_schema::nearest_or_all;
 
-/// There is no program of this name.
+/// No program has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no program named {name}; {advice}")]
 pub struct Unknown {
-    /// The name that was asked for.
+    /// The requested name.
     pub name: String,
     advice: String,
 }
@@ -24,20 +24,20 @@ impl Unknown {
     }
 }
 
-/// Why a program cannot be made ready.
+/// Reason why a program cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    /// There is no such program.
+    /// No program has this name.
     #[error(transparent)]
     Unknown(#[from] Unknown),
-    /// A word is no parameter with a value.
-    #[error("{program} cannot understand {word}; write KEY=VALUE, with one of the keys {known}")]
+    /// A word is not a parameter with a value.
+    #[error("{program} cannot parse {word}: write KEY=VALUE with one of the keys {known}")]
     NotASetting {
         /// The program.
         program: String,
         /// The word.
         word: String,
-        /// The parameters that there are.
+        /// The names of all parameters.
         known: String,
     },
     /// The program has no such parameter.
@@ -47,7 +47,7 @@ pub enum ProgramError {
         program: String,
         /// The parameter.
         setting: String,
-        /// The parameters that there are.
+        /// The names of all parameters.
         known: String,
     },
     /// A parameter is given twice.
@@ -63,27 +63,27 @@ pub enum ProgramError {
         setting: String,
         /// The value.
         value: String,
-        /// The values that it can have.
+        /// The possible values.
         possible: String,
     },
     /// Something that the program needs is not installed.
     #[error("{program} needs {what}, and {looked_for} was not found in PATH; {advice}")]
     ProgramMissing {
-        /// The program of heapdrome's.
+        /// The program that needs it.
         program: String,
-        /// What kind of program it needs.
+        /// The kind of program that is missing.
         what: String,
-        /// The names that were looked for.
+        /// The names that were searched.
         looked_for: String,
-        /// What to install.
+        /// The package to install.
         advice: String,
     },
     /// The program, or its load generator, is not installed.
     #[error("{reason}; install it with `apt-get install {packages}`")]
     NotInstalled {
-        /// What is missing.
+        /// The missing requirement.
         reason: String,
-        /// The Debian packages that bring it.
+        /// The Debian packages that contain it.
         packages: String,
     },
     /// The input could not be generated.
@@ -91,16 +91,16 @@ pub enum ProgramError {
     Generate {
         /// The program.
         program: String,
-        /// What went wrong, and the last that was said about it.
+        /// The failure, and the last line that was printed about it.
         reason: String,
     },
-    /// The person asked heapdrome to stop.
+    /// The user asked heapdrome to stop.
     #[error("interrupted")]
     Interrupted,
-    /// Packages are installed by root only.
+    /// Only root can install packages.
     #[error("only root can install packages; run: {command}")]
     NotRoot {
-        /// The line to run.
+        /// The line to run as root.
         command: String,
     },
     /// The package manager failed.
@@ -108,18 +108,18 @@ pub enum ProgramError {
     InstallFailed {
         /// The command.
         command: String,
-        /// How it ended.
+        /// Its exit status.
         reason: String,
     },
     /// Something that the program needs does not start.
-    #[error("cannot run {path}: {reason}; install it anew, or take it out of PATH")]
+    #[error("cannot run {path}: {reason}; reinstall it or remove it from PATH")]
     ProgramBroken {
         /// The program.
         path: PathBuf,
-        /// What it said.
+        /// The output of the program.
         reason: String,
     },
-    /// The package could not be had.
+    /// The package could not be fetched.
     #[error(transparent)]
     Fetch(#[from] FetchError),
     /// The cache could not be used.

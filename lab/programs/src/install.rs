@@ -1,4 +1,4 @@
-//! Installs what programs need, with the system's own package manager.
+//! Installs the packages that programs need, with the system's own package manager.
 
 use std::process::Command;
 
@@ -6,16 +6,16 @@ use heapdrome_system::rights::is_root;
 
 use crate::{Availability, Program, ProgramError};
 
-/// Packages that are missing, and the command that installs them.
+/// Missing packages, and the command that installs them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
     /// Debian packages, each once, sorted.
     pub packages: Vec<String>,
-    /// The command, to be run by root.
+    /// The command for root to run.
     pub command: Vec<String>,
 }
 
-/// What the programs lack; `None` when nothing is missing.
+/// Returns the packages that the programs lack, or `None` if nothing is missing.
 pub fn missing(programs: &[&Program]) -> Option<Missing> {
     let lacks = |program: &&Program| match program.availability() {
         Availability::Available => Vec::new(),
@@ -39,22 +39,23 @@ impl Missing {
         })
     }
 
-    /// What a person should know before the command runs: packages that start something.
+    /// Returns a warning about packages that start a service, to print before the command runs.
     pub fn warning(&self) -> Option<&'static str> {
         self.packages
             .iter()
             .any(|it| it == "redis-server")
             .then_some(
-                "Debian starts a Redis server with the package redis-server, now and at each boot; \
-             `systemctl disable --now redis-server` ends that, and heapdrome does not need it",
+                "The Debian package redis-server starts a Redis server, now and at each boot; \
+                 heapdrome does not need that server: `systemctl disable --now redis-server` stops \
+                 it",
             )
     }
 
-    /// Announces the exact command, then runs it with the person's terminal.
+    /// Announces the exact command, then runs it on the user's terminal.
     ///
     /// # Errors
-    /// When the person is not root, with the line to run instead; when there is no apt-get; or when
-    /// it fails.
+    /// Returns an error that names the line to run if the user is not root, and an error if there
+    /// is no apt-get or it fails.
     pub fn install(&self, announce: &mut dyn FnMut(&str)) -> Result<(), ProgramError> {
         self.install_as(is_root(), announce)
     }
@@ -76,7 +77,7 @@ impl Missing {
         };
         let status = Command::new(&self.command[0])
             .args(&self.command[1..])
-            // Questions have nobody to answer them.
+            // No user is there to answer questions.
             .env("DEBIAN_FRONTEND", "noninteractive")
             .env_remove("LD_PRELOAD")
             .status()

@@ -1,9 +1,9 @@
-//! Programs that people trust, with loads that heapdrome prepares, so that everyone can race the
-//! same ones.
+//! Well-known programs, with loads that heapdrome prepares, so that every user can race the same
+//! ones.
 //!
 //! A program is a data file below `data/`, which describes it, and a module, which turns it into a
-//! command that can be raced: it looks the program up, generates the input into the cache, and says
-//! in [`Prepared::notes`] exactly what will run.
+//! command. The module finds the program, generates the input into the cache, and records in
+//! [`Prepared::notes`] exactly which command runs.
 //!
 //! ```no_run
 //! use heapdrome_packages::Cache;
@@ -43,15 +43,15 @@ pub use error::{ProgramError, Unknown};
 pub use install::{Missing, missing};
 pub use settings::Settings;
 
-/// What `prepare` is about to do.
+/// Next step of `prepare`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The package is looked up in the cache, and fetched if it is not there.
+    /// The package is searched in the cache, and fetched if it is not there.
     Fetching {
         /// Name and version of the package.
         package: String,
     },
-    /// The program's folder is locked; another heapdrome that races it is waited for.
+    /// The program's folder is locked; this waits for another heapdrome that races it.
     Locking {
         /// The name of the program.
         program: String,
@@ -73,38 +73,39 @@ impl fmt::Display for Event {
     }
 }
 
-/// A program that is ready to be raced.
+/// Program that is ready to be raced.
 ///
-/// While it lives, no other heapdrome prepares the same one, and the cache is not cleaned: two
-/// races in one folder would remove each other's files. The same process may, for races that take
-/// turns: every run begins with [`Prepared::prepare`], or needs none.
+/// While it exists, no other heapdrome process prepares the same program, and the cache is not
+/// cleaned: two races in one folder would remove each other's files. The same process may prepare
+/// it again for alternating races, because every run begins with [`Prepared::prepare`] or needs no
+/// preparation.
 #[derive(Debug)]
 pub struct Prepared {
-    /// The program and its arguments; where there is a server, those of its load.
+    /// The program and its arguments; if there is a server, those of its load.
     pub command: Vec<String>,
     /// A shell command line to run before each run, from any folder.
     pub prepare: Option<String>,
     /// The folder in which the command must run.
     pub directory: PathBuf,
-    /// What a reader of the result must know to repeat it: package, sources, versions, parameters.
+    /// The details needed to repeat the result: package, sources, versions, parameters.
     pub notes: Vec<String>,
-    /// Variables that the command must have, for every entrant the same.
+    /// Environment variables of the command, equal for every entrant.
     pub environment: BTreeMap<String, String>,
     /// The server to measure while the command loads it, if there is one.
     pub server: Option<Server>,
-    /// Figures that the command prints itself.
+    /// Figures that the command itself prints.
     pub metrics: Vec<Metric>,
     /// Exit statuses of the command that count as success.
     pub success: Vec<i32>,
-    /// Whether every run prints the same, so that a difference is the allocator's fault.
+    /// Whether every run prints the same output, so that a difference is the allocator's fault.
     pub repeatable_output: bool,
     _lock: Arc<Lock>,
 }
 
-/// The program of this name.
+/// Returns the program of this name.
 ///
 /// # Errors
-/// When there is none, with the nearest name.
+/// Returns an error that suggests the nearest name if there is none.
 pub fn find(name: &str) -> Result<&'static Program, Unknown> {
     list()
         .iter()
@@ -113,16 +114,16 @@ pub fn find(name: &str) -> Result<&'static Program, Unknown> {
 }
 
 impl Program {
-    /// Whether what the program needs is installed.
+    /// Checks whether everything that the program needs is installed.
     pub fn availability(&self) -> Availability {
         self.availability_in(std::env::var_os("PATH").as_ref())
     }
 
-    /// Fetches or generates what the program needs and writes its folder in the cache.
+    /// Fetches or generates the program's input and writes its folder in the cache.
     ///
     /// # Errors
-    /// When a parameter is unknown or wrong, a program or the package cannot be had, the input
-    /// cannot be generated, or the cache cannot be written to.
+    /// Returns an error if a parameter is unknown or invalid, a program or the package is missing,
+    /// the input cannot be generated, or the cache cannot be written.
     pub fn prepare(
         &self,
         cache: &Cache,

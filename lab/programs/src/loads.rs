@@ -1,4 +1,4 @@
-//! The loads of programs that are installed, one file each.
+//! The loads of installed programs, one file each.
 
 mod ghostscript;
 mod git;
@@ -12,10 +12,10 @@ mod z3;
 use crate::request::Request;
 use crate::{Event, Prepared, ProgramError};
 
-/// Makes a load ready.
+/// Function that prepares a load.
 pub(crate) type Load = fn(&Request<'_>, &mut dyn FnMut(Event)) -> Result<Prepared, ProgramError>;
 
-/// The load of the program of this name.
+/// Returns the load of the program of this name.
 pub(crate) fn find(name: &str) -> Option<Load> {
     Some(match name {
         "ghostscript" => ghostscript::prepare,

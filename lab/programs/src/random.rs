@@ -1,7 +1,7 @@
-//! Numbers that only look random.
+//! Reproducible pseudorandom numbers.
 
-/// A generator whose numbers must never change, since the inputs of programs follow from them: the
-/// 64-bit linear congruential generator of Knuth's MMIX, of which the upper half is used.
+/// Generator whose numbers must never change, because the inputs of programs depend on them: the
+/// upper half of the 64-bit linear congruential generator of Knuth's MMIX.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -9,7 +9,7 @@ impl Random {
         Self(seed)
     }
 
-    /// A number below `limit`, which must not be 0.
+    /// Returns a number below `limit`, which must not be 0.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0 = self
             .0
@@ -18,7 +18,7 @@ impl Random {
         (self.0 >> 33) % limit
     }
 
-    /// One of `words`, which must not be empty.
+    /// Returns one of `words`, which must not be empty.
     pub(crate) fn word<'a>(&mut self, words: &[&'a str]) -> &'a str {
         words[self.below(words.len() as u64) as usize]
     }

@@ -1,4 +1,4 @@
-//! What every load needs to be made ready: its tools, its folder in the cache, its notes.
+//! Everything that a load needs for its preparation: its tools, its folder in the cache, its notes.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -14,10 +14,10 @@ use crate::settings::Values;
 use crate::tools::Tool;
 use crate::{Availability, Event, Prepared, Program, ProgramError};
 
-/// How many characters of the hash of an input stand in the name of its folder.
+/// Number of characters of the input's hash in the name of its folder.
 const STAMP: usize = 12;
 
-/// What was asked for, and where to make it.
+/// Requested load, and the place where it is prepared.
 pub(crate) struct Request<'a> {
     pub program: &'a Program,
     pub values: Values<'a>,
@@ -26,14 +26,14 @@ pub(crate) struct Request<'a> {
     versions: Vec<String>,
 }
 
-/// A folder with the program's input, whole and locked.
+/// Folder with the program's input, complete and locked.
 pub(crate) struct Input {
     pub directory: PathBuf,
     lock: Arc<Lock>,
 }
 
 impl<'a> Request<'a> {
-    /// Looks up the programs that are needed.
+    /// Finds the programs that the load needs.
     pub(crate) fn new(
         program: &'a Program,
         values: Values<'a>,
@@ -67,14 +67,14 @@ impl<'a> Request<'a> {
         })
     }
 
-    /// The path of the needed program of this place, as a word of a command.
+    /// Returns the path of the needed program at this index, as a word of a command.
     pub(crate) fn tool(&self, place: usize) -> String {
         let tool = self.tools.get(place);
         tool.map_or_else(String::new, |tool| tool.path.to_string_lossy().into_owned())
     }
 
-    /// The folder whose content follows from `stamp`; if it is not in the cache, `fill` makes it in
-    /// another place first, so that a folder that is there is whole.
+    /// Returns the folder whose contents are determined by `stamp`. If it is not in the cache,
+    /// `fill` writes it in another place first, so that a folder in the cache is always complete.
     pub(crate) fn input(
         &self,
         stamp: &[&str],
@@ -102,12 +102,13 @@ impl<'a> Request<'a> {
         Ok(Input { directory, lock })
     }
 
-    /// What made the input, for stamps: another version may make another input.
+    /// Returns the version of the tool that generates the input, for stamps: another version may
+    /// generate a different input.
     pub(crate) fn version(&self, place: usize) -> &str {
         self.versions.get(place).map_or("", String::as_str)
     }
 
-    /// Runs a program that makes a part of the input.
+    /// Runs a program that generates a part of the input.
     pub(crate) fn generate(
         &self,
         program: &OsStr,
@@ -133,7 +134,7 @@ impl<'a> Request<'a> {
         job.run(self.cache.interrupt()).map_err(failed)
     }
 
-    /// A command with nothing special about it, in the folder of its input.
+    /// Creates a plain command that runs in the folder of its input.
     pub(crate) fn prepared(&self, input: Input, command: Vec<String>) -> Prepared {
         let mut notes = self.versions.clone();
         let parameters = self.values.in_words();
@@ -155,7 +156,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Says which file could not be written.
+/// Converts an I/O error into one that names the file.
 pub(crate) fn write_error(path: &Path) -> impl FnOnce(std::io::Error) -> ProgramError + use<> {
     let path = path.to_owned();
     move |source| ProgramError::Write { path, source }
@@ -166,7 +167,7 @@ pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), ProgramError> {
     std::fs::write(path, text).map_err(write_error(path))
 }
 
-/// Writes a file that is too large to be put together in memory first.
+/// Writes a file that is too large for memory.
 pub(crate) fn stream_file(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
@@ -179,7 +180,7 @@ pub(crate) fn stream_file(
     whole().map_err(write_error(path))
 }
 
-/// Owned words of a command.
+/// Returns owned copies of the words.
 pub(crate) fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
 }

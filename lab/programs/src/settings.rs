@@ -1,11 +1,11 @@
-//! Parameters as a person writes them, checked against a program's own.
+//! Parameters from a command line, checked against those of a program.
 
 use std::collections::BTreeMap;
 
 use crate::definition::{Parameter, QUICK};
 use crate::{Program, ProgramError};
 
-/// How a program is wanted, by the names of its parameters.
+/// Set parameters of a program, by name.
 pub type Settings = BTreeMap<String, String>;
 
 /// Every parameter of a program with its value.
@@ -15,11 +15,11 @@ pub(crate) struct Values<'a> {
 }
 
 impl Program {
-    /// Reads words of the form `key=value`.
+    /// Parses words of the form `key=value`.
     ///
     /// # Errors
-    /// When a word has another form, when the program has no such parameter or one that cannot have
-    /// this value, or when a parameter is given twice.
+    /// Returns an error if a word has another form, if the program has no such parameter, if the
+    /// value is invalid, or if a parameter is given twice.
     pub fn settings<W: AsRef<str>>(&self, words: &[W]) -> Result<Settings, ProgramError> {
         let mut settings = Settings::new();
         for word in words {
@@ -41,7 +41,7 @@ impl Program {
         Ok(settings)
     }
 
-    /// Every parameter with its value: the one that is set, else that of the form.
+    /// Returns every parameter with its value: the one that is set, or the default of the form.
     pub(crate) fn values(&self, settings: &Settings) -> Result<Values<'_>, ProgramError> {
         for (key, value) in settings {
             self.check(key, value)?;
@@ -76,7 +76,7 @@ impl Program {
                 .then_some(())
                 .ok_or_else(|| bad(parameter.choices.join(", ")));
         };
-        // `+5` would be a number for Rust, and another text in the name of a folder.
+        // Rust accepts `+5` as a number, but it would give a different folder name.
         let digits = value.bytes().all(|byte| byte.is_ascii_digit());
         let number = value.parse::<u64>().ok().filter(|_| digits);
         match number {
@@ -92,18 +92,19 @@ impl Program {
 }
 
 impl Values<'_> {
-    /// The value of a parameter that the data file has; empty for any other.
+    /// Returns the value of a parameter, or an empty string if the data file has none of that name.
     pub(crate) fn word(&self, name: &str) -> &str {
         let found = self.values.iter().find(|(key, _)| *key == name);
         found.map_or("", |(_, value)| value)
     }
 
-    /// The value of a parameter that is a number; 0 for any other.
+    /// Returns the value of a numeric parameter, or 0 for any other.
     pub(crate) fn number(&self, name: &str) -> u64 {
         self.word(name).parse().unwrap_or(0)
     }
 
-    /// All but the form, which only chooses other values, as `key=value` words.
+    /// Formats all parameters as `key=value` words, except the form, which only selects other
+    /// defaults.
     pub(crate) fn in_words(&self) -> String {
         let shown = self.values.iter().filter(|(key, _)| *key != QUICK);
         let words: Vec<_> = shown.map(|(key, value)| format!("{key}={value}")).collect();
@@ -151,7 +152,7 @@ mod tests {
         );
         assert_eq!(
             wrong("--quick"),
-            "build cannot understand --quick; write KEY=VALUE, with one of the keys quick, \
+            "build cannot parse --quick: write KEY=VALUE with one of the keys quick, \
              compiler, units"
         );
         let twice = read(&["units=10", "units=104"]).expect_err("twice");

@@ -1,4 +1,4 @@
-//! The programs that a load needs: where they are and which version.
+//! Finds the programs that a load needs, and their versions.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,35 +6,35 @@ use std::process::{Command, Stdio};
 
 use crate::ProgramError;
 
-/// Programs that answer a compilation from a store or another machine instead of compiling: with
-/// them the race would measure no compiler.
+/// Programs that answer a compilation from a cache or another machine. With them the race would not
+/// measure the compiler.
 const WRAPPERS: [&str; 4] = ["ccache", "sccache", "distcc", "icecc"];
 
-/// A program that was found.
+/// Program that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tool {
-    /// Its name, as it is called.
+    /// Its name on the command line.
     pub name: String,
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// A wrapper of the same name that was passed over.
+    /// A wrapper of the same name that was skipped.
     pub passed_over: Option<PathBuf>,
 }
 
-/// What is looked for, and what to say when it is not there.
+/// Program to find, and the advice to print if it is missing.
 pub(crate) struct Wanted<'a> {
-    /// The program of heapdrome's that needs it.
+    /// The heapdrome program that needs it.
     pub program: &'a str,
-    /// What kind of program.
+    /// The kind of program.
     pub what: &'static str,
-    /// The names that it goes by, best first.
+    /// Its names, best first.
     pub names: &'a [&'static str],
-    /// What to install.
+    /// The package to install.
     pub advice: &'static str,
 }
 
 impl Wanted<'_> {
-    /// The first of the names that is a program in `path`, a list like `PATH`.
+    /// Returns the first of the names that is a program in `path`, a list like `PATH`.
     pub(crate) fn find_in(&self, path: Option<&OsString>) -> Result<Tool, ProgramError> {
         let found = self.names.iter().find_map(|name| find_program(name, path));
         found.ok_or_else(|| ProgramError::ProgramMissing {
@@ -46,7 +46,8 @@ impl Wanted<'_> {
     }
 }
 
-/// The first program of this name in `path`, a list like `PATH`; a name with a `/` is a path.
+/// Returns the first program of this name in `path`, a list like `PATH`; a name with a `/` is a
+/// path.
 pub(crate) fn find_program(name: &str, path: Option<&OsString>) -> Option<Tool> {
     if name.contains('/') {
         return is_program(Path::new(name)).then(|| Tool {
@@ -57,7 +58,7 @@ pub(crate) fn find_program(name: &str, path: Option<&OsString>) -> Option<Tool> 
     }
     let mut passed_over = None;
     for folder in std::env::split_paths(path?) {
-        // A relative folder in PATH means another one when the build runs elsewhere.
+        // A relative folder in PATH is a different one when the build runs elsewhere.
         let candidate = folder.join(name);
         if !folder.is_absolute() || !is_program(&candidate) {
             continue;
@@ -81,7 +82,7 @@ fn is_program(path: &Path) -> bool {
         .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
-/// Whether the name leads to a wrapper, as the links in `/usr/lib/ccache` do.
+/// Checks whether the file is a wrapper or a link to one, as in `/usr/lib/ccache`.
 fn is_wrapper(path: &Path) -> bool {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     real.file_name()
@@ -89,7 +90,7 @@ fn is_wrapper(path: &Path) -> bool {
 }
 
 impl Tool {
-    /// The first line that the program prints about its version.
+    /// Returns the first line that the program prints about its version.
     pub(crate) fn version(&self, option: &str) -> Result<String, ProgramError> {
         let broken = |reason: String| ProgramError::ProgramBroken {
             path: self.path.clone(),

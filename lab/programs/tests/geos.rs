@@ -1,4 +1,4 @@
-//! The real package, fetched from the registry and built.
+//! Fetches the real package from the registry and builds it.
 
 use std::process::Command;
 
@@ -55,7 +55,7 @@ fn the_quick_form_is_small() {
     );
 }
 
-/// All of them take minutes; these two are the ones that need more than the headers of the package.
+/// Building all units takes minutes; these two need more than the headers of the package.
 #[test]
 fn units_of_the_full_form_find_generated_and_bundled_headers() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -1,4 +1,4 @@
-//! Every program that is installed here runs its quick form, twice.
+//! Runs the quick form of every installed program, twice.
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -8,7 +8,7 @@ use heapdrome_packages::Cache;
 use heapdrome_programs::{Availability, Prepared, ProgramError, find};
 use heapdrome_schema::Server;
 
-/// Ends the server whatever becomes of the test.
+/// Ends the server when it is dropped.
 struct Running(Child);
 
 impl Drop for Running {
@@ -67,7 +67,7 @@ fn run(prepared: &Prepared) -> Output {
     output
 }
 
-/// The least that any quick form prints, unless it says nothing on purpose.
+/// Checks the minimum output of any quick form, unless it is silent on purpose.
 fn check(prepared: &Prepared, output: &Output) {
     let text = String::from_utf8_lossy(&output.stdout);
     for metric in &prepared.metrics {
@@ -81,7 +81,8 @@ fn check(prepared: &Prepared, output: &Output) {
     }
 }
 
-/// Prepares a program in a cache of its own; `None`, and a line, where it is not installed.
+/// Prepares a program in a cache of its own. Prints a line and returns `None` if it is not
+/// installed.
 fn ready(cache: &Cache, name: &str, words: &[&str]) -> Option<Prepared> {
     let program = find(name).expect("the program is known");
     if let Availability::NotInstalled { reason, .. } = program.availability() {

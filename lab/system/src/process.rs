@@ -1,4 +1,4 @@
-//! This process's own memory and clocks, read without allocating.
+//! Memory and clocks of this process, read without allocating.
 
 use std::ffi::CStr;
 use std::ops::Add;
@@ -7,7 +7,7 @@ use std::time::Duration;
 /// The process's memory in bytes, as the kernel counts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// The greatest resident set so far (`VmHWM`).
+    /// The peak resident set so far (`VmHWM`).
     pub peak_resident: u64,
     /// The resident set (`VmRSS`).
     pub resident: u64,
@@ -16,7 +16,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Reads `/proc/self/status` into a buffer on the stack. Zeros where there is none.
+    /// Reads `/proc/self/status` into a buffer on the stack. Returns zeros if the file is missing.
     pub fn read() -> Self {
         let mut buffer = [0_u8; 4096];
         let text = read_file(c"/proc/self/status", &mut buffer);
@@ -28,7 +28,7 @@ impl Memory {
     }
 }
 
-/// The beginning of a file, as far as the buffer and one `read` reach.
+/// Returns the beginning of a file, up to the length of the buffer and of one `read`.
 fn read_file<'a>(path: &CStr, buffer: &'a mut [u8]) -> &'a [u8] {
     // SAFETY: `path` ends in a zero byte.
     let file = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
@@ -42,7 +42,7 @@ fn read_file<'a>(path: &CStr, buffer: &'a mut [u8]) -> &'a [u8] {
     &buffer[..usize::try_from(length).unwrap_or(0)]
 }
 
-/// The number after `name` at the start of a line, in KiB there and in bytes here.
+/// Returns the number after `name` at the start of a line, converted from KiB to bytes.
 fn kibibytes(text: &[u8], name: &[u8]) -> u64 {
     let line = text
         .split(|byte| *byte == b'\n')
@@ -54,7 +54,7 @@ fn kibibytes(text: &[u8], name: &[u8]) -> u64 {
     1024 * digits.fold(0, |number, digit| 10 * number + u64::from(digit - b'0'))
 }
 
-/// A moment on two clocks.
+/// Moment on two clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     wall: Duration,
@@ -62,7 +62,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Now.
+    /// Reads both clocks.
     pub fn now() -> Self {
         Self {
             wall: clock(libc::CLOCK_MONOTONIC),
@@ -70,7 +70,7 @@ impl Moment {
         }
     }
 
-    /// What has passed since.
+    /// Returns the time since this moment.
     pub fn elapsed(self) -> Elapsed {
         let now = Self::now();
         Elapsed {
@@ -83,9 +83,9 @@ impl Moment {
 /// Time that has passed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Elapsed {
-    /// On the wall.
+    /// Wall time.
     pub wall: Duration,
-    /// On all processors, for the whole process.
+    /// Processor time of the whole process.
     pub cpu: Duration,
 }
 
@@ -100,13 +100,13 @@ impl Add for Elapsed {
     }
 }
 
-/// What a clock of the kernel shows.
+/// Reads a clock of the kernel.
 pub fn clock(which: libc::clockid_t) -> Duration {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `time` is a place for the answer. Both clocks that are asked for exist on Linux.
+    // SAFETY: `time` has room for the answer. Both requested clocks exist on Linux.
     unsafe { libc::clock_gettime(which, &raw mut time) };
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }

@@ -1,30 +1,30 @@
-//! What to do about a program that the entrant did not serve.
+//! Advice about a program that the entrant did not serve.
 
 use heapdrome_schema::UnservedReason;
 
-/// One sentence for a reader of the result, without its capital and its stop: it is read alone,
-/// and after the reason or the program's name and a colon or semicolon.
+/// Returns one sentence for a reader of the result, without its capital and its full stop. It is
+/// read alone, or after the reason or the program's name and a colon or semicolon.
 pub(crate) fn advice(reason: UnservedReason, served_by: Option<&str>) -> String {
     let other = served_by.unwrap_or("another object");
     match reason {
         UnservedReason::StaticBinary => {
-            "link it dynamically, since nothing can be preloaded into a static binary, or link \
+            "link it dynamically, because nothing can be preloaded into a static binary, or link \
              each allocator into a build of its own and race the builds"
                 .to_owned()
         }
         UnservedReason::RaisedRights => {
-            "race a copy without setuid, setgid and file capabilities, for which the loader \
-             ignores LD_PRELOAD, or start it as the user whose rights it takes"
+            "race a copy without setuid, setgid and file capabilities, which make the loader \
+             ignore LD_PRELOAD, or start it as the user whose rights it takes"
                 .to_owned()
         }
         UnservedReason::BundledAllocator => format!(
-            "build it without the allocator in {other}, which comes before or instead of a \
-             preloaded one, or, where only the system's malloc is meant and a library brings the \
-             other, preload the C library itself"
+            "build it without the allocator in {other}, which takes precedence over a preloaded \
+             one, or, if you only want the system's malloc and a library contains the other, preload \
+             the C library itself"
         ),
         UnservedReason::ClearedEnvironment => {
-            "let LD_PRELOAD through where its parent drops it (as env -i, sudo and some build \
-             systems do), or race the inner command itself"
+            "keep LD_PRELOAD where its parent drops it (as env -i, sudo and some build systems \
+             do), or race the inner command itself"
                 .to_owned()
         }
         UnservedReason::DeepBind => format!(
@@ -33,13 +33,13 @@ pub(crate) fn advice(reason: UnservedReason, served_by: Option<&str>) -> String 
              program"
         ),
         UnservedReason::OtherMachine => {
-            "use a build of the program for this machine and word size, or one of the allocator \
-             for the program's"
+            "use a build of the program for this machine and word size, or a build of the \
+             allocator for the program's"
                 .to_owned()
         }
         UnservedReason::NotLoaded => {
-            "see that its user can read the allocator's library, that the library defines malloc \
-             and all that it needs is installed (ldd), and that the program uses this system's \
+            "check that its user can read the allocator's library, that the library defines malloc \
+             and all its dependencies are installed (ldd), and that the program uses this system's \
              loader"
                 .to_owned()
         }

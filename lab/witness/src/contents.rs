@@ -10,19 +10,19 @@ use sha2::{Digest, Sha256};
 
 use crate::WitnessError;
 
-/// Device, inode, size, and times of the last writing and of the last change of any kind: they
-/// differ between two states of a file. No program can set the last of them.
+/// State of a file: device, inode, size, and the times of the last write and of the last change of
+/// any kind. Two states of a file differ in it. No program can set the last time.
 type State = (u64, u64, u64, (i64, i64), (i64, i64));
 
-/// Hashes of files. Each file is read once as long as it stays as it is: a program may have a
-/// hundred megabytes, and every entrant's proof asks for its hash several times.
+/// Hashes of files. A file is read once as long as it does not change: a program may have a hundred
+/// megabytes, and every entrant's proof needs its hash several times.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     known: Mutex<HashMap<State, Vec<u8>>>,
 }
 
 impl Contents {
-    /// The hash of the file at `path`, which the command needs for `purpose`.
+    /// Returns the hash of the file at `path`, which the command needs for `purpose`.
     pub(crate) fn of(&self, path: &Path, purpose: &'static str) -> Result<Vec<u8>, WitnessError> {
         let failed = |source| WitnessError::CannotOpen {
             path: path.to_owned(),
@@ -38,7 +38,7 @@ impl Contents {
             (status.mtime(), status.mtime_nsec()),
             (status.ctime(), status.ctime_nsec()),
         );
-        // A lock that a panic poisoned only costs reading the file again.
+        // A lock that a panic poisoned only costs another read of the file.
         if let Ok(known) = self.known.lock()
             && let Some(hash) = known.get(&state)
         {
@@ -72,7 +72,7 @@ mod tests {
         write("other");
         assert_ne!(hash(), one);
         assert_eq!(read(), 2);
-        // Another file of that name.
+        // A different file of that name.
         std::fs::remove_file(&path).expect("the folder is ours");
         write("something else");
         assert_ne!(hash(), one);

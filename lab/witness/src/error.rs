@@ -1,21 +1,21 @@
-//! What can keep a proof from being taken.
+//! Errors that prevent a proof.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why no proof could be taken, and what to do about it.
+/// Reason why a proof could not be taken, with advice.
 #[derive(Debug, thiserror::Error)]
 pub enum WitnessError {
-    /// There is nothing to run.
+    /// The command is empty.
     #[error("the command is empty; name a program to run")]
     EmptyCommand,
-    /// The program is nowhere.
+    /// The program was not found.
     #[error("cannot find the program {program}; check its name and PATH")]
     CommandNotFound {
-        /// The name that was asked for.
+        /// The requested name.
         program: String,
     },
-    /// The kernel would not run the program.
+    /// The kernel refused to run the program.
     #[error("cannot run {program}: {source}")]
     CannotRun {
         /// The program.
@@ -28,27 +28,27 @@ pub enum WitnessError {
     CannotOpen {
         /// The path.
         path: PathBuf,
-        /// What it was wanted for.
+        /// Its purpose.
         purpose: &'static str,
         /// The reason.
         source: io::Error,
     },
-    /// A path that `LD_PRELOAD` cannot carry.
+    /// A path that `LD_PRELOAD` cannot express.
     #[error(
-        "{path} holds a space or a colon, which LD_PRELOAD takes for the end of a name; move the \
-         library to a path without them"
+        "{path} contains a space or a colon, which ends a name in LD_PRELOAD; move the library to \
+         a path without them"
     )]
     UnspeakablePath {
         /// The path.
         path: PathBuf,
     },
-    /// No folder fits the records.
+    /// No folder can hold the records.
     #[error(
         "no folder for the witness's records: {tried}; set TMPDIR to a writable folder whose path \
          has no space or colon and whose file system allows programs (no noexec)"
     )]
     NoFolder {
-        /// What was tried, and why each did not do.
+        /// The folders that were tried, and the reason against each.
         tried: String,
     },
     /// The kernel refuses ptrace.
@@ -61,10 +61,10 @@ pub enum WitnessError {
         /// The reason.
         source: io::Error,
     },
-    /// Something else that the kernel refused.
+    /// The kernel refused another operation.
     #[error("the witness could not {action}: {source}")]
     System {
-        /// What it tried.
+        /// The operation.
         action: &'static str,
         /// The reason.
         source: io::Error,
@@ -72,7 +72,7 @@ pub enum WitnessError {
     /// The interrupt flag was raised.
     #[error("interrupted while the witness watched the command")]
     Interrupted,
-    /// This build carries no counting library.
+    /// This build contains no counting library.
     #[error(
         "this heapdrome was built without its witness, which works on x86-64 and aarch64 Linux \
          with glibc; build it there, or with a linker for the target"

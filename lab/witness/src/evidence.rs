@@ -1,4 +1,4 @@
-//! From what each program's library followed to the evidence of a run.
+//! Combines what each program's library followed into the evidence of a run.
 
 use heapdrome_schema::{CallTime, Evidence, SizeCount, SystemCalls};
 
@@ -6,11 +6,11 @@ use crate::layout::SIZES;
 use crate::ledger::{Followed, Ledger};
 use crate::tree::Image;
 
-/// Fewer timed calls than this say nothing of all.
+/// Minimum number of timed calls that allows an estimate for all calls.
 const ENOUGH_TIMED: u64 = 100;
 
-/// The evidence of all programs of a run. `ticks_per_second` is the speed of the counter that times
-/// calls.
+/// Returns the evidence of all programs of a run. `ticks_per_second` is the speed of the counter
+/// that times calls.
 pub(crate) fn conclude(images: &[Image], ticks_per_second: f64) -> Option<Evidence> {
     let ledgers = || images.iter().filter_map(|image| image.ledger.as_ref());
     let followed = || ledgers().filter_map(|ledger| ledger.followed.as_ref());
@@ -42,8 +42,8 @@ fn sizes<'a>(followed: impl Iterator<Item = &'a Followed>) -> Vec<SizeCount> {
     sums
 }
 
-/// Calls of the tree to the system, without the library's own. `None` if nothing was counted:
-/// every program with a loader asks at its start.
+/// Returns the tree's calls to the system, without the library's own. `None` if no call was
+/// counted, because every program with a loader makes some at its start.
 fn system_calls<'a>(
     images: &[Image],
     followed: impl Iterator<Item = &'a Followed>,
@@ -68,7 +68,7 @@ fn system_calls<'a>(
     Some(sum)
 }
 
-/// The time of all calls, from the mean of each program's timed ones.
+/// Returns the time of all calls, estimated from the mean of each program's timed calls.
 fn call_time<'a>(
     ledgers: impl Iterator<Item = &'a Ledger>,
     ticks_per_second: f64,

@@ -1,11 +1,11 @@
 //! Allocators that programs link under names of their own, beside or instead of the usual malloc.
 //!
-//! A Rust program whose `#[global_allocator]` comes from a crate is the usual case. Such crates
+//! The usual case is a Rust program whose `#[global_allocator]` comes from a crate. Such crates
 //! link only a part of an allocator's interface: that of mimalloc calls `mi_malloc_aligned` and
-//! never `mi_malloc`. So an allocator is known by the beginnings of its names, and only where
-//! functions of both kinds are there: one that allocates and one that frees.
+//! never `mi_malloc`. An allocator is therefore recognised by the prefixes of its names, and only
+//! if functions of both kinds exist: one that allocates and one that frees.
 
-/// How the functions of one allocator are named.
+/// Naming scheme of the functions of one allocator.
 enum Names {
     /// With one of these prefixes.
     Prefixed(&'static [&'static str]),
@@ -26,13 +26,13 @@ const FAMILIES: [Names; 10] = [
     Names::Crate("heapdrome_bumpmalloc"),
 ];
 
-/// Beginnings of what follows a prefix in the names of functions that allocate.
+/// Strings that follow a prefix in the names of functions that allocate.
 const ALLOCATING: [&str; 5] = ["malloc", "calloc", "zalloc", "aligned_alloc", "rust_alloc"];
 
-/// Beginnings of what follows a prefix in the names of functions that free.
+/// Strings that follow a prefix in the names of functions that free.
 const FREEING: [&str; 5] = ["free", "cfree", "dallocx", "sdallocx", "rust_dealloc"];
 
-/// Parts of mangled names, each after its length, of functions that allocate.
+/// Parts of mangled names of functions that allocate, each preceded by its length.
 const ALLOCATING_PARTS: [&str; 3] = ["8allocate", "15allocate_zeroed", "16allocate_aligned"];
 
 /// Part of the mangled names of functions that free.
@@ -78,15 +78,15 @@ fn kind_of_rest(rest: &str) -> Option<Kind> {
     }
 }
 
-/// A search for allocators among the functions that a program defines.
+/// Search for allocators among the functions that a program defines.
 #[derive(Default)]
 pub(crate) struct Search {
-    /// For each family the shortest name that allocates, and whether another frees.
+    /// For each family the shortest name that allocates, and whether another function frees.
     seen: [(Option<String>, bool); FAMILIES.len()],
 }
 
 impl Search {
-    /// Looks at the name of a function that the program defines.
+    /// Records the name of a function that the program defines.
     pub(crate) fn see(&mut self, name: &[u8]) {
         let Ok(name) = std::str::from_utf8(name) else {
             return;
@@ -106,7 +106,8 @@ impl Search {
         }
     }
 
-    /// How a reader may recognize the allocator that was found: a function of it, or its crate.
+    /// Returns a name by which a reader can recognise the allocator: one of its functions, or its
+    /// crate.
     pub(crate) fn found(&self) -> Option<String> {
         let mut families = FAMILIES.iter().zip(&self.seen);
         families.find_map(|(family, (allocating, frees))| {

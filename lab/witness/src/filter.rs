@@ -1,7 +1,7 @@
-//! A filter that makes the kernel stop a process at its calls for memory, and at no other.
+//! Filter that makes the kernel stop a process at its calls for memory only.
 //!
-//! It is inherited over fork and exec. Without a tracer the filtered calls fail, but no process of
-//! the tree outlives its tracer.
+//! Forks and execs inherit it. Without a tracer the filtered calls fail, but no process of the tree
+//! outlives its tracer.
 
 use heapdrome_schema::SystemCalls;
 
@@ -28,17 +28,17 @@ const CALLS: [(Kind, i64); 5] = [
 const MACHINE: u32 = 0xc000_003e;
 #[cfg(target_arch = "aarch64")]
 const MACHINE: u32 = 0xc000_00b7;
-/// No process is of this machine: nothing is counted there.
+/// On other machines nothing is counted.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const MACHINE: u32 = 0;
 
-/// Where `struct seccomp_data` has the number of the call, the machine and the lower half of mmap's
+/// Offsets in `struct seccomp_data` of the call's number, the machine and the lower half of mmap's
 /// flags.
 const NUMBER_AT: u32 = 0;
 const MACHINE_AT: u32 = 4;
 const FLAGS_AT: u32 = 16 + 3 * 8;
 
-/// Adds a stopped call to the counts. A message of another filter adds nothing.
+/// Adds a stopped call to the counts. The message of another filter adds nothing.
 pub(crate) fn add(counts: &mut SystemCalls, message: i32) {
     let place = usize::try_from(message).ok();
     match place
@@ -54,8 +54,8 @@ pub(crate) fn add(counts: &mut SystemCalls, message: i32) {
     }
 }
 
-/// The filter as a program of the kernel's packet filter. Of mmap it stops anonymous ones only:
-/// files are no allocator's.
+/// Returns the filter as a program of the kernel's packet filter. It stops at anonymous mmap calls
+/// only, because allocators do not map files.
 pub(crate) fn program() -> Vec<libc::sock_filter> {
     let step = |code: u32, k: u32, jt: u8, jf: u8| libc::sock_filter {
         code: code as u16,
@@ -93,10 +93,11 @@ pub(crate) fn program() -> Vec<libc::sock_filter> {
     program
 }
 
-/// Puts the filter on the calling process. It fails in silence: then nothing is counted.
+/// Installs the filter on the calling process. If that fails, no error is reported and nothing is
+/// counted.
 ///
 /// # Safety
-/// In a child between fork and exec; it does not allocate.
+/// Must run in a child between fork and exec; it does not allocate.
 pub(crate) unsafe fn install(program: &[libc::sock_filter]) {
     let filter = libc::sock_fprog {
         len: program.len() as u16,
@@ -106,8 +107,8 @@ pub(crate) unsafe fn install(program: &[libc::sock_filter]) {
     unsafe {
         let mode = libc::c_ulong::from(libc::SECCOMP_MODE_FILTER);
         let set = || libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const filter);
-        // Only who has rights over the whole system may filter without giving up setuid; a traced
-        // program of anybody else gets no rights from setuid anyway.
+        // Only a process with rights over the whole system may install a filter without giving up
+        // setuid. For any other user, a traced program gets no rights from setuid anyway.
         if set() != 0 && libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 {
             set();
         }

@@ -1,4 +1,4 @@
-//! Where malloc leads in a process, read from its memory while it still has any.
+//! Reads from a process's memory where its calls of malloc lead.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::layout::{FUNCTIONS, MALLOC};
 use crate::objects::{Object, Objects, Segment};
 
-/// A loaded object whose calls of an allocation function go to an object that defines it, without
+/// Loaded object whose calls of an allocation function reach an object that defines it without
 /// passing the counting library.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Lead {
@@ -16,14 +16,14 @@ pub(crate) struct Lead {
     pub(crate) to: PathBuf,
 }
 
-/// What a process's memory showed.
+/// Findings from a process's memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inspection {
     /// Whether the counting library is loaded.
     pub(crate) entered: bool,
-    /// Calls that do not pass it.
+    /// Calls that do not pass the counting library.
     pub(crate) leads: Vec<Lead>,
-    /// Every file that is mapped to be executed.
+    /// All files that are mapped executable.
     pub(crate) loaded: Vec<PathBuf>,
 }
 
@@ -45,7 +45,7 @@ struct Mapped {
     range: Range,
 }
 
-/// Looks at a process that is stopped or running; `None` if its memory is gone or out of reach.
+/// Inspects a process that is stopped or running; `None` if its memory is gone or inaccessible.
 pub(crate) fn inspect(pid: i32, library: &Path, objects: &Objects) -> Option<Inspection> {
     let maps = std::fs::read(format!("/proc/{pid}/maps")).ok()?;
     let mapped: Vec<Mapped> = maps
@@ -79,8 +79,8 @@ pub(crate) fn inspect(pid: i32, library: &Path, objects: &Objects) -> Option<Ins
     })
 }
 
-/// The objects that are loaded. Linkers and compilers map such files as data, too; only one whose
-/// code is mapped beside its first segment is loaded.
+/// Returns the loaded objects. Linkers and compilers map object files as data, too; a file counts
+/// as loaded only if its code is mapped beside its first segment.
 fn loaded_objects(mapped: &[Mapped], objects: &Objects) -> Vec<Loaded> {
     let first_segment = |map: &Mapped| {
         let object = objects.get(&map.range.path)?;
@@ -101,17 +101,17 @@ fn loaded_objects(mapped: &[Mapped], objects: &Objects) -> Vec<Loaded> {
     mapped.iter().filter_map(first_segment).collect()
 }
 
-/// Whether a mapping is a part of a segment of the object that is loaded at `base`. It need not be
-/// the whole: some programs move their code to greater pages.
+/// Checks whether a mapping is a part of a segment of the object that is loaded at `base`. It need
+/// not be the whole segment: some programs move their code to huge pages.
 fn maps(map: &Mapped, segment: &Segment, base: u64) -> bool {
     let start = base.wrapping_add(segment.address);
     let end = start.wrapping_add(segment.length);
-    // Both are rounded to pages alike, whatever their size.
+    // Both are rounded to pages equally, for any page size.
     let moved = map.range.start.wrapping_sub(map.offset);
     map.range.start < end && start < map.range.end && moved == start.wrapping_sub(segment.offset)
 }
 
-/// The difference between a program's addresses in its file and in memory.
+/// Returns the difference between a program's addresses in memory and in its file.
 pub(crate) fn base(pid: i32, path: &Path, object: &Object) -> Option<u64> {
     let maps = std::fs::read(format!("/proc/{pid}/maps")).ok()?;
     let (offset, address) = object.first_segment;
@@ -120,14 +120,14 @@ pub(crate) fn base(pid: i32, path: &Path, object: &Object) -> Option<u64> {
     Some(first.range.start.wrapping_sub(page(address)))
 }
 
-/// What one slot holds.
+/// Slot with its contents.
 struct Call<'a> {
     from: &'a Loaded,
     function: usize,
     target: u64,
 }
 
-/// The slots of all objects but the counting library, with what they hold.
+/// Returns the slots of all objects except the counting library, with their contents.
 fn bound_calls<'a>(pid: i32, objects: &'a [Loaded], library: &Path) -> Vec<Call<'a>> {
     let mut calls: Vec<Call> = objects
         .iter()
@@ -155,16 +155,16 @@ fn bound_calls<'a>(pid: i32, objects: &'a [Loaded], library: &Path) -> Vec<Call<
     calls
 }
 
-/// Where a call leads whose target lies in `range`, if that is past the counting library.
+/// Returns the target of a call that leads into `range`, if it does not pass the counting library.
 fn lead(call: &Call, range: &Range, objects: &[Loaded], library: &Path) -> Option<Lead> {
-    // A file may be loaded more than once, in namespaces of their own. A slot that leads elsewhere
-    // in its own object was never bound.
+    // A file may be loaded more than once, in separate namespaces. A slot that leads elsewhere
+    // within its own object was never bound.
     let target = objects.iter().find(|object| {
         let address = call.target.wrapping_sub(object.base);
         object.path == range.path && object.object.defines_at(call.function, address)
     })?;
-    // An operator of the C++ runtime calls malloc in its turn, and so does libbsd's reallocarray;
-    // that slot is judged by itself.
+    // An operator of the C++ runtime calls malloc itself, and so does libbsd's reallocarray; the
+    // slot of that call is judged separately.
     let is_wrapper = is_cxx(call.function) || !target.object.defines(MALLOC);
     let passes_on = is_wrapper && target.object.calls(MALLOC);
     let counts = !passes_on && target.path != library;
@@ -191,7 +191,7 @@ fn contains(range: &Range, address: u64) -> bool {
     (range.start..range.end).contains(&address)
 }
 
-/// A line of `/proc/PID/maps` that maps a file.
+/// Parses a line of `/proc/PID/maps` that maps a file.
 fn mapping(line: &[u8]) -> Option<Mapped> {
     let slash = line.iter().position(|&byte| byte == b'/')?;
     let path = &line[slash..];
@@ -214,10 +214,10 @@ fn mapping(line: &[u8]) -> Option<Mapped> {
     })
 }
 
-/// How many words one call reads; the kernel's own limit is 1024.
+/// Number of words that one call reads; the kernel's own limit is 1024.
 const AT_ONCE: usize = 512;
 
-/// The words at `addresses`; 0 for one that cannot be read.
+/// Reads the words at `addresses`; a word that cannot be read is 0.
 fn read_words(pid: i32, addresses: impl Iterator<Item = u64>) -> Vec<u64> {
     let remote: Vec<libc::iovec> = addresses
         .map(|address| libc::iovec {
@@ -233,19 +233,19 @@ fn read_words(pid: i32, addresses: impl Iterator<Item = u64>) -> Vec<u64> {
             iov_base: words[place..].as_mut_ptr().cast(),
             iov_len: part.len() * size_of::<u64>(),
         };
-        // SAFETY: the local vector describes as many of `words` from `place` on as `part` names
-        // addresses, and nothing else uses them meanwhile.
+        // SAFETY: the local vector covers one word of `words` from `place` on for each address in
+        // `part`, and no other code uses them meanwhile.
         let read =
             unsafe { libc::process_vm_readv(pid, &local, 1, part.as_ptr(), part.len() as u64, 0) };
         let read = match usize::try_from(read) {
             Ok(bytes) => bytes / size_of::<u64>(),
             Err(_) if bad_address() => 0,
-            // The process is gone or out of reach.
+            // The process is gone or inaccessible.
             Err(_) => break,
         };
         place += read;
         if read < part.len() {
-            // The kernel stops at the first address that it cannot read, perhaps within the word.
+            // The kernel stops at the first address that it cannot read, possibly within the word.
             words[place] = 0;
             place += 1;
         }

@@ -1,4 +1,4 @@
-//! From what was seen of each program to who served it, and if not the entrant, why.
+//! Decides who served each program, and if it was not the entrant, why.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -10,11 +10,11 @@ use crate::inspect::Lead;
 use crate::ledger::{Ledger, resolved};
 use crate::tree::Image;
 
-/// What is held of one image.
+/// Verdict on one image.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Verdict {
-    /// Whether it counts as a process: not if it only carried out the exec of another program, or
-    /// was killed before it could allocate.
+    /// Whether it counts as a process. It does not if it only executed another program, or was
+    /// killed before it could allocate.
     pub(crate) counts: bool,
     /// Why the entrant did not serve it; `None` if it did.
     pub(crate) unserved: Option<UnservedReason>,
@@ -22,10 +22,10 @@ pub(crate) struct Verdict {
     pub(crate) served_by: Option<String>,
 }
 
-/// The objects that may serve in the entrant's name.
+/// The objects that count as the entrant.
 pub(crate) struct Expected {
     files: Vec<(u64, u64)>,
-    /// Whether any object may, because the command runs as it is.
+    /// Whether any object counts, because the command runs as it is.
     any: bool,
 }
 
@@ -44,19 +44,20 @@ impl Expected {
         }
     }
 
-    /// Whether the entrant needs no preload, so that a program without `LD_PRELOAD` runs on it.
+    /// Returns whether the entrant needs no preload, so that a program without `LD_PRELOAD` runs on
+    /// it.
     fn needs_no_preload(&self) -> bool {
         self.any || self.files.is_empty()
     }
 
-    /// Whether a program that was not served for this reason runs on the entrant all the same. A
-    /// program that loads nothing does not: it runs alike under every entrant.
+    /// Returns whether a program that was not served for this reason still runs on the entrant. A
+    /// program that loads nothing does not: it runs equally under every entrant.
     fn accepts(&self, reason: UnservedReason) -> bool {
         let alike = [UnservedReason::StaticBinary, UnservedReason::OtherMachine];
         self.any && !alike.contains(&reason)
     }
 
-    /// Whether an object serves in the entrant's name.
+    /// Returns whether an object counts as the entrant.
     pub(crate) fn matches(&self, path: &str) -> bool {
         if self.any {
             return true;
@@ -91,10 +92,10 @@ pub(crate) fn judge(images: &[Image], expected: &Expected) -> Vec<Verdict> {
         .collect()
 }
 
-/// An image with what it inherits from the one that it was forked from.
+/// Image with the findings that it inherits from the image that forked it.
 struct Case<'a> {
     image: &'a Image,
-    /// The nearest ledger that tells where malloc leads: its own or an ancestor's.
+    /// The nearest ledger that shows where malloc leads: its own or an ancestor's.
     bound: Option<&'a Ledger>,
     leads: Vec<&'a Lead>,
     inspected: bool,
@@ -139,7 +140,7 @@ impl<'a> Case<'a> {
             .as_ref()
             .is_some_and(|ledger| !ledger.counts.is_empty());
         let only_executes = forked && self.image.replaced && !calls;
-        // Without a look at its memory or a record, a program that was not replaced was killed.
+        // A program with neither inspection nor record that was not replaced was killed.
         let unborn = !self.entered && !self.inspected && !self.image.replaced && self.loads();
         let (unserved, served_by) = match unborn {
             true => (None, None),
@@ -153,7 +154,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Whether the counting library should have been loaded.
+    /// Returns whether the counting library should have been loaded.
     fn loads(&self) -> bool {
         let program = &self.image.program;
         let object = program.object.as_ref();
@@ -161,7 +162,8 @@ impl<'a> Case<'a> {
         usual && !program.raised && program.preloaded
     }
 
-    /// The first call that goes past the witness to an object that is not the entrant's.
+    /// Returns the first call that bypasses the witness and reaches an object that is not the
+    /// entrant's.
     fn escape(&self, expected: &Expected) -> Option<&'a Lead> {
         self.leads
             .iter()
@@ -177,7 +179,7 @@ impl<'a> Case<'a> {
         if let Some(server) = &server
             && !expected.matches(server)
         {
-            // Only where nothing else defines malloc does the C library serve it.
+            // The C library serves malloc only if no other object defines it.
             let reason = if is_libc(server) {
                 UnservedReason::NotLoaded
             } else {
@@ -185,13 +187,13 @@ impl<'a> Case<'a> {
             };
             return (Some(reason), Some(server.clone()));
         }
-        // The program's own definitions come first, whoever calls them: a program that defines
-        // `operator new` is no library that looks for malloc elsewhere.
+        // The program's own definitions take precedence for every caller. A program that defines
+        // `operator new` is not a library that looks for malloc elsewhere.
         let program = text(&self.image.program.path);
         let bundled = |lead: &Lead| lead.from == lead.to || text(&lead.to) == program;
         match self.escape(expected) {
             None => (None, server),
-            // Only in a namespace of its own does the C library call itself past the witness.
+            // The C library bypasses the witness for its own calls only in a namespace of its own.
             Some(lead) if bundled(lead) && !is_libc(&text(&lead.to)) => {
                 (Some(UnservedReason::BundledAllocator), Some(text(&lead.to)))
             }
@@ -221,8 +223,8 @@ impl<'a> Case<'a> {
         } else if program.raised {
             UnservedReason::RaisedRights
         } else if !program.preloaded {
-            // The system's allocator needs no preload: what could not be looked at before an exec
-            // ended it is taken to use the C library.
+            // The system's allocator needs no preload: a program that an exec ended before it could
+            // be inspected is assumed to use the C library.
             if expected.needs_no_preload() && lead.is_none() {
                 return (None, None);
             }

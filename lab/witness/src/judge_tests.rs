@@ -1,4 +1,4 @@
-//! The rules of judgement, without processes.
+//! Tests of the rules of judgement, without processes.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ fn system() -> Expected {
     })
 }
 
-/// An entrant whose library is a file that surely exists.
+/// Returns an entrant whose library is a file that exists.
 fn rival() -> (Expected, String) {
     let library = std::env::current_exe()
         .expect("a test has a file")
@@ -134,7 +134,7 @@ fn calls_past_the_witness_are_judged_by_where_they_lead() {
         reason(program, &rival),
         Some(UnservedReason::BundledAllocator)
     );
-    // What the entrant's library itself calls is its own business.
+    // Calls of the entrant's own library do not count.
     assert_eq!(reason(with(&[(&library, LIBC)]), &rival), None);
 }
 

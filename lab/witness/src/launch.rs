@@ -1,4 +1,4 @@
-//! Starts the command so that it is followed from its first instruction.
+//! Starts the command so that the tracer follows it from its first instruction.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::{File, OpenOptions};
@@ -11,11 +11,11 @@ use std::sync::{Mutex, PoisonError};
 use crate::filter;
 use crate::{Request, WitnessError};
 
-/// Held while there is a gate. A child has copies of all pipes until its exec: two children that
-/// are made at once would each keep the other's gate from being closed, and wait for ever.
+/// Lock held while a gate exists. Until its exec a child has copies of all pipes. Two children
+/// created concurrently would each hold a copy of the other's gate, so that neither gate opens.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// All that the child needs between fork and exec, where it must not allocate.
+/// Everything that the child needs between fork and exec, where it must not allocate.
 pub(crate) struct Launch {
     program: PathBuf,
     directory: Option<CString>,
@@ -24,7 +24,7 @@ pub(crate) struct Launch {
     script_arguments: Vec<CString>,
     environment: Vec<CString>,
     streams: [File; 3],
-    /// What makes the kernel stop the command at calls for memory; empty where they are not
+    /// Filter that makes the kernel stop the command at calls for memory; empty if they are not
     /// counted.
     filter: Vec<libc::sock_filter>,
 }
@@ -49,7 +49,7 @@ fn pointers(texts: &[CString]) -> Vec<*const libc::c_char> {
 
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut ends = [0; 2];
-    // SAFETY: the array has room for both ends, which nobody else owns.
+    // SAFETY: the array has room for both ends, and only this function owns them.
     unsafe {
         if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
             return Err(io::Error::last_os_error());
@@ -75,7 +75,8 @@ fn open(path: Option<&Path>, write: bool, purpose: &'static str) -> Result<File,
 }
 
 impl Launch {
-    /// Opens and prepares everything; `preload` becomes `LD_PRELOAD`, which is not set without it.
+    /// Opens and prepares everything. `preload` becomes `LD_PRELOAD`, which is not set if it is
+    /// `None`.
     pub(crate) fn prepare(
         request: &Request,
         preload: Option<OsString>,
@@ -125,12 +126,12 @@ impl Launch {
         })
     }
 
-    /// Counts the command's calls to the system for memory.
+    /// Enables the counting of the command's calls to the system for memory.
     pub(crate) fn count_system_calls(&mut self) {
         self.filter = filter::program();
     }
 
-    /// Makes the child, calls `attach` with its process number, and lets it go on to its exec.
+    /// Forks the child, calls `attach` with its process number, and lets it continue to its exec.
     pub(crate) fn spawn(
         &self,
         attach: impl FnOnce(i32) -> Result<(), WitnessError>,
@@ -141,14 +142,14 @@ impl Launch {
         let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let (gate, open_gate) = pipe().map_err(failed("make a pipe"))?;
         let (status, tell) = pipe().map_err(failed("make a pipe"))?;
-        // SAFETY: the child calls only functions that are safe after fork, and never returns.
+        // SAFETY: the child calls only async-signal-safe functions, and never returns.
         let pid = unsafe { libc::fork() };
         if pid < 0 {
             return Err(failed("start a process")(io::Error::last_os_error()));
         }
         if pid == 0 {
-            // SAFETY: this is the child; every pointer was made before the fork and is ended by
-            // a null.
+            // SAFETY: this is the child; every pointer was created before the fork, and every table
+            // ends with a null.
             unsafe {
                 libc::close(open_gate.as_raw_fd());
                 self.become_command(&gate, &tell, [&arguments, &script, &environment])
@@ -156,7 +157,7 @@ impl Launch {
         }
         drop((gate, tell));
         if let Err(error) = attach(pid) {
-            // SAFETY: the child is ours and has not been waited for.
+            // SAFETY: the child belongs to this process and has not been waited for.
             unsafe {
                 libc::kill(pid, libc::SIGKILL);
                 libc::waitpid(pid, std::ptr::null_mut(), 0);
@@ -172,14 +173,15 @@ impl Launch {
     }
 
     /// # Safety
-    /// Only in a child that has just been forked; the tables end with a null.
+    /// Must run in a child that has just been forked; the tables end with a null.
     unsafe fn become_command(
         &self,
         gate: &OwnedFd,
         tell: &OwnedFd,
         [arguments, script, environment]: [&[*const libc::c_char]; 3],
     ) -> ! {
-        // SAFETY: as for this function.
+        // SAFETY: by contract this is a child that has just been forked, and the tables end with a
+        // null.
         unsafe {
             libc::setsid();
             for (number, stream) in self.streams.iter().enumerate() {
@@ -191,7 +193,7 @@ impl Launch {
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
             let folder = self.directory.as_ref();
             let mut ready = folder.is_none_or(|folder| libc::chdir(folder.as_ptr()) == 0);
-            // The gate opens, by being closed, when the tracer holds this process.
+            // The tracer opens the gate by closing it, once it has attached to this process.
             let mut byte = 0_u8;
             while libc::read(gate.as_raw_fd(), (&raw mut byte).cast(), 1) < 0 {
                 ready &= *libc::__errno_location() == libc::EINTR;
@@ -212,7 +214,7 @@ impl Launch {
     }
 }
 
-/// The command's process.
+/// Process of the command.
 pub(crate) struct Child {
     pub(crate) pid: i32,
     status: File,
@@ -220,7 +222,7 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Why the exec failed, once the process has ended or become the command.
+    /// Returns the error of the exec, once the process has ended or become the command.
     pub(crate) fn exec_error(&mut self) -> Option<WitnessError> {
         let mut errno = [0; 4];
         io::Read::read_exact(&mut self.status, &mut errno).ok()?;

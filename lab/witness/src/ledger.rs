@@ -1,4 +1,4 @@
-//! The counts that a process left.
+//! Reads the counts that a process left.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -15,58 +15,58 @@ use crate::layout::{
 /// Findings of the counting library in one program.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Followed {
-    /// Most bytes that lived at one time.
+    /// Peak of the bytes in use.
     pub(crate) peak: u64,
     pub(crate) frees: u64,
     pub(crate) freed_by_others: u64,
-    /// Timed calls, the ticks that they took, and those that timing takes itself in each.
+    /// Number of timed calls, their total ticks, and the ticks that timing itself costs per call.
     pub(crate) timed: u64,
     pub(crate) ticks: u64,
     pub(crate) calibration: u64,
-    /// Calls to the system that the library made for itself.
+    /// Calls to the system that the library made for its own use.
     pub(crate) own: SystemCalls,
-    /// Blocks and bytes by the number of binary digits of the size.
+    /// Blocks and bytes by the number of binary digits of the block's size.
     pub(crate) sizes: Vec<(u64, u64)>,
 }
 
-/// A record, read and made safe to look at.
+/// Record of a process, read and validated.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Ledger {
-    /// The object whose malloc the program finds before the counting library; usually none.
+    /// The object whose malloc precedes the counting library's; usually none.
     pub(crate) first_malloc: Option<String>,
-    /// The object that malloc was passed on to.
+    /// The object that receives the calls of malloc.
     pub(crate) malloc_to: Option<String>,
-    /// What was counted, by the object that served it.
+    /// The counts, by the object that served them.
     pub(crate) counts: Vec<Counts>,
     /// Whether `operator new` was called.
     pub(crate) operator_new: bool,
     /// Calls of `operator new`, by the object that served them.
     pub(crate) news: Vec<Counts>,
-    /// Calls for memory of functions of C, under every object that served them.
+    /// Calls of C functions that return memory, whichever object served them.
     pub(crate) mallocs: u64,
-    /// What following every block showed, where it did.
+    /// Findings from following every block, if it was followed.
     pub(crate) followed: Option<Followed>,
-    /// Whether the kernel refused to let it trace a process.
+    /// Whether the kernel refused to let the program trace a process.
     pub(crate) traces: bool,
 }
 
-/// The calls that one object served.
+/// Calls that one object served.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     /// The path of the object.
     pub(crate) server: String,
-    /// How many there were.
+    /// The number of calls.
     pub(crate) calls: u64,
-    /// Bytes that they asked for.
+    /// The bytes that they requested.
     pub(crate) bytes: u64,
 }
 
 impl Ledger {
     /// Reads a record and removes it; `None` if there is none. `program` is the path of the
-    /// executable, which the record itself leaves empty.
+    /// executable, which the record does not contain.
     pub(crate) fn take(record: &Path, program: &Path) -> Option<Self> {
         let bytes = contents(record);
-        // A record that stays is read by nobody again, unless the process number comes back.
+        // A record that cannot be removed is not read again, unless the process number is reused.
         let _ = std::fs::remove_file(record);
         Self::parse(&bytes?, program)
     }
@@ -113,7 +113,7 @@ impl Ledger {
         Some(ledger)
     }
 
-    /// Adds what was counted of one function.
+    /// Adds the counts of one function.
     fn add(&mut self, name: &str, counts: Counts) {
         if is_operator_new(name) {
             self.operator_new = true;
@@ -124,15 +124,15 @@ impl Ledger {
         add(&mut self.counts, counts);
     }
 
-    /// What the allocators served. The C++ runtime only passes calls on to malloc, where they
-    /// count.
+    /// Returns the counts of the allocators. Calls of the C++ runtime are excluded, because it
+    /// passes them on to malloc, where they are counted.
     pub(crate) fn of_allocators(&self) -> impl Iterator<Item = &Counts> {
         let counts = self.counts.iter();
         counts.filter(|counts| !is_runtime(&counts.server))
     }
 }
 
-/// Whether an object is the C++ runtime.
+/// Returns whether an object is the C++ runtime.
 pub(crate) fn is_runtime(path: &str) -> bool {
     let names = ["/libstdc++.so", "/libc++.so"];
     names.iter().any(|name| path.contains(name))
@@ -150,12 +150,12 @@ fn add(counts: &mut Vec<Counts>, more: Counts) {
     }
 }
 
-/// Whether a function is one of C that gives memory.
+/// Returns whether a function is a C function that returns memory.
 pub(crate) fn takes_memory(name: &str) -> bool {
     !name.starts_with("_Z") && !name.contains("free") && name != "malloc_usable_size"
 }
 
-/// The path of the object at a place of a record, counted from one.
+/// Returns the path of the object at a place of a record, counted from one.
 fn named(bytes: &[u8], place: u64, program: &Path) -> Option<String> {
     let place = usize::try_from(place).ok()?.checked_sub(1);
     let place = place.filter(|&at| at < OBJECTS)?;
@@ -168,12 +168,13 @@ fn named(bytes: &[u8], place: u64, program: &Path) -> Option<String> {
     }))
 }
 
-/// Whether a function is a form of `operator new`, by its mangled name.
+/// Returns whether a function is a form of `operator new`, by its mangled name.
 fn is_operator_new(name: &str) -> bool {
     name.starts_with("_Znw") || name.starts_with("_Zna")
 }
 
-/// What a record says of blocks; `None` within where none was followed. `word` reads the record.
+/// Returns what a record contains about blocks; the inner value is `None` if none was followed.
+/// `word` reads the record.
 fn followed(word: &impl Fn(usize) -> Option<u64>) -> Option<Option<Followed>> {
     use std::mem::offset_of;
     let start = offset_of!(Record, followed);
@@ -204,8 +205,8 @@ fn followed(word: &impl Fn(usize) -> Option<u64>) -> Option<Option<Followed>> {
     Some((followed.calibration > 0).then_some(followed))
 }
 
-/// Opens a record. Where root watches, everybody may write into its folder: a link is not followed,
-/// and a pipe is not waited for.
+/// Opens a record. If root runs the witness, every user can write into its folder: links are not
+/// followed, and opening a pipe does not block.
 pub(crate) fn open(record: &Path) -> Option<File> {
     let mut options = OpenOptions::new();
     let options = options.read(true);
@@ -214,7 +215,7 @@ pub(crate) fn open(record: &Path) -> Option<File> {
     file.metadata().ok()?.is_file().then_some(file)
 }
 
-/// The bytes of a record; a longer file is read up to the length of one.
+/// Reads the bytes of a record, up to its expected length.
 fn contents(record: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut limited = open(record)?.take(size_of::<Record>() as u64);
@@ -222,7 +223,7 @@ fn contents(record: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A path without links, so that one object has one name.
+/// Returns a path without links, so that one object has one name.
 pub(crate) fn resolved(path: String) -> String {
     match Path::new(&path).canonicalize() {
         Ok(real) => real.to_string_lossy().into_owned(),
@@ -266,7 +267,7 @@ mod tests {
         std::io::Write::write_all(&mut filled, &bytes).expect("a pipe holds more than a record");
         assert_eq!(Ledger::take(&path("3"), program), None);
         assert!(!path("3").exists());
-        // A file without end would fill the memory.
+        // A file of unlimited length would fill the memory.
         let endless = std::fs::File::options().write(true).open(path("1"));
         let endless = endless.expect("it is ours");
         endless.set_len(1 << 40).expect("it stays empty");

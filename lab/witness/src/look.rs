@@ -6,8 +6,8 @@ use heapdrome_schema::{Coverage, Entrant, Proof, Unserved, UnservedReason};
 
 use crate::Report;
 
-/// Adds to the proof of `entrant` what `uncounted` showed, a run in exactly the environment of the
-/// measured ones. A start script that preloads an allocator where `LD_PRELOAD` is unset does so in
+/// Adds to the proof of `entrant` the findings of `uncounted`, a run in exactly the environment of
+/// the measured ones. A start script that preloads an allocator if `LD_PRELOAD` is unset does so in
 /// measured runs, and not in a counted one.
 pub fn add_uncounted(proof: &mut Proof, entrant: &Entrant, uncounted: &Report) {
     match entrant.as_is {
@@ -16,7 +16,7 @@ pub fn add_uncounted(proof: &mut Proof, entrant: &Entrant, uncounted: &Report) {
     }
 }
 
-/// The object that served the programs which took the most processor time.
+/// Returns the object that served the programs that took the most processor time.
 fn busiest_server(report: &Report) -> Option<String> {
     let mut times: BTreeMap<&str, u64> = BTreeMap::new();
     for image in &report.images {
@@ -63,8 +63,9 @@ fn add_displaced(proof: &mut Proof, uncounted: &Report) {
     }
 }
 
-/// Whether the program's calls were seen to lead to another object. What cannot load anything, and
-/// what was gone before its memory could be read, tells nothing of the environment.
+/// Returns whether the program's calls were observed to lead to another object. A program that
+/// cannot load anything, or ended before its memory could be read, shows nothing about the
+/// environment.
 fn was_chosen(part: &Unserved) -> bool {
     let loads = !matches!(
         part.reason,
@@ -76,7 +77,7 @@ fn was_chosen(part: &Unserved) -> bool {
 fn advice(served_by: Option<&str>) -> String {
     let other = served_by.unwrap_or("another object");
     format!(
-        "the command itself chooses {other} where LD_PRELOAD is not set, as in measured runs: change \
+        "the command itself chooses {other} if LD_PRELOAD is not set, as in measured runs: change \
          its start script"
     )
 }

@@ -1,5 +1,5 @@
-//! What ELF files say about allocation: which functions they define, and where the addresses of
-//! those that they call are kept.
+//! Reads from ELF files which allocation functions they define, and where they store the addresses
+//! of those that they call.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -28,63 +28,63 @@ const LONGEST: usize = {
     longest
 };
 
-/// A place that a function has: where it is defined, or where its address is kept for calls.
+/// Place of a function: its definition, or the slot with its address for calls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
     /// The address in the file's own numbering.
     pub(crate) address: u64,
-    /// The function, by its place in [`FUNCTIONS`].
+    /// The function, as an index into [`FUNCTIONS`].
     pub(crate) function: usize,
 }
 
-/// A part of a file that is mapped.
+/// Part of a file that is mapped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
-    /// Where it lies in the file.
+    /// Its offset in the file.
     pub(crate) offset: u64,
-    /// Where it lies in the file's own numbering.
+    /// Its address in the file's own numbering.
     pub(crate) address: u64,
     /// Its length in the file.
     pub(crate) length: u64,
 }
 
-/// What a program or library is.
+/// Properties of a program or library.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Object {
-    /// Whether it is for the machine and word size that the witness itself is for.
+    /// Whether it is for the machine and word size of the witness.
     pub(crate) native: bool,
     /// Whether a dynamic loader starts it.
     pub(crate) dynamic: bool,
-    /// Which of [`FUNCTIONS`] it defines for others, and where in its own numbering.
+    /// The [`FUNCTIONS`] that it exports, with their addresses in its own numbering.
     pub(crate) definitions: Vec<Slot>,
     /// Its slots.
     pub(crate) slots: Vec<Slot>,
-    /// Where its first segment lies in the file and in its own numbering.
+    /// Offset of its first segment in the file, and its address in its own numbering.
     pub(crate) first_segment: (u64, u64),
-    /// Its segments that are mapped to be executed.
+    /// Its executable segments.
     pub(crate) code: Vec<Segment>,
     /// A function of an allocator under a name of its own, such as `mi_malloc_aligned`.
     pub(crate) private_malloc: Option<String>,
-    /// Where a program has an `operator new(size_t)`, which the runtime's other forms call, in its
-    /// own numbering.
+    /// The address of the program's `operator new(size_t)` in its own numbering, if it defines one.
+    /// The runtime's other forms call it.
     pub(crate) own_new: Option<u64>,
 }
 
 impl Object {
-    /// Whether it defines a function for others.
+    /// Returns whether it exports a function.
     pub(crate) fn defines(&self, function: usize) -> bool {
         self.definitions
             .iter()
             .any(|known| known.function == function)
     }
 
-    /// Whether it defines a function for others at an address of its own numbering.
+    /// Returns whether it exports a function at this address of its own numbering.
     pub(crate) fn defines_at(&self, function: usize, address: u64) -> bool {
         let mut definitions = self.definitions.iter();
         definitions.any(|known| known.function == function && known.address == address)
     }
 
-    /// Whether it calls a function through a slot.
+    /// Returns whether it calls a function through a slot.
     pub(crate) fn calls(&self, function: usize) -> bool {
         self.slots.iter().any(|slot| slot.function == function)
     }
@@ -92,14 +92,14 @@ impl Object {
 
 type Key = (u64, u64, i64, i64);
 
-/// Every file is read once per witness, however many processes map it.
+/// Cache of files: each is read once per witness, however many processes map it.
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
     known: Mutex<HashMap<Key, Option<Arc<Object>>>>,
 }
 
 impl Objects {
-    /// What a file is; `None` if it cannot be read or is no ELF file.
+    /// Returns the properties of a file; `None` if it cannot be read or is not an ELF file.
     pub(crate) fn get(&self, path: &Path) -> Option<Arc<Object>> {
         let status = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
         let key = (
@@ -207,15 +207,15 @@ fn read_tables<'a>(
 
 type Header = FileHeader64<Endianness>;
 
-/// A symbol table with its names, which are read in one piece: through the cache each name takes
-/// system calls of its own, and a program may have hundreds of thousands.
+/// Symbol table with its names, which are read in one piece. Through the cache each name would cost
+/// system calls, and a program may have hundreds of thousands.
 struct Symbols<'a> {
     table: SymbolTable<'a, Header, Cache<'a>>,
     names: &'a [u8],
 }
 
 impl<'a> Symbols<'a> {
-    /// Reads the table of a kind; an empty one where the file has none.
+    /// Reads the table of a kind; an empty one if the file has none.
     fn read(
         sections: &SectionTable<'a, Header, Cache<'a>>,
         endian: Endianness,
@@ -233,7 +233,7 @@ impl<'a> Symbols<'a> {
         Some(Self { table, names })
     }
 
-    /// The symbols with their places and names.
+    /// Returns the symbols with their places and names.
     fn named(
         &self,
         endian: Endianness,
@@ -246,7 +246,7 @@ impl<'a> Symbols<'a> {
         symbols.filter_map(move |(place, symbol)| Some((place, symbol, name(symbol)?)))
     }
 
-    /// The symbols that the file defines, with their names.
+    /// Returns the symbols that the file defines, with their names.
     fn defined(
         &self,
         endian: Endianness,
@@ -256,7 +256,8 @@ impl<'a> Symbols<'a> {
     }
 }
 
-/// The dynamic symbols that are allocation functions, and notes which of them are defined.
+/// Returns the dynamic symbols that are allocation functions, and records which of them are
+/// defined.
 fn wanted_symbols(
     symbols: &Symbols,
     endian: Endianness,
@@ -279,7 +280,7 @@ fn wanted_symbols(
     wanted
 }
 
-/// The allocator that a program defines under names of its own, by one of them.
+/// Returns a function of the allocator that a program defines under names of its own.
 fn private_malloc(tables: [&Symbols; 2], endian: Endianness) -> Option<String> {
     let mut search = Search::default();
     for symbols in tables {

@@ -1,10 +1,10 @@
-//! Whether a program's own `operator new` takes its memory from malloc.
+//! Checks whether a program's own `operator new` takes its memory from malloc.
 //!
-//! A program that defines `operator new` calls it past the counting library. If that passes on to
-//! malloc, as most do, each call counts there. If it keeps a pool, no allocator that is raced
-//! serves what comes from it. So the processor stops the program's first thread at the beginning of
-//! that function (a hardware breakpoint), 1,001 times at most: a call after which the library has
-//! counted nothing until the next one reached no malloc.
+//! Calls of an `operator new` that the program defines bypass the counting library. If it passes
+//! them on to malloc, as most do, each call is counted there. If it keeps a pool, no raced
+//! allocator serves its blocks. A hardware breakpoint therefore stops the program's first thread at
+//! the beginning of that function, at most 1,001 times. A call reached no malloc if the library has
+//! counted nothing until the next call.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -13,43 +13,43 @@ use std::path::Path;
 use crate::layout::{FUNCTIONS, Function, Record};
 use crate::ledger::{open, takes_memory};
 
-/// Calls that are watched; each stops the thread.
+/// Maximum number of watched calls; each stops the thread.
 const MOST: u32 = 1_000;
 
-/// Fewer calls than this say nothing.
+/// Minimum number of watched calls that supports a finding.
 const FEWEST: u32 = 20;
 
 /// Findings on a program's own `operator new`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OwnNew {
-    /// Calls that were watched until the next one.
+    /// Number of calls that were watched until the next one.
     pub(crate) watched: u32,
-    /// How many of them reached no malloc.
+    /// Number of those that reached no malloc.
     pub(crate) apart: u32,
 }
 
 impl OwnNew {
-    /// Whether it serves most of its calls itself.
+    /// Returns whether it serves most of its calls itself.
     pub(crate) fn keeps_a_pool(self) -> bool {
         self.watched >= FEWEST && 2 * self.apart > self.watched
     }
 }
 
-/// A process that stops at its own `operator new`.
+/// Process that stops at its own `operator new`.
 #[derive(Debug)]
 pub(crate) struct NewWatch {
     pid: i32,
     address: u64,
     record: Option<File>,
-    /// Calls that were counted by the latest stop.
+    /// Number of calls counted at the latest stop.
     counted: Option<u64>,
     stops: u32,
     found: OwnNew,
 }
 
 impl NewWatch {
-    /// Makes a process stop whenever its first thread comes to `address`; `None` where the
-    /// processor or the kernel cannot.
+    /// Makes a process stop whenever its first thread reaches `address`; `None` if the processor or
+    /// the kernel does not support it.
     pub(crate) fn begin(pid: i32, address: u64) -> Option<Self> {
         breakpoint::set(pid, address).then_some(Self {
             pid,
@@ -61,8 +61,8 @@ impl NewWatch {
         })
     }
 
-    /// Notes a stop of the first thread by SIGTRAP, and says whether it was one of these. `record`
-    /// is the path of the process's record.
+    /// Records a stop of the first thread by SIGTRAP, and returns whether it was at the breakpoint.
+    /// `record` is the path of the process's record.
     pub(crate) fn stopped(&mut self, record: &Path) -> bool {
         if !breakpoint::is_cause(self.pid, self.address) {
             return false;
@@ -76,7 +76,7 @@ impl NewWatch {
             self.found.apart += u32::from(before == now);
         }
         self.counted = counted;
-        // Also of a program that has no record, since the library was kept out of it.
+        // Also counted if the program has no record, because the library was not loaded into it.
         self.stops += 1;
         if self.stops > MOST {
             breakpoint::clear(self.pid);
@@ -89,7 +89,7 @@ impl NewWatch {
     }
 }
 
-/// Calls for memory that a record has counted so far, of all threads.
+/// Returns the number of calls for memory that a record has counted so far, of all threads.
 fn counted(record: &File) -> Option<u64> {
     const SIZE: usize = FUNCTIONS.len() * size_of::<Function>();
     let mut bytes = [0; SIZE];
@@ -109,20 +109,20 @@ fn counted(record: &File) -> Option<u64> {
 mod breakpoint {
     use std::mem::offset_of;
 
-    /// The kind of a SIGTRAP that a hardware breakpoint raised.
+    /// Kind of a SIGTRAP that a hardware breakpoint raised.
     const BY_HARDWARE: i32 = 4;
 
-    /// The debug register that holds the address, and the one that switches it on.
+    /// Debug registers: one holds the address, the other enables it.
     const ADDRESS: usize = 0;
     const CONTROL: usize = 7;
 
-    /// The bit of the latter that stops this thread where it executes that address.
+    /// Bit of the latter that stops this thread when it executes that address.
     const EXECUTED: u64 = 1;
 
     fn write(thread: i32, register: usize, value: u64) -> bool {
         let place = offset_of!(libc::user, u_debugreg) + register * size_of::<u64>();
-        // SAFETY: the kernel writes to its own copy of the thread's registers, and fails where it
-        // is no tracee of ours.
+        // SAFETY: the kernel writes to its own copy of the thread's registers, and fails if the
+        // thread is not a tracee of this process.
         unsafe { libc::ptrace(libc::PTRACE_POKEUSER, thread, place, value) == 0 }
     }
 
@@ -134,10 +134,11 @@ mod breakpoint {
         write(thread, CONTROL, 0);
     }
 
-    /// Whether a stopped thread has come to `address`. The kernel lets it pass when it goes on.
+    /// Returns whether a stopped thread has reached `address`. The kernel lets it pass when it
+    /// continues.
     pub(super) fn is_cause(thread: i32, address: u64) -> bool {
-        // SAFETY: the structure outlives the call and is filled in when the call succeeds; a
-        // SIGTRAP that the processor raised has an address.
+        // SAFETY: the structure outlives the call and is filled in if the call succeeds; a SIGTRAP
+        // that the processor raised has an address.
         unsafe {
             let mut signal: libc::siginfo_t = std::mem::zeroed();
             let known = libc::ptrace(libc::PTRACE_GETSIGINFO, thread, 0, &raw mut signal) == 0;

@@ -1,4 +1,4 @@
-//! What is known of a program when the kernel has just loaded it.
+//! Facts about a program that the kernel has just loaded.
 
 use std::collections::HashMap;
 use std::ffi::{CString, OsStr};
@@ -9,23 +9,23 @@ use std::sync::Arc;
 
 use crate::objects::{Object, Objects};
 
-/// A program that one process, and what it forks, runs.
+/// Program that one process, and its forks, run.
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) path: PathBuf,
     pub(crate) arguments: Vec<String>,
     pub(crate) object: Option<Arc<Object>>,
-    /// Whether its loader ignores `LD_PRELOAD` because the kernel raised its rights, or would
-    /// have raised them without a tracer.
+    /// Whether its loader ignores `LD_PRELOAD`, because the kernel raised its rights or would have
+    /// raised them without a tracer.
     pub(crate) raised: bool,
-    /// Whether `LD_PRELOAD` still names everything that it should.
+    /// Whether `LD_PRELOAD` still names everything that it must.
     pub(crate) preloaded: bool,
     /// The value of `PYTHONMALLOC`.
     pub(crate) python_malloc: Option<String>,
 }
 
 impl Program {
-    /// Reads what the kernel tells of a process that is stopped after its exec.
+    /// Reads the kernel's data about a process that is stopped after its exec.
     pub(crate) fn observe(pid: i32, preload: &OsStr, objects: &Objects) -> Self {
         let proc = PathBuf::from(format!("/proc/{pid}"));
         let arguments: Vec<String> = zero_ended(&proc.join("cmdline"))
@@ -69,7 +69,7 @@ impl Program {
         }
     }
 
-    /// The file name of the program.
+    /// Returns the file name of the program.
     pub(crate) fn name(&self) -> &str {
         self.path.file_name().and_then(OsStr::to_str).unwrap_or("")
     }
@@ -82,7 +82,7 @@ fn zero_ended(path: &Path) -> impl Iterator<Item = Vec<u8>> {
     parts.into_iter()
 }
 
-/// Whether the kernel told the loader that the program's rights were raised.
+/// Returns whether the kernel reported raised rights to the loader.
 fn secure(proc: &Path) -> bool {
     let vector = std::fs::read(proc.join("auxv")).unwrap_or_default();
     let word = |bytes: &[u8]| bytes.try_into().map(u64::from_ne_bytes).unwrap_or(0);
@@ -91,8 +91,8 @@ fn secure(proc: &Path) -> bool {
         .any(|pair| word(&pair[..8]) == libc::AT_SECURE && word(&pair[8..]) != 0)
 }
 
-/// Whether the kernel would raise the program's rights if it were not traced: without privilege of
-/// its own, a tracer keeps setuid and setgid bits and capabilities from taking effect.
+/// Returns whether the kernel would raise the program's rights without a tracer. A tracer without
+/// privileges of its own disables setuid and setgid bits and capabilities.
 fn would_be_raised(proc: &Path, path: &Path) -> bool {
     let Ok(file) = path.metadata() else {
         return false;
@@ -120,7 +120,7 @@ fn has_capabilities(path: &Path) -> bool {
     let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
         return false;
     };
-    // SAFETY: both texts end with a zero, and no buffer is given.
+    // SAFETY: both strings end with a zero, and no buffer is passed.
     let length = unsafe {
         libc::getxattr(
             path.as_ptr(),
@@ -136,7 +136,7 @@ fn mounted_nosuid(path: &Path) -> bool {
     let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
         return false;
     };
-    // SAFETY: the path ends with a zero, and the structure is written before it is read.
+    // SAFETY: the path ends with a zero, and the structure is filled in before it is read.
     unsafe {
         let mut status: libc::statvfs = std::mem::zeroed();
         libc::statvfs(path.as_ptr(), &mut status) == 0 && status.f_flag & libc::ST_NOSUID != 0

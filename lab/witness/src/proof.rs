@@ -1,4 +1,4 @@
-//! From what was seen of each program to the proof.
+//! Combines the findings on each program into the proof.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +9,7 @@ use crate::judge::{Expected, Verdict, judge};
 use crate::ledger::{Counts, Ledger, is_runtime};
 use crate::tree::Image;
 
-/// One program that one process of the tree ran.
+/// Program that one process of the tree ran.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImageReport {
     /// The process.
@@ -18,19 +18,19 @@ pub struct ImageReport {
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// CPU time that it took.
+    /// The CPU time that it used.
     pub cpu: Nanoseconds,
-    /// The object that served malloc, where it could be told.
+    /// The object that served malloc, if known.
     pub served_by: Option<String>,
-    /// Calls of the allocation ABI that the witness counted, whoever served them.
+    /// Calls of the allocation ABI that the witness counted, whichever object served them.
     pub calls: u64,
-    /// Bytes that were asked for in calls that reached an allocator, whichever it is.
+    /// Bytes requested in calls that reached any allocator.
     pub requested_bytes: u64,
     /// Why the entrant did not serve it; `None` if it did.
     pub unserved: Option<UnservedReason>,
 }
 
-/// The proof, and the report of each image.
+/// Returns the proof, and the report of each image.
 pub(crate) fn conclude(
     images: &[Image],
     expected: &Expected,
@@ -77,7 +77,8 @@ pub(crate) fn conclude(
     (proof, reports.collect())
 }
 
-/// How much of the command the expected library served: `calls` of it, and all but `unserved`.
+/// Returns how much of the command the expected library served: `calls` calls, and everything
+/// except `unserved`.
 fn coverage(calls: u64, unserved: &[Unserved]) -> Coverage {
     let share: f64 = unserved.iter().map(|part| part.cpu_share).sum();
     if calls == 0 || 1.0 - share < Proof::ENOUGH {
@@ -105,7 +106,7 @@ fn report(image: &Image, verdict: &Verdict) -> ImageReport {
     }
 }
 
-/// The first program that the kernel did not let trace another.
+/// Returns the first program that the kernel did not allow to trace another.
 pub(crate) fn refused_tracer(images: &[Image]) -> Option<String> {
     let mut images = images.iter();
     let traces = |image: &&Image| image.ledger.as_ref().is_some_and(|ledger| ledger.traces);
@@ -113,12 +114,12 @@ pub(crate) fn refused_tracer(images: &[Image]) -> Option<String> {
     Some(found.program.path.to_string_lossy().into_owned())
 }
 
-/// The records of all programs that left one.
+/// Returns the records of all programs that left one.
 fn ledgers(images: &[Image]) -> impl Iterator<Item = &Ledger> {
     images.iter().flat_map(|image| &image.ledger)
 }
 
-/// What the allocators served in all programs, by the path of each.
+/// Returns the counts of the allocators in all programs, by the path of each.
 fn counts_by_server(images: &[Image]) -> HashMap<&str, Counts> {
     let mut servers: HashMap<&str, Counts> = HashMap::new();
     for counts in ledgers(images).flat_map(Ledger::of_allocators) {
@@ -161,7 +162,7 @@ fn unserved(images: &[Image], verdicts: &[Verdict], cpu: u64) -> Vec<Unserved> {
         advice: advice(reason, served_by.as_deref()),
         served_by,
     };
-    // An image that only carried out an exec is no process of its own, but its time counts.
+    // An image that only executed another program is not a process of its own, but its time counts.
     let mut parts: Vec<Unserved> = groups.into_iter().map(part).collect();
     parts.sort_by(|a, b| b.cpu_share.total_cmp(&a.cpu_share));
     parts
@@ -181,14 +182,14 @@ fn warnings(images: &[Image], cpu: u64) -> Vec<String> {
             .and_then(|object| object.private_malloc.as_ref());
         let warning = if let Some(name) = private {
             format!(
-                "{} also carries an allocator under a name of its own ({name}); what it allocates \
-                 there reaches no other allocator and is not counted.",
+                "{} also contains an allocator under a name of its own ({name}); its allocations \
+                 there reach no other allocator and are not counted.",
                 program.path.display()
             )
         } else if image.ledger.as_ref().is_some_and(|ledger| ledger.traces) {
             format!(
-                "{} traces programs itself, which the kernel refuses while the witness watches \
-                 them: the proof cannot cover it.",
+                "{} traces programs itself, which the kernel does not allow while the witness \
+                 watches it: the proof cannot cover it.",
                 program.path.display()
             )
         } else {
@@ -203,17 +204,17 @@ fn warnings(images: &[Image], cpu: u64) -> Vec<String> {
         warnings.push(format!(
             "CPython ({share:.0}% of the CPU time) serves objects up to 512 bytes from its own \
              allocator, so that few calls reach any malloc: set PYTHONMALLOC=malloc for every \
-             entrant to race the allocators on them, too."
+             entrant to include them in the race."
         ));
     }
     warnings
 }
 
-/// A warning for each `operator new` that belongs neither to the entrant nor to the C++ runtime,
-/// where it was seen to serve calls without malloc.
+/// Returns a warning for each `operator new` that served calls without malloc and belongs neither
+/// to the entrant nor to the C++ runtime.
 fn own_operators(images: &[Image], expected: &Expected) -> Vec<String> {
-    // Calls that were seen, and how many of them reached no malloc, by the object that defines the
-    // operator.
+    // The number of observed calls, and of those that reached no malloc, by the object that defines
+    // the operator.
     let mut seen: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     let mut add = |object: String, calls: u64, apart: u64| {
         let sum = seen.entry(object).or_default();
@@ -231,7 +232,8 @@ fn own_operators(images: &[Image], expected: &Expected) -> Vec<String> {
         let foreign =
             foreign.filter(|one| !is_runtime(&one.server) && !expected.matches(&one.server));
         for one in foreign {
-            // Had each of its calls reached malloc, there were as many of those at least.
+            // If each of its calls had reached malloc, there would be at least as many calls of
+            // malloc.
             let apart = one.calls.saturating_sub(ledger.mallocs);
             if 2 * apart > one.calls {
                 add(one.server.clone(), one.calls, apart);
@@ -240,8 +242,8 @@ fn own_operators(images: &[Image], expected: &Expected) -> Vec<String> {
     }
     let told = |(object, (calls, apart)): (String, (u64, u64))| {
         format!(
-            "{object} has an operator new of its own, and at least {apart} of {calls} calls that were seen \
-             of it reached no malloc: the race changes only what calls malloc."
+            "{object} has an operator new of its own, and at least {apart} of {calls} calls of it \
+             reached no malloc: the race only affects calls of malloc."
         )
     };
     seen.into_iter().map(told).collect()

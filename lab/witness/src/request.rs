@@ -1,4 +1,4 @@
-//! What is to be proven.
+//! The command to prove.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -16,16 +16,16 @@ use crate::WitnessError;
 use crate::contents::Contents;
 use crate::home::{LIBRARY, speakable};
 
-/// A command that is to be run once under an entrant and watched.
+/// Command to run once under an entrant and watch.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// The complete environment of the command. The entrant's settings are laid over it; it need
-    /// not hold them. The witness sets `LD_PRELOAD` to its own library, what the entrant preloads,
-    /// and what else `LD_PRELOAD` names here.
+    /// The complete environment of the command. The entrant's settings override it, so it need not
+    /// contain them. The witness sets `LD_PRELOAD` to its own library, the entrant's libraries, and
+    /// the libraries that `LD_PRELOAD` names here.
     pub environment: BTreeMap<OsString, OsString>,
-    /// Who is to serve malloc.
+    /// The entrant that must serve malloc.
     pub entrant: Entrant,
     /// The folder in which the command runs; `None` for the current one.
     pub directory: Option<PathBuf>,
@@ -35,14 +35,14 @@ pub struct Request {
     pub stdout: Option<PathBuf>,
     /// The file that receives standard error; `None` for `/dev/null`.
     pub stderr: Option<PathBuf>,
-    /// How long the command may take before the whole tree is killed.
+    /// The maximum run time before the whole tree is killed.
     pub timeout: Option<Duration>,
-    /// Raised by a handler of Ctrl-C: the whole tree is killed.
+    /// Flag that a handler of Ctrl-C sets; the whole tree is then killed.
     pub interrupt: Arc<AtomicBool>,
 }
 
 impl Request {
-    /// The environment that the command gets, without `LD_PRELOAD`.
+    /// Returns the environment of the command, without `LD_PRELOAD`.
     pub(crate) fn complete_environment(&self) -> BTreeMap<OsString, OsString> {
         let mut environment = self.environment.clone();
         for (name, value) in &self.entrant.settings {
@@ -54,7 +54,8 @@ impl Request {
         environment
     }
 
-    /// The file that the command's first word names, looked up as the command's own shell would.
+    /// Returns the file of the command's first word, found as the command's own shell would find
+    /// it.
     pub(crate) fn program(&self) -> Result<PathBuf, WitnessError> {
         let name = self.command.first().filter(|name| !name.is_empty());
         let name = name.ok_or(WitnessError::EmptyCommand)?;
@@ -81,7 +82,7 @@ impl Request {
         })
     }
 
-    /// The objects that the environment's `LD_PRELOAD` names beyond the entrant's own.
+    /// Returns the objects that the environment's `LD_PRELOAD` names in addition to the entrant's.
     fn asked_preload(&self) -> Vec<OsString> {
         let value = self.environment.get(OsStr::new("LD_PRELOAD"));
         let bytes = value.map_or(&b""[..], |value| value.as_bytes());
@@ -96,21 +97,21 @@ impl Request {
         asked
     }
 
-    /// Whether measured runs of the command find nothing in `LD_PRELOAD`, other than a counted run:
-    /// a start script may choose an allocator only then.
+    /// Returns whether measured runs of the command have an empty `LD_PRELOAD`, unlike a counted
+    /// run. Only then may a start script choose an allocator.
     pub fn preloads_nothing(&self) -> bool {
         self.entrant.preload.is_empty() && self.asked_preload().is_empty()
     }
 
-    /// The value of `LD_PRELOAD`: what the witness needs, then what else is asked for; `None` where
-    /// that is nothing.
+    /// Returns the value of `LD_PRELOAD`: the libraries that the witness needs, followed by the
+    /// requested ones; `None` if there are none.
     pub(crate) fn preload(&self, library: Option<&Path>) -> Result<Option<OsString>, WitnessError> {
         let needed = self.needed_preload(library)?;
         Ok(list([needed].into_iter().chain(self.asked_preload())))
     }
 
-    /// What `LD_PRELOAD` must keep naming: the counting library of a counted run, then what the
-    /// entrant names.
+    /// Returns the libraries that `LD_PRELOAD` must keep: the counting library of a counted run,
+    /// followed by the entrant's.
     pub(crate) fn needed_preload(&self, library: Option<&Path>) -> Result<OsString, WitnessError> {
         let unspeakable = self.entrant.preload.iter().find(|path| !speakable(path));
         if let Some(path) = unspeakable {
@@ -121,14 +122,15 @@ impl Request {
         Ok(list(names.map(|path| path.as_os_str().to_owned())).unwrap_or_default())
     }
 
-    /// The file that a name in `LD_PRELOAD` means, where that needs no search.
+    /// Returns the file of a name in `LD_PRELOAD`, if the name needs no search.
     fn preload_path(&self, name: &OsStr) -> Option<PathBuf> {
         let path = Path::new(name);
         let base = self.directory.as_deref().unwrap_or(Path::new("."));
         name.as_bytes().contains(&b'/').then(|| base.join(path))
     }
 
-    /// A hash over all that a proof of this request depends on; `known` has the hashes of files.
+    /// Returns a hash over everything that a proof of this request depends on; `known` has the
+    /// hashes of files.
     pub(crate) fn key(&self, known: &Contents) -> Result<String, WitnessError> {
         let mut hash = Sha256::new();
         let mut part = |label: &str, bytes: &[u8]| {
@@ -150,7 +152,7 @@ impl Request {
         }
         for name in self.asked_preload() {
             part("preload", name.as_bytes());
-            // The loader searches for a bare name, and only warns of what it does not find.
+            // The loader searches for a bare name, and only prints a warning if it finds none.
             if let Some(path) = self.preload_path(&name)
                 && let Ok(contents) = known.of(&path, "LD_PRELOAD")
             {
@@ -180,7 +182,7 @@ impl Request {
     }
 }
 
-/// Names as `LD_PRELOAD` holds them; `None` where there is none.
+/// Joins names as `LD_PRELOAD` expects them; `None` if there are none.
 fn list(names: impl Iterator<Item = OsString>) -> Option<OsString> {
     let names = names.filter(|name| !name.is_empty());
     names.reduce(|mut list, name| {
@@ -190,8 +192,8 @@ fn list(names: impl Iterator<Item = OsString>) -> Option<OsString> {
     })
 }
 
-/// What shells, terminals and logins keep for themselves: it differs from one terminal to the next,
-/// and says nothing of who serves malloc. The folder of a command is part of its key anyhow.
+/// Variables of shells, terminals and logins. They differ between terminals and do not affect which
+/// object serves malloc. The folder of a command is part of its key in any case.
 const BOOKKEEPING: [&str; 14] = [
     "_",
     "COLUMNS",
@@ -209,8 +211,8 @@ const BOOKKEEPING: [&str; 14] = [
     "XDG_SESSION_ID",
 ];
 
-/// Whether a proof holds whatever value the variable of this name has, because shells, terminals
-/// and logins keep it for themselves.
+/// Returns whether the variable of this name cannot affect a proof, because shells, terminals and
+/// logins keep it for themselves.
 pub fn is_bookkeeping(name: &OsStr) -> bool {
     let told = name.as_bytes();
     told.starts_with(b"SSH_") || BOOKKEEPING.iter().any(|known| known.as_bytes() == told)

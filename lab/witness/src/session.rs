@@ -1,4 +1,4 @@
-//! One watched run.
+//! Watched run of a command.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::tree::Tree;
 use crate::watchdog::Watch;
 use crate::{Request, WitnessError};
 
-/// Takes proofs.
+/// Creates proofs.
 #[derive(Debug)]
 pub struct Witness {
     folder: PathBuf,
@@ -29,7 +29,7 @@ pub struct Witness {
     contents: Contents,
 }
 
-/// A command that is running under the witness. Dropping it kills the whole tree.
+/// Command that runs under the witness. Dropping it kills the whole tree.
 #[derive(Debug)]
 pub struct Session {
     leader: i32,
@@ -38,39 +38,40 @@ pub struct Session {
     watchdog: Option<JoinHandle<()>>,
 }
 
-/// What a watched run showed.
+/// Findings of a watched run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// The proof.
     pub proof: Proof,
-    /// How the command itself ended.
+    /// The exit of the command itself.
     pub ending: Ending,
     /// Every program of every process, in the order in which they ended.
     pub images: Vec<ImageReport>,
-    /// What following every block showed, where that was asked for.
+    /// The findings from following every block, if requested.
     pub evidence: Option<Evidence>,
-    /// A program that the kernel did not let trace another, because the witness traces all of them:
-    /// it did other work than it does by itself.
+    /// A program that the kernel did not allow to trace another, because the witness traces all of
+    /// them. Its work differs from that of an unwatched run.
     pub refused_tracer: Option<String>,
 }
 
-/// What a run is watched for.
+/// Purpose of a watched run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     /// The counting library counts calls and bytes.
     Counts,
-    /// It follows every block besides, and calls to the system for memory are counted.
+    /// The library also follows every block, and calls to the system for memory are counted.
     Follows,
-    /// The command runs without it.
+    /// The command runs without the counting library.
     Uncounted,
 }
 
 impl Witness {
-    /// A witness that keeps its records in shared memory, else below `folder`, else in the
-    /// system's temporary folder. The records of a run are gone when its session is.
+    /// Creates a witness that keeps its records in shared memory, otherwise below `folder`,
+    /// otherwise in the system's temporary folder. The records of a run are removed with its
+    /// session.
     ///
     /// # Errors
-    /// When none of the three suits.
+    /// Returns an error if none of the three is suitable.
     pub fn new(folder: &Path) -> Result<Self, WitnessError> {
         Home::create(folder)?;
         Ok(Self {
@@ -80,11 +81,11 @@ impl Witness {
         })
     }
 
-    /// A hash over all that a proof depends on: libraries, executable, command, folder,
-    /// environment and this witness. Another key makes a proof void.
+    /// Returns a hash over everything that a proof depends on: libraries, executable, command,
+    /// folder, environment and this witness. A different key makes a proof invalid.
     ///
     /// # Errors
-    /// When the command or a library cannot be found or read.
+    /// Returns an error if the command or a library cannot be found or read.
     pub fn key(&self, request: &Request) -> Result<String, WitnessError> {
         request.key(&self.contents)
     }
@@ -92,26 +93,26 @@ impl Witness {
     /// Starts the command with the counting library.
     ///
     /// # Errors
-    /// When it cannot be started or followed.
+    /// Returns an error if it cannot be started or followed.
     pub fn start(&self, request: &Request) -> Result<Session, WitnessError> {
         self.begin(request, Mode::Counts)
     }
 
-    /// Starts the command with the counting library, which follows every block: the report has
-    /// evidence. That costs more time than counting, and memory for each live block.
+    /// Starts the command with the counting library, which follows every block, so that the report
+    /// has evidence. This costs more time than counting, and memory for each live block.
     ///
     /// # Errors
-    /// When it cannot be started or followed.
+    /// Returns an error if it cannot be started or followed.
     pub fn start_following(&self, request: &Request) -> Result<Session, WitnessError> {
         self.begin(request, Mode::Follows)
     }
 
     /// Starts the command in exactly the environment of a measured run. Nothing is counted: only
-    /// the tracer tells, from relocations, which object served each program. The report's proof is
-    /// none, but for what it lists as unserved.
+    /// the tracer finds, from relocations, which object served each program. The proof in the
+    /// report is empty, except for the programs that it lists as unserved.
     ///
     /// # Errors
-    /// When it cannot be started or followed.
+    /// Returns an error if it cannot be started or followed.
     pub fn start_uncounted(&self, request: &Request) -> Result<Session, WitnessError> {
         self.begin(request, Mode::Uncounted)
     }
@@ -146,10 +147,10 @@ impl Witness {
         let deadline = request.timeout.map(|timeout| Instant::now() + timeout);
         let tracer = spawn("witness", move || run.take(&started))?;
         let Ok(leader) = starts.recv() else {
-            // The thread ended before it had a process to speak of.
+            // The thread ended before it had created a process.
             return Err(join(tracer).err().unwrap_or(WitnessError::Unsupported));
         };
-        // From here on, dropping the session ends the tree.
+        // From here on, dropping the session kills the tree.
         let mut session = Session {
             leader,
             watch,
@@ -179,7 +180,7 @@ fn spawn<T: Send + 'static>(
 
 fn join(tracer: JoinHandle<Result<Report, WitnessError>>) -> Result<Report, WitnessError> {
     tracer.join().unwrap_or_else(|_| {
-        let source = io::Error::other("its thread ended by a fault of heapdrome's own");
+        let source = io::Error::other("its thread panicked, which is a bug in heapdrome");
         Err(WitnessError::System {
             action: "follow the command",
             source,
@@ -187,7 +188,7 @@ fn join(tracer: JoinHandle<Result<Report, WitnessError>>) -> Result<Report, Witn
     })
 }
 
-/// What the tracing thread needs; ptrace binds the whole run to one thread.
+/// State of the tracing thread; ptrace binds the whole run to one thread.
 struct Run {
     launch: Launch,
     tree: Tree,
@@ -205,7 +206,7 @@ impl Run {
             self.tree.begin(pid);
             Ok(())
         })?;
-        // Nobody listens any more only if the session was given up, which the watchdog sees.
+        // The receiver is gone only if the session was dropped, which the watchdog notices.
         let _ = started.send(child.pid);
         let ending = tracer::follow(child.pid, &mut self.tree, &self.watch);
         drop(finished);
@@ -226,7 +227,7 @@ impl Run {
     }
 }
 
-/// Tells the watchdog that its work is done, however the run ended.
+/// Reports to the watchdog that the run has ended, in every case.
 struct Finished(Arc<Watch>);
 
 impl Drop for Finished {
@@ -236,12 +237,12 @@ impl Drop for Finished {
 }
 
 impl Session {
-    /// The process that runs the command itself.
+    /// Returns the process number of the command itself.
     pub fn pid(&self) -> i32 {
         self.leader
     }
 
-    /// Whether the command itself is still running.
+    /// Returns whether the command itself is still running.
     pub fn is_running(&self) -> bool {
         !self.watch.has_leader_ended()
     }
@@ -251,10 +252,11 @@ impl Session {
         self.watch.signal_group(self.leader, signal);
     }
 
-    /// Waits for the command to end, stops what it left running, and says what was seen.
+    /// Waits for the command to end, kills the processes that it left running, and returns the
+    /// report.
     ///
     /// # Errors
-    /// When the run was interrupted or could not be followed to its end.
+    /// Returns an error if the run was interrupted or could not be followed to its end.
     pub fn finish(mut self) -> Result<Report, WitnessError> {
         self.end().unwrap_or(Err(WitnessError::Interrupted))
     }
@@ -263,7 +265,7 @@ impl Session {
     fn end(&mut self) -> Option<Result<Report, WitnessError>> {
         let report = self.tracer.take().map(join);
         if let Some(watchdog) = self.watchdog.take() {
-            // The tracer has ended, and what it found does not depend on the watchdog.
+            // The tracer has ended, and its findings do not depend on the watchdog.
             let _ = watchdog.join();
         }
         report
@@ -275,11 +277,11 @@ impl Drop for Session {
         if self.tracer.is_some() {
             self.watch.abandon();
             if self.watchdog.is_none() {
-                // Its thread could not be started; the kernel ends the tree with its tracer, but
+                // Its thread could not be started. The kernel ends the tree with its tracer, but
                 // the tracer itself waits for the command.
                 self.stop(libc::SIGKILL);
             }
-            // What the run showed is of no use to anyone now.
+            // The findings of the run are no longer needed.
             let _ = self.end();
         }
     }

@@ -1,8 +1,8 @@
-//! The processor's counter, by which the counting library times calls.
+//! The processor's counter, with which the counting library times calls.
 
 use std::time::Instant;
 
-/// A reading of the counter and of the clock.
+/// Reading of the counter and of the clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading {
     ticks: u64,
@@ -17,7 +17,7 @@ impl Reading {
         }
     }
 
-    /// Ticks per second since this reading; 0 where there is no counter.
+    /// Returns the ticks per second since this reading; 0 if there is no counter.
     pub(crate) fn rate(self) -> f64 {
         let now = Self::now();
         let seconds = (now.at - self.at).as_secs_f64();
@@ -27,14 +27,14 @@ impl Reading {
 
 #[cfg(target_arch = "x86_64")]
 fn ticks() -> u64 {
-    // SAFETY: every processor of this kind has the instruction.
+    // SAFETY: every x86-64 processor has the instruction.
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
 #[cfg(target_arch = "aarch64")]
 fn ticks() -> u64 {
     let ticks: u64;
-    // SAFETY: reading the virtual counter touches nothing.
+    // SAFETY: reading the virtual counter has no side effects.
     unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
     ticks
 }

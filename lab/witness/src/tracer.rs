@@ -1,4 +1,5 @@
-//! Follows a tree of processes with ptrace, without slowing what it does not stop for.
+//! Follows a tree of processes with ptrace, without slowing down anything but the events that it
+//! handles.
 
 use std::io;
 
@@ -16,9 +17,9 @@ const OPTIONS: i32 = libc::PTRACE_O_TRACEFORK
     | libc::PTRACE_O_TRACESECCOMP
     | libc::PTRACE_O_EXITKILL;
 
-/// Takes hold of a child that waits before its exec. The calling thread becomes the tracer.
+/// Attaches to a child that waits before its exec. The calling thread becomes the tracer.
 pub(crate) fn seize(pid: i32) -> Result<(), WitnessError> {
-    // SAFETY: no memory is involved.
+    // SAFETY: the call accesses no memory of this process.
     if unsafe { libc::ptrace(libc::PTRACE_SEIZE, pid, 0, OPTIONS) } != 0 {
         return Err(WitnessError::PtraceForbidden {
             source: io::Error::last_os_error(),
@@ -27,7 +28,7 @@ pub(crate) fn seize(pid: i32) -> Result<(), WitnessError> {
     Ok(())
 }
 
-/// Follows the tree until nothing of it is left. Gives how its first process ended.
+/// Follows the tree until all its processes have ended. Returns the exit of the first process.
 pub(crate) fn follow(leader: i32, tree: &mut Tree, watch: &Watch) -> Result<Ending, WitnessError> {
     let mut ending = None;
     while let Some((pid, code, status)) = next_event()? {
@@ -57,12 +58,13 @@ pub(crate) fn follow(leader: i32, tree: &mut Tree, watch: &Watch) -> Result<Endi
     }
 }
 
-/// The next thread of the tree that stopped or died, which stays as it is; `None` when none is
-/// left. Only this thread's own tracees count, so that other threads may wait for their children.
+/// Returns the next thread of the tree that stopped or died, without collecting it; `None` if none
+/// is left. Only this thread's own tracees count, so that other threads may wait for their
+/// children.
 fn next_event() -> Result<Option<(i32, i32, i32)>, WitnessError> {
     let which = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::__WALL | libc::__WNOTHREAD;
     loop {
-        // SAFETY: the structure outlives the call, and is filled in when the call succeeds.
+        // SAFETY: the structure outlives the call, and is filled in if the call succeeds.
         unsafe {
             let mut event: libc::siginfo_t = std::mem::zeroed();
             if libc::waitid(libc::P_ALL, 0, &mut event, which) == 0 {
@@ -83,9 +85,9 @@ fn next_event() -> Result<Option<(i32, i32, i32)>, WitnessError> {
     }
 }
 
-/// Takes the death of one thread, after which its number may be used again.
+/// Collects a dead thread, after which its number may be reused.
 fn reap(thread: i32) {
-    // SAFETY: no status is asked for.
+    // SAFETY: no status is requested.
     unsafe {
         libc::waitpid(
             thread,
@@ -95,11 +97,11 @@ fn reap(thread: i32) {
     }
 }
 
-/// Takes the stop of one thread, so that it is not reported again: the signal in the low byte and
-/// the event above it. `None` where the thread has been killed meanwhile.
+/// Collects the stop of one thread, so that it is not reported again. Returns the signal in the low
+/// byte and the event above it; `None` if the thread has been killed meanwhile.
 fn take_stop(thread: i32) -> Option<i32> {
     let which = libc::WSTOPPED | libc::WNOHANG | libc::__WALL | libc::__WNOTHREAD;
-    // SAFETY: the structure outlives the call, and is filled in when the call succeeds.
+    // SAFETY: the structure outlives the call, and is filled in if the call succeeds.
     unsafe {
         let mut event: libc::siginfo_t = std::mem::zeroed();
         let taken = libc::waitid(libc::P_PID, thread.unsigned_abs(), &mut event, which) == 0;
@@ -133,13 +135,13 @@ fn stopped(thread: i32, stop: i32, tree: &mut Tree) {
         libc::PTRACE_EVENT_STOP => {
             let by_job_control = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
             if by_job_control.contains(&signal) {
-                // It stays stopped until SIGCONT, as it would without a tracer.
+                // The thread stays stopped until SIGCONT, as without a tracer.
                 request(libc::PTRACE_LISTEN, thread, 0);
                 return;
             }
         }
         0 if signal == libc::SIGTRAP && tree.called_new(thread) => {}
-        // Any other stop is a signal on its way to the program.
+        // Any other stop is a signal in delivery to the program.
         _ => {
             request(libc::PTRACE_CONT, thread, signal);
             return;
@@ -148,9 +150,9 @@ fn stopped(thread: i32, stop: i32, tree: &mut Tree) {
     request(libc::PTRACE_CONT, thread, 0);
 }
 
-/// Fails only where the thread has been killed meanwhile, which is reported on its own.
+/// Fails only if the thread has been killed meanwhile, which is reported separately.
 fn request(operation: libc::c_uint, thread: i32, data: i32) {
-    // SAFETY: no memory is involved.
+    // SAFETY: the call accesses no memory of this process.
     unsafe { libc::ptrace(operation, thread, 0, i64::from(data)) };
 }
 
@@ -161,7 +163,7 @@ fn message(thread: i32) -> Option<i32> {
     (read == 0).then_some(message as i32)
 }
 
-/// Whether two threads belong to one process.
+/// Returns whether two threads belong to one process.
 fn share_process(thread: i32, other: i32) -> bool {
     let owner = |thread: i32| {
         let status = std::fs::read_to_string(format!("/proc/{thread}/status")).ok()?;

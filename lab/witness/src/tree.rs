@@ -1,4 +1,4 @@
-//! The processes of a command, and what each of them ran.
+//! The processes of a command, and the programs that each of them ran.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -17,34 +17,34 @@ use crate::operators::{NewWatch, OwnNew};
 use crate::program::Program;
 use crate::watchdog::Watch;
 
-/// The origin of an image whose parent was killed before it could tell of its child.
+/// Origin of an image whose parent was killed before it could report its child.
 const UNKNOWN: usize = 0;
 
-/// One program in one process, from its exec or fork to its end or the next exec.
+/// Program in one process, from its exec or fork to its end or the next exec.
 #[derive(Debug)]
 pub(crate) struct Image {
     /// Its number within the run.
     pub(crate) id: usize,
-    /// The image that it was forked from, or [`UNKNOWN`], if no exec began it.
+    /// The image that forked it, or [`UNKNOWN`]; `None` if an exec began it.
     pub(crate) origin: Option<usize>,
     pub(crate) pid: i32,
     pub(crate) program: Arc<Program>,
-    /// CPU time in nanoseconds; while it runs, the process's clock at its beginning.
+    /// CPU time in nanoseconds; while it runs, the process's clock at its start.
     pub(crate) cpu: u64,
     pub(crate) ledger: Option<Ledger>,
     pub(crate) inspection: Option<Inspection>,
     /// Whether an exec ended it.
     pub(crate) replaced: bool,
-    /// Calls to the system for memory, where they are counted.
+    /// Calls to the system for memory, if they are counted.
     pub(crate) system_calls: SystemCalls,
-    /// Bytes in anonymous huge pages at its end, where blocks are followed.
+    /// Bytes in anonymous huge pages at its end, if blocks are followed.
     pub(crate) huge: u64,
-    /// Findings on the program's own `operator new`, where it has one.
+    /// Findings on the program's own `operator new`, if it has one.
     pub(crate) own_new: Option<OwnNew>,
 }
 
 impl Image {
-    /// An image that begins now.
+    /// Creates an image that begins now.
     pub(crate) fn begin(
         id: usize,
         origin: Option<usize>,
@@ -72,12 +72,12 @@ impl Image {
 struct Process {
     /// `None` in the command's own process until its exec.
     image: Option<Image>,
-    /// Where it stops at its own `operator new`.
+    /// Watch on its own `operator new`.
     new: Option<NewWatch>,
     threads: HashSet<i32>,
 }
 
-/// All that is alive, and all that was.
+/// All live processes, and all images that have ended.
 pub(crate) struct Tree {
     home: Arc<Home>,
     library: PathBuf,
@@ -89,7 +89,7 @@ pub(crate) struct Tree {
     /// Whether programs stop at an `operator new` of their own.
     watches_new: bool,
     processes: HashMap<i32, Process>,
-    /// The process of each thread.
+    /// Process of each thread.
     owners: HashMap<i32, i32>,
     next_id: usize,
     pub(crate) ended: Vec<Image>,
@@ -118,12 +118,12 @@ impl Tree {
         }
     }
 
-    /// Makes programs stop at an `operator new` of their own.
+    /// Enables stops of programs at an `operator new` of their own.
     pub(crate) fn watch_new(&mut self) {
         self.watches_new = true;
     }
 
-    /// Whether a thread that SIGTRAP stopped has come to its program's own `operator new`.
+    /// Returns whether a thread that SIGTRAP stopped has reached its program's own `operator new`.
     pub(crate) fn called_new(&mut self, thread: i32) -> bool {
         let record = self.home.record(thread);
         let process = self.processes.get_mut(&thread);
@@ -131,12 +131,12 @@ impl Tree {
         watch.is_some_and(|watch| watch.stopped(&record))
     }
 
-    /// Looks for huge pages in each process that ends.
+    /// Enables the count of huge pages in each process that ends.
     pub(crate) fn follow_blocks(&mut self) {
         self.follows = true;
     }
 
-    /// A thread is about to make the call for memory that `message` stands for.
+    /// Records a thread's call for memory; `message` encodes the kind of the call.
     pub(crate) fn asked_system(&mut self, thread: i32, message: i32) {
         let owner = self.owners.get(&thread).copied();
         let process = owner.and_then(|owner| self.processes.get_mut(&owner));
@@ -145,7 +145,7 @@ impl Tree {
         }
     }
 
-    /// The command's own process, before its exec.
+    /// Adds the command's own process, before its exec.
     pub(crate) fn begin(&mut self, pid: i32) {
         self.insert(pid, None);
     }
@@ -172,7 +172,8 @@ impl Tree {
         self.next_id
     }
 
-    /// Thread `parent` made `child`: a thread of its own process, or another process.
+    /// Records that thread `parent` created `child`: a thread of its own process, or another
+    /// process.
     pub(crate) fn born(&mut self, parent: i32, child: i32, is_thread: bool) {
         let Some(&owner) = self.owners.get(&parent) else {
             return;
@@ -197,9 +198,9 @@ impl Tree {
         self.insert(child, image);
     }
 
-    /// A thread that appeared before its parent's report of it. It is known from here on in every
-    /// case: its parent may have been killed before it could report, and what is not known is
-    /// never killed.
+    /// Adds a thread that appeared before its parent reported it. It must be known from here on:
+    /// its parent may have been killed before it could report, and unknown processes are never
+    /// killed.
     pub(crate) fn adopt(&mut self, thread: i32) {
         let status = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
         let field = |name: &str| {
@@ -218,7 +219,7 @@ impl Tree {
         }
     }
 
-    /// A process whose parent is not known.
+    /// Adds a process whose parent is not known.
     fn found(&mut self, pid: i32) {
         let program = Program::observe(pid, &self.preload, &self.objects);
         let id = self.identity();
@@ -226,7 +227,7 @@ impl Tree {
         self.insert(pid, Some(image));
     }
 
-    /// A process stopped after an exec by its thread `former`.
+    /// Records a process that stopped after an exec by its thread `former`.
     pub(crate) fn replaced(&mut self, pid: i32, former: i32) {
         let now = cpu_clock(pid).unwrap_or(0);
         let program = Program::observe(pid, &self.preload, &self.objects);
@@ -253,7 +254,8 @@ impl Tree {
         }
     }
 
-    /// A thread is about to end: the last chance to look at its process's memory.
+    /// Records that a thread is about to end, which is the last chance to inspect its process's
+    /// memory.
     pub(crate) fn exiting(&mut self, thread: i32) {
         let Some(&owner) = self.owners.get(&thread) else {
             return;
@@ -275,7 +277,7 @@ impl Tree {
         }
     }
 
-    /// A thread is dead; a process that is has not been waited for yet.
+    /// Records the death of a thread; its process has not been waited for yet.
     pub(crate) fn died(&mut self, thread: i32) {
         let Some(owner) = self.owners.remove(&thread) else {
             return;
@@ -304,9 +306,8 @@ impl Tree {
     }
 }
 
-/// Makes a program that has just been loaded stop at its own `operator new`, if it has one and
-/// calls malloc besides. One that never does, and one that defines malloc, too, are known from
-/// their bindings.
+/// Makes a program that has just been loaded stop at its own `operator new`, if it has one and also
+/// calls malloc. A program that never calls malloc, or defines it, is recognised by its bindings.
 fn watch_new(pid: i32, program: &Program) -> Option<NewWatch> {
     let object = program.object.as_ref()?;
     let uses_malloc = object.calls(MALLOC) && !object.defines(MALLOC);
@@ -314,7 +315,7 @@ fn watch_new(pid: i32, program: &Program) -> Option<NewWatch> {
     NewWatch::begin(pid, base(pid, &program.path, object)?.wrapping_add(address))
 }
 
-/// Bytes of a process that stand in anonymous huge pages.
+/// Returns the bytes of a process in anonymous huge pages.
 fn huge_pages(pid: i32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     let line = text
@@ -324,7 +325,7 @@ fn huge_pages(pid: i32) -> Option<u64> {
     kib.parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// CPU time of all threads that a process ever had, in nanoseconds.
+/// Returns the CPU time of all threads that a process ever had, in nanoseconds.
 fn cpu_clock(pid: i32) -> Option<u64> {
     const SCHEDULER_TIME: i32 = 2;
     let clock = (!pid << 3) | SCHEDULER_TIME;
@@ -352,7 +353,7 @@ mod tests {
             Arc::default(),
             watch.clone(),
         );
-        // Its parent is this test, of which the tree knows nothing.
+        // Its parent is this test, which the tree does not know.
         let mut child = std::process::Command::new("sleep")
             .arg("100")
             .spawn()
@@ -360,7 +361,7 @@ mod tests {
         let pid = child.id() as i32;
         tree.adopt(pid);
         assert!(tree.knows(pid));
-        // It can be signalled, so it can be killed.
+        // The watch can signal it, so it can kill it.
         assert!(watch.knows(pid));
         tree.died(pid);
         child.kill().expect("it is ours");

@@ -1,4 +1,5 @@
-//! Ends a tree that must end: out of time, interrupted, given up, or outliving the command.
+//! Kills a tree that must end: after a timeout, an interrupt, a dropped session, or the end of the
+//! command.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -9,16 +10,16 @@ use std::time::{Duration, Instant};
 use crate::inspect::{Inspection, inspect};
 use crate::objects::Objects;
 
-/// How often the watchdog looks.
+/// Interval between the watchdog's checks.
 const STEP: Duration = Duration::from_millis(20);
 
-/// How long processes may outlive the command.
+/// Time that processes may outlive the command.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// Why a tree was killed.
+/// Reason why a tree was killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// It was not.
+    /// It was not killed.
     None,
     /// It ran out of time.
     Time,
@@ -34,7 +35,7 @@ struct State {
     finished: bool,
 }
 
-/// What the tracer and the watchdog share.
+/// State that the tracer and the watchdog share.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     state: Mutex<State>,
@@ -48,50 +49,50 @@ impl Watch {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A process began.
+    /// Records that a process began.
     pub(crate) fn born(&self, pid: i32) {
         self.state().live.insert(pid);
     }
 
-    /// A process is dead and about to be waited for, so that its number must not be used again.
-    /// Gives what was seen of its memory if the watchdog killed it.
+    /// Records that a process is dead and about to be waited for, so that its number must not be
+    /// used again. Returns the inspection of its memory if the watchdog killed it.
     pub(crate) fn died(&self, pid: i32) -> Option<Inspection> {
         let mut state = self.state();
         state.live.remove(&pid);
         state.looks.remove(&pid)
     }
 
-    /// Whether a process is one that would be killed.
+    /// Returns whether the watchdog would kill a process.
     #[cfg(test)]
     pub(crate) fn knows(&self, pid: i32) -> bool {
         self.state().live.contains(&pid)
     }
 
-    /// The command itself ended.
+    /// Records that the command itself ended.
     pub(crate) fn leader_ended(&self) {
         self.state().leader_ended = Some(Instant::now());
         self.changed.notify_all();
     }
 
-    /// Whether the command itself has ended.
+    /// Returns whether the command itself has ended.
     pub(crate) fn has_leader_ended(&self) -> bool {
         let state = self.state();
         state.finished || state.leader_ended.is_some()
     }
 
-    /// The whole tree ended.
+    /// Records that the whole tree ended.
     pub(crate) fn finished(&self) {
         self.state().finished = true;
         self.changed.notify_all();
     }
 
-    /// Nobody waits for the tree any more.
+    /// Records that the session was dropped.
     pub(crate) fn abandon(&self) {
         self.abandoned.store(true, Ordering::Release);
         self.changed.notify_all();
     }
 
-    /// Why the tree was killed.
+    /// Returns the reason why the tree was killed.
     pub(crate) fn cut(&self) -> Cut {
         match self.cut.load(Ordering::Acquire) {
             1 => Cut::Time,
@@ -104,12 +105,13 @@ impl Watch {
     pub(crate) fn signal_group(&self, pid: i32, signal: i32) {
         let state = self.state();
         if state.live.contains(&pid) {
-            // SAFETY: no precondition; the number is in use until it is taken from the set.
+            // SAFETY: kill has no precondition; the number stays in use until it is removed from
+            // the set.
             unsafe { libc::kill(-pid, signal) };
         }
     }
 
-    /// Looks until the tree has ended, and kills it when it is time.
+    /// Checks the tree regularly until it has ended, and kills it if necessary.
     pub(crate) fn guard(
         &self,
         deadline: Option<Instant>,
@@ -136,13 +138,15 @@ impl Watch {
     }
 }
 
-/// Looks at each process once more and kills it. Repeated, for those that are born meanwhile.
+/// Inspects each process once more and kills it. Repeats this for processes that are created
+/// meanwhile.
 fn kill_all(state: &mut State, library: &Path, objects: &Objects) {
     for &pid in &state.live {
         if let Some(look) = inspect(pid, library, objects) {
             state.looks.entry(pid).or_insert(look);
         }
-        // SAFETY: no precondition; the number is in use until it is taken from the set.
+        // SAFETY: kill has no precondition; the number stays in use until it is removed from the
+        // set.
         unsafe { libc::kill(pid, libc::SIGKILL) };
     }
 }

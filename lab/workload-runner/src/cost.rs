@@ -1,6 +1,8 @@
-//! What a workload itself costs: its time on the cheapest heap beside its time on the C library's.
+//! Measures the cost of a workload itself: its time on the cheapest heap compared with the C
+//! library's heap.
 //!
-//! Both heaps run in child processes by turns, so that drift of the machine meets both alike.
+//! Both heaps run alternately in child processes, so that drift of the machine affects both
+//! equally.
 
 use std::process::Command;
 
@@ -8,17 +10,18 @@ use heapdrome_schema::WorkloadReport;
 
 use crate::words::{HeapName, Words};
 
-/// One pair of runs: CPU seconds on the cheapest heap and on the C library's.
+/// Pair of runs: CPU seconds on the cheapest heap and on the C library's heap.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
     cheapest: f64,
     libc: f64,
 }
 
-/// A Markdown table of one row: the medians, and median and quartiles of the pairs' ratios.
+/// Formats a Markdown table of one row: the medians, and the median and quartiles of the pairs'
+/// ratios.
 ///
 /// # Errors
-/// When a run fails.
+/// Returns an error if a run fails.
 pub(crate) fn table(
     title: &str,
     pairs: usize,
@@ -41,7 +44,7 @@ pub(crate) fn table(
     ))
 }
 
-/// Runs both heaps once, in an order that alternates.
+/// Runs both heaps once, in alternating order.
 fn pair(turn: usize, seconds: impl Fn(HeapName) -> Result<f64, String>) -> Result<Pair, String> {
     if turn.is_multiple_of(2) {
         let cheapest = seconds(HeapName::Cheapest)?;
@@ -53,10 +56,10 @@ fn pair(turn: usize, seconds: impl Fn(HeapName) -> Result<f64, String>) -> Resul
     Ok(Pair { cheapest, libc })
 }
 
-/// CPU seconds of the measured part of one run, in a child process of this very program.
+/// Returns the CPU seconds of the measured part of one run, in a child process of this program.
 ///
 /// # Errors
-/// The child's own line when it fails.
+/// Returns the child's own line if it fails.
 pub(crate) fn of_child(words: &Words, heap: HeapName) -> Result<f64, String> {
     let own =
         std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
@@ -76,7 +79,7 @@ pub(crate) fn of_child(words: &Words, heap: HeapName) -> Result<f64, String> {
     seconds.ok_or_else(|| format!("on {}: no cpu_s in the report", heap.name()))
 }
 
-/// The first quartile, the median and the third quartile of at least one value.
+/// Returns the first quartile, the median and the third quartile of at least one value.
 fn quartiles(mut values: Vec<f64>) -> [f64; 3] {
     values.sort_unstable_by(f64::total_cmp);
     let last = values.len() - 1;

@@ -1,8 +1,8 @@
-//! The child process that runs one synthetic workload and says in one line what came of it.
+//! The child process that runs one synthetic workload and reports the outcome in one line.
 //!
-//! It links no allocator: what is preloaded, or else the C library's, serves. With
-//! `--heap cheapest` the workload runs on [`Lifo`](heapdrome_workloads::Lifo) instead, which shows
-//! what the workload itself costs.
+//! It links no allocator: a preloaded allocator serves, or otherwise the C library. With `--heap
+//! cheapest` the workload runs on [`Lifo`](heapdrome_workloads::Lifo) instead, which shows the cost
+//! of the workload itself.
 
 mod cost;
 mod words;
@@ -15,19 +15,19 @@ use heapdrome_workloads::{Failure, Libc, Lifo, Parameters, fits, fits_bytes};
 
 use words::{HeapName, Words};
 
-/// Why the process ends without a result, and with which status.
+/// Reason why the process ends without a result, with its exit status.
 enum Ending {
-    /// The allocator is at fault: status 1.
+    /// Fault of the allocator: status 1.
     Failed(String),
-    /// The parameters are, or the machine has too little for them: status 2.
+    /// Invalid parameters, or too little memory on the machine: status 2.
     Refused(String),
 }
 
-/// The process's whole life: `heapdrome-runner WORKLOAD [PARAMETER...] [--heap libc|cheapest]`, or
-/// with `--cost [PAIRS]` the cost of the workload itself.
+/// Runs the process: `heapdrome-runner WORKLOAD [PARAMETER...] [--heap libc|cheapest]`, or with
+/// `--cost [PAIRS]` a measurement of the workload's own cost.
 ///
-/// Prints the [`WorkloadReport`] as one line of JSON and returns 0; or one line on standard error
-/// and 1 where the allocator failed, 2 where the parameters did.
+/// Prints the [`WorkloadReport`] as one line of JSON and returns 0. On failure it prints one line
+/// on standard error and returns 1 for a fault of the allocator, 2 for invalid parameters.
 pub fn main() -> ExitCode {
     let printed = run(&companion::words()).and_then(|line| {
         let failed = |error| Ending::Failed(format!("cannot write the result: {error}"));
@@ -56,10 +56,10 @@ fn run(words: &[String]) -> Result<String, Ending> {
     serde_json::to_string(&report).map_err(|error| Ending::Failed(error.to_string()))
 }
 
-/// Whose fault a failure is.
+/// Decides whether a failure is the fault of the allocator.
 fn ending(failure: Failure) -> Ending {
     match failure {
-        // What the system denies the workload itself is no fault of the allocator.
+        // The allocator is not at fault if the system refuses resources to the workload itself.
         Failure::Bookkeeping { .. } | Failure::Thread(_) | Failure::Elsewhere(_) => {
             Ending::Refused(failure.to_string())
         }
@@ -83,8 +83,9 @@ fn report(parameters: &Parameters, heap: HeapName) -> Result<WorkloadReport, End
     }
 }
 
-/// What the cheapest heap writes beforehand: it never reuses a block for another size and cuts each
-/// thread's blocks from parts of its own, so that it needs more than was requested.
+/// Returns the memory that the cheapest heap writes beforehand. It needs more than the requested
+/// bytes: it never reuses a block for another size, and cuts each thread's blocks from separate
+/// chunks.
 fn memory_for(parameters: &Parameters) -> u64 {
     const OF_EACH_THREAD: u64 = 16 << 20;
     let needed = (parameters.description().needs)(parameters);
@@ -121,7 +122,7 @@ mod tests {
         assert!(!libc.figures.contains_key("cheapest_used_bytes"));
     }
 
-    /// A run that fits may not fit on the cheapest heap, which writes more beforehand.
+    /// A run that fits may not fit on the cheapest heap, which writes more memory beforehand.
     #[test]
     fn the_cheapest_heap_is_refused_where_its_memory_is_not_there() {
         let parameters = |objects: u64| {
@@ -130,7 +131,7 @@ mod tests {
             let description = heapdrome_workloads::find("threadtest").unwrap();
             Parameters::parse(description, &words).unwrap()
         };
-        // Twice as many blocks do not fit, and the cheapest heap needs room for as many.
+        // Twice as many blocks do not fit, and the cheapest heap needs about that much memory.
         let powers = (0..30).rev().map(|power| parameters(1 << power));
         let largest = powers.into_iter().find(|one| fits(one).is_ok()).unwrap();
         let words = largest.words();

@@ -2,17 +2,17 @@
 
 use heapdrome_workloads::{Parameters, find, list};
 
-/// Which heap a workload runs on.
+/// Heap on which a workload runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeapName {
     /// The C library's interface.
     Libc,
-    /// The cheapest one that could be.
+    /// The cheapest possible heap.
     Cheapest,
 }
 
 impl HeapName {
-    /// As it is written after `--heap`.
+    /// Returns the name that follows `--heap`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Libc => "libc",
@@ -21,7 +21,7 @@ impl HeapName {
     }
 }
 
-/// The command line, taken apart.
+/// Parsed command line.
 #[derive(Debug)]
 pub(crate) struct Words {
     /// The workload.
@@ -30,20 +30,20 @@ pub(crate) struct Words {
     pub(crate) rest: Vec<String>,
     /// The heap that it runs on.
     pub(crate) heap: HeapName,
-    /// How many pairs of runs its own cost is measured by, where that is asked for.
+    /// Number of pairs of runs for `--cost`.
     pub(crate) pairs: Option<usize>,
 }
 
 const USAGE: &str =
     "write: heapdrome-runner WORKLOAD [PARAMETER...] [--heap libc|cheapest | --cost [PAIRS]]";
-/// Pairs of runs where no number is given.
+/// Default number of pairs of runs.
 const PAIRS: usize = 9;
 
 impl Words {
-    /// Takes a command line apart.
+    /// Parses a command line.
     ///
     /// # Errors
-    /// One line that says what is wrong.
+    /// Returns one line that describes the error.
     pub(crate) fn read(words: &[String]) -> Result<Self, String> {
         let (workload, rest) = words.split_first().ok_or_else(|| USAGE.to_owned())?;
         let mut read = Self {
@@ -61,7 +61,7 @@ impl Words {
                     read.pairs = Some(pairs_of(pairs)?);
                 }
                 option if option.starts_with("--") => {
-                    return Err(format!("there is no option '{option}'; {USAGE}"));
+                    return Err(format!("no such option: '{option}'; {USAGE}"));
                 }
                 _ => read.rest.push(word.clone()),
             }
@@ -69,10 +69,10 @@ impl Words {
         Ok(read)
     }
 
-    /// The parameters for the workload.
+    /// Returns the parameters of the workload.
     ///
     /// # Errors
-    /// One line that says what is wrong.
+    /// Returns one line that describes the error.
     pub(crate) fn parameters(&self) -> Result<Parameters, String> {
         let description = find(&self.workload).ok_or_else(|| {
             let names: Vec<_> = list().iter().map(|one| one.name).collect();
@@ -82,7 +82,7 @@ impl Words {
         Parameters::parse(description, &self.rest).map_err(|refusal| refusal.to_string())
     }
 
-    /// The workload and its parameters as they were written.
+    /// Returns the workload and its parameters as written on the command line.
     pub(crate) fn title(&self) -> String {
         let words = std::iter::once(&self.workload).chain(&self.rest);
         words.map(String::as_str).collect::<Vec<_>>().join(" ")
@@ -94,10 +94,10 @@ fn heap(name: Option<&String>) -> Result<HeapName, String> {
         Some("libc") => Ok(HeapName::Libc),
         Some("cheapest") => Ok(HeapName::Cheapest),
         Some(other) => Err(format!(
-            "there is no heap '{other}'; take libc (what is preloaded, or else the C library's) or \
+            "no such heap: '{other}'; use libc (the preloaded allocator, or else the C library's) or \
              cheapest"
         )),
-        None => Err("--heap needs libc or cheapest".to_owned()),
+        None => Err("--heap requires libc or cheapest".to_owned()),
     }
 }
 
@@ -105,6 +105,6 @@ fn pairs_of(word: Option<&String>) -> Result<usize, String> {
     let pairs = word.map_or(Ok(PAIRS), |word| word.parse());
     match pairs {
         Ok(pairs @ 3..=1000) => Ok(pairs),
-        _ => Err("--cost needs from 3 to 1000 pairs of runs".to_owned()),
+        _ => Err("--cost requires 3 to 1000 pairs of runs".to_owned()),
     }
 }

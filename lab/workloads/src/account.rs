@@ -1,31 +1,32 @@
-//! How many bytes are requested at once, over all threads.
+//! Counts the bytes in use over all threads, and their peak.
 //!
-//! Each thread counts on its own and passes its balance on when it has moved by
-//! [`FLUSH`] bytes either way. On one thread the peak is exact. On more, a thread that has not
-//! passed its balance on hides less than [`FLUSH`] bytes, and one that passes it on may place its
-//! own high-water mark up to twice that too late, so that the peak is within [`BATCH`] bytes per
-//! thread of the truth. It stays so where blocks are counted by the [`stretch`], after the last of
+//! Each thread counts on its own and publishes its balance whenever it has moved by [`FLUSH`] bytes
+//! in either direction. On one thread the peak is exact. On several threads, an unpublished balance
+//! hides less than [`FLUSH`] bytes, and a published one may place the thread's own high-water mark
+//! up to twice that too late. The peak is therefore within [`BATCH`] bytes per thread of the truth.
+//! Counting by the [`stretch`] keeps this bound if the stretch is counted after its last allocation
+//! and before its first free: a stretch hides at most [`FLUSH`] bytes more.
 //! them was allocated and before the first is freed: a stretch hides at most [`FLUSH`] bytes more.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// How far the peak may be off, for each thread where there are several.
+/// Maximum error of the peak in bytes per thread, if there are several threads.
 pub const BATCH: u64 = 64 * 1024;
 
-/// The balance at which a thread passes it on.
+/// Balance at which a thread publishes it.
 const FLUSH: i64 = BATCH as i64 / 2;
 
-/// A stretch has no more blocks than this, however small they are: counting them costs nothing
-/// then.
+/// Maximum number of blocks in a stretch, however small they are. Counting costs almost nothing at
+/// this length.
 pub(crate) const LONGEST: usize = 64;
 
-/// How many blocks of at most `largest` bytes may be counted together: as many as make [`FLUSH`]
-/// bytes, and always one.
+/// Returns the number of blocks of at most `largest` bytes that may be counted together: as many as
+/// fit in [`FLUSH`] bytes, and at least one.
 pub(crate) fn stretch(largest: u64) -> usize {
     (FLUSH as u64 / largest.max(1)).clamp(1, LONGEST as u64) as usize
 }
 
-/// The bytes in use and their peak, over all threads.
+/// Bytes in use and their peak, over all threads.
 #[repr(align(128))]
 #[derive(Debug, Default)]
 pub(crate) struct Account {
@@ -34,19 +35,19 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// The bytes that were passed on as in use.
+    /// Returns the published number of bytes in use.
     pub(crate) fn current(&self) -> u64 {
-        // Relaxed: a count; nothing else is read on the strength of it.
+        // Relaxed: this is only a count, and no other read depends on it.
         self.current.load(Ordering::Relaxed).max(0).unsigned_abs()
     }
 
-    /// The greatest number of bytes in use at once.
+    /// Returns the peak of the bytes in use.
     pub(crate) fn peak(&self) -> u64 {
-        // Relaxed: as in `current`; callers read it when the threads have met at a gate.
+        // Relaxed: as in `current`; callers read it after the threads have met at a gate.
         self.peak.load(Ordering::Relaxed).max(0).unsigned_abs()
     }
 
-    /// The share of one thread.
+    /// Creates the share of one thread.
     pub(crate) fn share(&self) -> Share<'_> {
         Share {
             account: self,
@@ -56,7 +57,7 @@ impl Account {
     }
 }
 
-/// What one thread has requested and given back since it last passed its balance on.
+/// Bytes that one thread has allocated and freed since it last published its balance.
 #[derive(Debug)]
 pub(crate) struct Share<'a> {
     account: &'a Account,
@@ -75,7 +76,7 @@ impl Share<'_> {
         }
     }
 
-    /// Counts a block that was freed, by whichever thread had allocated it.
+    /// Counts a block that was freed; any thread may have allocated it.
     #[inline]
     pub(crate) fn subtract(&mut self, size: usize) {
         self.balance -= size as i64;
@@ -84,16 +85,16 @@ impl Share<'_> {
         }
     }
 
-    /// Passes the balance on.
+    /// Publishes the balance.
     #[cold]
     pub(crate) fn flush(&mut self) {
-        // Relaxed: the sum of all balances is right in any order, and so is the greatest mark.
+        // Relaxed: the sum and the maximum do not depend on the order of the additions.
         let before = self
             .account
             .current
             .fetch_add(self.balance, Ordering::Relaxed);
         let highest = before + self.highest;
-        // The peak only grows: one that is seen to be as high already needs no write.
+        // The peak only grows: if it is already as high, skip the write.
         if highest > self.account.peak.load(Ordering::Relaxed) {
             self.account.peak.fetch_max(highest, Ordering::Relaxed);
         }
@@ -101,7 +102,7 @@ impl Share<'_> {
         self.highest = 0;
     }
 
-    /// The bytes in use as far as this thread knows.
+    /// Returns the bytes in use, to this thread's knowledge.
     pub(crate) fn in_use(&self) -> u64 {
         self.account.current().saturating_add_signed(self.balance)
     }
@@ -141,7 +142,7 @@ mod tests {
         assert_eq!((account.current(), account.peak()), (shadow, shadow_peak));
     }
 
-    /// Threads are interleaved by hand, so that the true peak is known.
+    /// Interleaves the threads by hand, so that the true peak is known.
     #[test]
     fn the_peak_of_several_threads_is_within_a_batch_for_each() {
         const THREADS: usize = 7;
@@ -172,8 +173,8 @@ mod tests {
         }
     }
 
-    /// All allocate, then free, again and again, and count by the stretch; any block of one thread
-    /// may come between two of another.
+    /// All threads allocate and free repeatedly and count by the stretch. Any block of one thread
+    /// may come between two blocks of another.
     #[test]
     fn the_peak_is_as_near_where_stretches_are_counted() {
         const THREADS: usize = 5;

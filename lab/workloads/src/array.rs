@@ -1,10 +1,10 @@
-//! A workload's own arrays, which the allocator under test does not serve.
+//! Arrays of the workload itself, which the allocator under test does not serve.
 
 use std::ops::{Deref, DerefMut};
 
 use crate::Failure;
 
-/// Types for which zero bytes are a value.
+/// Types for which all-zero bytes are a valid value.
 ///
 /// # Safety
 /// All-zero bytes are a valid value.
@@ -21,36 +21,36 @@ unsafe impl Zeroed for usize {}
 // SAFETY: zero is the null pointer.
 unsafe impl Zeroed for *mut u8 {}
 
-/// What so many bytes occupy in pages of their own.
+/// Returns the size of the whole pages that hold `bytes` bytes.
 pub(crate) fn occupied(bytes: u64) -> u64 {
     const PAGE: u64 = 4096;
     bytes.max(1).div_ceil(PAGE).saturating_mul(PAGE)
 }
 
-/// A fixed number of values in pages of their own: mapped, and written once so that no page fault
-/// is left for later.
+/// Fixed number of values in pages of their own. The pages are mapped and written once, so that no
+/// page fault happens later.
 #[derive(Debug)]
 pub(crate) struct Array<T> {
     first: *mut T,
     length: usize,
 }
 
-// SAFETY: an array owns its pages; what it holds is plain data, and pointers in it are only
-// dereferenced by whoever vouches for them.
+// SAFETY: an array owns its pages and holds plain data. Code that dereferences a pointer in it
+// proves that on its own.
 unsafe impl<T: Zeroed> Send for Array<T> {}
 
 impl<T: Zeroed> Array<T> {
-    /// `length` zero values.
+    /// Creates an array of `length` zero values.
     ///
     /// # Errors
-    /// When the system has no memory for them.
+    /// Returns a failure if the system is out of memory.
     pub(crate) fn new(length: usize) -> Result<Self, Failure> {
         let bytes = length.saturating_mul(size_of::<T>()).max(1);
         let lack = Failure::Bookkeeping { bytes };
         if bytes > isize::MAX as usize {
             return Err(lack);
         }
-        // SAFETY: a new private mapping touches nothing that exists.
+        // SAFETY: a new private mapping overlaps no existing one.
         let place = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -70,7 +70,7 @@ impl<T: Zeroed> Array<T> {
         }
     }
 
-    /// The bytes that it occupies, whole pages, to be reported as bookkeeping.
+    /// Returns the size of its whole pages in bytes, which is reported as bookkeeping.
     pub(crate) fn bytes(&self) -> u64 {
         occupied((self.length as u64).saturating_mul(size_of::<T>() as u64))
     }
@@ -90,7 +90,7 @@ impl<T> Deref for Array<T> {
 impl<T> DerefMut for Array<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as in `deref`; `self` is borrowed for writing.
+        // SAFETY: as in `deref`; `self` is mutably borrowed, so no other slice of it exists.
         unsafe { std::slice::from_raw_parts_mut(self.first, self.length) }
     }
 }
@@ -98,7 +98,8 @@ impl<T> DerefMut for Array<T> {
 impl<T> Drop for Array<T> {
     fn drop(&mut self) {
         let bytes = (self.length * size_of::<T>()).max(1);
-        // SAFETY: the mapping is ours, has this length, and no slice of it outlives `self`.
+        // SAFETY: `self` owns the mapping, which has this length, and no slice of it outlives
+        // `self`.
         unsafe { libc::munmap(self.first.cast(), bytes) };
     }
 }

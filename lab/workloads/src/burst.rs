@@ -1,4 +1,4 @@
-//! Burst: what stays resident when much was allocated and all or nearly all of it is freed.
+//! Burst: the memory that stays resident after most or all of a large amount is freed.
 
 mod texts;
 
@@ -17,13 +17,14 @@ use crate::threads::{self, Finished, Halt, Team};
 use crate::{Failure, Heap, Parameters};
 use heapdrome_system::process::Memory;
 
-/// Bursts in a run: one is followed by silence, one by activity, of one some blocks survive.
+/// Bursts in a run: the first is followed by silence, the second by activity, and some blocks of
+/// the third survive.
 const BURSTS: u64 = 3;
 
-/// How often the active thread allocates and frees while the others sleep.
+/// Number of times that the active thread allocates and frees while the others sleep.
 const PULSES: u32 = 100;
 
-/// Blocks that it allocates and frees each time.
+/// Number of blocks that it allocates and frees each time.
 const IN_PULSE: usize = 8;
 
 fn check(parameters: &Parameters) -> Result<(), String> {
@@ -36,7 +37,8 @@ fn sizes(parameters: &Parameters) -> Sizes {
     Sizes::new(shape, parameters.value("min"), parameters.value("max"))
 }
 
-/// The blocks of each thread in a burst: as many as have the burst's size in the mean.
+/// Returns the blocks of each thread in a burst, from the burst's size and the mean size of a
+/// block.
 fn blocks_of_thread(parameters: &Parameters) -> u64 {
     let bytes = (parameters.value("mebibytes") << 20) as f64;
     let blocks = bytes / sizes(parameters).mean() / parameters.value("threads") as f64;
@@ -49,7 +51,7 @@ fn needs(parameters: &Parameters) -> u64 {
     (parameters.value("mebibytes") << 20).saturating_add(array)
 }
 
-/// Blocks allocated and blocks freed, known beforehand.
+/// Returns the number of blocks allocated and freed in a run, before it runs.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let of_bursts = blocks_of_thread(parameters)
         .saturating_mul(parameters.value("threads"))
@@ -101,7 +103,7 @@ fn outcome(finished: Finished<(u64, Notes, Tally)>, account: &Account) -> Outcom
     }
 }
 
-/// What all threads share.
+/// State that all threads share.
 struct Scene<'a, H: Heap> {
     heap: &'a H,
     account: Account,
@@ -113,14 +115,14 @@ struct Scene<'a, H: Heap> {
 
 struct Worker<'a, H: Heap> {
     scene: &'a Scene<'a, H>,
-    /// Whether this is the thread that stays active and reads memory.
+    /// Whether this thread stays active and reads memory.
     leads: bool,
     slots: Array<Slot>,
     blocks: Blocks<'a, H>,
     notes: Notes,
 }
 
-/// Resident memory at the moments that the workload is about, as the leading thread read it.
+/// Resident memory at the reported moments, read by the leading thread.
 #[derive(Clone, Copy, Debug, Default)]
 struct Notes {
     silent: u64,
@@ -128,13 +130,13 @@ struct Notes {
     active: u64,
     survivors: u64,
     survivors_trimmed: Option<u64>,
-    /// The bytes that the survivors asked for.
+    /// Requested bytes of the survivors.
     live: u64,
 }
 
 impl Notes {
-    /// The figures: growth above `start`, and for the survivors its multiple of what they asked
-    /// for.
+    /// Returns the figures: growth above `start`, and for the survivors its ratio to their
+    /// requested bytes.
     fn figures(self, start: u64) -> Vec<(&'static str, f64)> {
         let above = |resident: u64| resident as f64 - start as f64;
         let over_live = |resident: u64| above(resident) / self.live.max(1) as f64;
@@ -167,7 +169,7 @@ impl<H: Heap> Worker<'_, H> {
         Ok(())
     }
 
-    /// Every thread fills its slots; none goes on before all have.
+    /// Fills every slot of every thread, and waits until all threads have done so.
     fn burst(&mut self, team: &Team) -> Result<(), Halt> {
         for slot in self.slots.iter_mut() {
             *slot = self.blocks.allocate()?;
@@ -192,13 +194,13 @@ impl<H: Heap> Worker<'_, H> {
         })
     }
 
-    /// Frees the blocks in use for which `goes` says so of their place and of bits drawn for it.
+    /// Frees the blocks in use for which `goes` returns true, given their place and random bits.
     fn free_where(&mut self, mut goes: impl FnMut(usize, u64) -> bool) -> Result<(), Failure> {
         for place in 0..self.slots.len() {
             let slot = self.slots[place];
             if !slot.block.is_null() && goes(place, self.blocks.bits()) {
-                // SAFETY: a slot that is not null holds a block that `burst` put there and that has
-                // not been freed; it is null from now on.
+                // SAFETY: a slot that is not null holds a block that `burst` stored and that has
+                // not been freed; it is set to null here.
                 unsafe { self.blocks.free(slot) }?;
                 self.slots[place] = Slot::EMPTY;
             }
@@ -207,7 +209,7 @@ impl<H: Heap> Worker<'_, H> {
         Ok(())
     }
 
-    /// When all threads have freed, the leading one does `what` while the others sleep.
+    /// Runs `what` on the leading thread while the others sleep, after all threads have freed.
     fn alone(
         &mut self,
         team: &Team,
@@ -234,7 +236,7 @@ impl<H: Heap> Worker<'_, H> {
     }
 
     fn be_active_among_survivors(&mut self) -> Result<(), Failure> {
-        // Exact: every thread has passed its count on before it came to the meeting.
+        // Exact: every thread has published its count before the meeting.
         self.notes.live = self.scene.account.current();
         self.pulse()?;
         self.notes.survivors = Memory::read().resident;
@@ -242,8 +244,8 @@ impl<H: Heap> Worker<'_, H> {
         Ok(())
     }
 
-    /// Allocates and frees a few blocks at even steps of the time of activity. The number of steps
-    /// is fixed, so that a machine that is late does the same operations.
+    /// Allocates and frees a few blocks at even steps of the active time. The number of steps is
+    /// fixed, so that a slow machine runs the same operations.
     fn pulse(&mut self) -> Result<(), Failure> {
         let begin = Instant::now();
         for pulse in 1..=PULSES {
@@ -261,7 +263,8 @@ impl<H: Heap> Worker<'_, H> {
         Ok(())
     }
 
-    /// Resident memory after the allocator was asked to give back what it can, if it can be asked.
+    /// Returns the resident memory after a call to `malloc_trim`, or `None` if the allocator has
+    /// none.
     fn trimmed(&self) -> Option<u64> {
         self.scene.heap.trim().then(|| Memory::read().resident)
     }

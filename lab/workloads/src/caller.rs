@@ -1,10 +1,10 @@
-//! One thread's way to the heap: it counts, checks and, where asked, times every call.
+//! One thread's access to the heap: counts, checks and, on request, times every call.
 
 use crate::account::{Account, Share};
 use crate::latency::Latency;
 use crate::{Failure, Heap, contents};
 
-/// One thread's way to the heap. It is created and dropped on the thread that uses it.
+/// One thread's access to the heap. It is created and dropped on the thread that uses it.
 #[derive(Debug)]
 pub(crate) struct Caller<'a, H: Heap> {
     heap: &'a H,
@@ -14,19 +14,19 @@ pub(crate) struct Caller<'a, H: Heap> {
     checksum: u64,
 }
 
-/// What one thread did, or all of them.
+/// Work of one thread, or of all threads together.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     /// Blocks allocated and blocks freed.
     pub(crate) operations: u64,
-    /// The sum of all contents that were read back, in any order.
+    /// The sum of all contents that were read back; the order does not matter.
     pub(crate) checksum: u64,
-    /// The times of single calls, where they were asked for.
+    /// The times of single calls, if they were requested.
     pub(crate) latency: Option<Latency>,
 }
 
 impl Tally {
-    /// Adds another thread's.
+    /// Adds the work of another thread.
     pub(crate) fn merge(&mut self, other: Self) {
         self.operations += other.operations;
         self.checksum = self.checksum.wrapping_add(other.checksum);
@@ -36,7 +36,7 @@ impl Tally {
         }
     }
 
-    /// All of them together.
+    /// Returns the sum of all tallies.
     pub(crate) fn sum(tallies: impl IntoIterator<Item = Self>) -> Self {
         let mut sum = Self::default();
         tallies.into_iter().for_each(|one| sum.merge(one));
@@ -45,7 +45,8 @@ impl Tally {
 }
 
 impl<'a, H: Heap> Caller<'a, H> {
-    /// A way to `heap` whose requests are counted in `account`; with `timed`, every call is timed.
+    /// Creates an access to `heap` that counts its requests in `account`; with `timed`, every call
+    /// is timed.
     pub(crate) fn new(heap: &'a H, account: &'a Account, timed: bool) -> Self {
         heap.enter();
         Self {
@@ -57,11 +58,11 @@ impl<'a, H: Heap> Caller<'a, H> {
         }
     }
 
-    /// A block of `size` bytes, marked with a tag that follows from `key` and `size`.
-    /// `alignment` is 0 for what malloc gives, or a power of two.
+    /// Allocates a block of `size` bytes and marks it with a tag derived from `key` and `size`.
+    /// `alignment` is a power of two, or 0 for malloc's default.
     ///
     /// # Errors
-    /// When the heap gives none, or one that is not aligned.
+    /// Returns a failure if the heap returns no block or a misaligned one.
     #[inline]
     pub(crate) fn allocate(
         &mut self,
@@ -83,15 +84,15 @@ impl<'a, H: Heap> Caller<'a, H> {
         if !block.addr().is_multiple_of(due) {
             return Err(misaligned(block, size, due));
         }
-        // SAFETY: the heap gave `size` bytes, which nobody else uses.
+        // SAFETY: the heap returned `size` bytes, which no other code uses.
         unsafe { contents::write(block, size, contents::tag(key, size)) };
         Ok(block)
     }
 
-    /// Frees a block after looking whether it still holds its tag.
+    /// Frees a block after checking that it still holds its tag.
     ///
     /// # Errors
-    /// When it does not.
+    /// Returns a failure if it does not.
     ///
     /// # Safety
     /// `block` came from [`allocate`](Self::allocate) on the same heap, by this thread or another,
@@ -103,10 +104,11 @@ impl<'a, H: Heap> Caller<'a, H> {
         size: usize,
         key: u64,
     ) -> Result<(), Failure> {
-        // SAFETY: the caller vouches for the block.
+        // SAFETY: by this function's contract `block` is in use and has `size` bytes.
         let found = unsafe { contents::verify(block, size, contents::tag(key, size)) }?;
         self.checksum = self.checksum.wrapping_add(found);
-        // SAFETY: the caller vouches for the block.
+        // SAFETY: by this function's contract `block` came from this heap and is not used
+        // afterwards.
         let call = || unsafe { self.heap.free(block, size) };
         match &mut self.latency {
             None => call(),
@@ -117,12 +119,12 @@ impl<'a, H: Heap> Caller<'a, H> {
         Ok(())
     }
 
-    /// Fills `blocks` with blocks of these `sizes`, which are neither written nor looked at, and
-    /// returns the sum of the sizes. They are counted together, so that a block costs little beside
-    /// the call: at most [`stretch`](crate::account::stretch) of them.
+    /// Fills `blocks` with blocks of these `sizes`, without writing or reading them, and returns
+    /// the sum of the sizes. The blocks, at most [`stretch`](crate::account::stretch) of them, are
+    /// counted together, so that the count adds little to the cost of a call.
     ///
     /// # Errors
-    /// When the heap gives none.
+    /// Returns a failure if the heap returns no block.
     #[inline]
     pub(crate) fn allocate_stretch(
         &mut self,
@@ -145,13 +147,13 @@ impl<'a, H: Heap> Caller<'a, H> {
         }
     }
 
-    /// Frees what [`allocate_stretch`](Self::allocate_stretch) gave, whose sizes `draw` gives again
-    /// and which have `sum` bytes together. They are counted before the first is freed.
+    /// Frees the blocks of [`allocate_stretch`](Self::allocate_stretch), whose sizes `draw` repeats
+    /// and whose total is `sum` bytes. They are counted before the first is freed.
     ///
     /// # Safety
     /// The blocks came from the same heap with these sizes; none has been freed since or is used
     /// afterwards.
-    #[inline(always)] // What `draw` holds stays in registers only where it is the caller's own.
+    #[inline(always)] // The state of `draw` stays in registers only if it is inlined into the caller.
     pub(crate) unsafe fn free_stretch(
         &mut self,
         blocks: &[*mut u8],
@@ -161,7 +163,8 @@ impl<'a, H: Heap> Caller<'a, H> {
         self.operations += blocks.len() as u64;
         self.share.subtract(sum);
         let heap = self.heap;
-        // SAFETY: the caller vouches for the blocks.
+        // SAFETY: by this function's contract the blocks came from this heap and are not used
+        // afterwards.
         let free = |block: &*mut u8, size| unsafe { heap.free(*block, size) };
         match &mut self.latency {
             None => blocks.iter().for_each(|block| free(block, draw())),
@@ -174,13 +177,13 @@ impl<'a, H: Heap> Caller<'a, H> {
         }
     }
 
-    /// Passes this thread's count of requested bytes on, so that the account is exact when all
-    /// threads have done so and met.
+    /// Publishes this thread's count of requested bytes. The account is exact once all threads have
+    /// done so and met.
     pub(crate) fn flush(&mut self) {
         self.share.flush();
     }
 
-    /// What was done.
+    /// Returns the work that was done.
     pub(crate) fn finish(mut self) -> Tally {
         self.flush();
         Tally {
@@ -205,7 +208,8 @@ impl<H: Heap> Drop for Caller<'_, H> {
     }
 }
 
-/// Fills `blocks` by `allocate` with these sizes. Returns the place where that gave none.
+/// Fills `blocks` by `allocate` with these sizes. Returns the index of the first allocation that
+/// failed.
 #[inline]
 fn fill(
     blocks: &mut [*mut u8],

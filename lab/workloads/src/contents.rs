@@ -1,19 +1,19 @@
-//! What is written into a block when it is allocated and looked for when it is freed.
+//! Contents that are written into a block when it is allocated and checked when it is freed.
 //!
-//! A block of 8 bytes or more begins with its tag; from 16 bytes on it ends with the tag's
-//! complement, from 9 to 15 with as much of the complement's end as fits behind the tag. A smaller
-//! block holds as much of the tag as fits.
+//! A block of 8 bytes or more begins with its tag. From 16 bytes on it ends with the tag's
+//! complement; from 9 to 15 bytes it ends with the part of the complement that fits behind the tag.
+//! A smaller block holds the part of the tag that fits.
 
 use crate::Failure;
 use crate::random::mix;
 
-/// The tag of a block: `key` is the caller's name for it, such as its slot and round.
+/// Returns the tag of a block. `key` is the caller's name for it, such as its slot and round.
 #[inline]
 pub(crate) fn tag(key: u64, size: usize) -> u64 {
     mix(key ^ (size as u64).rotate_left(40) ^ 0x9e37_79b9_7f4a_7c15)
 }
 
-/// The alignment that malloc owes a block of this size: that of the largest type that fits.
+/// Returns the alignment that malloc owes a block of this size: that of the largest type that fits.
 #[inline]
 pub(crate) fn due_alignment(size: usize, asked: usize) -> usize {
     let due = 1 << (size | 1).ilog2().min(4);
@@ -23,14 +23,14 @@ pub(crate) fn due_alignment(size: usize, asked: usize) -> usize {
 /// Writes a tag.
 ///
 /// # Safety
-/// `block` is valid for writes of `size` bytes, and nobody else reads or writes it.
+/// `block` is valid for writes of `size` bytes, and no other thread reads or writes it.
 #[inline]
 pub(crate) unsafe fn write(block: *mut u8, size: usize, tag: u64) {
-    // SAFETY: all writes lie within `size` bytes, which the caller vouches for; unaligned writes
-    // ask for no alignment.
+    // SAFETY: all writes lie within the `size` bytes for which `block` is valid, and are unaligned
+    // writes.
     unsafe {
         if size >= 8 {
-            // The end first, for below 16 bytes both overlap, and the tag must stay whole.
+            // The complement first: below 16 bytes both overlap, and the tag must stay whole.
             let end = block.add(size - 8).cast::<u64>();
             end.write_unaligned((!tag).to_le());
             block.cast::<u64>().write_unaligned(tag.to_le());
@@ -40,14 +40,14 @@ pub(crate) unsafe fn write(block: *mut u8, size: usize, tag: u64) {
     }
 }
 
-/// [`write`] for a block of less than 8 bytes: two or three writes that may overlap, for a copy of
-/// a length that is not known beforehand is a call.
+/// Writes the tag of a block of less than 8 bytes. It uses two or three writes that may overlap,
+/// because a copy of variable length would be a function call.
 ///
 /// # Safety
 /// As for [`write`], and `size` is below 8.
 #[inline]
 unsafe fn write_small(block: *mut u8, size: usize, tag: u64) {
-    // SAFETY: all places are below `size`, which the caller vouches for.
+    // SAFETY: all places are below `size`, for which `block` is valid.
     unsafe {
         if size >= 4 {
             let (begin, end) = (tag as u32, (tag >> (8 * (size - 4))) as u32);
@@ -64,30 +64,30 @@ unsafe fn write_small(block: *mut u8, size: usize, tag: u64) {
     }
 }
 
-/// Reads a tag back: what the block holds, folded into one number.
+/// Reads a tag back, and returns the block's contents folded into one number.
 ///
 /// # Errors
-/// [`Failure::Corrupt`] when the block holds something else than [`write`] wrote.
+/// Returns [`Failure::Corrupt`] if the block holds something other than [`write`] wrote.
 ///
 /// # Safety
-/// `block` is valid for reads of `size` bytes, and nobody else writes it.
+/// `block` is valid for reads of `size` bytes, and no other thread writes it.
 #[inline]
 pub(crate) unsafe fn verify(block: *const u8, size: usize, tag: u64) -> Result<u64, Failure> {
     if size < 8 {
-        // SAFETY: the caller vouches for the block.
+        // SAFETY: `block` is valid for `size` bytes by contract, and `size` is below 8.
         return unsafe { verify_small(block, size, tag) };
     }
-    // SAFETY: both reads lie within `size` bytes, which the caller vouches for; unaligned reads ask
-    // for no alignment.
+    // SAFETY: both reads lie within the `size` bytes for which `block` is valid, and are unaligned
+    // reads.
     let (begin, end) = unsafe {
         let end = block.add(size - 8).cast::<u64>().read_unaligned();
         (block.cast::<u64>().read_unaligned(), end)
     };
     let (begin, end) = (u64::from_le(begin), u64::from_le(end));
-    // Below 16 bytes the end begins with bytes of the tag, which are looked at as such. The shift
-    // is done in two halves, for at 8 bytes it is the whole word. No branch depends on the size:
-    // sizes are random, and a branch that cannot be predicted costs more than a fast allocator's
-    // malloc.
+    // Below 16 bytes the end begins with bytes of the tag, which are checked as such. The shift is
+    // done in two halves, because at 8 bytes it covers the whole word. No branch depends on the
+    // size: sizes are random, and a mispredicted branch costs more than the malloc of a fast
+    // allocator.
     let half = 4 * 16_usize.saturating_sub(size);
     let off = ((end ^ !tag) >> half) >> half;
     if (begin ^ tag) | off != 0 {
@@ -99,14 +99,14 @@ pub(crate) unsafe fn verify(block: *const u8, size: usize, tag: u64) -> Result<u
     Ok(begin.wrapping_add(end.rotate_left(17)))
 }
 
-/// [`verify`] for a block of less than 8 bytes.
+/// Checks the contents of a block of less than 8 bytes, as [`verify`] does.
 ///
 /// # Safety
 /// As for [`verify`], and `size` is below 8.
 #[inline]
 unsafe fn verify_small(block: *const u8, size: usize, tag: u64) -> Result<u64, Failure> {
     let mut found = 0;
-    // SAFETY: all places are below `size`, which the caller vouches for.
+    // SAFETY: all places are below `size`, for which `block` is valid.
     unsafe {
         if size >= 4 {
             let begin = u32::from_le(block.cast::<u32>().read_unaligned());
@@ -135,20 +135,20 @@ fn corrupt(block: *const u8, size: usize, expected: u64, found: u64) -> Failure 
     }
 }
 
-/// Writes every byte that [`write`] left as it was.
+/// Fills every byte that [`write`] left unchanged.
 ///
 /// # Safety
 /// As for [`write`].
 #[inline]
 pub(crate) unsafe fn fill(block: *mut u8, size: usize, byte: u8) {
     if size > 16 {
-        // SAFETY: from behind the tag up to the last 8 bytes.
+        // SAFETY: the bytes between the tag and the last 8 lie within the block.
         unsafe { block.add(8).write_bytes(byte, size - 16) };
     }
 }
 
-/// Writes one byte of each page of a block but the first, so that all of it is resident; the ends,
-/// which hold the tag, stay as they are.
+/// Writes one byte of every page except the first, so that the whole block is resident. The ends,
+/// which hold the tag, are not changed.
 ///
 /// # Safety
 /// As for [`write`].
@@ -156,13 +156,13 @@ pub(crate) unsafe fn fill(block: *mut u8, size: usize, byte: u8) {
 pub(crate) unsafe fn touch_pages(block: *mut u8, size: usize) {
     let mut place = PAGE;
     while place + 8 < size {
-        // SAFETY: `place` is below `size`. Volatile, for nothing reads these bytes.
+        // SAFETY: `place` is below `size`. The write is volatile because no code reads these bytes.
         unsafe { block.add(place).write_volatile(1) };
         place += PAGE;
     }
 }
 
-/// The smallest page of the machines that heapdrome runs on.
+/// Smallest page size of the supported machines.
 const PAGE: usize = 4096;
 
 #[cfg(test)]
@@ -173,10 +173,10 @@ mod tests {
     fn every_byte_that_is_written_is_looked_at() {
         for size in 1..64_usize {
             let tag = tag(size as u64, size);
-            // Up to 16 bytes these are all.
+            // Up to 16 bytes this covers the whole block.
             for place in (0..size.min(8)).chain(size.saturating_sub(8)..size) {
                 let mut block = vec![0xa5_u8; size];
-                // SAFETY: `block` has `size` bytes and is ours alone.
+                // SAFETY: `block` has `size` bytes, and this test owns it.
                 unsafe {
                     write(block.as_mut_ptr(), size, tag);
                     assert!(verify(block.as_ptr(), size, tag).is_ok());
@@ -196,7 +196,7 @@ mod tests {
         for size in 1..64 {
             let tag = u64::from_le_bytes([3; 8]);
             let mut block = vec![0_u8; size];
-            // SAFETY: `block` has `size` bytes and is ours alone.
+            // SAFETY: `block` has `size` bytes, and this test owns it.
             unsafe {
                 write(block.as_mut_ptr(), size, tag);
                 fill(block.as_mut_ptr(), size, 7);
@@ -210,7 +210,7 @@ mod tests {
     fn pages_are_touched_and_tags_survive() {
         for size in [4096, 4097, 8191, 8192, 8193, 8200, 8201, 20_000] {
             let mut block = vec![0_u8; size];
-            // SAFETY: `block` has `size` bytes and is ours alone.
+            // SAFETY: `block` has `size` bytes, and this test owns it.
             unsafe {
                 write(block.as_mut_ptr(), size, 77);
                 touch_pages(block.as_mut_ptr(), size);

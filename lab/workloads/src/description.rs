@@ -12,16 +12,16 @@ pub struct Parameter {
     pub meaning: &'static str,
     /// Its unit, such as `bytes`; empty for a choice.
     pub unit: &'static str,
-    /// Its value if it is not set.
+    /// Its default value.
     pub default: u64,
-    /// The least value that makes sense.
+    /// Minimum value that makes sense.
     pub least: u64,
-    /// The greatest.
+    /// Maximum value.
     pub most: u64,
 }
 
 impl Parameter {
-    /// A parameter from its name, its unit, its default, its range and its meaning.
+    /// Creates a parameter from its name, unit, default, range and meaning.
     pub const fn new(
         name: &'static str,
         unit: &'static str,
@@ -40,20 +40,20 @@ impl Parameter {
     }
 }
 
-/// How many threads work at once.
+/// Number of threads that work at the same time.
 pub(crate) const THREADS: Parameter = Parameter {
     name: "threads",
-    meaning: "threads that work at once",
+    meaning: "threads that work at the same time",
     unit: "threads",
     default: 1,
     least: 1,
     most: 1024,
 };
 
-/// Where random draws begin.
+/// Seed of the random draws.
 pub(crate) const SEED: Parameter = Parameter {
     name: "seed",
-    meaning: "where random draws begin: the same seed gives the same operations",
+    meaning: "seed of the random draws: equal seeds give equal operations",
     unit: "",
     default: 1,
     least: 0,
@@ -63,14 +63,14 @@ pub(crate) const SEED: Parameter = Parameter {
 /// Whether single calls are timed.
 pub(crate) const LATENCY: Parameter = Parameter {
     name: "latency",
-    meaning: "1: time every single call (slower; the throughput is not comparable then), 0: do not",
+    meaning: "1: time every call (slower: throughput is not comparable with latency=0), 0: do not",
     unit: "",
     default: 0,
     least: 0,
     most: 1,
 };
 
-/// A set of parameters that goes by a name.
+/// Named set of parameters.
 #[derive(Debug)]
 pub struct Preset {
     /// The name.
@@ -79,12 +79,12 @@ pub struct Preset {
     pub meaning: &'static str,
     /// The parameters that it sets; the others keep their defaults.
     pub values: &'static [(&'static str, u64)],
-    /// The document that published these very parameters, if one did.
+    /// The document that published exactly these parameters, if one did.
     pub published: Option<&'static str>,
 }
 
 impl Preset {
-    /// A preset that nobody has published.
+    /// Creates a preset that no document has published.
     pub const fn own(
         name: &'static str,
         meaning: &'static str,
@@ -98,7 +98,7 @@ impl Preset {
         }
     }
 
-    /// The preset, which this document published.
+    /// Marks the preset as published by this document.
     #[must_use]
     pub const fn published(mut self, document: &'static str) -> Self {
         self.published = Some(document);
@@ -106,7 +106,7 @@ impl Preset {
     }
 }
 
-/// A figure that a workload reports besides those that every race has.
+/// Figure that a workload reports in addition to those of every race.
 #[derive(Clone, Copy, Debug)]
 pub struct FigureText {
     /// Its name in the report; it ends in its unit.
@@ -118,7 +118,7 @@ pub struct FigureText {
 }
 
 impl FigureText {
-    /// A figure of which less is better.
+    /// Creates a figure of which less is better.
     pub const fn less(name: &'static str, meaning: &'static str) -> Self {
         Self {
             name,
@@ -128,7 +128,7 @@ impl FigureText {
     }
 }
 
-/// A workload, by its code.
+/// Workload, identified by its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
     /// `threadtest`.
@@ -145,18 +145,18 @@ pub enum Workload {
     Burst,
 }
 
-/// A workload and what it stands for.
+/// Description of a workload.
 #[derive(Debug)]
 pub struct Description {
-    /// Its code in this crate; `None` for a workload that has a program of its own.
+    /// Its code in this crate; `None` for a workload with a program of its own.
     pub workload: Option<Workload>,
     /// The name by which it is raced.
     pub name: &'static str,
-    /// One line.
+    /// One line that describes it.
     pub summary: &'static str,
     /// The program that it models.
     pub models: &'static str,
-    /// Who described it, and where.
+    /// Its author, and the document that describes it.
     pub origin: &'static str,
     /// Definition of one operation, and meaning of the figures.
     pub meaning: &'static str,
@@ -168,22 +168,22 @@ pub struct Description {
     pub presets: &'static [Preset],
     /// Its figures, whether or not a given run has all of them.
     pub figures: &'static [FigureText],
-    /// Further conditions on the parameters, such as a least size below a greatest; the text
-    /// says in one line what is wrong.
+    /// Further conditions on the parameters, such as a minimum size that does not exceed the
+    /// maximum. The text states in one line what is wrong.
     pub check: fn(&Parameters) -> Result<(), String>,
-    /// About how many bytes a run needs at its peak: blocks as requested, and the workload's own
-    /// arrays. A value that does not fit is the greatest one.
+    /// Approximate peak memory of a run in bytes: blocks as requested, and the workload's own
+    /// arrays. An overflow gives the maximum.
     pub needs: fn(&Parameters) -> u64,
 }
 
 impl Description {
-    /// The place of a parameter.
+    /// Returns the index of a parameter.
     pub(crate) fn place(&self, name: &str) -> Option<usize> {
         self.parameters.iter().position(|one| one.name == name)
     }
 }
 
-/// A workload with a checked value for each of its parameters.
+/// Workload with a checked value for each of its parameters.
 #[derive(Clone, Debug)]
 pub struct Parameters {
     description: &'static Description,
@@ -191,11 +191,12 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Reads `[PRESET] [NUMBER...] [name=value...]`: numbers are taken in the order of the
-    /// parameters; where no preset is named, the first one applies.
+    /// Parses `[PRESET] [NUMBER...] [name=value...]`. Numbers are assigned to the parameters in
+    /// order. The default preset is the first one.
     ///
     /// # Errors
-    /// When a word cannot be read, a value is out of range, or values contradict each other.
+    /// Returns an error if a word cannot be parsed, a value is out of range, or values contradict
+    /// each other.
     pub fn parse(
         description: &'static Description,
         words: &[impl AsRef<str>],
@@ -218,7 +219,7 @@ impl Parameters {
         parameters.checked()
     }
 
-    /// The preset of this name, or the first one; unknown names give the first one too.
+    /// Returns the preset of this name, or the first one if there is none.
     fn of_preset(description: &'static Description, name: Option<&str>) -> Self {
         let presets = description.presets;
         let preset = presets.iter().find(|one| Some(one.name) == name);
@@ -300,7 +301,7 @@ impl Parameters {
     /// Replaces the value of one parameter.
     ///
     /// # Errors
-    /// When there is no such parameter, or the value does not fit.
+    /// Returns an error if there is no such parameter or the value is out of range.
     pub fn with(mut self, name: &str, value: u64) -> Result<Self, Refusal> {
         let word = format!("{name}={value}");
         let (place, value) = self.place_and_value(0, &word)?;
@@ -308,23 +309,23 @@ impl Parameters {
         self.checked()
     }
 
-    /// The workload that they are for.
+    /// Returns the description of the workload.
     pub fn description(&self) -> &'static Description {
         self.description
     }
 
-    /// The value of a parameter; `None` if the workload has none of that name.
+    /// Returns the value of a parameter, or `None` if the workload has none of that name.
     pub fn get(&self, name: &str) -> Option<u64> {
         self.description.place(name).map(|place| self.values[place])
     }
 
-    /// The value of a parameter that the workload is known to have.
+    /// Returns the value of a parameter that the workload is known to have.
     pub(crate) fn value(&self, name: &str) -> u64 {
         self.get(name)
             .expect("a workload asks only for parameters of its own")
     }
 
-    /// Every parameter as `name=value`, from which the same parameters can be read again.
+    /// Formats every parameter as `name=value`; [`parse`](Self::parse) reads them back.
     pub fn words(&self) -> Vec<String> {
         let pairs = self.description.parameters.iter().zip(&self.values);
         pairs

@@ -1,8 +1,8 @@
-//! What can go wrong, before and during a run.
+//! Errors before and during a run.
 
 use thiserror::Error;
 
-/// Why a workload does not start.
+/// Reason why a workload does not start.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Refusal {
     /// A word is neither a preset nor a number nor `name=value`.
@@ -22,7 +22,7 @@ pub enum Refusal {
         workload: &'static str,
         /// The name that was given.
         name: String,
-        /// The names that there are.
+        /// The names of all parameters.
         known: String,
     },
     /// More numbers than parameters.
@@ -30,7 +30,7 @@ pub enum Refusal {
     TooMany {
         /// The workload.
         workload: &'static str,
-        /// How many it takes.
+        /// Its maximum.
         most: usize,
         /// The names of its parameters in order.
         known: String,
@@ -43,21 +43,21 @@ pub enum Refusal {
         /// The parameter.
         name: &'static str,
     },
-    /// A value is no whole number, or out of its range.
+    /// A value is not a whole number, or out of its range.
     #[error("{workload}: {name} must be a whole number from {least} to {most}, not '{value}'")]
     Range {
         /// The workload.
         workload: &'static str,
         /// The parameter.
         name: &'static str,
-        /// What was given.
+        /// The given value.
         value: String,
         /// The least value.
         least: u64,
         /// The greatest.
         most: u64,
     },
-    /// The parameters contradict each other, or need more memory than there is.
+    /// The parameters contradict each other, or need more memory than is available.
     #[error("{workload}: {reason}")]
     Contradiction {
         /// The workload.
@@ -67,48 +67,48 @@ pub enum Refusal {
     },
 }
 
-/// Why a run did not come to its end: the allocator is at fault, or the machine.
+/// Reason why a run failed: the fault of the allocator or of the machine.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Failure {
-    /// The workload of this name has a program of its own.
+    /// The workload has a program of its own.
     #[error("{0} has a program of its own")]
     Elsewhere(&'static str),
     /// The allocator returned NULL.
     #[error("the allocator returned NULL for {size} bytes with {requested} bytes in use")]
     NoMemory {
-        /// The size that was asked for.
+        /// The requested size.
         size: usize,
         /// The bytes in use by the workload's own count.
         requested: u64,
     },
-    /// A block does not hold what was written into it.
+    /// A block does not hold the contents that were written into it.
     #[error("a block of {size} bytes at {address:#x} holds {found:#x} instead of {expected:#x}")]
     Corrupt {
-        /// Where the block is.
+        /// The address of the block.
         address: usize,
         /// Its size as requested.
         size: usize,
-        /// What should be there.
+        /// The expected contents.
         expected: u64,
-        /// What is there.
+        /// The contents that were found.
         found: u64,
     },
-    /// A block is not aligned as was asked for.
+    /// A block does not have the requested alignment.
     #[error("a block of {size} bytes at {address:#x} is not aligned to {alignment}")]
     Misaligned {
-        /// Where the block is.
+        /// The address of the block.
         address: usize,
         /// Its size as requested.
         size: usize,
-        /// The alignment that was due.
+        /// The required alignment.
         alignment: usize,
     },
-    /// The system has no memory for the workload's own arrays.
+    /// The system is out of memory for the workload's own arrays.
     #[error(
-        "the system has no {bytes} bytes for the workload's own arrays; take smaller parameters"
+        "out of memory: cannot map {bytes} bytes for the workload's own arrays; use smaller parameters"
     )]
     Bookkeeping {
-        /// The bytes that it needs.
+        /// The bytes that they need.
         bytes: usize,
     },
     /// A thread could not be started.

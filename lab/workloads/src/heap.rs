@@ -1,27 +1,27 @@
-//! Where blocks come from.
+//! Source of blocks.
 
-/// Gives and takes back blocks of memory.
+/// Allocates and frees blocks of memory.
 pub trait Heap: Sync {
-    /// A block of `size` bytes, or null. `alignment` is 0 for what malloc gives, or a power of two.
+    /// Allocates a block of `size` bytes, or returns null. `alignment` is a power of two, or 0 for
+    /// malloc's default.
     fn allocate(&self, size: usize, alignment: usize) -> *mut u8;
 
-    /// Takes a block back; any thread may bring it.
+    /// Frees a block, on any thread.
     ///
     /// # Safety
     /// `block` came from `allocate` of this heap with this `size`, has not been freed since, and is
     /// not used afterwards.
     unsafe fn free(&self, block: *mut u8, size: usize);
 
-    /// Asks the heap to give back to the system what it can; whether it is a heap that can be
-    /// asked.
+    /// Asks the heap to purge as much as it can. Returns false if the heap has no such function.
     fn trim(&self) -> bool {
         false
     }
 
-    /// A thread will use the heap from now on; called before anything is measured.
+    /// Announces that the calling thread will use the heap; called before the measured part.
     fn enter(&self) {}
 
-    /// The calling thread will not use the heap again.
+    /// Announces that the calling thread will not use the heap again.
     fn leave(&self) {}
 }
 
@@ -47,14 +47,15 @@ impl Heap for Libc {
 
     #[inline]
     unsafe fn free(&self, block: *mut u8, _size: usize) {
-        // SAFETY: the caller brings a block that malloc or posix_memalign gave.
+        // SAFETY: by the contract of `Heap::free` the block came from malloc or posix_memalign and
+        // is in use.
         unsafe { libc::free(block.cast()) }
     }
     fn trim(&self) -> bool {
         let Some(trim) = own_malloc_trim() else {
             return false;
         };
-        // SAFETY: `own_malloc_trim` gives the function of this type that malloc's object exports.
+        // SAFETY: `own_malloc_trim` returns a function of this type.
         unsafe { trim(0) };
         true
     }
@@ -62,23 +63,23 @@ impl Heap for Libc {
 
 type MallocTrim = unsafe extern "C" fn(libc::size_t) -> libc::c_int;
 
-/// `malloc_trim` of the object that serves malloc. The C library's trims a heap that nobody uses
-/// where another allocator is preloaded that has none; that one is not meant.
+/// Returns `malloc_trim` of the object that serves malloc. If a preloaded allocator has none, the C
+/// library's function would trim a heap that is not in use; `None` is returned instead.
 fn own_malloc_trim() -> Option<MallocTrim> {
     let [malloc, trim] = [c"malloc", c"malloc_trim"].map(|name| {
         // SAFETY: the name ends in a zero byte.
         unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
     });
     let own = !trim.is_null() && object_of(trim)? == object_of(malloc)?;
-    // SAFETY: a symbol of this name is glibc's function or one that an allocator puts in its place,
-    // which programs call by this type.
+    // SAFETY: a symbol of this name is glibc's function or an allocator's replacement, which
+    // programs call by this type.
     own.then(|| unsafe { std::mem::transmute::<*mut libc::c_void, MallocTrim>(trim) })
 }
 
-/// Where the object is mapped that an address belongs to.
+/// Returns the base address of the object that contains an address.
 fn object_of(address: *const libc::c_void) -> Option<usize> {
     let mut found = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: `found` is a place for the answer; any address may be asked for.
+    // SAFETY: `found` has room for the answer; dladdr accepts any address.
     let known = unsafe { libc::dladdr(address, found.as_mut_ptr()) } != 0;
     // SAFETY: zero bytes are a value of it, null pointers, and dladdr wrote the rest.
     let found = unsafe { found.assume_init() };

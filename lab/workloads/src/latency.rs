@@ -1,15 +1,15 @@
-//! How long single calls take, where a run asks for it.
+//! Times of single calls, measured on request.
 
 use std::time::Instant;
 
 use hdrhistogram::Histogram;
 
-/// The longest call that is told apart from longer ones: 100 s.
+/// Longest call that is distinguished from longer ones: 100 s.
 const LONGEST_NS: u64 = 100_000_000_000;
-/// Values are kept to within 1%.
+/// Significant digits of a stored value: 2, so that it is exact to 1%.
 const DIGITS: u8 = 2;
 
-/// One thread's calls, in nanoseconds. All of its memory is allocated at once.
+/// One thread's calls, in nanoseconds. All of its memory is allocated when it is created.
 #[derive(Debug)]
 pub(crate) struct Latency {
     malloc: Histogram<u64>,
@@ -17,7 +17,7 @@ pub(crate) struct Latency {
 }
 
 impl Latency {
-    /// No calls yet; `None` where none are to be timed.
+    /// Creates an empty record, or `None` if calls are not timed.
     pub(crate) fn when(wanted: bool) -> Option<Self> {
         let empty = || Histogram::new_with_bounds(1, LONGEST_NS, DIGITS).ok();
         match wanted {
@@ -47,14 +47,14 @@ impl Latency {
         result
     }
 
-    /// Takes over another thread's calls.
+    /// Adds another thread's calls.
     pub(crate) fn merge(&mut self, other: &Self) {
-        // Both have the same bounds, so that adding cannot fail.
+        // Both histograms have the same bounds, so adding them cannot fail.
         let _ = self.malloc.add(&other.malloc);
         let _ = self.free.add(&other.free);
     }
 
-    /// Percentiles by the name of their figure, and the clock's own share of each.
+    /// Returns percentiles by the name of their figure, and the clock's own share of each.
     pub(crate) fn figures(&self) -> Vec<(&'static str, f64)> {
         let at =
             |histogram: &Histogram<u64>, quantile| histogram.value_at_quantile(quantile) as f64;
@@ -79,7 +79,7 @@ fn nanoseconds_since(begin: Instant) -> u64 {
     u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What the clock shows for nothing: the median of many pairs of readings in a row.
+/// Returns the median difference between two consecutive readings of the clock.
 fn clock_floor() -> u64 {
     let mut readings = [0_u64; 10_001];
     readings.fill_with(|| nanoseconds_since(Instant::now()));

@@ -1,7 +1,7 @@
 //! Synthetic loads for memory allocators, each as a paper or document describes it.
 //!
-//! A workload calls a [`Heap`] and nothing else for the blocks that it is about. Everything it
-//! needs besides is allocated before its measured part begins.
+//! A workload takes the blocks under test from a [`Heap`] only. It allocates its other memory
+//! before its measured part begins.
 
 mod account;
 mod array;
@@ -33,7 +33,7 @@ pub use room::{fits, fits_bytes};
 
 use heapdrome_schema::WorkloadReport;
 
-/// Every workload, in the order in which a reader should meet them.
+/// Returns every workload, in a good order for readers.
 pub fn list() -> &'static [&'static Description] {
     static LIST: &[&Description] = &[
         &threadtest::DESCRIPTION,
@@ -46,13 +46,13 @@ pub fn list() -> &'static [&'static Description] {
     LIST
 }
 
-/// The workload of this name.
+/// Returns the workload of this name.
 pub fn find(name: &str) -> Option<&'static Description> {
     list().iter().copied().find(|one| one.name == name)
 }
 
-/// Returns the number of operations of a run before it is run, from which follows by what factor a
-/// short preset is shorter; `None` for a workload that has a program of its own.
+/// Returns the number of operations of a run before it runs; the ratio of two such numbers shows by
+/// what factor a short preset is shorter. `None` for a workload with a program of its own.
 pub fn operations(parameters: &Parameters) -> Option<u64> {
     Some(match parameters.description().workload? {
         Workload::Threadtest => threadtest::operations(parameters),
@@ -64,11 +64,11 @@ pub fn operations(parameters: &Parameters) -> Option<u64> {
     })
 }
 
-/// Runs a workload once on `heap`. Ask [`fits`] first.
+/// Runs a workload once on `heap`. Call [`fits`] first.
 ///
 /// # Errors
-/// When the heap has no memory, or gives back other contents than were written, and for a workload
-/// that has a program of its own.
+/// Returns a failure if the heap is out of memory or returns other contents than were written, and
+/// for a workload with a program of its own.
 pub fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport, Failure> {
     let description = parameters.description();
     let Some(workload) = description.workload else {

@@ -1,10 +1,11 @@
-//! The cheapest heap that could be: what a workload costs when the allocator costs next to nothing.
+//! The cheapest possible heap, for the cost of a workload with an allocator that costs almost
+//! nothing.
 //!
-//! Each thread keeps a list of free blocks for every size (in steps of 16 bytes) and gives out the
-//! one that came back last. Fresh blocks are cut from memory that was written before, so that no
-//! page fault is left. Nothing is ever returned to the system, joined or split. A freed block goes
-//! to the list of the thread that frees it; full batches of them move on to other threads, one
-//! atomic exchange for each 64 KiB, so that a producer does not run dry while its consumer hoards.
+//! Each thread keeps a list of free blocks for every size, in steps of 16 bytes, and allocates the
+//! block that was freed last. Fresh blocks are cut from memory that was written before, so that no
+//! page fault happens later. Blocks are never purged, coalesced or split. A freed block goes to the
+//! list of the thread that frees it. Full batches move on to other threads, with one atomic
+//! exchange per 64 KiB, so that a producer does not run dry while its consumer hoards.
 
 use std::cell::Cell;
 use std::ptr;
@@ -14,19 +15,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::array::{Array, Zeroed};
 use crate::{Failure, Heap};
 
-/// Sizes up to this have a list for each 16 bytes.
+/// Maximum size with lists in steps of 16 bytes.
 const FINE: usize = 1 << 20;
-/// Larger ones, up to this, for each 64 KiB; beyond it there are no blocks.
+/// Maximum size with lists in steps of 64 KiB, and of a block.
 const COARSE: usize = 1 << 30;
 const BEYOND_FINE: usize = FINE + 1;
 const FINE_CLASSES: usize = FINE / 16 + 1;
 const CLASSES: usize = FINE_CLASSES + (COARSE >> 16);
-/// The bytes of blocks that move between threads at once.
+/// Size of a batch that moves between threads, in bytes.
 const BATCH_BYTES: usize = 64 * 1024;
-/// What a thread takes at once to cut its fresh blocks from.
+/// Size of the chunk that a thread reserves to cut its fresh blocks from.
 const CHUNK: usize = 4 << 20;
 
-/// A free block. The second word is used in the first block of a batch only.
+/// Free block. The second word is used in the first block of a batch only.
 struct Node {
     next: *mut Node,
     next_batch: *mut Node,
@@ -35,27 +36,27 @@ struct Node {
 /// One thread's free blocks of one size.
 #[derive(Clone, Copy)]
 struct List {
-    /// The block that came back last.
+    /// The block that was freed last.
     head: *mut Node,
-    /// How many blocks follow from `head`.
+    /// Number of blocks in the list from `head`.
     count: usize,
     /// A full batch, or null.
     full: *mut Node,
-    /// Batches that were taken over from other threads.
+    /// Batches taken from other threads.
     taken: *mut Node,
 }
 
 // SAFETY: null pointers and a zero count are an empty list.
 unsafe impl Zeroed for List {}
 
-/// One thread's free blocks and the memory that it cuts fresh ones from.
+/// One thread's free blocks, and the memory from which it cuts fresh ones.
 struct Cache {
     lists: Array<List>,
     next: usize,
     end: usize,
 }
 
-/// What the threads share; it lives as long as the process, as blocks may.
+/// State shared by the threads. It lives until the process ends, because blocks may.
 struct Shared {
     first: usize,
     length: usize,
@@ -71,21 +72,21 @@ pub struct Lifo {
     shared: &'static Shared,
 }
 
-// SAFETY: the raw pointers in the idle caches lead to free blocks, which belong to whoever takes
-// the cache from the mutex.
+// SAFETY: the raw pointers in the idle caches lead to free blocks, which belong to the thread that
+// takes the cache from the mutex.
 unsafe impl Sync for Shared {}
 
 thread_local! {
-    /// The heap that the cache belongs to, by address, and this thread's cache of it.
+    /// The address of the heap that owns the cache, and this thread's cache of it.
     static OWN: Cell<(*const Shared, *mut Cache)> = const { Cell::new((ptr::null(), ptr::null_mut())) };
 }
 
 impl Lifo {
-    /// A heap with `bytes` of memory that is written now, and eight times as much that is written
-    /// when it is needed.
+    /// Creates a heap with `bytes` of memory that is written now, and eight times as much that is
+    /// written when it is first needed.
     ///
     /// # Errors
-    /// When the system has no such memory.
+    /// Returns a failure if the system is out of memory.
     pub fn new(bytes: u64) -> Result<Self, Failure> {
         let lack = Failure::Bookkeeping {
             bytes: usize::try_from(bytes).unwrap_or(usize::MAX),
@@ -102,7 +103,7 @@ impl Lifo {
         }
         let first = first.cast::<u8>();
         for place in (0..touched).step_by(4096) {
-            // SAFETY: `place` is inside the new mapping, which nobody else knows.
+            // SAFETY: `place` is inside the new mapping, which no other code uses yet.
             unsafe { first.add(place).write_volatile(0) };
         }
         let shared = Box::new(Shared {
@@ -118,18 +119,18 @@ impl Lifo {
         })
     }
 
-    /// The bytes that were cut into blocks or set aside for it.
+    /// Returns the number of bytes that were cut into blocks or reserved for them.
     pub fn used_bytes(&self) -> u64 {
-        // Relaxed: a count that is read when the threads are done.
+        // Relaxed: a count that is read after the threads have ended.
         self.shared.used.load(Ordering::Relaxed) as u64
     }
 
-    /// The bytes that were written before the heap was used.
+    /// Returns the number of bytes that were written before the heap was used.
     pub fn touched_bytes(&self) -> u64 {
         self.shared.touched as u64
     }
 
-    /// Does something with this thread's cache.
+    /// Applies `act` to this thread's cache.
     #[inline]
     fn with_cache<R>(&self, act: impl FnOnce(&mut Cache) -> R) -> Option<R> {
         let (owner, cache) = OWN.get();
@@ -138,11 +139,11 @@ impl Lifo {
             false => self.adopt()?,
         };
         // SAFETY: a cache lives as long as the process and is in one thread's `OWN` or in the list
-        // of idle ones, never both; `act` does not come back here.
+        // of idle ones, never both; `act` does not call this function again.
         Some(act(unsafe { &mut *cache }))
     }
 
-    /// Gives this thread a cache, one that an earlier thread left if there is one.
+    /// Gives this thread a cache: one of an earlier thread if there is one, otherwise a new one.
     #[cold]
     fn adopt(&self) -> Option<*mut Cache> {
         let idle = locked(&self.shared.idle).pop();
@@ -163,16 +164,16 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lists a cache as idle in its heap.
+/// Adds a cache to its heap's list of idle ones.
 fn give_back((owner, cache): (*const Shared, *mut Cache)) {
     if !owner.is_null() {
-        // SAFETY: both live as long as the process; the thread has just let go of the cache.
+        // SAFETY: both live as long as the process, and this thread no longer uses the cache.
         let (owner, cache) = unsafe { (&*owner, &mut *cache) };
         locked(&owner.idle).push(cache);
     }
 }
 
-/// The list that a size belongs to.
+/// Returns the index of the list for a size.
 #[inline]
 fn class(size: usize) -> Option<usize> {
     match size {
@@ -182,7 +183,7 @@ fn class(size: usize) -> Option<usize> {
     }
 }
 
-/// The bytes of a block in a list.
+/// Returns the size of the blocks in a list.
 #[inline]
 fn bytes_of(class: usize) -> usize {
     match class < FINE_CLASSES {
@@ -197,7 +198,7 @@ fn batch_of(class: usize) -> usize {
 }
 
 impl Cache {
-    /// A free block, if this thread or the others have one.
+    /// Takes a free block from this thread's list, or from another thread's batch.
     #[inline]
     fn take(&mut self, class: usize, shared: &Shared) -> *mut Node {
         let list = &mut self.lists[class];
@@ -206,21 +207,21 @@ impl Cache {
         }
         let node = list.head;
         if !node.is_null() {
-            // SAFETY: a node in a list is a free block, which only this thread knows.
+            // SAFETY: a node in a list is a free block that only this thread can reach.
             list.head = unsafe { (*node).next };
             list.count = list.count.saturating_sub(1);
         }
         node
     }
 
-    /// Puts a block first in its list.
+    /// Pushes a block onto its list.
     ///
     /// # Safety
-    /// `node` is a block of this class that nobody uses.
+    /// `node` is a free block of this class.
     #[inline]
     unsafe fn give(&mut self, class: usize, node: *mut Node, shared: &Shared) {
         let list = &mut self.lists[class];
-        // SAFETY: the block is ours and has at least 16 bytes, aligned to 16.
+        // SAFETY: the block is free and has at least 16 bytes, aligned to 16.
         unsafe { (*node).next = list.head };
         list.head = node;
         list.count += 1;
@@ -229,12 +230,12 @@ impl Cache {
         }
     }
 
-    /// A block that was never given out, or null when all memory is used up.
+    /// Cuts a fresh block, or returns null if all memory is used up.
     fn cut(&mut self, bytes: usize, alignment: usize, shared: &Shared) -> *mut u8 {
         let mut place = self.next.next_multiple_of(alignment.max(16));
         if place + bytes > self.end {
             let whole = (bytes + alignment).next_multiple_of(CHUNK);
-            // Relaxed: each thread gets another part; the part itself needs no order.
+            // Relaxed: the addition gives each thread a different part, and needs no other order.
             let used = shared.used.fetch_add(whole, Ordering::Relaxed);
             if used.saturating_add(whole) > shared.length {
                 return ptr::null_mut();
@@ -248,26 +249,27 @@ impl Cache {
 }
 
 impl List {
-    /// Makes the list non-empty if there is a batch anywhere.
+    /// Refills the list if any thread has passed on a batch.
     #[cold]
     fn refill(&mut self, batches: &AtomicPtr<Node>) {
         self.head = std::mem::replace(&mut self.full, ptr::null_mut());
         if self.head.is_null() {
             if self.taken.is_null() {
                 // Acquire: pairs with the release in `pass_on`, so that the nodes of the batches
-                // are seen. Taking all of them at once leaves no room for the ABA problem.
+                // are visible. Taking all batches in one exchange avoids the ABA problem.
                 self.taken = batches.swap(ptr::null_mut(), Ordering::Acquire);
             }
             self.head = self.taken;
             if !self.taken.is_null() {
-                // SAFETY: a batch that was taken is this thread's alone.
+                // SAFETY: a batch that was taken belongs to this thread.
                 self.taken = unsafe { (*self.taken).next_batch };
             }
         }
         self.count = 0;
     }
 
-    /// Puts a full list aside; the one put aside before goes to the other threads.
+    /// Stores a full list as this thread's spare batch, and passes the previous spare on to other
+    /// threads.
     #[cold]
     fn put_aside(&mut self, batches: &AtomicPtr<Node>) {
         let batch = std::mem::replace(&mut self.full, self.head);
@@ -279,7 +281,7 @@ impl List {
         // Relaxed: the head is only compared; `compare_exchange` decides.
         let mut first = batches.load(Ordering::Relaxed);
         loop {
-            // SAFETY: the batch is this thread's until the exchange succeeds.
+            // SAFETY: the batch belongs to this thread until the exchange succeeds.
             unsafe { (*batch).next_batch = first };
             // Release: pairs with the acquire in `refill`.
             match batches.compare_exchange_weak(first, batch, Ordering::Release, Ordering::Relaxed)
@@ -313,7 +315,7 @@ impl Heap for Lifo {
     #[inline]
     unsafe fn free(&self, block: *mut u8, size: usize) {
         if let Some(class) = class(size) {
-            // SAFETY: the caller brings a block of this size, which nobody uses any more.
+            // SAFETY: by the contract of `Heap::free` the block has this size and is free now.
             self.with_cache(|cache| unsafe { cache.give(class, block.cast(), self.shared) });
         }
     }
@@ -371,7 +373,7 @@ mod tests {
         heap.leave();
     }
 
-    /// One thread allocates, another frees: what is freed comes back to the first.
+    /// Blocks that one thread frees return to the other thread, which allocates them again.
     #[test]
     fn freed_blocks_find_their_way_back() {
         let heap = Lifo::new(1 << 20).unwrap();
@@ -379,7 +381,7 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 for address in receive {
-                    // SAFETY: the other thread allocated it with this size and forgot it.
+                    // SAFETY: the other thread allocated it with this size and no longer uses it.
                     unsafe { heap.free(ptr::with_exposed_provenance_mut(address), 64) };
                 }
                 heap.leave();

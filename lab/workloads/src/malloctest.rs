@@ -14,7 +14,7 @@ use crate::{Failure, Heap, Parameters, contents};
 
 pub(crate) use text::DESCRIPTION;
 
-/// What is the same for all threads.
+/// Settings of all threads.
 #[derive(Clone, Copy)]
 struct Plan {
     repeats: u64,
@@ -23,14 +23,14 @@ struct Plan {
     touch: bool,
 }
 
-/// What one thread works with.
+/// State of one thread.
 struct Worker<'a, H: Heap> {
     caller: Caller<'a, H>,
-    /// Draws the sizes of a repeat. They are not stored: a copy draws them again for the frees.
+    /// Draws the sizes of a repeat. Sizes are not stored: a copy draws them again for the frees.
     random: Random,
     key: u64,
     blocks: Array<*mut u8>,
-    /// What the blocks of each stretch have together. None with `touch`.
+    /// Total size of the blocks of each stretch. Empty with `touch`.
     sums: Array<usize>,
 }
 
@@ -52,7 +52,7 @@ fn needs(parameters: &Parameters) -> u64 {
     of_thread.saturating_mul(parameters.value("threads"))
 }
 
-/// Blocks allocated and blocks freed, known beforehand.
+/// Returns the number of blocks allocated and freed in a run, before it runs.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let factors = ["threads", "repeats", "iterations"];
     let blocks = factors.map(|name| parameters.value(name));
@@ -93,12 +93,12 @@ pub(crate) fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<Workload
 }
 
 impl Plan {
-    /// How many blocks are counted together.
+    /// Returns the number of blocks that are counted together.
     fn stretch(self) -> usize {
         account::stretch(self.upper)
     }
 
-    /// The size of the next block.
+    /// Draws the size of the next block.
     #[inline]
     fn size(self, random: &mut Random) -> usize {
         random.between(self.lower, self.upper) as usize
@@ -117,10 +117,10 @@ impl<H: Heap> Worker<'_, H> {
         Ok(())
     }
 
-    /// As the original: nothing is written into any block. Whatever is done beside the calls is
-    /// small beside an allocator that does next to nothing: the draws are copies on the stack,
-    /// which no call can reach, so that they stay in registers; and where the heap does not ask for
-    /// the size of what it takes back, the compiler leaves the draws for the frees out.
+    /// Runs a repeat like the original, which writes nothing into the blocks. The work beside the
+    /// calls must be small compared with an allocator that does almost nothing. The generators are
+    /// therefore copies on the stack that no call can reach, so that they stay in registers. If the
+    /// heap ignores the size of a freed block, the compiler removes the draws for the frees.
     fn repeat(&mut self, plan: Plan) -> Result<(), Failure> {
         let (mut first, mut again) = (self.random.clone(), self.random.clone());
         let mut sizes = [0; account::LONGEST];
@@ -132,7 +132,8 @@ impl<H: Heap> Worker<'_, H> {
         }
         let stretches = self.blocks.chunks(plan.stretch());
         for (blocks, sum) in stretches.zip(self.sums.iter()) {
-            // SAFETY: the blocks were allocated above with these sizes: both draw the same ones.
+            // SAFETY: the blocks were allocated above with these sizes: both generators draw equal
+            // ones.
             unsafe {
                 self.caller
                     .free_stretch(blocks, *sum, || plan.size(&mut again));
@@ -142,7 +143,7 @@ impl<H: Heap> Worker<'_, H> {
         Ok(())
     }
 
-    /// Repeats the round with every byte written and the ends checked.
+    /// Runs a repeat that writes every byte and checks both ends.
     fn repeat_touching(&mut self, plan: Plan) -> Result<(), Failure> {
         let mut again = self.random.clone();
         let mut key = self.key;

@@ -1,4 +1,4 @@
-//! Producers and consumers: what one thread allocates, another frees.
+//! Producers and consumers: one thread allocates, another frees.
 
 mod roles;
 mod texts;
@@ -24,18 +24,18 @@ fn check(parameters: &Parameters) -> Result<(), String> {
     Cast::of(parameters).map(|_| ())
 }
 
-/// All queues full, and the workload's arrays.
+/// Estimates the peak memory: all queues full, and the workload's arrays.
 fn needs(parameters: &Parameters) -> u64 {
     let cast = Cast::of(parameters).unwrap_or(Cast::Alone);
     let parcels = cast.senders() as f64 * parcels_of_each(cast, parameters) as f64;
     let objects = parameters.value("objects");
     let array = occupied(objects.saturating_mul(size_of::<Slot>() as u64));
     let blocks = objects as f64 * sizes(parameters).mean();
-    // A conversion from a number that is too great gives the greatest.
+    // The conversion of a too large number gives the maximum.
     (parcels * (blocks + array as f64)) as u64
 }
 
-/// The operations of a whole run: every block that is allocated is also freed.
+/// Returns the number of operations of a run: every block that is allocated is also freed.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let senders = Cast::of(parameters).unwrap_or(Cast::Alone).senders() as u64;
     let each = parameters
@@ -44,7 +44,8 @@ pub(crate) fn operations(parameters: &Parameters) -> u64 {
     each.saturating_mul(2 * senders)
 }
 
-/// A thread that is alone has one parcel in hand; a producer has one besides those in the queue.
+/// Returns the number of parcels per sender. A single thread has one parcel in hand; a producer has
+/// one in addition to those in the queue.
 fn parcels_of_each(cast: Cast, parameters: &Parameters) -> u64 {
     match cast {
         Cast::Alone => 1,
@@ -86,12 +87,12 @@ pub(crate) fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<Workload
     Ok(Outcome::of(finished, &account, post.bytes()).report(parameters))
 }
 
-/// What all threads share.
+/// State that all threads share.
 struct Scene<'a> {
     cast: Cast,
     batches: u64,
     post: &'a Post,
-    /// The producers that will send no more.
+    /// Number of producers that will send nothing more.
     ended: AtomicU64,
 }
 
@@ -126,13 +127,13 @@ impl<H: Heap> Worker<'_, H> {
             team.go_on()?;
             let mut parcel = self.empty_parcel(number, team)?;
             self.fill(&mut parcel)?;
-            // Before a batch changes hands, on both sides: what is counted as requested is then
-            // off by at most the batches in the threads' hands.
+            // Publish before a batch changes hands, on both sides. The count of requested bytes is
+            // then off by at most the batches that threads are working on.
             self.blocks.flush();
             let receiver = self.scene.cast.receiver(number, batch);
             self.scene.post.send(receiver, parcel);
         }
-        // Release: a consumer that reads the count finds in its inbox what was sent before.
+        // Release: a consumer that reads this count finds all earlier parcels in its inbox.
         self.scene.ended.fetch_add(1, Ordering::Release);
         Ok(())
     }
@@ -141,7 +142,7 @@ impl<H: Heap> Worker<'_, H> {
         let mut rest = Rest::default();
         loop {
             // Read before the inbox is emptied, so that nothing is sent after the last look into
-            // it. Acquire: partner of the release in `produce`.
+            // it. Acquire: pairs with the release in `produce`.
             let ended = self.scene.ended.load(Ordering::Acquire);
             let mut came = false;
             for parcel in self.scene.post.receive(number) {
@@ -159,7 +160,7 @@ impl<H: Heap> Worker<'_, H> {
         }
     }
 
-    /// An empty parcel; waits while the queue is full.
+    /// Returns an empty parcel; waits while the queue is full.
     fn empty_parcel(&mut self, number: usize, team: &Team) -> Result<Box<Parcel>, Halt> {
         let mut rest = Rest::default();
         loop {
@@ -184,8 +185,8 @@ impl<H: Heap> Worker<'_, H> {
 
     fn empty(&mut self, parcel: Box<Parcel>) -> Result<(), Failure> {
         for slot in parcel.slots.iter() {
-            // SAFETY: `fill` put a block into every slot; whoever filled the parcel knows the
-            // blocks no more, and fills it again before it is emptied again.
+            // SAFETY: `fill` stored a block in every slot. The thread that filled the parcel no
+            // longer uses the blocks, and fills it again before it is emptied again.
             unsafe { self.blocks.free(*slot) }?;
         }
         self.blocks.flush();

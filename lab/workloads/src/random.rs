@@ -1,4 +1,4 @@
-//! Seeded draws: xoshiro256++ of Blackman and Vigna, from the crate `rand_xoshiro`.
+//! Seeded random numbers: xoshiro256++ of Blackman and Vigna, from the crate `rand_xoshiro`.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
@@ -8,7 +8,7 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 pub(crate) struct Random(Xoshiro256PlusPlus);
 
 impl Random {
-    /// The stream of a thread. Allocates nothing.
+    /// Creates the stream of a thread. Allocates nothing.
     pub(crate) fn new(seed: u64, thread: usize) -> Self {
         let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
         for _ in 0..thread {
@@ -17,19 +17,19 @@ impl Random {
         Self(generator)
     }
 
-    /// 64 random bits.
+    /// Draws 64 random bits.
     #[inline]
     pub(crate) fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// A number below `end`, which is not 0. A value's chance is off by at most `end` / 2^64.
+    /// Draws a number below `end`, which is not 0. Its probability is off by at most `end` / 2^64.
     #[inline]
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(end)) >> 64) as u64
     }
 
-    /// A number from `least` to `greatest`, both included.
+    /// Draws a number from `least` to `greatest`, inclusive.
     #[inline]
     pub(crate) fn between(&mut self, least: u64, greatest: u64) -> u64 {
         least + self.below(greatest - least + 1)

@@ -1,4 +1,4 @@
-//! What a run says of itself.
+//! The report of a run.
 
 use std::collections::BTreeMap;
 
@@ -9,27 +9,27 @@ use crate::caller::Tally;
 use crate::{FigureText, Parameters};
 use heapdrome_system::process::{Elapsed, Memory};
 
-/// Everything that a report is made of.
+/// Everything that a report contains.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// What all threads did.
+    /// Work of all threads.
     pub(crate) tally: Tally,
     /// Time of the measured part.
     pub(crate) elapsed: Elapsed,
-    /// The peak of the bytes requested.
+    /// Peak of the requested bytes.
     pub(crate) peak_requested: u64,
     /// The workload's own arrays, in bytes; they are resident and not the allocator's.
     pub(crate) bookkeeping: u64,
     /// Memory before the measured part.
     pub(crate) before: Memory,
-    /// Memory at its end, or where the document samples it.
+    /// Memory at the end of the measured part, or where the document samples it.
     pub(crate) after: Memory,
-    /// Figures that only this workload has.
+    /// Figures of this workload only.
     pub(crate) own: Vec<(&'static str, f64)>,
 }
 
 impl Outcome {
-    /// The usual outcome of threads that ran once.
+    /// Creates the usual outcome, of threads that ran once.
     pub(crate) fn of(
         finished: crate::threads::Finished<Tally>,
         account: &Account,
@@ -46,7 +46,7 @@ impl Outcome {
         }
     }
 
-    /// The report.
+    /// Creates the report.
     pub(crate) fn report(self, parameters: &Parameters) -> WorkloadReport {
         let mut figures = self.figures();
         if let Some(latency) = &self.tally.latency {
@@ -92,7 +92,7 @@ impl Outcome {
     }
 }
 
-/// The figures that every synthetic workload has; those of latency only with `latency=1`.
+/// Figures of every synthetic workload; those of latency only with `latency=1`.
 pub(crate) const FIGURES: &[FigureText] = &[
     FigureText {
         name: "operations_per_cpu_s",
@@ -112,8 +112,8 @@ pub(crate) const FIGURES: &[FigureText] = &[
     ),
     FigureText::less(
         "peak_requested_bytes",
-        "the greatest sum of the sizes of all blocks in use at once: the floor of memory, the \
-         same under every allocator but for the interleaving of threads",
+        "maximum total size of all blocks in use: the lower bound of memory, equal under every \
+         allocator except for the interleaving of threads",
     ),
     FigureText::less(
         "peak_resident_bytes",
@@ -162,6 +162,6 @@ pub(crate) const FIGURES: &[FigureText] = &[
     FigureText::less("latency_free_max_ns", "the longest free"),
     FigureText::less(
         "latency_clock_ns",
-        "what the clock shows for no call at all, and so part of every latency",
+        "the time that the clock shows for no call, which is part of every latency",
     ),
 ];

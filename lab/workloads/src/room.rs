@@ -1,11 +1,11 @@
-//! Whether the machine has the memory that a run needs.
+//! Checks whether the machine has the memory that a run needs.
 
 use heapdrome_schema::Bytes;
 use heapdrome_system::room;
 
 use crate::{Parameters, Refusal};
 
-/// Refuses a run whose blocks and arrays alone need more memory than is free now.
+/// Refuses a run whose blocks and arrays alone need more memory than is available.
 ///
 /// # Errors
 /// [`Refusal::Contradiction`] with both sizes.
@@ -35,15 +35,15 @@ fn amount(bytes: u64) -> String {
     }
 }
 
-/// Checks whether a run that needs `needed` bytes fits, whatever its description says.
+/// Checks whether a run that needs `needed` bytes fits, regardless of its description's estimate.
 ///
 /// # Errors
-/// As for [`fits`].
+/// Returns the errors of [`fits`].
 pub fn fits_bytes(parameters: &Parameters, needed: u64) -> Result<(), Refusal> {
     compare(parameters, needed, available())
 }
 
-/// The memory that is free to this process.
+/// Returns the memory available to this process.
 pub(crate) fn available() -> Option<u64> {
     room::available().map(|room| room.bytes.0)
 }

@@ -1,5 +1,5 @@
-//! rptest, the rpmalloc benchmark: blocks of drawn sizes, freed and allocated all over the slots of
-//! each thread, and handed from thread to thread.
+//! rptest, the rpmalloc benchmark: blocks of random sizes, freed and allocated in random slots of
+//! each thread, and passed from thread to thread.
 
 mod blocks;
 mod mapped;
@@ -30,10 +30,10 @@ use heapdrome_system::process::{Elapsed, Memory};
 use mapped::Fixed;
 use worker::{Notes, PASSES, Plan, Worker, larger};
 
-/// How often threads are started and ended.
+/// Number of times that threads are started and ended.
 const STARTS: u64 = 2;
 
-/// The parcels of each thread that can be under way at once.
+/// Maximum number of parcels per thread in transit.
 const PARCELS: usize = 4;
 
 pub(crate) fn check(parameters: &Parameters) -> Result<(), String> {
@@ -41,7 +41,7 @@ pub(crate) fn check(parameters: &Parameters) -> Result<(), String> {
     check_align(parameters)
 }
 
-/// Says whether the least size is beyond the greatest.
+/// Checks that the minimum size does not exceed the maximum.
 pub(crate) fn check_sizes(parameters: &Parameters) -> Result<(), String> {
     let (min, max) = (parameters.value("min"), parameters.value("max"));
     match min > max {
@@ -50,7 +50,7 @@ pub(crate) fn check_sizes(parameters: &Parameters) -> Result<(), String> {
     }
 }
 
-/// The operations of a whole run: every block that is allocated is also freed.
+/// Returns the number of operations of a run: every block that is allocated is also freed.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let value = |name| parameters.value(name);
     let hand_overs = value("loops").checked_div(value("cross")).unwrap_or(0);
@@ -60,12 +60,12 @@ pub(crate) fn operations(parameters: &Parameters) -> u64 {
         .fold(batches, u64::saturating_mul)
 }
 
-/// The blocks in use when the loops have gone on for long, a parcel under way from each thread, and
-/// the workload's arrays.
+/// Estimates the peak memory: the blocks in use after many loops, one parcel in transit per thread,
+/// and the workload's arrays.
 pub(crate) fn needs(parameters: &Parameters) -> u64 {
     let value = |name| parameters.value(name) as f64;
     let (blocks, ops) = (value("blocks"), value("ops"));
-    // A slot's block lives from one to `blocks / ops` loops, every number as often as the other.
+    // A block stays in its slot for one to `blocks / ops` loops, with equal probability.
     let lasting = ((blocks + ops) / 2.0).min(blocks).min(value("loops") * ops);
     let (under_way, parcels) = match parameters.value("cross") {
         0 => (0.0, 0.0),
@@ -73,7 +73,7 @@ pub(crate) fn needs(parameters: &Parameters) -> u64 {
     };
     let requested = (lasting + under_way) * sizes(parameters).mean();
     let arrays = (blocks + parcels) * size_of::<Slot>() as f64;
-    // A conversion from a number that is too great gives the greatest.
+    // The conversion of a too large number gives the maximum.
     (value("threads") * (requested + arrays)) as u64
 }
 
@@ -119,7 +119,7 @@ pub(crate) fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<Workload
         .report(parameters))
 }
 
-/// What came of all starts.
+/// Outcome of all starts.
 #[derive(Default)]
 struct Whole {
     tally: Tally,

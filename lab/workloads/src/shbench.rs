@@ -14,7 +14,7 @@ use crate::{Failure, Heap, Parameters};
 
 pub(crate) use text::DESCRIPTION;
 
-/// A block in use, and what is needed to free it; none while `address` is null.
+/// Block in use with its size and key, or no block while `address` is null.
 #[derive(Clone, Copy)]
 struct Block {
     address: *mut u8,
@@ -22,22 +22,23 @@ struct Block {
     key: u32,
 }
 
-// SAFETY: a null pointer and zeros are no block.
+// SAFETY: a null pointer and zeros are an empty entry.
 unsafe impl Zeroed for Block {}
 
-/// When a block is freed.
+/// Time at which a block is freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// At the end of the round, newest first.
     Lifo,
     /// At the end of the round, oldest first.
     Fifo,
-    /// When another block takes its slot.
+    /// When another block takes over its slot.
     Kept,
 }
 
-/// The fates of a hundred blocks in a row, each spread as evenly as its share allows. They are not
-/// drawn, for a branch that cannot be predicted would cost more than a fast allocator's malloc.
+/// Returns the fates of a hundred consecutive blocks, each spread as evenly as its share allows.
+/// They are fixed rather than drawn, because a mispredicted branch would cost more than the malloc
+/// of a fast allocator.
 fn fates(lifo: u64, fifo: u64) -> [Fate; 100] {
     let shares = [lifo as i64, fifo as i64, 100 - (lifo + fifo) as i64];
     let mut due = [0; 3];
@@ -49,7 +50,7 @@ fn fates(lifo: u64, fifo: u64) -> [Fate; 100] {
     })
 }
 
-/// What is the same for all threads.
+/// Settings of all threads.
 #[derive(Clone, Copy)]
 struct Plan {
     blocks: u64,
@@ -58,13 +59,14 @@ struct Plan {
     fates: [Fate; 100],
 }
 
-/// What one thread works with.
+/// State of one thread.
 struct Worker<'a, H: Heap> {
     caller: Caller<'a, H>,
     random: Random,
-    /// What a block's own number is added to, so that threads and seeds have different keys.
+    /// Offset of a block's number that gives its key, so that threads and seeds have different
+    /// keys.
     first_key: u64,
-    /// The number of the next block; it may wrap, for the contents need no unique name.
+    /// Number of the next block; it may wrap, because keys need not be unique.
     number: u32,
     rounds: u64,
     /// Blocks of this round that are freed newest first: the first `stacked` are in use.
@@ -73,7 +75,7 @@ struct Worker<'a, H: Heap> {
     /// Blocks of this round that are freed oldest first: the first `queued` are in use.
     queue: Array<Block>,
     queued: usize,
-    /// Blocks that live until another takes their slot.
+    /// Blocks that live until another takes over their slot.
     kept: Array<Block>,
 }
 
@@ -108,7 +110,7 @@ fn needs(parameters: &Parameters) -> u64 {
     of_thread.saturating_mul(value("threads"))
 }
 
-/// Blocks allocated and blocks freed, known beforehand.
+/// Returns the number of blocks allocated and freed in a run, before it runs.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let rounds = parameters.value("iterations");
     rounds
@@ -116,7 +118,7 @@ pub(crate) fn operations(parameters: &Parameters) -> u64 {
         .saturating_mul(2)
 }
 
-/// The bytes of one thread's arrays.
+/// Returns the size of one thread's arrays in bytes.
 fn bookkeeping(blocks: u64, kept: u64) -> u64 {
     let records = blocks.saturating_mul(2).saturating_add(kept);
     records.saturating_mul(size_of::<Block>() as u64)
@@ -173,7 +175,7 @@ impl<H: Heap> Worker<'_, H> {
         Ok(())
     }
 
-    /// Allocates a block that will meet a certain fate.
+    /// Allocates a block with a given fate.
     #[inline]
     fn allocate(&mut self, plan: &Plan, fate: Fate) -> Result<(), Failure> {
         let size = self.random.between(plan.least, plan.greatest) as u32;
@@ -200,7 +202,7 @@ impl<H: Heap> Worker<'_, H> {
         Ok(())
     }
 
-    /// Frees what does not outlive the round.
+    /// Frees the blocks that do not outlive the round.
     fn end_round(&mut self) -> Result<(), Failure> {
         for place in (0..self.stacked).rev() {
             self.free(self.stack[place])?;
@@ -218,8 +220,8 @@ impl<H: Heap> Worker<'_, H> {
             return Ok(());
         }
         let key = self.first_key.wrapping_add(u64::from(block.key));
-        // SAFETY: a block in an array was allocated with its size and key; it leaves the array
-        // before it is freed, or the array's count is reset before it is read again.
+        // SAFETY: a block in an array was allocated with its size and key. It is removed from the
+        // array before it is freed, or the array's count is reset before it is read again.
         unsafe { self.caller.free(block.address, block.size as usize, key) }
     }
 }

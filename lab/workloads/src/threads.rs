@@ -7,12 +7,12 @@ use std::thread::{Builder, ScopedJoinHandle};
 use crate::Failure;
 use heapdrome_system::process::{Elapsed, Memory, Moment};
 
-/// Why a thread leaves its work early.
+/// Reason why a thread ends its work early.
 #[derive(Debug)]
 pub(crate) enum Halt {
-    /// Because of what it found.
+    /// It found a failure.
     Failed(Failure),
-    /// Because another thread failed.
+    /// Another thread failed.
     Stopped,
 }
 
@@ -22,22 +22,22 @@ impl From<Failure> for Halt {
     }
 }
 
-/// What the threads of one run share.
+/// State that the threads of one run share.
 #[derive(Debug)]
 pub(crate) struct Team {
     stopped: AtomicBool,
     failure: Mutex<Option<Failure>>,
-    /// Where all threads meet the one that started them.
+    /// Gate at which all threads meet the one that started them.
     starter: Gate,
-    /// Where the threads meet each other.
+    /// Gate at which the threads meet each other.
     meeting: Gate,
 }
 
-/// A place that opens when everybody is there, or when the team is stopped.
+/// Gate that opens when all members have arrived, or when the team is stopped.
 #[derive(Debug)]
 struct Gate {
     expected: usize,
-    /// How many wait, and how often the gate has opened.
+    /// Number of waiting threads, and number of times that the gate has opened.
     state: Mutex<(usize, u64)>,
     opened: Condvar,
 }
@@ -94,40 +94,41 @@ impl Team {
         }
     }
 
-    /// Waits until all threads of the team are here.
+    /// Waits until all threads of the team have arrived.
     ///
     /// # Errors
-    /// [`Halt::Stopped`] when one of them will not come.
+    /// Returns [`Halt::Stopped`] if one of them failed.
     pub(crate) fn meet(&self) -> Result<(), Halt> {
         self.meeting.wait(&self.stopped)
     }
 
-    /// To be asked now and then, at the latest before waiting for what another thread should do.
+    /// Checks whether the work continues. Call it regularly, at least before waiting for another
+    /// thread.
     ///
     /// # Errors
-    /// [`Halt::Stopped`] when another thread has failed.
+    /// Returns [`Halt::Stopped`] if another thread has failed.
     #[inline]
     pub(crate) fn go_on(&self) -> Result<(), Halt> {
-        // Relaxed: whether a thread learns of it now or a round later changes nothing.
+        // Relaxed: it does not matter whether a thread sees the flag now or a round later.
         match self.stopped.load(Ordering::Relaxed) {
             true => Err(Halt::Stopped),
             false => Ok(()),
         }
     }
 
-    /// Ends the work of all; the first failure is the one that is reported.
+    /// Ends the work of all threads; only the first failure is reported.
     fn stop(&self, failure: Option<Failure>) {
         let mut first = locked(&self.failure);
         *first = first.take().or(failure);
         drop(first);
-        // Relaxed: whoever waits reads it under the gate's lock, which `wake` takes after this.
+        // Relaxed: a waiting thread reads it under the gate's lock, which `wake` takes after this.
         self.stopped.store(true, Ordering::Relaxed);
         self.starter.wake();
         self.meeting.wake();
     }
 }
 
-/// Stops the team when the thread that holds it panics, so that nobody waits for it.
+/// Stops the team when the thread that holds it panics, so that no thread waits for it.
 struct StopOnPanic<'a>(&'a Team);
 
 impl Drop for StopOnPanic<'_> {
@@ -138,28 +139,28 @@ impl Drop for StopOnPanic<'_> {
     }
 }
 
-/// What came of a run.
+/// Outcome of a run.
 #[derive(Debug)]
 pub(crate) struct Finished<R> {
     /// The threads' results, in the order of their numbers.
     pub(crate) results: Vec<R>,
-    /// From the moment when all threads were ready to the one when the last had ended its work.
+    /// Time from the moment when all threads were ready until the last had ended its work.
     pub(crate) elapsed: Elapsed,
     /// Memory when all threads were ready.
     pub(crate) before: Memory,
-    /// Memory when the last had ended its work; all threads still live.
+    /// Memory when the last had ended its work; all threads are still alive.
     pub(crate) after: Memory,
 }
 
-/// Runs `work` on `threads` threads at once.
+/// Runs `work` on `threads` threads in parallel.
 ///
-/// Each thread calls `prepare` with its number; when all are ready, time runs, and each calls
-/// `work`. When all have done their work, time stops, and each calls `finish`. Starting threads,
-/// `prepare`, `finish` and ending threads are not measured.
+/// Each thread calls `prepare` with its number. When all are ready, the clock starts and each calls
+/// `work`. When all have done their work, the clock stops and each calls `finish`. Starting
+/// threads, `prepare`, `finish` and ending threads are not measured.
 ///
 /// # Errors
-/// The first failure of any thread; the others are stopped as soon as they ask
-/// [`Team::go_on`] or [`Team::meet`].
+/// Returns the first failure of any thread; the others stop at their next call to [`Team::go_on`]
+/// or [`Team::meet`].
 pub(crate) fn run<T, R: Send>(
     threads: usize,
     prepare: impl Fn(usize) -> Result<T, Failure> + Sync,
@@ -203,7 +204,7 @@ pub(crate) fn run<T, R: Send>(
     conclude(&team, done)
 }
 
-/// What a thread left behind; its panic becomes this thread's.
+/// Returns the result of a thread; its panic continues on this thread.
 fn join<R>(handle: ScopedJoinHandle<'_, Result<R, Halt>>) -> Result<R, Halt> {
     let ended = handle.join();
     ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -212,7 +213,7 @@ fn join<R>(handle: ScopedJoinHandle<'_, Result<R, Halt>>) -> Result<R, Halt> {
 /// Memory before, time, and memory after.
 type Measured = (Memory, Elapsed, Memory);
 
-/// The results of all, or the failure that came first.
+/// Returns all results, or the first failure.
 fn conclude<R>(
     team: &Team,
     done: Result<(Vec<R>, Measured), Halt>,
@@ -230,7 +231,7 @@ fn conclude<R>(
     }
 }
 
-/// The starting thread's part.
+/// Runs the starting thread's part.
 fn measure(team: &Team) -> Result<Measured, Halt> {
     team.starter.wait(&team.stopped)?;
     let before = Memory::read();
@@ -255,7 +256,7 @@ mod tests {
         let finished = run(
             4,
             |number| {
-                // One is ready after the other.
+                // The threads become ready one after the other.
                 while ready.load(Ordering::SeqCst) < number {
                     std::thread::yield_now();
                 }

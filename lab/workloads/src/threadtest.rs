@@ -15,17 +15,18 @@ pub(crate) static DESCRIPTION: Description = Description {
     workload: Some(Workload::Threadtest),
     name: "threadtest",
     summary: "rounds of many equal small blocks, each freed by the thread that allocated it",
-    models: "Threads that work on their own: in each round every thread allocates its share of the \
-             objects, then frees all of them in the same order. Far more blocks are in use than \
-             a thread-local cache holds, so that the caches overflow and run dry again and again.",
+    models: "Threads that work independently: in each round every thread allocates its share of \
+             the objects, then frees all of them in the same order. Far more blocks are in use \
+             than a thread-local cache holds, so that the caches repeatedly overflow and run \
+             empty.",
     origin: "Written for Hoard (Berger, McKinley, Blumofe and Wilson, ASPLOS 2000); its parameters \
              in their order. The elfmalloc performance evaluation of 2017 uses it for \
              objects of at most 64 bytes and of a few KB. Written from the descriptions.",
-    meaning: "One operation is one block allocated or one block freed. Every block is written \
-              at both ends when allocated and checked when freed. The objects are divided among \
-              the threads, a remainder is left out, so that more threads have no more work.",
-    silence: "Nothing about mixed sizes, blocks that live long, blocks that another thread frees, \
-              or fragmentation: all blocks have one size and none outlives its round. Starting and \
+    meaning: "One operation is one block allocated or one block freed. Every block is written at \
+              both ends when allocated and checked when freed. The objects are divided among the \
+              threads without the remainder, so that the work does not grow with the threads.",
+    silence: "Nothing about mixed sizes, long-lived blocks, blocks that another thread frees, or \
+              fragmentation: all blocks have one size and none outlives its round. Starting and \
               ending threads is not measured.",
     parameters: &[
         THREADS,
@@ -58,12 +59,12 @@ pub(crate) static DESCRIPTION: Description = Description {
         ),
         Preset::own(
             "quick-small",
-            "the small one in a tenth of the rounds",
+            "the small preset with a tenth of the rounds",
             &[("iterations", 10)],
         ),
         Preset::own(
             "quick-medium",
-            "the medium one in 6 rounds",
+            "the medium preset with 6 rounds",
             &[("size", 4096), ("objects", 5000), ("iterations", 6)],
         ),
         Preset {
@@ -93,7 +94,7 @@ fn needs(parameters: &Parameters) -> u64 {
     parameters.value("objects").saturating_mul(of_each)
 }
 
-/// Blocks allocated and blocks freed, known beforehand.
+/// Returns the number of blocks allocated and freed in a run, before it runs.
 pub(crate) fn operations(parameters: &Parameters) -> u64 {
     let threads = parameters.value("threads");
     let blocks = parameters.value("objects") / threads * threads;
@@ -102,14 +103,14 @@ pub(crate) fn operations(parameters: &Parameters) -> u64 {
         .saturating_mul(2)
 }
 
-/// What one thread works with.
+/// State of one thread.
 struct Worker<'a, H: Heap> {
     caller: Caller<'a, H>,
     blocks: Array<*mut u8>,
     first_key: u64,
 }
 
-/// What is the same for all threads.
+/// Settings of all threads.
 #[derive(Clone, Copy)]
 struct Plan {
     rounds: u64,
@@ -166,7 +167,7 @@ impl Plan {
     }
 }
 
-/// `steps` steps that the compiler cannot leave out.
+/// Runs `steps` steps that the compiler cannot remove.
 #[inline]
 fn compute(steps: u64) {
     for step in 0..steps {

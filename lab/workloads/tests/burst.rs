@@ -1,4 +1,4 @@
-//! burst does what its description says, as a heap sees it.
+//! Checks burst against its description, as a heap sees it.
 
 mod recorder;
 
@@ -10,11 +10,11 @@ use recorder::{Event, Fault, Life, Recorder, lives, record, run_on, shadow_peak}
 const WORDS: &str =
     "threads=3 mebibytes=1 min=100 max=100 survivors=8 silence=0 activity=0 distribution=0";
 
-/// 1 MiB of blocks of 100 bytes for three threads.
+/// Number of blocks of 100 bytes per thread if 1 MiB is divided among three threads.
 const OF_THREAD: usize = (1 << 20) / 100 / 3;
 
-/// The blocks of the bursts, without those of the leading thread's pulses: it is the only thread
-/// that frees what it allocated within eight allocations.
+/// Returns the blocks of the bursts, without those of the leading thread's pulses: it is the only
+/// thread that frees a block within eight allocations.
 fn recorded() -> (Vec<Event>, Vec<Life>, Vec<Life>) {
     let (report, events) = record("burst", WORDS);
     let foretold = heapdrome_workloads::operations(&recorder::parameters("burst", WORDS));
@@ -69,7 +69,7 @@ fn of_the_third_burst_one_block_in_each_run_survives_the_activity() {
         assert_eq!(survived.iter().filter(|one| **one).count(), 1);
         places.extend(survived.iter().position(|one| *one));
     }
-    // Drawn at random: every place of a run is met.
+    // Drawn at random: every place of a run occurs.
     assert_eq!(places.len(), 8);
 }
 
@@ -78,7 +78,7 @@ fn what_survives_is_counted_and_so_is_the_peak() {
     let (report, events) = record("burst", WORDS);
     let runs = OF_THREAD.div_ceil(8);
     let survivors = report.figures["survivor_bytes"] / 100.0;
-    // The last run of each thread is shorter, and the place that was drawn may lie beyond it.
+    // The last run of each thread is shorter, and the drawn place may lie beyond its end.
     assert!((3.0 * (runs as f64 - 1.0)..=3.0 * runs as f64).contains(&survivors));
     let off = report.figures["peak_requested_bytes"] - shadow_peak(&events) as f64;
     assert!(off.abs() <= 3.0 * BATCH as f64, "{off}");

@@ -1,5 +1,5 @@
-//! burst reads memory when it says so. A program of its own, since no other test may run beside it
-//! in the same process.
+//! Checks that burst reads memory at the stated moments. A program of its own, because no other
+//! test may run beside it in one process.
 
 use std::collections::BTreeMap;
 use std::ptr;
@@ -9,15 +9,15 @@ use heapdrome_workloads::{Heap, Parameters, find, run};
 
 const MIB: f64 = 1_048_576.0;
 
-/// Maps every block on its own. A frugal one unmaps it when it is freed; another keeps it resident
-/// until it is asked to give back.
+/// Maps every block on its own. A frugal heap unmaps a block when it is freed; any other keeps it
+/// resident until `trim`.
 struct Mappings {
     frugal: bool,
     kept: Mutex<Vec<(usize, usize)>>,
 }
 
 fn unmap(address: usize, size: usize) {
-    // SAFETY: the mapping is one that `allocate` made with this size, and nobody uses it any more.
+    // SAFETY: `allocate` made the mapping with this size, and no code uses it any longer.
     unsafe { libc::munmap(ptr::with_exposed_provenance_mut(address), size) };
 }
 
@@ -52,7 +52,7 @@ impl Heap for Mappings {
     }
 }
 
-/// The figures of a run on blocks of 8 KiB, of which one in 16 survives.
+/// Runs burst on blocks of 8 KiB, of which one in 16 survives, and returns the figures.
 fn figures(frugal: bool) -> BTreeMap<String, f64> {
     let words = "2 64 8192 8192 16 0 0 0 align=0";
     let words: Vec<_> = words.split_whitespace().collect();
@@ -64,7 +64,8 @@ fn figures(frugal: bool) -> BTreeMap<String, f64> {
     run(&parameters, &heap).unwrap().figures
 }
 
-/// The kernel's counters may lag by some pages on each processor, and threads touch their stacks.
+/// Compares with a tolerance: the kernel's counters may lag by some pages on each processor, and
+/// threads touch their stacks.
 fn near(found: f64, due: f64) {
     assert!((found - due).abs() < 8.0 * MIB, "{found}, not {due}");
 }
@@ -85,7 +86,7 @@ fn what_is_left_is_read_after_each_burst() {
     let keeping = figures(false);
     near(keeping["left_silent_bytes"], 64.0 * MIB);
     near(keeping["left_trimmed_bytes"], 0.0);
-    // What the pulses freed is kept as well: twice 100 times 8 blocks of 8 KiB.
+    // The blocks that the pulses freed are kept as well: twice 100 times 8 blocks of 8 KiB.
     near(keeping["left_active_bytes"], (64.0 + 6.25) * MIB);
     let live = keeping["survivor_bytes"];
     near(

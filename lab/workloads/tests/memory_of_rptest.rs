@@ -1,13 +1,13 @@
-//! rptest samples memory when it says so. A program of its own, since no other test may run beside
-//! it in the same process.
+//! Checks that rptest samples memory at the stated moments. A program of its own, because no other
+//! test may run beside it in one process.
 
 use std::collections::BTreeMap;
 use std::ptr;
 
 use heapdrome_workloads::{Heap, Parameters, find, run};
 
-/// Maps every block on its own and unmaps it when it is freed, so that what is resident is what is
-/// in use.
+/// Maps every block on its own and unmaps it when it is freed, so that resident memory equals
+/// memory in use.
 struct Mappings;
 
 impl Heap for Mappings {
@@ -23,7 +23,7 @@ impl Heap for Mappings {
     }
 
     unsafe fn free(&self, block: *mut u8, size: usize) {
-        // SAFETY: the block is a mapping of its own, which nobody uses any more.
+        // SAFETY: the block is a mapping of its own, which no code uses any longer.
         unsafe { libc::munmap(block.cast(), size) };
     }
 }
@@ -41,11 +41,11 @@ fn figures(size: u64) -> BTreeMap<String, f64> {
 
 #[test]
 fn memory_is_sampled_after_the_loops_with_nothing_under_way() {
-    // The C library reserves address space for each new thread; after this run it has.
+    // The C library reserves address space for each new thread; this run makes it do so now.
     let _ = figures(4096);
     let size = 8192.0;
     let (small, large) = (figures(8192), figures(3 * 8192));
-    // Each block lives from one to ten loops, five and a half in the mean.
+    // Each block lives for one to ten loops, 5.5 on average.
     let kept = THREADS * (BLOCKS + OPS) / 2.0 * size;
     let near = |found: f64, due: f64| {
         assert!((found / due - 1.0).abs() < 0.08, "{found}, not {due}");

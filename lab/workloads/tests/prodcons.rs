@@ -1,4 +1,4 @@
-//! prodcons does what its description says, as a heap sees it.
+//! Checks prodcons against its description, as a heap sees it.
 
 mod recorder;
 
@@ -8,7 +8,7 @@ use std::thread::ThreadId;
 use heapdrome_workloads::{BATCH, Failure};
 use recorder::{Call, Fault, Recorder, lives, record, run_on, shadow_peak};
 
-/// Which threads free the blocks of each thread.
+/// Returns the threads that free the blocks of each thread.
 fn receivers(lives: &[recorder::Life]) -> HashMap<ThreadId, HashSet<ThreadId>> {
     let mut receivers: HashMap<ThreadId, HashSet<ThreadId>> = HashMap::new();
     for life in lives {
@@ -115,11 +115,11 @@ fn the_peak_of_requested_bytes_is_the_shadow_count() {
     );
     let (report, events) = record("prodcons", "threads=4 batches=20 objects=3000 max=9000");
     let off = report.figures["peak_requested_bytes"] - shadow_peak(&events) as f64;
-    // Between a call and its count there may be one block on each thread.
+    // Each thread may have one block between a call and its count.
     assert!(off.abs() <= 4.0 * (BATCH as f64 + 9000.0), "{off}");
 }
 
-/// Where little is in use, the batches are far below what a thread would otherwise keep to itself.
+/// If little is in use, batches are far smaller than a thread's unpublished balance may be.
 #[test]
 fn with_little_in_use_the_peak_is_off_by_no_more_than_a_batch_for_each_thread() {
     for (words, threads) in [
@@ -140,7 +140,7 @@ fn with_little_in_use_the_peak_is_off_by_no_more_than_a_batch_for_each_thread() 
             (found - due).abs() <= threads * batch,
             "{words}: {found}, not {due}"
         );
-        // Never less than one batch, however the threads interleave.
+        // Never less than one batch, regardless of the interleaving.
         assert!(found >= 5.0 * 16.0, "{words}: {found}");
     }
 }

@@ -1,4 +1,4 @@
-//! rptest does what its description says, as a heap sees it.
+//! Checks rptest against its description, as a heap sees it.
 
 mod recorder;
 
@@ -10,7 +10,7 @@ use recorder::{
     Call, Event, Fault, Life, Recorder, lives, record, run_on, shadow_peak, times_empty,
 };
 
-/// Greatest distance between the distribution of the sizes and a stated one.
+/// Returns the maximum distance between the distribution of the sizes and a stated one.
 fn distance(mut sizes: Vec<usize>, stated: impl Fn(f64) -> f64) -> f64 {
     sizes.sort_unstable();
     let count = sizes.len() as f64;
@@ -25,7 +25,7 @@ fn distance(mut sizes: Vec<usize>, stated: impl Fn(f64) -> f64) -> f64 {
     greatest
 }
 
-/// The share of sizes up to one, from the densities that the description states.
+/// Returns the share of the sizes below a size, from the densities that the description states.
 fn stated(shape: usize, min: f64, max: f64) -> impl Fn(f64) -> f64 {
     let place = move |size: f64| ((size - min + 1.0) / (max - min + 1.0)).clamp(0.0, 1.0);
     move |size| match (shape, place(size)) {
@@ -42,7 +42,7 @@ fn sizes_follow_the_stated_distribution_and_no_other() {
         let (_, events) = record("rptest", &words);
         let sizes: Vec<_> = lives(&events).iter().map(|life| life.size).collect();
         assert_eq!(sizes.len(), 4 * 20 * 500);
-        // Kolmogorov and Smirnov: exceeded once in a thousand seeds, and this seed is fixed.
+        // The Kolmogorov-Smirnov limit, which one seed in a thousand exceeds; this seed is fixed.
         let limit = 1.95 / (sizes.len() as f64).sqrt();
         for other in 0..3 {
             let distance = distance(sizes.clone(), stated(other, 128.0, 64_000.0));
@@ -99,7 +99,8 @@ fn operations_are_exact_and_everything_is_freed() {
     }
 }
 
-/// The events of one thread without entering and leaving, as runs of frees and of allocations.
+/// Returns the events of one thread, without entering and leaving, as runs of frees and of
+/// allocations.
 fn runs(events: &[Event]) -> Vec<(bool, usize)> {
     let is_free = |event: &Event| matches!(event.call, Call::Free { .. });
     let is_block = |event: &&Event| !matches!(event.call, Call::Enter | Call::Leave);
@@ -113,10 +114,10 @@ fn runs(events: &[Event]) -> Vec<(bool, usize)> {
 fn each_loop_frees_a_tenth_and_allocates_it_again() {
     let (_, events) = record("rptest", "1 0 0 0 30 1000 100 16 1000");
     let runs = runs(&events);
-    // The second pass begins where everything was freed for the first time.
+    // The second pass begins after everything was freed for the first time.
     let full_free = runs.iter().position(|(free, count)| *free && *count > 500);
     let first = &runs[..full_free.unwrap()];
-    // While the slots fill, some are found empty; then every loop frees and allocates a tenth.
+    // While the slots fill, some are empty; afterwards every loop frees and allocates a tenth.
     let steady = &first[first.len() - 36..];
     let tenths = steady.iter().filter(|(_, count)| *count == 100).count();
     assert_eq!(tenths, 36, "{first:?}");
@@ -133,12 +134,12 @@ fn frees_and_allocations_are_scattered() {
         let (born, died) = (place / 500, allocated_before(&lives, life.died) / 500);
         ages[died - (born + 10)] += 1;
     }
-    // A block lives from one to ten loops, each number as often as the other.
+    // A block lives for one to ten loops, with equal probability.
     assert!(
         ages[1..].iter().all(|count| (700..=1300).contains(count)),
         "{ages:?}"
     );
-    // Blocks that are freed one after the other were not allocated one after the other.
+    // Blocks that are freed consecutively were not allocated consecutively.
     let mut by_death: Vec<usize> = (0..of_pass.len()).collect();
     by_death.sort_unstable_by_key(|place| of_pass[*place].died);
     let near = by_death
@@ -148,7 +149,7 @@ fn frees_and_allocations_are_scattered() {
     assert!(near < of_pass.len() / 100, "{near}");
 }
 
-/// How many blocks had been allocated at a time.
+/// Returns the number of blocks that had been allocated at a time.
 fn allocated_before(lives: &[Life], time: usize) -> usize {
     lives.partition_point(|life| life.born < time)
 }
@@ -161,7 +162,7 @@ fn blocks_that_are_handed_over_are_freed_by_the_next_thread() {
         .iter()
         .filter(|life| life.by != life.freed_by)
         .collect();
-    // Ten batches in the loops that hand over, for twenty that stay.
+    // Ten batches in each loop that passes blocks on, twenty in the others.
     assert_eq!(crossed.len(), 3 * 4 * 10 * 20);
     assert_eq!(crossed.len() * 3, lives.len());
     let mut next: HashMap<ThreadId, HashSet<ThreadId>> = HashMap::new();
@@ -220,7 +221,7 @@ fn the_peak_of_requested_bytes_is_the_shadow_count() {
     );
     let (report, events) = record("rptest", "3 0 1 2 30 2000 200 16 8000");
     let off = report.figures["peak_requested_bytes"] - shadow_peak(&events) as f64;
-    // Between a call and its count there may be one block on each thread.
+    // Each thread may have one block between a call and its count.
     assert!(off.abs() <= 3.0 * (BATCH as f64 + 8000.0), "{off}");
 }
 

@@ -1,4 +1,4 @@
-//! The catalog workload, as it is run from this crate; what is installed is `heapdrome-catalog`.
+//! The catalog workload as a binary of this crate; `heapdrome-catalog` is the installed one.
 
 #[global_allocator]
 static ALLOCATOR: heapdrome_catalog_load::Allocator = heapdrome_catalog_load::Allocator;

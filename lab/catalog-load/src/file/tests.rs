@@ -15,7 +15,7 @@ const FACTS: Facts = Facts {
     requested_bytes: 4,
 };
 
-/// A file of three blocks, in a folder that must be kept.
+/// Writes a file of three blocks, in a folder that the caller must keep alive.
 fn written() -> (tempfile::TempDir, PathBuf, Vec<u8>) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("set-003.bin");
@@ -69,7 +69,7 @@ fn a_file_cut_anywhere_is_damaged() {
     for length in 0..bytes.len() {
         std::fs::write(&path, &bytes[..length]).expect("written");
         let error = read(&path).expect_err("cut").to_string();
-        let told = ["is damaged: it is cut short", "is damaged: it has"];
+        let told = ["is damaged: it is truncated", "is damaged: it has"];
         assert!(told.iter().any(|told| error.contains(told)), "{error}");
     }
 }

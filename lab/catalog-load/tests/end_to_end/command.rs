@@ -1,4 +1,4 @@
-//! The command line: what it prints, and how it refuses what cannot be.
+//! Checks the output of the command line and its error messages.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::common::{catalog, failure, names, output, refusal, stderr, success, text};
 use heapdrome_schema::WorkloadReport;
 
-/// Three tiny data sets in a folder whose path has a space.
+/// Writes three tiny data sets into a folder whose path has a space.
 fn data() -> (tempfile::TempDir, PathBuf) {
     let root = tempfile::tempdir().expect("a temporary folder");
     let folder = root.path().join("some data");
@@ -104,13 +104,13 @@ fn the_peak_is_that_of_the_largest_chunk() {
 fn bad_parameters_are_refused_in_one_line() {
     let (_root, folder) = data();
     let wrong: [(&[&str], &str); 8] = [
-        (&["-n", "0"], "-n cannot be 0"),
-        (&["-n", "300"], "-n cannot be 300"),
-        (&["-n", "3", "--threads", "0"], "--threads cannot be 0"),
-        (&["-n", "3", "--parallel", "0"], "--parallel cannot be 0"),
+        (&["-n", "0"], "-n: expected 1 to"),
+        (&["-n", "300"], "got 300"),
+        (&["-n", "3", "--threads", "0"], "--threads: expected 1 to"),
+        (&["-n", "3", "--parallel", "0"], "--parallel: expected 1 to"),
         (&["-n", "-3"], "-3"),
         (&["-n", "three"], "three"),
-        (&["-n", "4"], "-n 4 asks for more data sets than the 3 in"),
+        (&["-n", "4"], "-n 4: expected at most 3"),
         (&["-n", "3", "--seed", "6"], "have seed 5, not 6"),
     ];
     for (words, expected) in wrong {
@@ -144,7 +144,7 @@ fn missing_and_foreign_data_are_refused_in_one_line() {
     std::fs::write(&set, older).expect("written");
     assert!(test(root.path()).contains("has data format 1"));
     std::fs::write(root.path().join("unfinished"), "").expect("written");
-    assert!(test(root.path()).contains("is damaged: its data were not written to the end"));
+    assert!(test(root.path()).contains("is damaged: its data are incomplete"));
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn damaged_data_are_refused_in_one_line() {
     std::fs::copy(folder.join("set-000.bin"), &path).expect("copied");
     assert!(refusal(2, &mut test()).contains("set-001.bin is damaged"));
     std::fs::remove_file(&path).expect("removed");
-    assert!(refusal(2, &mut test()).contains("-n 3 asks for more data sets than the 1 in"));
+    assert!(refusal(2, &mut test()).contains("-n 3: expected at most 1"));
     // The first set alone is whole.
     success(&mut catalog(&["test", text(&folder), "-n", "1"]));
     std::fs::write(&path, &whole).expect("written");
@@ -212,11 +212,11 @@ fn a_memory_that_would_not_do_is_said_before_anything_is_loaded() {
         command
     };
     let line = failure(2, &mut limited("ulimit -v 40000"));
-    assert!(line.contains("can be had (ulimit -v)"), "{line}");
-    // Enough by every limit that is looked at, and then malloc gives nothing all the same.
+    assert!(line.contains("is available (ulimit -v)"), "{line}");
+    // Enough by every limit that is checked, but malloc returns null.
     let line = failure(1, &mut limited("ulimit -d 12000"));
     assert!(
-        line.contains("the allocator failed: it gave no block"),
+        line.contains("the allocator failed: it returned null"),
         "{line}"
     );
 }
@@ -243,7 +243,7 @@ fn without_rights_nothing_is_written() {
     let folder = root.path().join("data");
     let mut command = catalog(&["gen-data", text(&folder), "-s", "1", "-n", "1"]);
     if root_user {
-        // The binary may lie where only root can go, so it is started through an open file.
+        // Only root may have access to the binary's folder, so it is started through an open file.
         let binary = std::fs::File::open(env!("CARGO_BIN_EXE_catalog")).expect("readable");
         let open = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&binary));
         command = std::process::Command::new(open);

@@ -1,9 +1,9 @@
-//! What the tests of the command line share.
+//! Functions that the tests of the command line share.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// The workload's binary with some arguments.
+/// Creates a command that runs the workload's binary with some arguments.
 pub fn catalog(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_catalog"));
     command.args(words);
@@ -32,7 +32,7 @@ pub fn refusal(status: i32, command: &mut Command) -> String {
     line
 }
 
-/// Runs a command that must fail with a status after saying what it will take.
+/// Runs a command that must fail with a status after printing its memory estimate.
 pub fn failure(status: i32, command: &mut Command) -> String {
     let done = output(command);
     let text = stderr(&done);
@@ -44,12 +44,12 @@ pub fn failure(status: i32, command: &mut Command) -> String {
     lines[1].to_owned()
 }
 
-/// What a command wrote on standard error.
+/// Returns the standard error of a command.
 pub fn stderr(done: &Output) -> String {
     String::from_utf8_lossy(&done.stderr).into_owned()
 }
 
-/// The names in a folder, in order.
+/// Returns the names in a folder, in order.
 pub fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("readable").flatten();
     let name = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
@@ -58,7 +58,7 @@ pub fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// A path as text.
+/// Returns a path as text.
 pub fn text(path: &Path) -> &str {
     path.to_str()
         .expect("the temporary folder has a plain name")

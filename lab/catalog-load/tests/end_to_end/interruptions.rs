@@ -1,4 +1,4 @@
-//! A full disk, Ctrl-C and kill -9 while data are written.
+//! Tests a full disk, Ctrl-C and kill -9 while data are written.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use crate::common::{catalog, names, refusal, success, text};
 
-/// Starts to write data that take a while, and waits until the first data set is there.
+/// Starts to write data, which takes a while, and waits for the first data set.
 fn started(folder: &Path) -> Child {
     let first = folder.join("set-000.bin");
     let mut command = catalog(&["gen-data", text(folder), "-n", "64", "-s", "20"]);
-    // SAFETY: `heed_signals` only calls signal, which may be called between fork and exec.
+    // SAFETY: `heed_signals` only calls signal, which is allowed between fork and exec.
     unsafe { command.pre_exec(heed_signals) };
     let child = command.stderr(Stdio::piped()).spawn().expect("started");
     let since = Instant::now();
@@ -25,7 +25,8 @@ fn started(folder: &Path) -> Child {
     child
 }
 
-/// Undoes what a shell does to the commands that it starts in the background: ignoring signals.
+/// Restores the default actions of signals, which a shell may set to ignore for background
+/// commands.
 fn heed_signals() -> std::io::Result<()> {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         // SAFETY: the default action is a valid one for these signals.
@@ -36,7 +37,8 @@ fn heed_signals() -> std::io::Result<()> {
 
 fn send(child: &Child, signal: i32) {
     let id = libc::pid_t::try_from(child.id()).expect("a process id");
-    // SAFETY: kill takes numbers only; the child has not been waited for, so the id is its own.
+    // SAFETY: kill takes numbers only; the child has not been waited for, so the id is still its
+    // own.
     assert_eq!(unsafe { libc::kill(id, signal) }, 0);
 }
 
@@ -69,7 +71,7 @@ fn what_a_killed_run_left_is_neither_used_nor_overwritten() {
     let again = ["gen-data", text(&folder), "-n", "1", "-s", "20"];
     for words in [&test[..], &again] {
         let line = refusal(2, &mut catalog(words));
-        assert!(line.contains("were not written to the end"), "{line}");
+        assert!(line.contains("are incomplete"), "{line}");
     }
     assert_eq!(names(&folder), left);
 }
@@ -96,8 +98,8 @@ fn of_runs_at_once_one_writes_the_data_and_the_others_leave_them_alone() {
     success(&mut catalog(&["test", text(&folder), "-n", "2"]));
 }
 
-/// Runs a script in a mount namespace of its own, where a small file system is mounted; `None`
-/// where that is not allowed.
+/// Runs a script in a mount namespace of its own, where it mounts a small file system. Returns
+/// `None` if that is not allowed.
 fn on_a_small_disk(script: &str, arguments: &[&str]) -> Option<Command> {
     let namespace = ["-m", "-r"];
     let tried = Command::new("unshare")

@@ -1,4 +1,4 @@
-//! The workload's binary, from its command line to what it prints and leaves behind.
+//! Tests the workload's binary, from its command line to its output and files.
 
 mod command;
 mod common;

@@ -1,4 +1,4 @@
-//! What is known of allocators: the list of all, and everything of one.
+//! Prints descriptions of allocators: the list of all, and the details of one.
 
 use std::fmt::Write as _;
 
@@ -12,8 +12,8 @@ use crate::output;
 const GROUPS: [&str; 4] = [
     "Here:",
     "Can be built (a race does so by itself, or heapdrome allocators install NAME):",
-    "Need a package of the system (heapdrome allocators show NAME tells which):",
-    "Cannot be had here (heapdrome allocators show NAME tells why):",
+    "Need a package of the system (heapdrome allocators show NAME names it):",
+    "Not available here (heapdrome allocators show NAME explains why):",
 ];
 
 fn group(state: &State) -> usize {
@@ -25,7 +25,7 @@ fn group(state: &State) -> usize {
     }
 }
 
-/// Prints all, by whether they can be had.
+/// Prints all allocators, grouped by availability.
 pub(super) fn list(registry: &Registry) -> Result<(), Failure> {
     let all = registry.list();
     let width = output::terminal().width;
@@ -37,11 +37,11 @@ pub(super) fn list(registry: &Registry) -> Result<(), Failure> {
             .collect();
         if !rows.is_empty() {
             let table =
-                heapdrome_report::listing(["allocator", "version", "what it is"], &rows, width);
+                heapdrome_report::listing(["allocator", "version", "description"], &rows, width);
             let _ = writeln!(text, "{heading}\n\n{table}");
         }
     }
-    text.push_str("Add one of your own: heapdrome allocators add NAME PATH\n");
+    text.push_str("Add your own: heapdrome allocators add NAME PATH\n");
     output::print(text.as_bytes())
 }
 
@@ -65,7 +65,7 @@ fn version_of(entry: &Entry) -> String {
     entry.version.clone().unwrap_or_default()
 }
 
-/// All that is known of an entry.
+/// Returns all details of an entry.
 pub(super) fn described(entry: &Entry, state: &State) -> String {
     let mut text = format!("{}: {}\n", entry.name, entry.summary);
     let mut say = |what: &str, value: &str| {
@@ -90,7 +90,7 @@ pub(super) fn described(entry: &Entry, state: &State) -> String {
         }
         State::Buildable => say("state", "not built yet; race it, or use allocators install"),
         State::NeedsPackage { apt } => say("state", &format!("needs: apt install {apt}")),
-        State::Unavailable { why } => say("state", &format!("cannot be had: {why}")),
+        State::Unavailable { why } => say("state", &format!("not available: {why}")),
     }
     for (key, value) in &entry.settings {
         say("setting", &format!("{key}={value}"));

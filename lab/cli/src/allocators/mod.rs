@@ -19,10 +19,10 @@ use crate::{output, progress};
 use description::{described, list};
 pub use heapdrome_engine::allocators::{Names, failure};
 
-/// Does what was asked.
+/// Runs the requested action.
 ///
 /// # Errors
-/// When a name is unknown, a build fails, or a check shows a fault.
+/// Returns an error if a name is unknown, a build fails, or a check finds a fault.
 pub fn allocators(arguments: AllocatorsArguments) -> Result<(), Failure> {
     let engine = progress::engine()?;
     let mut registry = engine.registry()?;
@@ -39,7 +39,7 @@ pub fn allocators(arguments: AllocatorsArguments) -> Result<(), Failure> {
             registry.add(&name, &path, &environment).map_err(failure)?;
             let how = match before {
                 Ok(Source::User(old)) => format!("{name} replaces {}", old.display()),
-                _ => format!("{name} is known from now on"),
+                _ => format!("added {name}"),
             };
             output::print(format!("{how}: race it with -a {name}\n").as_bytes())
         }
@@ -50,11 +50,8 @@ pub fn allocators(arguments: AllocatorsArguments) -> Result<(), Failure> {
             );
             let path = registry.remove(&name).map_err(failure)?;
             let told = match own {
-                true => format!(
-                    "{name} is forgotten; {} stays where it is\n",
-                    path.display()
-                ),
-                false => format!("the build of {name} is removed: {}\n", path.display()),
+                true => format!("removed {name}; the file {} is kept\n", path.display()),
+                false => format!("removed the build of {name}: {}\n", path.display()),
             };
             output::print(told.as_bytes())
         }
@@ -73,7 +70,7 @@ fn install(registry: &Registry, names: &[String], engine: &Engine) -> Result<(),
     for name in known.expand(names)? {
         match build(registry, &name, engine).map_err(failure) {
             Err(Failure::Interrupted) => return Err(Failure::Interrupted),
-            // One that cannot be built does not keep the others from being built.
+            // A failed build does not prevent the others.
             Err(error) => {
                 output::tell(&error);
                 failed.push(name);
@@ -82,7 +79,7 @@ fn install(registry: &Registry, names: &[String], engine: &Engine) -> Result<(),
         }
     }
     match failed.as_slice() {
-        [] => output::print(b"All are ready.\n"),
+        [] => output::print(b"All allocators are ready.\n"),
         names if all => Err(Failure::Entrant(format!(
             "could not build: {}",
             names.join(", ")
@@ -148,8 +145,8 @@ fn outcome_words(result: &CheckResult) -> String {
     }
 }
 
-/// How to use the winner of a race from now on. A library of a redacted result is looked for in
-/// this user's folders.
+/// Returns instructions for using the winner of a race. A library of a redacted result is searched
+/// in this user's folders.
 pub fn adoption(result: &RaceResult, winner: &EntrantResult, folders: &Folders) -> String {
     let registry = Registry::load(&folders.cache, &folders.config).ok();
     let entry = registry

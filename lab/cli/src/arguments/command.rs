@@ -1,4 +1,4 @@
-//! The command of a race: as one word, as several, with `--` before it or without.
+//! The command of a race: as one word or several, with or without `--` before it.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ impl RaceArguments {
     /// Splits the command into words if it was given as one shell line.
     ///
     /// # Errors
-    /// When that line needs a shell; the message has the command line to type.
+    /// Returns an error if that line needs a shell; the message contains the command line to type.
     pub fn settled(mut self) -> Result<Self, Failure> {
         self.typed = self.command.len();
         let [line] = self.command.as_slice() else {
@@ -25,18 +25,18 @@ impl RaceArguments {
         Ok(self)
     }
 
-    /// heapdrome's arguments, with `--` before the command.
+    /// Returns heapdrome's arguments, with `--` before the command.
     pub fn asked(&self) -> Vec<String> {
         asked(&words(), self.typed, &self.command)
     }
 }
 
-/// The words of heapdrome's command line after its name.
+/// Returns the words of heapdrome's command line after its name.
 fn words() -> Vec<String> {
     std::env::args().skip(1).collect()
 }
 
-/// The words before a command of so many words, without the `--` that may part them.
+/// Returns the words before a command of `typed` words, without the `--` that may separate them.
 fn own_words(words: &[String], typed: usize) -> Vec<String> {
     let own = &words[..words.len().saturating_sub(typed)];
     match own.split_last() {
@@ -55,29 +55,29 @@ fn asked(words: &[String], typed: usize, command: &[String]) -> Vec<String> {
     asked
 }
 
-/// The words of a shell line that needs no shell; `own` are heapdrome's words before it.
+/// Splits a shell line that needs no shell; `own` are heapdrome's words before it.
 fn split(line: &str, own: &[String]) -> Result<Vec<String>, Failure> {
     if let Some(found) = shell_syntax(line) {
         let words = ["heapdrome"]
             .into_iter()
             .chain(own.iter().map(String::as_str));
-        // A message has one line.
+        // Error messages have one line.
         let shown = if line.contains('\n') { "LINES" } else { line };
         let words = words.chain(["--", "sh", "-c", shown]);
         let typed = shlex::try_join(words).unwrap_or_else(|_| "sh -c LINE".to_owned());
         return Err(Failure::Usage(format!(
-            "the command has shell syntax ({found}), and no shell runs it; write: {typed}"
+            "the command has shell syntax ({found}), but heapdrome starts no shell; write: {typed}"
         )));
     }
     shlex::split(line).ok_or_else(|| {
         Failure::Usage(format!(
-            "the command {} has a quote that is not closed",
+            "the command {} has an unclosed quote",
             program::one_line(line)
         ))
     })
 }
 
-/// The first syntax in `line` that needs a shell; quoted characters need none.
+/// Returns the first syntax in `line` that needs a shell; quoted characters need none.
 fn shell_syntax(line: &str) -> Option<String> {
     let mut quote = None;
     let mut at_start = true;
@@ -105,7 +105,7 @@ fn shell_syntax(line: &str) -> Option<String> {
     assignment(line)
 }
 
-/// A variable that is set before the program, such as `A=1 program`.
+/// Returns a variable that is set before the program, such as `A=1 program`.
 fn assignment(line: &str) -> Option<String> {
     let word = line.split_whitespace().next()?;
     let (name, _) = word.split_once('=')?;
@@ -126,7 +126,7 @@ mod tests {
 
     type Words = Vec<String>;
 
-    /// The command and the allocators of this command line, and how it is recorded.
+    /// Returns the command and the allocators of this command line, and its recorded form.
     fn race(line: &str) -> Result<(Words, Words, Words), String> {
         let words = words_of(line);
         let parsed = Arguments::try_parse_from(["heapdrome".to_owned()].iter().chain(&words));
@@ -209,7 +209,7 @@ mod tests {
             assert_eq!(split(line, &[]).expect(line), words, "{line}");
         }
         let open = split("jq '.a", &[]).expect_err("an open quote").to_string();
-        assert!(open.contains("not closed"), "{open}");
+        assert!(open.contains("unclosed quote"), "{open}");
     }
 
     #[test]

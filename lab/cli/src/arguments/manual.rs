@@ -11,7 +11,7 @@ Examples:
   heapdrome man race
   heapdrome man --dir ~/.local/share/man/man1
 
-What is printed is written for man, which shows it: heapdrome man race | man -l -";
+The output is the source of a manual page. To show it: heapdrome man race | man -l -";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -19,7 +19,7 @@ Examples:
   heapdrome completions zsh
   heapdrome completions fish
 
-Put what is printed where your shell looks for it: for bash into
+Save the output where your shell searches for completions: for bash into
 ~/.local/share/bash-completion/completions/heapdrome, for fish into
 ~/.config/fish/completions/heapdrome.fish, for zsh into _heapdrome in a folder of $fpath.";
 
@@ -30,8 +30,8 @@ pub struct ManArguments {
     /// The subcommand, such as `race` or `paging random`; without it, heapdrome itself
     #[arg(value_name = "SUBCOMMAND", conflicts_with = "dir")]
     pub subcommand: Vec<String>,
-    /// Write the pages of heapdrome and of every subcommand into this folder, which is made if it
-    /// is missing
+    /// Write the pages of heapdrome and of every subcommand into this folder, which is created if
+    /// missing
     #[arg(long, value_name = "FOLDER")]
     pub dir: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! The command line, as people type it.
+//! Definition of the command line.
 
 mod command;
 mod compare;
@@ -40,7 +40,7 @@ pub use survive::SurviveArguments;
 #[derive(Debug, Parser)]
 #[command(name = "heapdrome", version, after_help = EXAMPLES)]
 pub struct Arguments {
-    /// What to do.
+    /// The action.
     #[command(subcommand)]
     pub action: Action,
 }
@@ -59,18 +59,18 @@ Exit status: 0 done; 1 an entrant failed, no proof was taken (--unproven), or a 
 confirmed; 2 wrong usage or input; 3 the command itself fails on the baseline, or does different work
 under the entrants; 4 heapdrome could not write or start something; 130 interrupted.";
 
-/// The things that heapdrome does.
+/// Actions of heapdrome.
 #[derive(Debug, Subcommand)]
 pub enum Action {
-    /// Race a command under several allocators and say which differences are real
+    /// Race a command under several allocators and show which differences are real
     #[command(after_help = examples::RACE)]
     Race(Box<RaceArguments>),
-    /// Print a saved result, all of it, or how to use the allocator that it recommends
+    /// Print a saved result, in brief or in full, or how to use the allocator that it recommends
     #[command(after_help = examples::SHOW)]
     Show(ShowArguments),
-    /// Say what changed from one saved result to another, and fail if it is worse
+    /// Show the changes between two saved results, and fail if the new one is worse
     Compare(CompareArguments),
-    /// Make one HTML page of saved results, which opens anywhere without a network
+    /// Write one HTML page of saved results, which opens without a network
     #[command(after_help = examples::REPORT)]
     Report(ReportArguments),
     /// Draw the plots of saved results as SVG and PNG files
@@ -91,19 +91,19 @@ pub enum Action {
     /// Replay a recorded trace under an allocator, once
     #[command(after_help = examples::REPLAY)]
     Replay(ReplayArguments),
-    /// Examine this machine for what would bend a measurement
+    /// Check this machine for conditions that distort measurements
     #[command(after_help = examples::DOCTOR)]
     Doctor(DoctorArguments),
-    /// List and explain the workloads that heapdrome brings
+    /// List and explain the built-in workloads
     #[command(after_help = examples::WORKLOADS)]
     Workloads(WorkloadsArguments),
-    /// Run the workloads of a published document and print its tables, measured here
+    /// Run the workloads of a published document and print its tables, measured on this machine
     #[command(after_help = examples::SUITE)]
     Suite(SuiteArguments),
-    /// Find the smallest memory limit under which a command still finishes, and how slow it is then
+    /// Find the smallest memory limit under which a command still finishes, and its slowdown there
     #[command(after_help = examples::SURVIVE)]
     Survive(SurviveArguments),
-    /// Measure large objects, and what memory costs when it does not fit
+    /// Measure large objects, and the cost of memory that does not fit
     #[command(after_help = examples::PAGING)]
     Paging(PagingArguments),
     /// Look into recorded traces of allocations, cut and merge them, and write other formats
@@ -121,22 +121,21 @@ pub enum Action {
 /// `heapdrome show`.
 #[derive(Args, Debug)]
 pub struct ShowArguments {
-    /// The result, as written by --json of race, suite, survive or paging, compressed by gzip or
-    /// not; `-` reads it from standard input; `latest`, or the name of a race, shows a race that is
-    /// kept
+    /// The result, as written by --json of race, suite, survive or paging, optionally compressed by
+    /// gzip; `-` reads it from standard input; `latest` or the name of a race shows a stored race
     #[arg(value_name = "RESULT")]
     pub result: PathBuf,
-    /// Show everything that is known of a race
+    /// Show all details of a race
     #[arg(long)]
     pub full: bool,
     /// Show how to use the allocator that a race recommends: in a shell, systemd, a Dockerfile,
     /// Rust and CMake
     #[arg(long, conflicts_with_all = ["full", "json", "csv", "markdown"])]
     pub deploy: bool,
-    /// Print all that was recorded of one entrant, beside the baseline, and why it is better
+    /// Print all records of one entrant, beside the baseline, and why it is better
     #[arg(long, value_name = "NAME", conflicts_with_all = ["full", "deploy", "json", "csv", "markdown", "redact"])]
     pub entrant: Option<String>,
-    /// Where to write it in other forms.
+    /// Destinations of other forms.
     #[command(flatten)]
     pub output: OutputArguments,
 }
@@ -144,15 +143,15 @@ pub struct ShowArguments {
 /// `heapdrome allocators`.
 #[derive(Args, Debug)]
 pub struct AllocatorsArguments {
-    /// What to do with them; `list` if nothing is said.
+    /// The action; the default is `list`.
     #[command(subcommand)]
     pub action: Option<AllocatorsAction>,
 }
 
-/// The things that can be done with allocators.
+/// Actions on allocators.
 #[derive(Debug, Subcommand)]
 pub enum AllocatorsAction {
-    /// List what is here, what can be built, and what cannot be had and why
+    /// List the allocators that are ready, can be built, or are not available and why
     List,
     /// Build allocators into the cache (`all` for every one that can be built)
     Install {
@@ -160,32 +159,32 @@ pub enum AllocatorsAction {
         #[arg(required = true, value_name = "NAME")]
         names: Vec<String>,
     },
-    /// Make a shared object of your own known by a name
+    /// Register a shared object of your own under a name
     Add {
-        /// The name to give it
+        /// The new name
         name: String,
         /// The shared object
         path: PathBuf,
-        /// Set an environment variable whenever it is used
+        /// Set an environment variable whenever this allocator is used
         #[arg(long = "env", value_name = "KEY=VALUE", value_parser = key_value)]
         environment: Vec<(String, String)>,
     },
-    /// Forget an allocator of your own, or delete a built one from the cache
+    /// Unregister an allocator of your own, or delete a built one from the cache
     Remove {
         /// Its name
         name: String,
     },
-    /// Tell all that is known of an allocator
+    /// Show all details of an allocator
     Show {
         /// Its name
         name: String,
     },
-    /// Load an allocator into small programs and say what breaks
+    /// Load an allocator into small programs and report failures
     Check {
         /// Names of allocators, or paths
         #[arg(required = true, value_name = "NAME")]
         names: Vec<String>,
-        /// How much is asked of them
+        /// The thoroughness of the checks
         #[arg(long, value_enum, default_value_t)]
         level: CheckLevel,
     },
@@ -194,10 +193,10 @@ pub enum AllocatorsAction {
 /// `--level` of `heapdrome allocators check`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum CheckLevel {
-    /// Six programs, for what every program relies on: a few seconds
+    /// Six programs that test what every program relies on: a few seconds
     #[default]
     Basic,
-    /// The whole conformance suite besides, with limits on memory and forks beside stdio: minutes
+    /// The whole conformance suite, including memory limits and forks beside stdio: minutes
     Strict,
 }
 
@@ -224,24 +223,24 @@ pub struct ExecArguments {
 /// `heapdrome workloads`.
 #[derive(Args, Debug)]
 pub struct WorkloadsArguments {
-    /// What to do with them; `list` if nothing is said.
+    /// The action; the default is `list`.
     #[command(subcommand)]
     pub action: Option<WorkloadsAction>,
 }
 
-/// The things that can be done with workloads.
+/// Actions on workloads.
 #[derive(Debug, Subcommand)]
 pub enum WorkloadsAction {
     /// List them
     List,
-    /// Tell all that is known of one: what it models, its parameters, what its figures mean
+    /// Show all details of a workload: its model, its parameters, the meaning of its figures
     Show {
         /// Its name
         name: String,
     },
-    /// Install what programs lack, with the system's package manager
+    /// Install missing programs with the system's package manager
     Install {
-        /// Names of workloads; without any, every program
+        /// Names of workloads [default: all programs]
         #[arg(value_name = "NAME")]
         names: Vec<String>,
     },
@@ -250,50 +249,50 @@ pub enum WorkloadsAction {
 /// `heapdrome suite`.
 #[derive(Args, Debug)]
 pub struct SuiteArguments {
-    /// Which suite: alloc-perf-test, elfmalloc, rpmalloc, preload, real, `all` for every one of
-    /// these; lgalloc (large objects and swap; best as root); own-allocators (heapdrome's own);
-    /// misuse; or a file of your own such as ./mine.toml
+    /// The suite: alloc-perf-test, elfmalloc, rpmalloc, preload, real, or `all` of these; lgalloc
+    /// (large objects and swap; best as root); own-allocators (heapdrome's own); misuse; or a file
+    /// of your own such as ./mine.toml
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// The smallest form: every table in minutes
+    /// Run the smallest form: every table in minutes
     #[arg(long, conflicts_with = "published")]
     pub quick: bool,
-    /// The counts that the document itself used
+    /// Run the document's own counts
     #[arg(long)]
     pub published: bool,
-    /// Say how long it would take, after one run of each load in its quick form, and stop there;
-    /// builds no allocator
+    /// Estimate the duration from one run of each load in its quick form, and stop; builds no
+    /// allocator
     #[arg(long)]
     pub estimate: bool,
     /// Allocators to race instead of the document's: names, paths, or groups as for `race`
     #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]
     pub allocators: Vec<String>,
-    /// Run these cells only, such as rpmalloc/16-1000, or 16-1000=2 for one number of threads
+    /// Run only these cells, such as rpmalloc/16-1000, or 16-1000=2 for one number of threads
     #[arg(long, value_delimiter = ',', value_name = "CELL,...")]
     pub only: Vec<String>,
     /// Rounds of each race, instead of the suite's own; fewer than five give no interval
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub rounds: Option<u32>,
-    /// Run it however long it takes
+    /// Run it regardless of its estimated duration
     #[arg(long)]
     pub yes: bool,
-    /// Go on with a suite that was interrupted, from the file in which it was kept; where no race
-    /// is left, make its tables and verdicts anew
+    /// Continue an interrupted suite from its file; if no race is left, recompute its tables and
+    /// verdicts
     #[arg(long, value_name = "FILE.json", conflicts_with = "json")]
     pub resume: Option<PathBuf>,
-    /// The seed of every draw [default: from the clock]
+    /// Seed of every draw [default: from the clock]
     #[arg(long)]
     pub seed: Option<u64>,
-    /// What only the suite lgalloc has.
+    /// Options of the suite lgalloc.
     #[command(flatten)]
     pub paging: PagingSuiteArguments,
-    /// Where to write the result.
+    /// Destinations of the result.
     #[command(flatten)]
     pub output: OutputArguments,
 }
 
 impl SuiteArguments {
-    /// How much of the suite was asked for.
+    /// Returns the requested extent of the suite.
     pub fn scale(&self) -> Scale {
         match (self.quick, self.published) {
             (true, _) => Scale::Quick,
@@ -306,7 +305,7 @@ impl SuiteArguments {
 /// `heapdrome doctor`.
 #[derive(Args, Debug)]
 pub struct DoctorArguments {
-    /// Also show that what heapdrome itself holds does not leak into what it measures
+    /// Also check that heapdrome's own memory does not affect what it measures
     #[arg(long)]
     pub self_test: bool,
 }
@@ -314,16 +313,16 @@ pub struct DoctorArguments {
 /// `heapdrome cache`.
 #[derive(Args, Debug)]
 pub struct CacheArguments {
-    /// What to do with the cache.
+    /// The action.
     #[command(subcommand)]
     pub action: CacheAction,
 }
 
-/// The things that can be done with the cache.
+/// Actions on the cache.
 #[derive(Clone, Copy, Debug, Subcommand)]
 pub enum CacheAction {
     /// Delete the sources, the built allocators and workloads, and the journals of finished races
     Clean,
-    /// Tell where the cache is
+    /// Print the path of the cache
     Path,
 }

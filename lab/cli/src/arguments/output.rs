@@ -1,38 +1,38 @@
-//! Where a result goes, as the command line names it.
+//! Destinations of a result on the command line.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-/// The name that stands for standard output.
+/// Name of standard output on the command line.
 pub const STDOUT: &str = "-";
 
-/// Whether a path stands for standard output. A file that is called `-` is written as `./-`.
+/// Returns whether a path means standard output. A file named `-` is written as `./-`.
 pub fn is_stdout(path: &Path) -> bool {
     [STDOUT, "/dev/stdout"].contains(&path.as_os_str().to_str().unwrap_or_default())
 }
 
-/// Where a result is written.
+/// Destinations of a result.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Where the result goes")]
 pub struct OutputArguments {
-    /// Write the result as JSON, compressed by gzip where FILE ends in .gz; `-` prints it in place
-    /// of the table
+    /// Write the result as JSON, compressed by gzip if FILE ends in .gz; `-` prints it instead of
+    /// the table
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write every sample as CSV, compressed in the same way; `-` prints it in place of the table
+    /// Write every sample as CSV, compressed in the same way; `-` prints it instead of the table
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Write the table as Markdown; `-` prints it in place of the table
+    /// Write the table as Markdown; `-` prints it instead of the table
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
-    /// Write $HOME and $CACHE for these folders in the files, so that they can be shared
+    /// Replace these folders by $HOME and $CACHE in the files, so that they can be shared
     #[arg(long)]
     pub redact: bool,
 }
 
 impl OutputArguments {
-    /// Resolves relative paths against `folder`; standard output stays as it is.
+    /// Resolves relative paths against `folder`; standard output is unchanged.
     pub fn seen_from(&self, folder: &Path) -> Self {
         let seen = |path: &Option<PathBuf>| {
             let path = path.as_ref()?;
@@ -49,7 +49,7 @@ impl OutputArguments {
         }
     }
 
-    /// These files, and for what names none here those of `other`.
+    /// Returns these files, completed by those of `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {

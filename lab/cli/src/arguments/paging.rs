@@ -14,48 +14,48 @@ use crate::values::duration;
 /// `heapdrome paging`.
 #[derive(Args, Debug)]
 pub struct PagingArguments {
-    /// Which experiment.
+    /// The experiment.
     #[command(subcommand)]
     pub action: PagingAction,
 }
 
-/// The experiments.
+/// Experiments.
 #[derive(Debug, Subcommand)]
 pub enum PagingAction {
-    /// Say which memory limits work here, how much swap is free, and what is missing
+    /// Show which memory limits work on this machine, the free swap, and what is missing
     Check,
-    /// Take and return regions of 2 MiB in the document's ten ways
+    /// Take and return regions of 2 MiB in the ten ways of the document
     Throughput(ThroughputArguments),
-    /// Random reads of a working set that does not fit, and regions that come back from swap
+    /// Read a working set that does not fit at random, and take regions back from swap
     Random(RandomArguments),
-    /// Random reads of one working set under several limits
+    /// Read one working set at random under several limits
     RatioSweep(SweepArguments),
-    /// What advice to the system buys
+    /// Measure the benefit of advice to the system
     Strategies(StrategyArguments),
-    /// Remove swap and control groups that a killed heapdrome has left
+    /// Remove swap and control groups that a killed heapdrome left behind
     Clean,
 }
 
-/// What all experiments have.
+/// Options of all experiments.
 #[derive(Args, Debug)]
 pub struct CommonArguments {
-    /// A small form, in a minute or two
+    /// Run a small form, in a minute or two
     #[arg(long)]
     pub quick: bool,
-    /// Rounds of all cells [default: 5; 1 for --quick]
+    /// Rounds of all cells [default: 5; 1 with --quick]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: Option<u32>,
-    /// How long each cell is measured in each round [default: 5s, 1s for --quick]
+    /// Duration of each cell in each round [default: 5s; 1s with --quick]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub time: Option<Duration>,
-    /// The seed of contents and draws
+    /// Seed of contents and draws
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Where to write the tables.
+    /// Destinations of the tables.
     #[command(flatten)]
     pub output: OutputArguments,
-    /// Write every report with its distributions and counters as JSON; `-` prints it in place of
-    /// the tables
+    /// Write every report with its distributions and counters as JSON; `-` prints it instead of the
+    /// tables
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
 }
@@ -67,37 +67,37 @@ pub struct ThroughputArguments {
     #[arg(short, long, value_delimiter = ',', value_name = "N,...",
           default_value = "1,2,4,8,16", value_parser = threads)]
     pub threads: Vec<usize>,
-    /// Allocators of the registry whose malloc takes and returns regions too [default: mimalloc3
+    /// Allocators of the registry whose malloc also takes and returns regions [default: mimalloc3
     /// and jemalloc]
     #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]
     pub allocators: Vec<String>,
-    /// The limit of memory; there is no swap under it
+    /// Memory limit, without swap
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size)]
     pub ram: Bytes,
-    /// The quota of processor time, in processors
+    /// Limit of processor time, in processors
     #[arg(long, value_name = "N", default_value_t = 16.0, value_parser = processors)]
     pub processors: f64,
-    /// Measure without any limit
+    /// Measure without limits
     #[arg(long)]
     pub unlimited: bool,
-    /// What all experiments have.
+    /// Options of all experiments.
     #[command(flatten)]
     pub common: CommonArguments,
 }
 
-/// Swap to make.
+/// Swap to create.
 #[derive(Args, Clone, Debug)]
 pub struct MakeSwap {
-    /// Make swap for the experiment and remove it afterwards, as file:8G or zram:4G (root)
+    /// Create swap for the experiment and remove it afterwards, such as file:8G or zram:4G (root)
     #[arg(long, value_name = "KIND:SIZE", value_parser = swap)]
     pub swap: Option<SwapRequest>,
-    /// The folder of the swap file
+    /// Folder of the swap file
     #[arg(long, value_name = "FOLDER", default_value = "/var/tmp")]
     pub swap_folder: PathBuf,
 }
 
 impl MakeSwap {
-    /// The swap that is asked for.
+    /// Returns the requested swap.
     pub fn wish(&self) -> SwapWish {
         SwapWish {
             request: self.swap,
@@ -106,31 +106,31 @@ impl MakeSwap {
     }
 }
 
-/// What `heapdrome suite lgalloc` has beside the options of other suites.
+/// Options of `heapdrome suite lgalloc` in addition to those of other suites.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "For the suite lgalloc")]
 pub struct PagingSuiteArguments {
-    /// The swap; without --swap a file is made where too little is free (root).
+    /// The swap; without --swap a file is created if too little is free (root).
     #[command(flatten)]
     pub make: MakeSwap,
-    /// Also set the kernel's choice about transparent huge pages to always, madvise and never in
-    /// turn, for the whole machine, and put it back (root)
+    /// Also set the kernel's setting of transparent huge pages to always, madvise and never in
+    /// turn, for the whole machine, and restore it (root)
     #[arg(long)]
     pub thp: bool,
-    /// Write every report with its distributions and counters as JSON; `-` prints it in place of
-    /// the tables
+    /// Write every report with its distributions and counters as JSON; `-` prints it instead of the
+    /// tables
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
 }
 
-/// What experiments in swap have.
+/// Options of experiments in swap.
 #[derive(Args, Debug)]
 pub struct SwapArguments {
     /// The swap.
     #[command(flatten)]
     pub make: MakeSwap,
-    /// What holds the working set: lgalloc, lgalloc-published (the crate), mapped (mappings that
-    /// are kept), or an allocator of the registry, preloaded; all experiments are run under each
+    /// Holder of the working set: lgalloc, lgalloc-published (the crate), mapped (mappings that are
+    /// kept), or a preloaded allocator of the registry; all experiments run under each
     #[arg(
         short,
         long,
@@ -139,27 +139,27 @@ pub struct SwapArguments {
         default_value = "lgalloc"
     )]
     pub allocators: Vec<String>,
-    /// How pages are drawn
+    /// Order in which pages are drawn
     #[arg(long, value_enum, default_value_t)]
     pub order: OrderName,
-    /// What all experiments have.
+    /// Options of all experiments.
     #[command(flatten)]
     pub common: CommonArguments,
 }
 
-/// `heapdrome paging random`, and most of `strategies`.
+/// Options of `heapdrome paging random`, and most of those of `strategies`.
 #[derive(Args, Debug)]
 pub struct RandomArguments {
-    /// The working set [default: three times --ram; for strategies eight times]
+    /// Size of the working set [default: three times --ram; for strategies eight times]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub total: Option<Bytes>,
-    /// The limit of memory [default: 512M, 64M for --quick]
+    /// Memory limit [default: 512M; 64M with --quick]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub ram: Option<Bytes>,
-    /// Readers
+    /// Number of readers
     #[arg(short, long, value_name = "N", default_value = "1", value_parser = threads)]
     pub threads: usize,
-    /// The rest.
+    /// Further options.
     #[command(flatten)]
     pub swap: SwapArguments,
 }
@@ -167,11 +167,11 @@ pub struct RandomArguments {
 /// `heapdrome paging strategies`.
 #[derive(Args, Debug)]
 pub struct StrategyArguments {
-    /// How many reads ahead a thread prefetches, one strategy for each; with eight readers
-    /// the first [default: 32 and 128]
+    /// Numbers of reads that a thread prefetches ahead, one strategy for each; with eight readers
+    /// only the first [default: 32 and 128]
     #[arg(long, value_delimiter = ',', value_name = "N,...", value_parser = ahead)]
     pub ahead: Vec<usize>,
-    /// The rest.
+    /// Further options.
     #[command(flatten)]
     pub random: RandomArguments,
 }
@@ -179,28 +179,28 @@ pub struct StrategyArguments {
 /// `heapdrome paging ratio-sweep`.
 #[derive(Args, Debug)]
 pub struct SweepArguments {
-    /// The working set [default: 4G, 512M for --quick]
+    /// Size of the working set [default: 4G; 512M with --quick]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub total: Option<Bytes>,
-    /// The limits of memory [default: the total and its halves, down to a sixteenth]
+    /// Memory limits [default: the total and its halves, down to a sixteenth]
     #[arg(long, value_delimiter = ',', value_name = "SIZE,...", value_parser = size)]
     pub ram: Vec<Bytes>,
     /// Numbers of readers
     #[arg(short, long, value_delimiter = ',', value_name = "N,...", default_value = "1",
           value_parser = threads)]
     pub threads: Vec<usize>,
-    /// The rest.
+    /// Further options.
     #[command(flatten)]
     pub swap: SwapArguments,
 }
 
-/// How pages are drawn, on the command line.
+/// Order in which pages are drawn, on the command line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum OrderName {
     /// Independently and uniformly
     #[default]
     Uniform,
-    /// Every page once in a shuffled order, then in another
+    /// Every page once in a shuffled order, then again in another
     Permutation,
 }
 
@@ -217,33 +217,33 @@ fn swap(text: &str) -> Result<SwapRequest, String> {
     text.parse()
 }
 
-/// A size of whole regions.
+/// Parses a size of whole regions.
 fn size(text: &str) -> Result<Bytes, String> {
     const REGION: Bytes = Bytes::from_mib(2);
     match heapdrome_paging::bytes(text)? {
         bytes if bytes.rounded_up_to(REGION) == bytes => Ok(bytes),
-        _ => Err(format!("'{text}' is not a multiple of 2M")),
+        _ => Err(format!("expected a multiple of 2M, got '{text}'")),
     }
 }
 
 fn threads(text: &str) -> Result<usize, String> {
     match text.trim().parse() {
         Ok(count) if (1..=256).contains(&count) => Ok(count),
-        _ => Err("write a number of threads, 1 to 256".to_owned()),
+        _ => Err("expected a number of threads, 1 to 256".to_owned()),
     }
 }
 
 fn ahead(text: &str) -> Result<usize, String> {
     match text.trim().parse() {
         Ok(count) if (1..=1 << 20).contains(&count) => Ok(count),
-        _ => Err("write a number of reads, 1 to 1048576".to_owned()),
+        _ => Err("expected a number of reads, 1 to 1048576".to_owned()),
     }
 }
 
 fn processors(text: &str) -> Result<f64, String> {
     match text.trim().parse() {
         Ok(count) if (0.01..=4096.0).contains(&count) => Ok(count),
-        _ => Err("write a number of processors, such as 16 or 0.5".to_owned()),
+        _ => Err("expected a number of processors, such as 16 or 0.5".to_owned()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `heapdrome race`: what races, how, until when, and where the result goes.
+//! `heapdrome race`: entrants, runs, stopping rule, and destinations of the result.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,19 +18,20 @@ use crate::values::{
 #[derive(Args, Debug)]
 #[command(next_help_heading = "What races")]
 pub struct RaceArguments {
-    /// Allocators to race: names, paths of shared objects, or groups: `default`, `found` (here
-    /// already), `hardened`, `all`
+    /// Allocators to race: names, paths of shared objects, or groups: `default`, `found` (already
+    /// on this machine), `hardened`, `all`
     ///
-    /// Without this option the group `default` races: the system's, jemalloc, mimalloc 2 and 3,
-    /// rpmalloc and snmalloc. What of it is missing is built, or left out where that fails.
+    /// Without this option the group `default` races: `system`, `elfmalloc`, `jemalloc`,
+    /// `mimalloc2`, `mimalloc3`, `rpmalloc`, and `system-huge` if applicable. Missing ones are
+    /// built, or left out if that fails.
     #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]
     pub allocators: Vec<String>,
-    /// The allocator that the others are compared with [default: system; or `as-is`, the command
-    /// with nothing preloaded, where it chooses another allocator itself]
+    /// The allocator with which the others are compared [default: system; or `as-is`, the command
+    /// without a preload, if it chooses another allocator itself]
     #[arg(long, value_name = "NAME")]
     pub baseline: Option<String>,
-    /// Race a workload that heapdrome brings instead of a command (see `heapdrome workloads`); what
-    /// follows `--` are its parameters
+    /// Race a built-in workload instead of a command (see `heapdrome workloads`); its parameters
+    /// follow after `--`
     #[arg(short, long, value_name = "NAME",
           conflicts_with_all = ["directory", "prepare", "serve"])]
     pub workload: Option<String>,
@@ -47,55 +48,56 @@ pub struct RaceArguments {
     #[arg(short, long, value_delimiter = ',', value_name = "N,...", conflicts_with = "pin",
           value_parser = clap::value_parser!(u64).range(1..))]
     pub threads: Vec<u64>,
-    /// Race once for each of these values, which take the place of {NAME} in the command, set a
-    /// parameter of the workload, or an environment variable; several sweeps make every combination
+    /// Race once for each of these values, which replace {NAME} in the command, set a parameter of
+    /// the workload, or an environment variable; several sweeps race every combination
     #[arg(long = "sweep", value_name = "NAME|env:NAME=VALUE,...", value_parser = sweep)]
     pub sweeps: Vec<SweptParameter>,
-    /// What counts as work in a sweep: the `value` that is swept, the `same` in every race, or a
-    /// number that the command prints [default: the operations of a workload; the value, if it is a
-    /// number in the command; else the same]
+    /// Measure of work in a sweep: the swept `value`, the `same` in every race, or a number that
+    /// the command prints [default: the operations of a workload; the value, if it is a number in
+    /// the command; otherwise the same]
     #[arg(long, value_name = "value|same|REGEX", value_parser = work)]
     pub work: Option<AskedWork>,
-    /// How much degradation per processor ends the scaling of a sweep [default: 25%]
+    /// Degradation per processor that ends the scaling of a sweep [default: 25%]
     #[arg(long, value_name = "PERCENT", value_parser = percentage)]
     pub knee: Option<f64>,
-    /// About ten seconds of rounds, and the small form of a workload: a first impression
+    /// Race for about ten seconds, with the small form of a workload: a first impression
     #[arg(long)]
     pub quick: bool,
-    /// What is judged: `wall`, `cpu` (processor time), `memory` (peak), or the name of a metric.
-    /// These share the error level, and decide who leaves and when the race ends [default:
-    /// wall,cpu]
+    /// Figures that decide: `wall`, `cpu` (processor time), `memory` (peak), or the name of a
+    /// metric. They share the error level, and determine which entrants leave and when the race
+    /// ends [default: wall,cpu]
     #[arg(long, value_delimiter = ',', value_name = "FIGURE,...")]
     pub judge: Vec<String>,
-    /// When to stop.
+    /// Stopping rule.
     #[command(flatten)]
     pub stopping: StoppingArguments,
-    /// How each run is made.
+    /// Options of each run.
     #[command(flatten)]
     pub runs: RunArguments,
-    /// A server to run under the allocator while the command loads it
+    /// Server to run under the allocator while the command loads it
     #[arg(long, value_name = "SHELL COMMAND", requires = "ready")]
     pub serve: Option<String>,
-    /// A command that succeeds as soon as the server answers
+    /// Command that succeeds as soon as the server answers
     #[arg(long, value_name = "SHELL COMMAND", requires = "serve")]
     pub ready: Option<String>,
-    /// How long the server is left alone after its load before its memory is read, in the untimed
-    /// run that watches memory; 0s reads none [default: 3s]
+    /// Idle time of the server after its load before its memory is read, in the untimed run that
+    /// watches memory; 0s reads none [default: 3s]
     #[arg(long, value_name = "TIME", value_parser = duration_or_none, requires = "serve")]
     pub idle: Option<Duration>,
-    /// A figure that the command prints: its first group, or else the whole match, is the number
+    /// Figure that the command prints: the first group of the match, or else the whole match, is
+    /// the number
     #[arg(long = "metric", value_name = "NAME[:higher|:lower]=REGEX", value_parser = metric)]
     pub metrics: Vec<MetricArgument>,
-    /// The seed of the order of rounds and of every other draw [default: from the clock]
+    /// Seed of the order of rounds and of every other draw [default: from the clock]
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Where to write the result.
+    /// Destinations of the result.
     #[command(flatten)]
     pub output: OutputArguments,
-    /// Go on with a race or a sweep that was interrupted: the one of this name, or the latest that
-    /// was started in this folder. It writes the files that it was first asked for, where no others
-    /// are named. New limits, such as --max-time or --rounds, take the place of all earlier ones;
-    /// with them a race goes on that had ended
+    /// Continue an interrupted race or sweep: the one of this name, or the latest that was started
+    /// in this folder. The result goes to the original files unless others are named. New limits,
+    /// such as --max-time or --rounds, replace all earlier ones, and can also continue a race that
+    /// had ended
     #[arg(long, value_name = "RACE", num_args = 0..=1, default_missing_value = "latest",
           conflicts_with_all = ["command", "workload", "trace", "speed", "touch", "process", "threads", "sweeps", "work", "knee", "allocators", "quick", "baseline",
           "judge", "warmup", "setup",
@@ -103,33 +105,35 @@ pub struct RaceArguments {
           "discard_output", "memory_runs", "success", "allow_different_work", "unproven", "serve", "ready", "idle", "metrics",
           "seed"])]
     pub resume: Option<String>,
-    /// The command to race, with its arguments, or the parameters of the workload; options of
-    /// heapdrome come before it
+    /// The command to race, with its arguments, or the parameters of the workload; put heapdrome's
+    /// options before it
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-    /// The number of words in which the command was typed.
+    /// Number of words in which the command was typed.
     #[arg(skip)]
     pub typed: usize,
 }
 
 impl RaceArguments {
-    /// The allocator that the others are compared with, if the command chooses none itself.
+    /// Returns the allocator with which the others are compared, if the command chooses none
+    /// itself.
     pub fn baseline(&self) -> &str {
         self.baseline.as_deref().unwrap_or("system")
     }
 
-    /// Whether they ask for several races, or for values of a parameter of the command.
+    /// Returns whether the options request several races, or values of a parameter of the command.
     pub fn is_sweep(&self) -> bool {
         let several = self.threads.len() > 1 || !self.sweeps.is_empty();
         several || !self.threads.is_empty() && self.workload.is_none()
     }
 }
 
-/// When a race stops.
+/// Stopping rule of a race.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "When to stop")]
 pub struct StoppingArguments {
-    /// Stop when every judged interval is this narrow (half-width), instead of when all is decided
+    /// Stop when every judged interval is this narrow (half-width), instead of when every
+    /// comparison is decided
     #[arg(long, value_name = "PERCENT", value_parser = percentage)]
     pub precision: Option<f64>,
     /// Run exactly this many rounds; with --precision or --max-time, at most this many
@@ -141,21 +145,21 @@ pub struct StoppingArguments {
     /// Run at most this many rounds [default: 150]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_rounds: Option<u32>,
-    /// Start nothing that would end later than this after the builds, runs under the witness and
-    /// memory runs included [default: about 60 runs of the baseline for the rounds, at least 1m and
-    /// at most 10m]
+    /// Start nothing that would end later than this, counted after the builds and including runs
+    /// under the witness and memory runs [default: about 60 runs of the baseline for the rounds, at
+    /// least 1m and at most 10m]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub max_time: Option<Duration>,
-    /// Let entrants run on that were shown to be beaten on every judged figure
+    /// Keep entrants in the race that were beaten on every judged figure
     #[arg(long)]
     pub all_rounds: bool,
-    /// Rounds to run and throw away first
+    /// Number of rounds to run first and discard
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub warmup: u32,
 }
 
 impl StoppingArguments {
-    /// Whether any limit is set.
+    /// Returns whether any limit is set.
     pub fn is_given(&self) -> bool {
         let rounds = [self.rounds, self.min_rounds, self.max_rounds];
         let of_rounds = rounds.iter().any(Option::is_some);
@@ -163,54 +167,54 @@ impl StoppingArguments {
     }
 }
 
-/// How each run is made.
+/// Options of each run.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "How each run is made")]
 pub struct RunArguments {
-    /// Run once before everything
+    /// Run this command once before the race
     #[arg(long, value_name = "SHELL COMMAND")]
     pub setup: Option<String>,
-    /// Run before each run, untimed and without the allocator
+    /// Run this command before each run, untimed and without the allocator
     #[arg(long, value_name = "SHELL COMMAND")]
     pub prepare: Option<String>,
-    /// Run once after everything
+    /// Run this command once after the race
     #[arg(long, value_name = "SHELL COMMAND")]
     pub cleanup: Option<String>,
-    /// Run after each run; its failure means that the result is wrong
+    /// Run this command after each run; if it fails, the run's result is wrong
     #[arg(long, value_name = "SHELL COMMAND")]
     pub check: Option<String>,
     /// Pin the command to these processors
     #[arg(long, value_name = "0,2-3", value_parser = processors)]
     pub pin: Option<Processors>,
-    /// Kill a run that takes longer
+    /// Kill a run that takes longer than this
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout: Option<Duration>,
     /// Run the command in this folder
     #[arg(long, value_name = "FOLDER")]
     pub directory: Option<PathBuf>,
-    /// Give the command this file as standard input [default: /dev/null]
+    /// Use this file as the command's standard input [default: /dev/null]
     #[arg(long, value_name = "FILE")]
     pub stdin: Option<PathBuf>,
     /// Set an environment variable for every entrant
     #[arg(long = "env", value_name = "KEY=VALUE", value_parser = key_value)]
     pub environment: Vec<(String, String)>,
-    /// Do not keep the command's output, and do not compare it with the baseline's
+    /// Discard the command's output, and do not compare it with the baseline's
     #[arg(long)]
     pub discard_output: bool,
-    /// Untimed runs per allocator that watch the memory of the process tree; with 0, no run follows
-    /// every block either
+    /// Untimed runs per allocator that watch the memory of the process tree; with 0, also no run
+    /// follows every block
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub memory_runs: u32,
     /// Exit statuses of the command that count as success
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "0",
           value_parser = clap::value_parser!(i32).range(0..=255))]
     pub success: Vec<i32>,
-    /// Race although the entrants do different amounts of work, such as a build that only the first
-    /// run finds to be done
+    /// Race although the entrants do different amounts of work, such as a build in which only the
+    /// first run has something to do
     #[arg(long)]
     pub allow_different_work: bool,
-    /// Race a command that cannot be traced: no proof is taken of who serves malloc, nothing is
-    /// recommended, and the exit status is 1
+    /// Race a command that cannot be traced: there is no proof of which object serves malloc,
+    /// nothing is recommended, and the exit status is 1
     #[arg(long, conflicts_with = "allow_different_work")]
     pub unproven: bool,
 }

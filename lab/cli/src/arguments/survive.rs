@@ -15,17 +15,17 @@ pub struct SurviveArguments {
     /// The swap.
     #[command(flatten)]
     pub make: MakeSwap,
-    /// Runs that must all finish under a limit; fewer than three show no slowdown
+    /// Number of runs that must all finish under a limit; fewer than three show no slowdown
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub runs: u32,
-    /// How well the smallest limit is to be known
+    /// Accuracy of the smallest limit
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percentage)]
     pub precision: f64,
-    /// A run that takes this many times as long as without a limit, and 10 s at the least, counts
-    /// as not finished
+    /// Runs that take this many times as long as without a limit, and at least 10 s, count as not
+    /// finished
     #[arg(long, value_name = "TIMES", default_value_t = 20.0, value_parser = times)]
     pub patience: f64,
-    /// Where to write the result.
+    /// Destinations of the result.
     #[command(flatten)]
     pub output: OutputArguments,
     /// The command, with its arguments
@@ -36,6 +36,6 @@ pub struct SurviveArguments {
 fn times(text: &str) -> Result<f64, String> {
     match text.trim().parse() {
         Ok(times) if (1.0..=1e6).contains(&times) => Ok(times),
-        _ => Err("write a number of times, such as 20".to_owned()),
+        _ => Err("expected a factor, such as 20".to_owned()),
     }
 }

@@ -1,4 +1,4 @@
-//! The experiments, each as a command of its own.
+//! The experiments, each as its own command.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::{output, progress};
 
-/// How long each cell is measured.
+/// Returns the duration of each cell.
 fn seconds(common: &CommonArguments) -> Duration {
     let usual = Duration::from_secs(if common.quick { 1 } else { 5 });
     common.time.unwrap_or(usual)
@@ -34,12 +34,12 @@ fn measuring(arguments: &SwapArguments) -> Measuring {
     }
 }
 
-/// Where the tables of an experiment go, and its reports.
+/// Returns the destinations of an experiment's tables and of its reports.
 fn files(common: &CommonArguments) -> Destinations<'_> {
     Destinations::of(&common.output).and("--data", common.data.as_deref())
 }
 
-/// Opens the lab where everything that was asked for can be written.
+/// Opens the lab if everything requested can be written.
 fn opened<'a>(common: &CommonArguments, engine: &'a Engine) -> Result<Opened<'a>, Failure> {
     files(common).check(&[])?;
     output::refuse_csv(&common.output, "the paging lab")?;
@@ -83,7 +83,7 @@ fn run(
         .and_then(|()| outcome(collection))
 }
 
-/// Runs cells in swap that is made and removed around them, then publishes their tables.
+/// Runs cells in swap that is created before and removed after them, then publishes their tables.
 fn in_swap(
     name: &str,
     arguments: &SwapArguments,
@@ -97,10 +97,10 @@ fn in_swap(
     run(name, common, opened, cells, (Some(mechanism), swap))
 }
 
-/// The throughput benchmark.
+/// Runs the throughput benchmark.
 ///
 /// # Errors
-/// When nothing could be measured or written.
+/// Returns an error if nothing could be measured or written.
 pub fn throughput(arguments: &ThroughputArguments) -> Result<(), Failure> {
     let common = &arguments.common;
     let engine = progress::engine()?;
@@ -125,10 +125,10 @@ pub fn throughput(arguments: &ThroughputArguments) -> Result<(), Failure> {
     )
 }
 
-/// Random reads, and regions that come back.
+/// Measures random reads, and regions that return from swap.
 ///
 /// # Errors
-/// When swap, rights or a limit are missing; one line.
+/// Returns one line if swap, rights or a limit are missing.
 pub fn random(arguments: &RandomArguments) -> Result<(), Failure> {
     let engine = progress::engine()?;
     let swap = &arguments.swap;
@@ -150,10 +150,10 @@ fn ram(arguments: &RandomArguments) -> Bytes {
     arguments.ram.unwrap_or(Bytes::from_mib(usual))
 }
 
-/// Random reads under several limits.
+/// Measures random reads under several limits.
 ///
 /// # Errors
-/// As [`random`].
+/// Returns the errors of [`random`].
 pub fn ratio_sweep(arguments: &SweepArguments) -> Result<(), Failure> {
     let engine = progress::engine()?;
     let swap = &arguments.swap;
@@ -173,10 +173,10 @@ pub fn ratio_sweep(arguments: &SweepArguments) -> Result<(), Failure> {
     in_swap("lgalloc ratio-sweep", swap, &engine, cells)
 }
 
-/// What advice buys.
+/// Measures the benefit of advice.
 ///
 /// # Errors
-/// As [`random`].
+/// Returns the errors of [`random`].
 pub fn strategies(arguments: &StrategyArguments) -> Result<(), Failure> {
     let engine = progress::engine()?;
     let StrategyArguments { ahead, random } = arguments;

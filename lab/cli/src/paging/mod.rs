@@ -10,10 +10,10 @@ use crate::arguments::paging::{PagingAction, PagingArguments};
 use crate::failure::Failure;
 use crate::{output, progress};
 
-/// Runs what was asked for.
+/// Runs the requested experiment or action.
 ///
 /// # Errors
-/// When the machine lacks something: one line that says what, and what brings it.
+/// Returns one line that names a missing requirement and the remedy.
 pub fn paging(arguments: &PagingArguments) -> Result<(), Failure> {
     match &arguments.action {
         PagingAction::Check => check(),
@@ -25,7 +25,7 @@ pub fn paging(arguments: &PagingArguments) -> Result<(), Failure> {
     }
 }
 
-/// Says what can be done here. Nothing is left behind.
+/// Prints the possibilities of this machine. Leaves nothing behind.
 fn check() -> Result<(), Failure> {
     let engine = progress::engine()?;
     let opened = Opened::new(&engine)?;
@@ -35,7 +35,7 @@ fn check() -> Result<(), Failure> {
     let works = works.map(|attempt| attempt.mechanism);
     for attempt in attempts {
         let outcome = match attempt.reason {
-            None => "works: a child has read back the limit that was made for it".to_owned(),
+            None => "works: a child has read back its limit".to_owned(),
             Some(reason) => match attempt.mend {
                 Some(mend) => format!("{reason}: {mend}"),
                 None => reason,
@@ -62,7 +62,7 @@ fn check() -> Result<(), Failure> {
     output::print(text.as_bytes())
 }
 
-/// Removes what killed runs have left, and says what.
+/// Removes the leftovers of killed runs, and prints them.
 fn clean() -> Result<(), Failure> {
     let (_, leftovers) = ledger(&progress::engine()?)?;
     let mut text = String::new();
@@ -70,18 +70,16 @@ fn clean() -> Result<(), Failure> {
         text.push_str(&format!("removed {item}\n"));
     }
     for item in &leftovers.foreign {
-        text.push_str(&format!(
-            "left alone: {item}, which is not what heapdrome made\n"
-        ));
+        text.push_str(&format!("kept: {item}, which heapdrome did not create\n"));
     }
     if leftovers.living > 0 {
         text.push_str(&format!(
-            "left alone: what running labs have made ({} of them)\n",
+            "kept: items of running labs ({})\n",
             leftovers.living
         ));
     }
     if text.is_empty() && leftovers.failed.is_empty() {
-        text.push_str("nothing was left\n");
+        text.push_str("nothing to remove\n");
     }
     output::print(text.as_bytes())?;
     match leftovers.failed.into_iter().next() {

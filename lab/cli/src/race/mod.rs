@@ -20,11 +20,11 @@ use resume::TakenUp;
 
 pub use resume::origin;
 
-/// Runs a race, or goes on with one, and reports what came of it.
+/// Runs or continues a race, and reports its result.
 ///
 /// # Errors
-/// With the exit status that `heapdrome --help` documents; whatever was measured until then has
-/// been printed and written.
+/// Returns an error with the exit status that `heapdrome --help` documents. All measurements until
+/// then have been printed and written.
 pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
     Destinations::of(&arguments.output).check(&[])?;
     let engine = progress::engine()?;
@@ -54,7 +54,7 @@ pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
     let has_answer = match &ended {
         Ok(Ended::Done(_)) => true,
         Err(Failure::Interrupted) => result.rounds > 0,
-        // One line says it all.
+        // One line is enough.
         _ => false,
     };
     match has_answer {
@@ -68,12 +68,14 @@ pub fn race(arguments: &RaceArguments) -> Result<(), Failure> {
     }
     if matches!(ended, Err(Failure::Interrupted)) {
         let name = contest.name();
-        output::tell(format_args!("go on with: heapdrome race --resume {name}"));
+        output::tell(format_args!(
+            "continue with: heapdrome race --resume {name}"
+        ));
     }
     outcome(ended, &result)
 }
 
-/// What `heapdrome show` finds the result of the race under that has just ended.
+/// Returns the name under which `heapdrome show` finds the result of this race.
 fn shown_as(output: &OutputArguments) -> String {
     let file = output.json.as_deref().filter(|path| !is_stdout(path));
     file.map_or_else(
@@ -82,7 +84,7 @@ fn shown_as(output: &OutputArguments) -> String {
     )
 }
 
-/// A race that begins.
+/// Starts a new race.
 fn started(arguments: &RaceArguments, engine: &Engine) -> Result<TakenUp, Failure> {
     let planned = plan::planned(arguments, engine)?;
     Ok(TakenUp {

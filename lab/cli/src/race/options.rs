@@ -1,4 +1,4 @@
-//! How each run of a race is made, checked before anything is built.
+//! Options of each run of a race, checked before anything is built.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,13 +16,13 @@ use crate::failure::Failure;
 use crate::replay::asked;
 use crate::values::{MetricArgument, Processors, processors};
 
-/// How long a server may take to answer.
+/// Maximum time until a server answers.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// The options of a race as the command line gives them; a workload adds its own.
+/// Returns the options of a race from the command line; a workload adds its own.
 ///
 /// # Errors
-/// When one of them is wrong.
+/// Returns an error if one of them is invalid.
 pub fn options(arguments: &RaceArguments) -> Result<Options, Failure> {
     let runs = &arguments.runs;
     check_contradictions(arguments)?;
@@ -68,7 +68,7 @@ fn server(arguments: &RaceArguments) -> Option<Server> {
     })
 }
 
-/// Refuses options of which one would be ignored because of another.
+/// Refuses contradictory options, of which one would be ignored.
 fn check_contradictions(arguments: &RaceArguments) -> Result<(), Failure> {
     let only_in_sweeps = [
         ("--knee", arguments.knee.is_some()),
@@ -93,18 +93,18 @@ fn check_contradictions(arguments: &RaceArguments) -> Result<(), Failure> {
         ("--max-time", asked.max_time.is_some()),
         ("--precision", asked.precision.is_some()),
     ];
-    // Of a workload --quick also makes the work small.
+    // For a workload --quick also reduces the work.
     if let Some((option, _)) = limits.into_iter().find(|(_, given)| *given)
         && arguments.quick
         && arguments.workload.is_none()
     {
         return Err(Failure::Usage(format!(
-            "--quick and {option} both say when the race ends; leave one of them out"
+            "--quick and {option} both limit the race; omit one of them"
         )));
     }
     if arguments.idle.is_some_and(|idle| !idle.is_zero()) && arguments.runs.memory_runs == 0 {
         return Err(Failure::usage(
-            "--idle needs a run that watches memory; leave out --memory-runs 0",
+            "--idle requires a run that watches memory; omit --memory-runs 0",
         ));
     }
     let mut names = BTreeSet::new();
@@ -115,7 +115,7 @@ fn check_contradictions(arguments: &RaceArguments) -> Result<(), Failure> {
     }
 }
 
-/// The figures that are judged, by their names in a result.
+/// Returns the judged figures, by their names in a result.
 fn judged(arguments: &RaceArguments) -> Result<Vec<String>, Failure> {
     let mut judged: Vec<String> = Vec::new();
     for name in &arguments.judge {
@@ -138,7 +138,7 @@ fn judged(arguments: &RaceArguments) -> Result<Vec<String>, Failure> {
         (None, Some(trace)) => Asked::from(asked(trace, &arguments.how)?).metric_names(),
         (None, None) => Some(Vec::new()),
     };
-    // A program's own metrics are known once it is prepared, and are checked then.
+    // A program's own metrics are only known after its preparation, and are checked then.
     if let Some(more) = of_workload {
         check_judged(&judged, metrics.chain(more))?;
     }
@@ -169,7 +169,7 @@ fn check_metric_names(arguments: &RaceArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A path that means the same after a change of folder.
+/// Returns a path that stays valid after a change of folder.
 fn absolute(path: Option<&Path>) -> Result<Option<std::path::PathBuf>, Failure> {
     path.map(std::path::absolute)
         .transpose()
@@ -194,7 +194,7 @@ fn check_files(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Finds out early whether the command can be pinned where it should be.
+/// Checks early whether the command can be pinned to these processors.
 fn check_processors(pin: &[usize]) -> Result<(), Failure> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let list = status

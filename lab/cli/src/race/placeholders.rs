@@ -1,5 +1,5 @@
-//! Words in braces that no sweep fills. They are passed on as they stand, since braces are legal in
-//! a command, but whoever wrote `{items}` probably meant to sweep it.
+//! Finds words in braces that no sweep fills. They are passed on unchanged, because braces are
+//! legal in a command, but the user who wrote `{items}` probably meant to sweep it.
 
 use std::path::Path;
 
@@ -9,22 +9,22 @@ use heapdrome_schema::nearest_or_all;
 use crate::arguments::RaceArguments;
 use crate::output;
 
-/// Programs that have such words in texts of their own, or fill them themselves.
+/// Programs that use such words in their own texts, or fill them themselves.
 const WITH_BRACES: [&str; 8] = [
     "awk", "gawk", "mawk", "nawk", "jq", "xargs", "parallel", "fd",
 ];
 
-/// Programs whose arguments are lines of words.
+/// Shells: programs with command lines as arguments.
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "ksh", "zsh"];
 
-/// Tells of placeholders that get no value.
+/// Prints hints about placeholders that get no value.
 pub fn hint(arguments: &RaceArguments) {
     for line in told(arguments) {
         output::tell(line);
     }
 }
 
-/// A line for each name in braces that stays, wherever it does.
+/// Returns a line for each name in braces that stays unchanged.
 fn told(arguments: &RaceArguments) -> Vec<String> {
     let filled = filled(arguments);
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();
@@ -41,20 +41,18 @@ fn told(arguments: &RaceArguments) -> Vec<String> {
         let places = places.join(" and ");
         let why = match filled.as_slice() {
             _ if arguments.workload.is_some() => "a race with -w fills no braces".to_owned(),
-            [] => format!(
-                "nothing of that name is swept; for values of its own, add --sweep {name}=1,2"
-            ),
+            [] => format!("no sweep has that name; to sweep it, add --sweep {name}=1,2"),
             filled => {
                 let advice = nearest_or_all(&name, filled.iter().copied());
-                format!("nothing of that name is swept; {advice}")
+                format!("no sweep has that name; {advice}")
             }
         };
-        format!("{places} {get} {{{name}}} as it stands, because {why}")
+        format!("{places} {get} {{{name}}} unchanged, because {why}")
     };
     found.into_iter().map(line).collect()
 }
 
-/// The names that get values. A workload has parameters instead.
+/// Returns the names that get values. A workload has parameters instead.
 fn filled(arguments: &RaceArguments) -> Vec<&str> {
     if arguments.workload.is_some() {
         return Vec::new();
@@ -64,7 +62,7 @@ fn filled(arguments: &RaceArguments) -> Vec<&str> {
     swept.chain(threads).collect()
 }
 
-/// The command and the commands around it, each as words.
+/// Returns the command and the commands around it, each as words.
 fn places(arguments: &RaceArguments) -> Vec<(&'static str, Vec<String>)> {
     let runs = &arguments.runs;
     let around = [
@@ -84,7 +82,7 @@ fn places(arguments: &RaceArguments) -> Vec<(&'static str, Vec<String>)> {
     command.into_iter().chain(around).collect()
 }
 
-/// The names in braces of a command's words that are not among `filled`, each once.
+/// Returns the names in braces of a command's words that are not among `filled`, each once.
 fn unfilled(words: &[String], filled: &[&str]) -> Vec<String> {
     let own = |word: &String| WITH_BRACES.contains(&file_name(word));
     if words.iter().any(own) {
@@ -99,7 +97,7 @@ fn unfilled(words: &[String], filled: &[&str]) -> Vec<String> {
     names
 }
 
-/// The words of a command, with those of the lines that a shell runs.
+/// Returns the words of a command, including those of the lines that a shell runs.
 fn words(command: &[String]) -> Vec<String> {
     let of_a_shell = command
         .first()
@@ -118,8 +116,8 @@ fn file_name(word: &str) -> &str {
     name.unwrap_or_default()
 }
 
-/// The names in braces of a word, where the word is no text of another language: of letters, digits
-/// and what paths and options are made of.
+/// Returns the names in braces of a word that consists only of letters, digits and the characters
+/// of paths and options. Other words are texts of another language.
 fn in_braces(word: &str) -> Vec<&str> {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,+%{}".contains(c);
     if !word.chars().all(plain) {
@@ -177,7 +175,7 @@ mod tests {
             let line = format!("heapdrome race --sweep n=1,2 --{option} 'test {{m}}' -- ./a {{n}}");
             let lines = lines(&line);
             assert_eq!(lines.len(), 1, "{lines:?}");
-            let expected = format!("--{option} gets {{m}} as it stands");
+            let expected = format!("--{option} gets {{m}} unchanged");
             assert!(lines[0].starts_with(&expected), "{lines:?}");
         }
         let shell = lines(r#"heapdrome race --prepare 'sh -c "rm -f {m}"' -- ./a"#);
@@ -187,8 +185,7 @@ mod tests {
         assert!(server[0].starts_with("the command and --serve get {a}"));
         assert!(server[1].starts_with("--ready gets {b}") && server[1].ends_with("--sweep b=1,2"));
         let workload = lines("heapdrome race -w rptest -t 1,2 --check 'test {threads}'");
-        let expected =
-            "--check gets {threads} as it stands, because a race with -w fills no braces";
+        let expected = "--check gets {threads} unchanged, because a race with -w fills no braces";
         assert_eq!(workload, [expected]);
     }
 

@@ -1,4 +1,4 @@
-//! From the command line to a plan.
+//! Converts the command line to a plan.
 
 use heapdrome_engine::race::{Planned, Wanted, check_command, plan, seed_from_clock};
 use heapdrome_engine::workload::Asked;
@@ -11,10 +11,11 @@ use crate::arguments::RaceArguments;
 use crate::failure::Failure;
 use crate::replay;
 
-/// Makes the plan.
+/// Creates the plan.
 ///
 /// # Errors
-/// When an option, a name or a file is wrong, or an allocator that was asked for cannot be built.
+/// Returns an error if an option, a name or a file is invalid, or a requested allocator cannot be
+/// built.
 pub fn planned(arguments: &RaceArguments, engine: &Engine) -> Result<Planned, Failure> {
     let stopping = stopping(&arguments.stopping, arguments.quick, Aim::Decide)?;
     let mut options = options(arguments)?;
@@ -41,7 +42,7 @@ pub fn planned(arguments: &RaceArguments, engine: &Engine) -> Result<Planned, Fa
     plan(wanted, engine)
 }
 
-/// The workload that the command line asks for, with its parameters.
+/// Returns the workload of the command line, with its parameters.
 fn workload(arguments: &RaceArguments) -> Result<Option<Asked>, Failure> {
     if let Some(trace) = &arguments.trace {
         return Ok(Some(replay::asked(trace, &arguments.how)?.into()));

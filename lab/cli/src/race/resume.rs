@@ -1,4 +1,4 @@
-//! Takes up a race that was interrupted, and knows where its result goes.
+//! Continues an interrupted race, and determines the destinations of its result.
 
 use std::path::Path;
 
@@ -14,23 +14,23 @@ use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::output;
 
-/// A race that goes on.
+/// Race that continues.
 pub struct TakenUp {
     /// The race.
     pub contest: Contest,
-    /// What the workload has locked stays so while this lives.
+    /// Keeps the resources of the workload locked.
     pub workload: Option<Ready>,
-    /// Where the result goes.
+    /// Destinations of the result.
     pub output: OutputArguments,
 }
 
-/// Takes up the race in `folder`, and says which it is. Limits that `arguments` set take the place
-/// of its own. Its result goes where they say, and for what they leave open to the files that the
-/// race was first asked to write.
+/// Opens the race in `folder` to continue it, and prints its name. Limits in `arguments` replace
+/// its own. The result goes to the files that they name, otherwise to the files that the race was
+/// originally asked to write.
 ///
 /// # Errors
-/// When its journal cannot be used, when it is one of the races of a sweep that an older heapdrome
-/// ran, or when one of the files cannot be written.
+/// Returns an error if its journal cannot be used, if it belongs to a sweep that an older heapdrome
+/// ran, or if one of the files cannot be written.
 pub fn take_up(
     folder: &Path,
     arguments: &RaceArguments,
@@ -38,7 +38,7 @@ pub fn take_up(
 ) -> Result<TakenUp, Failure> {
     let output = &arguments.output;
     let mut contest = Contest::resume(folder, engine)?;
-    // The files of a race that has ended were written then, and may hold a later result now.
+    // The files of an ended race have already been written, and may contain a later result now.
     let output = match contest.is_finished() {
         true => output.clone(),
         false => {
@@ -61,14 +61,14 @@ pub fn take_up(
     })
 }
 
-/// What these arguments of heapdrome's own ask for; `None` where they are those of another version.
+/// Parses these arguments of heapdrome's own; `None` if they are those of another version.
 pub fn read(asked: &[String]) -> Option<Action> {
     let words = asked.iter().map(String::as_str);
     let read = Arguments::try_parse_from(std::iter::once("heapdrome").chain(words));
     read.map(|arguments| arguments.action).ok()
 }
 
-/// What heapdrome was asked for with these arguments of its own.
+/// Returns the kind of request that these arguments of heapdrome's own make.
 pub fn origin(asked: &[String]) -> Origin {
     match read(asked) {
         Some(Action::Race(race)) if race.is_sweep() => Origin::Sweep,
@@ -78,19 +78,19 @@ pub fn origin(asked: &[String]) -> Origin {
     }
 }
 
-/// Where the result goes: each file that is named now, or else as it was at first, seen from the
-/// folder of that time.
+/// Returns the destinations of the result: each file that is named now, otherwise the original one,
+/// relative to the folder of that time.
 fn outputs(plan: &Plan, now: &OutputArguments) -> OutputArguments {
     let first = match read(&plan.asked) {
         Some(Action::Race(race)) if !race.is_sweep() => race.output,
-        // Those files are for the whole collection.
+        // Those files belong to the whole collection.
         Some(Action::Suite(_)) => {
-            output::tell("this race is part of a suite, and goes on alone");
+            output::tell("this race is part of a suite, and continues alone");
             return now.clone();
         }
         _ => {
             output::tell(
-                "which files were asked for at first cannot be told; name them beside --resume",
+                "the files of the original command line are unknown; name them beside --resume",
             );
             return now.clone();
         }

@@ -1,40 +1,40 @@
-//! When a race stops, from what the command line says of it.
+//! Stopping rule of a race, from the command line.
 
 use heapdrome_schema::{Nanoseconds, Pace, Stopping};
 
 use crate::arguments::StoppingArguments;
 use crate::failure::Failure;
 
-/// Rounds before which nothing is decided: fewer give no interval.
+/// Minimum number of rounds before a decision: fewer give no interval.
 const LEAST_ROUNDS: u32 = 5;
 
-/// The most rounds where nothing is said; docs/statistics.md shows what the rule does over as many
+/// Default maximum of rounds; docs/statistics.md shows the properties of the rule over as many
 /// looks.
 const MOST_ROUNDS: u32 = 150;
 
-/// Differences below this do not matter.
+/// Differences below this are irrelevant.
 const MARGIN: f64 = 0.02;
 
-/// The precision of the races of a sweep.
+/// Precision of the races of a sweep.
 const PRECISION: f64 = 0.01;
 
-/// What the rounds of a race are for.
+/// Purpose of a race's rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
     /// To decide which allocator is better.
     Decide,
-    /// To measure how each allocator scales: every value needs a precise interval, and nobody
+    /// To measure how each allocator scales: every value needs a precise interval, and no entrant
     /// leaves.
     Measure,
 }
 
-/// When a race stops.
+/// Returns the stopping rule of a race.
 ///
-/// Where no limit is set, it ends once everything is decided, and no later than its pace allows.
-/// `--rounds` alone is exact; `--precision` asks for narrow intervals, so that nobody leaves.
+/// Without a limit it ends once everything is decided, and no later than its pace allows.
+/// `--rounds` alone is exact; `--precision` requests narrow intervals, so that no entrant leaves.
 ///
 /// # Errors
-/// When what is asked for contradicts itself.
+/// Returns an error if the options contradict each other.
 pub fn stopping(asked: &StoppingArguments, quick: bool, aim: Aim) -> Result<Stopping, Failure> {
     check(asked)?;
     let max_rounds = asked.rounds.or(asked.max_rounds).unwrap_or(MOST_ROUNDS);
@@ -67,7 +67,7 @@ fn check(asked: &StoppingArguments) -> Result<(), Failure> {
     let wrong = |why: String| Err(Failure::Usage(why));
     if let (Some(rounds), Some(most)) = (asked.rounds, asked.max_rounds) {
         return wrong(format!(
-            "--rounds {rounds} and --max-rounds {most} both limit the rounds; leave one of them out"
+            "--rounds {rounds} and --max-rounds {most} both limit the rounds; omit one of them"
         ));
     }
     let (name, most) = match (asked.rounds, asked.max_rounds) {
@@ -89,7 +89,7 @@ mod tests {
 
     use super::*;
 
-    /// What the limits of `asked` come to; nothing is said but what `change` says.
+    /// Returns the rule for the limits that `change` sets.
     fn read(quick: bool, aim: Aim, change: impl Fn(&mut StoppingArguments)) -> Stopping {
         let mut asked = StoppingArguments::default();
         change(&mut asked);
@@ -161,7 +161,7 @@ mod tests {
             error.to_string()
         };
         let both = refused(|asked| (asked.rounds, asked.max_rounds) = (Some(3), Some(9)));
-        assert!(both.ends_with("leave one of them out"), "{both}");
+        assert!(both.ends_with("omit one of them"), "{both}");
         let least = refused(|asked| (asked.min_rounds, asked.rounds) = (Some(4), Some(3)));
         assert!(
             least.contains("--min-rounds 4 is more than --rounds 3;"),

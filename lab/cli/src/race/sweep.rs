@@ -16,10 +16,10 @@ use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::output;
 
-/// Runs a sweep that begins.
+/// Runs a new sweep.
 ///
 /// # Errors
-/// As a race; when several end with a failure, the first is told.
+/// Returns the errors of a race; if several races fail, the first error.
 pub fn sweep(arguments: &RaceArguments, engine: &Engine) -> Result<(), Failure> {
     let whole = Whole::new(arguments.asked(), arguments.seed, engine);
     let sweep = Sweep::new(request(arguments)?, whole)?;
@@ -27,23 +27,22 @@ pub fn sweep(arguments: &RaceArguments, engine: &Engine) -> Result<(), Failure> 
     run(&sweep, &arguments.output, engine)
 }
 
-/// Goes on with a sweep. Limits that are `given` take the place of its own. Its result goes where
-/// `given` says, and for what that leaves open to the files that the sweep was first asked to
-/// write.
+/// Continues a sweep. Limits that are `given` replace its own. Its result goes to the files that
+/// `given` names, otherwise to the files that the sweep was originally asked to write.
 ///
 /// # Errors
-/// As [`sweep`]; and when it cannot be taken up.
+/// Returns the errors of [`sweep`], and an error if the sweep cannot be continued.
 pub fn go_on(whole: Whole, given: &RaceArguments, engine: &Engine) -> Result<(), Failure> {
     let now = given.output.seen_from(&current_folder()?);
     let Some(Action::Race(arguments)) = read(&whole.asked) else {
         return Err(Failure::Usage(format!(
-            "another version of heapdrome ran the sweep {}; go on with that one, or run it again",
+            "another version of heapdrome ran the sweep {}; continue with that version, or run the sweep again",
             whole.name
         )));
     };
     whole.enter_folder()?;
     let mut sweep = Sweep::new(request(&arguments)?, whole)?;
-    // The files of a sweep that has ended were written then, and may hold a later result now.
+    // The files of an ended sweep have already been written, and may contain a later result now.
     let output = match sweep.has_ended() {
         false => now.or(arguments.output.clone()),
         true => now,
@@ -56,7 +55,7 @@ pub fn go_on(whole: Whole, given: &RaceArguments, engine: &Engine) -> Result<(),
     run(&sweep, &output, engine)
 }
 
-/// Runs what is left of the races, and reports what came of all.
+/// Runs the remaining races, and reports the results of all.
 fn run(sweep: &Sweep, output: &OutputArguments, engine: &Engine) -> Result<(), Failure> {
     let (collection, ended) = sweep.run(engine);
     let Some(collection) = collection else {
@@ -66,7 +65,7 @@ fn run(sweep: &Sweep, output: &OutputArguments, engine: &Engine) -> Result<(), F
     ended.and_then(|()| sweep_outcome(&collection))
 }
 
-/// What the command line asks for.
+/// Returns the request of the command line.
 fn request(arguments: &RaceArguments) -> Result<SweepRequest, Failure> {
     let parameters = parameters(arguments);
     check_parameters(&parameters, arguments.runs.pin.is_some())?;
@@ -94,7 +93,7 @@ fn load(arguments: &RaceArguments) -> Load {
     }
 }
 
-/// The parameters that the command line sweeps, `-t` before `--sweep`.
+/// Returns the parameters that the command line sweeps, `-t` before `--sweep`.
 fn parameters(arguments: &RaceArguments) -> Vec<SweptParameter> {
     let mut all = Vec::new();
     if !arguments.threads.is_empty() {

@@ -13,19 +13,19 @@ use crate::destinations::{refuse_overwriting, refuse_stdout};
 use crate::failure::Failure;
 use crate::{output, sources};
 
-/// Name of the list of the files that heapdrome wrote into a folder. Only a folder that has one is
-/// written again.
+/// Name of the list of the files that heapdrome wrote into a folder. Only a folder with this list
+/// is written again.
 const LIST: &str = ".heapdrome-pages";
 
-/// Name of the page that links to all others, without its ending.
+/// Name of the page that links to all others, without its extension.
 const INDEX: &str = "index";
 
 /// Writes a page for each result of `results`, and an index, into the folder that the arguments
 /// name.
 ///
 /// # Errors
-/// When there is no result or one is damaged, when the folder holds files that heapdrome did not
-/// write, or when a page cannot be written.
+/// Returns an error if there is no result or one is damaged, if the folder contains files that
+/// heapdrome did not write, or if a page cannot be written.
 pub fn write(results: &Path, arguments: &ReportArguments) -> Result<(), Failure> {
     let site = arguments.output.as_path();
     refuse_stdout("--output", site)?;
@@ -38,7 +38,7 @@ pub fn write(results: &Path, arguments: &ReportArguments) -> Result<(), Failure>
         refuse_overwriting(&site.join(name), arguments.force)?;
     }
     make_folder(site).map_err(Failure::machine)?;
-    // Before the pages: a folder that was left half done is known as heapdrome's own.
+    // Before the pages, so that heapdrome recognises a folder that was left incomplete as its own.
     write_list(site, new.iter().copied().chain(&old))?;
     for (name, source) in pages.iter().zip(&sources) {
         let page = page(std::slice::from_ref(source)).map_err(Failure::machine)?;
@@ -58,8 +58,8 @@ pub fn write(results: &Path, arguments: &ReportArguments) -> Result<(), Failure>
     Ok(())
 }
 
-/// The names of the pages that an earlier report wrote into the folder; none where it is missing or
-/// empty.
+/// Returns the names of the pages that an earlier report wrote into the folder; none if it is
+/// missing or empty.
 fn written_before(site: &Path) -> Result<HashSet<String>, Failure> {
     if !site.exists() {
         return Ok(HashSet::new());
@@ -85,8 +85,8 @@ fn written_before(site: &Path) -> Result<HashSet<String>, Failure> {
     }
 }
 
-/// Whether a line of the list is the plain name of a page, so that nothing outside the folder is
-/// removed.
+/// Returns whether a line of the list is the plain name of a page, so that nothing outside the
+/// folder is removed.
 fn is_page(name: &str) -> bool {
     name.ends_with(".html") && !name.contains('/')
 }
@@ -110,7 +110,7 @@ fn read(folder: &Path, redact: bool) -> Result<Vec<Source>, Failure> {
     Ok(sources)
 }
 
-/// Whether a file may be a result, by its name.
+/// Returns whether a file may be a result, by its name.
 fn is_json(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.is_file() && (name.ends_with(".json") || name.ends_with(".json.gz"))
@@ -130,7 +130,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::Usage(format!("cannot read {}: {error}", path.display()))
 }
 
-/// The names of the pages, each its own.
+/// Returns a different name for each page.
 fn names(sources: &[Source]) -> Vec<String> {
     let mut taken = HashSet::from([INDEX.to_owned()]);
     let name = |source| format!("{}.html", unique(plain_name(source), &mut taken));
@@ -148,7 +148,7 @@ fn write_list<'a>(site: &Path, names: impl Iterator<Item = &'a String>) -> Resul
     output::write(&site.join(LIST), list.as_bytes())
 }
 
-/// Removes the pages of results that are gone.
+/// Removes the pages of results that no longer exist.
 fn remove<'a>(site: &Path, names: impl Iterator<Item = &'a String>) -> Result<(), Failure> {
     for name in names {
         let path = site.join(name);

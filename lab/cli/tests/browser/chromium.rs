@@ -1,4 +1,4 @@
-//! A browser without a window, driven over two pipes.
+//! Drives a headless browser over two pipes.
 //!
 //! Chromium's protocol for developer tools is JSON with a zero byte after each message. Over pipes
 //! it needs no port, no handshake and no other library, and the browser ends by itself when they
@@ -15,17 +15,17 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use serde_json::{Value, json};
 
-/// No single step may take longer, however busy the machine is.
+/// Maximum duration of any step, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// The longest path of a temporary folder that leaves room for the socket's.
+/// Maximum length of a temporary folder's path that leaves space for the socket's.
 const LONGEST_FOLDER: usize = 32;
 
-/// Names under which a browser may be installed.
+/// Names of installed browsers.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// What keeps the browser to itself: no window, no sandbox (which root cannot have), nothing
-/// fetched, no name that resolves.
+/// Options that isolate the browser: no window, no sandbox (which root cannot use), no downloads,
+/// no name resolution.
 const FLAGS: [&str; 17] = [
     "--headless=new",
     "--remote-debugging-pipe",
@@ -46,7 +46,7 @@ const FLAGS: [&str; 17] = [
     "--lang=en",
 ];
 
-/// The keys that the tests press.
+/// Keys that the tests press.
 #[derive(Clone, Copy)]
 pub enum Key {
     Tab,
@@ -54,22 +54,22 @@ pub enum Key {
     Space,
 }
 
-/// A running browser with one page in it.
+/// Running browser with one page.
 pub struct Chromium {
     child: Child,
     orders: ChildStdin,
     messages: Receiver<Value>,
-    /// The number of the last order.
+    /// Number of the last command.
     last: u64,
     /// The page, once there is one.
     session: Option<String>,
-    /// What the page did, in order, that nobody asked about yet.
+    /// Events of the page in their order that no test has requested yet.
     events: VecDeque<Value>,
     /// Its profile and home.
     folder: tempfile::TempDir,
 }
 
-/// Where a browser is installed, if one is.
+/// Returns the path of an installed browser, if there is one.
 pub fn installed() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let folders: Vec<_> = std::env::split_paths(&path).collect();
@@ -80,7 +80,7 @@ pub fn installed() -> Option<PathBuf> {
     NAMES.iter().find_map(in_folders)
 }
 
-/// A temporary folder in whose folders the browser can make its socket,
+/// Creates a temporary folder in which the browser can create its socket,
 /// `org.chromium.Chromium.XXXXXX/SingletonSocket`: the path of a socket has at most 107 bytes.
 fn short_temporary_folder() -> PathBuf {
     let usual = std::env::temp_dir();
@@ -98,7 +98,7 @@ impl Chromium {
             .tempdir_in(short_temporary_folder());
         let folder = folder.expect("a temporary folder");
         let errors = std::fs::File::create(folder.path().join("errors")).expect("a file");
-        // The browser reads orders from descriptor 3 and answers on 4.
+        // The browser reads commands from descriptor 3 and answers on 4.
         let mut command = Command::new("/bin/sh");
         command
             .args(["-c", "exec \"$@\" 3<&0 4>&1 </dev/null >/dev/null", "sh"])
@@ -146,7 +146,7 @@ impl Chromium {
         }
     }
 
-    /// Gives an order and waits for its answer; what the page does meanwhile is kept.
+    /// Sends a command and waits for its answer; events of the page are stored meanwhile.
     #[track_caller]
     pub fn call(&mut self, method: &str, parameters: Value) -> Value {
         self.last += 1;
@@ -190,12 +190,12 @@ impl Chromium {
         }
     }
 
-    /// What the browser said about itself.
+    /// Returns the browser's output about itself.
     fn errors(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("errors")).unwrap_or_default()
     }
 
-    /// Waits for an event of this name that `wanted` holds for, and takes it out.
+    /// Waits for an event of this name for which `wanted` returns true, and removes it.
     #[track_caller]
     pub fn event(&mut self, name: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let is_it = |event: &Value| event["method"] == name && wanted(&event["params"]);
@@ -209,9 +209,9 @@ impl Chromium {
         }
     }
 
-    /// Everything that the page did since this was last asked.
+    /// Returns all events of the page since the last call.
     pub fn take_events(&mut self) -> Vec<Value> {
-        // Whatever came before this answer is here with it.
+        // All events before this answer have arrived with it.
         self.evaluate("0");
         self.events.drain(..).collect()
     }
@@ -225,7 +225,7 @@ impl Chromium {
         self.event("Page.loadEventFired", |_| true);
     }
 
-    /// The value of an expression in the page.
+    /// Returns the value of an expression in the page.
     #[track_caller]
     pub fn evaluate(&mut self, expression: &str) -> Value {
         let asked = json!({"expression": expression, "returnByValue": true});
@@ -235,7 +235,7 @@ impl Chromium {
         answer["result"]["value"].clone()
     }
 
-    /// Waits until an expression holds in the page.
+    /// Waits until an expression is true in the page.
     #[track_caller]
     pub fn until(&mut self, expression: &str) {
         let ends = Instant::now() + LIMIT;
@@ -288,7 +288,7 @@ impl Chromium {
         }
     }
 
-    /// Shows the page on a screen of this size, light or dark.
+    /// Shows the page on a screen of this size, in light or dark mode.
     pub fn screen(&mut self, [width, height]: [u32; 2], dark: bool) {
         let screen = json!({
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600,
@@ -297,7 +297,7 @@ impl Chromium {
         self.media("", dark);
     }
 
-    /// Shows the page as `print` or on a screen, light or dark.
+    /// Shows the page as `print` or on a screen, in light or dark mode.
     pub fn media(&mut self, media: &str, dark: bool) {
         let scheme = if dark { "dark" } else { "light" };
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
@@ -305,7 +305,7 @@ impl Chromium {
         self.call("Emulation.setEmulatedMedia", media);
     }
 
-    /// The whole page as PNG.
+    /// Returns the whole page as PNG.
     pub fn picture(&mut self) -> Vec<u8> {
         let asked = json!({"format": "png", "captureBeyondViewport": true});
         let answer = self.call("Page.captureScreenshot", asked);
@@ -314,7 +314,7 @@ impl Chromium {
         engine.decode(data).expect("it is encoded")
     }
 
-    /// Lets the page save files into `folder`.
+    /// Allows the page to save files into `folder`.
     pub fn allow_downloads(&mut self, folder: &Path) {
         let allowed = json!({
             "behavior": "allow", "downloadPath": folder.to_string_lossy(), "eventsEnabled": true,
@@ -323,7 +323,7 @@ impl Chromium {
     }
 }
 
-/// Sends each message on until the browser closes its end.
+/// Forwards each message until the browser closes its end.
 fn hand_on(answers: ChildStdout, to: &Sender<Value>) {
     let mut answers = BufReader::new(answers);
     loop {
@@ -344,10 +344,10 @@ fn hand_on(answers: ChildStdout, to: &Sender<Value>) {
 
 impl Drop for Chromium {
     fn drop(&mut self) {
-        // The group is that of the shell that became the browser; its helpers are in it.
+        // The group is that of the shell that became the browser, and contains its helpers.
         if let Ok(group) = i32::try_from(self.child.id()) {
-            // SAFETY: kill takes plain numbers; the child has not been waited for, so that its
-            // number, which is its group's too, is still its own.
+            // SAFETY: kill takes plain numbers; the child has not been waited for, so its number,
+            // which is its group's too, has not been reused.
             unsafe { libc::kill(-group, libc::SIGKILL) };
         }
         let _ = self.child.wait();

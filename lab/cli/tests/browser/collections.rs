@@ -1,5 +1,5 @@
-//! The pages of collections: curves that are hidden by their names, and races that are folded away
-//! and answer as a race alone does once they are opened.
+//! The pages of collections: curves that names hide, and folded races that behave like a race on
+//! its own page once they are opened.
 
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ fn a_race_of_a_sweep_opens_by_keys_and_answers_as_a_race_alone_does() {
         switches(&mut browser, &race, result);
         site::quiet(&mut browser, &page);
     }
-    // Whoever prints it gets every race with its drawings, and the page back as it was.
+    // A printed page shows every race with its drawings, and the page is restored afterwards.
     let open = "[...document.querySelectorAll('details')].map(d => String(d.open))";
     let before = words(&browser.evaluate(open));
     browser.evaluate("dispatchEvent(new Event('beforeprint'))");
@@ -50,7 +50,7 @@ fn a_race_of_a_sweep_opens_by_keys_and_answers_as_a_race_alone_does() {
     site::quiet(&mut browser, &page);
 }
 
-/// The race in this place is reached and opened by keys, and its drawings come with it.
+/// Reaches and opens the race in this place by keys, which also shows its drawings.
 fn opens(browser: &mut Chromium, place: usize, race: &str) {
     let at = "[...document.querySelectorAll('details[data-race] > summary')].indexOf(document.activeElement)";
     let mut presses = 0;
@@ -60,7 +60,7 @@ fn opens(browser: &mut Chromium, place: usize, race: &str) {
         presses += 1;
     }
     assert_eq!(browser.evaluate(&format!("{}.length", all(race, "svg"))), 0);
-    // It may be pressed before the drawings are unpacked, and opens none the less.
+    // It may be pressed before the drawings are unpacked, and still opens.
     browser.press(Key::Space);
     browser.until(&format!("{}.length > 0", all(race, "svg")));
     browser.press(Key::Tab);
@@ -81,7 +81,7 @@ fn curves_are_hidden_by_their_names() {
     }
 }
 
-/// A box of the page's first curves hides those of one name, and shows them again.
+/// Checks that a box of the page's first curves hides those of one name, and shows them again.
 fn curves_hide(browser: &mut Chromium, result: &str, dark: bool) {
     let site = Site::new();
     let page = site.page(&[&format!("{result}.json")]);

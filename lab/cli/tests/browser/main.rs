@@ -1,6 +1,6 @@
-//! The page of a result in a real browser: drawn, clicked, typed into, printed, and asking for
-//! nothing. Without a browser these tests are skipped with a line that says so, unless
-//! `HEAPDROME_REQUIRE_BROWSER` is set, as the checks before a change lands do.
+//! The page of a result in a real browser: drawn, clicked, typed into, printed, and without network
+//! requests. Without a browser these tests print a line and are skipped, unless
+//! `HEAPDROME_REQUIRE_BROWSER` is set, as it is in the checks before a change lands.
 
 mod chromium;
 mod collections;
@@ -11,13 +11,13 @@ use chromium::{Chromium, Key};
 use serde_json::{Value, json};
 use site::{Site, kept, words};
 
-/// A desk's screen and a small telephone's.
+/// Screen sizes of a desktop and of a small telephone.
 const SCREENS: [[u32; 2]; 2] = [[1280, 900], [360, 800]];
 
-/// Where the only race of a page stands.
+/// Path to the only race of a page.
 const ALONE: &str = "section[data-race]";
 
-/// All elements that `selector` finds in the race that stands at `race`, as an expression.
+/// Returns an expression for all elements that `selector` finds in the race at `race`.
 fn all(race: &str, selector: &str) -> String {
     format!(
         "[...document.querySelector({}).querySelectorAll({})]",
@@ -26,7 +26,7 @@ fn all(race: &str, selector: &str) -> String {
     )
 }
 
-/// The names in each table of entrants of a race, from the top, without the hidden ones.
+/// Returns the visible names in each table of entrants of a race, from the top.
 fn in_tables(race: &str) -> String {
     format!(
         "[...new Set({}.map(r => r.closest('table')))].map(t => [...t.tBodies[0].rows]\
@@ -35,7 +35,7 @@ fn in_tables(race: &str) -> String {
     )
 }
 
-/// The names in a drawing made of rows that is shown, from the top, without the hidden ones.
+/// Returns the visible names in a visible drawing with rows, from the top.
 fn drawn(drawing: &str) -> String {
     format!(
         "[...[...document.querySelectorAll({})].find(d => d.getClientRects().length > 0).querySelectorAll('g.row')]\
@@ -46,7 +46,7 @@ fn drawn(drawing: &str) -> String {
     )
 }
 
-/// The metric whose drawings are shown in a race; with two, both.
+/// Returns the metric whose drawings are shown in a race, or both if there are two.
 fn shown(race: &str) -> String {
     format!(
         "[...new Set({}.filter(p => p.getClientRects().length > 0).map(p => p.dataset.metric))].join(' ')",
@@ -54,12 +54,12 @@ fn shown(race: &str) -> String {
     )
 }
 
-/// What a race said of the last change.
+/// Returns the race's message about the last change.
 fn said(browser: &mut Chromium, race: &str) -> Value {
     browser.evaluate(&format!("{}[0].textContent", all(race, ".said")))
 }
 
-/// The names in the tables of entrants of a race, which are the same in all of them.
+/// Returns the names in the tables of entrants of a race, which are equal in all of them.
 #[track_caller]
 fn tables(browser: &mut Chromium, race: &str) -> Vec<String> {
     let tables = browser.evaluate(&in_tables(race));
@@ -69,7 +69,7 @@ fn tables(browser: &mut Chromium, race: &str) -> Vec<String> {
     words(first)
 }
 
-/// The entrants of a result in the order in which the page ranks them by a figure, the best first.
+/// Returns the entrants of a result in the page's ranking by a figure, the best first.
 fn ranked(result: &Value, figure: &str) -> Vec<String> {
     let rows = result["entrants"].as_array().expect("rows");
     let mut ranked: Vec<(f64, String)> = Vec::new();
@@ -110,12 +110,13 @@ fn a_page_is_drawn_on_every_screen_and_answers_to_clicks_and_keys() {
     }
 }
 
-/// Whether the drawing of the ranking is shown once, and needs no scrolling.
+/// Checks that the drawing of the ranking is shown once, and needs no scrolling.
 const RANKING_FITS: &str = "(b => b.scrollWidth <= b.clientWidth && \
     [...b.children].filter(d => d.getClientRects().length > 0).length === 1)\
     (document.querySelector('.panel.chosen .scroll'))";
 
-/// Nothing is wider than the screen, and the colours are those that the reader asked for.
+/// Checks that nothing is wider than the screen, and that the colours follow the reader's
+/// preference.
 fn fits(browser: &mut Chromium, dark: bool) {
     let wider = "document.documentElement.scrollWidth > document.documentElement.clientWidth";
     assert_eq!(
@@ -134,7 +135,7 @@ fn fits(browser: &mut Chromium, dark: bool) {
                  const r = s.getBoundingClientRect(); \
                  return s.getClientRects().length > 0 && (r.width < 100 || r.height < 20); }).length";
     assert_eq!(browser.evaluate(empty), 0, "a drawing has no room");
-    // What is wider than its box is reached by scrolling the box.
+    // Content that is wider than its box can be reached by scrolling the box.
     let cut = "[...document.querySelectorAll('.scroll')].filter(b => b.getClientRects().length > 0)\
                .filter(b => { b.scrollLeft = 9999; const end = b.getBoundingClientRect().right; \
                const over = [...b.children].some(c => c.getBoundingClientRect().right > end + 1); \
@@ -146,7 +147,7 @@ fn fits(browser: &mut Chromium, dark: bool) {
     assert_eq!(browser.evaluate(broken), 0, "a name is broken into letters");
 }
 
-/// A list that is sorted otherwise puts rows of tables and drawings into another order.
+/// Checks that another sort order reorders the rows of tables and drawings.
 fn sorts(browser: &mut Chromium, race: &str, result: &Value) {
     let before = ranked(result, "wall_s");
     assert_eq!(tables(browser, race), before);
@@ -176,7 +177,7 @@ const DRAWINGS: [&str; 2] = [
     "svg[aria-labelledby*='memory-timeline']",
 ];
 
-/// A box that is unticked hides its entrant everywhere; ticked again, it is back.
+/// Checks that an unticked box hides its entrant everywhere, and a ticked one shows it again.
 fn hides(browser: &mut Chromium, race: &str, result: &Value) {
     let names = ranked(result, "peak_rss_bytes");
     let label = format!("{race} label[for]");
@@ -206,7 +207,7 @@ fn hides(browser: &mut Chromium, race: &str, result: &Value) {
     }
 }
 
-/// Another metric shows its own drawings, hides the others' and puts the best by it first.
+/// Checks that another metric shows its own drawings, hides the others' and sorts by it.
 fn switches(browser: &mut Chromium, race: &str, result: &Value) {
     assert_eq!(browser.evaluate(&shown(race)), "wall");
     let list = format!("{}[0]", all(race, "[data-control=metric]"));
@@ -302,7 +303,7 @@ fn everything_is_reached_by_keys_and_has_a_name_for_a_screen_reader() {
     site::quiet(&mut browser, &page);
 }
 
-/// Whatever a screen reader stops at has a name.
+/// Checks that every element at which a screen reader stops has a name.
 fn names_for_screen_readers(browser: &mut Chromium) {
     let tree = browser.call("Accessibility.getFullAXTree", json!({}));
     let nodes = tree["nodes"].as_array().expect("a tree");
@@ -350,7 +351,7 @@ fn on_paper_and_without_scripts_everything_is_shown() {
     browser.open(&page);
     assert_eq!(browser.evaluate(hidden), 0);
     assert_eq!(browser.evaluate(controls), 0);
-    // The drawings of a sweep's single races are packed: their places say so, and the tables are
+    // The drawings of a sweep's single races are packed: their places show that, and the tables are
     // there.
     let other = Site::new();
     browser.open(&other.page(&["sweep.json"]));
@@ -367,7 +368,7 @@ fn the_raw_data_are_saved_as_they_were() {
         return;
     };
     let site = Site::new();
-    // As this heapdrome writes it, which may know fields that the kept file has not.
+    // As this heapdrome writes it, which may know fields that the stored file lacks.
     let result = site.written("race.json");
     let page = site.page_of(std::slice::from_ref(&result));
     browser.screen(SCREENS[0], false);

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::site::{self, Site};
 
-/// A sheet of A4 in the pixels of a page.
+/// Size of an A4 sheet in the page's pixels.
 const SHEET: [u32; 2] = [794, 1123];
 
 #[test]

@@ -1,4 +1,4 @@
-//! Pages to open, and what a browser has to say about them.
+//! Pages to open, and the browser's complaints about them.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::chromium::{Chromium, installed};
 
-/// Set where a browser must be there.
+/// Variable that makes a missing browser a failure.
 const REQUIRED: &str = "HEAPDROME_REQUIRE_BROWSER";
 
-/// A browser, or none where none is installed and none is required.
+/// Returns a browser, or `None` if none is installed and none is required.
 pub fn browser() -> Option<Chromium> {
     let found = installed();
     if found.is_none() {
@@ -19,7 +19,7 @@ pub fn browser() -> Option<Chromium> {
             std::env::var_os(REQUIRED).is_none(),
             "{REQUIRED} is set and no browser is installed: apt-get install chromium"
         );
-        // Past the test's own capturing, so that it is seen.
+        // Bypasses the test's output capture, so that it is visible.
         let _ = writeln!(
             std::io::stderr(),
             "skipped: no browser is installed (apt-get install chromium)"
@@ -28,7 +28,7 @@ pub fn browser() -> Option<Chromium> {
     found.map(|program| Chromium::start(&program))
 }
 
-/// A folder of a test's own.
+/// Private folder of a test.
 pub struct Site(tempfile::TempDir);
 
 impl Site {
@@ -46,20 +46,20 @@ impl Site {
         path
     }
 
-    /// Makes a folder.
+    /// Creates a folder.
     pub fn folder(&self, name: &str) -> PathBuf {
         let path = self.0.path().join(name);
         std::fs::create_dir_all(&path).expect("a folder can be made");
         path
     }
 
-    /// The page that heapdrome makes of results that the tests bring along.
+    /// Returns heapdrome's page of results from the repository.
     pub fn page(&self, results: &[&str]) -> PathBuf {
         let results: Vec<PathBuf> = results.iter().map(|name| place_of(name)).collect();
         self.page_of(&results)
     }
 
-    /// The page of these files.
+    /// Returns the page of these files.
     pub fn page_of(&self, results: &[PathBuf]) -> PathBuf {
         let page = self.0.path().join("report.html");
         let mut report = self.heapdrome("report");
@@ -67,7 +67,7 @@ impl Site {
         page
     }
 
-    /// A result as this heapdrome writes it, under the same name.
+    /// Returns a result as this heapdrome writes it, under its own name.
     pub fn written(&self, name: &str) -> PathBuf {
         let path = self.0.path().join(name);
         succeed(
@@ -93,39 +93,39 @@ fn succeed(command: &mut Command) {
     assert!(output.status.success(), "{said}");
 }
 
-/// The tests through the binary use the same results.
+/// The tests of the binary use the same results.
 fn place_of(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/end_to_end/fixtures")
         .join(name)
 }
 
-/// A result that the tests bring along.
+/// Returns the path of a result from the repository.
 pub fn kept(name: &str) -> Value {
     read(&place_of(name))
 }
 
-/// What is in a result's file.
+/// Returns the contents of a result's file.
 pub fn read(path: &Path) -> Value {
     let text = std::fs::read_to_string(path).expect("the result is there");
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// A list of texts from the page.
+/// Returns a list of texts from the page.
 pub fn words(value: &Value) -> Vec<String> {
     let list = value.as_array().expect("a list").iter();
     list.map(|word| word.as_str().expect("a text").to_owned())
         .collect()
 }
 
-/// Fails if the page asked for anything but itself, or its console has a complaint.
+/// Fails if the page requested anything but itself, or its console has a complaint.
 #[track_caller]
 pub fn quiet(browser: &mut Chromium, page: &Path) {
     let complaints = complaints(browser, page);
     assert!(complaints.is_empty(), "{complaints:#?}");
 }
 
-/// Requests of the page for anything but itself, and complaints in its console.
+/// Returns requests of the page for anything but itself, and complaints in its console.
 pub fn complaints(browser: &mut Chromium, page: &Path) -> Vec<String> {
     let own = browser.evaluate("location.href");
     let own = own.as_str().expect("an address");
@@ -143,7 +143,7 @@ fn complaint(event: &Value, own: &str) -> Option<String> {
     match event["method"].as_str()? {
         "Network.requestWillBeSent" => {
             let address = about["request"]["url"].as_str()?;
-            // What the page made itself, to save it.
+            // A blob that the page created to save it.
             let local = address == own || address.starts_with("blob:");
             (!local).then(|| format!("asked for {address}"))
         }
@@ -154,7 +154,7 @@ fn complaint(event: &Value, own: &str) -> Option<String> {
     }
 }
 
-/// Keeps a picture of the page for whoever wants to look at it.
+/// Saves a picture of the page for manual inspection.
 pub fn keep_picture(name: &str, png: &[u8]) {
     assert!(png.starts_with(b"\x89PNG"), "it is a picture");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("browser");

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::{Site, allocator, baseline, linked_program, named, program, row};
 
-/// A start script as containers have it: it chooses this allocator only where nothing is preloaded.
+/// Returns a start script as in containers: it chooses this allocator only if nothing is preloaded.
 fn choosing(library: &Path) -> String {
     let chosen = library.display();
     format!(
@@ -22,7 +22,7 @@ fn is_served_by(row: &Value, library: &str) {
     assert!(server.is_some_and(|it| it.ends_with(library)), "{row}");
 }
 
-/// The command as it is on `library`, in this role, beside a system that runs the C library.
+/// Checks the command as it is on `library`, in this role, beside a system that runs the C library.
 #[track_caller]
 fn races_as_it_is(result: &Value, role: &str, library: &str) {
     let as_is = named(result, "as-is");
@@ -46,9 +46,9 @@ fn the_allocator_that_a_start_script_chooses_is_the_baseline() {
     assert_eq!(result["baseline"], "as-is");
     assert_eq!(baseline(&result)["allocator"], "as-is");
     is_served_by(row(&result, &sound), "libsound.so");
-    // A run that follows every block sets LD_PRELOAD, so that the script would choose nothing.
+    // A run that follows every block sets LD_PRELOAD, so the script would choose nothing.
     assert!(named(&result, "as-is")["evidence"].is_null());
-    // Only the timed runs of the baseline run on the slow library.
+    // Only the timed runs of the baseline use the slow library.
     let versus = &named(&result, "system")["versus_baseline"]["wall_s"];
     assert_eq!(versus["verdict"], "faster", "{versus}");
     outcome.says(

@@ -1,5 +1,4 @@
-//! Results, lists, caches and folders of the user that cannot be used: one clear line, and nothing
-//! half written.
+//! Unusable results, lists, caches and folders of the user: one clear line, and no partial output.
 
 use crate::support::{Site, allocator, program};
 
@@ -25,7 +24,7 @@ fn an_unknown_race_to_resume() {
         .complains(2, &["no race called"]);
 }
 
-/// A saved result that is right, to be spoilt.
+/// Returns a valid saved result, for damage by a test.
 fn saved_result(site: &Site) -> String {
     let sound = allocator("");
     let (outcome, _) = site.race(&[&sound], &["--memory-runs", "0"], &[&program()]);
@@ -111,7 +110,7 @@ fn a_setting_of_an_allocator_is_not_removed_with_it() {
     outcome.complains(2, &["jemalloc-decay", "setting of jemalloc"]);
 }
 
-/// Root may write anywhere, so a file stands in the way here.
+/// Root may write anywhere, so a file blocks the path here.
 #[test]
 fn a_state_folder_that_cannot_be_made() {
     let advice = "set XDG_STATE_HOME to a folder that you may write to";

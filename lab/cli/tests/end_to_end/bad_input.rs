@@ -1,10 +1,10 @@
-//! Wrong usage and input: one clear line, the right exit status, and nothing half written.
+//! Wrong usage and input: one clear line, the right exit status, and no partial output.
 
 use std::path::Path;
 
 use crate::support::{Site, allocator, program};
 
-/// What a race under a sound allocator says, with `options` before the command.
+/// Returns the message of a race under a sound allocator, with `options` before the command.
 #[track_caller]
 fn race_complains(options: &[&str], command: &[&str], status: i32, words: &[&str]) {
     let site = Site::new();
@@ -20,7 +20,7 @@ fn race_complains(options: &[&str], command: &[&str], status: i32, words: &[&str
     assert_eq!(site.visible_files(), [""; 0], "nothing is written");
 }
 
-/// What a race says whose allocator is a file of this content.
+/// Returns the message of a race whose allocator is a file with these contents.
 #[track_caller]
 fn library_complains(content: &[u8], words: &[&str]) {
     let site = Site::new();
@@ -125,7 +125,7 @@ fn a_library_for_another_machine() {
     library_complains(&sound_with(CLASS, BITS_32), &["another machine", "32 bit"]);
 }
 
-/// A race that cannot write its result says so, and why, before it starts anything.
+/// A race that cannot write its result reports that and the reason before it starts anything.
 #[track_caller]
 fn unwritable(option: &str, path: &str, why: &str) {
     let site = Site::new();

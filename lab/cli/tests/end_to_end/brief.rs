@@ -1,10 +1,10 @@
-//! What a race prints, and where the rest of it is found.
+//! The brief output of a race, and the commands that print the rest.
 
 use crate::support::{Site, allocator, program};
 
 const ROUNDS: [&str; 4] = ["--rounds", "8", "--memory-runs", "0"];
 
-/// Races a slow baseline beside a sound allocator, typed as `command`.
+/// Races a slow baseline beside a sound allocator, with the command line `command`.
 fn race(site: &Site, options: &[&str], command: &[&str]) -> crate::support::Outcome {
     let (sound, slow) = (allocator(""), allocator("slow"));
     let [sound, slow] = [&sound, &slow].map(|path| path.to_str().expect("plain"));
@@ -12,7 +12,7 @@ fn race(site: &Site, options: &[&str], command: &[&str]) -> crate::support::Outc
     site.run(&[&own[..], &ROUNDS, options, command].concat())
 }
 
-/// The words of a text, wherever its lines are broken.
+/// Returns the words of a text, independent of its line breaks.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -48,7 +48,7 @@ fn the_latest_race_is_kept_without_a_file() {
         .expect("one");
     let by_name = site.run(&["show", &name.file_name().to_string_lossy(), "--full"]);
     assert_eq!(by_name.ends_with(0).stdout, full.stdout);
-    // A file goes before a race of the same name.
+    // A file takes precedence over a race of the same name.
     site.file("latest", "no result");
     site.run(&["show", "latest"]).complains(2, &["latest"]);
 }
@@ -91,8 +91,8 @@ fn a_failure_prints_its_line_and_nothing_else() {
     let failing = race(&site, &[], &["sh", "-c", "exit 3"]);
     failing.complains(3, &["exit status 3"]);
     assert_eq!(failing.stdout, "");
-    // The baseline fails in a round, after others were measured. The rival never does: which of
-    // them would fail first is the order of the round.
+    // The baseline fails in a round, after others were measured. The rival never fails: otherwise
+    // the order of the round would determine which of them fails first.
     let line = "echo x >> runs; case $LD_PRELOAD in *slow*) test $(wc -l < runs) -lt 12;; esac";
     let later = race(&site, &[], &["sh", "-c", line]);
     assert_eq!(later.ends_with(3).stdout, "");

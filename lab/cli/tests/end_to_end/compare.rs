@@ -1,4 +1,4 @@
-//! `heapdrome compare`: what changed, and what fails a build.
+//! `heapdrome compare`: the changes, and the conditions that fail a build.
 
 use serde_json::Value;
 
@@ -9,12 +9,12 @@ fn race() -> Value {
     saved::value(RACE)
 }
 
-/// Multiplies the wall times of an allocator; an empty name means everyone's.
+/// Multiplies the wall times of an allocator; an empty name means all allocators.
 fn slow_down(result: &mut Value, allocator: &str, factor: f64) {
     multiply(result, "wall_s", allocator, factor);
 }
 
-/// Multiplies a figure of an allocator; an empty name means every allocator's.
+/// Multiplies a figure of an allocator; an empty name means all allocators.
 fn multiply(result: &mut Value, figure: &str, allocator: &str, factor: f64) {
     let rows = result["entrants"].as_array_mut().expect("rows");
     for row in rows {
@@ -28,7 +28,7 @@ fn multiply(result: &mut Value, figure: &str, allocator: &str, factor: f64) {
     }
 }
 
-/// Compares the race with one that `change` made of it.
+/// Compares the race with a modified copy.
 fn compared(change: impl Fn(&mut Value), options: &[&str]) -> (Site, Outcome) {
     let site = Site::new();
     let old = race();
@@ -172,7 +172,7 @@ fn a_condition_that_nothing_could_confirm_is_refused() {
     outcome.complains(2, &["system peak_rss > 2%", told]);
 }
 
-/// Leaves so many samples of this figure, or of every one where its name is empty.
+/// Keeps this number of samples of a figure, or of every figure if its name is empty.
 fn cut(result: &mut Value, figure: &str, runs: usize) {
     let rows = result["entrants"].as_array_mut().expect("rows");
     let figures = rows.iter_mut().filter_map(Value::as_object_mut).flatten();
@@ -217,7 +217,7 @@ fn a_figure_that_has_no_interval_in_any_race_is_refused() {
         "race with --rounds 5",
     );
     compare("five.json", "five.json", tree).ends_with(0);
-    // Who fails needs no interval.
+    // A failure needs no interval.
     let rows = race["entrants"].as_array_mut().expect("rows");
     let own = rows.iter_mut().find(|row| row["allocator"] == "rpmalloc");
     own.expect("rpmalloc raced")["status"] = Value::from("failed");

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use crate::saved::{self, RACE, SUITE};
 use crate::support::Site;
 
-/// A place with a race, as `r.json`, and the same compressed as `r.json.gz`.
+/// Creates a folder with a race, as `r.json`, and compressed as `r.json.gz`.
 fn site() -> Site {
     let site = Site::new();
     site.file("plain.json", saved::text(RACE));

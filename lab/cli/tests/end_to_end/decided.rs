@@ -1,7 +1,7 @@
-//! Suites in which an entrant runs no more rounds once every target on it is decided.
+//! Suites in which an entrant stops once every target on it is decided.
 //!
-//! The targets are on a figure that is the same under every allocator, so that no test depends on
-//! time: a ratio of 1 lies below 2, and never wholly on one side of 1.
+//! The targets are on a figure that is equal under every allocator, so that no test depends on
+//! time: a ratio of 1 lies below 2, and never entirely on one side of 1.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use crate::suites::{collection, quick};
 use crate::support::{Outcome, Site, allocator};
 
-/// The remark on allocators that left the race before its end.
+/// Remark on allocators that left the race before its end.
 const RACED_NO_FURTHER: &str = "raced no further, since more rounds would not change the answer: ";
 
-/// Three allocators and two races. In the first, `second` is decided at once and `third` never is;
-/// in the other, all are decided at once.
+/// Suite of three allocators and two races. In the first race, `second` is decided immediately and
+/// `third` never; in the other, all are decided immediately.
 fn suite(site: &Site) -> String {
     let copies = ["second.so", "third.so"].map(|name| {
         let copy = site.path(name);
@@ -58,7 +58,7 @@ fn run(site: &Site, options: &[&str]) -> Outcome {
     quick(site, &suite(site), options)
 }
 
-/// How many rounds each entrant of a race ran, and after how many it was decided.
+/// Returns the number of rounds of each entrant of a race, and the round in which it was decided.
 fn rounds(result: &Value) -> Vec<[Value; 2]> {
     let rows = result["entrants"].as_array().expect("rows");
     let told = |row: &Value| {
@@ -69,8 +69,8 @@ fn rounds(result: &Value) -> Vec<[Value; 2]> {
     rows.iter().map(told).collect()
 }
 
-/// Those of the race in which the second allocator is decided and the third is not; no target
-/// compares the baseline, nor its twin after it.
+/// Expected rounds of the race in which the second allocator is decided and the third is not. No
+/// target compares the baseline, nor its twin after it.
 fn expected() -> Vec<[Value; 2]> {
     let whole = || [json!(7), Value::Null];
     let short = || [json!(5), json!(5)];
@@ -83,7 +83,7 @@ fn who_is_decided_runs_no_more_also_when_the_race_is_resumed() {
     let words = ["--json", "r.json", "--markdown", "r.md", "--csv", "r.csv"];
     let outcome = run(&site, &words);
     outcome.ends_with(0);
-    let line = "decided after 5 rounds, and races no further: system, system (again), ";
+    let line = "decided after 5 rounds, no further rounds: system, system (again), ";
     assert!(outcome.stderr.contains(line), "{}", outcome.stderr);
     let found = collection(&site, "r.json");
     let result = &found["races"][0]["result"];
@@ -121,8 +121,8 @@ fn who_is_decided_runs_no_more_also_when_the_race_is_resumed() {
     goes_on(&site);
 }
 
-/// The race in which one allocator was decided goes on as if it had been killed then, and ends as
-/// before.
+/// Continues the race in which one allocator was decided as if it had been killed then; it must end
+/// as before.
 fn goes_on(site: &Site) {
     let races = site.path(".local/state/heapdrome/races");
     let folders = std::fs::read_dir(races).expect("races").flatten();

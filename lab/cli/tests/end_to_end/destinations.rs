@@ -1,9 +1,9 @@
-//! Where results go: no two into one file, `-` to standard output and nowhere else.
+//! Destinations of results: no two in one file, `-` to standard output only.
 
 use crate::saved::{self, RACE};
 use crate::support::{Outcome, Site, allocator, program};
 
-/// A place with a race, as `r.json`.
+/// Creates a folder with a race, as `r.json`.
 fn site() -> Site {
     let site = Site::new();
     site.file("r.json", saved::text(RACE));

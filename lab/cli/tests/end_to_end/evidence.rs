@@ -1,15 +1,16 @@
-//! Runs that follow every block, after the rounds, and what is shown of them.
+//! Runs that follow every block, after the rounds, and the display of their findings.
 
 use std::path::Path;
 
 use crate::support::{Site, allocator, baseline, program, row};
 
-/// A run is followed only where three usual ones fit into two seconds or half of the rounds' time:
-/// the median of five is usual even where another program took the processor during one or two.
+/// A run follows blocks only if three typical runs fit into two seconds or half of the rounds'
+/// time. The median of five is typical even if another program used the processor during one or
+/// two.
 const ENOUGH_ROUNDS: [&str; 2] = ["--rounds", "5"];
 
-/// A shell line that does `then` in runs under the witness after the first two, which are the
-/// proofs of the baseline and of one rival.
+/// Returns a shell line that runs `then` under the witness after the first two such runs, which are
+/// the proofs of the baseline and of one rival.
 fn after_the_proofs(then: &str) -> String {
     format!(
         "case $LD_PRELOAD in *heapdrome-witness*) echo >> watched; \

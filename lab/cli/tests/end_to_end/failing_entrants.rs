@@ -1,4 +1,5 @@
-//! Allocators and commands that fail: named with how and where, and the race goes on.
+//! Failing allocators and commands: the failure is reported with its kind and place, and the race
+//! continues.
 
 use crate::support::{Site, allocator, program, row};
 

@@ -1,7 +1,7 @@
-//! Races that end when the judged figures are decided, and from which a beaten rival leaves.
+//! Races that end when the judged figures are decided, and that a beaten rival leaves.
 //!
-//! The judged figure is one that the command prints, so that no test depends on time: the baseline
-//! prints 1, and a rival what its settings say.
+//! The judged figure is printed by the command, so that no test depends on time: the baseline
+//! prints 1, and a rival the value in its settings.
 
 use std::time::{Duration, Instant};
 
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Outcome, Site, allocator, program};
 
-/// Prints `FIGURE`, or 1 without it; `open` stands for a half and two in turns, which never shows
-/// anything.
+/// Command that prints `FIGURE`, or 1 if it is not set; `open` alternates between a half and two,
+/// which never decides anything.
 const COMMAND: &str = r#"
 figure=${FIGURE:-1}
 if [ "$figure" = open ]; then
@@ -21,7 +21,7 @@ echo "figure $figure"
 
 const METRIC: [&str; 4] = ["--metric", "figure=figure ([.0-9]+)", "--judge", "figure"];
 
-/// A site with rivals of these names, each with its value of `FIGURE`.
+/// Creates a site with rivals of these names, each with its value of `FIGURE`.
 fn site(rivals: &[(&str, &str)]) -> Site {
     let site = Site::new();
     for (name, figure) in rivals {
@@ -35,7 +35,7 @@ fn site(rivals: &[(&str, &str)]) -> Site {
     site
 }
 
-/// Races these rivals, and returns the result beside the outcome.
+/// Races these rivals, and returns the result and the outcome.
 fn race(site: &Site, rivals: &str, options: &[&str]) -> (Outcome, Value) {
     let mut words = vec![
         "race",
@@ -58,8 +58,8 @@ fn result(site: &Site) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// How many rounds each entrant ran, and after how many it was decided; the baseline and its twin
-/// first.
+/// Returns the number of rounds of each entrant, and the round in which it was decided; the
+/// baseline and its twin first.
 fn rounds(result: &Value) -> Vec<[Value; 2]> {
     let rows = result["entrants"].as_array().expect("rows");
     let told = |row: &Value| {
@@ -89,7 +89,7 @@ fn a_race_that_has_ended_goes_on_until_new_limits() {
     let (before, after) = (samples(&first), samples(&second));
     let before = before.as_array().expect("samples");
     assert!(after.as_array().expect("samples").starts_with(before));
-    // Without new limits an ended race is over.
+    // Without new limits an ended race does not continue.
     site.run(&["race", "--resume"])
         .complains(2, &["no unfinished race"]);
 }

@@ -1,17 +1,16 @@
-//! What a paging lab leaves that is killed while it has swap and control groups of its own. That
-//! takes root and a kernel that gives both; where they are not there, a test says so in a line and
-//! passes.
+//! Leftovers of a paging lab that is killed while it has swap and control groups of its own. This
+//! needs root and a kernel that supports both; otherwise a test prints a line and passes.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::support::{Outcome, Running, Site};
 
-/// Long enough for any machine to make 128 MiB of swap and to start a child.
+/// Long enough for any machine to create 128 MiB of swap and to start a child.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The swap files in the site's folder that are in use. Their names are unique, whatever
-/// `/proc/swaps` makes of the folder's.
+/// Returns the swap files in the site's folder that are in use. Their names are unique, whichever
+/// form of the folder's name `/proc/swaps` shows.
 fn swap_files(site: &Site) -> Vec<PathBuf> {
     let swaps = std::fs::read_to_string("/proc/swaps").unwrap_or_default();
     let names = site.visible_files().into_iter();
@@ -21,7 +20,7 @@ fn swap_files(site: &Site) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The groups that ledgers of this site name, and that are there.
+/// Returns the existing groups that ledgers of this site name.
 fn groups(site: &Site) -> Vec<PathBuf> {
     let folder = site.path(".local/state/heapdrome/paging");
     let ledgers = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -35,7 +34,7 @@ fn groups(site: &Site) -> Vec<PathBuf> {
     named.filter(|folder| folder.exists()).collect()
 }
 
-/// Waits until the experiment has swap and a group; whether it ever has.
+/// Waits until the experiment has swap and a group; returns whether it ever has.
 fn is_at_work(site: &Site, running: &mut Running) -> bool {
     let end = Instant::now() + PATIENCE;
     while running.is_running() {
@@ -48,13 +47,13 @@ fn is_at_work(site: &Site, running: &mut Running) -> bool {
     false
 }
 
-/// Cleans up as soon as the lab is seen to be dead: a child that it was starting when it was killed
-/// has its locks until it becomes its program.
+/// Cleans up once the lab is recognised as dead. A child that was being started at the kill holds
+/// its locks until it becomes its program.
 fn clean(site: &Site) -> Outcome {
     let end = Instant::now() + PATIENCE;
     loop {
         let outcome = site.run(&["paging", "clean"]);
-        if !outcome.stdout.contains("left alone") || Instant::now() >= end {
+        if !outcome.stdout.contains("kept: ") || Instant::now() >= end {
             return outcome;
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -84,7 +83,7 @@ fn kill_and_clean(arguments: &[&str]) {
     assert!(left.iter().all(|group| !group.exists()), "{left:?}");
     site.run(&["paging", "clean"])
         .ends_with(0)
-        .tells("nothing was left");
+        .tells("nothing to remove");
 }
 
 #[test]
@@ -100,7 +99,7 @@ fn swap_and_groups_of_a_killed_search_are_removed_by_the_next_start() {
         "--",
         "sh",
         "-c",
-        // The first run is the proof, which is no search yet.
+        // The first run is the proof, which does not belong to the search.
         "test -e proven && exec sleep 60; touch proven",
     ]);
 }

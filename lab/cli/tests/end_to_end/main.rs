@@ -1,5 +1,5 @@
-//! heapdrome as a person uses it: through its binary, with allocators and programs that are built
-//! here by gcc, some of them broken on purpose.
+//! Tests heapdrome through its binary, with allocators and programs that gcc builds here, some of
+//! them broken on purpose.
 
 mod as_is;
 mod bad_files;

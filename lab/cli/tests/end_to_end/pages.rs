@@ -1,11 +1,11 @@
-//! A page for every result in a folder, and the folder that they are written into.
+//! A page for every result in a folder, and the folder into which they are written.
 
 use std::path::Path;
 
 use crate::saved::{self, EXPERIMENT, RACE, SWEEP};
 use crate::support::Site;
 
-/// A place with a folder of two results, one of them compressed, and of other files.
+/// Creates a folder of two results, one of them compressed, and of other files.
 fn site() -> Site {
     let site = Site::new();
     std::fs::create_dir_all(site.path("results/folder.json")).expect("a folder");
@@ -21,7 +21,7 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The names of the files in a folder, hidden ones left out.
+/// Returns the names of the visible files in a folder.
 fn names(folder: &Path) -> Vec<String> {
     let entries = folder.read_dir().expect("a folder").flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -30,7 +30,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Where the links of a page lead.
+/// Returns the targets of a page's links.
 fn links(page: &str) -> Vec<&str> {
     let rest = page.split("href=\"").skip(1);
     rest.filter_map(|rest| Some(rest.split_once('"')?.0))
@@ -105,7 +105,7 @@ fn what_cannot_be_a_folder_of_pages_is_refused() {
         "sweep.json is a file",
     );
     let both = ["report", "sweep.json", "results", "-o", "site"];
-    refuse(&both, "results is a folder, and other results");
+    refuse(&both, "results is a folder and cannot be combined");
     std::fs::create_dir(site.path("empty")).expect("a folder");
     refuse(
         &["report", "empty", "-o", "site"],
@@ -151,7 +151,7 @@ fn a_list_that_names_other_files_removes_none_of_them() {
     }
 }
 
-/// Whatever is changed in reports must still make a page of every result that is published.
+/// Every published result must still produce a page after any change of the reports.
 #[test]
 fn every_published_result_has_a_page() {
     let site = Site::new();

@@ -1,5 +1,5 @@
-//! The paging lab as a person uses it. What root, swap and control groups add is there on some
-//! machines only, so that a test asks for what holds on all of them.
+//! The paging lab as a user runs it. Root, swap and control groups exist on some machines only, so
+//! a test checks properties that hold on all of them.
 
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::support::Site;
 
-/// The user without rights of every Linux.
+/// The unprivileged user of every Linux.
 const NOBODY: u32 = 65534;
 
 fn ledgers(site: &Site) -> Vec<PathBuf> {
@@ -21,10 +21,10 @@ fn ledgers(site: &Site) -> Vec<PathBuf> {
     entries.flatten().map(|entry| entry.path()).collect()
 }
 
-/// A command for a user without rights; `None` where this user may do everything and that one may
-/// not even run heapdrome, or this one has no such rights to give up.
+/// Returns a command for an unprivileged user; `None` if that user may not run heapdrome, or this
+/// user cannot switch to another.
 pub fn without_rights(site: &Site, arguments: &[&str]) -> Option<Command> {
-    // SAFETY: asking for the user has no preconditions.
+    // SAFETY: geteuid has no preconditions.
     if unsafe { libc::geteuid() } != 0 {
         return None;
     }
@@ -88,10 +88,10 @@ fn the_check_names_every_mechanism_and_leaves_nothing() {
     assert!(ledgers(&site).is_empty());
     site.run(&["paging", "clean"])
         .ends_with(0)
-        .tells("nothing was left");
+        .tells("nothing to remove");
 }
 
-/// A ledger as a killed lab leaves it, which names these items.
+/// Writes a ledger like that of a killed lab, which names these items.
 fn leave_ledger(site: &Site, items: &[Value]) -> PathBuf {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("Linux has it");
     let making = items.iter().enumerate();
@@ -103,7 +103,7 @@ fn leave_ledger(site: &Site, items: &[Value]) -> PathBuf {
     site.file(".local/state/heapdrome/paging/1-1.ledger", text)
 }
 
-/// Plain files stand for what the kernel would have there.
+/// Plain files replace the kernel's own.
 #[test]
 fn what_a_ledger_names_is_removed_and_nothing_else() {
     let site = Site::new();
@@ -124,7 +124,7 @@ fn what_a_ledger_names_is_removed_and_nothing_else() {
         format!("removed control group {}", told("heapdrome-paging-group")),
         format!("removed swap file {}", told("heapdrome-paging-swap-1")),
         format!(
-            "left alone: swap file {}, which is not what heapdrome made\n",
+            "kept: swap file {}, which heapdrome did not create\n",
             foreign.display()
         ),
     ];
@@ -146,10 +146,11 @@ fn what_a_running_lab_has_made_is_left_alone() {
     };
     lock(libc::LOCK_EX);
     let outcome = site.run(&["paging", "clean"]);
-    let expected = "left alone: what running labs have made (1 of them)\n";
+    let expected = "kept: items of running labs (1)\n";
     assert_eq!(outcome.ends_with(0).stdout, expected);
     assert!(made.exists() && ledgers(&site).len() == 1);
-    // Not by closing the file: a process that another test is just starting has it open, too.
+    // Closing the file is not enough: a process that another test is starting may have it open,
+    // too.
     lock(libc::LOCK_UN);
     let outcome = site.run(&["paging", "clean"]);
     outcome.ends_with(0).tells("removed swap file");
@@ -161,7 +162,7 @@ fn wait_for_the_first_cell(running: &mut crate::support::Running) {
     wait_for(running, "round 1 of");
 }
 
-/// Waits until a running heapdrome says this.
+/// Waits until a running heapdrome prints this text.
 fn wait_for(running: &mut crate::support::Running, words: &str) {
     let begun = Instant::now();
     while !running.stderr().contains(words) {
@@ -175,7 +176,7 @@ fn wait_for(running: &mut crate::support::Running, words: &str) {
     }
 }
 
-/// Of one allocator that is carried along: nothing is fetched or built first.
+/// Runs with one embedded allocator: nothing is fetched or built first.
 const LONG: [&str; 10] = [
     "paging",
     "throughput",
@@ -212,14 +213,14 @@ fn what_a_killed_experiment_leaves_is_removed_by_the_next() {
     assert!(ledgers(&site).is_empty());
 }
 
-/// Of a part that needs neither swap nor an allocator to be built: five cells.
+/// Runs a part that needs neither swap nor an allocator to be built: five cells.
 const SUITE: [&str; 6] = ["suite", "lgalloc", "--quick", "--only", "thp", "--rounds"];
 
 fn suite<'a>(more: &[&'a str]) -> Vec<&'a str> {
     SUITE.into_iter().chain(more.iter().copied()).collect()
 }
 
-/// The rounds of each cell that a suite has kept.
+/// Returns the stored rounds of each cell of a suite.
 fn rounds(site: &Site, file: &str) -> Vec<Vec<u64>> {
     let text = std::fs::read_to_string(site.path(file)).expect("it is kept");
     let result: Value = serde_json::from_str(&text).expect("JSON");
@@ -318,7 +319,7 @@ fn without_rights_one_line_says_what_is_missing() {
     }
 }
 
-/// The one part that neither a limit nor swap is needed for, and one that is left out without them.
+/// Runs the one part that needs neither a limit nor swap, and one that is omitted without them.
 #[test]
 fn without_rights_the_suite_runs_what_it_can() {
     let site = Site::new();

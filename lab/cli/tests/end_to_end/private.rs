@@ -1,4 +1,4 @@
-//! Programs whose memory does not come from malloc: their rows say so, or they do not race.
+//! Programs whose memory does not come from malloc: their rows show that, or they do not race.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use crate::support::{
     Site, allocator, baseline, opened_library, private_program, program, static_program,
 };
 
-/// Whether a program of this name can be found; says that the test is skipped where it cannot.
+/// Returns whether a program of this name is installed; prints that the test is skipped if not.
 fn is_installed(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
@@ -83,7 +83,7 @@ fn memcached_keeps_its_items_in_slabs_of_its_own() {
         return;
     }
     let (site, sound) = (Site::new(), allocator(""));
-    // Tests of other processes have other ports.
+    // Other processes' tests use other ports.
     let port = 20_000 + std::process::id() % 10_000;
     let load = format!(
         "exec 3<>/dev/tcp/127.0.0.1/{port}; {{ for i in {{1..2000}}; do \
@@ -103,7 +103,7 @@ fn memcached_keeps_its_items_in_slabs_of_its_own() {
 fn java_keeps_its_objects_in_a_heap_of_its_own() {
     if is_installed("java") {
         let told = remarks(&["java", "-XX:+UseSerialGC", "-Xshare:auto", "-version"]);
-        // Which of the two holds of so short a run is a matter of its processor time.
+        // For so short a run, its processor time decides which of the two applies.
         let notes = ["malloc hardly matters", "manages most of its memory itself"];
         assert!(notes.iter().any(|note| told.contains(note)), "{told}");
     }

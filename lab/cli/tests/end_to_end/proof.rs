@@ -1,4 +1,4 @@
-//! A row whose allocator did not serve malloc is not a row.
+//! A row without a proof of its allocator is not ranked.
 
 use std::fs;
 use std::path::Path;
@@ -9,10 +9,10 @@ use crate::support::{
     Site, allocator, baseline, bundling_program, news_program, program, row, static_program,
 };
 
-/// Calls of malloc and free that the program makes at least: 20,000 blocks are made and freed.
+/// Minimum number of the program's calls of malloc and free: it allocates and frees 20,000 blocks.
 const CALLS: u64 = 40_000;
 
-/// The keys of the proofs of an entrant, in the order in which they were taken.
+/// Returns the keys of the proofs of an entrant, in their order.
 fn proofs_of(site: &Site, entrant: u64) -> Vec<String> {
     let lines = site.journal_text();
     let lines = lines
@@ -25,7 +25,7 @@ fn proofs_of(site: &Site, entrant: u64) -> Vec<String> {
     keys.collect()
 }
 
-/// A shell command that replaces `old` by `new` before the ninth run.
+/// Returns a shell command that replaces `old` by `new` before the ninth run.
 fn replacement(new: &Path, old: &Path) -> String {
     let (new, old) = (new.display(), old.display());
     format!("echo >> runs; if [ $(wc -l < runs) = 9 ]; then mv {new} {old}; fi")
@@ -251,12 +251,12 @@ fn an_allocator_of_the_users_own_is_kept_with_its_settings() {
     site.run(&["allocators", "remove", "mine"]).ends_with(0);
     site.run(&["exec", "-a", "mine", "--", "true"])
         .complains(2, &["mine"]);
-    assert!(sound.exists(), "only the name is forgotten");
+    assert!(sound.exists(), "only the name is removed");
 }
 
-/// Everything that is shown of a race of `program`, had the rival a fault of its `operator new`: it
-/// is added to the plan in the journal, from which the result is made again. Only entries of the
-/// registry have such faults, and none of them need be installed.
+/// Returns everything that is shown of a race of `program` if the rival has a fault of its
+/// `operator new`. The fault is added to the plan in the journal, from which the result is
+/// recomputed. Only registry entries have such faults, and none of them need be installed.
 fn shown_with_fault_of_new(program: &str) -> String {
     let (site, sound) = (Site::new(), allocator(""));
     let (outcome, _) = site.race(&[&sound], &[], &[program]);

@@ -1,18 +1,17 @@
-//! The README and the page on reading a result show what heapdrome prints.
+//! The README and the page on reading a result contain heapdrome's actual output.
 
 use std::path::Path;
 
 use crate::support::Site;
 
-/// Each block of printed text: its document, the result behind it, and the options of
-/// `heapdrome show` that print it.
+/// Blocks of printed text: document, result, and the options of `heapdrome show` that print it.
 const SHOWN: [(&str, &str, &[&str]); 3] = [
     ("README.md", "jq.json.gz", &[]),
     ("docs/reading.md", "build.json.gz", &[]),
     ("docs/reading.md", "python.json.gz", &["--full"]),
 ];
 
-/// The blocks of printed text of a document.
+/// Returns the blocks of printed text of a document.
 fn blocks(document: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(document).expect("the document is there");
     let blocks = text.split("```text\n").skip(1);
@@ -20,7 +19,7 @@ fn blocks(document: &Path) -> Vec<String> {
     blocks.map(str::to_owned).collect()
 }
 
-/// What `heapdrome show` prints of a committed result.
+/// Returns the output of `heapdrome show` for a committed result.
 fn printed(result: &Path, options: &[&str]) -> String {
     let site = Site::new();
     // A race that has just ended is shown by this name.

@@ -1,5 +1,4 @@
-//! `heapdrome report` and `heapdrome plot`: files where they were asked for, and one line
-//! otherwise.
+//! `heapdrome report` and `heapdrome plot`: the requested files, or one line with an error.
 
 use crate::saved::{self, RACE, SUITE, SWEEP};
 use crate::support::Site;
@@ -142,7 +141,7 @@ fn plots_are_drawn_in_the_forms_that_were_asked_for() {
     assert_eq!(once.ends_with(0).stdout, "once/ranking-wall.svg\n");
     let unknown = ["plot", "r.json", "-o", "other", "--only", "nonsense"];
     site.run(&unknown)
-        .complains(2, &["no plot is called nonsense", "time-memory"]);
+        .complains(2, &["no such plot: nonsense", "time-memory"]);
     let beside_known = [
         "plot",
         "r.json",
@@ -152,7 +151,7 @@ fn plots_are_drawn_in_the_forms_that_were_asked_for() {
         "ranking,nonsense",
     ];
     site.run(&beside_known)
-        .complains(2, &["no plot is called nonsense", "time-memory"]);
+        .complains(2, &["no such plot: nonsense", "time-memory"]);
     for empty in ["", "ranking,"] {
         site.run(&["plot", "r.json", "-o", "other", "--only", empty])
             .complains(2, &["--only"]);

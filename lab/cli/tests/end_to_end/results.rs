@@ -1,4 +1,4 @@
-//! What a race prints and writes, and how each run is made.
+//! The output of a race, and the options of its runs.
 
 use std::fs;
 
@@ -128,7 +128,7 @@ fn a_result_of_an_earlier_race_is_replaced_whole() {
     assert_eq!(site.visible_files(), ["result.json"]);
 }
 
-/// How many lines each hook wrote.
+/// Returns the number of lines that each hook wrote.
 fn lines(site: &Site, name: &str) -> usize {
     fs::read_to_string(site.path(name))
         .unwrap_or_default()

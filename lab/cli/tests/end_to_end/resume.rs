@@ -1,4 +1,4 @@
-//! What was measured survives kill -9 and Ctrl-C, and the race goes on from there.
+//! Measurements survive kill -9 and Ctrl-C, and the race continues from there.
 
 use std::time::{Duration, Instant};
 
@@ -7,15 +7,15 @@ use serde_json::Value;
 use crate::support::{Running, Site, allocator, program};
 
 const ROUNDS: &str = "6";
-/// Timed runs of the whole race: three entrants, the baseline's twin included.
+/// Number of timed runs of the whole race: three entrants, including the baseline's twin.
 const RUNS: usize = 18;
 
-/// A race of about a second, of which the caller wants to see some rounds.
+/// Starts a race of about a second, of which the caller waits for some rounds.
 fn start(site: &Site) -> Running {
     start_with(site, &[])
 }
 
-/// A race of about a second with more options.
+/// Starts a race of about a second with more options.
 fn start_with(site: &Site, options: &[&str]) -> Running {
     let sound = allocator("");
     let mut race = vec!["race", "-a", sound.to_str().expect("plain")];
@@ -49,7 +49,7 @@ fn wait_for_runs(site: &Site, running: &mut Running, runs: usize) {
     }
 }
 
-/// Waits until no process of the program is left that was started for this test.
+/// Waits until no process of the program that this test started is left.
 fn no_process_left(site: &Site) {
     let wanted = format!("{}\0nap\0{}\0", program(), site.path("").display());
     let is_there = || {
@@ -70,7 +70,7 @@ fn no_process_left(site: &Site) {
     }
 }
 
-/// The name of the only race.
+/// Returns the name of the only race.
 fn name(site: &Site) -> String {
     let journal = site.journal().expect("a journal");
     let folder = journal.parent().and_then(std::path::Path::file_name);
@@ -78,7 +78,7 @@ fn name(site: &Site) -> String {
     name.expect("plain").to_owned()
 }
 
-/// Resumes the only race and looks whether it came to its end with what it had.
+/// Resumes the only race and checks that it ended with its earlier runs.
 #[track_caller]
 fn resumes(site: &Site, arguments: &[&str], before: &str) {
     let outcome = site.run(arguments);
@@ -147,7 +147,7 @@ fn a_race_is_resumed_from_another_folder() {
     let before = site.journal_text();
     let mut elsewhere = site.command(&["race", "--resume", &name(&site)]);
     elsewhere.current_dir("/");
-    // What another terminal has of its own.
+    // Variables that differ in another terminal.
     for (name, value) in [("SHLVL", "7"), ("OLDPWD", "/usr"), ("PWD", "/"), ("_", "x")] {
         elsewhere.env(name, value);
     }
@@ -171,7 +171,7 @@ fn a_race_is_resumed_from_another_folder() {
 fn a_resumed_race_takes_no_new_settings() {
     Site::new()
         .run(&["race", "--resume", "--seed", "9"])
-        .complains(2, &["--resume", "--seed", "leave one of them out"]);
+        .complains(2, &["--resume", "--seed", "omit one of them"]);
 }
 
 /// Kills a race with these options that has begun its rounds.
@@ -244,7 +244,7 @@ fn without_a_name_only_what_was_started_here_goes_on() {
     let outcome = site.run(&["race", "--resume"]);
     let (raced, place) = (program(), format!("in {home}: "));
     let words = [
-        "going on with",
+        "continuing",
         &name,
         &raced[..8],
         &place,

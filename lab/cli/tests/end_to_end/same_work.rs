@@ -2,7 +2,7 @@
 
 use crate::support::{Site, allocator, program};
 
-/// A shell line whose first run does all the work, as a build does.
+/// Shell line whose first run does all the work, as in a build.
 fn build() -> String {
     format!("test -e done || {} work 20000; touch done", program())
 }

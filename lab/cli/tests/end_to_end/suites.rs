@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::support::{Outcome, Site, allocator};
 
-/// One load in two races; one of its allocators and one of its workloads do not exist. `$SOUND` is
-/// the path of a library.
+/// Suite with one load in two races; one of its allocators and one of its workloads do not exist.
+/// `$SOUND` is the path of a library.
 const SUITE: &str = r#"
 name = "mine"
 title = "Mine"
@@ -68,7 +68,7 @@ source = "page 3"
 test = { ratio = { figure = "wall_s", of = ["lost"], to = ["libc"], in = { cells = ["tiny"] }, range = { high = 1.0 } } }
 "#;
 
-/// Two races of a few milliseconds and one that cannot be run.
+/// Suite with two races of a few milliseconds and one that cannot run.
 fn suite(site: &Site) -> String {
     let text = SUITE.replace("$SOUND", &allocator("").display().to_string());
     site.file("mine.toml", text);
@@ -86,7 +86,7 @@ fn run(site: &Site, options: &[&str]) -> Outcome {
     quick(site, &suite(site), options)
 }
 
-/// What is in a file of results.
+/// Returns the contents of a file of results.
 pub fn collection(site: &Site, name: &str) -> Value {
     let text = std::fs::read(site.path(name)).expect("written");
     serde_json::from_slice(&text).expect("JSON")
@@ -96,7 +96,7 @@ pub fn collection(site: &Site, name: &str) -> Value {
 fn a_suite_of_ones_own_is_raced_and_its_claims_are_tested() {
     let site = Site::new();
     let outcome = run(&site, &["--json", "r.json", "--markdown", "r.md"]);
-    // All is reported; the status tells that one race could not be run.
+    // Everything is reported; the status shows that one race could not run.
     outcome.ends_with(2);
     let collection = collection(&site, "r.json");
     let races = collection["races"].as_array().expect("races");
@@ -149,7 +149,7 @@ fn what_was_done_is_not_done_again() {
     assert_eq!(second["races"][0], first["races"][0]);
 }
 
-/// And what is made of the races is made anew: a target may be added when they are done.
+/// The tables and verdicts are recomputed, too: a target may be added after the races.
 #[test]
 fn misuse_that_a_target_is_about_is_committed_once_and_after_the_races() {
     let site = Site::new();

@@ -1,4 +1,4 @@
-//! A place of its own for each test, and what is raced there.
+//! A private home folder for each test, and its races.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -14,15 +14,15 @@ pub use built::{
 
 mod built;
 
-/// No single call of heapdrome in these tests may take longer, however busy the machine is.
+/// Maximum duration of a call of heapdrome in these tests, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// A home folder for one test, so that nothing of the user's is read or written.
+/// Home folder for one test, so that none of the user's files are read or written.
 pub struct Site {
     home: tempfile::TempDir,
 }
 
-/// What came of a call.
+/// Outcome of a call.
 pub struct Outcome {
     pub status: i32,
     pub stdout: String,
@@ -37,7 +37,7 @@ impl Site {
         }
     }
 
-    /// A path in the home folder.
+    /// Returns a path in the home folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.home.path().join(name)
     }
@@ -49,7 +49,7 @@ impl Site {
         path
     }
 
-    /// The names of what lies in the home folder itself, hidden folders left out.
+    /// Returns the names of the files in the home folder itself, without hidden folders.
     pub fn visible_files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.home.path()).expect("the home folder is there");
         let names = entries.flatten().map(|entry| entry.file_name());
@@ -59,7 +59,7 @@ impl Site {
         names
     }
 
-    /// The journal of the only race; `None` before it has one.
+    /// Returns the journal of the only race; `None` before it has one.
     pub fn journal(&self) -> Option<PathBuf> {
         let races = std::fs::read_dir(self.path(".local/state/heapdrome/races")).ok()?;
         let folders: Vec<_> = races.flatten().map(|race| race.path()).collect();
@@ -67,18 +67,19 @@ impl Site {
         Some(folders.first()?.join("journal.jsonl"))
     }
 
-    /// What is in the journal of the only race.
+    /// Returns the contents of the only race's journal.
     pub fn journal_text(&self) -> String {
         let text = self.journal().map(std::fs::read_to_string);
         text.and_then(Result::ok).unwrap_or_default()
     }
 
-    /// heapdrome with these arguments, in the home folder.
+    /// Creates a call of heapdrome with these arguments, in the home folder.
     pub fn command<S: AsRef<std::ffi::OsStr>>(&self, arguments: &[S]) -> Command {
         self.program(env!("CARGO_BIN_EXE_heapdrome"), arguments)
     }
 
-    /// Any program with these arguments, in the home folder and without this user's settings.
+    /// Creates a call of a program with these arguments, in the home folder and without this user's
+    /// settings.
     pub fn program<S: AsRef<std::ffi::OsStr>>(&self, name: &str, arguments: &[S]) -> Command {
         let mut command = Command::new(name);
         command.args(arguments).current_dir(self.home.path());
@@ -100,7 +101,7 @@ impl Site {
         self.finish(self.command(arguments))
     }
 
-    /// Runs a command to its end, and no longer than the limit.
+    /// Runs a command to its end, up to the time limit.
     pub fn finish(&self, command: Command) -> Outcome {
         let running = self.start(command);
         running.wait()
@@ -114,7 +115,7 @@ impl Site {
             .stdout(out.reopen().expect("the file opens again"))
             .stderr(err.reopen().expect("the file opens again"))
             .process_group(0);
-        // SAFETY: `heed_signals` only calls signal, which may be called between fork and exec.
+        // SAFETY: `heed_signals` only calls signal, which is allowed between fork and exec.
         unsafe { command.pre_exec(heed_signals) };
         Running {
             child: command.spawn().expect("heapdrome starts"),
@@ -123,8 +124,8 @@ impl Site {
         }
     }
 
-    /// Races `command` under these allocators, two rounds with one memory run, and returns the
-    /// result as JSON beside the outcome.
+    /// Races `command` under these allocators, with two rounds and one memory run, and returns the
+    /// result as JSON and the outcome.
     pub fn race(
         &self,
         allocators: &[&Path],
@@ -151,7 +152,7 @@ impl Site {
         (outcome, value)
     }
 
-    /// Everything that is known of the race whose result is in `result.json`.
+    /// Returns the full output for the race whose result is in `result.json`.
     #[track_caller]
     pub fn in_full(&self) -> Outcome {
         let shown = self.run(&["show", "result.json", "--full"]);
@@ -160,8 +161,8 @@ impl Site {
     }
 }
 
-/// Undoes what a shell does to the commands that it starts in the background: ignoring signals, as
-/// heapdrome then does too, and rightly.
+/// Restores the default actions of signals, which a shell sets to ignore for background commands;
+/// heapdrome would inherit that.
 fn heed_signals() -> std::io::Result<()> {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         // SAFETY: the default action is a valid one for these signals.
@@ -170,7 +171,7 @@ fn heed_signals() -> std::io::Result<()> {
     Ok(())
 }
 
-/// A heapdrome that runs.
+/// Running heapdrome.
 pub struct Running {
     child: Child,
     out: tempfile::NamedTempFile,
@@ -181,22 +182,22 @@ impl Running {
     /// Sends a signal to heapdrome alone.
     pub fn signal(&self, signal: i32) {
         let id = i32::try_from(self.child.id()).expect("a process number");
-        // SAFETY: kill takes plain numbers; the child has not been waited for, so that its number
-        // is still its own.
+        // SAFETY: kill takes plain numbers; the child has not been waited for, so its number has
+        // not been reused.
         assert_eq!(unsafe { libc::kill(id, signal) }, 0);
     }
 
-    /// Whether it still runs.
+    /// Returns whether it still runs.
     pub fn is_running(&mut self) -> bool {
         self.child.try_wait().expect("it can be asked").is_none()
     }
 
-    /// What it has said on standard error so far.
+    /// Returns its standard error so far.
     pub fn stderr(&self) -> String {
         self.text().1
     }
 
-    /// Waits for its end; kills it and fails the test when it takes too long.
+    /// Waits for its end; after the time limit it kills it and fails the test.
     pub fn wait(mut self) -> Outcome {
         let started = Instant::now();
         let status = loop {
@@ -227,7 +228,7 @@ impl Running {
     }
 }
 
-/// The exit status, or 128 and the number of the signal, as a shell gives it.
+/// Returns the exit status, or 128 plus the number of the signal, as a shell does.
 fn number_of(status: ExitStatus) -> i32 {
     use std::os::unix::process::ExitStatusExt as _;
     status
@@ -236,7 +237,7 @@ fn number_of(status: ExitStatus) -> i32 {
 }
 
 impl Outcome {
-    /// The call ended with this status, and nothing of heapdrome's own crashed.
+    /// Checks that the call ended with this status, and that heapdrome itself did not crash.
     #[track_caller]
     pub fn ends_with(&self, status: i32) -> &Self {
         let all = format!("{}\n{}", self.stdout, self.stderr);
@@ -248,7 +249,7 @@ impl Outcome {
         self
     }
 
-    /// The call failed with this status and one line that has all of `words`.
+    /// Checks that the call failed with this status and one line that contains all of `words`.
     #[track_caller]
     pub fn complains(&self, status: i32, words: &[&str]) {
         self.ends_with(status);
@@ -267,8 +268,8 @@ impl Outcome {
         }
     }
 
-    /// Standard output has these words, wherever its lines were broken: the length of the path
-    /// that the tests run in must not matter.
+    /// Checks that standard output contains these words, independent of its line breaks, because
+    /// the test folder's path has no fixed length.
     #[track_caller]
     pub fn tells(&self, words: &str) {
         let without_spaces = |text: &str| text.split_whitespace().collect::<String>();
@@ -279,7 +280,8 @@ impl Outcome {
         );
     }
 
-    /// The call failed with this status, and a line of standard error has all of `words`.
+    /// Checks that the call failed with this status, and that a line of standard error contains all
+    /// of `words`.
     #[track_caller]
     pub fn says(&self, status: i32, words: &[&str]) {
         self.ends_with(status);
@@ -292,7 +294,7 @@ impl Outcome {
     }
 }
 
-/// The row of the result whose library has this path.
+/// Returns the row of the result whose library has this path.
 #[track_caller]
 pub fn row<'a>(result: &'a Value, library: &Path) -> &'a Value {
     let rows = result["entrants"].as_array().expect("a result with rows");
@@ -302,7 +304,7 @@ pub fn row<'a>(result: &'a Value, library: &Path) -> &'a Value {
         .unwrap_or_else(|| panic!("no row for {}", library.display()))
 }
 
-/// The row of the entrant of this name.
+/// Returns the row of the entrant of this name.
 #[track_caller]
 pub fn named<'a>(result: &'a Value, name: &str) -> &'a Value {
     let rows = result["entrants"].as_array().expect("a result with rows");
@@ -310,7 +312,7 @@ pub fn named<'a>(result: &'a Value, name: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("no row {name} in {rows:?}"))
 }
 
-/// The row of the baseline.
+/// Returns the row of the baseline.
 #[track_caller]
 pub fn baseline(result: &Value) -> &Value {
     let rows = result["entrants"].as_array().expect("a result with rows");

@@ -1,12 +1,12 @@
-//! The smallest limit of memory, where limits can be made at all.
+//! The smallest memory limit, on machines that support limits.
 
 use serde_json::Value;
 
 use crate::saved::{self, EXPERIMENT};
 use crate::support::{Outcome, Site, program};
 
-/// What a search for `command` says, with the JSON; `None` where no limit can be made here, which
-/// must be told in one line.
+/// Returns the output of a search for `command`, with the JSON; `None` if no limit can be set here,
+/// which one line must report.
 fn search(site: &Site, command: &[&str]) -> Option<(Outcome, Value)> {
     let mut arguments = vec![
         "survive",
@@ -36,7 +36,7 @@ fn mistakes_are_told_in_one_line() {
     site.run(&["survive", "--", "no-such-command"])
         .complains(2, &["cannot find the command no-such-command"]);
     site.run(&["survive", "--patience", "0", "--", "true"])
-        .complains(2, &["number of times"]);
+        .complains(2, &["expected a factor"]);
     site.run(&["survive"]).complains(2, &["COMMAND"]);
     assert_eq!(site.visible_files(), [""; 0], "nothing is written");
 }
@@ -52,7 +52,7 @@ fn a_command_that_traces_has_no_limit() {
     assert_eq!(survival["smallest_bytes"], Value::Null);
 }
 
-/// Where no limit can be made, too.
+/// Also on machines without limits.
 #[test]
 fn the_limits_of_a_saved_search_are_written_as_csv() {
     let site = Site::new();

@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::support::{Outcome, Running, Site, allocator, row};
 
-/// A load of a few milliseconds.
+/// Load of a few milliseconds.
 const TINY: [&str; 4] = ["quick-16-1000", "loops=2", "blocks=200", "ops=20"];
 
-/// Sweeps a tiny load and returns the collection.
+/// Sweeps a small load and returns the collection.
 fn sweep(site: &Site, values: &str, options: &[&str]) -> (Outcome, Value) {
     let mut all = vec!["-w", "rptest", "-t", values, "--memory-runs", "0"];
     all.extend(options);
@@ -135,7 +135,7 @@ fn a_sweep_that_cannot_be_is_one_line() {
     );
     refused(
         &["--sweep", "n=1,2", "--pin", "0", "-t", "1,2"],
-        &["--pin cannot stand beside --threads", "leave one"],
+        &["--pin cannot be combined with --threads", "omit one"],
     );
     assert_eq!(site.visible_files(), Vec::<String>::new());
 }
@@ -193,7 +193,7 @@ fn one_value_is_a_race() {
     assert_eq!(result["options"]["pin"].as_array().map(Vec::len), Some(1));
 }
 
-/// Sends the signal as soon as it is time, and waits for the end.
+/// Sends the signal once the condition holds, and waits for the end.
 fn disturbed(mut running: Running, signal: i32, is_time: impl Fn(&Running) -> bool) -> Outcome {
     let started = Instant::now();
     while !is_time(&running) {
@@ -208,15 +208,14 @@ fn disturbed(mut running: Running, signal: i32, is_time: impl Fn(&Running) -> bo
     running.wait()
 }
 
-/// The result that a sweep wrote.
+/// Returns the result that a sweep wrote.
 fn result(site: &Site) -> Value {
     let text = std::fs::read_to_string(site.path("result.json")).expect("written");
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// Ends a sweep of two races with eight rounds each by this signal, once so many runs are on disk;
-/// goes on with it from another folder, and looks whether it came to the end that it would have
-/// had.
+/// Ends a sweep of two races with eight rounds each by this signal, once this number of runs is on
+/// disk. Then continues it from another folder, and checks that it ends as an uninterrupted one.
 fn goes_on(options: &[&str], signal: i32, runs: usize) -> (Outcome, Value) {
     let site = Site::new();
     let (sound, program) = (allocator(""), crate::support::program());
@@ -236,11 +235,11 @@ fn goes_on(options: &[&str], signal: i32, runs: usize) -> (Outcome, Value) {
     }
     let mut again = site.command(&["race", "--resume", &name, "--csv"]);
     again.arg(site.path("result.csv")).current_dir("/");
-    let going_on = format!("going on with {name} (program, sweep n), begun ");
+    let going_on = format!("continuing {name} (program, sweep n), begun ");
     site.finish(again)
         .says(0, &[&going_on, " of 2 races ended, ", " of 16 rounds done"]);
     assert_eq!(site.visible_files(), ["result.csv", "result.json"]);
-    // Three entrants, the baseline's twin included.
+    // Three entrants, including the baseline's twin.
     assert_eq!(runs_on_disk(&site), [24, 24], "each run once");
     let collection = result(&site);
     let races = collection["races"].as_array().expect("races");
@@ -262,7 +261,7 @@ fn goes_on(options: &[&str], signal: i32, runs: usize) -> (Outcome, Value) {
 #[test]
 fn a_sweep_that_was_interrupted_goes_on_as_one() {
     let (outcome, collection) = goes_on(&[], libc::SIGINT, 10);
-    outcome.says(130, &["what was done is reported; go on with"]);
+    outcome.says(130, &["the completed part is reported; continue with"]);
     assert_eq!(collection["sweep"]["paired"], true);
 }
 
@@ -273,20 +272,20 @@ fn a_sweep_that_was_killed_in_its_second_race_goes_on_as_one() {
     assert_eq!(collection["sweep"]["paired"], Value::Null);
 }
 
-/// The journal of each race.
+/// Returns the journal of each race.
 fn journals(site: &Site) -> impl Iterator<Item = String> {
     let races = std::fs::read_dir(site.path(".local/state/heapdrome/races"));
     let races = races.into_iter().flatten().flatten();
     races.flat_map(|race| std::fs::read_to_string(race.path().join("journal.jsonl")))
 }
 
-/// The timed runs in the journal of each race.
+/// Returns the timed runs in the journal of each race.
 fn runs_on_disk(site: &Site) -> Vec<usize> {
     let runs = |text: String| text.matches("{\"line\":\"run\"").count();
     journals(site).map(runs).collect()
 }
 
-/// The name of the sweep, as its races have it.
+/// Returns the name of the sweep, which its races contain.
 fn name_on_disk(site: &Site) -> String {
     let journal = journals(site).next().expect("a race has begun");
     let (_, rest) = journal.split_once("\"of\":\"").expect("a part of a sweep");

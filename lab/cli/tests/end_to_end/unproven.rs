@@ -1,4 +1,4 @@
-//! Commands that cannot be traced: heapdrome says so, and races them without a proof where asked.
+//! Commands that cannot be traced: heapdrome reports it, and races them without a proof on request.
 
 use std::os::unix::process::CommandExt as _;
 
@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use crate::support::{Outcome, Site, allocator, baseline, program};
 
-/// Makes the kernel refuse ptrace to this process and all that it starts, as containers do.
+/// Makes the kernel refuse ptrace to this process and its children, as containers do.
 fn forbid_ptrace() -> std::io::Result<()> {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
     let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
     let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
-    // The number of the system call lies at the beginning of the data that a filter sees.
+    // A filter's data begin with the number of the system call.
     let mut filter = [
         step(LOAD, 0, 0, 0),
         step(JUMP_IF_EQUAL, 0, 1, libc::SYS_ptrace as u32),
@@ -35,7 +35,7 @@ fn forbid_ptrace() -> std::io::Result<()> {
     }
 }
 
-/// Races the program where ptrace is forbidden.
+/// Races the program while ptrace is forbidden.
 fn untraceable(site: &Site, options: &[&str]) -> Outcome {
     let (sound, json, program) = (allocator(""), site.path("result.json"), program());
     let mut arguments = vec![
@@ -49,13 +49,13 @@ fn untraceable(site: &Site, options: &[&str]) -> Outcome {
     arguments.extend(options);
     arguments.extend(["--", &program]);
     let mut command = site.command(&arguments);
-    // SAFETY: `forbid_ptrace` only calls prctl, which may be called between fork and exec.
+    // SAFETY: `forbid_ptrace` only calls prctl, which is allowed between fork and exec.
     unsafe { command.pre_exec(forbid_ptrace) };
     site.finish(command)
 }
 
-/// A race without proof: every row has times and counts, none is recommended, and the status says
-/// so.
+/// Checks a race without a proof: every row has times and counts, none is recommended, and the exit
+/// status shows it.
 #[track_caller]
 fn is_raced_without_proof(outcome: &Outcome, result: &Value) {
     outcome.says(1, &["no proof was taken"]);

@@ -1,4 +1,4 @@
-//! Races for which nobody named an allocator.
+//! Races without a named allocator.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::{Site, program};
 
-/// Allocators are built from sources that cargo fetches; one that fails stands for a machine
+/// Allocators are built from sources that cargo fetches; a failing fetch stands for a machine
 /// without a network.
 #[test]
 fn without_a_network_races_what_is_there_and_the_rest_is_told() {
@@ -34,7 +34,7 @@ fn without_a_network_races_what_is_there_and_the_rest_is_told() {
     command.env("PATH", format!("{}:{path}", folder.display()));
     command.env("CARGO", &cargo);
     let outcome = site.finish(command);
-    outcome.says(0, &["building first what is missing", "jemalloc 142 s"]);
+    outcome.says(0, &["building missing allocators first", "jemalloc 142 s"]);
     outcome.says(0, &["jemalloc does not race", "no network"]);
     outcome.says(0, &["mimalloc2 does not race", "cannot be fetched either"]);
     outcome.says(

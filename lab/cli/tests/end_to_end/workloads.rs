@@ -1,4 +1,4 @@
-//! Races of the workloads that heapdrome brings.
+//! Races of the built-in workloads.
 
 use std::time::{Duration, Instant};
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::support::{Site, allocator, row};
 
-/// A load of a few milliseconds.
+/// Load of a few milliseconds.
 const TINY: [&str; 4] = ["quick-16-1000", "loops=2", "blocks=200", "ops=20"];
 
-/// The names of the arrays' elements.
+/// Returns the names of the arrays' elements.
 fn texts(value: &Value) -> Vec<&str> {
     let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
     list.iter().filter_map(Value::as_str).collect()
@@ -123,7 +123,7 @@ fn every_workload_is_listed_and_explained() {
         list.tells(name);
         let told = site.run(&["workloads", "show", name]);
         told.ends_with(0);
-        for heading in ["What it models", "What its figures mean", "does not say"] {
+        for heading in ["What it models", "Meaning of its figures", "does not show"] {
             told.tells(heading);
         }
         let wide = told.stdout.lines().find(|line| line.chars().count() > 100);

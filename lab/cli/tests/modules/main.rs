@@ -1,9 +1,9 @@
-//! No import cycles: within a crate, modules that stand side by side use each other in one
-//! direction only.
+//! No import cycles: within a crate, sibling modules use each other in one direction only.
 //!
-//! A module and its own children are one room: a child may use what its parent defines, and a
-//! parent calls its children. Between rooms the arrows point one way, at every level. What a module
-//! uses is read from `use` and from the paths in its code, and counts as a use of the file that
+//! A module and its own children are one room: a child may use its parent's definitions, and a
+//! parent calls its children. Between rooms the arrows point one way, at every level. The uses of a
+//! module are read from `use` and from the paths in its code. Each counts as a use of the file with
+//! the definition, through any re-exports.
 //! defines it, through whatever re-exports it is named.
 
 mod source;
@@ -18,7 +18,7 @@ fn root() -> PathBuf {
     root.canonicalize().expect("the repository is there")
 }
 
-/// The root file of every crate that is held to this.
+/// Root files of all crates that are checked.
 fn roots() -> Vec<PathBuf> {
     let mut folders = vec![
         root().join("allocators/bumpmalloc"),
@@ -46,10 +46,10 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).collect()
 }
 
-/// One room that uses another beside it, with the files in which it does.
+/// Room that uses a sibling room, with the files of the use.
 type Uses = BTreeMap<(Module, Module), BTreeSet<(PathBuf, PathBuf)>>;
 
-/// Uses between rooms that stand side by side, at every level of a crate.
+/// Returns the uses between sibling rooms, at every level of a crate.
 fn uses(whole: &Crate) -> Uses {
     let mut uses = Uses::new();
     for (from, to) in whole.references() {
@@ -64,7 +64,7 @@ fn uses(whole: &Crate) -> Uses {
     uses
 }
 
-/// Whether `to` is reached from `from` along uses.
+/// Returns whether `to` can be reached from `from` along uses.
 fn reaches(uses: &Uses, from: &Module, to: &Module) -> bool {
     let mut seen = BTreeSet::from([from]);
     let mut open = vec![from];
@@ -82,7 +82,7 @@ fn reaches(uses: &Uses, from: &Module, to: &Module) -> bool {
     false
 }
 
-/// The uses that are part of a cycle, in words, each with the files in which it stands.
+/// Describes the uses that are part of a cycle, each with its files.
 fn cycles(root_file: &Path, below: &Path) -> BTreeMap<String, Vec<String>> {
     let whole = Crate::read(root_file);
     let uses = uses(&whole);
@@ -123,7 +123,7 @@ fn no_two_rooms_of_a_crate_use_each_other() {
     assert!(told.is_empty(), "import cycles:\n{}", told.join("\n"));
 }
 
-/// A crate of these files, and the cycles in it.
+/// Returns the cycles in a crate of these files.
 fn cycles_of(files: &[(&str, &str)]) -> BTreeMap<String, Vec<String>> {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in files {

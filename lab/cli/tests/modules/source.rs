@@ -1,4 +1,4 @@
-//! The modules of a crate and the paths between them, read from its sources.
+//! Reads the modules of a crate and the paths between them from its sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -6,18 +6,18 @@ use std::str::FromStr;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// A module by the names on the way to it; the crate itself has none.
+/// Path of a module from the crate's root, which itself has an empty path.
 pub type Module = Vec<String>;
 
-/// Modules of one crate and the paths in them. Code under `cfg(test)` is left out: a test may use
+/// Modules of one crate and the paths in them. Code under `cfg(test)` is excluded: a test may use
 /// all of its crate.
 #[derive(Default)]
 pub struct Crate {
-    /// The file of each module; a module within a file has that of the module around it.
+    /// File of each module; a module within a file has the file of its parent.
     pub files: BTreeMap<Module, PathBuf>,
-    /// The names that each module imports, re-exports among them.
+    /// Names that each module imports, including re-exports.
     imports: BTreeMap<(Module, String), Vec<String>>,
-    /// Every path in each module, as it is written.
+    /// Every path in each module, as written.
     paths: BTreeSet<(Module, Vec<String>)>,
 }
 
@@ -30,7 +30,7 @@ impl Crate {
         whole
     }
 
-    /// Every module that another one refers to, with the one that refers.
+    /// Returns every module that another one refers to, with the one that refers.
     pub fn references(&self) -> BTreeSet<(Module, Module)> {
         let found = self.paths.iter().filter_map(|(from, path)| {
             let to = self.resolve(self.absolute(from, path)?);
@@ -48,7 +48,7 @@ impl Crate {
         self.walk(&module, tokens, file, children);
     }
 
-    /// Reads the items and the code of a module; its own modules' files lie in `children`.
+    /// Reads the items and the code of a module; the files of its own modules are in `children`.
     fn walk(&mut self, module: &Module, tokens: TokenStream, file: &Path, children: &Path) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut at = 0;
@@ -102,7 +102,7 @@ impl Crate {
         }
     }
 
-    /// Reads what follows `use`, behind `before`.
+    /// Reads the tree after `use`, with the prefix `before`.
     fn import(&mut self, module: &Module, before: &[String], tree: &[TokenTree]) {
         let (words, length) = path(tree);
         let path = [before, &words].concat();
@@ -130,8 +130,8 @@ impl Crate {
         self.paths.insert((module.clone(), without_self(&path)));
     }
 
-    /// A path from the crate's root; `None` where it leads out of the crate, or to what is no
-    /// module's.
+    /// Resolves a path from the crate's root; `None` if it leads out of the crate, or to something
+    /// that belongs to no module.
     fn absolute(&self, from: &Module, path: &[String]) -> Option<Vec<String>> {
         let mut at = from.clone();
         let (first, rest) = path.split_first()?;
@@ -143,7 +143,7 @@ impl Crate {
                 at.push(name.to_owned());
                 if !self.files.contains_key(&at) {
                     let imported = self.imports.get(&(from.clone(), name.to_owned()))?;
-                    // Another crate may have a thing that is called like the crate.
+                    // Another crate may contain an item with the name of the crate.
                     let own = imported.first().is_some_and(|first| first != name);
                     at = own.then(|| self.absolute(from, imported))??;
                 }
@@ -155,10 +155,10 @@ impl Crate {
         Some(at)
     }
 
-    /// The module in which what a path names is defined, and not one that re-exports it.
+    /// Returns the module that defines the target of a path, not one that re-exports it.
     fn resolve(&self, path: Vec<String>) -> Module {
         let mut path = path;
-        // No chain of re-exports is as long as this one; a name that stands for itself ends it.
+        // No chain of re-exports is this long; a name that stands for itself ends here.
         for _ in 0..16 {
             let mut lengths = (0..=path.len()).rev();
             let length = lengths.find(|length| self.files.contains_key(&path[..*length]));
@@ -177,7 +177,7 @@ impl Crate {
     }
 }
 
-/// `{self}` at the end of an import stands for what comes before it.
+/// Removes `{self}` at the end of an import, which stands for its prefix.
 fn without_self(path: &[String]) -> Vec<String> {
     match path.split_last() {
         Some((last, before)) if last == "self" && !before.is_empty() => before.to_vec(),
@@ -196,7 +196,7 @@ fn is_punct(token: &TokenTree, wanted: char) -> bool {
     matches!(token, TokenTree::Punct(one) if one.as_char() == wanted)
 }
 
-/// Tokens in the brackets of an attribute.
+/// Returns the tokens in the brackets of an attribute.
 fn attribute(tokens: &[TokenTree]) -> Option<TokenStream> {
     match tokens {
         [hash, TokenTree::Group(group), ..]
@@ -212,7 +212,7 @@ fn is_for_tests(attribute: &TokenStream) -> bool {
     attribute.to_string().replace(' ', "") == "cfg(test)"
 }
 
-/// The file that an attribute `path = "..."` names.
+/// Returns the file that an attribute `path = "..."` names.
 fn path_of(attribute: TokenStream) -> Option<String> {
     let tokens: Vec<TokenTree> = attribute.into_iter().collect();
     match tokens.as_slice() {
@@ -225,8 +225,8 @@ fn path_of(attribute: TokenStream) -> Option<String> {
     }
 }
 
-/// The tokens of one item with its attributes: it ends with a semicolon, a comma or a body in
-/// braces.
+/// Returns the tokens of one item with its attributes: it ends with a semicolon, a comma or a body
+/// in braces.
 fn length_of_item(tokens: &[TokenTree]) -> usize {
     let is_end = |token: &TokenTree| match token {
         TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
@@ -236,7 +236,7 @@ fn length_of_item(tokens: &[TokenTree]) -> usize {
     end.map_or(tokens.len(), |end| end + 1)
 }
 
-/// The name of a module that is declared here, with its body if it has one in this file.
+/// Returns the name of a module that is declared here, with its body if it is in this file.
 fn declaration(tokens: &[TokenTree]) -> Option<(String, Option<TokenStream>)> {
     let [first, name, body, ..] = tokens else {
         return None;
@@ -251,7 +251,8 @@ fn declaration(tokens: &[TokenTree]) -> Option<(String, Option<TokenStream>)> {
     }
 }
 
-/// Tokens of the tree that a `use` here imports. In a bound, `use<...>` imports nothing.
+/// Returns the tokens of the tree that a `use` here imports. In a bound, `use<...>` imports
+/// nothing.
 fn use_tree(tokens: &[TokenTree]) -> Option<&[TokenTree]> {
     let (first, rest) = tokens.split_first()?;
     let is_import = word(first)? == "use" && !is_punct(rest.first()?, '<');
@@ -259,8 +260,8 @@ fn use_tree(tokens: &[TokenTree]) -> Option<&[TokenTree]> {
     is_import.then_some(&rest[..length])
 }
 
-/// The words of a path that begins here, and its tokens; a `::` behind the last word counts among
-/// them.
+/// Returns the words of a path that begins here, and its number of tokens, including a trailing
+/// `::`.
 fn path(tokens: &[TokenTree]) -> (Vec<String>, usize) {
     let mut words = Vec::new();
     let mut at = 0;

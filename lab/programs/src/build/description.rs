@@ -1,4 +1,4 @@
-//! The build, written down for ninja and for make.
+//! Writes the description of the build for ninja and for make.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,16 +7,16 @@ use heapdrome_packages::quoted;
 
 use crate::definition::Build;
 
-/// The link to the package in the folder of the build.
+/// Name of the link to the package in the folder of the build.
 pub(crate) const PACKAGE: &str = "package";
-/// The folder of the objects.
+/// Folder of the objects.
 pub(crate) const OBJECTS: &str = "objects";
-/// The folder of the headers that are generated.
+/// Folder of the generated headers.
 pub(crate) const GENERATED: &str = "generated";
 
-const HEADER: &str = "# Written by heapdrome for its workload; written anew at each race.\n";
+const HEADER: &str = "# Written by heapdrome for its workload; rewritten for each race.\n";
 
-/// What is built, and with what.
+/// Sources, flags and tools of a build.
 pub(crate) struct Description<'a> {
     pub build: &'a Build,
     pub compiler: &'a Path,
@@ -26,7 +26,7 @@ pub(crate) struct Description<'a> {
 }
 
 impl Description<'_> {
-    /// As a `build.ninja`.
+    /// Formats the build as a `build.ninja`.
     pub(crate) fn ninja(&self) -> String {
         let mut text = format!(
             "{HEADER}rule compile\n  command = {} -c $in -o $out\n\
@@ -44,7 +44,7 @@ impl Description<'_> {
         text
     }
 
-    /// As a `Makefile`.
+    /// Formats the build as a `Makefile`.
     pub(crate) fn makefile(&self) -> String {
         let archive = &self.build.archive;
         let mut text = format!(
@@ -68,7 +68,7 @@ impl Description<'_> {
         text
     }
 
-    /// Compiler, flags and folders of headers.
+    /// Returns compiler, flags and header folders.
     fn compilation(&self) -> String {
         let mut words = vec![escaped(self.compiler)];
         words.extend(self.build.flags.iter().cloned());
@@ -91,13 +91,14 @@ impl Description<'_> {
     }
 }
 
-/// The object of a translation unit. Two units of one name in different folders stay apart.
+/// Returns the object file of a translation unit. Units of one name in different folders get
+/// different objects.
 fn object_of(unit: &str) -> String {
     let stem = Path::new(unit).with_extension("o");
     format!("{OBJECTS}/{}", stem.to_string_lossy().replace('/', "_"))
 }
 
-/// A path as one word of a shell command in a description: both builders read `$$` as `$`.
+/// Formats a path as one word of a shell command in a description: both builders read `$$` as `$`.
 fn escaped(path: &Path) -> String {
     quoted(&path.to_string_lossy()).replace('$', "$$")
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::ProgramError;
 use crate::definition::Build;
 
-/// Paths of `count` translation units within the package, in an order that is the same on every
-/// machine.
+/// Returns the paths of `count` translation units within the package, in an order that does not
+/// depend on the machine.
 pub(crate) fn list(
     build: &Build,
     count: usize,
@@ -39,7 +39,7 @@ pub(crate) fn list(
     }
 }
 
-/// Every translation unit in the folder, sorted; those that cannot be read are left out.
+/// Returns every translation unit in the folder, sorted; omits unreadable folders.
 fn all(build: &Build, package: &Path) -> Vec<String> {
     let mut units = Vec::new();
     let mut folders = vec![package.join(&build.folder)];

@@ -13,7 +13,7 @@ fn package_in(cache: &Cache) -> std::path::PathBuf {
     fetch_crate(cache, &(&build().package).into()).expect("in the cache")
 }
 
-/// A cache that already holds the package, with small sources in the place of the real ones.
+/// Creates a cache that already holds the package, with small sources instead of the real ones.
 fn cache_with_package(root: &Path) -> Cache {
     let cache = Cache::at(root).expect("a folder for the cache");
     let build = build();
@@ -124,7 +124,7 @@ fn make_builds_the_same() {
     }
 }
 
-/// An older ninja tells each file as it is done, so nothing may be made of its output.
+/// An older ninja prints each file when it is done, so its output cannot be compared.
 #[test]
 fn only_a_silent_build_prints_the_same_in_every_run() {
     let path = std::env::var_os("PATH");

@@ -1,11 +1,11 @@
-//! Ghostscript draws the pages of a PDF that it made itself.
+//! Ghostscript renders the pages of a PDF that it generated itself.
 
 use crate::request::{Request, words, write_file};
 use crate::{Event, Prepared, ProgramError};
 
 const PAGES: &str = include_str!("../../data/loads/ghostscript.ps");
 
-/// No page waits for a person, and no file but those named is touched.
+/// Options that wait for no key press and access only the named files.
 const PLAIN: [&str; 4] = ["-q", "-dSAFER", "-dBATCH", "-dNOPAUSE"];
 
 pub(super) fn prepare(

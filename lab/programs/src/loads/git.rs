@@ -10,12 +10,12 @@ use heapdrome_packages::quoted;
 use crate::request::{Input, Request, stream_file, words, write_error};
 use crate::{Event, Prepared, ProgramError};
 
-/// The repository in the folder of the input.
+/// Name of the repository in the folder of the input.
 const REPOSITORY: &str = "history.git";
-/// The folder that is made anew before each run of a task that writes.
+/// Folder that is created again before each run of a task that writes.
 const RUN: &str = "run";
 
-/// Nothing of the machine's or the person's settings, and English.
+/// Environment without the settings of the machine and of the user, and with English messages.
 const ENVIRONMENT: [(&str, &str); 5] = [
     ("GIT_CONFIG_NOSYSTEM", "1"),
     ("GIT_CONFIG_SYSTEM", "/dev/null"),
@@ -24,7 +24,7 @@ const ENVIRONMENT: [(&str, &str); 5] = [
     ("TZ", "UTC"),
 ];
 
-/// Variables by which the person's shell could point Git to another repository.
+/// Variables by which the user's shell could point Git to another repository.
 const POINTERS: [&str; 4] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -45,7 +45,7 @@ pub(super) fn prepare(
     Ok(prepared)
 }
 
-/// Makes the repository.
+/// Creates the repository.
 fn import(request: &Request<'_>, folder: &Path, commits: u64) -> Result<(), ProgramError> {
     let stream = folder.join("stream");
     stream_file(&stream, |file| history::write(file, commits))?;

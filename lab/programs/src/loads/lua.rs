@@ -1,4 +1,4 @@
-//! Lua runs a script of heapdrome's own.
+//! Lua runs heapdrome's script.
 
 use crate::request::{Request, words, write_file};
 use crate::{Event, Prepared, ProgramError};
@@ -13,7 +13,7 @@ pub(super) fn prepare(
         write_file(&folder.join("load.lua"), SCRIPT)
     })?;
     let repetitions = request.values.word("repetitions");
-    // -E: no variable of the person's changes what Lua loads.
+    // -E: ignore the user's environment variables.
     let command = words(&[&request.tool(0), "-E", "load.lua", repetitions]);
     Ok(request.prepared(input, command))
 }

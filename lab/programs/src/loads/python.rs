@@ -1,12 +1,12 @@
-//! Python, with its own allocator switched off, runs a script of heapdrome's own.
+//! Python, with its own allocator disabled, runs heapdrome's script.
 
 use crate::request::{Request, words, write_file};
 use crate::{Event, Prepared, ProgramError};
 
 const SCRIPT: &str = include_str!("../../data/loads/python.py");
 
-/// All objects by malloc; the order of sets and dictionaries' keys the same in every run; nothing
-/// of the person's own.
+/// Environment that allocates all objects by malloc, fixes the order of sets and dictionary keys,
+/// and ignores the user's settings.
 const ENVIRONMENT: [(&str, &str); 3] = [
     ("PYTHONMALLOC", "malloc"),
     ("PYTHONHASHSEED", "0"),
@@ -21,8 +21,7 @@ pub(super) fn prepare(
         write_file(&folder.join("load.py"), SCRIPT)
     })?;
     let repetitions = request.values.word("repetitions");
-    // Without user's and site's modules, and without writing byte code; -I would ignore
-    // PYTHONMALLOC.
+    // Without user and site modules, and without writing byte code; -I would ignore PYTHONMALLOC.
     let command = words(&[&request.tool(0), "-s", "-S", "-B", "load.py", repetitions]);
     let mut prepared = request.prepared(input, command);
     let pairs = ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned()));

@@ -8,9 +8,9 @@ use crate::{Event, Prepared, ProgramError};
 
 const SOCKET: &str = "redis.sock";
 
-/// The whole of the server's settings. It listens to no network and writes nothing to disk.
-/// `jemalloc-bg-thread` would start a thread in the jemalloc that Debian's server is linked with,
-/// whichever allocator serves.
+/// All settings of the server. It listens to no network and writes nothing to disk.
+/// `jemalloc-bg-thread` would start a thread in the jemalloc with which Debian's server is linked,
+/// regardless of the allocator that serves.
 const SETTINGS: &str = "\
 port 0
 unixsocket redis.sock
@@ -23,7 +23,7 @@ jemalloc-bg-thread no
 activedefrag no
 ";
 
-/// The kinds of request whose rates are figures, and the names of those.
+/// Kinds of request whose rates are figures, and the names of those figures.
 const RATES: [(&str, &str); 7] = [
     ("SET", "set_per_s"),
     ("GET", "get_per_s"),
@@ -34,7 +34,7 @@ const RATES: [(&str, &str); 7] = [
     ("ZADD", "zadd_per_s"),
 ];
 
-/// How long the server may take to answer.
+/// Maximum time until the server answers.
 const READY_WITHIN: Nanoseconds = Nanoseconds(60_000_000_000);
 
 pub(super) fn prepare(
@@ -52,7 +52,7 @@ pub(super) fn prepare(
         write_file(&folder.join("redis.conf"), SETTINGS)?;
         write_file(&folder.join("load.sh"), &load)
     })?;
-    // The shell is part of the load, which runs without the allocator.
+    // The shell is part of the load, which runs without the allocator under test.
     let mut prepared = request.prepared(input, words(&["sh", "load.sh"]));
     prepared.server = Some(Server {
         serve: format!("exec {server} redis.conf"),
@@ -61,13 +61,14 @@ pub(super) fn prepare(
         idle: Server::IDLE,
     });
     prepared.metrics = RATES.map(metric).into();
-    // Rates differ from run to run, and the keys are drawn anew in each.
+    // Rates differ from run to run, and each run draws new keys.
     prepared.repeatable_output = false;
     Ok(prepared)
 }
 
-/// Values of a thousand bytes, then the asked size in their places, so that the heap has holes;
-/// then reads, and the other kinds of data.
+/// Returns the script of the load: it writes values of a thousand bytes and overwrites them with
+/// the requested size, so that the heap has holes. Then it reads them and uses the other data
+/// types.
 fn load(benchmark: &str, requests: u64, value_bytes: u64, pipeline: u64) -> String {
     let keys = (requests / 4).max(1);
     let step = |share: u64, bytes: u64, tests: &str| {
@@ -89,7 +90,7 @@ fn load(benchmark: &str, requests: u64, value_bytes: u64, pipeline: u64) -> Stri
 fn metric((kind, name): (&str, &str)) -> Metric {
     Metric {
         name: name.to_owned(),
-        // HSET ends with SET.
+        // "HSET" ends with "SET".
         pattern: format!(r"\b{kind}: ([0-9.]+) requests per second"),
         better: Better::Higher,
     }

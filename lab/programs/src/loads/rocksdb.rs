@@ -1,4 +1,4 @@
-//! RocksDB's own benchmark, in a folder that is made anew before each run.
+//! RocksDB's own benchmark, in a folder that is created again before each run.
 
 use heapdrome_packages::quoted;
 use heapdrome_schema::{Better, Metric};
@@ -6,12 +6,12 @@ use heapdrome_schema::{Better, Metric};
 use crate::request::{Request, words};
 use crate::{Event, Prepared, ProgramError};
 
-/// What is done, in this order; each has its rate as a figure.
+/// Steps in their order; the rate of each is a figure.
 const STEPS: [&str; 4] = ["fillrandom", "overwrite", "readrandom", "seekrandom"];
 
-/// Settings that make two runs alike: the data in small buffers and a small cache, so that there is
-/// something to compact; no compression, no wait for the disk, and no brake on the writers, who
-/// would sleep while a slow machine compacts.
+/// Settings that make runs similar: small buffers and a small cache, so that there is something to
+/// compact; no compression, no waiting for the disk, and no write stall, in which writers would
+/// sleep while a slow machine compacts.
 const SETTINGS: [&str; 11] = [
     "--db=run/db",
     "--seed=42",
@@ -30,7 +30,7 @@ pub(super) fn prepare(
     request: &Request<'_>,
     on_event: &mut dyn FnMut(Event),
 ) -> Result<Prepared, ProgramError> {
-    // There is no input: the folder is there to run in.
+    // There is no input; the folder is the working directory.
     let input = request.input(&["rocksdb"], on_event, &|_| Ok(()))?;
     let values = &request.values;
     let mut command = words(&[&request.tool(0)]);

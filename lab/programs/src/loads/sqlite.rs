@@ -1,4 +1,4 @@
-//! SQLite's shell answers queries on a database that it made itself.
+//! SQLite's shell answers queries on a database that it generated itself.
 
 use std::fs::File;
 
@@ -8,7 +8,7 @@ use crate::{Event, Prepared, ProgramError};
 const MAKE: &str = include_str!("../../data/loads/sqlite-make.sql");
 const QUERY: &str = include_str!("../../data/loads/sqlite-query.sql");
 
-/// Makes the shell deaf to the person's own settings.
+/// Options that make the shell ignore the user's settings.
 const PLAIN: [&str; 3] = ["-batch", "-init", "/dev/null"];
 
 pub(super) fn prepare(

@@ -1,4 +1,4 @@
-//! Z3 decides problems that are written here.
+//! Z3 solves problems that this module generates.
 
 use std::io::{self, Write};
 
@@ -6,11 +6,11 @@ use crate::random::Random;
 use crate::request::{Request, stream_file, words};
 use crate::{Event, Prepared, ProgramError};
 
-/// What the problems look like; to be raised when they change.
+/// Version of the generated problems; increase it when they change.
 const VERSION: &str = "z3 problems 1";
-/// Unknowns, and inequalities, of a system.
+/// Number of unknowns, and of inequalities, in a system.
 const UNKNOWNS: u64 = 18;
-/// Leaves of a tree that is put in order.
+/// Number of leaves of a tree.
 const LEAVES: u64 = 5;
 
 pub(super) fn prepare(
@@ -31,7 +31,7 @@ pub(super) fn prepare(
     Ok(request.prepared(input, command))
 }
 
-/// Writes `count` pairs of problems, each forgotten before the next.
+/// Writes `count` pairs of problems; Z3 forgets each pair before the next.
 fn write(out: &mut impl Write, count: u64) -> io::Result<()> {
     for number in 0..count {
         system(out, &mut Random::new(11 + number))?;
@@ -42,7 +42,8 @@ fn write(out: &mut impl Write, count: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// As many inequalities as unknowns, with five-digit factors: exact fractions grow long.
+/// Writes a system with as many inequalities as unknowns. Its five-digit factors make the exact
+/// fractions long.
 fn system(out: &mut impl Write, random: &mut Random) -> io::Result<()> {
     writeln!(out, "(set-logic QF_LRA)")?;
     for unknown in 0..UNKNOWNS {
@@ -64,8 +65,8 @@ fn system(out: &mut impl Write, random: &mut Random) -> io::Result<()> {
     Ok(())
 }
 
-/// Two trees of one operator over the same leaves, equal because it commutes and associates: every
-/// use of a law is a new term.
+/// Writes two trees of one operator over the same leaves, which are equal because it commutes and
+/// associates. Every use of a law creates a new term.
 fn order(out: &mut impl Write) -> io::Result<()> {
     let leaf = |number: u64| format!("(f {number})");
     let grown = |tree: String, number| format!("(g {tree} {})", leaf(number));

@@ -22,7 +22,7 @@ fn names(path: &Path) -> Vec<String> {
     entries.map(name).collect()
 }
 
-/// The error of an attempt to write an input of 8 MiB.
+/// Returns the error of an attempt to write an input of 8 MiB.
 fn refused(cache: &Cache) -> String {
     let made = request(cache).input(&["large"], &mut |_| {}, &|folder| {
         stream_file(&folder.join("large"), |file| {
@@ -97,7 +97,7 @@ fn a_cache_that_may_not_be_written_to_is_told() {
     assert!(!message.contains('\n'), "{message}");
 }
 
-/// Unmounts whatever becomes of the test.
+/// Unmounts the file system when it is dropped.
 struct Mounted<'a>(&'a Path);
 
 impl Drop for Mounted<'_> {

@@ -1,4 +1,4 @@
-//! What the tests share: a folder with small programs, compiled as they are needed.
+//! Shared bench of the tests: a folder with small programs, compiled as they are needed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -60,17 +60,17 @@ impl Bench {
         self.text(name)
     }
 
-    /// Compiles a C program and gives its path.
+    /// Compiles a C program and returns its path.
     pub fn c(&self, name: &str, source: &str, flags: &[&str]) -> String {
         self.compile("gcc", "c", name, source, flags)
     }
 
-    /// Compiles a C++ program and gives its path.
+    /// Compiles a C++ program and returns its path.
     pub fn cxx(&self, name: &str, source: &str, flags: &[&str]) -> String {
         self.compile("g++", "cc", name, source, flags)
     }
 
-    /// An allocator that defines the C functions only.
+    /// Returns an allocator that defines the C functions only.
     pub fn bump(&self) -> Entrant {
         self.c(
             "bump.so",
@@ -106,7 +106,7 @@ impl Bench {
         self.take(&self.request(entrant, command)).expect("a proof")
     }
 
-    /// As [`Bench::run`], with every block followed.
+    /// Runs a command as [`Bench::run`] does, with every block followed.
     pub fn follow(&self, entrant: &Entrant, command: &[&str]) -> Report {
         let request = self.request(entrant, command);
         let witness = Witness::new(self.folder.path()).expect("a witness");
@@ -139,7 +139,7 @@ pub fn system() -> Entrant {
     entrant("system", &[])
 }
 
-/// The entrant `system` forced by preloading the C library.
+/// Returns the entrant `system`, forced by preloading the C library.
 pub fn forced() -> Entrant {
     let folders = [
         "/lib/x86_64-linux-gnu",

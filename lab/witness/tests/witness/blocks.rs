@@ -1,4 +1,4 @@
-//! What following every block shows.
+//! Tests of runs in which every block is followed.
 
 use crate::bench::{Bench, forced, system};
 use heapdrome_schema::{Ending, Entrant, Evidence};
@@ -35,12 +35,12 @@ fn sizes_live_bytes_and_frees_by_other_threads_are_counted() {
     for entrant in [system(), forced(), bench.bump()] {
         let seen = follow(&bench, &entrant, &[&program]);
         let live = 1000 * 100 + (2 << 20) + 70_000;
-        // The C library asks for some hundred bytes for each thread.
+        // The C library allocates some hundred bytes for each thread.
         let near = live..live + 4096;
         assert!(near.contains(&seen.peak_live_bytes), "{seen:?}");
         assert!(seen.is_of_one_process(), "{seen:?}");
         assert!((1000..1010).contains(&seen.freed_by_others), "{seen:?}");
-        // The large block was resized once, and could not be resized once.
+        // One resize of the large block succeeded and one failed.
         assert!((1004..1020).contains(&seen.frees), "{seen:?}");
         let of = |below: u64| {
             let size = seen.sizes.iter().find(|size| size.below == below);
@@ -177,7 +177,7 @@ fn calls_to_the_system_are_counted_whoever_makes_them() {
         .map(|(few, many)| (many as f64 - *few as f64) / 100.0)
         .collect();
     assert_eq!(per_round, [1.0, 2.0, 1.0, 2.0, 3.0]);
-    // What the library does for itself is left out: loading one program takes about 20.
+    // The library's own calls are excluded: loading one program takes about 20.
     assert!(few.iter().sum::<u64>() < 10 * 9 + 40, "{few:?}");
 }
 
@@ -201,7 +201,7 @@ fn time_in_calls_is_estimated_and_leaves_out_the_programs_own() {
         time.spent_s
     };
     let (alone, beside_work) = (seconds("0"), seconds("500"));
-    // 800,000 calls of 2 to 100 ns; work between them takes seconds.
+    // 800,000 calls of 2 to 100 ns; the work between them takes seconds.
     for estimate in [alone, beside_work] {
         assert!((0.0005..0.2).contains(&estimate), "{alone} {beside_work}");
     }
@@ -228,6 +228,6 @@ fn huge_pages_are_seen_when_a_process_ends() {
     let program = bench.c("huge", source, &[]);
     let huge = |mode: &str| follow(&bench, &system(), &[&program, mode]).huge_at_end_bytes;
     assert_eq!(huge("0"), 0);
-    // The kernel gives fewer where memory is in pieces.
+    // The kernel provides fewer if memory is fragmented.
     assert!(huge("1") >= 2 << 20);
 }

@@ -1,10 +1,10 @@
-//! What the witness counts from inside.
+//! Tests of the counts from inside the process.
 
 use crate::bench::{Bench, forced, system};
 use heapdrome_schema::{Coverage, Ending, Entrant, Proof};
 
-/// What the program itself causes to be counted: every program here takes its number of rounds, so
-/// that the difference of two runs is free of what the C library allocates at its start.
+/// Returns the counts per round of a program. Every program here takes its number of rounds, so
+/// that the difference of two runs excludes the C library's allocations at the start.
 fn per_round(bench: &Bench, entrant: &Entrant, program: &str, of: fn(&Proof) -> u64) -> f64 {
     let counted = |rounds: &str| of(&bench.run(entrant, &[program, rounds]).proof) as f64;
     (counted("1100") - counted("100")) / 1000.0
@@ -185,8 +185,8 @@ fn whether_operator_new_is_called_is_known() {
 fn operators_of_the_entrant_count_once() {
     let bench = Bench::new();
     let mut source = include_str!("programs/bump.c").to_owned();
-    // As in a real allocator, the operators call malloc by name, through the loader; compiled
-    // for speed they jump there.
+    // As in a real allocator, the operators call malloc by name, through the loader; with
+    // optimisation they jump there.
     source.push_str("void *_Znwm(size_t n) { return malloc(n); }");
     source.push_str("void _ZdlPvm(char *p) { free(p); }");
     let text = "#include <cstdlib>
@@ -202,7 +202,7 @@ fn operators_of_the_entrant_count_once() {
 #[test]
 fn counts_need_no_fallocate() {
     let bench = Bench::new();
-    // As on NFS and some others.
+    // As on NFS and some other file systems.
     let source = [
         include_str!("programs/bump.c"),
         "int fallocate(int f, int m, long o, long l) { errno = EOPNOTSUPP; return -1; }",
@@ -273,7 +273,7 @@ fn a_forked_child_counts_for_itself_and_threads_together() {
     let bytes = report.images.iter().map(|image| image.requested_bytes);
     let bytes: Vec<u64> = bytes.collect();
     assert_eq!((bytes[0], bytes[1]), (300, 0));
-    // Four threads of a thousand blocks of 7 bytes; the C library asks for some per thread.
+    // Four threads of a thousand blocks of 7 bytes; the C library allocates some per thread.
     assert!((28_000..40_000).contains(&bytes[2]), "{bytes:?}");
     assert_eq!(report.proof.requested_bytes, bytes.iter().sum::<u64>());
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Programs that fork beside threads do not hang under the witness.
+//! Tests that programs that fork beside threads do not deadlock under the witness.
 
 use crate::bench::{Bench, system};
 use heapdrome_schema::Ending;
@@ -30,7 +30,7 @@ fn forks_beside_threads_that_throw_do_not_hang() {
         (report.proof.processes, report.proof.served_processes),
         (201, 201)
     );
-    // Each child: the text and the exception, made and freed.
+    // Each child: the text and the exception, allocated and freed.
     assert!(
         report
             .images

@@ -1,4 +1,4 @@
-//! The witness on small programs that are compiled for each test.
+//! Tests the witness on small programs that are compiled for each test.
 
 mod bench;
 mod blocks;

@@ -1,4 +1,4 @@
-//! What keeps a proof from being taken, and what makes one void.
+//! Tests of errors that prevent a proof, and of changes that make one invalid.
 
 use crate::bench::{Bench, system};
 use heapdrome_schema::Ending;
@@ -104,7 +104,7 @@ fn a_preload_that_the_environment_asks_for_is_kept_and_proven() {
     let extra = bench.c("extra.so", source, &["-shared", "-fPIC"]);
     let mut request = bench.request(&entrant, &["printenv", "LD_PRELOAD"]);
     let own = bench.text("bump.so");
-    // As the measured runs have it: the entrant's own list, then what the user asked for.
+    // As in measured runs: the entrant's own list, then the user's.
     let asked = format!("{own}:{extra}: {extra}");
     request
         .environment

@@ -1,4 +1,4 @@
-//! What the witness sees from outside.
+//! Tests of the findings from outside the process.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -6,7 +6,7 @@ use crate::bench::{Bench, forced, system};
 use heapdrome_schema::{Coverage, Ending, UnservedReason};
 use heapdrome_witness::Report;
 
-/// Allocates, and works long enough for its share of the CPU time to be the greatest.
+/// Program that allocates, and works long enough to have the largest share of the CPU time.
 const WORKER: &str = r#"
 #include <stdlib.h>
 int main() {
@@ -99,7 +99,8 @@ fn a_program_with_its_own_operator_new_is_named() {
     }
 }
 
-/// An `operator new`, whose body is `take`, of a program or library that may also call malloc.
+/// Returns the source of an `operator new` whose body is `take`, for a program or library that may
+/// also call malloc.
 fn operators(take: &str) -> String {
     format!(
         r#"
@@ -123,7 +124,7 @@ const IN_CHUNKS: &str = r#"
     left -= size; return chunk + left;
 "#;
 
-/// The program allocates by both, and each of its own calls is one by `operator new`.
+/// Program that allocates both ways: each of its own calls is one by `operator new`.
 const BOTH: &str = r#"
     #include <cstdlib>
     int main() {
@@ -132,7 +133,7 @@ const BOTH: &str = r#"
     }
 "#;
 
-/// The warnings on an `operator new` of its own that a run under the test's allocator gives.
+/// Returns the warnings on an `operator new` of its own from a run under the test's allocator.
 fn own_operator_warnings(bench: &Bench, program: &str) -> Vec<String> {
     let mut warnings = bench.run(&bench.bump(), &[program]).proof.warnings;
     warnings.retain(|warning| warning.contains("operator new of its own"));

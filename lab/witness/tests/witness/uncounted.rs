@@ -1,4 +1,4 @@
-//! What only a run in exactly the environment of the measured ones shows.
+//! Tests of findings that require a run in exactly the environment of the measured ones.
 
 use heapdrome_schema::{Coverage, Ending, Entrant, UnservedReason};
 use heapdrome_witness::{Witness, add_uncounted};
@@ -8,7 +8,7 @@ use crate::bench::{Bench, system};
 const PROGRAM: &str = "#include <stdlib.h>
     int main() { for (int i = 0; i < 100000; i++) free(malloc(9)); }";
 
-/// The proof of `system` for `command`, with what the uncounted run adds.
+/// Returns the proof of `system` for `command`, with the additions of the uncounted run.
 fn proven(bench: &Bench, command: &[&str]) -> heapdrome_schema::Proof {
     let entrant = system();
     let request = bench.request(&entrant, command);

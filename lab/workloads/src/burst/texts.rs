@@ -1,4 +1,4 @@
-//! What a reader should know of burst, its parameters and presets.
+//! Texts that describe burst, its parameters and presets to a reader.
 
 use super::{check, needs};
 use crate::description::{LATENCY, SEED, THREADS};
@@ -9,24 +9,27 @@ use crate::{Description, FigureText, Parameter, Preset, Workload};
 pub(crate) static DESCRIPTION: Description = Description {
     workload: Some(Workload::Burst),
     name: "burst",
-    summary: "hundreds of megabytes allocated and freed: what stays resident afterwards",
-    models: "A program that needs much memory for a moment and then lives on: a server after a great \
-             request, an editor after a great file was closed. All threads fill their slots with \
-             blocks of random sizes, and free them when all have; three times. After the first burst \
-             nobody calls the allocator for a while; then it is asked by malloc_trim to give back \
-             what it can. After the second the leading thread allocates and frees a few blocks now \
-             and then while the others sleep. Of the third one block in every run of `survivors` \
-             blocks lives on, drawn at random, while the leading thread is active as before.",
-    origin: "heapdrome's own, after the question that administrators put to allocators: who gives \
-             memory back, when, and how much do a few scattered blocks hold?",
+    summary: "hundreds of megabytes allocated and freed: the memory that stays resident afterwards",
+    models: "A program that needs much memory for a moment and then keeps running: a server after \
+             a large request, an editor after a large file is closed. All threads fill their slots \
+             with blocks of random sizes, wait for each other, and free them. This happens three \
+             times. After the first burst no thread calls the allocator for a while; then \
+             malloc_trim asks it to release what it can. After the second burst the leading thread \
+             occasionally allocates and frees a few blocks while the others sleep. After the third \
+             burst one block in every run of `survivors` blocks stays in use, drawn at random, and \
+             the leading thread is active as before.",
+    origin: "heapdrome's own. It answers a question that administrators ask about allocators: \
+             which of them returns memory to the system, when, and how much memory do a few \
+             scattered blocks hold?",
     meaning: "One operation is one block allocated or one block freed. Every block is written at \
               both ends and, with touch=1, on every page when allocated, and checked when freed. \
-              Memory is read by the leading thread while the others sleep. Look at the figures that \
-              begin with `left_` and `survivor_`: the times are mostly those of sleeping. Where the \
-              object that serves malloc exports no malloc_trim, the figures after it are missing.",
-    silence: "Nothing about speed, and nothing about what giving memory back costs when it is needed \
-              again. What an allocator gives back by calls of its own, such as those of jemalloc and \
-              mimalloc, is not asked for.",
+              The leading thread reads memory while the others sleep. Look at the figures that \
+              begin with `left_` and `survivor_`: most of the measured time is sleep. If the \
+              object that serves malloc exports no malloc_trim, the figures after malloc_trim are \
+              missing.",
+    silence: "Nothing about speed, and nothing about the cost of purging memory that is needed \
+              again. The purge functions of particular allocators, such as those of jemalloc and \
+              mimalloc, are not called.",
     parameters: PARAMETERS,
     presets: PRESETS,
     figures: &ALL_FIGURES,
@@ -56,21 +59,21 @@ const PARAMETERS: &[Parameter] = &[
         "blocks",
         64,
         [1, 1 << 30],
-        "of so many blocks one survives the third burst",
+        "one of this many blocks survives the third burst",
     ),
     Parameter::new(
         "silence",
         "ms",
         200,
         [0, 3_600_000],
-        "how long nobody calls the allocator after the first burst",
+        "time without calls to the allocator after the first burst",
     ),
     Parameter::new(
         "activity",
         "ms",
         1000,
         [0, 3_600_000],
-        "how long the leading thread is active after the second burst and the third",
+        "time for which the leading thread is active after the second and the third burst",
     ),
     Parameter {
         default: 2,
@@ -88,7 +91,11 @@ const PRESETS: &[Preset] = &[
         "bursts of 200 MiB from four threads, blocks of 16 bytes to 32 KiB",
         &[],
     ),
-    Preset::own("alone", "the same from one thread", &[("threads", 1)]),
+    Preset::own(
+        "alone",
+        "the default bursts from one thread",
+        &[("threads", 1)],
+    ),
     Preset::own(
         "quick",
         "bursts of 48 MiB and a quarter of the silence",
@@ -99,19 +106,19 @@ const PRESETS: &[Preset] = &[
 const OWN: [FigureText; 6] = [
     FigureText::less(
         "left_silent_bytes",
-        "resident memory above the start after the silence that follows the first burst",
+        "resident memory above the start after the silence of the first burst",
     ),
     FigureText::less(
         "left_trimmed_bytes",
-        "the same after malloc_trim(0), where the allocator has it",
+        "left_silent_bytes after malloc_trim(0), if the allocator has it",
     ),
     FigureText::less(
         "left_active_bytes",
-        "resident memory above the start after the activity that follows the second burst",
+        "resident memory above the start after the activity of the second burst",
     ),
     FigureText::less(
         "survivor_bytes",
-        "the sizes of the blocks that survive the third burst, as requested",
+        "requested bytes of the blocks that survive the third burst",
     ),
     FigureText::less(
         "survivor_overhead",
@@ -126,7 +133,7 @@ const OWN: [FigureText; 6] = [
 
 const COUNT: usize = OWN.len() + FIGURES.len();
 
-/// Its own figures, then those that every workload has.
+/// Burst's own figures, followed by those of every workload.
 static ALL_FIGURES: [FigureText; COUNT] = {
     let mut all = [OWN[0]; COUNT];
     let mut place = 1;

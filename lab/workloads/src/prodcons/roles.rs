@@ -1,17 +1,17 @@
-//! Which thread allocates, which one frees, and for whom.
+//! Roles of the threads: which of them allocate and free, and for whom.
 
 use crate::Parameters;
 
-/// How the threads are divided.
+/// Division of the threads into roles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cast {
-    /// One thread allocates a batch and frees it, by turns.
+    /// One thread alternately allocates a batch and frees it.
     Alone,
     /// Some threads only allocate, the others only free.
     Apart { producers: usize, consumers: usize },
 }
 
-/// What one thread does.
+/// Role of one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Both,
@@ -20,8 +20,8 @@ pub(super) enum Role {
 }
 
 impl Cast {
-    /// Divides the threads as the parameters say; where they do not, in halves, with one more
-    /// producer if the number is odd.
+    /// Divides the threads by the parameters. The default is halves, with one more producer if the
+    /// number is odd.
     ///
     /// # Errors
     /// When the numbers contradict each other.
@@ -76,7 +76,7 @@ impl Cast {
         }
     }
 
-    /// How many threads allocate.
+    /// Returns the number of threads that allocate.
     pub(super) fn senders(self) -> usize {
         match self {
             Self::Alone => 1,
@@ -84,7 +84,7 @@ impl Cast {
         }
     }
 
-    /// How many threads have an inbox.
+    /// Returns the number of threads that have an inbox.
     pub(super) fn receivers(self) -> usize {
         match self {
             Self::Alone => 0,
@@ -92,7 +92,7 @@ impl Cast {
         }
     }
 
-    /// What the thread of this number does.
+    /// Returns the role of the thread of this number.
     pub(super) fn role(self, number: usize) -> Role {
         match self {
             Self::Alone => Role::Both,
@@ -101,8 +101,8 @@ impl Cast {
         }
     }
 
-    /// Who frees a batch of a producer: as many producers as consumers are pairs; otherwise a
-    /// producer's batches go to all consumers in turn.
+    /// Returns the thread that frees a producer's batch. If there are as many producers as
+    /// consumers, they form pairs; otherwise a producer sends its batches to all consumers in turn.
     pub(super) fn receiver(self, producer: usize, batch: u64) -> usize {
         match self {
             Self::Alone => 0,

@@ -1,4 +1,4 @@
-//! What a reader should know of prodcons.
+//! Texts that describe prodcons, its parameters and presets to a reader.
 
 use super::{check, needs};
 use crate::description::{LATENCY, SEED, THREADS};
@@ -9,22 +9,23 @@ use crate::{Description, Parameter, Preset, Workload};
 pub(crate) static DESCRIPTION: Description = Description {
     workload: Some(Workload::Prodcons),
     name: "prodcons",
-    summary: "producers and consumers: every block is freed by another thread than its own",
-    models: "Pipelines, in which one thread builds what another takes apart: a producer allocates a \
-             batch of blocks of random sizes and sends it, a consumer frees all of it in the order \
-             in which it was allocated. Batches wait in a queue of bounded length, and a producer \
-             waits while its queue is full. As many producers as consumers are pairs; otherwise each \
-             producer sends its batches to all consumers in turn.",
+    summary: "producers and consumers: every block is freed by a thread that did not allocate it",
+    models: "Pipelines, in which one thread builds structures that another destroys. A producer \
+             allocates a batch of blocks of random sizes and sends it; a consumer frees all of it \
+             in the order in which it was allocated. Batches wait in a queue of bounded length, \
+             and a producer waits while its queue is full. If there are as many producers as \
+             consumers, they form pairs; otherwise each producer sends its batches to all \
+             consumers in turn.",
     origin: "The producer-consumer workload of the elfmalloc performance evaluation (2017), which \
              used the rpmalloc benchmark so that blocks are allocated and freed in different \
              threads, and printed no parameters. Written from the description, with rptest's sizes, \
              contents and hand-over.",
-    meaning: "One operation is one block allocated or one block freed. Every producer sends the same \
-              number of batches, so that more threads have more work. A single thread allocates a \
-              batch and frees it, by turns: the same calls with no other thread, to compare with. \
-              Every block is written at both ends and, with touch=1, on every page when allocated, \
-              and checked when freed. Threads that wait sleep, so that waiting takes little \
-              processor time.",
+    meaning: "One operation is one block allocated or one block freed. Every producer sends the \
+              same number of batches, so that the work grows with the threads. A single thread \
+              alternately allocates a batch and frees it: the same calls without another thread, \
+              for comparison. Every block is written at both ends and, with touch=1, on every page \
+              when allocated, and checked when freed. Threads that wait sleep, so that waiting \
+              takes little processor time.",
     silence: "Nothing about threads that free some of their own blocks as well, or about memory \
               that stays in use: each block lives as long as it waits in the queue.",
     parameters: PARAMETERS,
@@ -36,7 +37,7 @@ pub(crate) static DESCRIPTION: Description = Description {
 
 const PARAMETERS: &[Parameter] = &[
     Parameter {
-        meaning: "threads, producers and consumers together; 1: one thread does both by turns",
+        meaning: "threads, producers and consumers together; 1: one thread does both alternately",
         default: 2,
         ..THREADS
     },
@@ -45,14 +46,14 @@ const PARAMETERS: &[Parameter] = &[
         "threads",
         0,
         [0, 1024],
-        "threads that allocate; 0: those that are no consumers, or half of the threads",
+        "threads that allocate; 0: all that are not consumers, or half of the threads",
     ),
     Parameter::new(
         "consumers",
         "threads",
         0,
         [0, 1024],
-        "threads that free; 0: those that are no producers, or half of the threads",
+        "threads that free; 0: all that are not producers, or half of the threads",
     ),
     Parameter::new(
         "batches",
@@ -69,7 +70,7 @@ const PARAMETERS: &[Parameter] = &[
         "batches",
         8,
         [1, 1 << 16],
-        "batches of a producer that can wait or be in a consumer's hands",
+        "maximum number of batches of a producer that wait or are being freed",
     ),
     DISTRIBUTION,
     ALIGN,
@@ -86,8 +87,8 @@ const PRESETS: &[Preset] = &[
     ),
     Preset::own(
         "published-like",
-        "batches as large as rptest hands over, and as many as its published settings do; the \
-         document printed no parameters",
+        "batches as large as rptest's, and as many as its published settings have; the document \
+         printed no parameters",
         &[("batches", 40_000), ("objects", 5000)],
     ),
     Preset::own(

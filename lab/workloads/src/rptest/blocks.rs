@@ -1,4 +1,4 @@
-//! One thread's blocks of drawn sizes.
+//! One thread's blocks of random sizes.
 
 use super::sizes::Sizes;
 use super::slot::Slot;
@@ -7,11 +7,11 @@ use crate::caller::{Caller, Tally};
 use crate::random::{Random, mix};
 use crate::{Failure, Heap, Parameter, Parameters, contents};
 
-/// Whether blocks are asked for with an alignment.
+/// Whether blocks are allocated with an alignment.
 pub(crate) const ALIGN: Parameter = Parameter {
     name: "align",
-    meaning: "0: no alignment is asked for (malloc); 8 or 16: every block is asked for with this \
-              alignment (posix_memalign); 3: a third of the blocks each, drawn at random",
+    meaning: "0: malloc, without an alignment; 8 or 16: every block has this alignment \
+              (posix_memalign); 3: a third of the blocks each, drawn at random",
     unit: "",
     default: 3,
     least: 0,
@@ -22,14 +22,14 @@ pub(crate) const ALIGN: Parameter = Parameter {
 pub(crate) const TOUCH: Parameter = Parameter {
     name: "touch",
     meaning: "1: write to every page of every block, so that resident memory can be compared with \
-              requested; 0: write the first and last bytes only",
+              requested memory; 0: write the first and last bytes only",
     unit: "",
     default: 1,
     least: 0,
     most: 1,
 };
 
-/// Says what is wrong with `align`.
+/// Checks the value of `align`.
 pub(crate) fn check_align(parameters: &Parameters) -> Result<(), String> {
     match parameters.value("align") {
         0 | 3 | 8 | 16 => Ok(()),
@@ -37,7 +37,7 @@ pub(crate) fn check_align(parameters: &Parameters) -> Result<(), String> {
     }
 }
 
-/// What blocks are like, for all threads.
+/// Properties of the blocks of all threads.
 #[derive(Debug)]
 pub(crate) struct Kind {
     sizes: Sizes,
@@ -48,7 +48,7 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
-    /// Blocks of these sizes; the rest is as the parameters say.
+    /// Creates the properties: these sizes, and the rest from the parameters.
     pub(crate) fn new(sizes: Sizes, parameters: &Parameters) -> Self {
         Self {
             sizes,
@@ -63,7 +63,7 @@ impl Kind {
     }
 }
 
-/// One thread's way to blocks; to be made and dropped on that thread.
+/// One thread's access to blocks. Create and drop it on that thread.
 pub(crate) struct Blocks<'a, H: Heap> {
     kind: &'a Kind,
     caller: Caller<'a, H>,
@@ -72,7 +72,7 @@ pub(crate) struct Blocks<'a, H: Heap> {
 }
 
 impl<'a, H: Heap> Blocks<'a, H> {
-    /// The blocks of a thread; each `stream` draws other sizes.
+    /// Creates the access of a thread; each `stream` draws different sizes.
     pub(crate) fn new(kind: &'a Kind, heap: &'a H, account: &'a Account, stream: usize) -> Self {
         Self {
             kind,
@@ -82,12 +82,13 @@ impl<'a, H: Heap> Blocks<'a, H> {
         }
     }
 
-    /// A block of a size that is drawn.
+    /// Allocates a block of random size.
     #[inline]
     pub(crate) fn allocate(&mut self) -> Result<Slot, Failure> {
         let bits = self.random.bits();
         let size = self.kind.sizes.draw(bits);
-        // The size is all but settled by the high bits.
+        // The size depends almost only on the high bits, so the low bits are free for the
+        // alignment.
         let alignment = self.kind.alignments[(((bits & 0xFFFF) * 3) >> 16) as usize];
         self.key = self.key.wrapping_add(1);
         let key = self.key;
@@ -95,35 +96,35 @@ impl<'a, H: Heap> Blocks<'a, H> {
             .caller
             .allocate(size as usize, alignment, u64::from(key))?;
         if self.kind.touch {
-            // SAFETY: the block has `size` bytes and is known here only.
+            // SAFETY: the block has `size` bytes, and no other code uses it yet.
             unsafe { contents::touch_pages(block, size as usize) };
         }
         Ok(Slot { block, size, key })
     }
 
-    /// Frees a block after looking at its contents.
+    /// Frees a block after checking its contents.
     ///
     /// # Safety
-    /// `slot` holds a block that `allocate` gave on the same heap, to this thread or another, and
-    /// that has not been freed since.
+    /// `slot` holds a block that `allocate` returned on the same heap, to this thread or another,
+    /// and that has not been freed since.
     #[inline]
     pub(crate) unsafe fn free(&mut self, slot: Slot) -> Result<(), Failure> {
         let (size, key) = (slot.size as usize, u64::from(slot.key));
-        // SAFETY: the caller vouches for the block; size and key are those of its allocation.
+        // SAFETY: by contract the block is in use; size and key are those of its allocation.
         unsafe { self.caller.free(slot.block, size, key) }
     }
 
-    /// Random bits for other ends than sizes.
+    /// Draws random bits for purposes other than sizes.
     pub(crate) fn bits(&mut self) -> u64 {
         self.random.bits()
     }
 
-    /// Passes this thread's count of requested bytes on.
+    /// Publishes this thread's count of requested bytes.
     pub(crate) fn flush(&mut self) {
         self.caller.flush();
     }
 
-    /// What was done.
+    /// Returns the work that was done.
     pub(crate) fn finish(self) -> Tally {
         self.caller.finish()
     }

@@ -1,15 +1,16 @@
-//! How much address space is neither the program's nor the workload's.
+//! Size of the address space that belongs neither to the program nor to the workload.
 
 use heapdrome_system::process::Memory;
 
-/// What is mapped before a run and is no allocator's: files and what the kernel maps.
+/// Size of the mappings that exist before a run and belong to no allocator: files, and the kernel's
+/// own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fixed {
     bytes: u64,
 }
 
 impl Fixed {
-    /// Reads `/proc/self/maps`. What an allocator has reserved by now is not counted.
+    /// Reads `/proc/self/maps`. Memory that an allocator has already reserved is not counted.
     pub(crate) fn read() -> Self {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
         Self {
@@ -17,21 +18,21 @@ impl Fixed {
         }
     }
 
-    /// The address space at a moment, without what is fixed and without `own`, the workload's
-    /// arrays and stacks.
+    /// Returns the address space at a moment, minus the fixed mappings and minus `own`, the
+    /// workload's arrays and stacks.
     pub(crate) fn rest(self, at: Memory, own: u64) -> u64 {
         at.mapped.saturating_sub(self.bytes + own)
     }
 }
 
-/// The lengths of all mappings that bear the name of a file, or one of the kernel's.
+/// Returns the total length of all mappings that have the name of a file or of the kernel.
 fn fixed_bytes(maps: &str) -> u64 {
     let lines = maps.lines().filter_map(|line| {
         let (range, _) = line.split_once(' ')?;
         let name = line.split_whitespace().nth(5)?;
         let kernels = ["[stack]", "[vvar", "[vdso]", "[vsyscall]"];
         let fixed = name.starts_with('/') || kernels.iter().any(|one| name.starts_with(one));
-        // The kernel does not count this page, which is above all processes, in VmSize.
+        // The kernel does not count this page, which lies above user addresses, in VmSize.
         if !fixed || name == "[vsyscall]" {
             return None;
         }
@@ -42,14 +43,14 @@ fn fixed_bytes(maps: &str) -> u64 {
     lines.sum()
 }
 
-/// The address space of the calling thread's stack and its guard.
+/// Returns the size of the calling thread's stack and its guard.
 pub(crate) fn stack_bytes() -> u64 {
     let mut stack = 0;
     let mut guard = 0;
     let mut first = std::ptr::null_mut();
     let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
-    // SAFETY: the call fills `attributes` when it returns 0, and only then is it read and
-    // destroyed, once; the other arguments are places for the answers.
+    // SAFETY: the call fills `attributes` if it returns 0; only then is it read and destroyed,
+    // once. The other arguments have room for the answers.
     unsafe {
         if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
             return 0;

@@ -1,9 +1,9 @@
-//! Handing blocks from thread to thread.
+//! Passes blocks from thread to thread.
 //!
-//! Each receiver has an inbox, and each sender a fixed number of parcels, made before anything is
-//! measured. A parcel that has been emptied goes back to its sender. A sender whose parcels are all
-//! under way has to wait for one, so that what is under way stays bounded; nothing is ever dropped.
-//! A hand-over costs one exchange of a word each way, whatever the number of blocks.
+//! Each receiver has an inbox. Each sender has a fixed number of parcels, created before the
+//! measured part. An emptied parcel returns to its sender. A sender whose parcels are all in
+//! transit waits for one, so that the number in transit is bounded; no parcel is ever dropped. A
+//! hand-over costs one atomic exchange of a word each way, regardless of the number of blocks.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -12,7 +12,7 @@ use super::slot::Slot;
 use crate::Failure;
 use crate::array::Array;
 
-/// Blocks on their way to the thread that frees them.
+/// Blocks in transit to the thread that frees them.
 #[derive(Debug)]
 pub(crate) struct Parcel {
     next: *mut Parcel,
@@ -21,10 +21,10 @@ pub(crate) struct Parcel {
     pub(crate) slots: Array<Slot>,
 }
 
-// SAFETY: whoever holds the box is the only one that touches the parcel and the blocks in it.
+// SAFETY: only the thread that holds the box accesses the parcel and its blocks.
 unsafe impl Send for Parcel {}
 
-/// Parcels that any thread may add to; one takes all of them at once.
+/// Stack of parcels to which any thread may push; one thread takes all of them in one exchange.
 #[derive(Debug, Default)]
 struct Stack {
     head: AtomicPtr<Parcel>,
@@ -33,14 +33,14 @@ struct Stack {
 impl Stack {
     fn push(&self, parcel: Box<Parcel>) {
         let parcel = Box::into_raw(parcel);
-        // Relaxed: the head is only compared; what it points to is not read here.
+        // Relaxed: the head is only compared; its target is not read here.
         let mut head = self.head.load(Ordering::Relaxed);
         loop {
-            // SAFETY: nobody else knows `parcel` until the exchange below succeeds.
+            // SAFETY: no other thread can reach `parcel` until the exchange below succeeds.
             unsafe { (*parcel).next = head };
-            // Release, partner of the acquire in `take`: whoever takes the parcel sees what was
-            // written into it. A head that was taken and came back in the meantime does no harm,
-            // because parcels are only ever taken all together.
+            // Release: pairs with the acquire in `take`, so that the thread that takes the parcel
+            // sees its contents. A head that was taken and pushed again in the meantime is
+            // harmless, because parcels are only ever taken all together.
             let (success, failure) = (Ordering::Release, Ordering::Relaxed);
             match self
                 .head
@@ -52,18 +52,18 @@ impl Stack {
         }
     }
 
-    /// All parcels, the first that was added first.
+    /// Takes all parcels, in the order in which they were pushed.
     fn take(&self) -> Parcels {
         // Relaxed: an empty stack is the common case, and nothing is read through the pointer.
         if self.head.load(Ordering::Relaxed).is_null() {
             return Parcels::none();
         }
-        // Acquire: partner of the release in `push`. Parcels below the head were released by
-        // earlier exchanges of the same word, which a later exchange carries along.
+        // Acquire: pairs with the release in `push`. Parcels below the head were released by
+        // earlier exchanges of this word, whose release sequence a later exchange continues.
         let mut taken = self.head.swap(ptr::null_mut(), Ordering::Acquire);
         let mut reversed = ptr::null_mut();
         while !taken.is_null() {
-            // SAFETY: the chain was swapped out of the stack, so that it is held here alone.
+            // SAFETY: the chain was swapped out of the stack, so only this thread can reach it.
             let next = unsafe { std::mem::replace(&mut (*taken).next, reversed) };
             reversed = taken;
             taken = next;
@@ -78,7 +78,7 @@ impl Drop for Stack {
     }
 }
 
-/// Parcels in the order in which they were sent.
+/// Parcels, in the order in which they were sent.
 #[derive(Debug)]
 pub(crate) struct Parcels(*mut Parcel);
 
@@ -95,8 +95,8 @@ impl Iterator for Parcels {
         if self.0.is_null() {
             return None;
         }
-        // SAFETY: the pointer came from `Box::into_raw` in `push`, and the chain is held here
-        // alone.
+        // SAFETY: the pointer came from `Box::into_raw` in `push`, and only this thread can reach
+        // the chain.
         let parcel = unsafe { Box::from_raw(self.0) };
         self.0 = parcel.next;
         Some(parcel)
@@ -109,12 +109,13 @@ impl Drop for Parcels {
     }
 }
 
-/// Keeps two threads' words apart: the pair of cache lines that a processor fetches together.
+/// Aligns a word to a pair of cache lines, which a processor fetches together, so that threads do
+/// not share it.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Apart(Stack);
 
-/// The inboxes of receivers, and the places to which senders' emptied parcels come back.
+/// Inboxes of the receivers, and return boxes for the senders' emptied parcels.
 #[derive(Debug)]
 pub(crate) struct Post {
     inboxes: Vec<Apart>,
@@ -123,10 +124,11 @@ pub(crate) struct Post {
 }
 
 impl Post {
-    /// For so many receivers and senders; each sender has `parcels` parcels of `room` blocks.
+    /// Creates the boxes of these receivers and senders; each sender has `parcels` parcels of
+    /// `room` blocks.
     ///
     /// # Errors
-    /// When the system has no memory for the parcels.
+    /// Returns a failure if the system is out of memory for the parcels.
     pub(crate) fn new(
         receivers: usize,
         senders: usize,
@@ -153,7 +155,7 @@ impl Post {
         Ok(post)
     }
 
-    /// The bytes that all parcels occupy.
+    /// Returns the number of bytes that all parcels occupy.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -163,7 +165,7 @@ impl Post {
         self.inboxes[receiver].0.push(parcel);
     }
 
-    /// What has been sent to a receiver since it last asked.
+    /// Returns the parcels sent to a receiver since its last call.
     pub(crate) fn receive(&self, receiver: usize) -> Parcels {
         self.inboxes[receiver].0.take()
     }
@@ -173,7 +175,7 @@ impl Post {
         self.returns[parcel.sender].0.push(parcel);
     }
 
-    /// The parcels that have come back to a sender since it last asked.
+    /// Returns the parcels that have returned to a sender since its last call.
     pub(crate) fn returned(&self, sender: usize) -> Parcels {
         self.returns[sender].0.take()
     }
@@ -211,7 +213,7 @@ mod tests {
             let mut sent = 0;
             while sent < EACH {
                 for mut parcel in post.returned(sender) {
-                    // A parcel that comes back after the last was sent stays here.
+                    // A parcel that returns after the last was sent stays here.
                     if sent < EACH {
                         parcel.slots[0].key = sent;
                         parcel.slots[0].size = sender as u32;

@@ -1,11 +1,12 @@
-//! The settings that the rpmalloc documents published, and the same with less to do.
+//! The settings that the rpmalloc documents published, and shorter variants of them.
 
 use crate::Preset;
 
 const BENCHMARKS: &str = "rpmalloc, BENCHMARKS.md";
 const CACHE: &str = "rpmalloc, CACHE.md";
 
-/// `preset!(name, meaning, published, distribution cross loops blocks ops min max)`.
+/// Creates a preset: `preset!(name, meaning, published, distribution cross loops blocks ops min
+/// max)`.
 macro_rules! preset {
     ($name:literal, $meaning:literal, $published:expr,
      $shape:literal $cross:literal $loops:literal $blocks:literal $ops:literal $min:literal $max:literal) => {
@@ -27,8 +28,8 @@ macro_rules! preset {
     };
 }
 
-/// Short forms keep distribution, cross rate, blocks, ops and sizes, and do fewer loops; quick ones
-/// also have a tenth of the blocks and ops.
+/// Short presets keep distribution, cross rate, blocks, ops and sizes, and run fewer loops. Quick
+/// presets also have a tenth of the blocks and ops.
 #[rustfmt::skip]
 pub static PRESETS: &[Preset] = &[
     preset!("16-1000", "even sizes of 16 to 1000 bytes, short", None, 0 2 160 50_000 5000 16 1000),

@@ -1,8 +1,8 @@
-//! Waiting for another thread without taking processor time from the figures.
+//! Waits for another thread without adding processor time to the figures.
 
 use std::time::Duration;
 
-/// Short naps become long ones: first others may run, then this thread sleeps.
+/// Waits that grow: first the thread yields, later it sleeps.
 #[derive(Debug, Default)]
 pub(crate) struct Rest {
     taken: u32,

@@ -1,12 +1,11 @@
 //! The order in which slots are visited.
 
-/// Visits each of a number of slots once, in an order that looks random, and then again from the
-/// start.
+/// Visits each slot once in an order that looks random, and then starts again.
 ///
-/// A linear congruential generator of full period over the next power of two, its state scrambled
-/// by two steps that can be undone, so that every state is met once; states beyond the slots are
-/// passed over. It needs no memory, which an array of drawn places would take from the cache of
-/// the allocator that is being measured.
+/// It is a linear congruential generator of full period over the next power of two. Two reversible
+/// steps scramble its state, so that every state occurs once; states beyond the last slot are
+/// skipped. It needs no memory. An array of random indexes would occupy cache that the allocator
+/// under test could use.
 #[derive(Debug)]
 pub struct Scatter {
     state: u64,
@@ -18,7 +17,7 @@ pub struct Scatter {
 }
 
 impl Scatter {
-    /// An order over `slots` slots, at least one, chosen by 128 random bits.
+    /// Creates an order of `slots` slots, at least one, from 128 random bits.
     pub fn new(slots: usize, random: [u64; 2]) -> Self {
         let slots = slots as u64;
         let bits = slots.next_power_of_two().trailing_zeros();
@@ -34,7 +33,7 @@ impl Scatter {
         }
     }
 
-    /// The next slot.
+    /// Returns the next slot.
     #[inline]
     pub fn visit(&mut self) -> usize {
         loop {
@@ -77,13 +76,13 @@ mod tests {
         let slots = 50_000;
         let mut scatter = Scatter::new(slots, [0x0123_4567_89AB_CDEF, 42]);
         let visits: Vec<usize> = (0..slots).map(|_| scatter.visit()).collect();
-        // A tenth of the visits meets every hundredth of the slots about as often as chance would.
+        // A tenth of the visits reaches each hundredth of the slots about as often as chance would.
         let mut met = [0_u32; 100];
         visits[..slots / 10]
             .iter()
             .for_each(|slot| met[slot * 100 / slots] += 1);
         assert!(met.iter().all(|count| (20..=90).contains(count)), "{met:?}");
-        // Distances between one visit and the next are spread too: none is the rule.
+        // The distances between consecutive visits vary too: none dominates.
         let mut distances: Vec<usize> = visits
             .windows(2)
             .map(|two| two[0].abs_diff(two[1]))

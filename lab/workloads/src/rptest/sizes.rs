@@ -1,29 +1,29 @@
 //! Sizes drawn from a distribution.
 
-/// The cells of equal probability that a distribution is cut into.
+/// Number of cells of equal probability into which a distribution is divided.
 const CELLS: usize = 1 << CELL_BITS;
 const CELL_BITS: u32 = 9;
-/// The fractional bits of a boundary between cells.
+/// Number of fractional bits of a boundary between cells.
 const FRACTION: u32 = 16;
-/// In the exponential falloff, the density halves this many times from the least size to the
-/// greatest.
+/// Number of times that the density of the exponential falloff halves between the minimum and the
+/// maximum size.
 const HALVINGS: f64 = 10.0;
 
-/// How probable each size is.
+/// Shape of a distribution of sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// One size, halfway between least and greatest.
+    /// One size, halfway between minimum and maximum.
     Fixed,
-    /// Every size as probable as the other.
+    /// Every size is equally probable.
     Even,
-    /// The density falls in a straight line to nothing at the greatest size.
+    /// The density falls linearly to zero at the maximum size.
     Linear,
     /// The density halves with every tenth of the range.
     Exponential,
 }
 
 impl Shape {
-    /// The shape that rptest's parameters `mode` and `distribution` name.
+    /// Returns the shape that rptest's parameters `mode` and `distribution` name.
     pub fn of(mode: u64, distribution: u64) -> Self {
         match (mode, distribution) {
             (1, _) => Self::Fixed,
@@ -33,7 +33,7 @@ impl Shape {
         }
     }
 
-    /// The place in the range, from 0 to 1, below which a share of the sizes lies.
+    /// Returns the quantile of `share`, as a place in the range from 0 to 1.
     fn quantile(self, share: f64) -> f64 {
         match self {
             Self::Fixed => 0.5,
@@ -47,10 +47,10 @@ impl Shape {
     }
 }
 
-/// A distribution of sizes, as the boundaries of cells of equal probability.
+/// Distribution of sizes, stored as the boundaries of cells of equal probability.
 ///
 /// A draw picks a cell and a place in it, so that every shape costs the same: two loads from 4 KiB
-/// and a multiplication. Within a cell the density is even, which shifts no probability by more
+/// and a multiplication. The density within a cell is uniform, which changes no probability by more
 /// than a thousandth.
 #[derive(Debug)]
 pub struct Sizes {
@@ -58,7 +58,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Sizes from `least` to `greatest`, both included.
+    /// Creates the distribution of sizes from `least` to `greatest`, inclusive.
     pub fn new(shape: Shape, least: u64, greatest: u64) -> Self {
         let (from, to) = match shape {
             Shape::Fixed => {
@@ -82,7 +82,7 @@ impl Sizes {
         }
     }
 
-    /// The size that 64 random bits stand for.
+    /// Returns the size for 64 random bits.
     #[inline]
     pub fn draw(&self, random: u64) -> u32 {
         let cell = (random >> (u64::BITS - CELL_BITS)) as usize;
@@ -92,7 +92,7 @@ impl Sizes {
         (place >> FRACTION) as u32
     }
 
-    /// The mean size in bytes.
+    /// Returns the mean size in bytes.
     pub fn mean(&self) -> f64 {
         let sum: u64 = self.boundaries.windows(2).map(|two| two[0] + two[1]).sum();
         sum as f64 / (2 * CELLS) as f64 / f64::from(1_u32 << FRACTION) - 0.5

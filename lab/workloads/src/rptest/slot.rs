@@ -1,20 +1,20 @@
-//! A place for one block.
+//! Place for one block.
 
 use crate::array::Zeroed;
 
-/// A block that is in use, or none.
+/// Block in use, or no block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
-    /// The block; null where there is none.
+    /// The block; null if the slot is empty.
     pub(crate) block: *mut u8,
     /// Its size as requested.
     pub(crate) size: u32,
-    /// What its contents are made of.
+    /// The key from which its contents are derived.
     pub(crate) key: u32,
 }
 
 impl Slot {
-    /// None.
+    /// Empty slot.
     pub(crate) const EMPTY: Self = Self {
         block: std::ptr::null_mut(),
         size: 0,
@@ -22,5 +22,5 @@ impl Slot {
     };
 }
 
-// SAFETY: zero bytes are a null pointer and two zeros, a slot without a block.
+// SAFETY: zero bytes are a null pointer and two zeros, which is an empty slot.
 unsafe impl Zeroed for Slot {}

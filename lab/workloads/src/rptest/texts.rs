@@ -1,4 +1,4 @@
-//! What a reader should know of rptest.
+//! Texts that describe rptest, its parameters and presets to a reader.
 
 use super::{ALIGN, TOUCH, check, needs, presets::PRESETS};
 use crate::description::{LATENCY, SEED, THREADS};
@@ -10,34 +10,35 @@ pub(crate) static DESCRIPTION: Description = Description {
     name: "rptest",
     summary: "the rpmalloc benchmark: random sizes, scattered frees and allocations, blocks handed \
               to other threads",
-    models: "Programs whose threads keep many blocks of mixed sizes, replace a part of them again \
-             and again in no order, and pass some to another thread that frees them. In each loop a \
-             thread frees the blocks that others sent to it, visits `ops` of its slots and frees \
-             what is there, then visits `ops` slots again and allocates into them, after freeing \
-             what is still there; in every `cross`-th loop it also allocates `ops` blocks and sends \
-             them to the next thread, the last to the first. When all loops are done and all blocks \
-             that were sent are freed, memory is sampled and everything freed: one pass. Each thread \
-             does two passes and ends; then new threads do two more.",
+    models: "Programs whose threads keep many blocks of mixed sizes, repeatedly replace some of \
+             them in random order, and pass some to another thread that frees them. In each loop a \
+             thread frees the blocks that others sent to it and visits `ops` of its slots to free \
+             the blocks there. It then visits `ops` slots again: it frees any block still there \
+             and allocates a new one. In every `cross`-th loop it also allocates `ops` blocks and \
+             sends them to the next thread, the last thread to the first. When all loops are done \
+             and all sent blocks are freed, memory is sampled and everything is freed: this is one \
+             pass. Each thread runs two passes and ends; then new threads run two more.",
     origin: "The rpmalloc benchmark of Mattias Jansson, by the description in rpmalloc's \
-             BENCHMARKS.md (2017); the first nine parameters in its order. The elfmalloc performance \
-             evaluation uses the same program as a producer-consumer, which is the workload \
-             prodcons here. Written from the descriptions, which leave open what is said next. Slots \
-             are visited in two fixed orders that look random, one for frees and one for \
-             allocations, drawn anew for each pass: so every slot is freed once and filled once in \
-             `blocks / ops` loops, every loop after the first ones frees exactly `ops` blocks, and a \
-             block lives from one to `blocks / ops` loops. The linear falloff reaches nothing at the \
-             greatest size; in the exponential one the density halves with every tenth of the \
-             range. A fixed size is the middle between min and max. Up to four parcels of a thread \
-             are under way; for a fifth it waits. A thread that is alone sends to itself.",
-    meaning: "One operation is one block allocated or one block freed, the full frees at the end of \
-              passes included; time is that of the four passes, without starting and ending \
+             BENCHMARKS.md (2017); the first nine parameters in its order. The elfmalloc \
+             performance evaluation uses the same program as a producer-consumer, which is the \
+             workload prodcons here. Written from the descriptions, which leave the following \
+             details open. Slots are visited in two fixed orders that look random, one for frees \
+             and one for allocations, drawn again for each pass: every slot is freed once and \
+             filled once in `blocks / ops` loops, every loop after the first ones frees exactly \
+             `ops` blocks, and a block lives for one to `blocks / ops` loops. The linear falloff \
+             reaches zero at the maximum size; in the exponential one the density halves with \
+             every tenth of the range. A fixed size is the mean of min and max. A thread has at \
+             most four parcels in transit; before a fifth it waits. A single thread sends to \
+             itself.",
+    meaning: "One operation is one block allocated or one block freed, including the full frees at \
+              the end of the passes. Time is that of the four passes, without starting and ending \
               threads. Every block is written at both ends and, with touch=1, on every page when \
-              allocated, and checked when freed. `overhead` is the figure of the document, with \
-              resident memory in place of mapped.",
-    silence: "Nothing about blocks that grow, sizes that depend on one another, or lifetimes much \
-              shorter or longer than the others. overhead_mapped of an allocator that reserves \
-              address space when the program starts, or far more than it uses, says nothing about \
-              memory that others lack.",
+              allocated, and checked when freed. `overhead` is the document's figure, with \
+              resident memory instead of mapped memory.",
+    silence: "Nothing about blocks that grow, sizes that depend on one another, or lifetimes that \
+              differ much from the others. overhead_mapped shows nothing about usable memory if \
+              the allocator reserves address space at the start of the program, or far more than \
+              it uses.",
     parameters: PARAMETERS,
     presets: PRESETS,
     figures: &ALL_FIGURES,
@@ -45,18 +46,18 @@ pub(crate) static DESCRIPTION: Description = Description {
     needs,
 };
 
-/// The least size of a block.
-pub(crate) const MIN: Parameter = Parameter::new("min", "bytes", 16, [1, 1 << 30], "least size");
-/// The greatest size of a block.
+/// Minimum size of a block.
+pub(crate) const MIN: Parameter = Parameter::new("min", "bytes", 16, [1, 1 << 30], "minimum size");
+/// Maximum size of a block.
 pub(crate) const MAX: Parameter =
     Parameter::new("max", "bytes", 1000, [1, 1 << 30], "greatest size");
-/// How probable each size is.
+/// Distribution of the sizes.
 pub(crate) const DISTRIBUTION: Parameter = Parameter::new(
     "distribution",
     "",
     0,
     [0, 2],
-    "0: all sizes as probable, 1: linear falloff with size, 2: exponential falloff",
+    "0: all sizes equally probable, 1: linear falloff with size, 2: exponential falloff",
 );
 
 const PARAMETERS: &[Parameter] = &[
@@ -66,7 +67,7 @@ const PARAMETERS: &[Parameter] = &[
         "",
         0,
         [0, 1],
-        "0: random sizes, 1: one fixed size, the middle between min and max",
+        "0: random sizes, 1: one fixed size, the mean of min and max",
     ),
     DISTRIBUTION,
     Parameter::new(
@@ -74,7 +75,7 @@ const PARAMETERS: &[Parameter] = &[
         "loops",
         2,
         [0, 1_000_000_000],
-        "one loop in this many hands blocks to another thread; 0: none does",
+        "one loop in this many passes blocks to another thread; 0: none does",
     ),
     Parameter::new(
         "loops",
@@ -95,7 +96,7 @@ const PARAMETERS: &[Parameter] = &[
         "blocks",
         5000,
         [1, 1 << 32],
-        "blocks freed, allocated and handed over at a time",
+        "blocks freed, allocated and passed on at a time",
     ),
     MIN,
     MAX,
@@ -135,7 +136,7 @@ const OWN: [FigureText; 4] = [
 
 const COUNT: usize = FIGURES.len() + OWN.len();
 
-/// Those that every workload has, with rptest's meaning of overhead, and its own.
+/// Figures of every workload, with rptest's meaning of overhead, followed by its own.
 static ALL_FIGURES: [FigureText; COUNT] = {
     let mut all = [OVERHEAD; COUNT];
     let mut place = 0;

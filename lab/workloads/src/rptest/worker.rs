@@ -1,4 +1,4 @@
-//! What one thread of rptest does.
+//! Work of one thread of rptest.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -15,10 +15,10 @@ use crate::threads::{Halt, Team};
 use crate::{Failure, Heap};
 use heapdrome_system::process::Memory;
 
-/// How often the loops are done before threads end, with a full free after each.
+/// Number of passes before the threads end, with a full free after each.
 pub(crate) const PASSES: u64 = 2;
 
-/// What is the same for all threads.
+/// Settings of all threads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     pub(crate) threads: u64,
@@ -28,25 +28,26 @@ pub(crate) struct Plan {
     pub(crate) ops: usize,
 }
 
-/// What the threads of one start tell each other.
+/// State that the threads of one start share.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    /// How many times a thread has ended its loops, and so sends no more in this pass.
+    /// Number of times that a thread has ended its loops, after which it sends nothing more in that
+    /// pass.
     ended: AtomicU64,
     at_end: Mutex<Memory>,
-    /// The address space of all threads' stacks.
+    /// Size of the address space of all threads' stacks.
     stacks: AtomicU64,
 }
 
 impl Notes {
-    /// The greatest memory at the end of the loops of any pass.
+    /// Returns the maximum memory at the end of the loops of any pass.
     pub(crate) fn at_end(&self) -> Memory {
         *self.at_end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The address space of all threads' stacks.
+    /// Returns the size of the address space of all threads' stacks.
     pub(crate) fn stacks(&self) -> u64 {
-        // Relaxed: read when the threads have been joined.
+        // Relaxed: read after the threads have been joined.
         self.stacks.load(Ordering::Relaxed)
     }
 
@@ -57,7 +58,7 @@ impl Notes {
     }
 }
 
-/// The larger of each.
+/// Returns the larger value of each figure.
 pub(crate) fn larger(one: Memory, other: Memory) -> Memory {
     Memory {
         peak_resident: one.peak_resident.max(other.peak_resident),
@@ -98,7 +99,7 @@ impl<'a, H: Heap> Worker<'a, H> {
         })
     }
 
-    /// All passes of one start.
+    /// Runs all passes of one start.
     pub(crate) fn work(&mut self, team: &Team) -> Result<(), Halt> {
         for pass in 1..=PASSES {
             self.loops(team)?;
@@ -116,7 +117,8 @@ impl<'a, H: Heap> Worker<'a, H> {
         Ok(())
     }
 
-    /// What was done. Parcels go back to where the next start finds them.
+    /// Returns the work that was done, and the parcels to the place where the next start takes
+    /// them.
     pub(crate) fn finish(self) -> Tally {
         let post = self.post;
         self.spare.for_each(|parcel| post.give_back(parcel));
@@ -152,12 +154,13 @@ impl<'a, H: Heap> Worker<'a, H> {
             return Ok(());
         }
         self.slots[place].block = std::ptr::null_mut();
-        // SAFETY: a slot holds a block of `allocate`, and the block has just left the slot.
+        // SAFETY: a slot holds a block of `allocate`, and this block has just been removed from its
+        // slot.
         unsafe { self.blocks.free(slot) }
     }
 
-    /// Allocates a parcel of blocks and sends it to the next thread; the last one's next is the
-    /// first, and a thread that is alone sends to itself.
+    /// Allocates a parcel of blocks and sends it to the next thread. The last thread sends to the
+    /// first, and a single thread to itself.
     fn hand_over(&mut self, team: &Team) -> Result<(), Halt> {
         let mut parcel = self.empty_parcel(team)?;
         for slot in parcel.slots.iter_mut() {
@@ -168,8 +171,8 @@ impl<'a, H: Heap> Worker<'a, H> {
         Ok(())
     }
 
-    /// An empty parcel. While all are under way, this thread empties its own inbox, so that of
-    /// threads that wait for each other all go on.
+    /// Returns an empty parcel. While all are in transit, this thread empties its own inbox, so
+    /// that threads that wait for each other do not deadlock.
     fn empty_parcel(&mut self, team: &Team) -> Result<Box<Parcel>, Halt> {
         let mut rest = Rest::default();
         loop {
@@ -187,12 +190,12 @@ impl<'a, H: Heap> Worker<'a, H> {
         }
     }
 
-    /// Frees the blocks of all parcels that have come, and says how many parcels there were.
+    /// Frees the blocks of all received parcels, and returns the number of parcels.
     fn receive(&mut self) -> Result<usize, Failure> {
         let mut count = 0;
         for parcel in self.post.receive(self.number) {
             for slot in parcel.slots.iter() {
-                // SAFETY: the sender filled every slot and knows the blocks no more; the parcel is
+                // SAFETY: the sender filled every slot and no longer uses the blocks; the parcel is
                 // filled again before it is sent again.
                 unsafe { self.blocks.free(*slot) }?;
             }
@@ -202,12 +205,12 @@ impl<'a, H: Heap> Worker<'a, H> {
         Ok(count)
     }
 
-    /// Frees what comes until no thread can send any more in this pass.
+    /// Frees received blocks until no thread can send any more in this pass.
     fn empty_inbox(&mut self, pass: u64, team: &Team) -> Result<(), Halt> {
-        // Release: whoever reads the count finds in its inbox what was sent before.
+        // Release: a thread that reads this count finds all earlier parcels in its inbox.
         self.notes.ended.fetch_add(1, Ordering::Release);
         let mut rest = Rest::default();
-        // Acquire: partner of the release above, on all threads.
+        // Acquire: pairs with the release above, on all threads.
         while self.notes.ended.load(Ordering::Acquire) < pass * self.plan.threads {
             if self.receive()? == 0 {
                 team.go_on()?;

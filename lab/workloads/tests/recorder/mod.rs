@@ -1,4 +1,4 @@
-//! A heap that writes down every call, and can be told to fail.
+//! Heap that records every call, and can be made to fail.
 
 #![allow(dead_code)] // Each test program uses another part of it.
 
@@ -25,11 +25,11 @@ pub struct Event {
     pub call: Call,
 }
 
-/// What goes wrong, with the allocation of this number.
+/// Fault that begins with the allocation of this number.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
     Null(usize),
-    /// The first byte of this block and each later one changes when its thread asks for the next.
+    /// The first byte of this block and of each later one changes at its thread's next allocation.
     Corrupt(usize),
     Misaligned(usize),
 }
@@ -84,8 +84,8 @@ impl State {
         let latest = self.latest.get(&std::thread::current().id());
         if let Some(address) = latest {
             let block = std::ptr::with_exposed_provenance_mut::<u8>(*address);
-            // SAFETY: the block is in use, since `free` strikes blocks off. The workload that owns
-            // it may look at it at this very moment, which this test is there to provoke.
+            // SAFETY: the block is in use, because `free` removes blocks from the list. The
+            // workload may read it at the same time; this test provokes exactly that.
             unsafe { block.write_volatile(!block.read_volatile()) };
         }
     }
@@ -115,7 +115,7 @@ impl Heap for Recorder {
         let mut state = self.state.lock().unwrap();
         state.latest.retain(|_, latest| *latest != block.addr());
         state.note(block.addr(), Call::Free { size });
-        // SAFETY: the caller vouches for the block, which `Libc` gave.
+        // SAFETY: by contract the block is in use, and `Libc` returned it.
         unsafe { Libc.free(block, size) };
     }
 
@@ -154,7 +154,7 @@ pub fn record(workload: &str, words: &str) -> (WorkloadReport, Vec<Event>) {
     (result.unwrap(), heap.events())
 }
 
-/// What became of one block.
+/// Life of one block.
 #[derive(Clone, Copy, Debug)]
 pub struct Life {
     pub size: usize,
@@ -166,9 +166,9 @@ pub struct Life {
     pub freed_by: ThreadId,
 }
 
-/// All blocks, in the order of their allocation; times are places in the list of events.
+/// Returns all blocks, in the order of their allocation. Times are indexes into the list of events.
 ///
-/// Panics when a block is freed twice, with another size, or never.
+/// Panics if a block is freed twice, with a different size, or never.
 pub fn lives(events: &[Event]) -> Vec<Life> {
     let mut open: HashMap<usize, usize> = HashMap::new();
     let mut lives: Vec<Life> = Vec::new();
@@ -198,7 +198,7 @@ pub fn lives(events: &[Event]) -> Vec<Life> {
     lives
 }
 
-/// The greatest sum of sizes in use at once.
+/// Returns the maximum total size of the blocks in use.
 pub fn shadow_peak(events: &[Event]) -> u64 {
     let mut now = 0;
     let sums = events.iter().map(|event| {
@@ -212,7 +212,7 @@ pub fn shadow_peak(events: &[Event]) -> u64 {
     sums.max().unwrap_or(0)
 }
 
-/// How often the last block in use is freed.
+/// Returns the number of times that the last block in use is freed.
 pub fn times_empty(events: &[Event]) -> usize {
     let mut now = 0_u64;
     let after = events.iter().filter_map(|event| {

@@ -1,4 +1,4 @@
-//! Heaps that fail, each in one way.
+//! Heaps with one fault each.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -8,26 +8,26 @@ use heapdrome_workloads::{Failure, Heap, Libc};
 
 use crate::try_on;
 
-/// What is wrong with a heap.
+/// Fault of a heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
-    /// It gives no block after a few.
+    /// It returns null after a few blocks.
     Null,
-    /// It gives every hundredth block twice.
+    /// It returns every hundredth block twice.
     Twice,
-    /// It zeroes the block that it gave before.
+    /// It zeroes the block that it returned before.
     Zeroes,
-    /// It changes the last byte of the block that it gave before.
+    /// It changes the last byte of the block that it returned before.
     Tail,
-    /// It gives addresses that no type of the size may have.
+    /// It returns addresses that are misaligned for every type of the size.
     Misaligned,
 }
 
-/// A heap with a fault. It takes nothing back, so that nothing else breaks.
+/// Heap with a fault. It never frees, so that nothing else breaks.
 struct Broken {
     fault: Fault,
     calls: AtomicUsize,
-    /// The block that was given before, and its size; blocks are never unmapped.
+    /// The block that was returned before, and its size; blocks are never unmapped.
     before: std::sync::Mutex<(usize, usize)>,
 }
 
@@ -41,7 +41,7 @@ impl Heap for Broken {
         match self.fault {
             Fault::Null if call >= 50 => return std::ptr::null_mut(),
             Fault::Twice if strikes && former_size >= size => return former,
-            // SAFETY: the former block is one of at least `former_size` bytes, never given back.
+            // SAFETY: the former block has at least `former_size` bytes and is never freed.
             Fault::Zeroes if strikes => unsafe { former.write_bytes(0, former_size) },
             Fault::Tail if strikes => {
                 // SAFETY: as above; the byte is the block's last.
@@ -61,7 +61,7 @@ impl Heap for Broken {
     unsafe fn free(&self, _block: *mut u8, _size: usize) {}
 }
 
-/// The outcome on a heap with this fault; the test fails if there is none within a minute.
+/// Returns the outcome on a heap with this fault; the test fails if there is none within a minute.
 fn outcome(
     fault: Fault,
     workload: &'static str,
@@ -130,7 +130,7 @@ fn an_address_that_is_not_aligned_ends_the_run() {
     }
 }
 
-/// What the page says of malloctest without `touch=1`.
+/// Checks the documented behaviour of malloctest without `touch=1`.
 #[test]
 fn malloctest_untouched_sees_no_fault_but_lack_of_memory() {
     let words = &["repeats=1", "iterations=1000"];

@@ -1,5 +1,4 @@
-//! The semantics of threadtest, shbench and malloctest, seen through a heap that records every
-//! call.
+//! Checks threadtest, shbench and malloctest through a heap that records every call.
 
 mod broken;
 mod descriptions;
@@ -21,7 +20,7 @@ fn try_on<H: Heap>(heap: &H, workload: &str, words: &[&str]) -> Result<WorkloadR
     heapdrome_workloads::run(&parameters, heap)
 }
 
-/// Runs a workload on a recorder, and checks what holds for every workload.
+/// Runs a workload on a recorder, and checks the properties of every workload.
 fn recorded(workload: &str, words: &[&str]) -> (Recorder, WorkloadReport) {
     let recorder = Recorder::default();
     let report = try_on(&recorder, workload, words).expect("a sound heap");
@@ -105,7 +104,7 @@ fn latency_is_reported_where_it_is_asked_for() {
     }
 }
 
-/// The figures of a run large enough to be seen from outside.
+/// Checks the figures of a run that is large enough for the kernel's counters.
 #[test]
 fn figures_are_those_of_the_measured_part() {
     let words = ["iterations=20000", "lower=4000", "upper=4000", "touch=1"];

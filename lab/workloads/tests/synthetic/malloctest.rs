@@ -31,7 +31,8 @@ fn sizes_are_drawn_evenly_and_anew_in_each_repeat() {
     assert!(found < limit, "{found} {limit}");
     let (first, second) = sizes.split_at(50_000);
     assert_ne!(first, second);
-    // Neighbours are drawn independently: the sums of pairs are not even, their remainders are.
+    // Consecutive sizes are drawn independently: the sums of pairs are not uniform, but their
+    // remainders are.
     let sums = sizes.windows(2).map(|pair| (pair[0] + 3 * pair[1]) % 99);
     let (found, limit) = chi_square(&sums.collect::<Vec<_>>(), 0, 98, 99);
     assert!(found < limit, "{found} {limit}");
@@ -57,8 +58,8 @@ fn touch_writes_every_byte_and_its_absence_none() {
     assert!(untouched.iter().all(|call| call.fresh == call.size));
     assert_eq!(checksum, "0000000000000000");
     let (touched, checksum) = fresh("touch=1");
-    // A byte that was written may happen to have the old value: in blocks whose filling is that
-    // very byte, and by chance in the two tags of 8 bytes.
+    // A byte that was written may happen to have its old value: in blocks filled with that byte,
+    // and by chance in the two tags of 8 bytes.
     let filled = |call: &&Event| call.size % 256 != 0xee;
     assert!(touched.iter().filter(filled).all(|call| call.fresh <= 3));
     assert_ne!(checksum, "0000000000000000");

@@ -1,4 +1,4 @@
-//! A heap that passes calls on to the C library and remembers them.
+//! Heap that passes calls on to the C library and records them.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -6,13 +6,13 @@ use std::thread::ThreadId;
 
 use heapdrome_workloads::{Heap, Libc};
 
-/// What a fresh block is filled with.
+/// Byte that fills a fresh block.
 const FRESH: u8 = 0xee;
 
-/// A call.
+/// Recorded call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
-    /// Who called.
+    /// The calling thread.
     pub(crate) thread: ThreadId,
     /// Whether a block was allocated; otherwise it was freed.
     pub(crate) allocated: bool,
@@ -20,11 +20,11 @@ pub(crate) struct Event {
     pub(crate) block: usize,
     /// Its size.
     pub(crate) size: usize,
-    /// Of a freed block: how many of its bytes are as they were when it was allocated.
+    /// Of a freed block: the number of bytes unchanged since its allocation.
     pub(crate) fresh: usize,
 }
 
-/// The true state of the heap.
+/// True state of the heap.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shadow {
     /// Blocks in use.
@@ -43,17 +43,17 @@ struct State {
     allocated: usize,
 }
 
-/// The heap.
+/// Recording heap.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder(Mutex<State>);
 
 impl Recorder {
-    /// All calls in their order.
+    /// Returns all calls in their order.
     pub(crate) fn events(&self) -> Vec<Event> {
         self.0.lock().unwrap().events.clone()
     }
 
-    /// The calls of each thread, in the order of their first.
+    /// Returns the calls of each thread, in the order of their first.
     pub(crate) fn by_thread(&self) -> Vec<Vec<Event>> {
         let mut threads: Vec<Vec<Event>> = Vec::new();
         for event in self.events() {
@@ -65,14 +65,14 @@ impl Recorder {
         threads
     }
 
-    /// The sizes of all blocks in the order of allocation.
+    /// Returns the sizes of all blocks in the order of allocation.
     pub(crate) fn sizes(&self) -> Vec<u64> {
         let events = self.events();
         let allocated = events.iter().filter(|event| event.allocated);
         allocated.map(|event| event.size as u64).collect()
     }
 
-    /// The heap as it is now.
+    /// Returns the current state of the heap.
     pub(crate) fn shadow(&self) -> Shadow {
         self.0.lock().unwrap().shadow
     }
@@ -81,7 +81,7 @@ impl Recorder {
 impl Heap for Recorder {
     fn allocate(&self, size: usize, alignment: usize) -> *mut u8 {
         let block = Libc.allocate(size, alignment);
-        // SAFETY: the block has `size` bytes, which nobody else knows yet.
+        // SAFETY: the block has `size` bytes, and no other code uses it yet.
         unsafe { block.write_bytes(FRESH, size) };
         let mut state = self.0.lock().unwrap();
         let number = state.allocated;
@@ -117,7 +117,7 @@ impl Heap for Recorder {
             size,
             fresh,
         });
-        // SAFETY: the caller vouches for the block.
+        // SAFETY: by contract the block is in use, and `Libc` returned it.
         unsafe { Libc.free(block, size) };
     }
 }

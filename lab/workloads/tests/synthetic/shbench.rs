@@ -12,8 +12,8 @@ fn sizes_are_drawn_evenly() {
     assert!(found < limit, "{found} {limit}");
 }
 
-/// The numbers of the blocks that are freed at the end of each round but the last, after which the
-/// kept ones are freed too.
+/// Returns the numbers of the blocks that are freed at the end of each round except the last, after
+/// which the kept ones are freed too.
 fn ends_of_rounds(calls: &[Event], blocks: usize, short_lived: usize) -> Vec<Vec<usize>> {
     let mut ends = Vec::new();
     for (place, call) in calls.iter().enumerate() {
@@ -21,7 +21,7 @@ fn ends_of_rounds(calls: &[Event], blocks: usize, short_lived: usize) -> Vec<Vec
         let freed = calls[place + 1..].iter().take_while(|one| !one.allocated);
         let freed: Vec<_> = freed.map(|one| one.block).collect();
         if last && place + 1 + freed.len() < calls.len() {
-            // The round's last block may be a kept one, which frees what was in its slot.
+            // The round's last block may be a kept one, whose slot held a block that was freed.
             let before = freed.len() - short_lived;
             assert!(before <= 1, "{before}");
             ends.push(freed[before..].to_vec());
@@ -59,7 +59,8 @@ fn shares_are_exact_and_freed_newest_first_then_oldest_first() {
     }
 }
 
-/// A kept block's life, in kept blocks that follow it, is geometric with the slots as its mean.
+/// Checks that the lifetime of a kept block, counted in later kept blocks, is geometric with the
+/// number of slots as its mean.
 #[test]
 fn kept_blocks_live_until_a_later_one_takes_their_slot() {
     let slots = 20;
@@ -69,7 +70,7 @@ fn kept_blocks_live_until_a_later_one_takes_their_slot() {
     let mut lives = Vec::new();
     for call in recorder.events() {
         allocated += usize::from(call.allocated);
-        // Blocks that are left over at the end have not been replaced.
+        // Blocks that remain at the end have not been replaced.
         if !call.allocated && allocated < 5000 {
             lives.push(allocated - 1 - call.block);
         }

@@ -4,7 +4,7 @@ use crate::recorded;
 fn every_round_allocates_the_share_and_frees_it_in_the_same_order() {
     let words = ["threads=3", "iterations=5", "objects=100", "size=24"];
     let (recorder, report) = recorded("threadtest", &words);
-    // 100 objects for 3 threads are 33 for each; the one that is left over is left out.
+    // 100 objects for 3 threads are 33 for each; the remaining one is omitted.
     assert_eq!(report.operations, 3 * 5 * 33 * 2);
     let threads = recorder.by_thread();
     assert_eq!(threads.len(), 3);
@@ -40,7 +40,7 @@ fn parameters_come_in_the_order_of_the_original() {
     assert_eq!(report.figures["bookkeeping_bytes"], 240.0);
 }
 
-/// Work is computation only: it changes the time and nothing else.
+/// Checks that work is computation only: it changes the time and nothing else.
 #[test]
 fn work_takes_time() {
     let with_work = |work| recorded("threadtest", &["1", "2", "100", work, "40"]).1;

@@ -1,12 +1,12 @@
-//! Allocators and programs that these tests race, each compiled once.
+//! Allocators and programs for these tests, each compiled once.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock};
 
-/// Where fixtures are built: beside the tests, or in a folder of the system where that path has a
-/// space, from which nothing can be preloaded.
+/// Returns the folder of the built fixtures: beside the tests, or in a folder of the system if that
+/// path has a space, which LD_PRELOAD cannot express.
 fn fixture_folder() -> PathBuf {
     let beside = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fixtures");
     match beside.to_string_lossy().contains([' ', ':', '$']) {
@@ -15,7 +15,7 @@ fn fixture_folder() -> PathBuf {
     }
 }
 
-/// An allocator of the fixtures; `fault` is empty for a sound one.
+/// Returns an allocator of the fixtures; `fault` is empty for a sound one.
 pub fn allocator(fault: &str) -> PathBuf {
     let name = format!("lib{}.so", if fault.is_empty() { "sound" } else { fault });
     let define = format!("-D{}", fault.to_uppercase());
@@ -26,7 +26,7 @@ pub fn allocator(fault: &str) -> PathBuf {
     build(&name, &["allocator.c"], &flags)
 }
 
-/// An allocator that meets misuse in this way; empty for one that does nothing about it.
+/// Returns an allocator that reacts to misuse in this way; empty for one that ignores it.
 pub fn misused(way: &str) -> PathBuf {
     let define = format!("-D{}", way.to_uppercase());
     let mut flags = vec!["-shared", "-fPIC", "-O1", "-fno-builtin"];
@@ -36,12 +36,12 @@ pub fn misused(way: &str) -> PathBuf {
     build(&format!("libmisused-{way}.so"), &["misused.c"], &flags)
 }
 
-/// The program of the fixtures.
+/// Returns the program of the fixtures.
 pub fn program() -> String {
     text_of(build("program", &["program.c"], &["-O1", "-fno-builtin"]))
 }
 
-/// The program of the fixtures without a dynamic loader.
+/// Returns the program of the fixtures without a dynamic loader.
 pub fn static_program() -> String {
     text_of(build(
         "program-static",
@@ -50,7 +50,7 @@ pub fn static_program() -> String {
     ))
 }
 
-/// The program of the fixtures with an allocator of its own.
+/// Returns the program of the fixtures with an allocator of its own.
 pub fn bundling_program() -> String {
     let flags = ["-O1", "-fno-builtin"];
     text_of(build(
@@ -60,7 +60,7 @@ pub fn bundling_program() -> String {
     ))
 }
 
-/// The program of the fixtures, linked with one of their allocators.
+/// Returns the program of the fixtures, linked with one of their allocators.
 pub fn linked_program(library: &Path) -> String {
     let folder = library.parent().and_then(Path::to_str).expect("plain");
     let rpath = format!("-Wl,-rpath,{folder}");
@@ -69,26 +69,26 @@ pub fn linked_program(library: &Path) -> String {
     text_of(build("program-linked", &["program.c"], &flags))
 }
 
-/// A program that allocates by `operator new`.
+/// Returns a program that allocates by `operator new`.
 pub fn news_program() -> String {
     let flags = ["-O1", "-Wl,--no-as-needed", "-lstdc++"];
     text_of(build("news", &["news.c"], &flags))
 }
 
-/// A program that takes its memory past malloc, with an interface under these names.
+/// Returns a program that bypasses malloc, with an interface under these names.
 pub fn private_program(names: &str) -> String {
     let define = format!("-DNAMES_{}", names.to_uppercase());
     let flags = ["-O1", "-fno-builtin", "-rdynamic", &define];
     text_of(build(&format!("private-{names}"), &["private.c"], &flags))
 }
 
-/// A program that allocates in the ways that a recorder must follow.
+/// Returns a program that allocates in the ways that a recorder must follow.
 pub fn recorded_program() -> String {
     let flags = ["-O1", "-fno-builtin", "-pthread"];
     text_of(build("recorded", &["recorded.c"], &flags))
 }
 
-/// A library that allocates for the program that opens it.
+/// Returns a library that allocates for the program that opens it.
 pub fn opened_library() -> PathBuf {
     let flags = ["-shared", "-fPIC", "-O1", "-fno-builtin"];
     build("libopened.so", &["opened.c"], &flags)

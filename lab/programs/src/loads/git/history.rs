@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use crate::random::Random;
 
-/// What the history looks like; to be raised when it changes.
+/// Version of the generated history; increase it when the history changes.
 pub(super) const VERSION: &str = "git history 1";
-/// The only branch.
+/// Name of the only branch.
 pub(super) const BRANCH: &str = "main";
 
 const FILES: u64 = 60;
@@ -14,11 +14,11 @@ const WORDS: [&str; 16] = [
     "allocate", "release", "page", "arena", "slab", "magazine", "span", "class", "return", "int",
     "size", "void", "static", "const", "remote", "thread",
 ];
-/// The time of the first commit, in seconds since 1970, and between two.
+/// Time of the first commit in seconds since 1970, and seconds between two commits.
 const FIRST: u64 = 1_600_000_000;
 const APART: u64 = 600;
 
-/// The path of a file of the history.
+/// Returns the path of a file of the history.
 pub(super) fn file_name(number: u64) -> String {
     format!("folder{}/file{number}.c", number % 7)
 }
@@ -74,7 +74,7 @@ fn head(out: &mut impl Write, random: &mut Random, commit: u64) -> io::Result<()
     }
 }
 
-/// One to four places of a file are changed: lines added, taken away, or written anew.
+/// Changes one to four places of a file: inserts, removes or replaces lines.
 fn edit(lines: &mut Vec<String>, random: &mut Random) {
     for _ in 0..1 + random.below(4) {
         let at = random.below(lines.len() as u64) as usize;

@@ -1,4 +1,4 @@
-/* An allocator for tests: takes memory from one area and never gives any back. */
+/* Allocator for tests: allocates from one area and never frees. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdatomic.h>
