@@ -1,5 +1,4 @@
-//! A growing collection, and the file that stores it. Finished work survives every kind of end of
-//! heapdrome.
+//! A growing collection and its file. Finished work survives even if heapdrome is killed.
 
 use std::path::{Path, PathBuf};
 
@@ -37,8 +36,8 @@ pub struct Kept<'a> {
 }
 
 impl<'a> Kept<'a> {
-    /// Creates a collection that is stored in this file, or else in a new file beside the journals
-    /// of races. With `redacted`, folders are replaced by variables.
+    /// Creates a collection that is stored in `file`, or else in a new file in the folder of
+    /// journals. With `redacted`, variables replace the folders.
     ///
     /// # Errors
     /// When the folder for that file cannot be created.
@@ -74,7 +73,7 @@ impl<'a> Kept<'a> {
         self.engine
     }
 
-    /// Returns the path of its file.
+    /// Returns the path of the collection's file.
     pub fn file(&self) -> &Path {
         self.file.as_deref().unwrap_or(Path::new(""))
     }
@@ -134,10 +133,10 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// Options of a suite that name a file, and that `--resume` replaces.
+/// Options of a suite that name a file and are replaced by `--resume`.
 const REPLACED: [&str; 2] = ["--resume", "--json"];
 
-/// Returns heapdrome's own arguments without those that `--resume` replaces.
+/// Returns heapdrome's own arguments, except the options that `--resume` replaces.
 fn again(asked: &[String]) -> String {
     let mut words: Vec<&str> = Vec::new();
     let mut all = asked.iter().map(String::as_str);
@@ -153,7 +152,7 @@ fn again(asked: &[String]) -> String {
     shlex::try_join(words).unwrap_or_default()
 }
 
-/// Returns a path that no other suite writes to.
+/// Returns a path that no other suite uses for its file.
 fn own_file(engine: &Engine, collection: &Collection) -> Result<PathBuf, Failure> {
     let folder = engine.folders.races.with_file_name("suites");
     std::fs::create_dir_all(&folder).map_err(|error| {

@@ -1,4 +1,4 @@
-//! Allocators by name: found, and built if they are missing.
+//! Finds allocators by name, and builds the missing ones.
 
 mod names;
 

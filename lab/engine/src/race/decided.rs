@@ -15,8 +15,7 @@ use super::rules::Rules;
 use crate::event::Found;
 use crate::failure::Failure;
 
-/// Returns the entrants that the judged figures show to be beaten, and whether anything is
-/// undecided.
+/// Returns the entrants that are beaten by the judged figures, and whether anything is undecided.
 fn by_figures(material: &Material<'_>, rules: &Rules, margin: f64) -> Decided {
     let (places, rivals): (Vec<usize>, Vec<Standing>) =
         standings(material, rules).into_iter().unzip();
