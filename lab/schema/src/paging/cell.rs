@@ -134,8 +134,8 @@ impl PagingCell {
         name == Some(&self.name)
     }
 
-    /// Returns whether both cells have the same setting, so that their measurements may be
-    /// combined.
+    /// Returns whether both cells have the same job, memory limit, processors, allocator and policy
+    /// for huge pages, so that their measurements are comparable.
     pub fn is_set_as(&self, other: &Self) -> bool {
         let setting = |cell: &Self| {
             let allocator = cell.allocator.as_ref();

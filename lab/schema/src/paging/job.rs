@@ -223,8 +223,7 @@ impl Holder {
         }
     }
 
-    /// Returns the name of the holder if this allocator serves `malloc`. `None` stands for the C
-    /// library.
+    /// Returns the name of `allocator`, which serves `malloc`; without one, the holder's name.
     pub fn name_of(self, allocator: Option<&Entrant>) -> &str {
         allocator.map_or(self.name(), |allocator| &allocator.name)
     }
