@@ -74,7 +74,7 @@ pub enum Event<'a> {
     },
     /// A suite was interrupted.
     SuiteInterrupted {
-        /// Arguments of heapdrome that resume it, without the file.
+        /// Arguments of heapdrome that resume the suite, without the file.
         arguments: &'a str,
         /// File that keeps the results, quoted for a shell.
         file: &'a str,
@@ -265,7 +265,7 @@ pub enum Found<'a> {
     },
     /// Entrants are decided and stop.
     Decided {
-        /// Number of rounds after which they stop.
+        /// Number of rounds after which these entrants stop.
         rounds: u32,
         /// Names of these entrants.
         entrants: &'a [String],

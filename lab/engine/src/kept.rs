@@ -30,7 +30,7 @@ pub struct Kept<'a> {
     /// The collection so far.
     pub collection: Collection,
     engine: &'a Engine,
-    /// File that stores it, if it can be resumed.
+    /// File that stores the collection, if it can be resumed.
     file: Option<PathBuf>,
     redacted: bool,
 }
@@ -102,10 +102,10 @@ impl<'a> Kept<'a> {
         self.collection.remarks.retain(|remark| !about(remark));
     }
 
-    /// Evaluates the collection and writes it, if it has a file.
+    /// Evaluates the collection, and writes it to its file if it has one.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the file cannot be written.
     pub fn write(&mut self, evaluate: impl FnOnce(&mut Collection)) -> Result<(), Failure> {
         let Some(file) = &self.file else {
             return Ok(());

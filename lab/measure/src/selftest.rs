@@ -46,7 +46,7 @@ pub fn resident_of_true(launcher: &LauncherProgram) -> Result<ResidentOfTrue, Me
 pub struct Overhead {
     /// Number of runs of `/bin/true`.
     pub runs: u32,
-    /// Median of their measured wall times.
+    /// Median of the measured wall times.
     pub measured: Nanoseconds,
     /// Median duration of a whole run, from heapdrome's request until the run is on disk.
     pub whole: Nanoseconds,

@@ -11,7 +11,7 @@ pub enum Error {
     Missing {
         /// The missing capability.
         missing: String,
-        /// The command or option that provides it.
+        /// Command or option that provides the capability.
         mend: String,
     },
     /// A file or folder operation failed.

@@ -46,7 +46,7 @@ impl Mechanism {
 pub struct Attempt {
     /// The mechanism.
     pub mechanism: Mechanism,
-    /// The reason why it does not work here; `None` if it works.
+    /// Reason why the mechanism does not work on this machine; `None` if it works.
     pub reason: Option<String>,
     /// The remedy, if one is known.
     pub mend: Option<String>,

@@ -27,7 +27,7 @@ impl Exporter<Collection> for Csv {
     }
 }
 
-/// Writes a table unchanged, beginning with its heads.
+/// Writes a table unchanged, with its heads as the first line.
 impl Exporter<Table> for Csv {
     fn export(&self, table: &Table) -> Result<Vec<u8>, ReportError> {
         written(std::iter::once(&table.heads).chain(&table.rows))

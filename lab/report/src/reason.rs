@@ -85,7 +85,7 @@ pub enum Cause {
     },
     /// None of the recorded figures accounts for the gain.
     Unexplained {
-        /// Share of the saved processor time that less time in calls accounts for, if it is
+        /// Share of the saved processor time that is saved in calls of the allocator, if it is
         /// substantial.
         in_calls: Option<f64>,
     },

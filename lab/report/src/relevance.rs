@@ -1,7 +1,7 @@
 //! The relevance of malloc to a command.
 //!
-//! Even a program with its own arena, pool or private allocator is proven to be served, because its
-//! few calls of malloc are. If no allocator is faster or smaller under such a program, this says
+//! The proof accepts even a program with its own arena, pool or private allocator, because its few
+//! calls of malloc are served. If no allocator makes such a program faster or smaller, this says
 //! nothing about the allocators.
 
 use heapdrome_schema::{Bytes, CPU, EntrantResult, ProofSummary, Role, Status, Verdict, WALL};

@@ -10,8 +10,8 @@ pub(crate) fn command_line(result: &RaceResult) -> Vec<String> {
     seeded(&result.asked, result.seed)
 }
 
-/// Returns the words of the command line that repeats a collection. If the collection has races, the
-/// command line contains the seed of the first.
+/// Returns the words of the command line that repeats a collection. If the collection has races,
+/// the command line contains the seed of the first.
 pub(crate) fn collection_line(collection: &Collection) -> Vec<String> {
     match collection.races.first() {
         Some(race) => seeded(&collection.asked, race.result.seed),

@@ -91,7 +91,7 @@ fn of_equals_the_least_product_of_time_and_memory_is_taken() {
         ("mimalloc2 for Wall", beside(small(0.80))),
         // Not shown to be smaller.
         ("mimalloc2 for Wall", beside(large)),
-        // Its memory is smaller, but by less than its estimated time is longer.
+        // It uses less memory, but its estimated time is longer by a larger factor.
         (
             "mimalloc2 for Wall",
             beside([(0.8, 0.08), (0.8, 0.08), (1.12, 0.005)]),

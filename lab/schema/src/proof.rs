@@ -34,7 +34,7 @@ pub struct Unserved {
     pub processes: u64,
     /// Share of these processes in the CPU time of the whole tree, from 0 to 1.
     pub cpu_share: f64,
-    /// Reason why they were not served.
+    /// Reason why these processes were not served.
     pub reason: UnservedReason,
     /// Object that served these processes instead, if it could be determined.
     pub served_by: Option<String>,
@@ -70,7 +70,7 @@ pub struct Proof {
     pub requested_bytes: u64,
     /// Number of processes seen. A process that replaces its program counts again.
     pub processes: u64,
-    /// Number of processes whose malloc that object served.
+    /// Number of processes in which that object served malloc.
     pub served_processes: u64,
     /// Whether a program called `operator new`; `None` in proofs that did not record this.
     #[serde(default)]

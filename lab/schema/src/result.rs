@@ -95,7 +95,7 @@ pub struct ProofSummary {
     pub requested_bytes: u64,
     /// Number of processes seen.
     pub processes: u64,
-    /// Number of processes that the object served.
+    /// Number of processes in which that object served malloc.
     pub served_processes: u64,
     /// Unserved programs, with the reasons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

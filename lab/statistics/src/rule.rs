@@ -189,7 +189,7 @@ impl Rule {
     /// All other entrants help to estimate the effect of each round. If exactly one of the two is
     /// the baseline or its twin, the runs of both the baseline and its twin are used.
     ///
-    /// Returns `None` if they share fewer than [`FEWEST_ROUNDS`] rounds.
+    /// Returns `None` if the two share fewer than [`FEWEST_ROUNDS`] rounds.
     ///
     /// # Panics
     /// When a position is out of range.

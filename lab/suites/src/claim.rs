@@ -126,8 +126,8 @@ pub enum Test {
         figure: String,
         /// The entrants, by the document's names.
         of: Vec<String>,
-        /// The entrants with which they are compared; `*` for all others of the document that
-        /// raced.
+        /// The entrants with which those of `of` are compared; `*` for all others of the document
+        /// that raced.
         to: Vec<String>,
         /// The races.
         #[serde(rename = "in")]
@@ -141,7 +141,8 @@ pub enum Test {
         figure: String,
         /// The entrants.
         of: Vec<String>,
-        /// The entrants with which each is compared; `*` for all others of the document that raced.
+        /// The entrants with which each of `of` is compared; `*` for all others of the document
+        /// that raced.
         to: Vec<String>,
         /// Whether there is one mean, over the entrant of `to` with the smallest figure in each
         /// race, instead of one mean for each entrant of `to`.
@@ -169,7 +170,7 @@ pub enum Test {
     Share {
         /// Name of the figure.
         figure: String,
-        /// Name of the figure by which it is divided.
+        /// Name of the figure by which the first one is divided.
         whole: String,
         /// The entrants.
         of: Vec<String>,
@@ -209,7 +210,7 @@ pub enum Test {
     Misuse {
         /// The entrants.
         of: Vec<String>,
-        /// The entrants that each of them must surpass.
+        /// The entrants that each entrant of `of` must surpass.
         to: Vec<String>,
     },
     /// No race can decide the claim here.

@@ -65,7 +65,7 @@ impl Suite {
                     continue;
                 }
                 let race = self.race(cell, form, swept, selection, full);
-                // Perhaps no entrant of a restricted cell was requested.
+                // If none of a restricted cell's entrants was requested, the cell has no race.
                 if cell.entrants.is_empty() || !race.allocators.is_empty() {
                     races.push(race);
                 }

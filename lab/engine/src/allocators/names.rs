@@ -142,7 +142,7 @@ impl<'a> Names<'a> {
     /// it.
     ///
     /// # Errors
-    /// When there is no such allocator, or it cannot be built.
+    /// When there is no allocator of this name or path, or the allocator cannot be built.
     pub fn ready(&self, name: &str) -> Result<Entrant, Failure> {
         self.built(name).map_err(failure)
     }

@@ -66,7 +66,7 @@ impl<'a> Opened<'a> {
     /// Creates the requested swap, if any, and checks that enough is free.
     ///
     /// # Errors
-    /// When it cannot be created, or less than `needed` is free.
+    /// When the swap cannot be created, or less than `needed` is free.
     pub fn swap(&mut self, wish: &SwapWish, needed: Bytes) -> Result<Option<Swap>, Failure> {
         let made = wish.request.map(|request| {
             self.engine.tell(Event::MakingSwap(request.bytes));

@@ -112,8 +112,8 @@ impl Contest {
             .iter()
             .find_map(|(place, _)| self.proof_that_excludes(*place));
         if rivals.iter().all(|(place, _)| gone(*place)) {
-            // The proof of a baseline without calls contains no reason, but a rival's may, such as
-            // a child without LD_PRELOAD.
+            // The proof of a baseline without calls contains no reason. A rival's proof may contain
+            // one, such as a child without LD_PRELOAD.
             let why = first
                 .or(baseline)
                 .map_or_else(|| self.last_failure(), not_served);
@@ -122,8 +122,8 @@ impl Contest {
         baseline.map(|proof| Ended::NothingToRace(not_served(proof)))
     }
 
-    /// Returns the latest proof of an entrant if it excludes the entrant, because another allocator
-    /// served too much of the command.
+    /// Returns the latest proof of an entrant, if it shows that other allocators served too much of
+    /// the command.
     fn proof_that_excludes(&self, entrant: usize) -> Option<&Proof> {
         let proof = self.race.proofs().get(entrant)?.as_ref()?;
         (proof.coverage == Coverage::TooLittle).then_some(proof)
@@ -221,7 +221,7 @@ const UNPROVEN: &str = "no proof was taken (--unproven): nothing shows that any 
 
 const NEVER_ALLOCATES: &str = "the command never allocates, so there is nothing to race";
 
-/// Explains why an allocator did not serve, with a remedy.
+/// Explains why an allocator did not serve the command, with a remedy.
 pub fn not_served(proof: &Proof) -> String {
     let greatest = proof.unserved.first();
     match greatest {

@@ -86,7 +86,7 @@ impl Prover {
     /// and environment are unchanged.
     ///
     /// # Errors
-    /// When one of them is no longer readable.
+    /// When a library or the executable is no longer readable.
     pub fn holds(&self, race: &Race, entrant: usize) -> Result<bool, Failure> {
         let Some(proof) = &race.proofs()[entrant] else {
             return Ok(false);

@@ -113,11 +113,11 @@ pub fn announce(contest: &Contest, engine: &Engine) {
     }));
 }
 
-/// Refuses to resume a race of a sweep whose name is missing from the journal. The end of this race
-/// would look like the end of the whole sweep.
+/// Refuses to resume a race that belongs to a sweep but whose journal does not name the sweep. The
+/// end of this race would look like the end of the whole sweep.
 ///
 /// # Errors
-/// When the race is part of such a sweep.
+/// When the race is such a race.
 pub fn refuse_old_sweep(contest: &Contest, origin: ReadOrigin) -> Result<(), Failure> {
     let plan = contest.plan();
     match is_of_old_sweep(plan, origin) {

@@ -1,4 +1,4 @@
-//! Check that all entrants do the same work, without which their times are not comparable.
+//! Check that all entrants do the same work. Otherwise their times are not comparable.
 //!
 //! A command may leave results that reduce the work of its next run, as a build does. So the proofs
 //! count calls, requested bytes and processes of each entrant's run, and these counts are compared

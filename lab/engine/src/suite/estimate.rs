@@ -31,7 +31,8 @@ pub struct Estimate {
 const STAND_IN: &str = "system-arena1";
 
 /// Runs one round of the smallest form of each race, and scales its times by the number of
-/// operations. Allocators that are not built stay so and are assumed to be as fast as the others.
+/// operations. Missing allocators are not built. The estimate assumes that they are as fast as the
+/// others.
 ///
 /// # Errors
 /// When the user interrupts. A race whose small form fails is omitted from the estimate.

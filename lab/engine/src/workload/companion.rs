@@ -1,4 +1,4 @@
-//! Executables that are installed beside heapdrome and run its workloads.
+//! Executables that are installed in heapdrome's folder and run its workloads.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;

@@ -81,8 +81,8 @@ impl Holding {
         self.holder.name_of(self.allocator.as_ref())
     }
 
-    /// Returns a cell whose child allocates its memory in this way. The cells of the first of
-    /// several holdings have no suffix in their names.
+    /// Returns a cell whose child uses this holding. The cell's name contains the holding's, except
+    /// for the first of several holdings.
     fn cell(
         &self,
         place: usize,

@@ -31,7 +31,7 @@ pub enum Advice<'a> {
     Take {
         /// The recommended entrant.
         entrant: &'a EntrantResult,
-        /// The figure on which it gains.
+        /// Figure on which the entrant gains.
         gain: Figure,
         /// Whether the entrant is the baseline's allocator with other settings.
         is_setting: bool,

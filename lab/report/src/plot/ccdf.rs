@@ -192,7 +192,7 @@ fn share(part: f64) -> String {
     format!("{}%", percent.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Returns one curve. Its name is at the right of the plot, at the height `beside`.
+/// Returns one curve. Its name is at the right of the plot, at the vertical position `beside`.
 fn curve((name, look): (&str, Look), ccdf: &Ccdf, paper: &Paper, beside: f64) -> Node {
     let Paper { x, y, right, .. } = paper;
     let short = foreign::short_name(name, paper.letters);

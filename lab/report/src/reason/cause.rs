@@ -111,8 +111,8 @@ fn saved(rows: [&EntrantResult; 2]) -> Option<f64> {
     (saved > 0.0).then_some(saved)
 }
 
-/// Returns the share of the saved processor time that less time in calls accounts for; `None` if it
-/// is negligible.
+/// Returns the share of the saved processor time that is saved in calls of the allocator; `None` if
+/// it is negligible.
 pub(super) fn calls_share(rows: [&EntrantResult; 2]) -> Option<f64> {
     let share = more(in_calls, rows)? / saved(rows)?;
     (LITTLE..ENOUGH).contains(&share).then_some(share)

@@ -282,8 +282,8 @@ pub(super) fn left_out(suite: &Suite, members: &[&Member], scope: &Scope) -> Opt
     (!values.is_empty()).then(|| format!("{} {}", values.join(", "), parameter(suite, scope)))
 }
 
-/// Returns the claim's cells that were not run, and the entrants that it names that could have
-/// raced there but did not.
+/// Returns the claim's cells that were not run, and its named entrants that could have raced in
+/// these cells but did not.
 pub(super) fn unrun<'a>(suite: &'a Suite, members: &[&Member], test: &'a Test) -> Vec<&'a str> {
     let Some(scope) = test.scope() else {
         return Vec::new();

@@ -65,7 +65,8 @@ pub fn in_turns(
     };
     let (mut turns, mut outcome) = begin(requests, engine);
     if let Some(request) = requests.first() {
-        // Inverted, because the seed itself determines the order of entrants in each round.
+        // Uses the inverted seed, because the seed itself determines the order of entrants in each
+        // round.
         take(&mut turns, !request.seed);
     }
     let mut done = Vec::new();
