@@ -91,7 +91,7 @@ impl Engine {
     /// Checks whether the work was interrupted.
     ///
     /// # Errors
-    /// [`Failure::Interrupted`] if it was.
+    /// [`Failure::Interrupted`] if the work was interrupted.
     pub fn check(&self) -> Result<(), Failure> {
         interrupt::check(&self.interrupt)
     }

@@ -47,14 +47,14 @@ pub enum Event<'a> {
     Interim(&'a RaceResult),
     /// An interrupted race or sweep is resumed.
     GoingOn(GoingOn<'a>),
-    /// The next race of a collection begins; with its title.
+    /// The next race of a collection begins. The value is its title.
     CellStarted(&'a str),
-    /// A lock is taken, possibly after waiting for another heapdrome; with the name of the locked
-    /// item.
+    /// A lock is taken, possibly after waiting for another heapdrome process. The value is the name
+    /// of the locked item.
     Locking(&'a str),
     /// A trace is compiled for its replay.
     Compiling(&'a Path),
-    /// A remark that the result contains, too.
+    /// A remark that is also part of the result.
     Remark(&'a str),
     /// A sweep ended before all its races were done.
     SweepUnfinished {
@@ -65,18 +65,18 @@ pub enum Event<'a> {
     },
     /// The pieces of a suite begin.
     SuiteStarted {
-        /// Its parts.
+        /// Kind of the pieces.
         pieces: Piece,
-        /// Number of them to run.
+        /// Number of pieces to run.
         left: usize,
-        /// Number of them done before.
+        /// Number of pieces done in earlier sessions.
         done: usize,
         /// File that keeps the results.
         file: &'a Path,
     },
     /// A suite was interrupted.
     SuiteInterrupted {
-        /// Arguments of heapdrome that resume it, without the file.
+        /// Arguments of heapdrome that resume the suite, without the file.
         arguments: &'a str,
         /// File that keeps the results, quoted for a shell.
         file: &'a str,
@@ -94,7 +94,7 @@ pub enum Event<'a> {
     },
     /// An allocator of a suite is unavailable and does not race.
     DoesNotRace {
-        /// Its name.
+        /// Name of the allocator.
         allocator: &'a str,
         /// Reason.
         failure: &'a Failure,
@@ -103,12 +103,12 @@ pub enum Event<'a> {
     Misusing(&'a str),
     /// An allocator cannot be misused.
     NotMisused {
-        /// Its name.
+        /// Name of the allocator.
         allocator: &'a str,
         /// Reason.
         why: &'a str,
     },
-    /// Leftovers of a killed paging lab, with their handling.
+    /// Leftovers of a killed paging lab, with the action taken on each.
     Leftovers(&'a Leftovers),
     /// A search for the smallest memory limit begins a step or ends one.
     Searching {
@@ -119,11 +119,11 @@ pub enum Event<'a> {
     },
     /// Swap is created.
     MakingSwap(Bytes),
-    /// A cell of the paging lab has its turn.
+    /// A cell of the paging lab begins a turn.
     Turn {
         /// The cell.
         cell: &'a PagingCell,
-        /// Its turn.
+        /// Position of the turn.
         turn: Turn,
     },
     /// A round of a cell of the paging lab was lost.
@@ -141,7 +141,7 @@ pub enum Event<'a> {
         sets: u32,
         /// Size of each data set.
         size: u32,
-        /// Expected peak memory of a race with them.
+        /// Expected peak memory of a race with these data sets.
         peak: Bytes,
     },
     /// The data of the catalog workload is complete.
@@ -173,7 +173,7 @@ pub enum Event<'a> {
     },
 }
 
-/// The parts of a suite.
+/// Kind of the pieces of a suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// A race.
@@ -187,7 +187,7 @@ pub enum Piece {
 pub enum Searching<'a> {
     /// Proving that the allocator serves the command.
     Proof,
-    /// The allocator does not serve the command; with the reason.
+    /// The allocator does not serve the command. The value is the reason.
     NotServed(&'a str),
     /// Running the command without a limit.
     Unlimited {
@@ -253,7 +253,7 @@ pub enum Found<'a> {
     Left {
         /// The entrant.
         entrant: &'a str,
-        /// Way in which its run ended.
+        /// Way in which the failing run ended.
         ending: Ending,
         /// Phase of the race.
         during: &'a str,
@@ -267,14 +267,14 @@ pub enum Found<'a> {
     },
     /// Entrants are decided and stop.
     Decided {
-        /// Number of rounds after which they stop.
+        /// Number of rounds after which these entrants stop.
         rounds: u32,
-        /// Names of the entrants.
+        /// Names of these entrants.
         entrants: &'a [String],
     },
     /// Expected end of the race, in words.
     Outlook(&'a str),
-    /// A remark that the result contains, too.
+    /// A remark that is also part of the result.
     Remark(&'a str),
 }
 
@@ -287,7 +287,7 @@ pub struct GoingOn<'a> {
     pub raced: &'a str,
     /// Start time in UTC, as RFC 3339.
     pub begun: &'a str,
-    /// Folder in which it was started.
+    /// Folder in which the race or sweep was started.
     pub folder: &'a Path,
     /// Number of ended races and of all races; `None` for a single race.
     pub races: Option<(usize, usize)>,
@@ -302,12 +302,13 @@ pub struct RoundsDone {
     pub done: u32,
     /// Maximum number of rounds.
     pub most: u32,
-    /// Whether the race may end before that.
+    /// Whether the race may end before the maximum.
     pub may_end_sooner: bool,
 }
 
 impl RoundsDone {
-    /// Counts `done` rounds of `races` races that all stop by `stopping`.
+    /// Returns the number of rounds of `races` races that share the conditions `stopping`; `done`
+    /// is their total.
     pub fn of(done: u32, races: u32, stopping: &Stopping) -> Self {
         Self {
             done,

@@ -1,5 +1,4 @@
-//! A growing collection, and the file that stores it. Finished work survives every kind of end of
-//! heapdrome.
+//! A growing collection and its file. Finished work survives even if heapdrome is killed.
 
 use std::path::{Path, PathBuf};
 
@@ -31,14 +30,14 @@ pub struct Kept<'a> {
     /// The collection so far.
     pub collection: Collection,
     engine: &'a Engine,
-    /// File that stores it, if it can be resumed.
+    /// File that stores the collection, if it can be resumed.
     file: Option<PathBuf>,
     redacted: bool,
 }
 
 impl<'a> Kept<'a> {
-    /// Creates a collection that is stored in this file, or else in a new file beside the journals
-    /// of races. With `redacted`, folders are replaced by variables.
+    /// Creates a collection that is stored in `file`, or else in a new file in the folder of
+    /// journals. With `redacted`, variables replace the folders.
     ///
     /// # Errors
     /// When the folder for that file cannot be created.
@@ -74,7 +73,7 @@ impl<'a> Kept<'a> {
         self.engine
     }
 
-    /// Returns the path of its file.
+    /// Returns the path of the collection's file.
     pub fn file(&self) -> &Path {
         self.file.as_deref().unwrap_or(Path::new(""))
     }
@@ -103,10 +102,10 @@ impl<'a> Kept<'a> {
         self.collection.remarks.retain(|remark| !about(remark));
     }
 
-    /// Evaluates the collection and writes it, if it has a file.
+    /// Evaluates the collection, and writes it to its file if it has one.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the file cannot be written.
     pub fn write(&mut self, evaluate: impl FnOnce(&mut Collection)) -> Result<(), Failure> {
         let Some(file) = &self.file else {
             return Ok(());
@@ -134,10 +133,10 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// Options of a suite that name a file, and that `--resume` replaces.
+/// Options of a suite that name a file and are replaced by `--resume`.
 const REPLACED: [&str; 2] = ["--resume", "--json"];
 
-/// Returns heapdrome's own arguments without those that `--resume` replaces.
+/// Returns heapdrome's own arguments, except the options that `--resume` replaces.
 fn again(asked: &[String]) -> String {
     let mut words: Vec<&str> = Vec::new();
     let mut all = asked.iter().map(String::as_str);
@@ -153,7 +152,7 @@ fn again(asked: &[String]) -> String {
     shlex::try_join(words).unwrap_or_default()
 }
 
-/// Returns a path that no other suite writes to.
+/// Returns a path that no other suite uses for its file.
 fn own_file(engine: &Engine, collection: &Collection) -> Result<PathBuf, Failure> {
     let folder = engine.folders.races.with_file_name("suites");
     std::fs::create_dir_all(&folder).map_err(|error| {

@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Returns the file of `program`, resolved from `directory`; `None` if there is none to run.
+/// Returns the executable file of `program`, resolved from `directory`; `None` if there is none.
 pub fn find(program: &str, directory: &Path) -> Option<PathBuf> {
     if program.contains('/') {
         let path = directory.join(program);
@@ -38,7 +38,8 @@ fn runnable(path: &Path) -> bool {
         .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-/// Metadata of a file that change with its content, without reading it.
+/// Metadata of a file that change whenever its content changes, so that the content need not be
+/// read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
     device: u64,

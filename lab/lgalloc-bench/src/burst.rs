@@ -1,4 +1,4 @@
-//! Memory that stays resident after many regions are taken in one batch and all are returned.
+//! Memory that stays resident after each thread takes many regions, and then returns all of them.
 
 use std::ptr::NonNull;
 use std::sync::Barrier;
@@ -14,14 +14,14 @@ use crate::regions::{PAGE, REGION};
 /// The sizes of regions, one for each of five classes.
 const SIZES: [usize; 5] = [REGION, 2 * REGION, 4 * REGION, 8 * REGION, 16 * REGION];
 
-/// A region of any size that must be returned.
+/// A region of any size. Its owner must return it.
 enum Taken {
     Lgalloc(Handle),
     Published(published::Handle),
 }
 
 impl Taken {
-    /// Takes a region and writes one byte of each page.
+    /// Takes a region, and writes one byte of each page.
     fn new(holder: Holder, bytes: usize) -> Result<Self, Failure> {
         let (start, taken): (NonNull<u8>, Self) = match holder {
             Holder::Lgalloc => {
@@ -96,9 +96,8 @@ pub fn run(job: &Burst) -> Result<PagingReport, Failure> {
     Ok(report)
 }
 
-/// Takes regions of every size and returns them. Between these steps it waits twice: until all
-/// threads have arrived, and until memory has been measured. Returns the number of bytes that it
-/// took.
+/// Takes regions of every size, and returns them. Between these steps it waits twice: for all
+/// threads, and for the measurement of memory. Returns the number of bytes that it took.
 fn one_thread(job: &Burst, barrier: &Barrier) -> Result<Bytes, Failure> {
     let wait = || {
         barrier.wait();

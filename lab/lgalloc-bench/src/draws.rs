@@ -15,7 +15,7 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// Returns a sequence of draws from this number of pages.
+    /// Returns a sequence of draws from `pages` pages.
     pub fn new(order: Order, pages: usize, seed: u64) -> Self {
         let order = match order {
             Order::Uniform => Vec::new(),
@@ -45,7 +45,8 @@ impl Draws {
         self.order[self.next - 1]
     }
 
-    /// Draws a number below `end`. The bias, `end / 2^64`, is far too small to be measured.
+    /// Draws a number below `end`. The bias of at most `end / 2^64` is far too small to be
+    /// measured.
     fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.random.next_u64()) * end as u128) >> 64) as usize
     }
@@ -62,7 +63,7 @@ mod tests {
         for _ in 0..100_000 {
             tenths[draws.draw() / 100] += 1;
         }
-        // Six standard deviations of a binomial count of 10,000.
+        // The tolerance is six standard deviations of a binomial count of 10,000.
         assert!(
             tenths.iter().all(|count| (count - 10_000).abs() < 570),
             "{tenths:?}"

@@ -1,4 +1,5 @@
-//! Repetition of an operation in several threads in parallel: timed one by one, and in batches.
+//! Repetition of an operation in several parallel threads. Operations are timed one by one, then in
+//! batches.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -15,8 +16,8 @@ const BATCHES: u8 = 2;
 const BESIDE: u8 = 3;
 const STOP: u8 = 4;
 
-/// Duration of a batch. It is long enough that two readings of the clock are negligible, and short
-/// enough against a time slice that most batches are not interrupted.
+/// Duration of a batch. It is so long that two readings of the clock are negligible, and so short
+/// compared with a time slice that most batches are not interrupted.
 const BATCH: Duration = Duration::from_micros(50);
 /// Time after which all threads switch between the operation and its reference. A turn contains
 /// many batches, and a run many turns.
@@ -41,7 +42,7 @@ struct Part {
     batches: Batches,
 }
 
-/// Operations that were timed in batches.
+/// Measurements of operations that were timed in batches.
 #[derive(Debug)]
 struct Batches {
     /// Number of operations in all batches.
@@ -92,7 +93,7 @@ impl Outcome {
         self.parts.iter().map(|part| part.times.count()).sum()
     }
 
-    /// Returns the number of operations of the warm-up.
+    /// Returns the number of operations in the warm-up.
     #[must_use]
     pub fn warm_up_operations(&self) -> u64 {
         self.parts.iter().map(|part| part.warm_up).sum()
@@ -104,8 +105,8 @@ impl Outcome {
         self.parts.iter().map(|part| part.batches.operations).sum()
     }
 
-    /// Returns the nanoseconds of one operation without the clock: the median over the batches of
-    /// all threads.
+    /// Returns the nanoseconds of one operation, excluding the clock: the median over the batches
+    /// of all threads.
     #[must_use]
     pub fn time_without_clock(&self) -> Option<f64> {
         self.over_batches(|batches| &batches.times)
@@ -123,7 +124,7 @@ impl Outcome {
         median(&all.copied().collect::<Vec<f64>>())
     }
 
-    /// Returns the longest operation that was timed.
+    /// Returns the duration of the longest timed operation.
     #[must_use]
     pub fn longest(&self) -> Duration {
         let all = self.parts.iter().map(|part| part.times.max());
@@ -136,8 +137,8 @@ impl Outcome {
         merged(self.parts.iter().map(|part| &part.times))
     }
 
-    /// Returns the timed operations per second, summed over the threads, each by its own measuring
-    /// time.
+    /// Returns the rate of timed operations per second: the sum over the threads, each with its own
+    /// measuring time.
     #[must_use]
     pub fn rate(&self) -> f64 {
         let rate = |part: &Part| {
@@ -147,9 +148,9 @@ impl Outcome {
     }
 }
 
-/// Runs the operation that `make` returns for each thread: first as a warm-up, then timed one by
-/// one, then, for half as long, in batches that are timed as a whole. If the operation has a
-/// reference, all threads run batches of that in every other turn.
+/// Runs the operation that `make` returns for each thread: as a warm-up, then timed one by one,
+/// then in batches for half as long. If the operation has a reference, every other turn of the last
+/// phase consists of batches of the reference.
 ///
 /// # Errors
 /// The first failure of any thread.
@@ -185,7 +186,7 @@ pub fn drive<O: Operation<E>, E: Send>(
     Ok(Outcome { parts })
 }
 
-/// Alternates all threads between the reference and the operation until the time is over.
+/// Alternates all threads between the operation and its reference until `longest` has passed.
 fn take_turns(phase: &AtomicU8, longest: Duration) {
     let begin = Instant::now();
     loop {
@@ -225,8 +226,8 @@ fn one_thread<E>(mut operation: impl Operation<E>, phase: &AtomicU8) -> Result<P
     })
 }
 
-/// Times batches of the operation and, in separate turns, of its reference; at least one batch of
-/// each.
+/// Times batches of the operation and, in separate turns, of its reference. Times at least one
+/// batch of each.
 fn in_batches<E>(
     mut operation: impl Operation<E>,
     phase: &AtomicU8,
@@ -259,7 +260,8 @@ fn in_batches<E>(
     }
 }
 
-/// Records the time of one operation of a batch of this size, unless the memory for times is full.
+/// Records the time per operation of a batch of `size` operations, unless the preallocated memory
+/// is full.
 fn keep(times: &mut Vec<f64>, batch: Option<Duration>, size: u64) {
     if times.len() < MOST_BATCHES {
         times.extend(batch.map(|time| time.as_nanos() as f64 / size as f64));

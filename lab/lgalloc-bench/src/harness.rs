@@ -10,8 +10,8 @@ use crate::failure::Failure;
 use crate::regions::WorkingSet;
 use crate::times;
 
-/// Locks the current memory of the process, so that it cannot be swapped; the working set is
-/// allocated later. Returns whether the system allows it.
+/// Locks the current memory of the process into RAM. The working set is allocated later and can
+/// still be swapped. Returns whether the system allows it.
 pub fn lock() -> bool {
     // SAFETY: `mlockall` only pins pages and changes no contents.
     unsafe { libc::mlockall(libc::MCL_CURRENT) == 0 }

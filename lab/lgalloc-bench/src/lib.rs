@@ -1,8 +1,8 @@
-//! The child process that runs one cell of the large-object and paging experiments. Its one
+//! The child process that runs one cell of the experiments on large objects and paging. Its only
 //! argument is JSON, and its answer is one line of JSON.
 //!
 //! lgalloc is not a `malloc` and cannot be preloaded, so this process links it. If `malloc` holds
-//! the working set, the preloaded library serves it.
+//! the working set, the preloaded library serves `malloc`.
 
 mod burst;
 mod draws;

@@ -13,7 +13,7 @@ use lgalloc_published::{
 
 use crate::failure::Failure;
 
-/// The crate's handle, with `Debug`.
+/// A handle of the crate, with an implementation of `Debug`.
 pub struct Handle(lgalloc_published::Handle);
 
 impl std::fmt::Debug for Handle {
@@ -22,15 +22,15 @@ impl std::fmt::Debug for Handle {
     }
 }
 
-/// Enables the crate, which is disabled by default. This happens once, so the first holder
-/// determines the settings of the process.
+/// Enables the crate, which is disabled by default. Only the first call has an effect, so the first
+/// holder determines the settings of the process.
 fn enable(holder: Holder) {
     static ENABLED: OnceLock<()> = OnceLock::new();
     ENABLED.get_or_init(|| {
         let mut config = LgAlloc::new();
         config.enable();
         if holder == Holder::PublishedWorker {
-            // The settings of its own benchmark.
+            // The crate's own benchmark uses these settings.
             config.with_background_config(BackgroundWorkerConfig {
                 interval: Duration::from_millis(100),
                 clear_bytes: 64 << 20,

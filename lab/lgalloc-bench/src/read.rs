@@ -21,7 +21,7 @@ const TOLERANCE: f64 = 0.01;
 /// Runs the job. `lock` pins the current memory of the process, if the system allows it.
 pub fn run(job: &Read, lock: impl FnOnce() -> bool) -> Result<PagingReport, Failure> {
     check(job)?;
-    // Created before the lock, which must cover the memory for their records.
+    // Created before the lock, because the lock must cover the memory for their records.
     let mut threads = read_threads(job);
     let mut report = harness::report(lock());
     let set = match job.strategy {
@@ -38,7 +38,7 @@ pub fn run(job: &Read, lock: impl FnOnce() -> bool) -> Result<PagingReport, Fail
     Ok(report)
 }
 
-/// Returns a state for each reader, each with its own sequence of draws.
+/// Returns the state of each reader, with its own sequence of draws.
 fn read_threads(job: &Read) -> Vec<ReadThread> {
     let pages = regions_for(job.total) * (REGION / PAGE);
     let thread = |number: usize| {
@@ -81,9 +81,10 @@ fn tell(report: &mut PagingReport, job: &Read, watched: Watched, threads: &[Read
     }
 }
 
-/// Whether the number of major faults is predictable: each page that is not resident is as likely
-/// to be read as any other, and is then a major fault of the reader. In a shuffled order this is
-/// false, because the pages that were read last are in memory and come last again.
+/// Returns whether the number of major faults is predictable. In independent draws each page is
+/// equally likely to be read, and a page that is not resident causes a major fault. In a shuffled
+/// order the number is unpredictable: the pages that were read last are resident, and are read last
+/// again.
 fn faults_are_known(job: &Read) -> bool {
     job.order == Order::Uniform && job.strategy.leaves_faults_to_the_reader()
 }
@@ -103,11 +104,11 @@ fn check(job: &Read) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the reason why a run must be rejected: pages were not drawn as specified, or something
-/// other than reads moved them.
+/// Returns the reason why a run must be rejected: its pages were not drawn as specified, or
+/// something other than its reads moved pages.
 fn crooked(per_read: f64, resident: f64, reads: u64) -> Option<String> {
     let expected = 1.0 - resident;
-    // Two standard deviations of a share that is counted in this number of draws.
+    // Two standard deviations of a share observed in `reads` draws.
     let noise = 2.0 * (expected * resident / reads.max(1) as f64).sqrt();
     let off = (per_read - expected).abs();
     (off > TOLERANCE + noise).then(|| {
@@ -219,7 +220,7 @@ mod tests {
         }
     }
 
-    /// lgalloc's reader requires a vector of lgalloc's; every other combination is refused.
+    /// lgalloc's reader requires a vector of lgalloc. Every other combination is refused.
     #[test]
     fn the_reader_of_lgalloc_reads_what_was_written() {
         let mut job = job(Strategy::Reader { pages: 8 }, 2);

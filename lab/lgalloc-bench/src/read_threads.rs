@@ -19,14 +19,14 @@ pub const MEASURE: u8 = 1;
 /// The phase in which every thread ends.
 pub const STOP: u8 = 2;
 
-/// Time that a prefetch thread sleeps once it is far enough ahead. A thread that spins would take a
-/// core from the readers.
+/// Time that a prefetch thread sleeps once it is far enough ahead of the reader. A spinning thread
+/// would take a core from the readers.
 const NAP: Duration = Duration::from_micros(50);
 
-/// Number of reads for which one reader of lgalloc's is made: many batches.
+/// Number of reads by one of lgalloc's readers before it is replaced; many batches.
 const READS: usize = 1 << 12;
 
-/// The state that all threads share.
+/// State that all threads share.
 pub struct Stage<'a> {
     pub set: &'a WorkingSet,
     pub phase: AtomicU8,
@@ -35,7 +35,7 @@ pub struct Stage<'a> {
 /// One reader, with preallocated memory for its records.
 pub struct ReadThread {
     pub draws: Draws,
-    /// Number of reads that it has done.
+    /// Number of reads done so far.
     pub position: AtomicU64,
     pub sheet: Sheet,
 }
@@ -46,7 +46,7 @@ pub struct Sheet {
     pub with_advice: Times,
     pub without_advice: Times,
     pub span: Duration,
-    /// The start of the first read that counts.
+    /// Start of the first counted read.
     begun: Option<Instant>,
 }
 
@@ -210,7 +210,7 @@ pub fn prefetch(
         }
         let page = draws.draw();
         drawn += 1;
-        // Pages that the reader has already passed need no prefetch.
+        // Pages that the reader has already passed are not prefetched.
         if drawn > read {
             stage.set.will_need(page)?;
         }
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
     use heapdrome_schema::{Bytes, Holder};
 
-    /// A page that was changed behind the reader's back must not count as a fast read.
+    /// If a page changes unexpectedly, the read must not count as a fast one.
     #[test]
     fn a_page_with_other_contents_ends_the_run() {
         let set = WorkingSet::make(Holder::Mapped, Bytes::from_mib(2), 5).expect("memory");

@@ -11,15 +11,15 @@ use crate::harness;
 use crate::regions::{REGION, Region, WorkingSet};
 use crate::times::{Times, merged};
 
-/// Number of uses of the hot region that do not count.
+/// Number of warm-up uses of the hot region, which do not count.
 const WARM_UP: usize = 100;
-/// Pause that exceeds the time for which lgalloc assumes that a free region is resident.
+/// Pause that exceeds the time during which lgalloc assumes that a free region is resident.
 const REST: Duration = Duration::from_millis(150);
 
-/// The pool that regions are taken from and returned to.
+/// Pool from which regions are taken.
 struct Pool {
     holder: Holder,
-    /// The free mappings, if the holder is `Mapped`, whose regions are never unmapped.
+    /// Free mappings of the holder `Mapped`, which never unmaps a region.
     free: Vec<Region>,
 }
 
@@ -31,7 +31,7 @@ impl Pool {
         }
     }
 
-    /// Splits off a pool for one thread. If the holder is `Mapped`, it gets one free mapping if
+    /// Splits off a pool for one thread. For the holder `Mapped`, moves one free mapping to it, if
     /// there is one.
     fn split(&mut self) -> Self {
         Self {
@@ -61,7 +61,7 @@ pub fn run(job: &Recycle, lock: impl FnOnce() -> bool) -> Result<PagingReport, F
         holder: job.holder,
         free: Vec::with_capacity(regions.len()),
     };
-    // The first half was written first, so swapping began there.
+    // The first half was written first, so the kernel swapped it out first.
     let half = regions.len() / 2;
     regions.drain(..half).for_each(|region| pool.put(region));
     std::thread::sleep(REST);
@@ -71,7 +71,7 @@ pub fn run(job: &Recycle, lock: impl FnOnce() -> bool) -> Result<PagingReport, F
     for threads in &job.threads {
         let (times, rate) = use_hot(&mut pool, *threads, job.seconds)?;
         report.figures.insert(Recycle::rate_figure(*threads), rate);
-        // The distribution is that of one thread, or of the only number of threads.
+        // Use the distribution of one thread, or of the only number of threads.
         if *threads == 1 || job.threads.len() == 1 {
             hot = times;
         }
@@ -133,7 +133,7 @@ fn use_hot(
     ))
 }
 
-/// Runs one thread of [`use_hot`]. Returns its times and the span that they cover.
+/// Runs one thread of [`use_hot`]. Returns its times and their total duration.
 fn again(
     pool: &mut Pool,
     barrier: &Barrier,

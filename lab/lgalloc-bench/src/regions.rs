@@ -23,8 +23,8 @@ const PAGES: usize = REGION / PAGE;
 /// A page as an element of a vector.
 pub type Page = [u64; PAGE / size_of::<u64>()];
 
-/// The layout of the document's program: aligned to a page, so that `posix_memalign` serves it
-/// instead of `malloc`.
+/// Layout that the document's program uses. It is page-aligned, so the allocation uses
+/// `posix_memalign` instead of `malloc`.
 const LAYOUT: Layout = match Layout::from_size_align(REGION, PAGE) {
     Ok(layout) => layout,
     Err(_) => panic!("the alignment is a power of two"),
@@ -43,7 +43,7 @@ enum Source {
     Published(Option<published::Handle>),
     Malloc,
     Mapped,
-    /// A part of a vector, which lives as long as any of its parts. It is only read.
+    /// A part of a vector. The vector lives as long as any of its parts, which are only read.
     Part {
         _vector: Arc<LargeVec<Page>>,
     },
@@ -145,9 +145,9 @@ fn map() -> Result<NonNull<u8>, Failure> {
     NonNull::new(start.cast()).ok_or(Failure::system("mmap"))
 }
 
-/// Takes a region of lgalloc or of the published crate and returns it, `times` times. It uses their
-/// calls directly, because the dispatch between holders in [`Region`] would be timed as well.
-/// Handles pass through memory, where programs keep them.
+/// Takes a region of lgalloc or of the published crate and returns it, `times` times. This calls
+/// the allocators directly, because the dispatch between holders in [`Region`] would be timed, too.
+/// Handles are written to memory, as in real programs.
 pub fn take_and_return(published: bool, times: u64) -> Result<(), Failure> {
     if published {
         return published::take_and_return(Holder::Published, REGION, times);
@@ -179,7 +179,7 @@ pub fn malloc_once(touch: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the number of regions that hold `total` bytes.
+/// Returns the number of regions needed for `total` bytes.
 pub fn regions_for(total: Bytes) -> usize {
     (total.0 as usize).div_ceil(REGION).max(1)
 }

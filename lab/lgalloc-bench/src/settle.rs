@@ -1,4 +1,5 @@
-//! The end of the warm-up: the first evictions are writes, and cost more than later ones.
+//! Detection of the end of the warm-up. The first evictions write pages to swap and cost more than
+//! later ones.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,7 @@ pub struct Settling {
 impl Settling {
     /// Adds a window's figure. Returns whether the last windows were similar.
     pub fn settled_by(&mut self, written_per_operation: f64) -> bool {
-        // Within 10% of each other, or both close to zero.
+        // Windows are similar if their figures are within 10% of each other, or both close to zero.
         let close = |last: f64| {
             let larger = last.max(written_per_operation);
             larger < 0.01 || (last - written_per_operation).abs() <= 0.1 * larger

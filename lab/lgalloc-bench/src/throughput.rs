@@ -1,4 +1,4 @@
-//! The variants of taking and returning regions.
+//! Variants of taking and returning regions.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -115,8 +115,9 @@ impl Operation<Failure> for Taking {
         }
     }
 
-    /// Runs the reference: for an operation with a write to each page, such writes to a region that
-    /// is kept; otherwise the published crate's operation in place of heapdrome's lgalloc.
+    /// Runs the reference. For an operation that writes to each page, it writes to each page of a
+    /// region that it keeps. For another operation on lgalloc, it uses the published crate instead.
+    /// All other operations have no reference.
     fn beside(&mut self, times: u64) -> Result<Option<Duration>, Failure> {
         match self.holder {
             _ if self.touch => self.keep_touching(times).map(Some),
@@ -130,7 +131,7 @@ impl Operation<Failure> for Taking {
     }
 }
 
-/// Returns an operation that writes one byte of each page of a region that is kept.
+/// Returns an operation that writes one byte of each page of the same region.
 fn touch_one() -> Result<impl FnMut() -> Result<(), Failure>, Failure> {
     let mut region = Region::take(Holder::Lgalloc)?;
     Ok(move || {
@@ -169,7 +170,7 @@ fn variant(
         Variant::MallocTouch => plain(true),
         Variant::MmapDontneed => keep(libc::MADV_DONTNEED),
         Variant::MmapFree => keep(libc::MADV_FREE),
-        // The clock alone; the variants that take regions are handled above.
+        // Times the clock alone. The variants that take regions are handled above.
         _ => drive(threads, warm_up, measured, || Ok(|| Ok(()))),
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use heapdrome_schema::{Distribution, Nanoseconds};
 
-/// Longest recorded time; longer times count as this. Buckets are 1% wide.
+/// Maximum recorded time. Longer times count as this. Buckets are 1% wide.
 const LONGEST: Nanoseconds = Nanoseconds(60_000_000_000);
 
 /// Latencies of one thread.

@@ -1,4 +1,4 @@
-//! Memory of a burst. It is measured for the whole process, so this test has a process of its own.
+//! Memory of a burst. Memory is measured for the whole process, so this test has its own process.
 
 use heapdrome_lgalloc_bench::burst;
 use heapdrome_schema::{Burst, Bytes, Holder};
@@ -13,7 +13,7 @@ fn all_that_is_taken_is_in_memory_at_once_and_what_stays_is_told() {
         })
         .expect("there is memory");
         let figure = |name: &str| report.figures.get(name).copied();
-        // One region of each of the five sizes, in two threads.
+        // Two threads take one region of each of the five sizes.
         let taken = f64::from((2 * (2 + 4 + 8 + 16 + 32)) << 20);
         assert_eq!(figure("taken_bytes"), Some(taken));
         let most = figure("resident_at_most_bytes").expect("told");

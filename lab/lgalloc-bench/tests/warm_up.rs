@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use heapdrome_lgalloc_bench::{Operation, drive};
 
-/// Time of the first operations of each thread, which simulates cold caches and first faults.
+/// Duration of the first operations of each thread. It simulates cold caches and first faults.
 const SLOW: Duration = Duration::from_millis(120);
 const WARM_UP: Duration = Duration::from_millis(400);
 const MEASURED: Duration = Duration::from_millis(200);
@@ -34,12 +34,12 @@ fn operations_of_the_warm_up_are_not_counted() {
     assert_eq!(all, calls.load(Ordering::Relaxed));
     assert!(not_counted >= 4, "both threads warmed up: {not_counted}");
     assert!(counted >= 2, "both threads were measured: {counted}");
-    // Two threads that sleep for 2 ms each time cannot exceed 1000 operations a second. If the
-    // warm-up counted against the measured time alone, the rate would at least double.
+    // Two threads that sleep for 2 ms per operation cannot exceed 1000 operations a second. If
+    // warm-up operations were divided by the measured time alone, the rate would at least double.
     assert!(outcome.rate() <= 1000.0, "{}", outcome.rate());
 }
 
-/// The slowest operations are in the warm-up, and must not be reported as the longest.
+/// The slowest operations are in the warm-up, so they must not be the longest reported ones.
 #[test]
 fn the_longest_operation_is_one_that_counts() {
     let outcome = drive(1, WARM_UP, MEASURED, || {
@@ -66,7 +66,7 @@ fn the_failure_of_one_thread_is_told() {
     assert_eq!(ended.expect_err("it fails"), Some("no memory"));
 }
 
-/// The time of an operation must exclude the clock that times it.
+/// The time per operation must not include the clock.
 #[test]
 fn batches_leave_out_the_clock() {
     let sleep = Duration::from_millis(2);
@@ -82,7 +82,7 @@ fn batches_leave_out_the_clock() {
     assert!(outcome.batch_operations() > 0);
 }
 
-/// The setup of a batch must run once, not for each operation.
+/// The setup of a batch must run once per batch, not once per operation.
 #[test]
 fn batches_are_done_as_a_whole() {
     struct Dear(u64);
@@ -103,7 +103,7 @@ fn batches_are_done_as_a_whole() {
     assert!(told < 10_000_000.0, "{told} ns");
 }
 
-/// The reference is measured between the operations, and does not count as one of them.
+/// The reference is measured between the operations, and does not count as an operation.
 #[test]
 fn what_is_compared_is_told_by_itself() {
     struct Both;

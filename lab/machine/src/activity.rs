@@ -1,4 +1,4 @@
-//! Other activity of the machine, watched over half a second.
+//! Activity of other programs, watched over half a second.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use heapdrome_system::kernel::keyed;
 
 use crate::tell::{good, note, read, unreadable, warning};
 
-/// Duration of the watch.
+/// Duration of watching.
 const WINDOW: Duration = Duration::from_millis(500);
 
 /// Processor time by kind, from the first line of `/proc/stat`.
@@ -20,7 +20,7 @@ struct Times {
     steal: u64,
 }
 
-/// All readings of one moment.
+/// All readings taken at one moment.
 struct Moment {
     times: Option<Times>,
     swapped: Option<u64>,
@@ -47,7 +47,7 @@ impl Moment {
     }
 }
 
-/// Returns all conditions that need watching. Takes [`WINDOW`].
+/// Returns all conditions that take time to watch. Takes [`WINDOW`].
 pub(crate) fn examine() -> Vec<Condition> {
     let before = Moment::now();
     std::thread::sleep(WINDOW);
@@ -87,7 +87,7 @@ fn swapped(vmstat: &str) -> Option<u64> {
     Some(keyed(vmstat, "pswpin")? + keyed(vmstat, "pswpout")?)
 }
 
-/// Returns name and processor ticks of every process except this one.
+/// Returns the name and the processor ticks of every process except this one, by process id.
 fn processes() -> BTreeMap<u32, (String, u64)> {
     let Ok(folder) = std::fs::read_dir("/proc") else {
         return BTreeMap::new();
@@ -103,8 +103,8 @@ fn processes() -> BTreeMap<u32, (String, u64)> {
     known.collect()
 }
 
-/// Parses the name and the ticks of user and system time from a process's `stat`. The name stands
-/// in parentheses and may itself contain parentheses and spaces.
+/// Parses the name and the ticks of user and system time from a process's `stat` file. The name is
+/// in parentheses, and may itself contain parentheses and spaces.
 fn name_and_ticks(stat: &str) -> Option<(String, u64)> {
     let (_, rest) = stat.split_once('(')?;
     let (name, rest) = rest.rsplit_once(')')?;
@@ -114,7 +114,7 @@ fn name_and_ticks(stat: &str) -> Option<(String, u64)> {
     Some((name.to_owned(), user + system))
 }
 
-/// Checks the number of processes that wanted a processor, over the last minute.
+/// Checks the number of processes that wanted a processor during the last minute.
 fn load(loadavg: Option<&str>, processors: usize) -> Condition {
     const NAME: &str = "load";
     const MEANING: &str = "other work takes processors, caches and memory bandwidth from the runs";

@@ -1,4 +1,4 @@
-//! Control groups: limits on this process, and whether they allow watching memory.
+//! Control groups: their limits on this process, and whether they can measure memory.
 
 use std::path::Path;
 

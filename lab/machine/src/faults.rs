@@ -2,7 +2,7 @@
 
 use std::ptr::null_mut;
 
-/// Number of pages touched in one try, and number of tries.
+/// Number of pages that a measurement touches.
 const PAGES: usize = 1024;
 const TRIES: usize = 9;
 

@@ -128,7 +128,7 @@ fn clock_source(source: Option<&str>, cost: Duration) -> Condition {
     }
 }
 
-/// Lists variables already set that configure an allocator or preload a library.
+/// Lists the variables in the environment that configure an allocator or preload a library.
 fn environment(names: impl Iterator<Item = String>) -> Condition {
     const NAME: &str = "allocator settings in the environment";
     const MEANING: &str =

@@ -17,14 +17,15 @@ pub use topology::processors_in_order;
 
 use heapdrome_schema::{Condition, Level, Machine};
 
-/// Describes the machine, with the warnings among its conditions as remarks.
+/// Describes the machine. The warnings among its conditions become remarks.
 ///
-/// Takes about half a second to watch the machine.
+/// Watches the machine for about half a second.
 pub fn describe() -> Machine {
     describe_with(&examine())
 }
 
-/// Describes the machine, with the warnings among conditions that [`examine`] returned.
+/// Describes the machine. The warnings among `conditions`, which [`examine`] returned, become
+/// remarks.
 pub fn describe_with(conditions: &[Condition]) -> Machine {
     let text = |path: &str| tell::read(path).unwrap_or_default();
     let os_release = tell::read("/etc/os-release").or_else(|| tell::read("/usr/lib/os-release"));

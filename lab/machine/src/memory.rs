@@ -6,7 +6,7 @@ use heapdrome_system::kernel::{HUGE_PAGES, chosen, keyed};
 
 use crate::tell::{good, note, read, unreadable, warning};
 
-/// Returns all conditions of memory that need a single look.
+/// Returns all conditions of memory that one reading shows.
 pub(crate) fn examine() -> Vec<Condition> {
     let meminfo = read("/proc/meminfo").unwrap_or_default();
     vec![
@@ -40,7 +40,7 @@ fn huge_pages(enabled: Option<&str>) -> Condition {
     }
 }
 
-/// Checks the memory that is available without reclaiming it from other processes.
+/// Checks the memory that is available without swapping.
 fn free_memory(meminfo: &str) -> Condition {
     const NAME: &str = "free memory";
     const MEANING: &str = "when memory is short, the kernel reclaims pages during timed runs";
@@ -57,7 +57,7 @@ fn free_memory(meminfo: &str) -> Condition {
 }
 
 /// Checks for swap in use and for swapping during the watch. `moved` is the number of pages swapped
-/// in or out, or `None` if `/proc/vmstat` does not contain it.
+/// in or out; `None` if `/proc/vmstat` does not contain it.
 pub(crate) fn swap(meminfo: &str, moved: Option<u64>) -> Condition {
     const NAME: &str = "swap";
     const MEANING: &str = "swapped pages are missing from peaks of resident memory, and cost time";

@@ -1,4 +1,4 @@
-//! The processor: its name, its speed, and its sharing with others.
+//! Properties of the processor: name, speed, and sharing with other programs and machines.
 
 use std::collections::BTreeSet;
 

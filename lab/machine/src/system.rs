@@ -1,5 +1,5 @@
-//! Queries to the kernel that are not available as files. All `unsafe` code of this crate is here
-//! and in `faults`.
+//! Queries to the kernel that no file answers. All `unsafe` code of this crate is here and in
+//! `faults`.
 
 use std::io::Error;
 use std::path::Path;
@@ -66,7 +66,7 @@ pub(crate) fn try_hardware_counter() -> Result<(), Error> {
     counter.build().map(drop)
 }
 
-/// Makes a child request tracing, as the witness's children do.
+/// Checks whether a child may request tracing, as the witness's children do.
 ///
 /// # Errors
 /// The kernel's error on the request.

@@ -2,12 +2,12 @@
 
 use heapdrome_schema::{Condition, Level};
 
-/// Creates a condition that suits a measurement.
+/// Creates a condition that is good for measurements.
 pub(crate) fn good(name: &str, value: impl Into<String>, meaning: &str) -> Condition {
     condition(name, value, Level::Good, meaning, None)
 }
 
-/// Creates a condition worth knowing.
+/// Creates a condition that is worth knowing.
 pub(crate) fn note(
     name: &str,
     value: impl Into<String>,
@@ -27,7 +27,7 @@ pub(crate) fn warning(
     condition(name, value, Level::Warning, meaning, Some(mend))
 }
 
-/// Creates a condition that cannot be read on this machine.
+/// Creates a condition that this machine does not reveal.
 pub(crate) fn unreadable(name: &str, path: &str, meaning: &str) -> Condition {
     condition(
         name,
@@ -54,7 +54,7 @@ fn condition(
     }
 }
 
-/// Reads a file of the kernel without its last newline, or returns `None` if it is unreadable.
+/// Reads a file of the kernel without its last newline; `None` if it is unreadable.
 pub(crate) fn read(path: &str) -> Option<String> {
     std::fs::read(path)
         .ok()

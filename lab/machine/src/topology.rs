@@ -11,16 +11,15 @@ use crate::tell;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     processor: usize,
-    /// Socket.
+    /// Number of the socket.
     package: u64,
-    /// Core, whose number is unique only within its socket.
+    /// Number of the core, unique only within its socket.
     core: u64,
 }
 
-/// Returns the processors that this process may use, in the order in which threads should be placed
-/// on them: one processor of each physical core of the first socket, then the siblings of these,
-/// then the next socket in the same way. If the topology is unknown, they are in the order of their
-/// numbers.
+/// Returns the processors that this process may use, in the order in which to place threads on
+/// them: one processor of each physical core of the first socket, then their siblings, then the
+/// other sockets in the same way. If the topology is unknown, returns them in numerical order.
 pub fn processors_in_order() -> Vec<usize> {
     let allowed = allowed();
     let folder = Path::new("/sys/devices/system/cpu");
@@ -37,7 +36,7 @@ fn allowed() -> Vec<usize> {
 fn place(folder: &Path, processor: usize) -> Option<Place> {
     let number = |name: &str| {
         let path = folder.join(format!("cpu{processor}/topology/{name}"));
-        // The firmware may leave a socket without a number, which reads as -1.
+        // The firmware may leave a socket without a number. The kernel then shows -1.
         let number: i64 = tell::read(path.to_str()?)?.trim().parse().ok()?;
         Some(u64::try_from(number).unwrap_or(0))
     };
@@ -75,7 +74,7 @@ mod tests {
     use super::*;
 
     fn machine(processor: usize) -> Option<Place> {
-        // Two sockets with two cores of two threads each, numbered as by most firmware.
+        // Two sockets of two cores with two threads each, numbered as most firmware does.
         let (package, core) = ((processor as u64 / 2) % 2, processor as u64 % 2);
         Some(Place {
             processor,

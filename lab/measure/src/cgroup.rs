@@ -1,4 +1,4 @@
-//! Control groups that heapdrome creates for one run, to read the memory of a process tree.
+//! Control groups that heapdrome creates, one for each run, to read the memory of a process tree.
 //!
 //! Only anonymous memory is read. A group's own peak (`memory.peak`, `memory.max_usage_in_bytes`)
 //! includes the page cache, so a program that reads a file of 500 MB would seem to need that
@@ -16,7 +16,7 @@ use crate::tree;
 
 /// Prefix of the names of all groups that heapdrome creates.
 const PREFIX: &str = "heapdrome-";
-/// Age up to which a group without a known owner is kept, because it may be new.
+/// Maximum age at which a group without a known owner is kept, because it may be new.
 const FRESH: Duration = Duration::from_secs(60);
 
 /// A group created for one run. Dropping it removes the group.
@@ -50,7 +50,7 @@ impl Cgroup {
         group.anonymous().map(|_| group)
     }
 
-    /// Returns the files with which a launcher enters and leaves the group.
+    /// Returns the files through which a launcher enters and leaves the group.
     pub(crate) fn files(&self) -> CgroupFiles {
         let name = self
             .folder
@@ -86,7 +86,7 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // The last process leaves the group a moment after its end.
+        // The kernel removes the last process from the group a moment after its end.
         for _ in 0..50 {
             if fs::remove_dir(&self.folder).is_ok() || !self.folder.exists() {
                 return;
@@ -96,9 +96,9 @@ impl Drop for Cgroup {
     }
 }
 
-/// Removes groups whose heapdrome has ended. A group that contains processes cannot be removed. A
-/// new group is kept: it may belong to a heapdrome in a container, whose process ids are
-/// meaningless here, and that has not moved its processes into it yet.
+/// Removes the groups of heapdrome processes that have ended, except groups that contain processes.
+/// New groups are kept, too: one may belong to a heapdrome in a container, whose process ids are
+/// meaningless here, and which has not yet moved its processes into the group.
 fn remove_leftovers(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;
@@ -113,14 +113,15 @@ fn remove_leftovers(parent: &Path) {
     }
 }
 
-/// Returns whether a group is old enough to remove. The kernel may date a group from its first
-/// lookup, so the group can be older than its date but never newer.
+/// Returns whether a group is old enough to be removed. The kernel may set a group's date only at
+/// its first lookup, so the group can be older than its date but never newer.
 fn is_old(entry: &fs::DirEntry) -> bool {
     let made = entry.metadata().and_then(|data| data.modified());
     made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age >= FRESH))
 }
 
-/// Returns the owner in a group's name, if heapdrome created the group: process id and start time.
+/// Returns the owner that a group's name contains, as process id and start time; `None` if
+/// heapdrome did not create the group.
 fn owner_of(name: &str) -> Option<(libc::pid_t, u64)> {
     let (pid, started) = name.strip_prefix(PREFIX)?.split_once('-')?;
     Some((pid.parse().ok()?, started.parse().ok()?))

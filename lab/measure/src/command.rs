@@ -12,7 +12,7 @@ use crate::MeasureError;
 /// Search path if `PATH` is not set.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Checks that the folder in which the plan's commands run is usable.
+/// Checks that the plan's commands can run in this folder.
 pub(crate) fn check_directory(folder: &Path) -> Result<(), MeasureError> {
     let what = "the working folder";
     match std::fs::metadata(folder) {

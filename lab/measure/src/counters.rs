@@ -9,9 +9,9 @@ use perf_event::{Builder, Counter};
 /// A counter and its availability on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Availability {
-    /// Name of the counter in perf; with `:u` if only user mode is counted.
+    /// Name of the counter in perf, with `:u` if it counts only user mode.
     pub name: String,
-    /// Reason why it is unavailable; `None` if it is available.
+    /// Reason why the counter is unavailable; `None` if it is available.
     pub missing: Option<String>,
 }
 
@@ -30,7 +30,8 @@ pub fn available() -> Vec<Availability> {
     tried.collect()
 }
 
-/// Kind of counter. Page faults and context switches already come from `wait4`.
+/// Kind of counter. Page faults and context switches are missing here, because `wait4` reports
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Instructions,
@@ -89,9 +90,9 @@ impl Kind {
     }
 }
 
-/// Opens a counter on this process for children started later: they inherit it, and it counts in
-/// them from their exec. It never counts in this process, which does not exec. If counting in the
-/// kernel is forbidden, it counts user mode only, and its name says so.
+/// Opens a counter for children that start later. It counts in them from their exec, and never in
+/// this process, because this process does not exec. If counting in the kernel is forbidden, it
+/// counts only user mode, and its name says so.
 fn open(kind: Kind) -> io::Result<(String, Counter)> {
     let mut builder = kind.builder();
     builder

@@ -1,15 +1,15 @@
-//! Environment of commands: equal for all entrants, except for each entrant's own settings.
+//! Environment of commands. It is equal for all entrants, except for each entrant's own settings.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
 use heapdrome_schema::{Entrant, Plan, merged_setting};
 
-/// Name of the variable whose length varies from run to run, so that no entrant profits from one
-/// layout of the stack.
+/// Name of a variable of varying length. It varies the layout of the stack from run to run, so that
+/// no entrant profits from one layout.
 pub const PAD: &str = "HEAPDROME_PAD";
 
-/// Length limit of the value of [`PAD`], exclusive.
+/// Exclusive upper limit of the length of [`PAD`]'s value.
 pub const PAD_LIMIT: u32 = 4096;
 
 /// Variables that choose or tune an allocator.
@@ -40,7 +40,7 @@ const REMOVED_PREFIXES: [&str; 10] = [
     "MESH_",
 ];
 
-/// Part of heapdrome's own environment that a command inherits.
+/// The part of heapdrome's own environment that a command inherits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseEnvironment {
     /// Inherited variables, together with those of the plan.
@@ -56,10 +56,10 @@ pub fn base_environment(plan: &Plan) -> BaseEnvironment {
     filtered(std::env::vars_os(), plan)
 }
 
-/// Returns the environment of a command under `entrant`, except for the padding, which each run
-/// sets.
+/// Returns the environment of a command under `entrant`, without the padding, which differs from
+/// run to run.
 ///
-/// If the plan's own environment sets `LD_PRELOAD`, that value follows the entrant's.
+/// If the plan's own environment sets `LD_PRELOAD`, its value follows the entrant's.
 pub fn entrant_environment(
     base: &BaseEnvironment,
     entrant: &Entrant,

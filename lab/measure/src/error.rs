@@ -1,4 +1,4 @@
-//! Errors of measuring, each as one line with a remedy.
+//! Errors of measuring. Each is one line with a remedy.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub enum MeasureError {
         /// First word of the command.
         command: String,
     },
-    /// The command exists and cannot be executed.
+    /// The command exists but cannot be executed.
     #[error("cannot execute {command}: {reason}")]
     NotExecutable {
         /// First word of the command.
@@ -60,7 +60,7 @@ pub enum MeasureError {
     /// The launcher could not be started, or has ended unexpectedly.
     #[error("the launcher {what}: {reason}")]
     Launcher {
-        /// Fault of the launcher: `cannot be started`, `ended`.
+        /// Fault of the launcher, such as `cannot be started` or `ended`.
         what: &'static str,
         /// Reason.
         reason: String,
@@ -68,13 +68,13 @@ pub enum MeasureError {
     /// Some processes of a measured tree survive SIGKILL.
     #[error("these processes survived SIGKILL: {names}; end them before the next race")]
     CannotKill {
-        /// Their names and ids.
+        /// Names and ids of these processes.
         names: String,
     },
     /// The regular expression of a metric is invalid.
     #[error("the pattern of metric {name} is not a regular expression: {reason}")]
     BadMetric {
-        /// The metric.
+        /// Name of the metric.
         name: String,
         /// Error that the parser returned.
         reason: String,
@@ -85,7 +85,7 @@ pub enum MeasureError {
     LibraryChanged {
         /// Position of the entrant in the plan.
         entrant: usize,
-        /// The library.
+        /// Path of the library.
         library: PathBuf,
         /// Description of the change.
         how: String,
@@ -93,7 +93,7 @@ pub enum MeasureError {
     /// The race's folder cannot be written.
     #[error("cannot write {path}: {source}; the race stops; recorded runs are kept")]
     Scratch {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Error that the system returned.
         source: io::Error,

@@ -7,11 +7,11 @@ use heapdrome_schema::{Ending, MemoryRun, Run};
 pub struct Failure {
     /// Position of the entrant in the plan.
     pub entrant: usize,
-    /// Way in which its run ended.
+    /// Way in which the entrant's last run ended.
     pub ending: Ending,
     /// Phase of the race, such as `round 3`.
     pub during: String,
-    /// Last lines of its standard error.
+    /// Last lines of the run's standard error.
     pub stderr_tail: String,
 }
 

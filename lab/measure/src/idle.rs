@@ -1,4 +1,4 @@
-//! Periods in which a process tree is idle, and its memory at their ends.
+//! Idle periods of a process tree, and its memory at their ends.
 
 use std::collections::BTreeMap;
 use std::fs;

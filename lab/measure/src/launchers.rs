@@ -1,4 +1,4 @@
-//! Single runs of a plan's command, and of the shell commands around it.
+//! Single runs of a plan's command, and of its `--prepare`, `--check` and similar commands.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,7 +18,7 @@ use crate::{Event, Interrupt, MeasureError, PAD, command, entrant_environment};
 /// Method by which a memory run reads the memory of a process tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MemoryMethod {
-    /// Through a control group if one can be created, else through `/proc`.
+    /// Through a control group if one can be created, otherwise through `/proc`.
     #[default]
     Best,
     /// Through `/proc`, process by process.
@@ -30,7 +30,7 @@ pub enum MemoryMethod {
 const GLANCE: Duration = Duration::from_millis(100);
 /// Time limit of `--cleanup` if the plan has no timeout.
 const CLEANUP_TIME: Nanoseconds = Nanoseconds(60_000_000_000);
-/// Shell for the commands around the measured one.
+/// Shell for commands such as `--setup` and `--prepare`.
 const SHELL: &str = "/bin/sh";
 
 /// Parameters of one run of the command.
@@ -48,25 +48,24 @@ pub(crate) struct Attempt {
 pub(crate) struct Finished {
     pub(crate) outcome: Outcome,
     pub(crate) failed: bool,
-    /// Last lines of standard error, if it failed.
+    /// Last lines of standard error, if the run failed.
     pub(crate) stderr_tail: String,
 }
 
 /// Launchers of a plan's commands, with the resources that they need.
 pub(crate) struct Launchers {
-    /// Launcher of the measured command and nothing else: all its descendants are the measured
-    /// tree.
+    /// Launcher of the measured command only. All its descendants are the measured tree.
     pub(crate) measured: Launcher,
-    /// Launcher of all other commands. A process that they leave running, such as a daemon started
-    /// by `--setup`, lives until the race ends.
+    /// Launcher of all other commands. Processes that they leave running, such as a daemon of
+    /// `--setup`, live until the race ends.
     pub(crate) helper: Launcher,
     pub(crate) scratch: Scratch,
     pub(crate) needs: Needs,
 }
 
 impl Launchers {
-    /// Starts the launchers for `plan`. [`Launchers::find`], or the first run, looks up the plan's
-    /// files. Output will go below `folder`, in which nothing is written yet.
+    /// Starts the launchers for `plan`. Output files will be below `folder`; this call writes
+    /// nothing. [`Launchers::find`] or the first run looks up the plan's files.
     pub(crate) fn new(
         launcher: &LauncherKind,
         plan: &Plan,
@@ -83,7 +82,7 @@ impl Launchers {
         })
     }
 
-    /// Updates everything that depends on the plan after the plan changed.
+    /// Replaces everything that depends on the plan, after the plan has changed.
     pub(crate) fn adopt(&mut self, plan: &Plan) -> Result<(), MeasureError> {
         self.needs = Needs::of(plan)?;
         self.find(plan)
@@ -134,7 +133,7 @@ impl Launchers {
         })
     }
 
-    /// Runs a shell command without an allocator and returns how it ended.
+    /// Runs a shell command without an allocator, and returns how it ended.
     pub(crate) fn shell(
         &mut self,
         text: &str,
@@ -252,7 +251,8 @@ impl Launchers {
         })
     }
 
-    /// Starts `spawn` as the measured process and waits for its end, with an optional watch.
+    /// Starts `spawn` as the measured process, and waits for its end. If there is a watch, it reads
+    /// the tree's memory meanwhile.
     fn measure(
         &mut self,
         spawn: Spawn,
@@ -269,7 +269,7 @@ impl Launchers {
         }
     }
 
-    /// Returns the figures that the last run of the command printed about itself.
+    /// Returns the figures in the output of the command's last run.
     pub(crate) fn metrics(
         &self,
         plan: &Plan,
@@ -304,7 +304,7 @@ impl Launchers {
         Ok(found)
     }
 
-    /// Returns the hash of the last run's output without its figures, if output is compared.
+    /// Returns the hash of the last run's output, without the masked ranges, if output is compared.
     pub(crate) fn output_hash(&self, plan: &Plan) -> Result<Option<String>, MeasureError> {
         if !plan.options.compare_output {
             return Ok(None);
@@ -317,8 +317,8 @@ impl Launchers {
         self.needs.masks.hash(path).map(Some).map_err(failed)
     }
 
-    /// Creates a watch over the measured tree: through a control group if a trial shows that
-    /// processes can be started in one, else through `/proc`.
+    /// Creates a watch over the measured tree. It uses a control group if a trial shows that
+    /// processes can be started in one, otherwise `/proc`.
     pub(crate) fn watch(
         &mut self,
         method: MemoryMethod,
@@ -349,12 +349,12 @@ impl Launchers {
     }
 }
 
-/// Returns the time between two checks while waiting.
+/// Returns the time between two checks during a wait.
 pub(crate) fn patience(watch: &Option<Watch>) -> Duration {
     if watch.is_some() { INTERVAL } else { GLANCE }
 }
 
-/// Takes a reading, if there is a watch.
+/// Reads the memory, if there is a watch.
 pub(crate) fn look(watch: &mut Option<Watch>) {
     if let Some(watch) = watch {
         watch.sample();

@@ -1,7 +1,7 @@
 //! Runs commands under allocators and records their cost.
 //!
-//! This room emits [`Event`]s and prints nothing. It uses no statistics and no registry. The engine
-//! passes it a [`Plan`](heapdrome_schema::Plan) and a folder, and requests rounds:
+//! This crate emits [`Event`]s and prints nothing. It uses no statistics and no registry. The
+//! engine passes it a [`Plan`](heapdrome_schema::Plan) and a folder, and requests rounds:
 //!
 //! ```no_run
 //! # fn sketch(plan: heapdrome_schema::Plan, machine: heapdrome_schema::Machine)
@@ -17,11 +17,11 @@
 //! # let _ = end; Ok(()) }
 //! ```
 //!
-//! The kernel passes the peak resident size of a parent on to its children, so a process that holds
+//! A child inherits the peak resident size of its parent from the kernel, so a process that holds
 //! results cannot measure small programs. Heapdrome therefore starts itself again as a
-//! [`launcher`]. This process stays small; it starts all measured processes, waits for them, and
-//! kills them if necessary. When heapdrome dies, its launchers notice that their socket closes, and
-//! kill their whole trees.
+//! [`launcher`]. This small process starts all measured processes, waits for them, and kills them
+//! if necessary. When heapdrome dies, its launchers notice that their socket closes, and kill their
+//! whole trees.
 
 mod cgroup;
 mod command;
@@ -61,6 +61,6 @@ pub use event::{Event, Failure, RoundEnd};
 pub use launchers::MemoryMethod;
 pub use race::Race;
 
-/// Flag that the handler of an interrupt sets. The run in progress is then killed with its whole
-/// tree.
+/// Flag that a signal handler sets. When it is set, the current run is killed with its whole
+/// process tree.
 pub type Interrupt = Arc<AtomicBool>;

@@ -10,7 +10,7 @@ use heapdrome_system::sha256_of_file;
 
 use crate::MeasureError;
 
-/// Cheap fingerprint of a file's metadata, which changes when the file does.
+/// Cheap fingerprint of a file's metadata. It changes when the file does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     device: u64,
@@ -42,8 +42,9 @@ impl Libraries {
         }
     }
 
-    /// Checks that every library exists, and that the library that must serve has not changed. The
-    /// loader only warns about a missing library, and runs the program without it.
+    /// Checks that every library exists, and that the library that must serve `malloc` has not
+    /// changed. This check is necessary because the loader only warns about a missing library, and
+    /// runs the program without it.
     pub(crate) fn check(&mut self) -> Result<(), MeasureError> {
         if let Some(missing) = self.preload.iter().find(|path| !path.exists()) {
             return Err(self.changed(missing, "it is gone"));

@@ -1,4 +1,4 @@
-//! Resources that a plan's commands need, found before anything runs.
+//! Resources that a plan's commands need. They are found before anything runs.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ pub(crate) struct Needs {
     pub(crate) patterns: Vec<Pattern>,
     pub(crate) masks: Masks,
     pub(crate) directory: PathBuf,
-    /// Files of the command, once they were looked up.
+    /// Files of the command, after their lookup.
     files: Option<Files>,
 }
 

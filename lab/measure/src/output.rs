@@ -74,8 +74,8 @@ impl Pattern {
     }
 }
 
-/// Patterns to ignore when outputs are compared, because figures that a program prints about itself
-/// differ from run to run.
+/// Patterns of output that comparisons ignore, because a program's figures about itself differ from
+/// run to run.
 #[derive(Clone, Debug)]
 pub(crate) struct Masks(Vec<regex::bytes::Regex>);
 
@@ -91,8 +91,8 @@ impl Masks {
         compiled.collect::<Result<_, _>>().map(Self)
     }
 
-    /// Returns the SHA-256 in hexadecimal of a file's content, in which one mark replaces every
-    /// masked range.
+    /// Returns the hexadecimal SHA-256 of a file's content after [`MARK`] has replaced every masked
+    /// range.
     pub(crate) fn hash(&self, path: &Path) -> io::Result<String> {
         if self.0.is_empty() {
             return sha256_of_file(path);
@@ -109,8 +109,8 @@ impl Masks {
         Ok(format!("{:x}", hash.finalize()))
     }
 
-    /// Returns the masked ranges of `text`, in order and without overlaps. Each match masks its
-    /// first group, or else itself.
+    /// Returns the masked ranges of `text`, in order and without overlaps. Of each match, the first
+    /// group is masked, or the whole match if there is no group.
     fn ranges(&self, text: &[u8]) -> Vec<(usize, usize)> {
         let matches = self.0.iter().flat_map(|mask| mask.captures_iter(text));
         let of_match = |found: regex::bytes::Captures<'_>| {
@@ -130,7 +130,7 @@ impl Masks {
     }
 }
 
-/// Replacement for a masked range. No program prints it in its text.
+/// Replacement for a masked range. No text output contains it.
 const MARK: &[u8] = b"\0masked\0";
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Composition of a process tree's memory, read from `/proc/PID/smaps_rollup`.
 //!
-//! The kernel walks all pages of a process for each reading. Readings are therefore rare, and
-//! [`Pace`] bounds their cost.
+//! The kernel walks all pages of a process for each reading, so readings are rare, and [`Pace`]
+//! bounds their cost.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,14 +14,14 @@ use crate::tree::Process;
 
 /// Default time between two readings.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(50);
-/// Divisor that bounds the time between two readings to a fraction of the time since the start.
-/// Readings are denser at the beginning, so that a short run has some, too.
+/// Divisor of the time since the start that gives the maximum time between two readings. Readings
+/// are thus denser at the beginning, and a short run has some, too.
 const EARLY: u32 = 8;
-/// Reciprocal of the maximum share of a run's time that readings may take.
+/// Reciprocal of the maximum share of a run's time that readings take.
 pub(crate) const SHARE: u32 = 20;
 
-/// Time of the next reading: after [`INTERVAL`], or sooner at the beginning. Readings are rare
-/// enough to take at most one [`SHARE`]th of the time.
+/// Determines when the next reading is due: after [`INTERVAL`], or sooner at the beginning.
+/// Readings are rare enough to take at most one [`SHARE`]th of the time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     started: Instant,
@@ -43,7 +43,7 @@ impl Pace {
     }
 
     /// Records a reading that ended at `ended` and took `cost` of processor time. Time in which the
-    /// reader itself waited for a processor does not count, because it disturbs no run.
+    /// reader waited for a processor does not count, because it does not disturb the run.
     pub(crate) fn took(&mut self, ended: Instant, cost: Duration) {
         let interval = INTERVAL.min((ended - self.started) / EARLY);
         self.due = ended + interval.max(cost * SHARE);
@@ -66,11 +66,12 @@ struct Rollup {
     file: u64,
     shared: u64,
     swapped: u64,
-    /// Written resident pages that no other process shares.
+    /// Resident pages that were written and that no other process shares.
     private: u64,
 }
 
-/// Returns the memory of these processes, parents first; `None` if nothing can be read.
+/// Returns the composition of the memory of these processes, which are listed parents first; `None`
+/// if nothing can be read.
 pub(crate) fn of(processes: &[Process], at: Nanoseconds) -> Option<MemoryParts> {
     let mut seen: BTreeMap<libc::pid_t, Rollup> = BTreeMap::new();
     let mut sum = Rollup::default();
@@ -95,8 +96,8 @@ pub(crate) fn of(processes: &[Process], at: Nanoseconds) -> Option<MemoryParts> 
     })
 }
 
-/// Returns whether a child uses its parent's address space, as between vfork and exec. After a fork
-/// it has equal sizes, but its pages are shared, and each page counts in proportion.
+/// Returns whether a child uses its parent's address space, as between vfork and exec. A forked
+/// child has equal sizes, too, but its pages are shared, so each page counts in proportion.
 fn is_same_memory(parent: Rollup, child: Rollup) -> bool {
     parent == child && 2 * child.private >= child.anonymous
 }
@@ -117,13 +118,13 @@ fn rollup_of(pid: libc::pid_t) -> Option<Rollup> {
     parse(&fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?)
 }
 
-/// Parses proportional sizes (`Pss`): a page mapped by several processes counts in proportion for
-/// each. For huge and lazily freed pages the kernel has no proportional size.
+/// Parses proportional sizes (`Pss`): a page that several processes map counts in proportion for
+/// each. The kernel reports no proportional size for huge and lazily freed pages.
 fn parse(text: &str) -> Option<Rollup> {
     Some(Rollup {
         anonymous: keyed(text, "Pss_Anon:")?,
         huge: keyed(text, "AnonHugePages:")?,
-        // A kernel before 4.12 has no such line, and does not distinguish MADV_FREE pages.
+        // A kernel before 4.12 has no such line, and does not report MADV_FREE pages separately.
         lazily_freed: keyed(text, "LazyFree:").unwrap_or(0),
         file: keyed(text, "Pss_File:")?,
         shared: keyed(text, "Pss_Shmem:")?,

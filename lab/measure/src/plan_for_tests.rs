@@ -2,8 +2,7 @@
 
 use heapdrome_schema::{Entrant, Nanoseconds, Options, Plan, Role, Stopping};
 
-/// Creates a plan that runs `command` under `entrants` entrants, all of them the system's
-/// allocator.
+/// Creates a plan that runs `command` under `entrants` entrants, each with the system's allocator.
 pub(crate) fn plan_of(command: &[&str], entrants: usize) -> Plan {
     let entrant = |place: usize| Entrant {
         name: format!("entrant-{place}"),

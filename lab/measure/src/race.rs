@@ -37,7 +37,7 @@ impl Race {
         )
     }
 
-    /// Starts a race like [`Race::start`], with a launcher of the caller's choice.
+    /// Starts a race like [`Race::start`], but with the given launcher.
     ///
     /// # Errors
     /// See [`Race::start`].
@@ -60,16 +60,17 @@ impl Race {
         Self::assemble(folder, journal, State::new(plan, machine), launchers)
     }
 
-    /// Resumes the race in `folder` where its journal ends. The command and its working folder need
-    /// not exist before the first call of [`Race::setup`], [`Race::prepare`] or a run.
+    /// Resumes the race in `folder` at the end of its journal. The command and its working folder
+    /// need not exist before the first call of [`Race::setup`], [`Race::prepare`] or a run.
     ///
     /// # Errors
-    /// See [`Race::start`]; also when the journal is damaged, newer, or in use.
+    /// See [`Race::start`]. Also when the journal is damaged, is of a newer heapdrome, or is in
+    /// use.
     pub fn resume(folder: &Path) -> Result<Self, MeasureError> {
         Self::resume_with(&LauncherProgram::of_this_executable(), folder)
     }
 
-    /// Resumes a race like [`Race::resume`], with a launcher of the caller's choice.
+    /// Resumes a race like [`Race::resume`], but with the given launcher.
     ///
     /// # Errors
     /// See [`Race::resume`].
@@ -115,9 +116,10 @@ impl Race {
         })
     }
 
-    /// Writes a line to the journal and returns once it is on disk: proofs, failures under the
-    /// witness, the end of the race. Runs and memory runs are recorded automatically. A plan
-    /// replaces the previous one; entrants that have failed must keep their positions.
+    /// Writes a line to the journal, and returns once it is on disk. The caller records proofs,
+    /// failures under the witness, remarks, and the end of the race; runs and memory runs are
+    /// recorded automatically. A plan replaces the previous one; entrants that have failed must
+    /// keep their positions.
     ///
     /// # Errors
     /// When the journal cannot be written, or a new plan cannot be run.
@@ -134,7 +136,7 @@ impl Race {
     /// Runs the `--setup` command, if there is one.
     ///
     /// # Errors
-    /// When it fails, or when the race's command does not exist.
+    /// When the command fails, or the race's command does not exist.
     pub fn setup(&mut self, interrupt: &Interrupt) -> Result<(), MeasureError> {
         self.launchers.find(&self.state.plan)?;
         match &self.state.plan.options.setup {
@@ -143,11 +145,11 @@ impl Race {
         }
     }
 
-    /// Runs the `--prepare` command, if there is one. Runs of the race do so themselves; other runs
-    /// of the command, such as those of the witness, need it too.
+    /// Runs the `--prepare` command, if there is one. Runs of the race call this automatically.
+    /// Callers that run the command in another way, such as under the witness, must call it first.
     ///
     /// # Errors
-    /// When it fails, or when the race's command does not exist.
+    /// When the command fails, or the race's command does not exist.
     pub fn prepare(&mut self, interrupt: &Interrupt) -> Result<(), MeasureError> {
         self.launchers.find(&self.state.plan)?;
         match &self.state.plan.options.prepare {
@@ -160,7 +162,7 @@ impl Race {
     /// not end is killed after the plan's timeout, or after one minute.
     ///
     /// # Errors
-    /// When it fails.
+    /// When the command fails.
     pub fn cleanup(&mut self) -> Result<(), MeasureError> {
         self.launchers.clean_up(&self.state.plan)
     }
@@ -173,7 +175,7 @@ impl Race {
     /// Accepts the current content of the library of `entrant`.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When the library cannot be read.
     pub fn accept_library(&mut self, entrant: usize) -> Result<(), MeasureError> {
         self.libraries
             .get_mut(entrant)
@@ -195,12 +197,13 @@ impl Race {
         &self.folder
     }
 
-    /// Returns the environment of commands without an allocator, and the names removed from it.
+    /// Returns the environment of commands without an allocator, and the names of the variables
+    /// that were removed from it.
     pub fn base_environment(&self) -> &BaseEnvironment {
         &self.launchers.needs.base
     }
 
-    /// Returns the successful runs in order; failed ones are in [`Race::failures`].
+    /// Returns the successful runs in order. Failed runs are in [`Race::failures`].
     pub fn runs(&self) -> &[Run] {
         &self.state.runs
     }
@@ -225,23 +228,23 @@ impl Race {
         &self.state.failures
     }
 
-    /// Returns the entrants that stopped because all comparisons about them were decided, as
-    /// positions with the number of rounds that each ran.
+    /// Returns the entrants that stopped because all comparisons with them were decided, as a map
+    /// from positions to numbers of rounds.
     pub fn decided(&self) -> &BTreeMap<usize, u32> {
         &self.state.decided
     }
 
-    /// Returns whether the row of `entrant` counts: it has not failed, and its allocator serves.
+    /// Returns whether `entrant` has neither failed nor been shown to run on another allocator.
     pub fn counts(&self, entrant: usize) -> bool {
         self.state.counts(entrant)
     }
 
-    /// Returns whether `entrant` still races: it counts, and is not decided.
+    /// Returns whether `entrant` still races: its row counts, and it is not decided.
     pub fn is_racing(&self, entrant: usize) -> bool {
         self.state.is_racing(entrant)
     }
 
-    /// Returns the number of rounds in which every entrant that still races has a run.
+    /// Returns the number of rounds for which every entrant that still races has a run.
     pub fn complete_rounds(&self) -> u32 {
         self.state.complete_rounds()
     }

@@ -12,8 +12,8 @@ struct Timed {
 }
 
 impl Race {
-    /// Runs the plan's warm-up rounds, which are not recorded. An entrant that fails in one leaves
-    /// the race.
+    /// Runs the plan's warm-up rounds, which are not recorded. An entrant that fails in one of them
+    /// leaves the race.
     ///
     /// # Errors
     /// See [`Race::next_round`].
@@ -25,8 +25,8 @@ impl Race {
         let of = self.state.plan.options.warmup_rounds;
         for round in 0..of {
             events(Event::WarmupStarted { round, of });
-            // Warm-up rounds use round numbers from the upper end, to keep their draws apart from
-            // counted ones.
+            // Numbers warm-up rounds downwards from the maximum, so that their random draws differ
+            // from those of counted rounds.
             let draw = u32::MAX - round;
             for (position, entrant) in self.order(draw).into_iter().enumerate() {
                 let timed = self.timed(draw, position, entrant, events, interrupt)?;
@@ -39,9 +39,9 @@ impl Race {
         Ok(())
     }
 
-    /// Runs one entrant once without recording it, and returns whether the run succeeded. Its
-    /// duration helps to estimate the end of the race. An entrant that fails stays in the race, and
-    /// fails in a round.
+    /// Runs one entrant once, without recording it, and returns whether the run succeeded. Its
+    /// duration helps to estimate the end of the race. An entrant that fails here stays in the
+    /// race; it leaves when it fails in a round.
     ///
     /// # Errors
     /// See [`Race::next_round`].
@@ -55,8 +55,8 @@ impl Race {
         Ok(!timed.failed)
     }
 
-    /// Runs every entrant that still races once, in the round's own order, or the rest of an
-    /// interrupted round. Each run is on disk before the next one starts.
+    /// Runs a round: every entrant that still races runs once, in an order specific to the round.
+    /// An interrupted round is completed. Each run is on disk before the next one starts.
     ///
     /// # Errors
     /// When something other than an entrant fails. After [`MeasureError::LibraryChanged`] the
@@ -97,7 +97,7 @@ impl Race {
         order
     }
 
-    /// Prepares, makes and checks one timed run without recording it.
+    /// Prepares, performs and checks one timed run, without recording it.
     fn timed(
         &mut self,
         round: u32,
@@ -228,8 +228,8 @@ impl Race {
         Ok(())
     }
 
-    /// Runs the command once, untimed, and watches its tree's memory. `None` if it failed and the
-    /// entrant left the race.
+    /// Runs the command once, untimed, and reads the memory of its process tree. Returns `None` if
+    /// the command failed and the entrant left the race.
     ///
     /// # Errors
     /// See [`Race::next_round`].

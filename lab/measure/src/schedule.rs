@@ -1,4 +1,5 @@
-//! Randomised complete blocks: each round runs every entrant once, in an order of its own.
+//! Randomised complete blocks: each round runs every entrant once, in an order specific to the
+//! round.
 
 use rand::Rng;
 use rand::SeedableRng;
@@ -7,19 +8,22 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::environment::PAD_LIMIT;
 
-/// Streams of one seed, so that the draws for one purpose never shift those for another.
+/// Random streams that are derived from one seed. The draws for one purpose never shift those for
+/// another.
 const ORDER_STREAM: u64 = 0;
 const PADDING_STREAM: u64 = 1 << 62;
 
-/// Returns the order in which the `entrants` (by their positions in the plan) run in `round`. It is
-/// uniform over all orders, independent between rounds, and determined by the seed and the round.
+/// Returns the order in which the `entrants` entrants run in `round`, as positions in the plan. It
+/// is uniform over all orders, independent between rounds, and determined by the seed and the
+/// round.
 pub fn order(seed: u64, round: u32, entrants: usize) -> Vec<usize> {
     let mut places: Vec<usize> = (0..entrants).collect();
     places.shuffle(&mut generator(seed, ORDER_STREAM + u64::from(round)));
     places
 }
 
-/// Returns the number of bytes added to the environment of this run: uniform below [`PAD_LIMIT`].
+/// Returns the number of bytes added to the environment of this run, uniformly distributed below
+/// [`PAD_LIMIT`].
 pub fn padding(seed: u64, round: u32, entrant: usize) -> u32 {
     let run = (u64::from(round) << 16) + (entrant as u64 & 0xffff);
     generator(seed, PADDING_STREAM + run).random_range(0..PAD_LIMIT)
@@ -56,7 +60,7 @@ mod tests {
                     .position(|&place| place == entrant)
                     .expect("each runs")] += 1;
             }
-            // The 99.99% point with 5 degrees of freedom; the draw is fixed by the seed.
+            // The 99.99% quantile for 5 degrees of freedom. The seed makes the draw reproducible.
             assert!(chi_square(&counts) < 25.7, "{entrant}: {counts:?}");
         }
     }
@@ -69,7 +73,7 @@ mod tests {
         }
         assert_eq!(counts.len(), 24);
         let counts: Vec<u32> = counts.into_values().collect();
-        // The 99.99% point with 23 degrees of freedom.
+        // The 99.99% quantile for 23 degrees of freedom.
         assert!(chi_square(&counts) < 58.0, "{counts:?}");
     }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::MeasureError;
 
-/// Output files. Each run empties them, and dropping this removes them.
+/// Output files of commands. Each run empties them, and dropping this value removes them.
 pub(crate) struct Scratch {
     folder: PathBuf,
     /// Whether this process created the folder, and may write to and remove it.
@@ -53,7 +53,7 @@ impl Drop for Scratch {
         ] {
             let _ = std::fs::remove_file(file);
         }
-        // A folder with other files in it stays.
+        // A folder that contains other files is not removed.
         let _ = std::fs::remove_dir(&self.folder);
     }
 }

@@ -1,4 +1,4 @@
-//! Self-test of the measurer: its effect on its own measurements.
+//! Self-test of the measurer: how it affects its own measurements.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -15,10 +15,10 @@ const HELD: usize = 400 << 20;
 /// A program that does nothing.
 const TRUE: &str = "/bin/true";
 
-/// Measured peak of `/bin/true` while heapdrome holds much memory.
+/// Measured peak memory of `/bin/true` while heapdrome holds much memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResidentOfTrue {
-    /// Resident memory that heapdrome held meanwhile, in addition to its own.
+    /// Memory that heapdrome held during the run, in addition to its usual memory.
     pub held: Bytes,
     /// Measured peak of a direct child of heapdrome, which inherits heapdrome's own peak.
     pub read_directly: Bytes,
@@ -26,7 +26,7 @@ pub struct ResidentOfTrue {
     pub read: Bytes,
 }
 
-/// Touches 400 MiB, runs `/bin/true` through a launcher meanwhile, and reads its peak.
+/// Touches 400 MiB, runs `/bin/true` through a launcher while holding them, and reads its peak.
 ///
 /// # Errors
 /// When the launcher or `/bin/true` cannot be started, or a temporary folder cannot be written.
@@ -41,18 +41,18 @@ pub fn resident_of_true(launcher: &LauncherProgram) -> Result<ResidentOfTrue, Me
     })
 }
 
-/// Cost of a run in addition to the command itself.
+/// Cost of a run beyond that of the command itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overhead {
     /// Number of runs of `/bin/true`.
     pub runs: u32,
-    /// Median of their measured wall times.
+    /// Median of the measured wall times.
     pub measured: Nanoseconds,
-    /// Median time of a whole run, from its start in heapdrome until it was on disk.
+    /// Median duration of a whole run, from heapdrome's request until the run is on disk.
     pub whole: Nanoseconds,
 }
 
-/// Runs `/bin/true` `runs` times, each run as in a race: checked, journalled, synced.
+/// Runs `/bin/true` `runs` times. Each run is checked, journalled and synced, as in a race.
 ///
 /// # Errors
 /// See [`resident_of_true`].
@@ -72,7 +72,7 @@ fn median(spans: impl Iterator<Item = Nanoseconds>) -> Nanoseconds {
     spans.get(spans.len() / 2).copied().unwrap_or_default()
 }
 
-/// Measures the peak of a `/bin/true` that this process starts itself.
+/// Measures the peak of `/bin/true` as a direct child of this process.
 fn direct_child() -> Result<Bytes, MeasureError> {
     let failed = |error: std::io::Error| MeasureError::NotExecutable {
         command: TRUE.to_owned(),

@@ -1,4 +1,4 @@
-//! Runs of a server under the allocator while the plan's command sends it load.
+//! Runs of a server under an allocator, while the plan's command sends it load.
 
 use std::time::{Duration, Instant};
 
@@ -12,10 +12,10 @@ use crate::{Interrupt, MeasureError};
 
 /// Time limit for the end of a server after SIGTERM.
 const END_GRACE: Nanoseconds = Nanoseconds(5_000_000_000);
-/// Interval between two checks whether the server is ready.
+/// Interval between two checks of the server's readiness.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
-/// State of a server before its load could start.
+/// State of a server before its load starts.
 enum Readiness {
     Ready,
     Died(Box<Outcome>),
@@ -25,13 +25,13 @@ enum Readiness {
 /// Result of the load.
 enum Load {
     Ended(Box<Outcome>),
-    /// The server ended first.
+    /// The server ended before its load did.
     Orphaned(Box<Outcome>),
 }
 
 impl Launchers {
     /// Starts the server, waits until it is ready, runs the load without the allocator, and ends
-    /// the server. The wall time is that of the load; all other costs are those of the server.
+    /// the server. The wall time is the load's; all other costs are the server's.
     pub(crate) fn serve(
         &mut self,
         plan: &Plan,
@@ -50,7 +50,7 @@ impl Launchers {
         self.begin_watched(spawn, watch)?;
         let result = self.load(plan, server, watch, interrupt);
         if result.is_err() {
-            // The first error is more informative than a later one about killing the rest.
+            // The first error is more informative than an error from killing the rest.
             let _ = self.helper.kill();
             let _ = self.measured.kill();
         }
@@ -103,8 +103,7 @@ impl Launchers {
         })
     }
 
-    /// Checks repeatedly whether the server is ready, until it is ready, has ended, or its time is
-    /// over.
+    /// Checks the server's readiness repeatedly, until it is ready, has ended, or its time is over.
     fn until_ready(
         &mut self,
         plan: &Plan,
@@ -155,8 +154,8 @@ impl Launchers {
         }
     }
 
-    /// Leaves the server idle for a while, if its memory is watched, and reads its memory. Returns
-    /// the server's end if it ended.
+    /// Leaves the server idle for a while and reads its memory, if its memory is watched. Returns
+    /// the server's end if it ended meanwhile.
     fn rest(
         &mut self,
         plan: &Plan,
@@ -206,8 +205,8 @@ fn server_outcome(plan: &Plan, answer: Answer) -> Result<Outcome, MeasureError> 
     }
 }
 
-/// Returns whether a server crashed. After SIGTERM it may end with any exit status, and by SIGTERM
-/// or SIGKILL.
+/// Returns whether a server crashed. After SIGTERM, any exit status and an end by SIGTERM or
+/// SIGKILL are no crash.
 fn is_crash(ending: Ending) -> bool {
     matches!(ending, Ending::Killed(signal) if signal != libc::SIGTERM && signal != libc::SIGKILL)
 }

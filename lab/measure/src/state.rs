@@ -15,7 +15,7 @@ pub(crate) struct State {
     pub(crate) memory_runs: Vec<MemoryRun>,
     pub(crate) evidence: Vec<Option<Evidence>>,
     pub(crate) failures: Vec<Failure>,
-    /// Number of rounds of each decided entrant, by its position.
+    /// Number of rounds of each decided entrant, by the entrant's position.
     pub(crate) decided: BTreeMap<usize, u32>,
     /// Remarks for the reader of the result.
     pub(crate) remarks: Vec<String>,
@@ -38,7 +38,8 @@ impl State {
         }
     }
 
-    /// Applies a line of the journal. A later plan replaces the first, and invalidates its proofs.
+    /// Applies a line of the journal. A later plan replaces the earlier one, and clears all proofs
+    /// and evidence.
     pub(crate) fn apply(&mut self, line: JournalLine) {
         match line {
             JournalLine::Plan { plan, .. } => {
@@ -85,7 +86,7 @@ impl State {
         }
     }
 
-    /// Returns whether more rounds of the entrant are needed: it counts, and is not decided.
+    /// Returns whether the entrant still runs: its row counts, and it is not decided.
     pub(crate) fn is_racing(&self, entrant: usize) -> bool {
         self.counts(entrant) && !self.decided.contains_key(&entrant)
     }
@@ -109,8 +110,8 @@ impl State {
             .map(|failure| failure.entrant)
     }
 
-    /// Returns the number of rounds in which every entrant that still races has a run. Rounds
-    /// follow each other without gaps, so the entrant with the fewest runs determines it.
+    /// Returns the number of rounds for which every entrant that still races has a run. Every
+    /// entrant runs every round until it stops, so the lowest number of runs is the result.
     pub(crate) fn complete_rounds(&self) -> u32 {
         let mut counts = vec![0_u32; self.plan.entrants.len()];
         for run in &self.runs {
@@ -129,7 +130,7 @@ impl State {
         self.runs_in(round).any(|run| run.entrant == entrant)
     }
 
-    /// Returns the recorded runs of a round, which are at or near the end.
+    /// Returns the recorded runs of a round. They are at or near the end of the list.
     pub(crate) fn runs_in(&self, round: u32) -> impl Iterator<Item = &Run> {
         self.runs
             .iter()

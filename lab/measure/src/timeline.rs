@@ -1,9 +1,9 @@
-//! Readings over time, thinned.
+//! Readings over time, thinned to a maximum number.
 
 use heapdrome_schema::Bytes;
 
-/// Readings in order. If there are too many, each pair of neighbours is merged into the higher one.
-/// A run of any length fits, and the highest reading is kept.
+/// Readings in order. When there are too many, each pair of neighbours is merged into the higher
+/// one. So a run of any length fits, and the highest reading is kept.
 pub(crate) struct Timeline<T> {
     /// Maximum number of readings in a finished timeline.
     most: usize,
@@ -11,7 +11,7 @@ pub(crate) struct Timeline<T> {
     samples: Vec<T>,
     /// Number of times that neighbours were merged.
     merged: u32,
-    /// Highest of the readings for the next sample, and the number of these readings.
+    /// Highest of the readings that form the next sample, and the number of these readings.
     pending: Option<(T, u32)>,
 }
 

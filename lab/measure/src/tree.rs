@@ -15,13 +15,13 @@ pub(crate) fn own_pid() -> libc::pid_t {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: libc::pid_t,
-    /// Start time, which distinguishes a process from a later one with a reused id.
+    /// Start time. With the id, it distinguishes a process from a later one with the same id.
     started: u64,
     pub(crate) parent: libc::pid_t,
     group: libc::pid_t,
 }
 
-/// Processes that existed before another was started, to distinguish them from its descendants.
+/// Processes that existed before another process was started. They are not its descendants.
 #[derive(Debug, Default)]
 pub(crate) struct Earlier {
     processes: BTreeSet<(libc::pid_t, u64)>,
@@ -53,8 +53,8 @@ impl Earlier {
     }
 }
 
-/// Returns all descendants of `root` that are alive or not reaped, parents first. `root` itself,
-/// the `earlier` ones and their descendants are excluded.
+/// Returns all descendants of `root` that are alive or not yet reaped, parents first. Excludes
+/// `root` itself, the `earlier` processes, and their descendants.
 pub(crate) fn processes_below(root: libc::pid_t, earlier: &Earlier) -> Vec<Process> {
     let mut children: BTreeMap<libc::pid_t, Vec<Process>> = BTreeMap::new();
     for process in all_processes() {
@@ -71,9 +71,8 @@ pub(crate) fn processes_below(root: libc::pid_t, earlier: &Earlier) -> Vec<Proce
     found
 }
 
-/// Returns whether `process` still is the process that was seen, and descends from `root` without
-/// an `earlier` one in between. Reading the list of all processes takes time, and ids may be reused
-/// meanwhile.
+/// Returns whether `process` is still the listed process, and descends from `root` without an
+/// `earlier` process in between. Listing all processes takes time, in which an id may be reused.
 pub(crate) fn is_below(process: &Process, root: libc::pid_t, earlier: &Earlier) -> bool {
     let mut current = process_of(process.pid);
     if current.is_none_or(|now| now.started != process.started) {
@@ -108,7 +107,7 @@ fn process_of(pid: libc::pid_t) -> Option<Process> {
     })
 }
 
-/// The required fields of `/proc/PID/stat`.
+/// The fields of `/proc/PID/stat` that are needed.
 pub(crate) struct Stat {
     name: String,
     pub(crate) state: char,
@@ -125,8 +124,8 @@ pub(crate) fn stat_of(pid: libc::pid_t) -> Option<Stat> {
     ))
 }
 
-/// Parses a `stat` text. The name stands in parentheses and may contain any character, including
-/// parentheses.
+/// Parses the text of a `stat` file. The name is in parentheses, and may itself contain any
+/// character, including parentheses.
 pub(crate) fn parse_stat(text: &str) -> Option<Stat> {
     let (before, after) = text.rsplit_once(')')?;
     let (_, name) = before.split_once('(')?;
@@ -142,20 +141,20 @@ pub(crate) fn parse_stat(text: &str) -> Option<Stat> {
     })
 }
 
-/// Returns the name of a process, unless it has ended.
+/// Returns the name of a process; `None` if it has ended.
 pub(crate) fn name_of_live(pid: libc::pid_t) -> Option<String> {
     stat_of(pid)
         .filter(|stat| !matches!(stat.state, 'Z' | 'X'))
         .map(|stat| stat.name)
 }
 
-/// Returns the start time of a process in clock ticks since boot. With the id, it distinguishes a
-/// process from a later one with a reused id.
+/// Returns the start time of a process, in clock ticks since boot. With the id, it distinguishes a
+/// process from a later one with the same id.
 pub(crate) fn start_of(pid: libc::pid_t) -> Option<u64> {
     stat_of(pid).map(|stat| stat.started)
 }
 
-/// Sizes that distinguish the memory of one process from that of another.
+/// Sizes that tell the memory of one process from that of another.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Footprint {
     anonymous_kib: u64,
@@ -165,8 +164,8 @@ struct Footprint {
 
 /// Returns the resident anonymous memory of all descendants of `root`, excluding `root` itself.
 ///
-/// A child with exactly the footprint of its parent is not counted. Between vfork and exec it uses
-/// the parent's address space, and just after a fork it shares every page.
+/// A child with exactly its parent's footprint is not counted. Between vfork and exec it uses the
+/// parent's address space, and just after a fork it shares every page.
 pub(crate) fn anonymous_below(root: libc::pid_t) -> Bytes {
     let mut footprints = BTreeMap::new();
     let mut total = 0;
@@ -255,7 +254,7 @@ mod tests {
     }
 
     fn end(mut shell: Child) {
-        // SAFETY: the group is that of this test's own child, which was not reaped yet.
+        // SAFETY: the group is led by this test's own child, which was not reaped yet.
         unsafe { libc::kill(-pid_of(&shell), libc::SIGKILL) };
         shell.wait().expect("the shell ends");
     }
@@ -283,7 +282,7 @@ mod tests {
         assert!(is_below(&second_sleep, own_pid(), &earlier));
         assert!(!is_below(&first_sleep, own_pid(), &earlier));
 
-        // Only the shell is listed as earlier, so its child is recognised by its parent or by its
+        // Only the shell is listed as earlier, so its child is recognised by its parent or its
         // group.
         let shell = process_of(pid_of(&first)).expect("it lives");
         for processes in [vec![(shell.pid, shell.started)], Vec::new()] {

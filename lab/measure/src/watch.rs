@@ -21,7 +21,7 @@ const MOST_PARTS: usize = 100;
 
 /// A process tree that is being watched.
 pub(crate) struct Watch {
-    /// Process id of the launcher, whose descendants are measured.
+    /// Process id of the launcher. Its descendants are measured.
     root: libc::pid_t,
     cgroup: Option<Cgroup>,
     started: Instant,
@@ -34,8 +34,8 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Watches the descendants of `root`, through a control group if one can be created and is
-    /// wanted.
+    /// Watches the descendants of `root`. With `by_cgroup`, uses a control group if one can be
+    /// created.
     pub(crate) fn new(root: libc::pid_t, by_cgroup: bool) -> Self {
         let cgroup = if by_cgroup { Cgroup::make() } else { None };
         let started = Instant::now();
@@ -57,7 +57,7 @@ impl Watch {
         self.cgroup.as_ref().map(Cgroup::files)
     }
 
-    /// Takes a reading, and one of the memory's composition if it is due.
+    /// Reads the memory. Also reads its composition if that is due.
     pub(crate) fn sample(&mut self) {
         let anonymous = match &self.cgroup {
             Some(cgroup) => cgroup.anonymous(),
@@ -93,12 +93,12 @@ impl Watch {
         parts
     }
 
-    /// Ends the period of the average, because the load of a server has ended.
+    /// Ends the period over which memory is averaged, because the load of a server has ended.
     pub(crate) fn load_ended(&mut self) {
         self.average.stop();
     }
 
-    /// Records the current memory of a server that was idle for this long.
+    /// Records the current memory of a server that has been idle for this long.
     pub(crate) fn rested(&mut self, idle: Duration) {
         self.after_idle = self.look_closer().map(|parts| AfterIdle {
             idle: idle.into(),
@@ -129,7 +129,7 @@ impl Watch {
         }
     }
 
-    /// Returns the method of reading anonymous memory, with its possible errors.
+    /// Returns the name of the method that reads anonymous memory, and its possible errors.
     fn method(&self) -> (String, &'static str) {
         let every = INTERVAL.as_millis();
         match &self.cgroup {
@@ -149,7 +149,7 @@ impl Watch {
     }
 }
 
-/// Returns the method of reading the memory's composition, with its possible errors.
+/// Describes the method that reads the memory's composition, and its possible errors.
 fn parts_method() -> String {
     format!(
         "/proc smaps_rollup over the process tree every {} ms, more often at the beginning, and \
@@ -161,7 +161,7 @@ fn parts_method() -> String {
     )
 }
 
-/// Average of readings over time. Each reading holds until the next.
+/// Average of readings over time. Each reading is valid until the next one.
 #[derive(Debug, Default)]
 struct Average {
     first: Option<Nanoseconds>,
@@ -183,12 +183,12 @@ impl Average {
         self.last = Some((at, bytes));
     }
 
-    /// Ignores later readings.
+    /// Makes the average ignore later readings.
     fn stop(&mut self) {
         self.stopped = true;
     }
 
-    /// Returns the average. The average of a single reading is the reading itself.
+    /// Returns the average; for a single reading, that reading.
     fn value(&self) -> Option<Bytes> {
         let (at, bytes) = self.last?;
         let span = (at - self.first?).0 as f64;

@@ -60,7 +60,7 @@ fn assert_near(run: &MemoryRun, megabytes: u64) {
     assert_eq!(highest, Some(run.peak_tree));
 }
 
-// A single test, because the control group is named after the process.
+// The control group is named after the process, so all checks are in a single test.
 #[test]
 fn anonymous_memory_is_read_and_nothing_else() {
     for run in watched(&["touch", "100"]) {
@@ -152,7 +152,8 @@ fn what_the_measurer_holds_is_not_counted_to_the_command() {
 fn the_harness_costs_little_beside_the_run() {
     let overhead = selftest::overhead(&common::launcher(), 20).expect("twenty runs");
     assert!(overhead.whole > overhead.measured);
-    // Far above the expected value, even in a debug build on a busy machine with a slow disk.
+    // This limit is far above the expected value, because debug builds, busy machines and slow
+    // disks are slower.
     assert!(
         overhead.whole < Nanoseconds(500_000_000),
         "{}",

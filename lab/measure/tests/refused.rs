@@ -1,4 +1,4 @@
-//! Commands that cannot be started: errors of the race, not failures of an entrant.
+//! Commands that cannot be started. These are errors of the race, not failures of an entrant.
 
 mod common;
 

@@ -101,7 +101,7 @@ fn other_limits_take_the_place_of_the_plans_and_of_the_end() {
     assert_eq!(race.plan().stopping, stopping);
 }
 
-/// Keeps the first `lines` lines of a journal, and half of the next.
+/// Keeps the first `lines` lines of a journal, and half of the next line.
 fn cut_to(folder: &Path, lines: usize) {
     let path = folder.join(journal::FILE_NAME);
     let text = std::fs::read_to_string(&path).expect("a journal");
@@ -145,8 +145,8 @@ fn the_working_folder_may_come_back_after_a_race_is_resumed() {
     assert_eq!((race.complete_rounds(), race.failures().len()), (2, 0));
 }
 
-/// A decided entrant runs no further rounds, and rounds are complete without it, even after the
-/// race was interrupted.
+/// A decided entrant runs no further rounds, even after an interruption. Rounds are complete
+/// without it.
 #[test]
 fn who_is_decided_stays_so_when_the_race_is_resumed() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -163,7 +163,7 @@ fn who_is_decided_stays_so_when_the_race_is_resumed() {
     round(&mut race).expect("a round");
     let place = race.folder().to_owned();
     drop(race);
-    // The plan, three runs, the decision, and one run of the second round.
+    // Six lines: the plan, three runs, the decision, and one run of the second round.
     cut_to(&place, 6);
     let mut race = Race::resume_with(&common::launcher(), &place).expect("resumed");
     assert_eq!((race.complete_rounds(), race.runs().len()), (1, 4));

@@ -21,7 +21,7 @@ fn server_plan(serve: &str, load: &str, folder: &Path) -> Plan {
     plan
 }
 
-/// A limit that the test exceeds, and one that it does not exceed even on a busy machine.
+/// A time limit that the test exceeds, and one that it does not exceed even on a busy machine.
 const SHORT: Nanoseconds = Nanoseconds(700_000_000);
 const LONG: Nanoseconds = Nanoseconds(120_000_000_000);
 
@@ -136,7 +136,8 @@ fn what_setup_started_outlives_the_steps_after_it_and_not_the_race() {
     let both = || common::is_alive("78.25") && common::is_alive("78.5");
     let run = |name: &str, ready: &str, serve: &str, load: &str| {
         let mut plan = server_plan(serve, load, folder.path());
-        // One daemon in the background of the setup's shell, and a detached one with a worker.
+        // One daemon runs in the background of the setup's shell. The other is detached and has a
+        // worker.
         plan.options.setup = Some("sleep 78.25 & setsid sh -c 'sleep 78.5; true' &".to_owned());
         plan.options.timeout = Some(if name == "load" { SHORT } else { LONG });
         if let Some(server) = &mut plan.options.server {
@@ -154,7 +155,7 @@ fn what_setup_started_outlives_the_steps_after_it_and_not_the_race() {
         assert!(!common::is_alive("78.25") && !common::is_alive("78.5"));
         (failure.ending, failure.stderr_tail)
     };
-    // The steps leave processes behind, in their own group and detached.
+    // The steps leave two kinds of processes behind: in their own process group, and detached.
     let long = "setsid sleep 79.25 & sleep 79.25 & sleep 79.25";
     let serve = "touch ready; exec sleep 77.75";
     let (_, said) = run("load", "test -e ready", serve, long);

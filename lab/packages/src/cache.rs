@@ -23,16 +23,15 @@ pub use error::CacheError;
 const MARKER: &str = "CACHEDIR.TAG";
 const MARKER_TEXT: &str = "Signature: 8a477f597d28d172789f06886806bc55\n\
     # This folder is heapdrome's cache. `heapdrome cache clean` empties it.\n";
-/// Text in heapdrome's marker that distinguishes it from markers of other programs.
+/// Text that distinguishes heapdrome's marker from those of other programs.
 const MARKER_WORD: &str = "heapdrome's cache";
-/// Prefix of a marker's name while it is being written.
+/// Prefix of the name of a marker that is being written.
 const NEW_MARKER: &str = ".new-marker-";
-/// Name of the lock between `clean` and every other use of the cache. The file stays as long as the
-/// cache: if it were removed, a process that had opened it before would hold a lock that later
-/// processes cannot see.
+/// Name of the lock that excludes `clean` from every other use of the cache. The file is never
+/// removed: a process that had already opened it would hold a lock that later processes cannot see.
 const MAIN_LOCK: &str = "cache.lock";
 
-/// Kinds of content in the cache, each in a folder of its own. `clean` empties only these folders.
+/// Kinds of content in the cache, each in its own folder. `clean` empties only these folders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shelf {
     /// Unpacked source packages.
@@ -43,7 +42,7 @@ pub enum Shelf {
     Checks,
     /// Sources and builds of workloads.
     Workloads,
-    /// Output of programs that fetched or built something.
+    /// Output of programs that fetch or build something.
     Logs,
     /// Work in progress, one folder for each lock.
     Staging,
@@ -85,7 +84,7 @@ pub fn is_preloadable(path: &Path) -> bool {
         .any(|byte| matches!(byte, b' ' | b':' | b'$' | b'\n'))
 }
 
-/// The cache. Opening it writes nothing; the folder is created when something is first stored.
+/// The cache. Opening it writes nothing; the folder is created when the first item is stored.
 #[derive(Clone, Debug)]
 pub struct Cache {
     root: PathBuf,
@@ -100,7 +99,8 @@ pub struct Hold {
     _file: File,
 }
 
-/// An exclusive lock that keeps other processes from making one item; see [`Cache::lock`].
+/// An exclusive lock. While it is held, other processes cannot make the same item; see
+/// [`Cache::lock`].
 #[derive(Debug)]
 pub struct Lock {
     _hold: Hold,
@@ -112,7 +112,7 @@ impl Cache {
     /// Opens the cache of this user: `HEAPDROME_CACHE`, or `heapdrome` in the user's cache folder.
     ///
     /// # Errors
-    /// When no folder is known, or when the loader could not preload a library from it.
+    /// When no folder is known, or its path is one from which the loader cannot preload libraries.
     pub fn open() -> Result<Self, CacheError> {
         let named = std::env::var_os("HEAPDROME_CACHE").filter(|name| !name.is_empty());
         let usual = || dirs::cache_dir().map(|folder| folder.join("heapdrome"));
@@ -126,7 +126,7 @@ impl Cache {
     /// Opens a cache in the given folder. A relative path is resolved against the current folder.
     ///
     /// # Errors
-    /// When the loader could not preload a library from it.
+    /// When the loader cannot preload libraries from the folder's path.
     pub fn at(root: &Path) -> Result<Self, CacheError> {
         let root = std::path::absolute(root).map_err(failed("use the folder", root))?;
         if !is_preloadable(&root) {
@@ -139,20 +139,20 @@ impl Cache {
         })
     }
 
-    /// Makes every wait and every child process of this cache's fetches and builds end soon after
-    /// `interrupt` becomes true.
+    /// Makes waits, and the child processes of fetches and builds, end soon after `interrupt`
+    /// becomes true.
     #[must_use]
     pub fn interrupted_by(mut self, interrupt: Arc<AtomicBool>) -> Self {
         self.interrupt = interrupt;
         self
     }
 
-    /// Returns the flag that ends waits and child processes.
+    /// Returns the flag that interrupts waits and child processes.
     pub fn interrupt(&self) -> &AtomicBool {
         &self.interrupt
     }
 
-    /// Returns the cache's folder, which need not exist yet.
+    /// Returns the path of the cache's folder, which need not exist yet.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -173,13 +173,13 @@ impl Cache {
         Ok(path)
     }
 
-    /// Creates the folder and its marker, unless the folder belongs to another program.
+    /// Creates the folder and its marker. Fails if the folder belongs to another program.
     fn claim(&self) -> Result<(), CacheError> {
         if self.is_ours()? {
             return Ok(());
         }
         std::fs::create_dir_all(&self.root).map_err(failed("make the cache", &self.root))?;
-        // Another heapdrome may have written its marker in the meantime, or be about to.
+        // Another heapdrome process may have written its marker in the meantime, or be about to.
         if self.holds_other_files()? && !self.is_ours()? {
             return Err(CacheError::NotOurs {
                 path: self.root.clone(),
@@ -195,12 +195,12 @@ impl Cache {
         Ok(names.any(|name| !name.as_encoded_bytes().starts_with(NEW_MARKER.as_bytes())))
     }
 
-    /// Writes the marker atomically, so that no other process sees it without its text.
+    /// Writes the marker atomically, so that no other process sees an incomplete one.
     fn mark(&self) -> Result<(), CacheError> {
         let marker = self.root.join(MARKER);
         let mut new = tempfile::Builder::new()
             .prefix(NEW_MARKER)
-            // The marker is world-readable, for example for a backup program of the machine.
+            // The marker is world-readable, for example for backup programs.
             .permissions(Permissions::from_mode(0o644))
             .tempfile_in(&self.root)
             .map_err(failed("write in", &self.root))?;
@@ -228,7 +228,7 @@ impl Cache {
         options.open(&path).map_err(failed("open the lock", &path))
     }
 
-    /// Makes `clean` fail while the result exists, for example during a race.
+    /// Makes `clean` fail while the returned value exists, for example during a race.
     ///
     /// # Errors
     /// When the cache cannot be written, or is being cleaned.
@@ -243,8 +243,9 @@ impl Cache {
         }
     }
 
-    /// Keeps every other process from making `what` while the result exists, after waiting for any
-    /// that does. Leftovers of a killed process in the staging folder are removed.
+    /// Takes an exclusive lock on `what`, after waiting for any process that holds it. While the
+    /// returned value exists, no other process makes `what`. Removes what a killed process left in
+    /// the staging folder.
     ///
     /// # Errors
     /// When the cache cannot be written, or the wait was interrupted.
@@ -270,7 +271,7 @@ impl Cache {
     }
 
     /// Removes `folder`, which is made under the lock on `what`, and returns whether it existed.
-    /// The folder is renamed first, so that no other process finds it half removed.
+    /// The folder is first renamed, so that no other process finds it half removed.
     ///
     /// # Errors
     /// When the cache cannot be written, or the wait for the lock was interrupted.
@@ -285,8 +286,8 @@ impl Cache {
         Ok(true)
     }
 
-    /// Locks `what` like [`Cache::lock`], but shares the lock with other holders in this process,
-    /// such as races that alternate in one folder. Clones of this cache share it, too.
+    /// Locks `what` like [`Cache::lock`], but shares the lock within this process, for example
+    /// between races that alternate in one folder. Clones of this cache share it, too.
     ///
     /// # Errors
     /// See [`Cache::lock`].
@@ -300,11 +301,11 @@ impl Cache {
         Ok(lock)
     }
 
-    /// Empties the cache and returns the number of bytes that this freed, which is 0 for a missing
-    /// cache. The marker and the lock file stay.
+    /// Empties the cache, and returns the number of bytes that were freed; 0 for a missing cache.
+    /// The marker and the lock file are kept.
     ///
     /// # Errors
-    /// When the folder is not heapdrome's, is in use, or cannot be emptied.
+    /// When the folder does not belong to heapdrome, is in use, or cannot be emptied.
     pub fn clean(&self) -> Result<u64, CacheError> {
         if !self.root.exists() {
             return Ok(0);
@@ -335,10 +336,11 @@ impl Cache {
 }
 
 impl Lock {
-    /// Creates a folder for work in progress. It is deleted when dropped, unless it was renamed.
+    /// Creates a folder for work in progress. Dropping it deletes the folder, unless the folder was
+    /// renamed.
     ///
     /// # Errors
-    /// When it cannot be created.
+    /// When the folder cannot be created.
     pub fn staging(&self) -> Result<TempDir, CacheError> {
         let made = tempfile::Builder::new()
             .prefix("new-")
@@ -346,7 +348,8 @@ impl Lock {
         made.map_err(failed("make a folder in", &self.staging))
     }
 
-    /// Renames `from`, made in this lock's staging folder, to `to`, replacing any old content.
+    /// Renames `from`, a folder in this lock's staging folder, to `to`, and replaces any old
+    /// content there.
     ///
     /// # Errors
     /// When a folder cannot be moved.
@@ -362,8 +365,8 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // This removes only an empty folder. A folder still owned by a `TempDir` stays until that
-        // is dropped.
+        // Removes only an empty folder. A folder that a `TempDir` still owns is removed when the
+        // `TempDir` is dropped.
         let _ = std::fs::remove_dir(&self.staging);
     }
 }
@@ -375,7 +378,7 @@ fn remove_folder(path: &Path) -> Result<(), CacheError> {
     }
 }
 
-/// Removes all lock files except the main one, which the caller has locked.
+/// Removes all lock files except the main one, which the caller holds.
 fn remove_locks(folder: &Path) -> Result<(), CacheError> {
     let entries = std::fs::read_dir(folder).map_err(failed("read", folder))?;
     for entry in entries.flatten().filter(|it| it.file_name() != MAIN_LOCK) {

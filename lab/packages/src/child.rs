@@ -1,4 +1,5 @@
-//! Child processes that fetch or build packages: logged, interruptible, and never left behind.
+//! Child processes that fetch or build packages. They are logged, can be interrupted, and are never
+//! left running.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -15,7 +16,7 @@ pub enum ChildError {
     /// The program does not exist, or may not be executed.
     #[error("cannot start {program}: {source}")]
     Start {
-        /// The program.
+        /// Name of the program.
         program: String,
         /// Error that the system returned.
         source: std::io::Error,
@@ -23,7 +24,7 @@ pub enum ChildError {
     /// The program ended with a failure.
     #[error("{program} ended with {status}")]
     Failed {
-        /// The program.
+        /// Name of the program.
         program: String,
         /// Exit status.
         status: ExitStatus,
@@ -34,7 +35,7 @@ pub enum ChildError {
     /// The log could not be written.
     #[error("cannot write {path}: {source}")]
     Log {
-        /// The log.
+        /// Path of the log.
         path: PathBuf,
         /// Error that the system returned.
         source: std::io::Error,
@@ -49,24 +50,25 @@ pub struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// Creates a job that runs `program` without a terminal, in the C locale and in its own process
-    /// group.
+    /// Creates a job that runs `program` without a terminal, in the C locale, and in its own
+    /// process group.
     pub fn new(program: impl AsRef<OsStr>, log: &'a Path) -> Self {
         Self::of(Command::new(program), log)
     }
 
-    /// Creates a job from a command, without a terminal, in the C locale and in its own process
-    /// group.
+    /// Creates a job that runs `command` without a terminal, in the C locale, and in its own
+    /// process group.
     pub fn of(mut command: Command, log: &'a Path) -> Self {
         child::in_own_group(&mut command);
-        // Messages are shown to the user and searched for words, so they must not be translated.
+        // Messages must not be translated, because the user reads them and heapdrome searches them
+        // for words.
         command.env("LC_ALL", "C").env("CARGO_TERM_COLOR", "never");
         // A build must not run under an allocator that the user preloads.
         command.env_remove("LD_PRELOAD");
         Self { command, log }
     }
 
-    /// Returns the command, to which the caller adds arguments, variables and a folder.
+    /// Returns the command, so that the caller can set its arguments, variables and folder.
     pub fn command(&mut self) -> &mut Command {
         &mut self.command
     }
@@ -74,7 +76,7 @@ impl<'a> Job<'a> {
     /// Runs the job until it ends.
     ///
     /// # Errors
-    /// When it cannot be started, fails, or is interrupted.
+    /// When the program cannot be started, fails, or is interrupted.
     pub fn run(mut self, interrupt: &AtomicBool) -> Result<(), ChildError> {
         let program = self.command.get_program().to_string_lossy().into_owned();
         let log_error = |source| ChildError::Log {
@@ -116,7 +118,7 @@ fn in_words(command: &Command) -> String {
     words.join(" ")
 }
 
-/// Quotes a word for a shell; plain words stay unchanged.
+/// Quotes a word for a shell. Plain words stay unchanged.
 pub fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+./,:@%".contains(c);
     if !text.is_empty() && text.chars().all(plain) {

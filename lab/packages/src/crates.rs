@@ -13,25 +13,25 @@ use crate::{Cache, FetchError};
 pub struct CratePin {
     /// Name of the crate.
     pub name: String,
-    /// Full version, build metadata included.
+    /// Full version, including build metadata.
     pub version: String,
     /// SHA-256 of the package in hexadecimal, from the registry's index.
     pub sha256: String,
 }
 
 impl CratePin {
-    /// Returns name and version in one word, for folders and messages.
+    /// Returns the name and the version as one word, for folders and messages.
     pub fn label(&self) -> String {
         format!("{}-{}", self.name, self.version)
     }
 
-    /// Returns the version as a requirement, which excludes build metadata.
+    /// Returns the version as cargo's requirement, which must not contain build metadata.
     fn requirement(&self) -> &str {
         self.version.split('+').next().unwrap_or(&self.version)
     }
 }
 
-/// Returns the folder of a crate's unpacked sources, and fetches them if they are not in the cache.
+/// Returns the folder of a crate's unpacked sources. If they are not in the cache, fetches them.
 /// The sources are shared and must not be changed.
 ///
 /// # Errors
@@ -53,7 +53,7 @@ fn vendor(cache: &Cache, pin: &CratePin, folder: &Path, log: &Path) -> Result<Pa
     job.command()
         .current_dir(folder)
         .args(["vendor", "--versioned-dirs", "vendor"]);
-    // Settings for the build of the user's own program must not affect this one.
+    // Settings for builds of the user's own programs must not affect this build.
     for name in [
         "CARGO_TARGET_DIR",
         "CARGO_ENCODED_RUSTFLAGS",
@@ -91,7 +91,8 @@ fn write_manifest(pin: &CratePin, folder: &Path) -> Result<(), FetchError> {
     Ok(())
 }
 
-/// Returns the most informative line: cargo's chain of causes ends with the root cause.
+/// Returns the most informative line. In cargo's chain of causes, that is the last one, the root
+/// cause.
 fn telling_line(lines: &[String]) -> String {
     let cause = |line: &&String| !line.trim_end().ends_with("Caused by:");
     let after_error = lines.iter().skip_while(|line| !line.starts_with("error"));
@@ -99,7 +100,7 @@ fn telling_line(lines: &[String]) -> String {
     line.map_or_else(|| "nothing".to_owned(), |line| line.trim().to_owned())
 }
 
-/// Returns the folder of the pinned crate among the vendored ones.
+/// Returns the folder of the pinned crate among the vendored crates.
 fn find(pin: &CratePin, vendor: &Path) -> Result<PathBuf, FetchError> {
     let exact = vendor.join(pin.label());
     if exact.is_dir() {

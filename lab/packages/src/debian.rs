@@ -24,15 +24,15 @@ pub struct DebianPin {
 }
 
 impl DebianPin {
-    /// Returns name and version in one word, for folders and messages.
+    /// Returns the name and the version as one word, for folders and messages.
     pub fn label(&self) -> String {
         format!("debian-{}-{}", self.package, self.upstream_version)
     }
 }
 
-/// Returns the folder of a source package's unpacked upstream sources, without Debian's patches,
-/// and fetches them if they are not in the cache. The sources are shared and must not be changed.
-/// Root is not required.
+/// Returns the folder of a source package's unpacked upstream sources, without Debian's patches. If
+/// they are not in the cache, fetches them; this does not require root. The sources are shared and
+/// must not be changed.
 ///
 /// # Errors
 /// When apt-get is missing or fails, when Debian now has another version, when the checksum is not
@@ -69,7 +69,7 @@ impl Fetch<'_> {
             let path = parts.join(format!("{index}.{kind}"));
             std::fs::write(&path, text).map_err(FileError::of("write", &path))?;
         }
-        // An unreachable third-party archive does not prevent the fetch.
+        // The fetch may succeed even if a third-party archive is unreachable.
         match self.apt_get(&["update"], &downloads) {
             Err(FetchError::Failed { .. }) | Ok(()) => {}
             Err(error) => return Err(error),
@@ -101,7 +101,7 @@ impl Fetch<'_> {
             format!("Dir::State::Lists={staging}/lists"),
             format!("Dir::Cache={staging}/apt-cache"),
             "Debug::NoLocking=1".to_owned(),
-            // The user under which apt downloads by default may not write into the cache.
+            // Disables apt's own download user, which may lack permission to write into the cache.
             "APT::Sandbox::User=".to_owned(),
             "Acquire::Languages=none".to_owned(),
             "Acquire::Retries=2".to_owned(),
@@ -142,7 +142,7 @@ impl Fetch<'_> {
         }
     }
 
-    /// Unpacks the archive and returns the folder with its content.
+    /// Unpacks the archive, and returns the folder with its content.
     fn unpack(&self, archive: &Path) -> Result<PathBuf, FetchError> {
         let into = self.make_folder("unpacked")?;
         let mut job = Job::new("tar", self.log);
@@ -166,8 +166,8 @@ impl Fetch<'_> {
     }
 }
 
-/// Returns the most informative line. If an archive is unreachable, apt-get only prints a warning,
-/// and fails later for lack of the archive's content.
+/// Returns the most informative line. If an archive is unreachable, apt-get only prints a warning;
+/// it fails later, when it needs the archive's content.
 fn telling_line(lines: &[String]) -> String {
     let unreachable = lines.iter().find(|line| line.contains("Failed to fetch"));
     let line = unreachable.or(lines.last());

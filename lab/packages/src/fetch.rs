@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::child::{ChildError, Job, last_lines};
 use crate::{Cache, CacheError, FetchError, Shelf};
 
-/// Returns the folder of a package's sources in the cache. If they are missing, `fetch` stores them
-/// in a folder below the staging folder, with a log.
+/// Returns the folder of a package's sources in the cache. If they are missing, calls `fetch`,
+/// which stores them below the staging folder and writes a log.
 pub(crate) fn fetched(
     cache: &Cache,
     label: &str,
@@ -24,7 +24,7 @@ pub(crate) fn fetched(
     }
     let staging = lock.staging()?;
     let log = cache.shelf(Shelf::Logs)?.join(format!("fetch-{label}.log"));
-    // The error message of this attempt must not quote the log of an earlier one.
+    // The error message of this attempt must not quote an earlier attempt's log.
     let _ = std::fs::remove_file(&log);
     let made = fetch(staging.path(), &log)?;
     cache.shelf(Shelf::Sources)?;
@@ -32,16 +32,16 @@ pub(crate) fn fetched(
     Ok(place)
 }
 
-/// A fetching program, as messages describe it.
+/// A program that fetches packages, with the words that messages use for it.
 pub(crate) struct Fetcher<'a> {
     /// Package to fetch.
     pub(crate) package: String,
     /// Name of the program.
     pub(crate) program: &'static str,
-    /// Advice for users who lack the program.
+    /// Advice for users who do not have the program.
     pub(crate) advice: &'static str,
     pub(crate) log: &'a Path,
-    /// Selects the most informative of the log's last lines.
+    /// Function that selects the most informative of the log's last lines.
     pub(crate) telling: fn(&[String]) -> String,
 }
 

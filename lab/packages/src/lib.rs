@@ -1,8 +1,8 @@
 //! Pinned packages from registries, fetched once into a cache that heapdrome alone writes to.
 //!
-//! The cache is the folder that `HEAPDROME_CACHE` names, or `heapdrome` in the user's cache folder.
-//! Its content is made in a staging folder under a lock and then renamed, so that a killed
-//! heapdrome leaves no partial result where another would find it.
+//! The cache is the folder in `HEAPDROME_CACHE`, or `heapdrome` in the user's cache folder. Each
+//! item is made in a staging folder under a lock and then renamed, so other processes never see the
+//! partial result of a killed one.
 //!
 //! ```no_run
 //! use heapdrome_packages::{Cache, CratePin, fetch_crate};
@@ -41,15 +41,15 @@ pub enum FetchError {
     /// The user interrupted heapdrome.
     #[error("interrupted while fetching {package}")]
     Interrupted {
-        /// The package.
+        /// Name and version of the package.
         package: String,
     },
     /// The program that fetches packages is not installed.
     #[error("cannot fetch {package}: {program} was not found; {advice}")]
     ProgramMissing {
-        /// The package.
+        /// Name and version of the package.
         package: String,
-        /// The program.
+        /// Name of the program.
         program: String,
         /// Package to install.
         advice: String,
@@ -60,25 +60,25 @@ pub enum FetchError {
          (full output in {log})"
     )]
     Failed {
-        /// The package.
+        /// Name and version of the package.
         package: String,
-        /// The program.
+        /// Name of the program.
         program: String,
-        /// Its most informative output line.
+        /// Most informative line of the program's output.
         reason: String,
-        /// Log of its whole output.
+        /// Path of the log with the whole output.
         log: PathBuf,
     },
     /// The registry offers a version other than the pinned one.
     #[error("cannot fetch {package} {wanted}: the registry offers {found}; {advice}")]
     OtherVersion {
-        /// The package.
+        /// Name and version of the package.
         package: String,
         /// The pinned version.
         wanted: String,
         /// Version that the registry offers.
         found: String,
-        /// Remedy.
+        /// Suggested remedy.
         advice: String,
     },
     /// The checksum of the download differs from the pinned one.
@@ -87,7 +87,7 @@ pub enum FetchError {
          used; do not trust the registry that it came from"
     )]
     WrongChecksum {
-        /// The package.
+        /// Name and version of the package.
         package: String,
         /// The pinned checksum.
         wanted: String,

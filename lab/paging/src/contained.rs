@@ -1,4 +1,4 @@
-//! Runs of any command under a limit: how each ends, how long it takes, and the kernel's counts.
+//! Runs of any command under a limit: the end and the duration of each, and the kernel's counts.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsString};
@@ -15,8 +15,8 @@ use rustix::fs::{Mode, OFlags, open};
 
 use crate::{Enclosure, Error, Tally};
 
-/// Interval at which the lab checks whether the command has ended; also the resolution of a run's
-/// time.
+/// Interval at which the lab checks whether the command has ended, and thus the resolution of its
+/// duration.
 const TICK: Duration = Duration::from_millis(1);
 /// Number of bytes of standard error that are kept.
 const TAIL: usize = 4096;
@@ -26,7 +26,7 @@ const TAIL: usize = 4096;
 pub struct Task {
     /// The program and its arguments.
     pub words: Vec<OsString>,
-    /// Its whole environment.
+    /// Complete environment of the command.
     pub environment: BTreeMap<OsString, OsString>,
     /// Time after which the command and all processes that it started are killed.
     pub timeout: Duration,
@@ -35,28 +35,29 @@ pub struct Task {
 /// The end of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It exited with status 0, without an OOM kill.
+    /// The command exited with status 0 and without an OOM kill.
     Finished,
-    /// The kernel killed this number of its processes for lack of memory, whatever its exit status.
+    /// The kernel killed this number of the command's processes for lack of memory. The exit status
+    /// does not matter.
     OutOfMemory(u64),
-    /// It exceeded the time limit and was killed.
+    /// The command exceeded the time limit and was killed.
     TooLong,
-    /// It failed for another reason, described in one line.
+    /// The command failed for another reason, which this line describes.
     Failed(String),
 }
 
 /// A finished run.
 #[derive(Clone, Debug)]
 pub struct Contained {
-    /// How the run ended.
+    /// End of the run.
     pub ended: Ended,
     /// The wall time.
     pub wall: Duration,
-    /// The kernel's counts in its group.
+    /// The kernel's counts in the run's group.
     pub tally: Tally,
 }
 
-/// Runs a task to its end in a group of its own. Processes that it leaves behind are killed.
+/// Runs a task to its end in its own group. Kills the processes that the task leaves behind.
 ///
 /// # Errors
 /// When the task cannot be started or is interrupted, or its processes cannot be killed.
@@ -121,7 +122,7 @@ fn door(path: &Path) -> io::Result<CString> {
     Ok(CString::new(path.as_os_str().as_bytes())?)
 }
 
-/// Moves this process into the group with this process list.
+/// Moves this process into the group whose process list is the file `door`.
 fn enter(door: &CString) -> io::Result<()> {
     let file = open(door, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     // Zero stands for the writing process.

@@ -1,5 +1,5 @@
-//! Kernel counters around a measured part. Those of `/proc/vmstat` and `/proc/stat` cover the whole
-//! machine; the fault counts are this process's own.
+//! Kernel counters around a measured part. Those from `/proc/vmstat` and `/proc/stat` cover the
+//! whole machine. The fault counts cover only this process.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const VMSTAT: [&str; 6] = [
 pub struct Counters(BTreeMap<&'static str, u64>);
 
 impl Counters {
-    /// Reads the current values. Counters that the kernel does not have are left out.
+    /// Reads the current values. Omits counters that the kernel does not have.
     #[must_use]
     pub fn now() -> Self {
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The document's experiments: their size in each form of `heapdrome suite lgalloc`, and their
+//! The document's experiments: their sizes in each form of `heapdrome suite lgalloc`, and their
 //! cells.
 
 use std::time::Duration;
@@ -17,16 +17,16 @@ pub struct Form {
     pub rounds: u32,
     /// Number of further rounds, for cells whose targets or claims are open.
     pub more_rounds: u32,
-    /// Time limit since the start of heapdrome; no round begins that would end later. The time
-    /// before an interrupt counts.
+    /// Time limit that starts with heapdrome and includes the time before an interrupt. No round
+    /// begins that would end later.
     pub within: Option<Duration>,
-    /// The measuring time of each cell in swap.
+    /// The measuring time of each cell that uses swap.
     pub seconds: Duration,
-    /// Maximum warm-up of each cell in swap.
+    /// Maximum warm-up of each cell that uses swap.
     pub warm_up: Duration,
-    /// The measuring time of each cell of the throughput benchmark, and its warm-up.
+    /// The measuring time and the warm-up of each cell of the throughput benchmark.
     pub throughput: [Duration; 2],
-    /// The limit of the paging benchmark, whose working set is three times the limit. Under heavier
+    /// The limit of the paging benchmark. Its working set is three times as large. Under heavier
     /// pressure both are a quarter.
     pub paging: Bytes,
     /// The working set of the sweep and the strategies. The limit of the strategies is an eighth of
@@ -74,7 +74,7 @@ impl Form {
 }
 
 impl Form {
-    /// Returns the settings for cells in swap.
+    /// Returns the settings for cells that use swap.
     #[must_use]
     pub fn measuring(&self, seed: u64) -> Measuring {
         Measuring {
@@ -91,11 +91,12 @@ impl Form {
 pub struct DocumentSetting {
     /// The limit of the experiments that need no swap.
     pub limit: Option<Limit>,
-    /// Holders of the paging benchmark's working set besides lgalloc.
+    /// Holders of the paging benchmark's working set in addition to lgalloc.
     pub more: Vec<Holding>,
-    /// Allocators whose blocks are taken besides lgalloc's regions.
+    /// Allocators that are compared with lgalloc: their blocks are taken in addition to lgalloc's
+    /// regions.
     pub rivals: Vec<Holding>,
-    /// Whether the kernel's setting for huge pages is set to each of its values.
+    /// Whether to try each value of the kernel's setting for huge pages.
     pub set_huge_pages: bool,
     /// The seed of contents and draws.
     pub seed: u64,
@@ -148,10 +149,11 @@ fn document_sweep(total: Bytes) -> Sweep {
     }
 }
 
-/// Fails a cell that would need swap. Removes the limit of a cell that fits under it.
+/// Adapts a cell to a machine without swap: marks it as failed if it needs swap, and removes its
+/// limit if it fits under it.
 pub fn do_without_swap(cell: &mut Cell, mechanism: Option<Mechanism>, why: &str) {
     if cell.limit.is_some() && mechanism.is_none() && !cell.reports.is_empty() {
-        // The cell was measured under a limit and cannot continue without one.
+        // A cell that was measured under a limit cannot continue without one.
         cell.failure = Some(why.to_owned());
         return;
     }
@@ -172,7 +174,7 @@ mod tests {
     use super::*;
     use crate::{claims, experiments, targets};
 
-    /// Returns the document's cells; with `set_huge_pages` those on huge pages run under every
+    /// Returns the document's cells. With `set_huge_pages`, those on huge pages run under every
     /// setting.
     fn cells(parts: &[Experiment], set_huge_pages: bool) -> Vec<Cell> {
         let setting = DocumentSetting {
@@ -199,8 +201,8 @@ mod tests {
         assert!(told.iter().any(|note| not(&note)), "{told:?}");
     }
 
-    /// Every claim must refer to existing cells; otherwise it could never be tested, and no test
-    /// would fail.
+    /// Every claim must refer to existing cells. A claim without cells is never tested, and no
+    /// error would show this.
     #[test]
     fn every_claim_speaks_of_cells_that_there_are() {
         let cells = cells(&Experiment::ALL, true);
@@ -210,8 +212,7 @@ mod tests {
         }
     }
 
-    /// Every target must refer to existing cells, because a target without cells is silently left
-    /// out.
+    /// Every target must refer to existing cells. A target without cells is silently omitted.
     #[test]
     fn every_target_speaks_of_cells_that_there_are() {
         let all = include_str!("../data/targets.toml");
@@ -220,7 +221,7 @@ mod tests {
         assert_eq!(told.len(), all.matches("[[claims]]").count());
     }
 
-    /// The requested order must reach the instructions of every process that reads.
+    /// The requested order must be in the instructions of every process that reads pages.
     #[test]
     fn pages_are_drawn_in_the_order_that_was_asked_for() {
         let sizes = [Bytes::from_mib(64), Bytes::from_mib(512)];

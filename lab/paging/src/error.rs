@@ -1,4 +1,4 @@
-//! Errors of the lab. Each is one line that also says what to do.
+//! Errors of the lab. Each is one line that includes a remedy.
 
 use heapdrome_schema::Bytes;
 use heapdrome_system::FileError;
@@ -6,21 +6,21 @@ use heapdrome_system::FileError;
 /// The reason why an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The machine lacks a capability that one command or option provides.
+    /// The machine lacks a capability, which one command or option provides.
     #[error("{missing}: {mend}")]
     Missing {
         /// The missing capability.
         missing: String,
-        /// The command or option that provides it.
+        /// Command or option that provides the capability.
         mend: String,
     },
     /// A file or folder operation failed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// An item that the lab made could not be removed.
+    /// An item that the lab created could not be removed.
     #[error("{what} is still there: {reason}; `heapdrome paging clean` tries again")]
     Left {
-        /// The item.
+        /// Description of the item.
         what: String,
         /// The reason.
         reason: String,

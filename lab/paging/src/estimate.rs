@@ -1,4 +1,4 @@
-//! Estimates of the time that cells take, from one run of a small cell of each kind.
+//! Estimates the time of cells from one run of a small cell of each kind.
 
 use std::mem::discriminant;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use crate::experiments::beyond;
 pub struct Probe {
     /// The cell.
     pub cell: Cell,
-    /// The time of its process.
+    /// Duration of the process that ran the cell.
     pub took: Duration,
 }
 
-/// Returns one cell for each kind of job of each experiment: the one that swaps most of those that
-/// can run here. Cells of other allocators are omitted, because these may not be built.
+/// Returns one cell for each kind of job in each experiment: of those that can run here, the one
+/// that swaps most. Omits cells of allocators other than lgalloc, because those may not be built.
 #[must_use]
 pub fn probes(small: &[Cell]) -> Vec<&Cell> {
     let mut found: Vec<&Cell> = Vec::new();
@@ -36,7 +36,7 @@ fn is_like(one: &Cell, other: &Cell) -> bool {
     one.part == other.part && discriminant(&one.job) == discriminant(&other.job)
 }
 
-/// Returns the expected time of a cell in one round; `None` if no cell of its kind was run.
+/// Returns the expected time of one round of a cell; `None` if no cell of its kind was run.
 #[must_use]
 pub fn expected(cell: &Cell, probes: &[Probe]) -> Option<Duration> {
     let probe = probes.iter().find(|probe| is_like(&probe.cell, cell))?;
@@ -51,7 +51,7 @@ pub fn expected(cell: &Cell, probes: &[Probe]) -> Option<Duration> {
 fn measured(job: &Job) -> Duration {
     match job {
         Job::Probe | Job::Burst(_) => Duration::ZERO,
-        // The batches take half of the measuring time.
+        // The batches take half as long as the measuring time.
         Job::Throughput(job) => job.warm_up + job.seconds + job.seconds / 2,
         Job::Read(job) => job.seconds,
         Job::Recycle(job) => job.seconds * u32::try_from(job.threads.len()).unwrap_or(u32::MAX),
@@ -93,7 +93,7 @@ mod tests {
         };
         let of = |scale| expected(&sweep(cells(scale)).expect("a cell"), &chosen);
         assert_eq!(of(Scale::Quick), Some(took));
-        // Eight times the working set, plus 4.3 s of additional measuring time.
+        // The time for eight times the working set, plus 4.3 s of additional measuring time.
         let published = of(Scale::Published).expect("a time").as_secs_f64();
         assert!((published - (5.0 + 8.0 * 9.3)).abs() < 1e-6, "{published}");
     }

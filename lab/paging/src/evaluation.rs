@@ -11,7 +11,7 @@ use crate::{claims, targets};
 const MOST_CURVES: usize = 20;
 
 /// Recomputes the tables and the verdicts of a collection. With `processors`, the number available
-/// for tests, it also tests the document's claims.
+/// to tests, it also tests the document's claims.
 pub fn evaluate(collection: &mut Collection, processors: Option<usize>) {
     let Purpose::Paging {
         cells,
@@ -40,8 +40,8 @@ pub fn evaluate(collection: &mut Collection, processors: Option<usize>) {
     collection.tables = made;
 }
 
-/// Returns the curves of every kind of time that an experiment has measured. A kind with too many
-/// curves for one plot is left out.
+/// Returns the curves of every kind of time that an experiment has measured. Omits a kind with too
+/// many curves for one plot.
 fn ccdfs(cells: &[&Cell]) -> Vec<Ccdf> {
     let mut kinds: Vec<(Experiment, &String)> = Vec::new();
     for cell in cells {

@@ -5,7 +5,7 @@ use std::path::Path;
 use heapdrome_schema::Bytes;
 use heapdrome_system::group::{Group, Version, field, limit, memory_limit, number, quota};
 
-/// The limits of the group of a process.
+/// The limits of a process's group.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Seen {
     /// The memory limit; `None` for no limit.
@@ -41,18 +41,18 @@ pub fn own_tally() -> Tally {
 /// The kernel's counts in a group; `None` where the kernel does not report one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Number of times that the memory limit was hit, at which the kernel reclaims.
+    /// Number of times that the memory limit was hit. Each time, the kernel reclaims memory.
     pub limit_hits: Option<u64>,
     /// Number of times that the swap limit was hit.
     pub swap_limit_hits: Option<u64>,
     /// Number of processes that the OOM killer killed.
     pub oom_kills: Option<u64>,
-    /// Maximum memory charged at one time, including page cache.
+    /// Maximum memory charged at any moment, including page cache.
     pub peak: Option<Bytes>,
 }
 
 impl Tally {
-    /// Returns the counts as figures, by the names under which they are recorded.
+    /// Returns the counts as figures, each with the name under which it is recorded.
     #[must_use]
     pub fn figures(&self) -> Vec<(String, f64)> {
         let all = [
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(limits_of(Version::One, folder.path()).memory, None);
     }
 
-    /// Uses files in the format of each version of the kernel's interface.
+    /// Tests files in the format of each version of the kernel's interface.
     #[test]
     fn kills_and_hits_are_read_from_either_kind_of_group() {
         let folder = tempfile::tempdir().expect("a temporary folder");

@@ -1,4 +1,4 @@
-//! Things that the lab makes outside its own files, and how each is removed.
+//! Items that the lab makes outside its own files, and the removal of each.
 
 use std::ffi::CString;
 use std::fs;
@@ -29,24 +29,24 @@ pub enum Item {
     },
     /// A compressed block device in memory.
     Zram {
-        /// Its number.
+        /// Number of the device.
         number: u32,
-        /// Its size, which identifies it.
+        /// Size of the device, which identifies it.
         bytes: Bytes,
     },
     /// A compressed block device that is being requested from the kernel and has no size yet.
     UnsizedZram {
-        /// The number that it would get.
+        /// Number that the device would get.
         number: u32,
     },
     /// A control group, with the processes in it.
     Group {
-        /// Its folder.
+        /// Folder of the group.
         folder: PathBuf,
     },
     /// A kernel setting, such as the one in `/sys/kernel/mm/transparent_hugepage/enabled`.
     Setting {
-        /// Its file.
+        /// Path of the setting's file.
         path: PathBuf,
         /// The value before the change.
         before: String,
@@ -62,7 +62,7 @@ pub(crate) enum Undone {
     Removed,
     /// The item no longer existed, or was never made.
     Absent,
-    /// Something else is in its place, which was left unchanged.
+    /// Another item is in its place and was left unchanged.
     Foreign,
 }
 
@@ -82,13 +82,13 @@ impl std::fmt::Display for Item {
 }
 
 impl Item {
-    /// Whether a restart of the machine removes it.
+    /// Returns whether a restart of the machine removes the item.
     pub(crate) fn dies_with_the_system(&self) -> bool {
         !matches!(self, Self::SwapFile { .. })
     }
 
-    /// Removes the item. An item that does not exist, or is not the one that was made, is left
-    /// unchanged.
+    /// Removes the item. If it does not exist, or is not the one that the lab made, changes
+    /// nothing.
     pub(crate) fn undo(&self, system: &System) -> Result<Undone, Error> {
         match self {
             Self::SwapFile { path } => remove_swap_file(path),
@@ -108,14 +108,14 @@ impl Item {
     }
 }
 
-/// Reads the value in brackets in a file of choices.
+/// Reads the chosen value of a file of choices, which is in brackets.
 pub(crate) fn current(path: &Path) -> io::Result<String> {
     let text = fs::read_to_string(path)?;
     let chosen = heapdrome_system::kernel::chosen(&text).map(str::to_owned);
     chosen.ok_or_else(|| io::Error::other("it has no value in brackets"))
 }
 
-/// Restores a setting, unless another process has changed it since.
+/// Restores a setting, unless another process has changed it in the meantime.
 pub(crate) fn put_back(path: &Path, before: &str, chosen: &str) -> io::Result<Undone> {
     let now = current(path)?;
     if now == chosen {
@@ -150,7 +150,7 @@ fn remove_swap_file(path: &Path) -> io::Result<Undone> {
     Ok(Undone::Removed)
 }
 
-/// Removes a device that has this size, or none yet.
+/// Removes a device if it has this size, or no size yet.
 fn remove_zram(system: &System, number: u32, bytes: Bytes) -> io::Result<Undone> {
     let block = system.shown.join(format!("block/zram{number}"));
     let size = match fs::read_to_string(block.join("disksize")) {
@@ -176,7 +176,7 @@ fn remove_zram(system: &System, number: u32, bytes: Bytes) -> io::Result<Undone>
 }
 
 fn remove_group(folder: &Path) -> io::Result<Undone> {
-    /// Maximum time that the kernel needs to remove the last process from a group.
+    /// Maximum time that the kernel takes to remove the last process from a group.
     const PATIENCE: Duration = Duration::from_secs(2);
     if !has_prefix(folder) {
         return Ok(Undone::Foreign);
@@ -194,14 +194,14 @@ fn remove_group(folder: &Path) -> io::Result<Undone> {
     }
 }
 
-/// Whether a file or device is an active swap area.
+/// Returns whether a file or device is an active swap area.
 pub(crate) fn is_active(path: &Path) -> bool {
     let text = fs::read("/proc/swaps").unwrap_or_default();
     is_listed(&text, path)
 }
 
-/// Whether `/proc/swaps` lists the path. It writes a space as `\040`, and other characters
-/// likewise.
+/// Returns whether `/proc/swaps` lists the path. The file shows a space as `\040`, and some other
+/// characters in the same way.
 fn is_listed(swaps: &[u8], path: &Path) -> bool {
     let line_of = |line: &[u8]| {
         let end = line.iter().position(|byte| *byte == b' ' || *byte == b'\t');
@@ -279,8 +279,9 @@ mod tests {
         assert_eq!(undone(&item).expect("nothing to do"), Undone::Absent);
     }
 
-    /// Uses folders in the layout of the kernel's. A device that never got a size must be removed;
-    /// a device of another size belongs to another program. No machine has a device of this number.
+    /// Uses folders in the kernel's layout. The lab must remove a device without a size, but not
+    /// one of another size, which belongs to another program. No machine has a device of this
+    /// number.
     #[test]
     fn a_device_without_a_size_is_removed_and_one_of_another_size_is_not() {
         let home = tempfile::tempdir().expect("a temporary folder");

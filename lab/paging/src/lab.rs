@@ -12,7 +12,7 @@ use heapdrome_schema::{Bytes, Entrant, Instructions, Job, Limit, PagingReport};
 
 use crate::{Attempt, Enclosure, Error, Ledger, Mechanism, Seen, free_swap, preload, process};
 
-/// The limit that is used to try mechanisms.
+/// Limit for trying the mechanisms.
 const TRIAL: Limit = Limit {
     memory: Bytes::from_mib(64),
     swap: Bytes(0),
@@ -20,21 +20,21 @@ const TRIAL: Limit = Limit {
 };
 /// Time that a child may take in addition to its measuring time.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Minimum number of bytes that a child fills in a second, with swap behind it.
+/// Minimum number of bytes that a child fills per second, even if it swaps.
 const FILLED_PER_SECOND: Bytes = Bytes::from_mib(16);
 
 /// The environment of all experiments.
 pub struct Lab {
     /// The executable that runs jobs.
     pub child: PathBuf,
-    /// The ledger of the things that the lab makes.
+    /// The ledger of the items that the lab makes.
     pub ledger: Arc<Ledger>,
-    /// Set when the user wants to stop.
+    /// Flag that is set when the user wants to stop.
     pub interrupt: Arc<AtomicBool>,
 }
 
 impl Lab {
-    /// Tries every mechanism by running a child that reads its limit back.
+    /// Tries every mechanism. In each, a child reads back its limit.
     ///
     /// # Errors
     /// When the user interrupts.
@@ -53,8 +53,8 @@ impl Lab {
         self.first_of(&Mechanism::ALL)
     }
 
-    /// Returns the first mechanism that works and whose groups the lab makes itself, so that it can
-    /// read their files and end all processes in them.
+    /// Returns the first mechanism that works and whose groups the lab creates itself. The lab can
+    /// read the files of such groups and end all processes in them.
     ///
     /// # Errors
     /// When none works: one line with the reason for each.
@@ -93,7 +93,7 @@ impl Lab {
     /// Checks whether a quota of this number of processors can be set.
     ///
     /// # Errors
-    /// When it cannot: one line on what is missing.
+    /// When the quota cannot be set. The error is one line that states what is missing.
     pub fn try_quota(&self, mechanism: Mechanism, processors: f64) -> Result<(), Error> {
         let limit = Limit {
             processors: Some(processors),
@@ -102,17 +102,17 @@ impl Lab {
         self.try_limit(mechanism, limit)
     }
 
-    /// Runs a child that reads its limit back.
+    /// Runs a child that reads back its limit.
     fn try_limit(&self, mechanism: Mechanism, limit: Limit) -> Result<(), Error> {
         let made = Enclosure::make(mechanism, limit, &self.ledger)?;
         self.run(&Job::Probe, Some(&made), None).map(|_| ())
     }
 
-    /// Runs a job in a child of its own, under a limit and an allocator if they are given.
+    /// Runs a job in its own child process, under the given limit and allocator, if any.
     ///
     /// # Errors
-    /// When the child fails, reads back another limit than the one that was set, or has its
-    /// `malloc` from another object.
+    /// When the child fails, when its limit differs from the requested one, or when another object
+    /// serves its `malloc`.
     pub fn run(
         &self,
         job: &Job,
@@ -121,8 +121,8 @@ impl Lab {
     ) -> Result<PagingReport, Error> {
         let command = self.command(job, enclosure, allocator)?;
         let output = process::run(command, patience(job), &self.interrupt)?;
-        // A terminal's Ctrl-C also reaches the child, which may end first. Relaxed: the flag guards
-        // no other data.
+        // Ctrl-C on a terminal also reaches the child, which may end before the lab. Relaxed: the
+        // flag guards no other data.
         if !output.status.success() && self.interrupt.load(Ordering::Relaxed) {
             return Err(Error::Interrupted);
         }
@@ -141,7 +141,7 @@ impl Lab {
         };
         if let Some(made) = enclosure {
             made.check(seen)?;
-            // Read by the lab, these counts cover the child until its end.
+            // The lab reads these counts after the child has ended, so they cover its whole life.
             let counted = made.tally().map(|tally| tally.figures());
             report.figures.extend(counted.unwrap_or_default());
         }
@@ -166,8 +166,8 @@ impl Lab {
         let mut words: Vec<OsString> = enclosure.map_or_else(Vec::new, |made| made.prefix.clone());
         let variables = allocator.map(Entrant::environment).unwrap_or_default();
         if !variables.is_empty() {
-            // The variables are passed through `env`: in this process's own environment systemd-run
-            // would get them, too.
+            // The variables are passed through `env`. In this process's own environment they would
+            // affect systemd-run, too.
             words.push("env".into());
             let word = |(name, value)| OsString::from(format!("{name}={value}"));
             words.extend(variables.into_iter().map(word));
@@ -185,7 +185,7 @@ fn failure(output: &process::Output, enclosure: Option<&Enclosure>) -> Error {
     let tally = enclosure.and_then(Enclosure::tally);
     let counted = tally.and_then(|tally| tally.oom_kills);
     let killed = output.status.signal() == Some(libc::SIGKILL);
-    // In systemd's group the kills cannot be counted, but a SIGKILL there is most likely an OOM
+    // In a group of systemd, kills cannot be counted. But SIGKILL there most likely means an OOM
     // kill.
     let for_memory = counted.map_or(killed && enclosure.is_some(), |kills| kills > 0);
     if !for_memory {
@@ -208,11 +208,11 @@ fn patience(job: &Job) -> Duration {
             fill(one.total).saturating_add(measured)
         }
         Job::Recycle(one) => {
-            // Each number of threads warms up for at most its measuring time.
+            // For each number of threads, the warm-up takes at most the measuring time.
             let measured = one.seconds.saturating_mul(1 + 2 * one.threads.len() as u32);
             fill(one.total * 2).saturating_add(measured)
         }
-        // There are five sizes; the largest is 32 MiB.
+        // There are five sizes. The largest is 32 MiB.
         Job::Burst(one) => fill(one.each.max(Bytes::from_mib(32)) * 5 * one.threads as u64),
     };
     PATIENCE.saturating_add(usual)

@@ -1,8 +1,8 @@
-//! The ledger of the lab: each item is written to disk before it is made. A killed lab leaves its
-//! ledger behind, and the next lab removes the items in it.
+//! The ledger of the lab. Each item is written to disk before it is made. After a kill the ledger
+//! stays, and the next lab removes the items in it.
 //!
-//! Each process has its own file and holds a lock on it while it lives; the kernel releases the
-//! lock when the process dies for whatever reason. Lines are only appended.
+//! Each process has its own file and locks it for its whole life. The kernel releases the lock when
+//! the process dies for any reason. Lines are only appended.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -27,7 +27,7 @@ const ENDING: &str = "ledger";
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Line {
-    /// The boot during which the ledger was begun.
+    /// Identifier of the boot during which the ledger was begun.
     Boot(String),
     /// An item is about to be made.
     Making(u64, Item),
@@ -50,20 +50,21 @@ pub struct Ledger {
 pub struct Leftovers {
     /// Items that were removed.
     pub removed: Vec<Item>,
-    /// Items that are no longer the ones that a lab made, and were left unchanged.
+    /// Items that were replaced by something not made by a lab. They were left unchanged.
     pub foreign: Vec<Item>,
     /// Items that could not be removed.
     pub failed: Vec<Error>,
-    /// Number of ledgers of labs that live, or whose children are just starting. Their items were
-    /// left unchanged.
+    /// Number of ledgers whose labs are alive or are just starting a child. Their items were left
+    /// unchanged.
     pub living: usize,
 }
 
 impl Ledger {
-    /// Removes the items that killed labs have left in `folder`, and begins a ledger there.
+    /// Removes the items that killed labs have left in `folder`, and begins a new ledger there.
     ///
     /// # Errors
-    /// When the folder cannot be made or written to. An item that cannot be removed is no error.
+    /// When the folder cannot be created or written to. An item that cannot be removed is not an
+    /// error.
     pub fn open(folder: &Path) -> Result<(Arc<Self>, Leftovers), Error> {
         Self::open_on(&System::real(), folder)
     }
@@ -106,11 +107,11 @@ impl Ledger {
         Ok(Some(ledger))
     }
 
-    /// Records that an item is about to be made, which the caller then makes. Dropping the returned
-    /// value removes the item.
+    /// Records an item that the caller is about to make. Dropping the returned value removes the
+    /// item.
     ///
     /// # Errors
-    /// When the ledger cannot be written; the item must not be made then.
+    /// When the ledger cannot be written. The caller must not make the item then.
     pub fn making(self: &Arc<Self>, item: Item) -> Result<Made, Error> {
         // Relaxed: the numbers only need to be unique.
         let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -149,7 +150,7 @@ impl Drop for Ledger {
     }
 }
 
-/// An item that was made; it is removed on drop.
+/// An item that was made. Dropping it removes the item.
 #[derive(Debug)]
 pub struct Made {
     ledger: Arc<Ledger>,
@@ -168,12 +169,12 @@ impl Made {
     /// Removes the item.
     ///
     /// # Errors
-    /// When it cannot be removed; the next lab tries again.
+    /// When the item cannot be removed. The next lab tries again.
     pub fn remove(mut self) -> Result<(), Error> {
         self.take_away()
     }
 
-    /// Records that the item was not made after all; whatever has its name is not the lab's.
+    /// Records that the item was not made. Anything of its name does not belong to the lab.
     pub(crate) fn forget(mut self) -> Result<(), Error> {
         self.gone = true;
         self.ledger.write(&Line::Gone(self.number))
@@ -191,12 +192,12 @@ impl Made {
 
 impl Drop for Made {
     fn drop(&mut self) {
-        // After a failure the item stays in the ledger, and the next lab reports it.
+        // After a failure the item stays in the ledger, and the next lab tries again.
         let _ = self.take_away();
     }
 }
 
-/// Returns a name that no other process on this machine uses now, and that is unlikely to be used
+/// Returns a name that no other process on this machine uses, and that is unlikely to be used
 /// again.
 pub(crate) fn unique_name() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -212,8 +213,8 @@ fn boot() -> String {
     text.trim().to_owned()
 }
 
-/// Returns the items of a ledger that still exist, the latest first. An unfinished line is ignored,
-/// because its item was not made.
+/// Returns the items of a ledger that still exist, the latest first. An incomplete last line is
+/// ignored, because its item was not made.
 fn standing(text: &str) -> Vec<Item> {
     let (mut items, mut begun) = (BTreeMap::new(), None);
     for line in text
@@ -251,8 +252,8 @@ fn remove_leftovers(system: &System, folder: &Path) -> Result<Leftovers, Error> 
         let Ok(file) = OpenOptions::new().read(true).append(true).open(&path) else {
             continue;
         };
-        // A locked ledger belongs to a live lab. A child that a killed lab was starting holds the
-        // lock, too, until it calls exec.
+        // A locked ledger belongs to a live lab, or to a killed lab whose child has not called exec
+        // yet.
         if !lock::try_exclusive(&file).unwrap_or(false) {
             leftovers.living += 1;
             continue;

@@ -1,12 +1,12 @@
-//! The paging lab: the cost of memory that does not fit.
+//! The paging lab: the cost of using more memory than fits.
 //!
-//! Each experiment runs in a child process of its own, with [`heapdrome_schema::Job`] as input and
-//! [`heapdrome_schema::PagingReport`] as output, one line of JSON each. A limit of memory is made
-//! for that one run ([`Enclosure`]) and read back before the run counts.
+//! Each experiment runs in its own child process, with [`heapdrome_schema::Job`] as input and
+//! [`heapdrome_schema::PagingReport`] as output, one line of JSON each. A memory limit
+//! ([`Enclosure`]) is made for that run only, and is read back before the run counts.
 //!
-//! Swap ([`Swap`]) and control groups are written to a ledger ([`Ledger`]) before they are made, so
-//! that the next lab removes the leftovers of a killed one. The lab never removes or changes
-//! anything that it did not make. It prints nothing.
+//! Swap ([`Swap`]) and control groups are written to a ledger ([`Ledger`]) before they are made. If
+//! a lab is killed, the next one removes them. The lab never removes or changes anything that it
+//! did not make. It prints nothing.
 
 mod contained;
 mod counters;

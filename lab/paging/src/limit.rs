@@ -1,4 +1,4 @@
-//! Limits of memory for one child, by a mechanism of this machine.
+//! Memory limits for single children, by a mechanism of this machine.
 
 use std::ffi::OsString;
 use std::fs;
@@ -30,7 +30,7 @@ impl Mechanism {
     /// All mechanisms, in the order in which they are tried.
     pub const ALL: [Self; 3] = [Self::SystemdRun, Self::CgroupTwo, Self::CgroupOne];
 
-    /// Returns its name.
+    /// Returns the mechanism's name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -46,28 +46,28 @@ impl Mechanism {
 pub struct Attempt {
     /// The mechanism.
     pub mechanism: Mechanism,
-    /// The reason why it does not work here; `None` if it works.
+    /// Reason why the mechanism does not work on this machine; `None` if it works.
     pub reason: Option<String>,
     /// The remedy, if one is known.
     pub mend: Option<String>,
 }
 
-/// A limit that was made for one child.
+/// A limit for one child.
 #[derive(Debug)]
 pub struct Enclosure {
-    /// The words before the child's command.
+    /// Words that precede the child's command.
     pub(crate) prefix: Vec<OsString>,
     /// Files to which the child writes its process id.
     pub(crate) join: Vec<PathBuf>,
     limit: Limit,
-    /// The memory group, if the lab made it itself.
+    /// The memory group, if the lab itself created it.
     group: Option<(Version, PathBuf)>,
-    // Must be dropped last: the groups are empty only once the child has ended.
+    // Dropped last, because the groups are empty only after the child has ended.
     _made: Vec<Made>,
 }
 
 impl Enclosure {
-    /// Makes a limit.
+    /// Makes a limit by this mechanism.
     ///
     /// # Errors
     /// When the mechanism does not work here.
@@ -79,10 +79,10 @@ impl Enclosure {
         }
     }
 
-    /// Checks that the child read back the requested limit.
+    /// Checks that the limit seen by the child is the requested one.
     ///
     /// # Errors
-    /// When it read another one: one line on what is missing.
+    /// When the child saw another limit. The error is one line that states what is missing.
     pub fn check(&self, seen: Seen) -> Result<(), Error> {
         let Limit {
             memory,
@@ -94,7 +94,7 @@ impl Enclosure {
                 "reads another limit than the one that was set: {seen:?}"
             )));
         }
-        // systemd rounds to whole percents.
+        // systemd rounds quotas to whole percents.
         let close = |wanted: f64| {
             seen.processors
                 .is_some_and(|quota| (quota - wanted).abs() < 0.01)
@@ -107,14 +107,14 @@ impl Enclosure {
         }
     }
 
-    /// Returns the kernel's counts in the group so far; `None` if the group is systemd's.
+    /// Returns the kernel's counts in the group so far; `None` for a group of systemd.
     #[must_use]
     pub fn tally(&self) -> Option<Tally> {
         let (version, folder) = self.group.as_ref()?;
         Some(tally_of(*version, folder))
     }
 
-    /// Kills every process in the group, and waits until none is left.
+    /// Kills every process in the group, and waits until it is empty.
     ///
     /// # Errors
     /// When some processes do not end.
@@ -204,7 +204,7 @@ fn find_group(version: Version, controller: &str) -> Result<Group, Error> {
     own.ok_or_else(|| no_group(version, controller, "not mounted"))
 }
 
-/// Makes a group in the closest ancestor that allows groups and limits.
+/// Creates a group in the closest ancestor that allows subgroups and limits.
 fn memory_group(
     version: Version,
     name: &str,
@@ -237,7 +237,7 @@ fn processor_group(name: &str, ledger: &Arc<Ledger>) -> Result<(PathBuf, Made), 
     Err(no_group(Version::One, "processor time", &why))
 }
 
-/// Makes a group without limits; the inner error is the kernel's.
+/// Creates a group without limits. The inner error is the kernel's.
 fn new_group(folder: &Path, ledger: &Arc<Ledger>) -> Result<std::io::Result<Made>, Error> {
     let made = ledger.making(Item::Group {
         folder: folder.to_owned(),
@@ -258,7 +258,8 @@ fn set_limits(version: Version, folder: &Path, limit: Limit) -> Result<(), Strin
             ("memory.max", limit.memory),
             ("memory.swap.max", limit.swap),
         ],
-        // Memory first: the limit of both together must not be below that of memory alone.
+        // Memory comes first, because the limit of both together must never be below that of memory
+        // alone.
         Version::One => [
             ("memory.limit_in_bytes", limit.memory),
             ("memory.memsw.limit_in_bytes", both),
@@ -368,7 +369,8 @@ mod tests {
         set_limits(Version::One, folder.path(), LIMIT).expect("plain files keep what is written");
     }
 
-    /// With sufficient rights the test makes real groups; otherwise the refusal must be one line.
+    /// With sufficient rights, this test creates real groups. Otherwise the refusal must be one
+    /// line.
     #[test]
     fn a_group_is_made_and_removed_or_refused_in_one_line() {
         let home = tempfile::tempdir().expect("a temporary folder");

@@ -10,16 +10,17 @@ use rustix::process::{Pid, Signal, getpid, kill_process};
 /// Maximum time that killed processes may take to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Kills every process in a group and waits until none is left. Does nothing if the folder does
-/// not exist or is not a control group.
+/// Kills every process in a group, and waits until it is empty. Does nothing if the folder does not
+/// exist or is not a control group.
 ///
 /// # Errors
-/// When some processes are still there after `PATIENCE`.
+/// When some processes are still alive after `PATIENCE`.
 pub(crate) fn kill_all(folder: &Path) -> io::Result<()> {
     if !is_control_group(folder) {
         return Ok(());
     }
-    // Version 2 has a file for this; elsewhere the write fails, and the loop kills the processes.
+    // Version 2 has a file for killing. Without it the write fails, and the loop below kills the
+    // processes.
     let _ = fs::OpenOptions::new()
         .write(true)
         .open(folder.join("cgroup.kill"))
@@ -41,16 +42,16 @@ pub(crate) fn kill_all(folder: &Path) -> io::Result<()> {
             )));
         }
         for process in there {
-            // The kernel has just listed it as a member of a group in which only the lab places
-            // processes.
+            // The kernel has just listed this process as a member of the group, in which only the
+            // lab places processes.
             let _ = kill_process(process, Signal::KILL);
         }
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// Parses the processes of a list. A process of another PID namespace reads as 0, which `kill`
-/// would interpret as this process's own group, so it is left out.
+/// Parses the processes of a list. A process of another PID namespace reads as 0 and is omitted,
+/// because `kill` would take 0 for this process's own group.
 fn members(text: &str) -> Vec<Pid> {
     let numbers = text.lines().filter_map(|line| line.trim().parse().ok());
     let others = [Pid::INIT, getpid()];
@@ -60,7 +61,7 @@ fn members(text: &str) -> Vec<Pid> {
         .collect()
 }
 
-/// Whether a folder lies in the kernel's own file system for groups, so that its files can be
+/// Returns whether a folder is in the kernel's own file system for groups, so that its files can be
 /// trusted.
 fn is_control_group(folder: &Path) -> bool {
     let kinds = [libc::CGROUP_SUPER_MAGIC, libc::CGROUP2_SUPER_MAGIC];

@@ -1,4 +1,4 @@
-//! The allocator that serves a child's `malloc`.
+//! Check of the allocator that serves a child's `malloc`.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::Error;
 /// Checks that the preloaded allocator serves the child's `malloc`.
 ///
 /// # Errors
-/// When another object serves it, or the child reported none.
+/// When another object serves `malloc`, or the child reported none.
 pub(crate) fn check(allocator: &Entrant, report: &PagingReport) -> Result<(), Error> {
     let Some(wanted) = &allocator.library else {
         return Ok(());

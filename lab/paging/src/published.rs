@@ -22,7 +22,7 @@ struct Entry {
     notes: Vec<String>,
 }
 
-/// Returns the published tables of this experiment; the document may have one for each machine.
+/// Returns the published tables of this experiment. The document may have one for each machine.
 fn published(id: &str) -> Vec<Entry> {
     let file: File = toml::from_str(TEXT).expect("the program's own data");
     let mut tables = file.tables;
@@ -30,12 +30,12 @@ fn published(id: &str) -> Vec<Entry> {
     tables
 }
 
-/// Returns our table with the published figures beside it. Each of our rows gets the cells of the
-/// published row with the same text under the head `key`. Rows that only the document has follow,
+/// Adds the published figures to our table, as further columns. The head `key` is in both tables;
+/// rows with equal text in this column are joined. Published rows without a counterpart follow,
 /// with dashes for our figures. A note states the document's sizes and its machine.
 ///
 /// # Panics
-/// Never: a test reads the data that are part of the program.
+/// Never: the data are part of the program, and a test parses them.
 pub fn beside(mut ours: Table, id: &str, key: &str) -> Table {
     for theirs in published(id) {
         let place = |heads: &[String]| heads.iter().position(|head| head == key);

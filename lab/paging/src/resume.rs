@@ -1,13 +1,13 @@
-//! Resumption: cells that were stored, and those that are requested now.
+//! Resumption: merges stored cells with those that are requested now.
 
 use heapdrome_schema::PagingCell as Cell;
 
-/// Merges the requested cells into the stored ones, and returns the places of the requested ones.
-/// A stored cell without a report is replaced, because a cause of its failure may be gone.
+/// Merges the requested cells into the stored ones, and returns the positions of the requested
+/// ones. A stored cell without a report is replaced, because the cause of its failure may be gone.
 ///
 /// # Errors
-/// The name of a cell that was stored under another setting: its rounds cannot be combined with
-/// new ones.
+/// When a cell was stored under another setting, because its rounds cannot be combined with new
+/// ones. The error is the cell's name.
 pub fn take_up(kept: &mut Vec<Cell>, wanted: Vec<Cell>) -> Result<Vec<usize>, String> {
     let mut places = Vec::new();
     for cell in wanted {
@@ -24,7 +24,7 @@ pub fn take_up(kept: &mut Vec<Cell>, wanted: Vec<Cell>) -> Result<Vec<usize>, St
             }
             Some(place) if kept[place].is_set_as(&cell) => {
                 places.push(place);
-                // The allocator's file may have moved since.
+                // The allocator's file may have moved in the meantime.
                 kept[place].allocator = cell.allocator;
             }
             Some(_) => return Err(format!("{}/{}", cell.part, cell.name)),

@@ -8,16 +8,16 @@ use heapdrome_system::kernel::HUGE_PAGES;
 use crate::words::size;
 use crate::{Enclosure, Error, Lab, Mechanism, Setting};
 
-/// Number of times that a cell is run again in one round, after a rejected report or after it ran
-/// out of memory while swap was free.
+/// Maximum number of further runs of a cell in one round, after a rejected report or an OOM kill
+/// with swap free.
 const AGAIN: u32 = 2;
 
 impl Lab {
-    /// Runs a cell in a process of its own, under a limit of its own, and adds its reports. Returns
-    /// the reason if the round is lost.
+    /// Runs a cell in its own process and under its own limit, and adds its reports. If the round
+    /// is lost, returns the reason.
     ///
     /// # Errors
-    /// When the user interrupts; the cell is then unchanged.
+    /// When the user interrupts. The cell is then unchanged.
     pub fn run_cell(
         &self,
         cell: &mut Cell,
@@ -35,8 +35,8 @@ impl Lab {
         Ok(None)
     }
 
-    /// Runs a cell in one round. Returns the rejected reports, if any, followed by a sound one; or
-    /// only rejected reports if none was sound.
+    /// Runs a cell in one round. Returns the rejected reports, if any, and then a sound one, if
+    /// any.
     fn once(
         &self,
         cell: &Cell,
@@ -99,7 +99,7 @@ fn with_more_room(limit: Limit) -> Limit {
     }
 }
 
-/// Returns the remark that a limit was widened, if it was.
+/// Returns a remark if the limit was widened.
 fn more_room(asked: Option<Limit>, used: Option<Limit>) -> Option<String> {
     let (asked, used) = (asked?.memory, used?.memory);
     (asked != used).then(|| {

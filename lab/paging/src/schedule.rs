@@ -1,5 +1,5 @@
-//! The order of the cells: rounds of all cells, so that a drift affects all of them alike, then
-//! rounds of the cells that could still decide a target or a claim.
+//! The order of the cells. Rounds of all cells come first, so that a drift affects all cells alike.
+//! Rounds of those cells that could still decide a target or a claim follow.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,25 +15,25 @@ pub struct Rounds {
     pub all: u32,
     /// Maximum number of further rounds, for cells whose targets or claims are open.
     pub more: u32,
-    /// Time limit: no round begins that would end later if each cell took as long as in the slowest
-    /// round. The first round always runs.
+    /// Time limit. No round begins that would end later, at the pace of the slowest round so far.
+    /// The first round always runs.
     pub within: Option<Duration>,
     /// Number of processors available for the tests of claims.
     pub processors: usize,
 }
 
-/// The turns of the cells, from any stage of progress.
+/// The turns of the cells. They continue from any stage of progress.
 #[derive(Debug)]
 pub struct Schedule {
     rounds: Rounds,
-    /// The places of the cells that get turns.
+    /// Positions of the cells that get turns.
     places: Vec<usize>,
-    /// The last round that was begun before this schedule.
+    /// Number of the last round that was begun before this schedule.
     before: u32,
     round: u32,
-    /// The cells that have not had their turn in this round.
+    /// The cells that have not had their turn in the current round.
     queue: VecDeque<usize>,
-    /// Number of cells that this schedule runs in the round.
+    /// Number of cells that this schedule runs in the current round.
     count: usize,
     begun: Duration,
     /// The mean time of a cell in the slowest round.
@@ -43,21 +43,21 @@ pub struct Schedule {
 /// The turn of one cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// Its place among all cells.
+    /// Position of the cell among all cells.
     pub place: usize,
-    /// The round, from 1.
+    /// Number of the round, from 1.
     pub round: u32,
     /// The number of rounds.
     pub rounds: u32,
-    /// The turn in its round, from 1.
+    /// Number of the turn in its round, from 1.
     pub number: usize,
     /// The number of turns in the round.
     pub of: usize,
 }
 
 impl Schedule {
-    /// Returns the turns of the cells in these places, continuing from the rounds that the cells
-    /// have had. `spent` is the time that those took.
+    /// Returns the turns of the cells at `places`. They continue from the rounds that the cells
+    /// have had, which took `spent`.
     #[must_use]
     pub fn new(rounds: Rounds, cells: &[Cell], places: Vec<usize>, spent: Duration) -> Self {
         let turns: u32 = cells.iter().map(|cell| cell.last_round).sum();
@@ -73,8 +73,8 @@ impl Schedule {
         }
     }
 
-    /// Returns the next turn, `now` after the first one began. Returns `None` when nothing is left
-    /// to run, or no time.
+    /// Returns the next turn. `now` is the time since the first turn began. Returns `None` when no
+    /// turn or no time is left.
     pub fn next(&mut self, cells: &[Cell], now: Duration) -> Option<Turn> {
         loop {
             while let Some(place) = self.queue.pop_front() {
@@ -103,7 +103,8 @@ impl Schedule {
         }
     }
 
-    /// Begins the next round, or continues an interrupted one. Returns false if there is none.
+    /// Begins the next round, or continues an interrupted one. Returns false if there is no further
+    /// round.
     fn begin_round(&mut self, cells: &[Cell], now: Duration) -> bool {
         let Rounds {
             all, more, within, ..
@@ -119,7 +120,7 @@ impl Schedule {
         let ends = now + self.pace * u32::try_from(queue.len()).unwrap_or(u32::MAX);
         let late = within.is_some_and(|within| ends > within);
         if late && last_round(cells) > 0 && !is_begun(self.round, cells) {
-            // The time may suffice for a round of the open cells alone.
+            // The time may suffice for a round of only the open cells.
             let skips = self.round <= all;
             self.round = all;
             return skips && self.begin_round(cells, now);
@@ -144,14 +145,14 @@ impl Schedule {
         turned.filter(left).collect()
     }
 
-    /// Whether a further round could decide something.
+    /// Returns whether a further round could decide anything.
     fn is_open(&self, cells: &[Cell]) -> bool {
         let open = open_cells(cells, self.rounds.processors);
         open.iter().any(|place| self.places.contains(place))
     }
 }
 
-/// Whether any cell has run in this round.
+/// Returns whether any cell has run in this round.
 fn is_begun(round: u32, cells: &[Cell]) -> bool {
     let ran = |cell: &Cell| {
         let mut reports = cell.reports.iter();
@@ -160,7 +161,7 @@ fn is_begun(round: u32, cells: &[Cell]) -> bool {
     cells.iter().any(ran)
 }
 
-/// Returns the last round in which any of these cells has run; zero if none has.
+/// Returns the last round in which any of these cells has run; zero if there is none.
 #[must_use]
 pub fn last_round(cells: &[Cell]) -> u32 {
     cells.iter().map(|cell| cell.last_round).max().unwrap_or(0)
@@ -185,8 +186,8 @@ mod tests {
         ["a", "b", "c"].map(cell).into()
     }
 
-    /// Runs at most `most` turns of a second each, from `now` on. Returns the names of their cells
-    /// with the round.
+    /// Runs at most `most` turns from `now` on, each of which takes a second. Returns the names of
+    /// their cells with the round.
     fn run(rounds: Rounds, cells: &mut [Cell], now: Duration, most: usize) -> Vec<String> {
         let mut schedule = Schedule::new(rounds, cells, (0..cells.len()).collect(), now);
         let mut told = Vec::new();
@@ -213,7 +214,8 @@ mod tests {
         assert_eq!(told, ["a1", "b1", "c1", "b2", "c2", "a2", "c3", "a3", "b3"]);
     }
 
-    /// Wherever the schedule is interrupted, every cell runs once in each round, in the same order.
+    /// Regardless of where the schedule is interrupted, every cell runs once in each round, in the
+    /// same order.
     #[test]
     fn what_was_interrupted_goes_on_as_if_it_had_not_been() {
         let whole = run(ROUNDS, &mut cells(), Duration::ZERO, 100);
@@ -245,7 +247,7 @@ mod tests {
         );
     }
 
-    /// Returns two cells whose claim needs five rounds, and one that no claim refers to.
+    /// Returns two cells whose claim needs five rounds, and a third cell without a claim.
     fn with_open_cells() -> Vec<Cell> {
         let cell = |name: &str| Cell::new(Experiment::Strategies, name, Job::Probe, None);
         ["baseline", "prefetch (32 ahead)", "c"].map(cell).into()
@@ -259,7 +261,7 @@ mod tests {
             ..ROUNDS
         };
         let whole = run(rounds, &mut with_open_cells(), Duration::ZERO, 100);
-        // Two rounds of all cells take six seconds; a third would end too late.
+        // Two rounds of all cells take six seconds. A third round would end too late.
         let rounds_of = |told: &[String]| -> Vec<String> {
             let last = |one: &String| one.chars().last().map(String::from);
             told.iter().filter_map(last).collect()

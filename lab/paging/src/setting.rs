@@ -9,7 +9,7 @@ use heapdrome_system::FileError;
 use crate::item::current;
 use crate::{Error, Item, Ledger, Made};
 
-/// A changed setting; it is restored on drop.
+/// A changed setting. Dropping it restores the old value.
 #[derive(Debug)]
 pub struct Setting(Option<Made>);
 
@@ -37,7 +37,7 @@ impl Setting {
     /// Restores the old value.
     ///
     /// # Errors
-    /// When it cannot be written; the next lab tries again.
+    /// When the old value cannot be written. The next lab tries again.
     pub fn put_back(self) -> Result<(), Error> {
         self.0.map_or(Ok(()), Made::remove)
     }
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
     use crate::item::{Undone, put_back};
 
-    /// The kernel adds the brackets to its own file; for a plain file the test adds them.
+    /// The kernel adds the brackets in its own file. In a plain file, the test adds them.
     #[test]
     fn a_choice_is_undone_unless_someone_else_chose() {
         let home = tempfile::tempdir().expect("a temporary folder");

@@ -1,4 +1,4 @@
-//! The smallest limit of memory under which a command still finishes, and its slowdown just above
+//! The smallest memory limit under which a command still finishes, and its slowdown at and above
 //! that limit.
 
 use std::time::Duration;
@@ -8,18 +8,19 @@ use heapdrome_statistics::{median, slowdown};
 
 use crate::{Contained, Ended, Error};
 
-/// The granularity of limits, which also bounds their precision.
+/// Granularity of limits. The search cannot be more precise.
 pub const STEP: Bytes = Bytes::from_kib(64);
 /// Number of times that the first limit may be doubled if it is the command's own peak.
 const DOUBLINGS: u32 = 3;
-/// The first limit if no run reports its peak: cgroup v2 has `memory.peak` since Linux 5.19.
+/// First limit if no run reports its peak, because cgroup v2 has `memory.peak` only since Linux
+/// 5.19.
 const BLIND: Bytes = Bytes::from_mib(64);
 /// Number of times that `BLIND` may be doubled.
 const BLIND_DOUBLINGS: u32 = 16;
 /// Multiples of the smallest limit at which the slowdown is measured.
 const MULTIPLES: [f64; 3] = [1.0, 1.5, 2.0];
 
-/// A function that runs the command once under a limit, or without one.
+/// Function that runs the command once, with or without a limit.
 type Running<'a> = &'a mut dyn FnMut(Option<Bytes>) -> Result<Contained, Error>;
 
 /// The settings of a search.
@@ -27,13 +28,13 @@ type Running<'a> = &'a mut dyn FnMut(Option<Bytes>) -> Result<Contained, Error>;
 pub struct Search {
     /// Number of runs under a limit that must all finish.
     pub runs: u32,
-    /// Relative precision of the limit at which the search ends.
+    /// Relative precision of the smallest limit at which the search ends.
     pub precision: f64,
 }
 
 impl Search {
-    /// Searches downwards from the peak of the command without a limit. `run` runs the command once
-    /// under a limit, or without one; `tell` receives every limit that was tried.
+    /// Searches downwards from the command's peak without a limit. `run` runs the command once,
+    /// with or without a limit. `tell` receives every limit that was tried.
     ///
     /// # Errors
     /// When `run` fails.
@@ -79,7 +80,7 @@ impl Search {
         Ok(found)
     }
 
-    /// Measures the slowdown of the command under multiples of the smallest limit.
+    /// Measures the slowdown of the command at multiples of the smallest limit.
     fn above(
         &self,
         smallest: Bytes,
@@ -91,7 +92,7 @@ impl Search {
             let limit = Bytes((smallest.as_f64() * times) as u64).rounded_up_to(STEP);
             let known = |trial: &&Trial| trial.limit_bytes == limit.0 && trial.survived();
             let trial = match found.trials.iter().rfind(known) {
-                // The runs that found the smallest limit serve as its measurement.
+                // The runs that found the smallest limit are also its measurement.
                 Some(trial) => trial.clone(),
                 None => self.trial(limit, run)?,
             };
@@ -108,8 +109,8 @@ impl Search {
         Ok(())
     }
 
-    /// Returns the smallest limit that `survives`, to the precision. Returns `None` if not even
-    /// `first` survives after all doublings.
+    /// Returns the smallest limit that `survives`, to the search's precision; `None` if even the
+    /// last doubling of `first` does not survive.
     fn bisect(
         &self,
         first: Bytes,
@@ -141,7 +142,7 @@ impl Search {
         }
     }
 
-    /// Runs under one limit until a run does not finish.
+    /// Runs under one limit until a run fails or all runs have finished.
     fn trial(&self, limit: Bytes, run: Running<'_>) -> Result<Trial, Error> {
         let mut trial = Trial {
             limit_bytes: limit.0,
@@ -149,7 +150,7 @@ impl Search {
         };
         for _ in 0..self.runs {
             let one = run(Some(limit))?;
-            // Without swap, a group of version 1 hits the limit of both together first.
+            // Without swap, a group of version 1 hits the combined limit of memory and swap first.
             let hits = [one.tally.limit_hits, one.tally.swap_limit_hits];
             trial.limit_hits += hits.into_iter().flatten().sum::<u64>();
             trial.oom_kills += one.tally.oom_kills.unwrap_or(0);
@@ -165,7 +166,7 @@ impl Search {
     }
 }
 
-/// Describes why a run did not finish.
+/// Describes why a run did not finish; `None` if it finished.
 fn told(ended: &Ended) -> Option<String> {
     match ended {
         Ended::Finished => None,
@@ -176,14 +177,14 @@ fn told(ended: &Ended) -> Option<String> {
     }
 }
 
-/// Returns the time limit of a run, from its time without a memory limit.
+/// Returns the time limit of a run: `times` the duration without a memory limit.
 #[must_use]
 pub fn patience(usual: Duration, times: f64) -> Duration {
     const LEAST: Duration = Duration::from_secs(10);
     LEAST.max(Duration::try_from_secs_f64(usual.as_secs_f64() * times).unwrap_or(Duration::MAX))
 }
 
-/// Describes the result of one limit.
+/// Describes the result of trying one limit.
 #[must_use]
 pub fn told_trial(trial: &Trial) -> String {
     let told = match (&trial.failure, median(&trial.wall_s)) {
@@ -216,7 +217,8 @@ mod tests {
         }
     }
 
-    /// Returns a command that needs this number of bytes and slows down below twice that.
+    /// Returns a command that needs this number of bytes, and slows down under limits below twice
+    /// that.
     fn needing(bytes: u64) -> impl FnMut(Option<Bytes>) -> Result<Contained, Error> {
         move |limit| {
             Ok(match limit {
@@ -245,7 +247,7 @@ mod tests {
         }
     }
 
-    /// An older kernel does not report the maximum memory of a group.
+    /// Simulates a kernel that does not report the peak memory of a group.
     #[test]
     fn the_smallest_limit_is_found_without_a_peak() {
         for needed in [1 << 20, 150 << 20, 3 << 30] {

@@ -70,15 +70,15 @@ impl FromStr for SwapRequest {
     }
 }
 
-/// An active swap area that the lab made; it is removed on drop.
+/// An active swap area that the lab made. Dropping it removes the area.
 #[derive(Debug)]
 pub struct Swap(Made);
 
 impl Swap {
-    /// Makes the swap area; a file is created in `folder`.
+    /// Makes the swap area. A file is created in `folder`.
     ///
     /// # Errors
-    /// When rights, free space or the kernel do not allow it; nothing is left behind then.
+    /// When permissions, free space or the kernel do not allow it. Then nothing is left behind.
     pub fn make(request: SwapRequest, folder: &Path, ledger: &Arc<Ledger>) -> Result<Self, Error> {
         if !is_root() {
             return Err(Error::missing(
@@ -92,11 +92,10 @@ impl Swap {
         }
     }
 
-    /// Removes the swap area. The kernel first reads back the pages that other processes have in
-    /// it.
+    /// Removes the swap area. For this, the kernel reads back all pages in it.
     ///
     /// # Errors
-    /// When it cannot be removed; the next lab tries again.
+    /// When the area cannot be removed. The next lab tries again.
     pub fn remove(self) -> Result<(), Error> {
         self.0.remove()
     }
@@ -177,8 +176,8 @@ impl Swap {
 }
 
 /// Creates a device that will get this size. The kernel assigns its number only on creation, and a
-/// process that is killed at that moment must not leave the device behind. The number that it will
-/// get is therefore written to the ledger first.
+/// process that is killed at that moment must not leave the device behind. So the expected number
+/// is written to the ledger first.
 fn own_zram(bytes: Bytes, ledger: &Arc<Ledger>) -> Result<(u32, Made), Error> {
     let shown = &ledger.system().shown;
     let number = free_number(&shown.join("block"));
@@ -195,13 +194,13 @@ fn own_zram(bytes: Bytes, ledger: &Arc<Ledger>) -> Result<(u32, Made), Error> {
     Ok((number, made))
 }
 
-/// Returns the number of the next device: the kernel assigns the lowest free one.
+/// Returns the number of the next device: the lowest free one, which the kernel will assign.
 fn free_number(blocks: &Path) -> u32 {
     let free = |number: &u32| !blocks.join(format!("zram{number}")).exists();
     (0..u32::MAX).find(free).unwrap_or(u32::MAX)
 }
 
-/// Requests one more device from the kernel through its control folder. Returns the number of the
+/// Requests another device from the kernel through its control folder. Returns the number of the
 /// device.
 fn new_zram(control: &Path) -> Result<u32, Error> {
     let text = fs::read_to_string(control.join("hot_add")).map_err(|error| {
@@ -260,7 +259,7 @@ fn header(page: Bytes, pages: u64) -> Vec<u8> {
     first
 }
 
-/// Returns the free swap of this machine, whichever program made it.
+/// Returns the free swap of this machine, in all swap areas.
 #[must_use]
 pub fn free_swap() -> Bytes {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();

@@ -72,8 +72,8 @@ fn a_disk_without_room_is_told_of_and_nothing_is_made() {
     assert_eq!(count, 1, "only the ledger's folder");
 }
 
-/// Returns folders in the layout of a kernel whose next device is number 5. It accepts every
-/// request.
+/// Returns folders in the layout of a kernel that accepts every request. Its next device has number
+/// 5.
 fn kernel(home: &Path) -> System {
     let system = System {
         shown: home.join("sys"),
@@ -97,8 +97,8 @@ fn no_memory() -> io::Result<()> {
     Err(io::Error::from_raw_os_error(libc::ENOMEM))
 }
 
-/// Returns the error of `make` on such a kernel: it must be one line, and the ledger must not name
-/// any item afterwards.
+/// Returns the error of `make` with such a kernel. It must be one line, and the ledger must be
+/// empty afterwards.
 fn told_of(
     system: &System,
     home: &Path,

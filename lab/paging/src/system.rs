@@ -1,4 +1,4 @@
-//! The kernel's interface for swap. Tests replace it with plain folders and their own answers.
+//! The kernel's interface for swap. Tests replace it with plain folders and simulated answers.
 
 use std::ffi::CString;
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// The highest priority, so that this area is used before any other.
 const FIRST: i32 = 0x8000 | 0x7fff;
 
-/// The folders of devices, and the calls that enable swap.
+/// Folders of devices, and functions that enable swap.
 #[derive(Clone, Debug)]
 pub(crate) struct System {
     /// The folder in which the kernel lists its devices.

@@ -1,5 +1,5 @@
 //! Verdicts on the document's claims and on the targets of heapdrome's lgalloc, from measurements
-//! on this machine, with the intervals and the verdicts of every other suite.
+//! on this machine. Intervals and verdicts are computed as for every other suite.
 
 use heapdrome_schema::{ClaimResult, Holds, Nanoseconds, PagingCell as Cell, PagingReport};
 use heapdrome_statistics::{FEWEST_ROUNDS, Interval, mean_interval};
@@ -19,7 +19,7 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Claim {
     claim: String,
-    /// The part of the document that makes the claim.
+    /// Part of the document that makes the claim.
     #[serde(default = "own")]
     source: String,
     #[serde(default)]
@@ -31,15 +31,15 @@ fn own() -> String {
     "heapdrome's own target".to_owned()
 }
 
-/// A test that a figure of one cell lies in a range, or its ratio to a figure of another cell in
-/// the same rounds.
+/// Test whether a figure lies in a range. With a second cell, it is the ratio to a figure of that
+/// cell in the same rounds.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Test {
     of: String,
     to: Option<String>,
     figure: Figure,
-    /// The figure of the other cell, if it differs.
+    /// Figure of the second cell, if it differs.
     to_figure: Option<Figure>,
     low: Option<f64>,
     high: Option<f64>,
@@ -64,7 +64,7 @@ enum Figure {
 }
 
 impl Figure {
-    /// Returns its value in a report.
+    /// Returns the value of the figure in a report.
     fn of(&self, report: &PagingReport) -> Option<f64> {
         match self {
             Self::Name(name) => report.figures.get(name).copied(),
@@ -92,11 +92,11 @@ fn read(text: &str) -> Vec<Claim> {
     file.claims
 }
 
-/// Tests every claim of the document with cells of all experiments. All intervals of a claim hold
-/// simultaneously. The sound rounds of a cell that was given up later count like any others.
+/// Tests every claim of the document, with the cells of all experiments. All intervals of a claim
+/// hold simultaneously. If a cell was given up, its earlier sound rounds still count.
 ///
 /// # Panics
-/// Never: a test reads the data that are part of the program.
+/// Never: the data are part of the program, and a test parses them.
 #[must_use]
 pub fn claims(cells: &[&Cell], processors: usize) -> Vec<ClaimResult> {
     let judged = read(CLAIMS).into_iter().map(|claim| {
@@ -113,7 +113,7 @@ pub fn claims(cells: &[&Cell], processors: usize) -> Vec<ClaimResult> {
 /// hold simultaneously.
 ///
 /// # Panics
-/// Never: a test reads the data that are part of the program.
+/// Never: the data are part of the program, and a test parses them.
 #[must_use]
 pub fn targets(cells: &[&Cell]) -> Vec<ClaimResult> {
     let judged = judged_targets(cells).into_iter();
@@ -133,8 +133,8 @@ fn judged_targets(cells: &[&Cell]) -> Vec<(Claim, (Holds, String))> {
     judged.collect()
 }
 
-/// Returns the cells whose further rounds could decide an open target, or that have fewer rounds
-/// than an interval of a claim needs.
+/// Returns the positions of the open cells: their further rounds could decide a target, or they
+/// have fewer rounds than a claim's interval needs.
 #[must_use]
 pub fn open_cells(cells: &[Cell], processors: usize) -> Vec<usize> {
     let all: Vec<&Cell> = cells.iter().collect();
@@ -159,7 +159,7 @@ pub fn open_cells(cells: &[Cell], processors: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Returns the verdict of tests that must all agree; `family` is the number of simultaneous
+/// Returns the verdict of tests that must all agree. `family` is the number of simultaneous
 /// intervals.
 fn judge(tests: &[Test], cells: &[&Cell], processors: usize, family: usize) -> (Holds, String) {
     let (able, unable): (Vec<&Test>, Vec<&Test>) =
@@ -183,7 +183,7 @@ fn judge(tests: &[Test], cells: &[&Cell], processors: usize, family: usize) -> (
     }
 }
 
-/// Returns the cell of this experiment and row.
+/// Returns the cell whose experiment and row form `key`.
 fn find<'a>(cells: &[&'a Cell], key: &str) -> Option<&'a Cell> {
     cells.iter().find(|cell| cell.is(key)).copied()
 }
@@ -234,8 +234,8 @@ impl Test {
         }
     }
 
-    /// Returns the figures of the rounds in which all cells of the test have a sound report.
-    /// Without another cell the second figures are 1.
+    /// Returns the figures of the rounds in which all cells of the test have a sound report. If the
+    /// test has no second cell, the second figures are 1.
     fn figures(&self, cells: &[&Cell]) -> (Vec<f64>, Vec<f64>) {
         let to = self.to.as_ref().and_then(|key| find(cells, key));
         let pair = |report: &PagingReport| {

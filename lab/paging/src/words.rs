@@ -24,7 +24,7 @@ pub fn bytes(text: &str) -> Result<Bytes, String> {
         .ok_or_else(|| format!("size '{text}' is out of range"))
 }
 
-/// Formats a number of bytes, as briefly as accuracy to a MiB allows.
+/// Formats a number of bytes in the shortest form that is accurate to a MiB.
 #[must_use]
 pub fn size(Bytes(bytes): Bytes) -> String {
     match bytes {
@@ -44,7 +44,7 @@ pub(crate) fn rate(number: f64) -> String {
     grouped(number.round_ties_even() as u64)
 }
 
-/// Formats the ratio of a limit to a working set as the document does.
+/// Formats the ratio of a limit to a working set in the document's notation.
 pub(crate) fn ratio(limit: Bytes, total: Bytes) -> String {
     let times = total.as_f64() / limit.as_f64().max(1.0);
     if times < 1.0 {

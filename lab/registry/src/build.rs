@@ -1,4 +1,4 @@
-//! Building an entry from its recipe, in a staging folder that is then renamed.
+//! Building of an entry by its recipe, in a staging folder that is then renamed.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ mod steps;
 use steps::Work;
 pub(crate) use steps::telling_line;
 
-/// Name of the log beside the library.
+/// Name of the log in the library's folder.
 const LOG: &str = "build.log";
 
 /// Progress of a build.
@@ -25,10 +25,10 @@ const LOG: &str = "build.log";
 pub enum BuildEvent {
     /// The sources are being fetched or copied from the cache.
     Fetching {
-        /// The package.
+        /// Name and version of the package.
         package: String,
     },
-    /// A step begins. A compile step reports one for each file.
+    /// A step begins. A compile step reports this for each file.
     Step {
         /// Number of the step, counted from 1.
         n: usize,
@@ -39,7 +39,7 @@ pub enum BuildEvent {
     },
     /// The library is installed.
     Finished {
-        /// The library.
+        /// Path of the library.
         path: PathBuf,
         /// Total duration.
         took: Duration,
@@ -49,7 +49,7 @@ pub enum BuildEvent {
 /// A library in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
-    /// The library.
+    /// Path of the library.
     pub path: PathBuf,
     /// Upstream version.
     pub version: String,
@@ -57,7 +57,8 @@ pub struct Installed {
     pub seconds: Option<u64>,
 }
 
-/// Returns the recipe of an entry that is built, with a text that identifies the pinned sources.
+/// Returns the recipe of an entry and a text that identifies the pinned sources; `None` if
+/// heapdrome does not build the entry.
 fn recipe_of(entry: &Entry) -> Option<(&Recipe, String)> {
     match &entry.source {
         Source::Crate { pin, recipe } => Some((recipe, format!("{pin:?}"))),
@@ -67,8 +68,8 @@ fn recipe_of(entry: &Entry) -> Option<(&Recipe, String)> {
     }
 }
 
-/// Returns the folder of an entry's build. Its name changes with the sources, the recipe and the
-/// glue, so that a library from a different build is never used.
+/// Returns the folder of an entry's build. Its name depends on the sources, the recipe and the
+/// glue, so a library from another build is never used.
 pub(crate) fn folder_of(cache: &Cache, entry: &Entry) -> Option<PathBuf> {
     let (recipe, pin) = recipe_of(entry)?;
     let steps = format!("{recipe:?}");
@@ -97,8 +98,8 @@ fn file_name(recipe: &Recipe) -> &str {
     recipe.library.rsplit('/').next().unwrap_or(&recipe.library)
 }
 
-/// Fetches, builds and installs an entry's library, unless another heapdrome did so in the
-/// meantime.
+/// Fetches, builds and installs an entry's library, unless another heapdrome process has done so in
+/// the meantime.
 pub(crate) fn install(
     cache: &Cache,
     entry: &Entry,
@@ -121,7 +122,7 @@ pub(crate) fn install(
     }
     let staging = lock.staging()?;
     let source = match &entry.source {
-        // All of its files are glue.
+        // All files of such an entry are glue.
         Source::Own { .. } => staging.path().to_owned(),
         _ => fetch(cache, entry, observe)?,
     };

@@ -1,5 +1,5 @@
-//! heapdrome's own libraries, which are embedded in the binary and written into the cache for
-//! preloading.
+//! heapdrome's own libraries. They are embedded in the binary, and written into the cache to be
+//! preloaded.
 
 use std::path::PathBuf;
 
@@ -12,8 +12,8 @@ use crate::RegistryError;
 use crate::build::Installed;
 use crate::entry::Entry;
 
-/// Returns the folder of a library. Its name changes with the content, so that another version of
-/// heapdrome never uses this version's library.
+/// Returns the folder of a library. Its name depends on the library's content, so another version
+/// of heapdrome never uses this version's library.
 pub(crate) fn folder_of(cache: &Cache, file: &str) -> Option<PathBuf> {
     let library = heapdrome_libraries::find(file).filter(|library| !library.bytes.is_empty())?;
     let key = &sha256_of_bytes(library.bytes)[..10];
@@ -27,7 +27,7 @@ pub(crate) fn installed(cache: &Cache, file: &str) -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-/// Writes the library, unless another heapdrome did so in the meantime.
+/// Writes the library, unless another heapdrome process has done so in the meantime.
 pub(crate) fn install(
     cache: &Cache,
     entry: &Entry,

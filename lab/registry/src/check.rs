@@ -12,8 +12,8 @@ use heapdrome_system::child::{self, Ended, Limits};
 use crate::RegistryError;
 use crate::compiled::{Compiled, Set};
 
-/// Returns the time limit of a program. A basic one takes less than a second under a sound
-/// allocator, and each of the others less than half a minute.
+/// Returns the time limit of a program. With a sound allocator, a basic program takes less than a
+/// second, and any other less than half a minute.
 fn limit_of(level: Level) -> Duration {
     Duration::from_secs(match level {
         Level::Basic => 10,
@@ -24,20 +24,20 @@ fn limit_of(level: Level) -> Duration {
 /// Outcome of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckOutcome {
-    /// It succeeded.
+    /// The program succeeded.
     Passed,
-    /// It found a fault or crashed; with a description.
+    /// The program found a fault or crashed. The text describes it.
     Broke(String),
-    /// It exceeded this time limit and was killed.
+    /// The program exceeded this time limit and was killed.
     Hung(Duration),
-    /// The library did not serve malloc, so nothing was checked; with a description.
+    /// The library did not serve malloc, so nothing was checked. The text describes the reason.
     NotServed(String),
 }
 
 /// Result of one program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckResult {
-    /// Name of the program, which describes the kind of program that it represents.
+    /// Name of the program. It describes the kind of programs that this one represents.
     pub program: &'static str,
     /// Outcome.
     pub outcome: CheckOutcome,
@@ -53,7 +53,7 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// Compiles the programs of a level into the cache, unless they exist there.
+    /// Compiles the programs of a level into the cache, unless they are there already.
     ///
     /// # Errors
     /// When a compiler is missing or the cache cannot be written.
@@ -73,8 +73,8 @@ impl Checks {
         Ok(Self { compiled, level })
     }
 
-    /// Runs the programs under an entrant, the basic ones first. Stops if a program is served by
-    /// another allocator.
+    /// Runs the programs under an entrant, the basic ones first. Stops if another allocator serves
+    /// a program.
     ///
     /// # Errors
     /// When a program cannot be started, or the user interrupts.
@@ -122,7 +122,7 @@ impl Checks {
     }
 }
 
-/// Returns the checks of a level and all lower levels, the basic ones first.
+/// Returns the checks of a level and of all lower levels, the basic ones first.
 fn of_level(level: Level) -> impl Iterator<Item = &'static Check> {
     checks().iter().filter(move |check| check.level <= level)
 }

@@ -1,4 +1,4 @@
-//! Programs compiled once on this machine, because they must run on its C library.
+//! Programs that are compiled once on this machine, because they must run with its C library.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,9 +17,9 @@ use crate::{RegistryError, system_libc};
 /// Programs that are compiled together.
 #[derive(Debug)]
 pub(crate) struct Set<'a> {
-    /// Name in the cache.
+    /// Name of the set in the cache.
     pub(crate) name: &'static str,
-    /// Name in messages.
+    /// Name of the set in messages.
     pub(crate) what: &'static str,
     pub(crate) sources: &'a [&'static Source],
 }
@@ -37,11 +37,11 @@ impl Compiled {
         source.program(&self.folder)
     }
 
-    /// Runs a command in a folder under an entrant until it ends or exceeds a limit. An environment
-    /// variable names the library that must serve the command.
+    /// Runs a command in a folder under an entrant, until it ends or exceeds a limit. An
+    /// environment variable contains the path of the library that must serve `malloc`.
     ///
     /// # Errors
-    /// When it cannot be started or waited for, or the user interrupts.
+    /// When the command cannot be started or waited for, or the user interrupts.
     pub(crate) fn run(
         &self,
         command: &mut Command,
@@ -64,11 +64,12 @@ impl Compiled {
     }
 }
 
-/// Interval between two checks of a program that may exhaust memory quickly.
+/// Interval between two checks of a running program. It is short, because the program may exhaust
+/// memory quickly.
 pub(crate) const PAUSE: Duration = Duration::from_millis(2);
 
 impl Set<'_> {
-    /// Compiles the programs into the cache, unless they exist there.
+    /// Compiles the programs into the cache, unless they are there already.
     ///
     /// # Errors
     /// When a compiler is missing or the cache cannot be written.
@@ -95,12 +96,12 @@ impl Set<'_> {
         let log = cache
             .shelf(Shelf::Logs)?
             .join(format!("build-{}.log", self.name));
-        // The error message of this attempt must not quote the log of an earlier one.
+        // The error message of this attempt must not quote an earlier attempt's log.
         let _ = std::fs::remove_file(&log);
         for source in self.sources {
             self.compile_one(source, staging.path(), &log, cache)?;
         }
-        // The folder is renamed, so the staging folder's owner must not delete it.
+        // The folder is renamed, so dropping the staging folder must not delete it.
         lock.place(&staging.keep(), folder)?;
         Ok(())
     }

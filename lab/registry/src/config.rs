@@ -17,11 +17,11 @@ pub(crate) const FILE: &str = "allocators.toml";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Own {
-    /// Name under which it is requested.
+    /// Name under which the allocator is requested.
     pub name: String,
-    /// The library.
+    /// Path of the library.
     pub path: PathBuf,
-    /// Environment variables to set for it.
+    /// Environment variables to set for the allocator.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
 }
@@ -33,7 +33,7 @@ struct OwnFile {
     allocator: Vec<Own>,
 }
 
-/// Reads the file. A missing file is an empty list.
+/// Reads the file. A missing file counts as an empty list.
 pub(crate) fn read(folder: &Path) -> Result<Vec<Own>, RegistryError> {
     let path = folder.join(FILE);
     let text = match std::fs::read_to_string(&path) {

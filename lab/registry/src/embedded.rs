@@ -1,9 +1,9 @@
-//! Entries and glue files that are part of heapdrome.
+//! Entries and glue files that are embedded in heapdrome.
 
 use crate::RegistryError;
 use crate::entry::{self, Entry};
 
-/// Embeds each entry's file by name. A base precedes its variants.
+/// Embeds each entry's file, by name. A base must precede its variants.
 macro_rules! entry_files {
     ($($name:literal),* $(,)?) => {
         const ENTRIES: &[(&str, &str)] =
@@ -94,7 +94,7 @@ pub(crate) fn entries() -> Result<Vec<Entry>, RegistryError> {
     Ok(entries)
 }
 
-/// Returns heapdrome's own build files, with their paths below the glue folder.
+/// Returns heapdrome's own build files, with their paths relative to the glue folder.
 pub(crate) fn glue_files() -> &'static [(&'static str, &'static str)] {
     GLUE
 }

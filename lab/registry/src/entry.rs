@@ -1,4 +1,4 @@
-//! Description of an allocator as data.
+//! Description of an allocator, as data.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,52 +8,53 @@ use serde::Deserialize;
 
 use crate::requires::Requires;
 
-/// Optimisation flags of every allocator that heapdrome builds. Equal flags ensure that a race
-/// compares allocators.
+/// Optimisation flags of every allocator that heapdrome builds. They are equal, so that a race
+/// compares allocators and not flags.
 pub const OPTIMISATION: [&str; 2] = ["-O3", "-DNDEBUG"];
 
 /// An allocator with its settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// Name under which it is requested.
+    /// Name under which the entry is requested.
     pub name: String,
     /// Alternative names.
     pub aliases: Vec<String>,
-    /// Allocator of which it is a version or setting.
+    /// Name of the allocator of which this entry is a version or setting.
     pub family: String,
     /// Description, in one line.
     pub summary: String,
-    /// Website of its authors; empty for a user-defined one and for heapdrome's own.
+    /// Website of the authors; empty for user-defined allocators and heapdrome's own.
     pub homepage: String,
     /// Upstream version, if the source is pinned.
     pub version: Option<String>,
-    /// Licence as an SPDX expression; empty for a user-defined one.
+    /// Licence as an SPDX expression; empty for user-defined allocators.
     pub licence: String,
-    /// Whether it is built to resist exploitation of memory errors.
+    /// Whether the allocator is built to resist the exploitation of memory errors.
     pub hardened: bool,
-    /// Whether it conforms to the contract of malloc. A non-conforming one races only by its name.
+    /// Whether the allocator conforms to the contract of malloc. Otherwise it races only if it is
+    /// requested by name.
     pub conforming: bool,
     /// Observed faults.
     pub known_faults: Vec<String>,
-    /// Observed faults of its `operator new`, which do not concern C programs.
+    /// Observed faults of the allocator's `operator new`, which do not affect C programs.
     pub faults_of_new: Vec<String>,
-    /// Environment variables to set for it.
+    /// Environment variables to set for the allocator.
     pub settings: BTreeMap<String, String>,
     /// Conditions without which the settings have no effect.
     pub requires: Option<Requires>,
-    /// Entry whose library a variant uses with other settings.
+    /// Name of the base: the entry whose library this variant uses with other settings.
     pub base: Option<String>,
     /// Source of the library; for a variant, that of its base.
     pub source: Source,
-    /// Approximate duration of its build in seconds, fetching included, as in docs/allocators.md.
+    /// Approximate duration of the build in seconds, including fetching, as in docs/allocators.md.
     /// For a variant, that of its base.
     pub build_seconds: Option<u64>,
-    /// Instructions for permanent use.
+    /// Instructions for permanent use of the allocator.
     pub adoption: Adoption,
 }
 
 impl Entry {
-    /// Returns all observed faults, for every kind of command.
+    /// Returns all observed faults, regardless of the commands that they affect.
     pub fn faults(&self) -> impl Iterator<Item = &String> {
         self.known_faults.iter().chain(&self.faults_of_new)
     }
@@ -89,7 +90,7 @@ pub enum Source {
     Carried(String),
     /// A user-defined library.
     User(PathBuf),
-    /// Not available; with the reason.
+    /// The allocator is not available. The text is the reason.
     Unavailable(String),
 }
 
@@ -97,12 +98,13 @@ pub enum Source {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SystemLibrary {
-    /// File names in order of preference; `{arch}` is replaced by the machine.
+    /// File names in order of preference. `{arch}` is replaced by the name of the processor's
+    /// architecture.
     pub files: Vec<String>,
-    /// Libraries to preload after it.
+    /// Libraries to preload after this one.
     #[serde(default)]
     pub preload_also: Vec<String>,
-    /// Debian package that contains it.
+    /// Debian package that contains the library.
     pub apt: String,
 }
 
@@ -123,37 +125,38 @@ pub struct Recipe {
     /// Programs that the build needs in addition to a C compiler.
     #[serde(default)]
     pub needs: Vec<String>,
-    /// Library that the steps create, below the build folder.
+    /// Path of the library that the steps create, relative to the build folder.
     pub library: String,
     /// Steps, in order.
     pub steps: Vec<Step>,
 }
 
-/// A step of a build. `{source}` is replaced by the folder of the sources, `{glue}` by heapdrome's
-/// own files, `{jobs}` by the number of processors, and `{optimisation}` by the flags in one word.
+/// A step of a build. Placeholders are replaced: `{source}` by the folder of the sources, `{glue}`
+/// by that of heapdrome's own files, `{jobs}` by the number of processors, and `{optimisation}` by
+/// the flags as one word.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Step {
     /// Copies a folder of the sources into the build folder.
     Copy {
-        /// The folder to copy.
+        /// Path of the folder to copy.
         from: String,
-        /// The new folder.
+        /// Path of the copy.
         to: String,
     },
     /// Runs a program.
     Run {
         /// Program and its arguments.
         command: Vec<String>,
-        /// Working folder, below the build folder.
+        /// Working folder, relative to the build folder.
         #[serde(default)]
         folder: String,
     },
     /// Compiles files into objects for the next link step.
     Compile {
-        /// The compiler.
+        /// Language, which selects the compiler.
         language: Language,
-        /// The files.
+        /// Paths of the files.
         files: Vec<String>,
         /// Flags in addition to the common ones.
         #[serde(default)]
@@ -166,7 +169,7 @@ pub enum Step {
         /// Flags in addition to `-shared`.
         #[serde(default)]
         flags: Vec<String>,
-        /// File to create.
+        /// Path of the file to create.
         output: String,
     },
 }
@@ -182,7 +185,7 @@ pub enum Language {
     Cpp,
 }
 
-/// File of an entry, before its checks and the lookup of its base.
+/// File of an entry, before it is checked and its base is looked up.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct EntryFile {
@@ -236,7 +239,7 @@ struct DebianSource {
     sha256: String,
 }
 
-/// Parses an entry. `find` returns earlier entries, for its base.
+/// Parses an entry. `find` returns earlier entries, one of which may be its base.
 pub(crate) fn parse(text: &str, find: &dyn Fn(&str) -> Option<Entry>) -> Result<Entry, String> {
     let mut file: EntryFile = toml::from_str(text).map_err(|error| error.to_string())?;
     if let Some(base) = file.base.take() {
@@ -266,7 +269,7 @@ pub(crate) fn parse(text: &str, find: &dyn Fn(&str) -> Option<Entry>) -> Result<
     })
 }
 
-/// Creates an entry that is its base with other settings.
+/// Creates a variant: an entry that is its base with other settings.
 fn variant(file: EntryFile, base: Entry) -> Result<Entry, String> {
     if file.settings.is_empty() {
         return Err("a variant needs settings".to_owned());

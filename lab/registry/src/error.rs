@@ -6,7 +6,7 @@ use heapdrome_system::FileError;
 
 use heapdrome_packages::{CacheError, FetchError};
 
-/// Fault of a file as an allocator's library.
+/// Defect that keeps a file from being an allocator's library.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LibraryFault {
     /// The file does not exist.
@@ -21,15 +21,15 @@ pub enum LibraryFault {
     /// The file is for another processor or word size.
     #[error("it is for another machine ({found}); this one is {here}")]
     OtherMachine {
-        /// Machine for which it was built.
+        /// Architecture for which the file was built.
         found: String,
-        /// This machine.
+        /// Architecture of this machine.
         here: String,
     },
     /// The file does not export `malloc`.
     #[error("it does not export malloc; was it built to be preloaded?")]
     NoMalloc,
-    /// The loader would split its path.
+    /// The loader would split the file's path.
     #[error(
         "its path has a space, a colon or a dollar sign, which the loader cannot preload from; \
          link to it from a path without"
@@ -48,32 +48,32 @@ pub enum RegistryError {
         /// Most similar names, the best match first.
         nearest: Vec<String>,
     },
-    /// It can be built, but is not built yet.
+    /// The allocator can be built, but is not built yet.
     #[error("{name} is not built yet; build it with `heapdrome allocators install {name}`")]
     NotInstalled {
-        /// The allocator.
+        /// Name of the allocator.
         name: String,
     },
     /// A system package is missing.
     #[error("{name} needs a system package; install it with `apt install {apt}`")]
     NeedsPackage {
-        /// The allocator.
+        /// Name of the allocator.
         name: String,
-        /// The package.
+        /// Name of the package.
         apt: String,
     },
-    /// Its settings would have no effect on this system.
+    /// The allocator's settings would have no effect on this system.
     #[error("{name} is not applicable here: {why}")]
     NotApplicable {
-        /// The allocator.
+        /// Name of the allocator.
         name: String,
         /// Reason and remedy.
         why: String,
     },
-    /// It is unavailable on this system.
+    /// The allocator is unavailable on this system.
     #[error("{name} is unavailable: {why}")]
     Unavailable {
-        /// The allocator.
+        /// Name of the allocator.
         name: String,
         /// Reason and remedy.
         why: String,
@@ -81,7 +81,7 @@ pub enum RegistryError {
     /// The library cannot be preloaded.
     #[error("{path} cannot serve as an allocator: {fault}")]
     Library {
-        /// The library.
+        /// Path of the library.
         path: PathBuf,
         /// Fault of the library.
         fault: LibraryFault,
@@ -95,25 +95,25 @@ pub enum RegistryError {
     /// A step of the build failed.
     #[error("{name} could not be built: {reason}: {last} (full log: {log})")]
     Build {
-        /// The allocator.
+        /// Name of the allocator.
         name: String,
-        /// Failed operation.
+        /// Description of the failed operation.
         reason: String,
         /// Most informative line of the log.
         last: String,
-        /// The log.
+        /// Path of the log.
         log: PathBuf,
     },
     /// The user interrupted heapdrome.
     #[error("interrupted while working on {name}")]
     Interrupted {
-        /// The allocator.
+        /// Name of the allocator.
         name: String,
     },
     /// The user's own list of allocators is invalid.
     #[error("{path}, line {line}: {reason}; fix or remove that line")]
     BrokenConfig {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Number of the line, counted from 1.
         line: usize,
@@ -131,9 +131,9 @@ pub enum RegistryError {
     /// An allocator that heapdrome cannot remove.
     #[error("heapdrome cannot remove {name}: {why}")]
     NotRemovable {
-        /// The allocator.
+        /// Name of the allocator.
         name: String,
-        /// Reason, with its owner.
+        /// Reason, which names the owner of the allocator.
         why: String,
     },
     /// A setting that is not of the form `NAME=VALUE`.
@@ -148,7 +148,7 @@ pub enum RegistryError {
     /// A built-in entry is invalid.
     #[error("the built-in entry {name} is invalid: {reason}; please report it")]
     BrokenEntry {
-        /// The entry.
+        /// Name of the entry.
         name: String,
         /// Fault of the entry.
         reason: String,

@@ -1,8 +1,8 @@
-//! Registry of all allocators known to heapdrome: lookup, building, and checks.
+//! Registry of all allocators that heapdrome knows: lookup, building, and checks.
 //!
-//! Each allocator is an entry, described as data: a file in `allocators/`, or a few lines in the
-//! user's own `allocators.toml`. This crate reads the entries, finds their libraries on this
-//! machine, builds those that can be built into the cache, and returns the entrants of a race.
+//! Each allocator is an entry: a data file in `allocators/`, or a few lines in the user's own
+//! `allocators.toml`. This crate reads the entries, finds their libraries on this machine, builds
+//! those that can be built into the cache, and creates the entrants of a race.
 //!
 //! ```no_run
 //! use heapdrome_registry::{Registry, RegistryError};

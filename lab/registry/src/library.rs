@@ -1,4 +1,4 @@
-//! Checks whether a file can be preloaded as an allocator.
+//! Check whether a file can be preloaded as an allocator.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -9,7 +9,7 @@ use object::{Architecture, Endianness, FileKind, Object as _, ObjectKind, elf};
 
 use crate::LibraryFault;
 
-/// Checks that the loader of this machine can preload `path`, and that it exports malloc.
+/// Checks that this machine's loader can preload `path`, and that the file exports malloc.
 pub(crate) fn inspect(path: &Path) -> Result<(), LibraryFault> {
     if !is_preloadable(path) {
         return Err(LibraryFault::NotPreloadable);
@@ -76,7 +76,8 @@ fn architecture() -> Architecture {
     }
 }
 
-/// Returns whether a file is a position-independent program, which resembles a shared object.
+/// Returns whether a file is a position-independent executable, which is similar to a shared
+/// object.
 fn is_executable(file: &ElfFile64<'_>) -> bool {
     let endian = file.endian();
     let header = file.elf_header();

@@ -1,4 +1,4 @@
-//! Deliberate misuse of an allocator, and its response.
+//! Deliberate misuse of an allocator, and the allocator's response.
 
 use std::process::Command;
 use std::time::Duration;
@@ -20,10 +20,10 @@ const LIMITS: Limits = Limits {
     pause: PAUSE,
 };
 
-/// Kind without any misuse. If it fails, the other kinds are meaningless.
+/// Name of the control, which misuses nothing. If it fails, the other kinds are meaningless.
 const CONTROL: &str = "none";
 
-/// Prefix of the kinds that the C++ program commits.
+/// Prefix of the kinds of misuse that the C++ program commits.
 const OPERATORS: &str = "delete-";
 
 const PROGRAMS: Set<'_> = Set {
@@ -53,7 +53,7 @@ impl Misuses {
     /// MiB.
     pub const MEMORY: Bytes = Bytes(1 << 30);
 
-    /// Compiles the programs into the cache, unless they exist there.
+    /// Compiles the programs into the cache, unless they are there already.
     ///
     /// # Errors
     /// When a compiler is missing or the cache cannot be written.
@@ -61,8 +61,9 @@ impl Misuses {
         PROGRAMS.compiled(cache).map(Self)
     }
 
-    /// Runs the program without any misuse. Returns the reason why no conclusion about this entrant
-    /// is possible: another library served malloc, or the program fails even so. `None` on success.
+    /// Runs the program without any misuse. If this fails, returns the reason why no conclusion
+    /// about the entrant is possible: another library served malloc, or the program does not even
+    /// succeed without misuse.
     ///
     /// # Errors
     /// When the program cannot be started, or the user interrupts.
@@ -91,7 +92,7 @@ impl Misuses {
         };
         let scratch = tempfile::tempdir().map_err(FileError::of("make a folder in", "/tmp"))?;
         let output = scratch.path().join("output");
-        // Both streams append to one file, so that its lines are in the order of events.
+        // Both streams append to one file, so that the order of its lines is the order of events.
         let open = || {
             let mut options = std::fs::OpenOptions::new();
             let file = options.create(true).append(true).open(&output);

@@ -20,21 +20,21 @@ mod own;
 /// Availability of an allocator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Its library is installed.
+    /// The allocator's library is installed.
     Installed {
         /// Path of the library; empty for the C library.
         path: PathBuf,
         /// Version of the library.
         version: String,
     },
-    /// `install` can build it.
+    /// The allocator can be built by [`Registry::install`].
     Buildable,
     /// Packages of the system are missing.
     NeedsPackage {
         /// Names of the packages, as arguments for `apt install`.
         apt: String,
     },
-    /// It is unavailable on this system.
+    /// The allocator is unavailable on this system.
     Unavailable {
         /// Reason and remedy.
         why: String,
@@ -58,19 +58,20 @@ pub struct Registry {
     entries: Vec<Entry>,
     loader: Loader,
     packages: Packages,
-    /// Properties of this system for conditions of settings, looked up once.
+    /// Properties of this system that decide whether settings have an effect. They are looked up
+    /// once.
     surroundings: OnceLock<Surroundings>,
 }
 
-/// Library of an entry, with the files to preload.
+/// Library of an entry, and the files to preload with it.
 struct Located {
     library: Option<PathBuf>,
     preload: Vec<PathBuf>,
 }
 
 impl Registry {
-    /// Reads the built-in entries, and the user's own from `allocators.toml` in `config_dir`
-    /// (usually `$XDG_CONFIG_HOME/heapdrome`). A user-defined entry replaces a built-in one of the
+    /// Reads the built-in entries, and the user's own from `allocators.toml` in `config_dir`,
+    /// usually `$XDG_CONFIG_HOME/heapdrome`. A user-defined entry replaces a built-in one of the
     /// same name.
     ///
     /// # Errors
@@ -105,10 +106,10 @@ impl Registry {
             .collect()
     }
 
-    /// Returns the entry of a name or an alias.
+    /// Returns the entry with this name or alias.
     ///
     /// # Errors
-    /// [`RegistryError::Unknown`] with the most similar names.
+    /// [`RegistryError::Unknown`], which contains the most similar names.
     pub fn find(&self, name: &str) -> Result<&Entry, RegistryError> {
         let by_name = self.entries.iter().find(|entry| entry.name == name);
         let by_alias = || {
@@ -132,7 +133,7 @@ impl Registry {
             .flat_map(|entry| std::iter::once(&entry.name).chain(&entry.aliases));
         let likeness = |other: &String| {
             let whole = strsim::jaro_winkler(name, other);
-            // A part of a name, such as "gperf", counts as similar, too.
+            // A name that contains `name`, such as "gperf", counts as similar, too.
             if name.len() >= 3 && other.contains(name) {
                 whole.max(0.9)
             } else {
@@ -148,7 +149,7 @@ impl Registry {
             .collect()
     }
 
-    /// Returns whether an entry can run now.
+    /// Returns the availability of an entry's allocator.
     pub fn state(&self, entry: &Entry) -> State {
         if let Some(why) = self.unmet(entry) {
             let why = format!("not applicable here: {why}");
@@ -179,7 +180,8 @@ impl Registry {
         }
     }
 
-    /// Returns the reason why an entry's settings have no effect here, if so.
+    /// Returns the reason why an entry's settings have no effect on this system; `None` if they
+    /// have one.
     fn unmet(&self, entry: &Entry) -> Option<String> {
         let requires = entry.requires.as_ref()?;
         let here = || Surroundings::here(&libc_version(&self.packages));
@@ -197,7 +199,7 @@ impl Registry {
         }
     }
 
-    /// Returns the location of an entry's library, or the reason why it is missing.
+    /// Returns an entry's library with the files to preload, or the reason why it is missing.
     fn locate(&self, entry: &Entry) -> Result<Located, RegistryError> {
         let name = || entry.name.clone();
         if let Some(why) = self.unmet(entry) {
@@ -247,12 +249,12 @@ impl Registry {
         }
     }
 
-    /// Returns the entrant for a name, or for a library's path, which contains a `/`. Builds
-    /// nothing.
+    /// Returns the entrant for a name, or for the path of a library, which must contain a `/`.
+    /// Builds nothing.
     ///
     /// # Errors
-    /// [`RegistryError::NotInstalled`] when `install` would help; otherwise the missing or invalid
-    /// item.
+    /// [`RegistryError::NotInstalled`] when `install` would help. Otherwise the error names the
+    /// missing or invalid item.
     pub fn entrant(&self, spec: &str) -> Result<Entrant, RegistryError> {
         if spec.contains('/') {
             return self.entrant_of_file(spec);
@@ -304,12 +306,11 @@ impl Registry {
         }
     }
 
-    /// Builds an allocator into the cache, unless it exists there. `observe` receives the progress.
-    /// The build ends early when the cache's interrupt flag is set. Its log is kept.
+    /// Builds an allocator into the cache, unless it is there already. `observe` receives the
+    /// progress. When the cache's interrupt flag is set, the build ends early. The log is kept.
     ///
     /// # Errors
-    /// When the name is unknown, when a requirement of the build is missing, or when the build
-    /// fails.
+    /// When the name is unknown, a requirement of the build is missing, or the build fails.
     pub fn install(
         &self,
         name: &str,

@@ -1,21 +1,21 @@
-//! Conditions under which a setting has an effect. Otherwise its entry is equal to its base.
+//! Conditions under which a setting has an effect. Without one, a variant would equal its base.
 
 use heapdrome_system::kernel::{HUGE_PAGES as MODE, huge_pages};
 use serde::Deserialize;
 
-/// Conditions without which a setting has no effect.
+/// Conditions that must all hold for a setting to have an effect.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requires {
-    /// Minimum glibc version that supports the setting: major and minor.
+    /// Minimum version of glibc that supports the setting, as major and minor number.
     pub glibc: (u32, u32),
-    /// Whether programs must be able to request transparent huge pages. glibc does so only if the
-    /// kernel's mode is `madvise`.
+    /// Whether the kernel's mode of transparent huge pages must be `madvise`. Only in this mode
+    /// does glibc request huge pages.
     #[serde(default)]
     pub huge_pages_by_madvise: bool,
 }
 
-/// Properties of this system to which conditions refer.
+/// Properties of this system that the conditions depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Surroundings {
     /// Version of glibc.
@@ -25,7 +25,8 @@ pub(crate) struct Surroundings {
 }
 
 impl Surroundings {
-    /// Returns the properties of this system. `libc_version` is a text with glibc's version.
+    /// Returns the properties of this system. `libc_version` is a text that contains glibc's
+    /// version.
     pub(crate) fn here(libc_version: &str) -> Self {
         Self {
             glibc: version(libc_version),
@@ -46,7 +47,7 @@ impl Surroundings {
 }
 
 impl Requires {
-    /// Returns the reason why the setting is not applicable here; `None` if it is applicable.
+    /// Returns the reason why the setting has no effect here; `None` if it has one.
     pub(crate) fn unmet(&self, here: &Surroundings) -> Option<String> {
         let (major, minor) = self.glibc;
         if here.glibc.is_none_or(|version| version < self.glibc) {

@@ -1,4 +1,4 @@
-//! Libraries of this system, with their locations and versions.
+//! Libraries of this system: their locations and versions.
 
 use std::collections::BTreeMap;
 use std::ffi::CStr;
@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 
 use crate::entry::SystemLibrary;
 
-/// Returns the C library of this process, to be preloaded if another library would serve malloc;
-/// `None` if it cannot be determined.
+/// Returns the C library of this process; `None` if it cannot be determined. It is preloaded where
+/// another library would serve malloc.
 pub fn system_libc() -> Option<PathBuf> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     let paths = maps
@@ -24,7 +24,7 @@ pub fn system_libc() -> Option<PathBuf> {
     found.first().map(PathBuf::from)
 }
 
-/// Returns the version of glibc, with its package's version if that is known.
+/// Returns the version of glibc, and that of its package if known.
 pub(crate) fn libc_version(packages: &Packages) -> String {
     // SAFETY: gnu_get_libc_version has no arguments and returns a static, zero-terminated string.
     let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
@@ -36,19 +36,19 @@ pub(crate) fn libc_version(packages: &Packages) -> String {
     }
 }
 
-/// Returns the package of a library, with its version; `None` if it belongs to no package.
+/// Returns the package that contains a library, with its version; `None` if there is none.
 pub fn package_of(library: &Path) -> Option<String> {
     ask_dpkg(library)
 }
 
-/// Content of the loader's cache, looked up once.
+/// Content of the dynamic loader's cache, read once.
 #[derive(Debug, Default)]
 pub(crate) struct Loader {
     known: OnceLock<BTreeMap<String, PathBuf>>,
 }
 
 impl Loader {
-    /// Returns the library of an entry with the libraries to preload after it.
+    /// Returns the path of a system library, and those of the libraries to preload after it.
     pub(crate) fn locate(&self, library: &SystemLibrary) -> Option<(PathBuf, Vec<PathBuf>)> {
         let arch = std::env::consts::ARCH;
         let mut files = library
@@ -75,7 +75,7 @@ impl Loader {
 
 /// Returns the names and paths that `ldconfig -p` prints for this machine.
 fn loader_cache() -> BTreeMap<String, PathBuf> {
-    // The PATH of a user other than root often lacks the sbin folders.
+    // Users other than root often lack the sbin folders in `PATH`.
     let programs = ["/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"];
     let output = programs.iter().find_map(|program| {
         let mut command = Command::new(program);
@@ -96,8 +96,8 @@ fn loader_cache() -> BTreeMap<String, PathBuf> {
 }
 
 /// Parses lines such as `libjemalloc.so.2 (libc6,x86-64) =>
-/// /lib/x86_64-linux-gnu/libjemalloc.so.2`. The first line of a name wins, and libraries for other
-/// machines are skipped.
+/// /lib/x86_64-linux-gnu/libjemalloc.so.2`. Of several lines for a name, the first is used.
+/// Libraries for other machines are skipped.
 fn parse_loader_cache(text: &str) -> BTreeMap<String, PathBuf> {
     let machine = if cfg!(target_arch = "aarch64") {
         "AArch64"
@@ -141,7 +141,8 @@ fn in_folders(folders: &[PathBuf], file: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Finds a compiler runtime in `/usr/lib/llvm-*/lib/clang/*/lib/linux`. The newest LLVM wins.
+/// Finds a compiler runtime in `/usr/lib/llvm-*/lib/clang/*/lib/linux`. Of several versions of
+/// LLVM, uses the newest.
 fn in_llvm(file: &str) -> Option<PathBuf> {
     let number = |path: &Path| -> u32 {
         let name = path
@@ -174,14 +175,14 @@ fn children(folder: &Path, start: &str) -> Vec<PathBuf> {
     named.map(|entry| entry.path()).collect()
 }
 
-/// Debian packages of files, queried once for each file.
+/// Debian packages that contain files. Each file is looked up once.
 #[derive(Debug, Default)]
 pub(crate) struct Packages {
     known: std::sync::Mutex<BTreeMap<PathBuf, Option<String>>>,
 }
 
 impl Packages {
-    /// Returns the version of the package that contains `path`, if there is one.
+    /// Returns the version of the package that contains `path`; `None` if there is none.
     pub(crate) fn version_of(&self, path: &Path) -> Option<String> {
         let mut known = self
             .known
@@ -205,8 +206,8 @@ fn ask_dpkg(path: &Path) -> Option<String> {
     Some(format!("{name} {}", version.trim()))
 }
 
-/// Returns a file's own path, and its equivalent if `/lib` is a link to `/usr/lib`. dpkg knows a
-/// file only by the path in its package.
+/// Returns a file's path and, if `/lib` is a link to `/usr/lib`, its equivalent in the other
+/// folder. dpkg finds a file only by the path in its package.
 fn spellings(path: &Path) -> Vec<PathBuf> {
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let other = match real.strip_prefix("/usr") {

@@ -1,4 +1,4 @@
-//! Tests that first compile or fetch an allocator, or the programs that check it.
+//! Tests that compile or fetch an allocator, or compile the programs that check it.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use heapdrome_registry::{BuildEvent, CheckOutcome, Checks, Level, Registry, Regi
 use heapdrome_schema::Entrant;
 use tempfile::TempDir;
 
-/// Creates a cache and a registry in a temporary folder, which is deleted when dropped.
+/// Creates a cache and a registry in a temporary folder. Dropping the folder deletes it.
 fn place() -> (TempDir, Cache, Registry) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let cache = Cache::at(&folder.path().join("cache")).expect("a usable path");
@@ -21,8 +21,8 @@ fn skipped(what: &str) {
     let _ = writeln!(std::io::stderr(), "\nSKIPPED: {what}");
 }
 
-/// Builds the smallest allocator, checks it, and removes it again. Reports a skip if the package
-/// cannot be fetched.
+/// Builds the smallest allocator, checks it, and removes it. Reports a skip if the package cannot
+/// be fetched.
 #[test]
 fn the_smallest_allocator_is_built_checked_and_removed() {
     let (_folder, cache, mut registry) = place();

@@ -1,4 +1,4 @@
-//! Instructions for running a program permanently under an allocator.
+//! Instructions for permanently running a program under an allocator.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,17 @@ use heapdrome_schema::{EntrantResult, RaceResult, merged_setting};
 use crate::foreign;
 use crate::reproduce;
 
-/// The facts that the instructions for adopting an allocator need.
+/// Facts for the instructions for adopting an allocator.
 #[derive(Clone, Debug, Default)]
 pub struct Adoption {
-    /// The entrant's name.
+    /// Name of the entrant.
     pub allocator: String,
     /// The libraries for `LD_PRELOAD`, in order; empty for the system's own allocator.
     pub preload: Vec<PathBuf>,
-    /// Whether the library lies in heapdrome's cache, which may be cleaned at any time.
+    /// Whether the library is in heapdrome's cache, which may be cleaned at any time.
     pub cached: bool,
-    /// Environment variables of its runs: the allocator's own, and those that the race set for the
-    /// command.
+    /// Environment variables of the entrant's runs: the allocator's own, and those that the race
+    /// sets for the command.
     pub settings: BTreeMap<String, String>,
     /// The Debian package that contains the library, if there is one.
     pub package: Option<String>,
@@ -30,8 +30,8 @@ pub struct Adoption {
     pub command: Vec<String>,
 }
 
-/// Returns the environment of an entrant's runs without `LD_PRELOAD`: the variables that the race
-/// set for every entrant, and the entrant's own.
+/// Returns the environment of an entrant's runs, without `LD_PRELOAD`: the variables that the race
+/// sets for every entrant, and the entrant's own.
 pub fn settings(result: &RaceResult, entrant: &EntrantResult) -> BTreeMap<String, String> {
     let mut settings = result.options.environment.clone();
     for (name, own) in &entrant.settings {
@@ -41,8 +41,8 @@ pub fn settings(result: &RaceResult, entrant: &EntrantResult) -> BTreeMap<String
     settings
 }
 
-/// Formats the ways to adopt an allocator. Prose is wrapped at `width` columns; lines to copy are
-/// not.
+/// Formats the ways to adopt an allocator. Prose is wrapped at `width` characters; lines to copy
+/// are not.
 pub fn text(adoption: &Adoption, width: usize) -> String {
     let moved = settled(adoption);
     let copies = copies(adoption, &moved);
@@ -96,14 +96,15 @@ pub fn text(adoption: &Adoption, width: usize) -> String {
     told.join("\n")
 }
 
-/// Formats a heading with indented lines to copy.
+/// Formats a heading, followed by indented lines to copy.
 fn block(heading: &str, lines: &[String], width: usize) -> String {
     let heading = textwrap::fill(heading, width.max(40));
     let lines: String = lines.iter().map(|line| format!("\n    {line}")).collect();
     format!("{heading}{lines}\n")
 }
 
-/// Returns the adoption with cached libraries at the place to which the user should copy them.
+/// Returns the adoption with its cached libraries moved to the folder to which the user should copy
+/// them.
 fn settled(adoption: &Adoption) -> Adoption {
     let mut moved = adoption.clone();
     if adoption.cached {
@@ -116,7 +117,7 @@ fn settled(adoption: &Adoption) -> Adoption {
     moved
 }
 
-/// Returns the commands that copy the libraries to that place.
+/// Returns the commands that copy the libraries to that folder.
 fn copies(adoption: &Adoption, moved: &Adoption) -> Vec<String> {
     let pairs = adoption
         .preload
@@ -130,7 +131,7 @@ fn copies(adoption: &Adoption, moved: &Adoption) -> Vec<String> {
     words.collect()
 }
 
-/// Returns the environment variables to set, `LD_PRELOAD` first.
+/// Returns the environment variables to set, beginning with `LD_PRELOAD`.
 fn variables(adoption: &Adoption) -> Vec<(String, String)> {
     let paths: Vec<_> = adoption
         .preload
@@ -167,7 +168,8 @@ fn shell(adoption: &Adoption, variables: &[(String, String)]) -> Vec<String> {
     )]
 }
 
-/// Returns the lines of a systemd drop-in. `%` begins a specifier there, so it is doubled.
+/// Returns the lines of a systemd drop-in. Each `%` is doubled, because it begins a specifier
+/// there.
 fn systemd(variables: &[(String, String)]) -> Vec<String> {
     let lines = variables.iter().map(|(key, value)| {
         format!(
@@ -180,7 +182,8 @@ fn systemd(variables: &[(String, String)]) -> Vec<String> {
         .collect()
 }
 
-/// Returns the lines of a Dockerfile, where `$` begins a variable.
+/// Returns the lines of a Dockerfile. Each `$` in a value is escaped, because it begins a variable
+/// there.
 fn dockerfile(adoption: &Adoption, variables: &[(String, String)]) -> Vec<String> {
     let get = match (&adoption.package, adoption.preload.first()) {
         (Some(package), _) => Some(format!(
@@ -200,7 +203,7 @@ fn dockerfile(adoption: &Adoption, variables: &[(String, String)]) -> Vec<String
     get.into_iter().chain(set).collect()
 }
 
-/// Formats a value inside double quotes, on one line.
+/// Formats a value for use inside double quotes, on one line.
 fn double_quoted(value: &str) -> String {
     foreign::line(value)
         .replace('\\', "\\\\")

@@ -1,4 +1,4 @@
-//! The intervals of wall time, drawn as bars beside their figures.
+//! The intervals of wall time as bars, each with its figure.
 
 use heapdrome_schema::{Comparison, Role, Verdict, WALL};
 use unicode_width::UnicodeWidthStr;
@@ -10,15 +10,15 @@ use crate::plot::{Scale, ratio_range, ratio_text};
 use crate::sheet::Sheet;
 use crate::words;
 
-/// Columns between the parts of a line.
+/// Number of characters between the parts of a line.
 const GAP: usize = 2;
-/// Minimum number of columns that makes a drawing readable.
+/// Minimum width of a readable drawing, in characters.
 const LEAST: usize = 16;
-/// Columns between two ticks of the scale.
+/// Distance between two ticks of the scale, in characters.
 const APART: f64 = 8.0;
 
-/// Returns the drawing's lines, the scale first, none wider than `width`. Returns no lines if there
-/// is nothing to draw or no space for it.
+/// Returns the drawing's lines, the scale first. No line is wider than `width` characters. Returns
+/// no lines if there is nothing to draw or too little space.
 pub(crate) fn lines(sheet: &Sheet<'_>, width: usize, paint: Paint) -> Vec<String> {
     let rows: Vec<_> = rows(sheet);
     let known = rows.iter().filter_map(|row| row.compared);
@@ -53,14 +53,14 @@ fn rows<'a>(sheet: &Sheet<'a>) -> Vec<Row<'a>> {
     sheet.rows.iter().map(row).collect()
 }
 
-/// Returns the estimate and the ends of the interval, if they can be drawn.
+/// Returns the estimate and the ends of the interval; `None` if they cannot be drawn.
 fn parts(compared: &Comparison) -> Option<[f64; 3]> {
     let parts = [compared.ratio, compared.low, compared.high];
     let drawn = |part: &f64| part.is_finite() && *part > 0.0;
     parts.iter().all(drawn).then_some(parts)
 }
 
-/// The number of columns of each part of a line.
+/// Width of each part of a line, in characters.
 struct Shape {
     name: usize,
     drawing: usize,
@@ -68,7 +68,8 @@ struct Shape {
 }
 
 impl Shape {
-    /// Returns a shape that fits, without figures and with shorter names if necessary.
+    /// Returns a shape that fits into `width`. If necessary, it omits the figures and shortens the
+    /// names.
     fn fitting(sheet: &Sheet<'_>, rows: &[Row<'_>], width: usize) -> Option<Self> {
         let figures = rows.iter().map(|row| told(row).width()).max().unwrap_or(0);
         let longest = |most: usize| {
@@ -126,7 +127,7 @@ impl Shape {
         format!("{name}{fill}{bar}{}{}", " ".repeat(GAP), told(row))
     }
 
-    /// Returns the bar of an interval with its estimate, over the line of the baseline.
+    /// Returns the bar of an interval with its estimate, drawn over the line of the baseline.
     fn bar(&self, compared: Option<&Comparison>, scale: &Scale) -> String {
         let mut cells = vec![' '; self.drawing];
         cells[place(scale, 1.0)] = '│';
@@ -141,12 +142,12 @@ impl Shape {
     }
 }
 
-/// Returns the column of a ratio.
+/// Returns the horizontal position of a ratio, in characters.
 fn place(scale: &Scale, ratio: f64) -> usize {
     scale.at(ratio).round() as usize
 }
 
-/// Returns the figure beside the drawing.
+/// Returns the figure that follows the bar.
 fn told(row: &Row<'_>) -> String {
     row.compared
         .map_or_else(|| words::NONE.to_owned(), words::plain_ratio)

@@ -1,4 +1,4 @@
-//! The default output of a race: everything that a reader needs to act, on one screen.
+//! The default output of a race: all that a reader needs for a decision, on one screen.
 
 use heapdrome_schema::{EntrantResult, RaceResult, Status};
 use unicode_width::UnicodeWidthStr;
@@ -15,22 +15,21 @@ use crate::terminal::{Page, Terminal, filled};
 use crate::words::{self, listed};
 use crate::{Exporter, ReportError};
 
-/// Maximum width of a line in columns, however wide the terminal is.
+/// Maximum width of a line in characters, even on a wider terminal.
 const WIDTH: usize = 80;
-/// Number of lines of output up to which remarks are added.
+/// Number of output lines up to which remarks are added.
 const LINES: usize = 29;
-/// Maximum number of lines for one remark, or for one reason why an entrant does not count.
+/// Maximum number of lines for one remark, or for one reason why entrants do not count.
 const LINES_OF_ONE: usize = 2;
-/// Maximum number of printed reasons why entrants do not count.
+/// Maximum number of reasons that are printed for entrants that do not count.
 const REASONS: usize = 3;
 
-/// The table, its evidence, the instructions to use the winner, and the conclusion.
+/// Brief output: the table, its evidence, the instructions to use the winner, and the conclusion.
 #[derive(Clone, Copy, Debug)]
 pub struct Brief<'a> {
-    /// The format of the text; more than 80 columns are not used.
+    /// Format of the text. At most 80 characters of a line are used.
     pub terminal: Terminal,
-    /// The argument of `heapdrome show` that finds this result: a file, or the name of a stored
-    /// race.
+    /// Argument of `heapdrome show` that finds this result: a file, or the name of a stored race.
     pub name: &'a str,
 }
 
@@ -102,8 +101,8 @@ fn glance(page: &mut Page, sheet: &Sheet<'_>) {
     page.line(&legend);
 }
 
-/// Returns the number of processes that the allocators served: `each allocator served malloc in 12
-/// of 12 processes.`
+/// Returns a sentence on the number of served processes, such as `each allocator served malloc in
+/// 12 of 12 processes.`
 fn proof(sheet: &Sheet<'_>) -> Option<String> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for row in &sheet.rows {
@@ -135,7 +134,7 @@ fn proof(sheet: &Sheet<'_>) -> Option<String> {
     }
 }
 
-/// Lists the entrants that do not count with their reasons, grouped by reason.
+/// Lists the entrants that do not count, grouped by the reason.
 fn not_counted(sheet: &Sheet<'_>, width: usize) -> Vec<String> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for entrant in &sheet.out {
@@ -159,7 +158,7 @@ fn not_counted(sheet: &Sheet<'_>, width: usize) -> Vec<String> {
     told
 }
 
-/// Returns the reason why an entrant does not count, in few words.
+/// Returns the reason why an entrant does not count, in a few words.
 fn why_not(entrant: &EntrantResult) -> String {
     let unserved = entrant.proof.iter().flat_map(|proof| &proof.unserved);
     if let (Status::NotServed, Some(first)) = (entrant.status, unserved.into_iter().next()) {
@@ -176,7 +175,7 @@ fn why_not(entrant: &EntrantResult) -> String {
     }
 }
 
-/// Returns the remarks on the race that fit into `room` lines; `--full` prints all.
+/// Returns the remarks on the race that fit into `room` lines. `--full` prints all remarks.
 fn remarks(result: &RaceResult, width: usize, room: usize) -> Vec<String> {
     let longest = LINES_OF_ONE * width.saturating_sub("Remark: ".len());
     let mut left = room;
@@ -190,22 +189,22 @@ fn remarks(result: &RaceResult, width: usize, room: usize) -> Vec<String> {
     told.collect()
 }
 
-/// Returns the line that runs the command under `entrant`: with its environment if that fits into
-/// `room` columns, otherwise with `heapdrome exec`.
+/// Returns the line that runs the command under `entrant`: with its environment if the line fits
+/// into `room` characters, otherwise with `heapdrome exec`.
 fn use_line(result: &RaceResult, entrant: &EntrantResult, room: usize) -> String {
     let library = entrant.library.as_ref();
     let library = library.map(|path| ("LD_PRELOAD".to_owned(), path.to_string_lossy().into()));
     let settings = adopt::settings(result, entrant).into_iter();
     let assigned = assigned(library.into_iter().chain(settings));
     let line = reproduce::for_the_eye(&result.command);
-    // A shared result replaces folders by a variable that no shell defines.
+    // A shared result contains variables in place of folders, and no shell defines them.
     let is_redacted = entrant
         .library
         .as_ref()
         .is_some_and(|path| path.starts_with("$CACHE"));
     let plain = (!is_redacted).then(|| format!("{assigned}{line}"));
     let name = reproduce::for_the_eye(std::slice::from_ref(&entrant.allocator));
-    // `exec` knows the entrant's own settings, but not those of the race.
+    // `heapdrome exec` sets the entrant's own variables, but not those of the race.
     let given = self::assigned(result.options.environment.clone());
     let exec = format!("{given}heapdrome exec -a {name} --");
     let by_exec = format!("{exec} {line}");
@@ -214,7 +213,7 @@ fn use_line(result: &RaceResult, entrant: &EntrantResult, room: usize) -> String
     found.next().unwrap_or_else(|| format!("{exec} COMMAND"))
 }
 
-/// Formats variables as a shell sets them for one command, each with a trailing space.
+/// Formats variables for a single command in a shell, with a space after each.
 fn assigned(variables: impl IntoIterator<Item = (String, String)>) -> String {
     let assigned = variables.into_iter().map(|(key, value)| {
         let value = reproduce::for_the_eye(std::slice::from_ref(&value));

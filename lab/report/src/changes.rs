@@ -13,10 +13,10 @@ use crate::terminal::{Page, Terminal};
 use crate::words::{self, NONE};
 use crate::{Exporter, ReportError};
 
-/// The text for a figure without a shown change.
+/// Text for a figure of which no change was shown.
 const NO_CHANGE: &str = "no change shown";
 
-/// The figures that every comparison shows, with their names; the metrics of the race follow.
+/// Figures that every comparison shows, with their names. The metrics of the race follow them.
 const TOLD: [(&str, &str); 6] = [
     (WALL, "wall time"),
     ("cpu_s", "CPU time"),
@@ -26,7 +26,7 @@ const TOLD: [(&str, &str); 6] = [
     (OVERHEAD, "overhead"),
 ];
 
-/// Figures that are in the JSON and judged, but appear in no table.
+/// Figures that are judged and part of the JSON, but appear in no table.
 const UNTOLD: [&str; 6] = [
     "user_s",
     "system_s",
@@ -36,7 +36,7 @@ const UNTOLD: [&str; 6] = [
     "involuntary_switches",
 ];
 
-/// Maximum number of a workload's own figures that get tables of their own.
+/// Maximum number of a workload's own figures that have a table.
 const MOST_METRICS: usize = 6;
 
 impl Exporter<Changes> for Terminal {
@@ -59,7 +59,7 @@ fn in_columns(changes: &Changes, terminal: Terminal) -> String {
         page.heading(&foreign::shorten(&headline(pair), terminal.width.max(40)));
         let mut tables = tables(pair);
         if changes.pairs.len() > 1 {
-            // The files contain the other tables; the changes are listed below.
+            // The files contain the other tables, and the changes are listed below.
             tables.truncate(1);
         }
         for (heading, rows) in tables {
@@ -208,7 +208,8 @@ fn verdict(change: &Change) -> String {
     }
 }
 
-/// Returns the factor that is shown: that of the figure itself, if it exists.
+/// Returns the factor to show: that of the figure itself, or else that of the ratio to the
+/// baseline.
 fn counting(change: &Change) -> Option<Factor> {
     change.itself.or(change.beside_baseline)
 }
@@ -224,7 +225,7 @@ fn compared(verdict: Verdict, factor: Factor) -> Comparison {
     }
 }
 
-/// Formats the changes that were shown, and the number of figures without one.
+/// Formats the changes that were shown, and the number of figures for which none was shown.
 fn conclusion(changes: &Changes) -> String {
     let mut shown = Vec::new();
     let mut judged = 0;

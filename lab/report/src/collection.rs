@@ -1,4 +1,4 @@
-//! Suites: the tables of a document, measured here, and its claims, tested.
+//! Suites: the tables of a document, measured on this machine, and its claims, tested.
 
 mod claims;
 
@@ -24,7 +24,7 @@ use crate::terminal::{Page, Terminal};
 use crate::words;
 use crate::{Exporter, ReportError};
 
-/// Writes a suite as its tables and claims, a sweep as its races.
+/// Writes a suite as tables and claims, and a sweep as races.
 impl Exporter<Collection> for Terminal {
     fn export(&self, collection: &Collection) -> Result<Vec<u8>, ReportError> {
         let text = match collection.scale() {
@@ -35,7 +35,7 @@ impl Exporter<Collection> for Terminal {
     }
 }
 
-/// Writes a suite as its tables and claims, a sweep as its races.
+/// Writes a suite as tables and claims, and a sweep as races.
 impl Exporter<Collection> for Markdown {
     fn export(&self, collection: &Collection) -> Result<Vec<u8>, ReportError> {
         let text = match collection.scale() {
@@ -117,7 +117,7 @@ fn suite_markdown(collection: &Collection, scale: Scale) -> String {
     page.0
 }
 
-/// Maximum length of a command in a headline, in columns.
+/// Maximum length of a command in a headline, in characters.
 const LONGEST_COMMAND: usize = 60;
 
 pub(crate) fn headline(collection: &Collection, scale: Scale) -> String {
@@ -139,13 +139,13 @@ pub(crate) fn headline(collection: &Collection, scale: Scale) -> String {
     }
 }
 
-/// Whether the collection has races or tested claims; other collections of tables are experiments
-/// of their own.
+/// Returns whether the collection has races or tested claims. If not, it is a collection of tables
+/// of an experiment, which refers to no document.
 pub(crate) fn speaks_of_a_document(collection: &Collection) -> bool {
     !Kind::of(collection).is_empty()
 }
 
-/// Returns the title of a table; that of a published one names its source.
+/// Returns the title of a table. For a published table, it contains the source.
 pub(crate) fn title(table: &Table) -> String {
     let title = foreign::line(&table.title);
     match &table.published {
@@ -157,7 +157,7 @@ pub(crate) fn title(table: &Table) -> String {
     }
 }
 
-/// Returns the allocators that need the least memory, for a search for memory limits.
+/// Returns a sentence on the allocators that need the least memory, for a search for memory limits.
 pub(crate) fn survived(collection: &Collection) -> Option<String> {
     let searches = collection.searches();
     if searches.is_empty() {
@@ -193,7 +193,7 @@ pub(crate) fn misused(collection: &Collection) -> String {
 /// Heads of columns that contain bars or words instead of figures.
 const NO_FIGURES: [&str; 3] = ["plot", "command", "told in"];
 
-/// Returns the columns of a table: names, bars and words are aligned left, figures right.
+/// Returns the columns of a table. Names, bars and words are aligned left, figures right.
 pub(crate) fn columns(table: &Table, width: usize) -> Vec<Column> {
     let cells = |place: usize| -> Vec<String> {
         let cell = |row: &Vec<String>| row.get(place).map(|text| foreign::line(text));
@@ -235,7 +235,7 @@ pub(crate) fn absent(collection: &Collection) -> Vec<String> {
     told.iter().map(line).collect()
 }
 
-/// Lists the entrants that raced and do not count; a reason that is the same in several races
+/// Lists the entrants that raced and do not count. A reason that is the same in several races
 /// appears once.
 pub(crate) fn not_counted(collection: &Collection) -> Vec<Vec<String>> {
     let mut told = Folded::default();
@@ -253,7 +253,7 @@ pub(crate) fn not_counted(collection: &Collection) -> Vec<Vec<String>> {
     lines.collect()
 }
 
-/// Statements on several races, each once with the places that it applies to.
+/// Statements on several races. Each is stored once, with the places to which it applies.
 struct Folded<T>(Vec<(T, Vec<String>)>);
 
 impl<T> Default for Folded<T> {
@@ -275,7 +275,7 @@ fn flat(entries: Vec<Vec<String>>) -> Vec<String> {
     entries.into_iter().map(|lines| lines.join("; ")).collect()
 }
 
-/// Returns the ratio of the published setting's work to that of the runs, cell by cell.
+/// Returns, for each cell, the ratio of the published setting's work to the work of the runs.
 pub(crate) fn factors(collection: &Collection) -> Vec<String> {
     let mut told: Vec<String> = Vec::new();
     for race in &collection.races {
@@ -297,7 +297,7 @@ fn factor(race: &Member) -> String {
     }
 }
 
-/// Returns the recommendations of the races; identical ones appear once.
+/// Returns the recommendations of the races. Identical recommendations appear once.
 fn conclusions(collection: &Collection) -> Vec<String> {
     let mut told = Folded::default();
     for race in &collection.races {
@@ -332,7 +332,7 @@ pub(crate) fn races(collection: &Collection) -> Vec<Column> {
     ]
 }
 
-/// Returns the suite's cell, and the value of its sweep.
+/// Returns the suite's cell, with the value of its sweep.
 pub(crate) fn place(race: &Member) -> String {
     let cell = foreign::line(&race.cell);
     match race.swept {
@@ -341,8 +341,8 @@ pub(crate) fn place(race: &Member) -> String {
     }
 }
 
-/// Returns the number of rounds of a race: the minimum and the maximum if decided entrants left
-/// earlier.
+/// Returns the number of rounds of a race. If decided entrants left early, returns the minimum and
+/// the maximum.
 fn rounds(result: &RaceResult) -> String {
     let decided = result.entrants.iter().filter_map(|row| row.decided_after);
     match decided.min() {
@@ -351,7 +351,7 @@ fn rounds(result: &RaceResult) -> String {
     }
 }
 
-/// Returns the number of rows with a proof that their allocator served.
+/// Returns the number of rows for which a proof shows that the allocator served `malloc`.
 fn proven(result: &RaceResult) -> String {
     let counts = result.entrants.iter();
     let counts: Vec<_> = counts

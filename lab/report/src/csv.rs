@@ -1,4 +1,4 @@
-//! Every sample on a line of its own, for a spreadsheet or a statistics package.
+//! Every sample on its own line, for a spreadsheet or a statistics package.
 
 use heapdrome_schema::{Collection, EntrantResult, RaceResult, Role, Series, Status, Table};
 
@@ -6,13 +6,13 @@ use crate::{Exporter, ReportError};
 
 /// The result as CSV in the long form: `allocator,role,status,round,metric,value`.
 ///
-/// Rounds are counted from 1. For `peak_tree_bytes`, which is measured in untimed runs, the number
-/// is that of the untimed run. A value that is not a number is empty, and so are the last three
-/// fields of an entrant without samples.
+/// Rounds are counted from 1. `peak_tree_bytes` is measured in untimed runs, so its number is that
+/// of the untimed run. A value that is not a number is an empty field. For an entrant without
+/// samples, the last three fields are empty.
 #[derive(Clone, Copy, Debug)]
 pub struct Csv;
 
-/// Writes the races of a collection in the long form, after the columns `cell` and `swept`.
+/// Writes the races of a collection in the long form. The columns `cell` and `swept` come first.
 impl Exporter<Collection> for Csv {
     fn export(&self, collection: &Collection) -> Result<Vec<u8>, ReportError> {
         let heads = ["cell", "swept"].into_iter().chain(HEADS);
@@ -27,7 +27,7 @@ impl Exporter<Collection> for Csv {
     }
 }
 
-/// Writes a table unchanged, its heads first.
+/// Writes a table unchanged, with its heads as the first line.
 impl Exporter<Table> for Csv {
     fn export(&self, table: &Table) -> Result<Vec<u8>, ReportError> {
         written(std::iter::once(&table.heads).chain(&table.rows))
@@ -74,7 +74,7 @@ fn records(entrant: &EntrantResult) -> Vec<[String; 6]> {
     samples(entrant).into_iter().map(of_sample).collect()
 }
 
-/// Returns round, metric and value of every sample; one empty line if there is none.
+/// Returns round, metric and value of every sample; a line of empty fields if there is none.
 fn samples(entrant: &EntrantResult) -> Vec<[String; 3]> {
     let mut all = Vec::new();
     for (metric, series) in series(entrant) {
@@ -115,7 +115,7 @@ fn series(entrant: &EntrantResult) -> Vec<(&str, &Series)> {
         .collect()
 }
 
-/// Returns a role as the JSON writes it.
+/// Returns the name of a role in the JSON.
 fn role(role: Role) -> &'static str {
     match role {
         Role::Baseline => "baseline",
@@ -124,7 +124,7 @@ fn role(role: Role) -> &'static str {
     }
 }
 
-/// Returns a status as the JSON writes it.
+/// Returns the name of a status in the JSON.
 fn status(status: Status) -> &'static str {
     match status {
         Status::Ok => "ok",

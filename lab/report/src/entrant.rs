@@ -4,7 +4,7 @@ use heapdrome_schema::{Comparison, EntrantResult, Series};
 
 use crate::foreign;
 
-/// Amount of live memory below which the memory of every process dominates.
+/// Amount of live memory below which the usual memory of any process dominates.
 const LEAST: u64 = 1 << 20;
 
 /// The key of the tree's peak.
@@ -25,8 +25,8 @@ pub(crate) fn median(series: Option<&Series>) -> Option<f64> {
     median.is_finite().then_some(median)
 }
 
-/// Returns user and system time together: the sum of their medians, and the sums of their samples.
-/// A sum is an outlier if one of its parts is, and if it lies beyond every sum without an outlier.
+/// Returns the sum of user and system time: of their medians, and of their samples. A sum counts as
+/// an outlier if one of its parts is an outlier and it lies beyond every sum without outliers.
 pub(crate) fn cpu(entrant: &EntrantResult) -> Option<Series> {
     let user = entrant.user_s.as_ref()?;
     let system = entrant.system_s.as_ref()?;
@@ -46,7 +46,7 @@ pub(crate) fn cpu(entrant: &EntrantResult) -> Option<Series> {
     })
 }
 
-/// Formats the environment of an entrant: `A=1 B=2`.
+/// Formats the environment of an entrant, such as `A=1 B=2`.
 pub(crate) fn settings(entrant: &EntrantResult) -> String {
     let pairs = entrant
         .settings
@@ -55,8 +55,8 @@ pub(crate) fn settings(entrant: &EntrantResult) -> String {
     foreign::line(&pairs.collect::<Vec<_>>().join(" "))
 }
 
-/// Returns the tree's anonymous memory at its peak for each byte that the program requested at its
-/// own peak. Returns `None` if several processes share the work, or the program requested little.
+/// Returns the ratio of the tree's peak of anonymous memory to the program's peak of requested
+/// bytes. Returns `None` if several processes share the work, or the program requested little.
 pub(crate) fn overhead(row: &EntrantResult) -> Option<f64> {
     let seen = row.evidence.as_ref()?;
     let peak = row.peak_tree_bytes.as_ref()?.median;

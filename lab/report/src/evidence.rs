@@ -13,20 +13,20 @@ use crate::reason::reason_for;
 use crate::table::{self, Column};
 use crate::words::{self, NONE};
 
-/// Columns for a name.
+/// Width of a name in characters.
 const NAME: usize = 12;
 
-/// Columns for the longest bar of the sizes.
+/// Width of the longest bar of the sizes in characters.
 const BAR: usize = 30;
 
-/// The entrant whose calls do the least work.
+/// Name of the entrant whose calls do the least work.
 const YARDSTICK: &str = "cheapest";
 
-/// The heading over figures from the run that followed every block.
+/// Heading of the figures from the run that followed every block.
 const FOLLOWED: &str = "From one untimed run that followed every block";
 
-/// Returns the evidence of the entrant of this name in lines of at most `width` columns. Returns
-/// `None` if the race had no such entrant.
+/// Returns the evidence of the entrant of this name, in lines of at most `width` characters.
+/// Returns `None` if the race had no such entrant.
 pub fn evidence(result: &RaceResult, allocator: &str, width: usize) -> Option<String> {
     let known = |row: &&EntrantResult| row.role != Role::Twin && row.allocator == allocator;
     let row = result.entrants.iter().find(known)?;
@@ -56,7 +56,7 @@ pub fn evidence(result: &RaceResult, allocator: &str, width: usize) -> Option<St
     Some(lines.map(|line| line + "\n").collect())
 }
 
-/// Formats the time in page faults, which does not limit the savings of another allocator.
+/// Formats the time in page faults. It does not limit the possible savings of other allocators.
 fn in_faults(result: &RaceResult, rows: &Rows<'_>) -> String {
     let Some(cost) = result.machine.fault_s else {
         return String::new();
@@ -83,7 +83,7 @@ fn in_faults(result: &RaceResult, rows: &Rows<'_>) -> String {
     }
 }
 
-/// Formats the time in calls under the yardstick, if that raced and was followed.
+/// Formats the time in calls under [`YARDSTICK`], if that entrant raced and was followed.
 fn yardstick(result: &RaceResult) -> String {
     let seen = result.row(YARDSTICK).and_then(|row| row.evidence.as_ref());
     seen.and_then(|seen| seen.call_time)
@@ -101,7 +101,7 @@ fn paragraph(text: &mut String, more: &str) {
     }
 }
 
-/// Wraps sentences into lines, and cuts a table's lines; the usual width cuts nothing.
+/// Wraps sentences, and truncates a table's lines. At the usual width, nothing is truncated.
 fn fitted(line: &str, width: usize) -> String {
     match line.contains("  ") || line.contains('─') {
         true => foreign::shorten(line, width),
@@ -123,7 +123,7 @@ fn title(result: &RaceResult, row: &EntrantResult) -> String {
 struct Line {
     label: &'static str,
     tell: fn(&EntrantResult) -> String,
-    /// The name of the comparison with the baseline.
+    /// Name of the figure's comparison with the baseline.
     compared: Option<&'static str>,
 }
 
@@ -139,7 +139,8 @@ const fn line(
     }
 }
 
-/// Returns the lines of timed runs, of the run under the witness and of those that watch memory.
+/// Returns the lines with figures of the timed runs, of the run under the witness, and of the runs
+/// that watch memory.
 fn timed() -> Vec<Line> {
     let of = |label, name, tell| line(label, Some(name), tell);
     vec![
@@ -190,7 +191,7 @@ fn timed() -> Vec<Line> {
     ]
 }
 
-/// Returns the lines of the run that followed every block.
+/// Returns the lines with figures of the run that followed every block.
 fn untimed() -> Vec<Line> {
     let of = |label, tell| line(label, None, tell);
     vec![
@@ -253,7 +254,8 @@ fn system(row: &EntrantResult, of: fn(heapdrome_schema::SystemCalls) -> u64) -> 
     seen(row, |seen| Some(words::grouped(of(seen.system_calls?))))
 }
 
-/// The entrant, and the baseline unless they are the same.
+/// The rows of the entrant and of the baseline. The baseline's is absent if the entrant is the
+/// baseline.
 struct Rows<'a> {
     row: &'a EntrantResult,
     baseline: Option<&'a EntrantResult>,
@@ -302,7 +304,7 @@ pub(crate) fn bar(amount: u64, most: u64) -> String {
     "█".repeat(length.clamp(1, BAR))
 }
 
-/// Lists blocks by size, with a bar each.
+/// Lists the numbers of blocks by size, each with a bar.
 fn sizes(seen: &Evidence) -> Vec<String> {
     let most = seen.sizes.iter().map(|size| size.blocks).max().unwrap_or(0);
     if most == 0 {
@@ -322,7 +324,7 @@ fn sizes(seen: &Evidence) -> Vec<String> {
     ])
 }
 
-/// Returns the reason why figures are missing, or the place that explains them.
+/// Returns the reason why figures are missing, or the place of an explanation.
 fn remarks(row: &EntrantResult) -> String {
     match &row.evidence {
         Some(_) => "How each figure is measured, and what it misses: docs/evidence.md.".to_owned(),

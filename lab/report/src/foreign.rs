@@ -25,17 +25,17 @@ pub(crate) fn lines(text: &str) -> Vec<String> {
     parts.filter(|part| !part.is_empty()).collect()
 }
 
-/// Whether a terminal shows `c` in place, without any other effect.
+/// Returns whether a terminal shows `c` at the cursor and does nothing else.
 pub(crate) fn is_printable(c: char) -> bool {
     let turns_text_around = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
         | '\u{2066}'..='\u{2069}');
-    // Not characters, and not allowed in XML.
+    // These are not characters, and XML forbids them.
     let is_none = matches!(c, '\u{fffe}' | '\u{ffff}');
     !c.is_control() && !turns_text_around && !is_none && !matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// Returns `text` without the escape sequences of ECMA-48: `ESC [ ... letter`, `ESC ] ... BEL` and
-/// the short ones.
+/// Returns `text` without escape sequences of ECMA-48: `ESC [ ... letter`, `ESC ] ... BEL` and the
+/// short ones.
 fn without_escapes(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.chars();
@@ -54,8 +54,8 @@ fn without_escapes(text: &str) -> String {
     plain
 }
 
-/// Skips characters up to and including the first that ends the sequence, and returns it. The end
-/// of a line always ends the sequence, and stays.
+/// Skips characters up to and including the first one that ends the sequence, and returns that one.
+/// The end of a line always ends the sequence, and is not skipped.
 fn skip_until(rest: &mut std::str::Chars<'_>, ends: impl Fn(char) -> bool) -> Option<char> {
     let mut ahead = rest.clone();
     while let Some(c) = ahead.next() {
@@ -88,7 +88,7 @@ fn skip_string(rest: &mut std::str::Chars<'_>) {
     }
 }
 
-/// Shortens `text` to at most `width` columns; an ellipsis marks the cut.
+/// Shortens `text` to at most `width` characters. An ellipsis marks the cut.
 pub(crate) fn shorten(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -107,7 +107,7 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
     short
 }
 
-/// Shortens a name to at most `width` columns; of a path that does not fit, the end is kept.
+/// Shortens a name to at most `width` characters. Of a path that is too long, the end is kept.
 pub(crate) fn short_name(name: &str, width: usize) -> String {
     let name = line(name);
     if name.width() <= width || !name.contains('/') {

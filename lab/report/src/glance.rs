@@ -1,5 +1,5 @@
-//! The table of the default output: each judged figure with its ratio to the baseline, in few
-//! columns.
+//! The table of the default output: each judged figure with its ratio to the baseline, in little
+//! width.
 
 use heapdrome_schema::{Bytes, Comparison, EntrantResult, Nanoseconds, Role, Verdict};
 
@@ -13,22 +13,22 @@ use crate::words::{self, NONE};
 /// Mark before a ratio whose interval contains 1.
 const NO_CLEAR_DIFFERENCE: char = '~';
 
-/// The parts of the table that are shown.
+/// Selection of the table's parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
-    /// Maximum number of columns for names.
+    /// Maximum width of names, in characters.
     name: usize,
-    /// Whether every row shows the values of wall time and memory; the baseline's row always does.
+    /// Whether every row shows the values of wall time and memory. The baseline's row always does.
     values: bool,
     /// Whether every row also shows the value of processor time.
     processor: bool,
-    /// Whether ratios are shown with their intervals.
+    /// Whether each ratio has its interval.
     intervals: bool,
 }
 
 impl Shape {
-    /// Returns the shapes from the full table to a minimal one, in the order in which parts are
-    /// dropped.
+    /// Returns the shapes from the full table to a minimal one, in the order in which they are
+    /// tried.
     pub(crate) fn shrinking() -> [Self; 5] {
         let whole = Self {
             name: 24,
@@ -64,7 +64,7 @@ impl Shape {
     }
 }
 
-/// Returns the columns: names, and one for each figure that any entrant has.
+/// Returns the columns of the table: the names, and one for each figure that any entrant has.
 pub(crate) fn table(sheet: &Sheet<'_>, shape: Shape) -> Vec<Column> {
     let names = sheet.rows.iter();
     let names = names.map(|row| foreign::short_name(&row.entrant.allocator, shape.name));
@@ -74,7 +74,7 @@ pub(crate) fn table(sheet: &Sheet<'_>, shape: Shape) -> Vec<Column> {
     std::iter::once(names).chain(figures).collect()
 }
 
-/// Explains the signs of the table.
+/// Explains the signs that the table contains.
 pub(crate) fn legend(sheet: &Sheet<'_>, shape: Shape) -> String {
     let baseline = sheet.baseline();
     let interval = match shape.intervals {
@@ -88,12 +88,12 @@ pub(crate) fn legend(sheet: &Sheet<'_>, shape: Shape) -> String {
     format!("{baseline}'s median; {others}{interval}; {NO_CLEAR_DIFFERENCE} no clear difference")
 }
 
-/// Returns the column of one figure: its value, its ratio, the interval. Returns `None` if no
-/// entrant has the figure.
+/// Returns the column of one figure: its value, its ratio, and the interval; `None` if no entrant
+/// has the figure.
 ///
-/// The baseline's value is its median; a rival's is the ratio times that median. Medians of all
-/// runs follow drifts of the machine, which ratios within rounds do not, and entrants may have run
-/// different rounds.
+/// The baseline's value is its median. A rival's value is its ratio times that median. Medians over
+/// all runs would follow drifts of the machine and may cover different rounds; ratios within rounds
+/// avoid both.
 fn column(sheet: &Sheet<'_>, figure: Figure, shape: Shape) -> Option<Column> {
     let unit = Unit::of(sheet, figure)?;
     let median = |entrant| Some(figure.series(sheet, entrant)?.median);
@@ -134,7 +134,7 @@ fn column(sheet: &Sheet<'_>, figure: Figure, shape: Shape) -> Option<Column> {
     Some(Column::text(head, joined.collect()))
 }
 
-/// Formats a ratio in a cell: `~1.06 0.97-1.16`.
+/// Formats a ratio for a cell, such as `~1.06 0.97-1.16`.
 fn ratio(compared: &Comparison, shape: Shape) -> String {
     let ends = [compared.ratio, compared.low, compared.high];
     let mark = match compared.verdict {
@@ -156,14 +156,14 @@ fn ratio(compared: &Comparison, shape: Shape) -> String {
     }
 }
 
-/// The unit of a column.
+/// Unit of a column.
 struct Unit {
     name: &'static str,
     size: f64,
 }
 
 impl Unit {
-    /// Returns the unit that suits the baseline's median, or the first known median.
+    /// Returns the unit that suits the baseline's median, or else the first known median.
     fn of(sheet: &Sheet<'_>, figure: Figure) -> Option<Self> {
         let median = |entrant: &EntrantResult| {
             let median = figure.series(sheet, entrant)?.median;

@@ -1,4 +1,4 @@
-//! The columns of the tables, common to every format.
+//! The columns of the tables, for every format.
 
 use heapdrome_schema::{
     CPU, Comparison, EntrantResult, PEAK_RSS, ProofSummary, Role, Verdict, WALL,
@@ -11,14 +11,14 @@ use crate::sheet::Sheet;
 use crate::table::{Cell, Column};
 use crate::words::{self, NONE};
 
-/// The parts of the main table that are shown.
+/// Selection of the main table's parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
-    /// Maximum number of columns for names.
+    /// Maximum width of names, in characters.
     pub(crate) name: usize,
-    /// Whether ratios of time are shown with their intervals.
+    /// Whether each ratio of time has its interval.
     pub(crate) time_interval: bool,
-    /// Whether ratios of memory are shown with their intervals.
+    /// Whether each ratio of memory has its interval.
     pub(crate) memory_interval: bool,
     /// Whether the table shows the calls that reached the allocator.
     pub(crate) calls: bool,
@@ -30,14 +30,14 @@ pub(crate) struct Extent {
     pub(crate) cpu_compared: bool,
     /// Whether the table shows the largest process's peak.
     pub(crate) rss: bool,
-    /// Whether the table shows the ratio of that peak.
+    /// Whether the table shows the ratio of the largest process's peak.
     pub(crate) rss_compared: bool,
-    /// Whether the ratio of a workload's operations per CPU second is shown with its interval.
+    /// Whether each ratio of a workload's operations per CPU second has its interval.
     pub(crate) operations_interval: bool,
 }
 
 impl Extent {
-    /// All parts, whatever their width.
+    /// All parts, regardless of their width.
     pub(crate) const WHOLE: Self = Self {
         name: usize::MAX,
         time_interval: true,
@@ -51,8 +51,8 @@ impl Extent {
         operations_interval: true,
     };
 
-    /// Returns the extents from the full table to a minimal one, in the order in which parts are
-    /// dropped. The figures of a workload replace others.
+    /// Returns the extents from the full table to a minimal one, in the order in which they are
+    /// tried. For a workload, its figures take the space of some parts.
     pub(crate) fn shrinking(of_workload: bool) -> Vec<Self> {
         let steps: &[fn(&mut Self)] = match of_workload {
             true => &[
@@ -85,7 +85,7 @@ impl Extent {
             step(&mut now);
             all.push(now);
         }
-        // A workload's figures need the space of some parts.
+        // Skips the widest extents, because a workload's figures need their space.
         all.drain(..if of_workload { 2 } else { 0 });
         all
     }
@@ -95,36 +95,36 @@ impl Extent {
 struct Rows<'a>(Vec<&'a EntrantResult>);
 
 impl<'a> Rows<'a> {
-    /// Returns the entrants that count.
+    /// Returns the entrants that count, in the order of the ranking.
     fn ranked(sheet: &Sheet<'a>) -> Self {
         Self(sheet.rows.iter().map(|row| row.entrant).collect())
     }
 
-    /// Returns their names, in at most `width` columns.
+    /// Returns the entrants' names, each at most `width` characters wide.
     fn names(&self, head: &str, width: usize) -> Column {
         self.text(head, |entrant| {
             foreign::short_name(&entrant.allocator, width)
         })
     }
 
-    /// Returns a column of text.
+    /// Returns a column with a text for each entrant.
     fn text<C: Into<Cell>>(&self, head: &str, tell: impl Fn(&EntrantResult) -> C) -> Column {
         Column::text(head, self.0.iter().map(|entrant| tell(entrant)).collect())
     }
 
-    /// Returns a column of figures.
+    /// Returns a column with a figure of each entrant.
     fn figures(&self, head: &str, tell: impl Fn(&EntrantResult) -> String) -> Column {
         Column::figures(head, self.0.iter().map(|entrant| tell(entrant)).collect())
     }
 
-    /// Returns a column of verdicts on `metric`.
+    /// Returns a column with the verdict on `metric` for each entrant.
     fn compared(&self, head: &str, metric: &str, interval: bool) -> Column {
         self.text(head, |entrant| compared_cell(entrant, metric, interval))
     }
 }
 
-/// Returns the main table: each entrant with its time, its memory, and both comparisons. Columns
-/// without any content are left out.
+/// Returns the main table: each entrant with its time, its memory, and the comparisons of both.
+/// Empty columns are omitted.
 pub(crate) fn main_table(sheet: &Sheet<'_>, extent: Extent) -> Vec<Column> {
     let rows = Rows::ranked(sheet);
     let versus = format!(
@@ -175,7 +175,7 @@ pub(crate) fn main_table(sheet: &Sheet<'_>, extent: Extent) -> Vec<Column> {
         .collect()
 }
 
-/// Formats an entrant's verdict on a metric; the baseline is named as such.
+/// Formats an entrant's verdict on a metric. The baseline's cell states that it is the baseline.
 fn compared_cell(entrant: &EntrantResult, metric: &str, interval: bool) -> Cell {
     match (entrant.role, versus(entrant, metric)) {
         (Role::Baseline, _) if metric == WALL || entrant.metrics.contains_key(metric) => {
@@ -192,7 +192,7 @@ fn compared_cell(entrant: &EntrantResult, metric: &str, interval: bool) -> Cell 
     }
 }
 
-/// Formats a verdict in words; without its interval it is as short as possible.
+/// Formats a verdict in words. Without the interval, it is as short as possible.
 fn verdict(compared: &Comparison, interval: bool) -> String {
     match (compared.verdict, interval) {
         (Verdict::Undecided, false) => "no difference".to_owned(),
@@ -205,11 +205,11 @@ fn calls(entrant: &EntrantResult) -> String {
     proved(entrant, |proof| words::short_number(proof.calls as f64))
 }
 
-/// Maximum number of note numbers in a row.
+/// Maximum number of notes that a row lists by number.
 const MOST_MARKS: usize = 3;
 
-/// Formats the numbers of notes: `1,3`; if there are more than three, the first two and a sign that
-/// [`more_marks`] explains.
+/// Formats the numbers of notes, such as `1,3`. Of more than three, only the first two are shown,
+/// with a sign that [`more_marks`] explains.
 fn marks(marks: &[usize]) -> String {
     let has_more = marks.len() > MOST_MARKS;
     let text: Vec<_> = marks
@@ -221,7 +221,7 @@ fn marks(marks: &[usize]) -> String {
     format!("{}{more}", text.join(","))
 }
 
-/// Lists every note on each row that shows the sign: `+ jemalloc: notes 1, 2, 4 and 5`.
+/// Lists all notes on each row whose notes were cut, such as `+ jemalloc: notes 1, 2, 4 and 5`.
 pub(crate) fn more_marks(sheet: &Sheet<'_>) -> Vec<String> {
     let rows = sheet.rows.iter();
     let rows = rows.filter(|row| row.marks.len() > MOST_MARKS);
@@ -233,8 +233,8 @@ pub(crate) fn more_marks(sheet: &Sheet<'_>) -> Vec<String> {
     told.collect()
 }
 
-/// Returns the proof, row by row: the object that served malloc, the number of processes, and the
-/// number of calls.
+/// Returns the table of proofs: for each row, the object that served malloc, the number of
+/// processes, and the number of calls.
 pub(crate) fn proof_table(sheet: &Sheet<'_>, name: usize, whole_paths: bool) -> Vec<Column> {
     let rows = Rows(
         sheet
@@ -298,8 +298,8 @@ pub(crate) fn metric_table(sheet: &Sheet<'_>, metric: &str, name: usize) -> Vec<
     ]
 }
 
-/// Returns the medians of the figures that the workload reports, except those in the main table:
-/// the names, and a column for each figure.
+/// Returns the columns of the workload's figures, except those in the main table: the names, and
+/// the medians of each figure.
 pub(crate) fn figures(sheet: &Sheet<'_>, name: usize) -> (Column, Vec<Column>) {
     let rows = Rows::ranked(sheet);
     let column = |figure: &String| {
@@ -313,7 +313,7 @@ pub(crate) fn figures(sheet: &Sheet<'_>, name: usize) -> (Column, Vec<Column>) {
     (rows.names("\nallocator", name), shown)
 }
 
-/// Returns the name of a figure in two lines, without its unit, which the values show.
+/// Returns the name of a figure in two lines, without its unit. The values show the unit.
 fn figure_head(figure: &str) -> String {
     let bare = ["_bytes", "_ns", "_s"]
         .iter()
@@ -328,7 +328,7 @@ fn figure_head(figure: &str) -> String {
     }
 }
 
-/// Returns the heading of a metric's table: its name, and the better direction.
+/// Returns the heading of a metric's table: the metric's name and its better direction.
 pub(crate) fn metric_heading(sheet: &Sheet<'_>, metric: &str) -> String {
     let known = sheet
         .result

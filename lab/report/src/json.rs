@@ -1,4 +1,4 @@
-//! A result as JSON, the lossless form.
+//! A result as JSON, which loses nothing.
 
 use heapdrome_schema::to_json;
 use serde::Serialize;

@@ -1,6 +1,7 @@
-//! Exporters of results, one per file behind one trait, and the texts that accompany them.
+//! Exporters of results, one in each file and all behind one trait, and the texts that accompany
+//! them.
 //!
-//! Nothing here reads a clock, a file or the environment: the caller chooses the width, the
+//! Nothing here reads a clock, a file or the environment. The caller chooses the width, the
 //! colours, and the destination of the bytes.
 
 pub mod adopt;

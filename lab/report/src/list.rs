@@ -1,10 +1,10 @@
-//! Plain lists, such as the known allocators, whose last column is wrapped.
+//! Plain lists, such as that of the known allocators. The last column is wrapped.
 
 use comfy_table::{ContentArrangement, Table, TableComponent};
 
 use crate::foreign;
 
-/// Formats a table of text under `heads`, no wider than `width` columns.
+/// Formats a table of text under `heads`, at most `width` characters wide.
 pub fn listing<const COLUMNS: usize>(
     heads: [&str; COLUMNS],
     rows: &[[String; COLUMNS]],
@@ -26,7 +26,7 @@ pub fn listing<const COLUMNS: usize>(
         .collect()
 }
 
-/// Wraps `text` in lines of at most `width` columns, and keeps its own line breaks.
+/// Wraps `text` in lines of at most `width` characters, and keeps its own line breaks.
 pub fn wrapped(text: &str, width: usize) -> String {
     textwrap::fill(text, width)
 }

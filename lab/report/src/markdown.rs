@@ -1,4 +1,4 @@
-//! A result as Markdown that a forge renders.
+//! A result as Markdown, as software forges render it.
 
 use std::fmt::Write;
 
@@ -30,7 +30,7 @@ impl Exporter for Markdown {
     }
 }
 
-/// A page of Markdown whose blocks are separated by empty lines.
+/// A page of Markdown. Empty lines separate its blocks.
 pub(crate) struct Page(pub(crate) String);
 
 impl Page {
@@ -129,7 +129,7 @@ impl Page {
         self.entries(label, &lines);
     }
 
-    /// Adds a label over lines of Markdown.
+    /// Adds a label that precedes lines of Markdown.
     fn entries(&mut self, label: &str, lines: &[String]) {
         if !lines.is_empty() {
             self.paragraph(&format!("**{label}**:"));
@@ -152,14 +152,14 @@ impl Page {
         }
     }
 
-    /// Adds text in a fence that is longer than any run of backticks in it.
+    /// Adds text in a code fence, which is longer than any run of backticks in the text.
     pub(crate) fn code(&mut self, text: &str) {
         let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
         let fence = "`".repeat(longest.max(2) + 1);
         self.paragraph(&format!("{fence}text\n{text}\n{fence}"));
     }
 
-    /// Adds a table; figures are aligned to the right.
+    /// Adds a table. Figures are aligned to the right.
     pub(crate) fn table(&mut self, columns: &[Column]) {
         let row = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
         let heads = columns
@@ -178,7 +178,7 @@ impl Page {
     }
 }
 
-/// Escapes text so that Markdown shows it unchanged, on one line.
+/// Escapes text so that Markdown shows it unchanged and on one line.
 pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {

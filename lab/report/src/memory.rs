@@ -9,21 +9,22 @@ use crate::sparkline::Scales;
 use crate::table::Column;
 use crate::words::{self, NONE};
 
-/// The heading over the table.
+/// Heading of the table.
 pub(crate) const HEADING: &str = "Memory of the process tree (untimed runs)";
 /// The name of a workload's peak of requested bytes.
 pub(crate) const REQUESTED: &str = "peak_requested_bytes";
 /// The name of a workload's peak of resident memory.
 const RESIDENT: &str = "peak_resident_bytes";
 
-/// Minimum amount of memory that is worth a line.
+/// Minimum amount of memory that is reported.
 const LEAST: Bytes = Bytes(1 << 20);
 
-/// Share of a tree's peak that the largest reading of its parts must reach to represent the peak.
+/// Minimum ratio of the largest reading of a tree's parts to the tree's peak. Above it, the reading
+/// represents the peak.
 const NEAR_PEAK: f64 = 0.8;
 
-/// Returns the parts of the memory at its largest reading. Returns `None` if no reading came near
-/// the peak, as in a run that ends after a few readings.
+/// Returns the parts of the memory at its largest reading; `None` if no reading came near the peak,
+/// for example in a run that ends after a few readings.
 pub(crate) fn at_most(entrant: &EntrantResult) -> Option<&MemoryParts> {
     largest(entrant).filter(|parts| {
         let peak = entrant.peak_tree_bytes.as_ref();
@@ -37,8 +38,8 @@ fn largest(entrant: &EntrantResult) -> Option<&MemoryParts> {
     parts.max_by_key(|parts| parts.resident() + parts.swapped)
 }
 
-/// Returns the maximum number of bytes that a workload had requested at one time, if it reports
-/// this.
+/// Returns the maximum number of bytes that a workload had requested at any moment; `None` if it
+/// does not report this.
 pub(crate) fn requested(sheet: &Sheet<'_>, entrant: &EntrantResult) -> Option<f64> {
     figure(sheet, entrant, REQUESTED)
 }
@@ -51,8 +52,8 @@ fn figure(sheet: &Sheet<'_>, entrant: &EntrantResult, name: &str) -> Option<f64>
     Some(series.median).filter(|median| median.is_finite() && *median > 0.0)
 }
 
-/// Returns the names and a column for each figure that any entrant has. The first column is the
-/// memory over time, drawn in `sparkline` columns; it is omitted if that is zero.
+/// Returns the names, and a column for each figure that any entrant has. The first column is a
+/// sparkline of the memory over time, `sparkline` characters wide; zero omits it.
 pub(crate) fn table(sheet: &Sheet<'_>, name: usize, sparkline: usize) -> (Column, Vec<Column>) {
     let names = cells(sheet, |entrant| {
         foreign::short_name(&entrant.allocator, name)
@@ -99,7 +100,8 @@ pub(crate) fn table(sheet: &Sheet<'_>, name: usize, sparkline: usize) -> (Column
     (names, columns)
 }
 
-/// Whether more is known of its memory than the peak, which other tables show.
+/// Returns whether anything is known of the entrant's memory other than the peak, which other
+/// tables show.
 fn is_watched(entrant: &EntrantResult) -> bool {
     !entrant.memory_timeline.is_empty() || entrant.average_tree_bytes.is_some()
 }
@@ -108,7 +110,7 @@ fn cells(sheet: &Sheet<'_>, tell: impl Fn(&EntrantResult) -> String) -> Vec<Stri
     sheet.rows.iter().map(|row| tell(row.entrant)).collect()
 }
 
-/// Formats an amount; zero is a dash.
+/// Formats an amount. Zero is a dash.
 fn amount(bytes: Option<Bytes>) -> String {
     let some = bytes.filter(|bytes| *bytes > Bytes(0));
     some.map_or_else(|| NONE.to_owned(), |bytes| bytes.to_string())
@@ -124,7 +126,8 @@ fn over_time(sheet: &Sheet<'_>, width: usize) -> Option<Column> {
     Some(Column::text("\nover time", lines))
 }
 
-/// Returns the peak of resident memory over the peak of requested memory: the allocator's overhead.
+/// Returns the ratio of the peaks of resident and requested memory, which is the allocator's
+/// overhead.
 fn fragmentation(sheet: &Sheet<'_>, entrant: &EntrantResult) -> String {
     let resident = figure(sheet, entrant, RESIDENT);
     let both = resident.zip(requested(sheet, entrant));
@@ -134,8 +137,8 @@ fn fragmentation(sheet: &Sheet<'_>, entrant: &EntrantResult) -> String {
     )
 }
 
-/// Returns remarks on resident memory that overstates or understates the memory held, each with its
-/// entrants, and on the time that trees were idle.
+/// Returns remarks on the entrants whose resident memory overstates or understates the memory held,
+/// and on the time that trees were idle.
 pub(crate) fn remarks(sheet: &Sheet<'_>) -> Vec<String> {
     let of_all = |tell: fn(&EntrantResult) -> Option<String>| {
         let told = sheet.rows.iter().filter_map(|row| {
@@ -160,7 +163,7 @@ pub(crate) fn remarks(sheet: &Sheet<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Lists the entrants whose parts are left out because no reading came near the peak.
+/// Lists the entrants whose parts are omitted because no reading came near the peak.
 fn missed(sheet: &Sheet<'_>) -> Option<String> {
     let rows = sheet.rows.iter().map(|row| row.entrant);
     let missed = rows.filter(|entrant| largest(entrant).is_some() && at_most(entrant).is_none());
@@ -181,8 +184,8 @@ fn readings(entrant: &EntrantResult) -> impl Iterator<Item = &MemoryParts> {
     entrant.memory_parts.iter().chain(rest)
 }
 
-/// Returns the amount of resident memory that was given back with `MADV_FREE`, if it is worth a
-/// remark: it is resident but free.
+/// Returns the amount of resident memory that the entrant freed with `MADV_FREE`, if it is large
+/// enough for a remark.
 fn overstated(entrant: &EntrantResult) -> Option<String> {
     let parts = readings(entrant).max_by_key(|parts| parts.lazily_freed)?;
     let resident = parts.resident();
@@ -190,14 +193,15 @@ fn overstated(entrant: &EntrantResult) -> Option<String> {
     counts.then(|| format!("{} of {resident}", parts.lazily_freed))
 }
 
-/// Returns the amount of swapped memory, if it is worth a remark: it is held but not resident.
+/// Returns the amount of swapped memory, which is held but not resident, if it is large enough for
+/// a remark.
 fn hidden(entrant: &EntrantResult) -> Option<String> {
     let parts = readings(entrant).max_by_key(|parts| parts.swapped)?;
     let resident = parts.resident();
     (parts.swapped >= LEAST).then(|| format!("{} beside {resident} resident", parts.swapped))
 }
 
-/// Explains "after idle" for this race.
+/// Explains the term "after idle" for this race.
 fn idleness(sheet: &Sheet<'_>) -> Option<String> {
     let idle = sheet.rows.iter().filter_map(|row| row.entrant.after_idle);
     let shortest = idle.map(|rest| rest.idle).min_by_key(|idle| idle.0)?;

@@ -1,5 +1,5 @@
-//! Notes on the entrants that count. Each note appears once; if only a figure in it differs between
-//! entrants, the note lists them with their figures.
+//! Notes on the entrants that count. Each note appears once. If its figure differs between
+//! entrants, the note lists the entrants with their figures.
 
 use heapdrome_schema::{EntrantResult, Output, ProofSummary, Series, Unserved, UnservedReason};
 
@@ -7,17 +7,17 @@ use crate::entrant::{cpu, settings};
 use crate::foreign;
 use crate::words;
 
-/// A note on one entrant: a sentence around a figure that may differ for other entrants.
+/// A note on one entrant: a sentence with a figure, which may differ for other entrants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Note {
     before: String,
-    /// The figure; empty if the sentence has none.
+    /// The figure; empty if the sentence contains none.
     figure: String,
     after: String,
 }
 
 impl Note {
-    /// Returns a note without a figure, which is the same for all its entrants.
+    /// Returns a note without a figure.
     fn plain(text: impl Into<String>) -> Self {
         Self {
             before: text.into(),
@@ -25,7 +25,7 @@ impl Note {
         }
     }
 
-    /// Returns a note from a given sentence, split around its first percentage.
+    /// Returns a note from a sentence, whose first percentage is the figure.
     fn around_percentage(text: String) -> Self {
         let Some(end) = text.find('%') else {
             return Self::plain(text);
@@ -43,21 +43,20 @@ impl Note {
         format!("{}{}{}", self.before, self.figure, self.after)
     }
 
-    /// Whether the two differ by their figures at most.
+    /// Returns whether the two notes are equal, except perhaps for their figures.
     fn says_the_same(&self, other: &Self) -> bool {
         (&self.before, &self.after) == (&other.before, &other.after)
     }
 }
 
-/// A note with all its entrants, each with its figure.
+/// A note with all its entrants and their figures.
 struct Joined {
     note: Note,
     of: Vec<(String, String)>,
 }
 
 impl Joined {
-    /// Returns the sentence. Where the figures differ, it lists each after the names of its
-    /// entrants.
+    /// Returns the sentence. If the figures differ, it lists each after the names of its entrants.
     fn text(&self) -> String {
         let Note {
             before,
@@ -87,13 +86,13 @@ impl Joined {
     }
 }
 
-/// The notes of a race, in the order of their first use.
+/// Notes of a race, in the order in which they first occur.
 #[derive(Default)]
 pub(crate) struct Notes(Vec<Joined>);
 
 impl Notes {
-    /// Adds the notes on this entrant, and returns their numbers, from 1. Entrants share equal
-    /// notes.
+    /// Adds the notes on this entrant and returns their numbers, which begin at 1. Entrants share
+    /// equal notes.
     pub(crate) fn on(&mut self, entrant: &EntrantResult) -> Vec<usize> {
         let name = foreign::name(&entrant.allocator);
         let notes = on_entrant(entrant).into_iter();
@@ -115,7 +114,7 @@ impl Notes {
         }
     }
 
-    /// Returns the sentences of the notes; number 1 is the first.
+    /// Returns the sentences of the notes. The first has number 1.
     pub(crate) fn texts(&self) -> Vec<String> {
         self.0.iter().map(Joined::text).collect()
     }
@@ -210,7 +209,7 @@ fn outliers(of: &str, times: Option<&Series>) -> Option<Note> {
     let farthest = far
         .copied()
         .max_by(|one, other| distance(one).total_cmp(&distance(other)))?;
-    // From ten rounds on the estimate is trimmed, see docs/statistics.md.
+    // From ten rounds on, the estimate is trimmed; see docs/statistics.md.
     let effect = match times.samples.len() {
         ..10 => "kept; with few rounds they widen the interval",
         _ => "kept",

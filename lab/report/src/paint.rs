@@ -1,20 +1,20 @@
-//! Optional colours.
+//! Optional colours of text.
 
 use heapdrome_schema::Verdict;
 
-/// The meaning of a verdict to a reader.
+/// Meaning of a verdict for a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     /// Better than the baseline.
     Good,
     /// Worse than the baseline.
     Bad,
-    /// Not shown to be either.
+    /// Neither shown to be better nor shown to be worse.
     Faint,
 }
 
 impl Tone {
-    /// Returns the tone of a verdict on a figure of which less is better.
+    /// Returns the tone of a verdict on a figure for which less is better.
     pub(crate) fn of(verdict: Verdict) -> Self {
         match verdict {
             Verdict::Faster | Verdict::Less => Self::Good,
@@ -23,7 +23,7 @@ impl Tone {
         }
     }
 
-    /// Returns the tone of a verdict on a figure of which more is better.
+    /// Returns the tone of a verdict on a figure for which more is better.
     pub(crate) fn of_more(verdict: Verdict) -> Self {
         match Self::of(verdict) {
             Self::Good => Self::Bad,
@@ -38,12 +38,12 @@ impl Tone {
 pub(crate) struct Paint(pub(crate) bool);
 
 impl Paint {
-    /// Paints a better result.
+    /// Paints a result that is better than the baseline.
     pub(crate) fn good(self, text: &str) -> String {
         self.with("32", text)
     }
 
-    /// Paints a worse result.
+    /// Paints a result that is worse than the baseline.
     pub(crate) fn bad(self, text: &str) -> String {
         self.with("31", text)
     }
@@ -53,7 +53,7 @@ impl Paint {
         self.with("33", text)
     }
 
-    /// Paints text of less importance.
+    /// Paints text that is less important.
     pub(crate) fn faint(self, text: &str) -> String {
         self.with("2", text)
     }
@@ -63,7 +63,7 @@ impl Paint {
         self.with("1", text)
     }
 
-    /// Surrounds `text` with the escape sequence of `code` and its end.
+    /// Surrounds `text` with the escape sequences that begin and end the style `code`.
     fn with(self, code: &str, text: &str) -> String {
         if self.0 {
             format!("\u{1b}[{code}m{text}\u{1b}[0m")

@@ -1,4 +1,4 @@
-//! The findings of a race in sentences: the noise floor, the machine, the race itself.
+//! The findings of a race as sentences, on the noise floor, the machine, and the race itself.
 
 use heapdrome_schema::{
     Bytes, Collection, EntrantResult, Machine, Output, PEAK_RSS, RaceResult, Verdict, WALL, spoken,
@@ -28,7 +28,7 @@ pub(crate) fn noise_floor(result: &RaceResult) -> String {
     )
 }
 
-/// Formats the noise floor in few words.
+/// Formats the noise floor in a few words.
 pub(crate) fn noise_in_brief(result: &RaceResult) -> String {
     let Some(noise) = &result.noise_floor else {
         return "not known after so few rounds.".to_owned();
@@ -46,8 +46,8 @@ pub(crate) fn noise_in_brief(result: &RaceResult) -> String {
     format!("{shows}; {name} against itself {itself}.")
 }
 
-/// Returns the judged figures with the smallest differences that the race could have shown, if
-/// those are known.
+/// Returns each judged figure with the smallest difference that the race could have shown, if
+/// known.
 pub(crate) fn smallest_differences(result: &RaceResult) -> Vec<(String, f64)> {
     let Some(noise) = &result.noise_floor else {
         return Vec::new();
@@ -66,7 +66,8 @@ pub(crate) fn smallest_differences(result: &RaceResult) -> Vec<(String, f64)> {
     known
 }
 
-/// Formats differences: `1.3%`; of several figures `26% in wall time and 1.3% in processor time`.
+/// Formats differences: of one figure as `1.3%`, of several as `26% in wall time and 1.3% in
+/// processor time`.
 pub(crate) fn told_differences(smallest: &[(String, f64)]) -> String {
     if let [(_, only)] = smallest {
         return words::fraction(*only);
@@ -77,8 +78,8 @@ pub(crate) fn told_differences(smallest: &[(String, f64)]) -> String {
     words::listed(&told.collect::<Vec<_>>())
 }
 
-/// Returns the comparisons that the table shortens: those without a verdict on wall time, and
-/// memory.
+/// Returns in full the comparisons that the table shortens: those of wall time without a clear
+/// verdict, and those of memory.
 pub(crate) fn in_full(sheet: &Sheet<'_>, extent: Extent) -> Vec<String> {
     let memory_too = !extent.memory_interval;
     let operations_too = !extent.operations_interval && sheet.is_figure(OPERATIONS);
@@ -129,7 +130,7 @@ pub(crate) fn machine(machine: &Machine) -> String {
     }
 }
 
-/// Describes the race: rounds, seed, and the reason of its end.
+/// Describes the race: its rounds, its seed, and the reason for its end.
 pub(crate) fn race(result: &RaceResult) -> String {
     let samples = result
         .entrants
@@ -196,12 +197,12 @@ pub(crate) fn remarks(result: &RaceResult) -> Vec<String> {
     remarks
 }
 
-/// Corrects a stored remark: older results print a small probability as zero.
+/// Corrects a stored remark, because older results print a small probability as zero.
 fn saved_remark(text: &str) -> String {
     foreign::line(text).replace("(p = 0.000)", "(p < 0.001)")
 }
 
-/// Returns remarks on the race, without those on the machine.
+/// Returns remarks on the race, except those on the machine.
 pub(crate) fn remarks_of_race(result: &RaceResult) -> Vec<String> {
     let remarks = result.remarks.iter().map(|remark| saved_remark(remark));
     let mut remarks: Vec<_> = remarks.collect();
@@ -213,7 +214,8 @@ pub(crate) fn remarks_of_race(result: &RaceResult) -> Vec<String> {
     remarks
 }
 
-/// Returns the remarks that concern all races of a collection: its own, and those on the machine.
+/// Returns the remarks that apply to all races of a collection: those on the collection itself, and
+/// those on the machine.
 pub(crate) fn remarks_of_collection(collection: &Collection) -> Vec<String> {
     let all = collection.remarks.iter().chain(&collection.machine.remarks);
     all.map(|remark| foreign::line(remark)).collect()

@@ -1,8 +1,8 @@
 //! The reason why an entrant is better than the baseline: one sentence, chosen from the
 //! measurements.
 //!
-//! A cause is named only if its own figure accounts for at least a third of the gain. Nothing here
-//! limits what another allocator could achieve.
+//! A cause is named only if its own figure accounts for at least a third of the gain. This sets no
+//! limit to what another allocator could achieve.
 
 mod cause;
 
@@ -16,27 +16,28 @@ use crate::entrant::versus;
 use crate::foreign;
 use crate::words;
 
-/// Share of a gain above which a cause saves more than all of it; followed runs differ from timed
-/// ones.
+/// Share of a gain above which a cause is said to save more than the whole gain. The share is above
+/// 1, because followed runs differ from timed runs.
 const OVER: f64 = 1.2;
 
-/// Minimum share of the best gain for which a cheaper change is named.
+/// Minimum share of the best gain that a cheaper change must reach to be named.
 pub(crate) const HALF: f64 = 0.5;
 
-/// The reason why one entrant is better than the baseline.
+/// Reason why one entrant is better than the baseline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reason {
-    /// The entrant.
+    /// Name of the entrant.
     pub allocator: String,
-    /// The figure in which it is better.
+    /// Figure on which the entrant is better.
     pub gain: Gain,
     /// The cause that the evidence supports.
     pub cause: Cause,
-    /// A setting of the existing allocator that has the same effect without another library.
+    /// A setting of the baseline's allocator that has this effect without another library.
     pub setting: Option<Setting>,
 }
 
-/// The figure in which an entrant is better, as a share of the baseline's.
+/// Figure on which an entrant is better. The value is the gain as a fraction of the baseline's
+/// figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Gain {
     /// Wall time or processor time.
@@ -52,57 +53,59 @@ pub enum Cause {
     PageFaults {
         /// Ratio of the baseline's page faults to the entrant's.
         times: f64,
-        /// Whether its memory is in huge pages, and the baseline's is not.
+        /// Whether the entrant's memory is in huge pages, and the baseline's is not.
         huge_pages: bool,
-        /// Share of the processor time saved, from 0 to 1.
+        /// Share of the saved processor time, from 0 to 1.
         share: f64,
     },
     /// Less time in the kernel, with fewer system calls for memory.
     SystemCalls {
-        /// Calls under the entrant.
+        /// Number of calls under the entrant.
         calls: u64,
-        /// Calls under the baseline.
+        /// Number of calls under the baseline.
         baseline: u64,
-        /// Share of the processor time saved, from 0 to 1.
+        /// Share of the saved processor time, from 0 to 1.
         share: f64,
     },
     /// Less time in allocator calls.
     CallTime {
-        /// Seconds under the entrant.
+        /// Seconds in calls under the entrant.
         seconds: f64,
-        /// Seconds under the baseline.
+        /// Seconds in calls under the baseline.
         baseline: f64,
-        /// Share of the processor time saved; above 1 if other parts take longer.
+        /// Share of the saved processor time; above 1 if other parts of the program take longer.
         share: f64,
     },
-    /// Less memory for the same live bytes.
+    /// Less resident memory for equal live memory.
     Fragmentation {
         /// Resident bytes for each live byte under the entrant.
         ratio: f64,
-        /// The ratio under the baseline.
+        /// Resident bytes for each live byte under the baseline.
         baseline: f64,
     },
     /// None of the recorded figures accounts for the gain.
     Unexplained {
-        /// Share of the processor time saved that less time in calls accounts for, if it is
+        /// Share of the saved processor time that is saved in calls of the allocator, if it is
         /// substantial.
         in_calls: Option<f64>,
     },
-    /// The timed runs do not account for the gain, and no run was followed.
+    /// The timed runs do not explain the gain, and no run was followed.
     Unfollowed,
 }
 
 /// A setting of the baseline's allocator, compared with the entrant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// The entrant with this setting.
+    /// Name of the entrant with this setting.
     pub allocator: String,
-    /// Its share of the gain; `None` if it shows no difference from the entrant.
+    /// Share of the gain that the setting reaches; `None` if no difference from the entrant was
+    /// shown.
     pub share: Option<f64>,
 }
 
-/// Returns why the leading entrant is better than the baseline: the fastest, or if none was shown
-/// to be faster, the smallest. Returns `None` if none was shown to be better.
+/// Returns the reason why the leading entrant is better than the baseline. It is the fastest
+/// entrant; if none was shown to be faster, the smallest. Returns `None` if none was shown to be
+/// better.
 pub fn reason(result: &RaceResult) -> Option<Reason> {
     let shown = |figure: &str, verdict: Verdict| {
         let rivals = result.entrants.iter().filter(|row| is_rival(row));
@@ -116,8 +119,8 @@ pub fn reason(result: &RaceResult) -> Option<Reason> {
     reason_for(result, &leader.allocator)
 }
 
-/// Returns why the entrant of this name is better than the baseline; `None` if it was not shown to
-/// be better.
+/// Returns the reason why the entrant of this name is better than the baseline; `None` if it was
+/// not shown to be better.
 pub fn reason_for(result: &RaceResult, allocator: &str) -> Option<Reason> {
     let row = result.row(allocator).filter(|row| is_rival(row))?;
     let baseline = result
@@ -190,7 +193,7 @@ fn setting(
     })
 }
 
-/// Formats the part of the processor time saved that a cause explains.
+/// Formats the part of the saved processor time that a cause explains.
 fn part(share: f64) -> String {
     if share > OVER {
         return "more than it saves in total: other parts take longer".to_owned();
@@ -201,7 +204,7 @@ fn part(share: f64) -> String {
 }
 
 impl Reason {
-    /// Formats the cause as a clause without the entrant's name: `takes 44 times fewer page
+    /// Formats the cause as a clause without the entrant's name, such as `takes 44 times fewer page
     /// faults`. Returns `None` if no recorded figure explains the gain.
     pub fn clause(&self) -> Option<String> {
         Some(match &self.cause {
@@ -301,7 +304,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Rounds to two digits; more would suggest an accuracy that the figure lacks.
+/// Rounds to two digits, because more would suggest a false accuracy.
 fn two_digits(times: f64) -> f64 {
     if times < 9.95 {
         (times * 10.0).round() / 10.0

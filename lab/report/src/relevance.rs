@@ -1,35 +1,34 @@
-//! The relevance of malloc for a command.
+//! The relevance of malloc to a command.
 //!
-//! A program with an arena, a pool or a private allocator of its own is proven to be served,
-//! because its few calls are. If no allocator is faster or smaller there, this says nothing about
-//! allocators.
+//! The proof accepts even a program with its own arena, pool or private allocator, because its few
+//! calls of malloc are served. If no allocator makes such a program faster or smaller, this says
+//! nothing about the allocators.
 
 use heapdrome_schema::{Bytes, CPU, EntrantResult, ProofSummary, Role, Status, Verdict, WALL};
 
 use crate::entrant::median;
 use crate::words::count;
 
-/// Upper estimate of the seconds in a call: allocators take 5 to 50 ns for a pair of malloc and
-/// free, and a cache miss takes 100 ns.
+/// Upper estimate of the seconds that a call takes. A pair of malloc and free takes allocators 5 to
+/// 50 ns, and a cache miss takes 100 ns.
 const CALL: f64 = 100e-9;
 
-/// Upper estimate of the seconds in a page fault: 0.5 µs on a physical machine, and 2 µs on a
-/// virtual one where the page must be cleared.
+/// Upper estimate of the seconds that a page fault takes: 0.5 µs on a physical machine, and 2 µs on
+/// a virtual one, in which the page must be cleared.
 const FAULT: f64 = 2e-6;
 
 /// Number of bytes that a page fault makes resident.
 const PAGE: f64 = 4096.0;
 
-/// Share of the processor time below which neither calls nor page faults can change a verdict.
+/// Share of the processor time below which calls and page faults cannot change a verdict.
 const SHARE: f64 = 0.01;
 
-/// Anonymous memory of a process that requests none: its stack, its data, its libraries' and the
-/// allocator's own.
+/// Anonymous memory of a process that requests none: its stack, its data, and that of its libraries
+/// and its allocator.
 const AT_START: f64 = (2 << 20) as f64;
 
-/// Factor by which resident memory must exceed the requested bytes, together with the initial
-/// memory of processes, to prove that the rest does not come from malloc. An allocator's own
-/// overhead is far smaller.
+/// Minimum ratio of resident memory to the sum of requested bytes and initial memory that proves
+/// that the rest does not come from malloc. An allocator's own overhead is far smaller.
 const FAR_MORE: f64 = 3.0;
 
 /// Returns remarks on a command that hardly uses malloc, by its time and by its memory.
@@ -39,20 +38,20 @@ pub fn remarks(entrants: &[EntrantResult]) -> Vec<String> {
     remarks.into_iter().flatten().collect()
 }
 
-/// Whether malloc hardly affects the time of the command.
+/// Returns whether malloc hardly affects the time of the command.
 pub(crate) fn hardly_matters(entrants: &[EntrantResult]) -> bool {
     little_time_remark(entrants).is_some()
 }
 
-/// Returns the baseline, and a proof that counted its calls.
+/// Returns the baseline, and a proof that counted its calls; `None` if there is no such proof.
 fn known(entrants: &[EntrantResult]) -> Option<(&EntrantResult, &ProofSummary)> {
     let baseline = entrants.iter().find(|row| row.role == Role::Baseline)?;
     let proof = baseline.proof.as_ref()?;
-    // The calls of another cell belong to other parameters.
+    // A proof from another cell counted calls with other parameters.
     proof.taken_in.is_none().then_some((baseline, proof))
 }
 
-/// Returns a remark on a command whose time malloc hardly affects; `None` if it may affect it.
+/// Returns a remark if malloc hardly affects the command's time.
 fn little_time_remark(entrants: &[EntrantResult]) -> Option<String> {
     let (baseline, proof) = known(entrants)?;
     let rivals: Vec<_> = entrants
@@ -63,8 +62,9 @@ fn little_time_remark(entrants: &[EntrantResult]) -> Option<String> {
     little_time(baseline, proof, &rivals)
 }
 
-/// Returns the reason why malloc cannot matter. Its calls are too few, and so are their bytes, or
-/// all entrants have nearly the same page faults; and no difference in time was shown.
+/// Returns the reason why malloc cannot affect time, if so: calls are few, and either their bytes
+/// are few or all entrants have nearly equal page faults. In addition, no difference in time was
+/// shown.
 fn little_time(
     baseline: &EntrantResult,
     proof: &ProofSummary,
@@ -101,7 +101,7 @@ fn little_time(
 /// Returns a remark if far more anonymous memory is resident than was ever requested from malloc.
 fn memory_of_its_own(baseline: &EntrantResult, proof: &ProofSummary) -> Option<String> {
     let peak = median(baseline.peak_tree_bytes.as_ref())?;
-    // Older versions of heapdrome did not count them.
+    // Older versions of heapdrome did not count requested bytes.
     let requested = Some(proof.requested_bytes).filter(|bytes| *bytes > 0)?;
     let explained = requested as f64 + proof.processes as f64 * AT_START;
     (peak > FAR_MORE * explained).then(|| {
@@ -115,7 +115,7 @@ fn memory_of_its_own(baseline: &EntrantResult, proof: &ProofSummary) -> Option<S
     })
 }
 
-/// Whether a difference in time was shown, which proves that some property of the allocator
+/// Returns whether a difference in time was shown, which proves that a property of the allocator
 /// matters.
 fn decided(rival: &EntrantResult) -> bool {
     let verdicts = [WALL, CPU].map(|figure| rival.versus_baseline.get(figure));

@@ -4,14 +4,14 @@ use heapdrome_schema::{Collection, RaceResult};
 
 use crate::foreign;
 
-/// Returns the words of the command line that repeats the race of `result` in the same order of
-/// rounds, quoted for a shell.
+/// Returns the words of the command line that repeats the race of `result` with the same order of
+/// runs, quoted for a shell.
 pub(crate) fn command_line(result: &RaceResult) -> Vec<String> {
     seeded(&result.asked, result.seed)
 }
 
-/// Returns the words of the command line of a collection. Its races use the seed of the first; a
-/// collection without races has no command line.
+/// Returns the words of the command line that repeats a collection. If the collection has races,
+/// the command line contains the seed of the first.
 pub(crate) fn collection_line(collection: &Collection) -> Vec<String> {
     match collection.races.first() {
         Some(race) => seeded(&collection.asked, race.result.seed),
@@ -39,7 +39,7 @@ fn seeded(asked: &[String], seed: u64) -> Vec<String> {
     words.iter().map(|word| quoted(word)).collect()
 }
 
-/// Quotes a word for a shell. Characters that control a terminal are written as `$'\x1b'`.
+/// Quotes a word for a shell. Control characters are written as `$'\x1b'`.
 fn quoted(word: &str) -> String {
     if !word.chars().all(foreign::is_printable) {
         let escaped: String = word.chars().map(escape).collect();
@@ -64,7 +64,7 @@ fn escape(c: char) -> String {
     }
 }
 
-/// Formats a command for display: quoted like a shell's, on one line.
+/// Formats a command for display: quoted as in a shell, on one line.
 pub(crate) fn for_the_eye(command: &[String]) -> String {
     command
         .iter()

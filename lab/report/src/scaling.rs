@@ -12,14 +12,14 @@ pub(crate) struct Scaling {
     pub(crate) heading: String,
     /// The allocators.
     pub(crate) names: Column,
-    /// One column for each value, then the knee.
+    /// Columns of the table: one for each value, then the knee.
     pub(crate) columns: Vec<Column>,
 }
 
-/// A function that picks an interval from a point.
+/// Function that selects a factor of a point.
 type Pick = fn(&ScalingPoint) -> Option<&Factor>;
 
-/// Returns the tables of a sweep: degradation, and degradation per processor if that differs.
+/// Returns the tables of a sweep: degradation, and degradation per processor if it differs.
 pub(crate) fn tables(collection: &Collection, width: usize) -> Vec<Scaling> {
     let Some(sweep) = collection.sweep() else {
         return Vec::new();
@@ -45,7 +45,7 @@ pub(crate) fn tables(collection: &Collection, width: usize) -> Vec<Scaling> {
     tables
 }
 
-/// Returns the combinations of the other parameters, in their order.
+/// Returns the combinations of the other parameters, in the order of the sweep.
 pub(crate) fn others(sweep: &SweepResult) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for curve in &sweep.curves {
@@ -56,7 +56,7 @@ pub(crate) fn others(sweep: &SweepResult) -> Vec<String> {
     all
 }
 
-/// Returns the curves of one combination.
+/// Returns the curves of one combination of the other parameters.
 pub(crate) fn curves<'a>(
     sweep: &'a SweepResult,
     others: &'a str,
@@ -64,7 +64,7 @@ pub(crate) fn curves<'a>(
     sweep.curves.iter().filter(move |one| one.others == others)
 }
 
-/// Whether the races had different numbers of processors.
+/// Returns whether the races had different numbers of processors.
 fn has_own_processors(curves: &[&ScalingCurve]) -> bool {
     let mut points = curves.iter().flat_map(|curve| &curve.points);
     points.any(|point| point.degradation != point.per_processor)
@@ -122,13 +122,13 @@ fn table(
     }
 }
 
-/// Formats an interval: `0.98 (0.95 to 1.02)`.
+/// Formats an interval, such as `0.98 (0.95 to 1.02)`.
 pub(crate) fn interval(factor: &Factor) -> String {
     let Factor { ratio, low, high } = factor;
     format!("{ratio:.2} ({low:.2} to {high:.2})")
 }
 
-/// Formats a knee: `4`, `2 to 8`, `beyond 16`.
+/// Formats a knee, such as `4`, `2 to 8` or `beyond 16`.
 fn knee(curve: &ScalingCurve) -> String {
     let Some(Knee { certain, possible }) = &curve.knee else {
         return NONE.to_owned();

@@ -1,4 +1,4 @@
-//! The common basis of every table and text: the ranking, the entrants that do not count with the
+//! The common basis of all tables and texts: the ranking, the entrants that do not count, with
 //! reasons, and the numbered notes.
 
 use heapdrome_schema::{EntrantResult, RaceResult, Role, Status, WALL};
@@ -7,7 +7,7 @@ use crate::entrant::{OPERATIONS, OVERHEAD, median, versus};
 use crate::foreign;
 use crate::notes::{self, Note, Notes};
 
-/// An entrant that counts, with the numbers of the notes on it.
+/// An entrant that counts, with the numbers of its notes.
 pub(crate) struct Row<'a> {
     pub(crate) entrant: &'a EntrantResult,
     pub(crate) marks: Vec<usize>,
@@ -20,7 +20,7 @@ pub(crate) struct Sheet<'a> {
     pub(crate) rows: Vec<Row<'a>>,
     /// The entrants that do not count.
     pub(crate) out: Vec<&'a EntrantResult>,
-    /// The notes; mark 1 is the first.
+    /// The notes. The first has number 1.
     pub(crate) notes: Vec<String>,
 }
 
@@ -64,21 +64,21 @@ impl<'a> Sheet<'a> {
         foreign::name(&self.result.baseline)
     }
 
-    /// Whether `metric` is one of the workload's own figures.
+    /// Returns whether `metric` is one of the workload's own figures.
     pub(crate) fn is_figure(&self, metric: &str) -> bool {
         let figures = &self.result.options.figures;
         figures.iter().any(|figure| figure == metric)
     }
 
-    /// Returns the figures of the workload that the main table lacks, in the workload's order.
+    /// Returns the figures of the workload that are not in the main table, in the workload's order.
     pub(crate) fn figures(&self) -> Vec<String> {
         let figures = self.result.options.figures.iter();
         let others = figures.filter(|name| ![OPERATIONS, OVERHEAD].contains(&name.as_str()));
         others.cloned().collect()
     }
 
-    /// Returns the names of the metrics that the command printed, in order, without figures of a
-    /// workload.
+    /// Returns the names of the metrics that the command printed, in order. Figures of a workload
+    /// are omitted.
     pub(crate) fn metrics(&self) -> Vec<String> {
         let mut names: Vec<String> = self
             .rows
@@ -92,7 +92,7 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// Returns the wall time relative to the baseline's; entrants without one come last.
+/// Returns the wall time relative to the baseline's. Entrants without one come last.
 fn rank(entrant: &EntrantResult, unit: Option<f64>) -> f64 {
     if entrant.role == Role::Baseline {
         return 1.0;
@@ -105,7 +105,7 @@ fn rank(entrant: &EntrantResult, unit: Option<f64>) -> f64 {
         .unwrap_or(f64::INFINITY)
 }
 
-/// Returns why an entrant does not count: a headline, then details.
+/// Returns the reason why an entrant does not count: a headline and details.
 pub(crate) fn why_out(entrant: &EntrantResult) -> (String, Vec<String>) {
     let mut headline = match entrant.status {
         Status::Ok => "counts",

@@ -1,23 +1,24 @@
-//! The memory of a run over time as a line of small bars.
+//! The memory of a run over time, as a line of small bars.
 
 use heapdrome_schema::MemorySample;
 
-/// The bars, from nearly zero to the maximum.
+/// The bars, from the lowest to the highest.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The common scales of a table's lines.
+/// The scales that all lines of a table share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scales {
     /// The end of the longest run, in seconds.
     longest: f64,
     /// The highest reading, in bytes.
     highest: f64,
-    /// Number of columns of a line.
+    /// Width of a line in characters.
     width: usize,
 }
 
 impl Scales {
-    /// Returns scales that contain all of these timelines; `None` if they contain no memory.
+    /// Returns scales that contain all of these timelines; `None` if the timelines contain no
+    /// memory.
     pub(crate) fn of<'a>(
         timelines: impl Iterator<Item = &'a [MemorySample]> + Clone,
         width: usize,
@@ -37,8 +38,8 @@ impl Scales {
         })
     }
 
-    /// Draws one line: each column is the highest reading in its part of the time, or the previous
-    /// reading; empty after the end of the run.
+    /// Draws one line. Each character shows the highest reading in its part of the time, or else
+    /// the previous reading. After the end of the run, the line is empty.
     pub(crate) fn line(self, samples: &[MemorySample]) -> String {
         let Some(last) = samples.last() else {
             return String::new();

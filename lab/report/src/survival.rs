@@ -2,7 +2,7 @@
 
 use heapdrome_schema::{Bytes, Survival};
 
-/// Names of the two kinds of search: without swap, and with it.
+/// Names of the two kinds of search.
 pub(crate) const KINDS: [&str; 2] = ["without swap", "with swap"];
 
 /// Returns the name of the kind of search.
@@ -11,8 +11,8 @@ pub fn kind(swap: bool) -> &'static str {
     KINDS[usize::from(swap)]
 }
 
-/// Returns a remark on the allocators that need the least memory without swap, and one with swap. A
-/// single limit is not compared.
+/// Returns two remarks at most, on the allocators that need the least memory without swap and with
+/// swap. A single limit is not compared.
 #[must_use]
 pub fn needs_least(rows: &[Survival]) -> Vec<String> {
     let of = |swap: bool| rows.iter().filter(move |row| row.swap == swap);
@@ -20,8 +20,7 @@ pub fn needs_least(rows: &[Survival]) -> Vec<String> {
     remarks.into_iter().flatten().collect()
 }
 
-/// Names every allocator of `rows` whose limit is not distinguishable from the smallest, so that it
-/// may need as little.
+/// Names every allocator of `rows` whose limit is indistinguishable from the smallest one.
 fn least(rows: &[&Survival]) -> Option<String> {
     let known: Vec<_> = rows
         .iter()
@@ -58,7 +57,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// Returns a search in which `smallest` sufficed and `failed` did not.
+    /// Returns a search in which the limit `smallest` sufficed, and `failed` did not.
     fn row(name: &str, failed: u64, smallest: u64) -> Survival {
         let trial = |limit_bytes: u64, failure: Option<&str>| Trial {
             limit_bytes,
@@ -94,7 +93,7 @@ mod tests {
         );
     }
 
-    /// Each may need any limit above the largest that was too small.
+    /// Each allocator may need any limit above the largest one under which it failed.
     #[test]
     fn a_coarse_search_tells_only_far_limits_apart() {
         let rows = [

@@ -19,13 +19,13 @@ pub(crate) use verdict::verdict;
 
 /// A figure that is followed across the races.
 pub(crate) struct Followed {
-    /// Its name in the result.
+    /// Name of the figure in the result.
     name: &'static str,
-    /// Its heading.
+    /// Heading of the figure's table.
     heading: &'static str,
-    /// The format of the baseline's own value.
+    /// Function that formats the baseline's value.
     tell: fn(Option<&Series>) -> String,
-    /// A function that takes the figure from a row.
+    /// Function that extracts the figure from a row.
     of: fn(&EntrantResult) -> Option<&Series>,
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn sweep_markdown(collection: &Collection) -> String {
     page.0
 }
 
-/// Formats the title: `rptest, sweep threads`.
+/// Formats the title, such as `rptest, sweep threads`.
 pub(crate) fn title(collection: &Collection) -> String {
     let workload = collection.races.first().map(|race| race.workload.as_str());
     let workload = foreign::line(workload.unwrap_or("nothing"));
@@ -140,7 +140,8 @@ pub(crate) fn heading(collection: &Collection, figure: &Followed) -> String {
     format!("{}, ratio to {baseline} with its interval", figure.heading)
 }
 
-/// Returns a figure of every allocator in every race; `None` if no entrant that counts has it.
+/// Returns a table of a figure: every allocator in every race; `None` if no counting entrant has
+/// the figure.
 pub(crate) fn summary(
     collection: &Collection,
     figure: &Followed,
@@ -164,8 +165,8 @@ pub(crate) fn summary(
         .then_some((heads, columns))
 }
 
-/// Returns the names of all entrants, the baseline first, the others in the order of their first
-/// race.
+/// Returns the names of all entrants. The baseline comes first, the others in the order of their
+/// first race.
 fn names(collection: &Collection) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for role in [Role::Baseline, Role::Rival] {
@@ -194,7 +195,7 @@ fn cell(race: &Member, figure: &Followed, name: &str) -> String {
     }
 }
 
-/// Formats a ratio: `0.83 (0.79 to 0.87)`.
+/// Formats a ratio, such as `0.83 (0.79 to 0.87)`.
 fn ratio(compared: &Comparison) -> String {
     let Comparison {
         ratio, low, high, ..
@@ -206,10 +207,11 @@ fn ratio(compared: &Comparison) -> String {
     }
 }
 
-/// The parameter whose value pins a race to that number of processors, if the machine has them.
+/// Name of the parameter that pins a race to as many processors as its value, if the machine has
+/// them.
 const THREADS: &str = "threads";
 
-/// Returns the processors of each race.
+/// Returns a description of each race's processors.
 pub(crate) fn placements(collection: &Collection) -> Vec<String> {
     let mut swept = collection
         .sweep()

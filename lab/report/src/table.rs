@@ -1,4 +1,4 @@
-//! Columns side by side, for the terminal.
+//! Tables of columns, for the terminal.
 
 use comfy_table::{
     Attribute, CellAlignment, Color, ContentArrangement, Row, Table, TableComponent,
@@ -12,7 +12,7 @@ use crate::paint::{Paint, Tone};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cell {
     pub(crate) text: String,
-    /// Its meaning to a reader, if it is a verdict.
+    /// Meaning for a reader, if the cell is a verdict.
     pub(crate) tone: Option<Tone>,
 }
 
@@ -34,12 +34,12 @@ impl Cell {
     }
 }
 
-/// One column of a table; all columns of a table have the same number of cells.
+/// One column of a table. All columns of a table have the same number of cells.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
-    /// Its head; a newline starts a second line.
+    /// Head of the column. A newline begins its second line.
     pub(crate) head: String,
-    /// Its cells, one line each.
+    /// Cells of the column, one line each.
     pub(crate) cells: Vec<Cell>,
     /// Whether cells are aligned to the right, as figures are.
     pub(crate) right: bool,
@@ -63,14 +63,14 @@ impl Column {
         }
     }
 
-    /// Whether any cell contains more than a dash.
+    /// Returns whether any cell contains anything other than a dash.
     pub(crate) fn says_anything(&self) -> bool {
         self.cells
             .iter()
             .any(|cell| !cell.text.is_empty() && cell.text != crate::words::NONE)
     }
 
-    /// Returns the cell in `row`; an empty one below the last.
+    /// Returns the cell in `row`, or an empty cell if the column is shorter.
     pub(crate) fn at(&self, row: usize) -> Cell {
         self.cells.get(row).cloned().unwrap_or_default()
     }
@@ -118,13 +118,13 @@ fn painted(columns: &[Column], paint: Paint) -> Vec<String> {
         .collect()
 }
 
-/// Returns the columns of the widest line.
+/// Returns the width of the widest line, in characters.
 pub(crate) fn width(lines: &[String]) -> usize {
     lines.iter().map(|line| line.width()).max().unwrap_or(0)
 }
 
-/// Returns the first of `choices` that fits into `width`; the last is cut to fit, and then has no
-/// colours.
+/// Returns the first of `choices` that fits into `width`. If none fits, truncates the last and
+/// removes its colours.
 pub(crate) fn first_that_fits(
     choices: impl Iterator<Item = Vec<Column>>,
     wanted: usize,

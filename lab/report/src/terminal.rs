@@ -19,14 +19,14 @@ use crate::table::{self, Column};
 use crate::words;
 use crate::{Exporter, ReportError};
 
-/// The heading over the figures that a workload reports.
+/// Heading of the figures that a workload reports.
 pub(crate) const FIGURES: &str = "Figures of the workload (medians)";
 
 /// Everything that is known of a race, as text for a terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Terminal {
-    /// Maximum width of a line in columns (at least 40). Only a single word of the command line to
-    /// copy may be wider, because it is never broken.
+    /// Maximum width of a line in characters, at least 40. In a command line to copy, a single word
+    /// may be wider, because words are never broken.
     pub width: usize,
     /// Whether ANSI colours are used.
     pub colour: bool,
@@ -68,8 +68,8 @@ impl Exporter for Terminal {
     }
 }
 
-/// Formats the table alone, headed `so far, round N`, for a running race. Entrants that have left
-/// the race follow in one line each.
+/// Formats only the table, for a running race, with the heading `so far, round N`. Each entrant
+/// that has left the race follows on a line.
 pub fn interim(result: &RaceResult, terminal: Terminal) -> String {
     let sheet = Sheet::new(result);
     let mut page = Page::new(terminal);
@@ -86,7 +86,7 @@ pub fn interim(result: &RaceResult, terminal: Terminal) -> String {
     page.text
 }
 
-/// Returns an entrant that does not count, with the reason.
+/// Returns the lines for an entrant that does not count, with the reason.
 pub(crate) fn not_counted(entrant: &heapdrome_schema::EntrantResult) -> Vec<String> {
     let (headline, details) = why_out(entrant);
     let mut lines = vec![format!("{}: {headline}", foreign::name(&entrant.allocator))];
@@ -94,7 +94,7 @@ pub(crate) fn not_counted(entrant: &heapdrome_schema::EntrantResult) -> Vec<Stri
     lines
 }
 
-/// Returns notes with their numbers, and the numbers that rows leave out.
+/// Returns the notes with their numbers, and the numbers that rows omit.
 pub(crate) fn numbered(sheet: &Sheet<'_>) -> Vec<String> {
     let notes = sheet.notes.iter().enumerate();
     notes
@@ -103,9 +103,9 @@ pub(crate) fn numbered(sheet: &Sheet<'_>) -> Vec<String> {
         .collect()
 }
 
-/// An entry of a list: one line, or a headline with lines under it.
+/// An entry of a list: one line, or a headline with further lines.
 pub(crate) trait Entry {
-    /// Returns the headline, then the lines under it.
+    /// Returns the headline, then the further lines.
     fn lines(&self) -> &[String];
 }
 
@@ -121,7 +121,7 @@ impl Entry for Vec<String> {
     }
 }
 
-/// Text that grows downwards, no line wider than the terminal.
+/// Text that grows downwards. No line is wider than the terminal.
 pub(crate) struct Page {
     pub(crate) width: usize,
     pub(crate) paint: Paint,
@@ -143,7 +143,7 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// Adds the command, and the progress of the race.
+    /// Adds the command and the state of the race.
     pub(crate) fn title(&mut self, result: &RaceResult, state: &str) {
         let room = self.width.saturating_sub(state.len() + 2);
         let command = match &result.options.workload {
@@ -156,7 +156,7 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// Adds the main table; returns the extent that is shown.
+    /// Adds the main table. Returns the extent that fits.
     pub(crate) fn main_table(&mut self, sheet: &Sheet<'_>) -> Extent {
         if sheet.rows.is_empty() {
             self.line("No entrant counts.");
@@ -169,7 +169,7 @@ impl Page {
         extents[self.ranking(sheet, choices)]
     }
 
-    /// Adds a table with a row for each entrant that counts; returns the choice that is shown.
+    /// Adds a table with a row for each entrant that counts. Returns the choice that fits.
     pub(crate) fn ranking(
         &mut self,
         sheet: &Sheet<'_>,
@@ -232,7 +232,7 @@ impl Page {
         }
     }
 
-    /// Adds the object that served malloc in each row.
+    /// Adds the table of the objects that served malloc.
     pub(crate) fn proof(&mut self, sheet: &Sheet<'_>) {
         if sheet
             .result
@@ -245,7 +245,8 @@ impl Page {
         }
     }
 
-    /// Adds as many columns beside the names as fit, then the others under them.
+    /// Adds a table with the names and as many columns as fit, then further tables with the
+    /// remaining columns.
     pub(crate) fn blocks(&mut self, names: &table::Column, columns: &[table::Column]) {
         let mut rest = columns;
         while !rest.is_empty() {
@@ -265,7 +266,7 @@ impl Page {
         }
     }
 
-    /// Adds a table whose names are shortened until it fits.
+    /// Adds a table. Its names are shortened until it fits.
     fn narrowing(&mut self, columns: impl Fn(usize) -> Vec<table::Column>) {
         let choices = [24, 16, 10].map(columns);
         for line in table::first_that_fits(choices.into_iter(), self.width, self.paint).1 {
@@ -273,7 +274,7 @@ impl Page {
         }
     }
 
-    /// Adds a heading on a line of its own, after an empty line.
+    /// Adds a heading on its own line, after an empty line.
     pub(crate) fn heading(&mut self, heading: &str) {
         self.text.push('\n');
         let heading = self.paint.strong(&filled(heading, self.width, ""));
@@ -299,7 +300,7 @@ impl Page {
         let _ = writeln!(self.text, "{painted}{rest}");
     }
 
-    /// Adds a heading with entries under it, if there are any.
+    /// Adds a heading and a list of entries; nothing if there are no entries.
     pub(crate) fn list<T: Entry>(&mut self, heading: &str, entries: Vec<T>) {
         if entries.is_empty() {
             return;
@@ -316,7 +317,7 @@ impl Page {
         }
     }
 
-    /// Adds a command to copy, in lines that a shell reads as one.
+    /// Adds a command to copy. A shell reads its lines as one.
     pub(crate) fn command(&mut self, heading: &str, words: &[String]) {
         self.heading(heading);
         let mut line = String::new();
@@ -333,15 +334,16 @@ impl Page {
     }
 }
 
-/// Wraps `text` in lines of at most `width`, the later ones after `indent`.
+/// Wraps `text` in lines of at most `width` characters. All lines but the first begin with
+/// `indent`.
 pub(crate) fn filled(text: &str, width: usize, indent: &str) -> String {
     indented(text, width, "", indent)
 }
 
-/// Wraps `text` in lines of at most `width`, the first after `first` and the later ones after
-/// `later`.
+/// Wraps `text` in lines of at most `width` characters. The first line begins with `first`, the
+/// others with `later`.
 fn indented(text: &str, width: usize, first: &str, later: &str) -> String {
-    // Names such as mimalloc3-secure are not broken at their hyphens.
+    // Names such as mimalloc3-secure must not be broken at hyphens.
     let options =
         textwrap::Options::new(width).word_splitter(textwrap::WordSplitter::NoHyphenation);
     textwrap::fill(text, options.initial_indent(first).subsequent_indent(later))

@@ -1,4 +1,4 @@
-//! Formatting of ratios, amounts and foreign text: the only place where figures become text.
+//! Formatting of ratios and amounts. Only this module converts figures to text.
 
 use heapdrome_schema::{Better, Bytes, Comparison, Nanoseconds, Series, Verdict};
 
@@ -9,7 +9,7 @@ use crate::entrant;
 /// The content of a cell that has no figure.
 pub(crate) const NONE: &str = "-";
 
-/// The text of a comparison without a shown difference.
+/// Text of a comparison that shows no difference.
 pub(crate) const NO_DIFFERENCE: &str = "no difference shown";
 
 /// Returns the text with its first letter in upper case.
@@ -19,7 +19,7 @@ pub(crate) fn capital(text: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// Formats the verdict with its estimate, and with its interval if `interval` is set.
+/// Formats the verdict with its estimate and, if `interval` is set, with its interval.
 ///
 /// A faster entrant's ratio is inverted, so that 0.926 reads `1.08x faster`.
 pub(crate) fn comparison(compared: &Comparison, interval: bool) -> String {
@@ -60,7 +60,7 @@ pub(crate) fn comparison_in_full(compared: &Comparison) -> String {
     format!("{verdict}, {} over {rounds}{more}", plain_ratio(compared))
 }
 
-/// Formats a ratio as in the JSON: `1.002 (0.990 to 1.013)`.
+/// Formats a ratio as in the JSON, such as `1.002 (0.990 to 1.013)`.
 pub(crate) fn plain_ratio(compared: &Comparison) -> String {
     let Comparison {
         ratio, low, high, ..
@@ -80,7 +80,7 @@ pub(crate) fn plain_ratio(compared: &Comparison) -> String {
     }
 }
 
-/// Formats an interval of ratios: `0.98 to 1.03`.
+/// Formats an interval of ratios, such as `0.98 to 1.03`.
 pub(crate) fn interval(compared: &Comparison) -> String {
     let [low, high] = [compared.low, compared.high].map(two_decimals);
     match compared.low > 0.0 && compared.high.is_finite() {
@@ -89,7 +89,7 @@ pub(crate) fn interval(compared: &Comparison) -> String {
     }
 }
 
-/// Formats a ratio for a table with many of them: two decimals, and one or none if it is large.
+/// Formats a ratio for a table with many ratios: with two decimals, or with fewer if it is large.
 pub(crate) fn two_decimals(ratio: f64) -> String {
     match ratio.abs() {
         large if large >= 1000.0 => short_number(ratio),
@@ -99,14 +99,14 @@ pub(crate) fn two_decimals(ratio: f64) -> String {
     }
 }
 
-/// Formats a ratio without its interval: `1.002`, `0.0523`.
+/// Formats a ratio without its interval, such as `1.002` or `0.0523`.
 pub(crate) fn bare_ratio(ratio: f64) -> String {
     let decimals = ratio_decimals(ratio);
     format!("{ratio:.decimals$}")
 }
 
-/// Returns the number of decimals that gives a ratio three significant digits: three, and up to
-/// nine below 0.1.
+/// Returns the number of decimals with which a ratio has three significant digits: at least three,
+/// and up to nine for ratios below 0.1.
 fn ratio_decimals(ratio: f64) -> usize {
     let has_few = |decimals: &usize| ratio.abs() * 10_f64.powi(*decimals as i32) < 99.5;
     match ratio {
@@ -115,7 +115,7 @@ fn ratio_decimals(ratio: f64) -> usize {
     }
 }
 
-/// Inverts the ratio with its interval if it lies below 1.
+/// Inverts a ratio below 1, together with its interval.
 fn above_one([ratio, low, high]: [f64; 3]) -> [f64; 3] {
     if ratio < 1.0 {
         [1.0 / ratio, 1.0 / high, 1.0 / low]
@@ -124,7 +124,7 @@ fn above_one([ratio, low, high]: [f64; 3]) -> [f64; 3] {
     }
 }
 
-/// Formats a factor: `1.08x faster (1.06 to 1.10)`.
+/// Formats a factor, such as `1.08x faster (1.06 to 1.10)`.
 fn times([estimate, low, high]: [f64; 3], word: &str, interval: bool) -> String {
     if estimate >= ABSURD {
         return format!("more than {ABSURD}x {word}");
@@ -143,7 +143,7 @@ fn times([estimate, low, high]: [f64; 3], word: &str, interval: bool) -> String 
     format!("{estimate:.decimals$}x {word}{tail}")
 }
 
-/// Formats a percentage: `12% less (10 to 14)`; the parts are fractions.
+/// Formats a percentage, such as `12% less (10 to 14)`. `parts` are fractions.
 fn percent(parts: [f64; 3], word: &str, interval: bool) -> String {
     let [estimate, low, high] = parts.map(|part| part * 100.0);
     let usual = usize::from(low.abs().min(estimate.abs()) < 9.95);
@@ -162,8 +162,8 @@ fn percent(parts: [f64; 3], word: &str, interval: bool) -> String {
     format!("{estimate}% {word}{tail}")
 }
 
-/// Returns `usual` decimals, or up to two more if any part would otherwise read as `nothing`, which
-/// means no difference. Large figures get fewer.
+/// Returns `usual` decimals. Returns up to two more if any part would otherwise read as `nothing`,
+/// the value that means no difference. Large figures have fewer decimals.
 fn decimals(parts: [f64; 3], nothing: f64, usual: usize) -> usize {
     let nearest = parts
         .iter()
@@ -179,7 +179,7 @@ fn decimals(parts: [f64; 3], nothing: f64, usual: usize) -> usize {
     (usual..usual + 2).find(visible).unwrap_or(usual + 2)
 }
 
-/// Percentage above which a factor is clearer.
+/// Percentage above which a factor is easier to read.
 const ABSURD: f64 = 1000.0;
 
 /// Formats a fraction as a percentage: `1.3%`.
@@ -209,12 +209,12 @@ pub(crate) fn number(series: Option<&Series>) -> String {
     median(series, short_number)
 }
 
-/// Formats the median of a figure, whose name ends in its unit.
+/// Formats the median of a figure. The figure's name ends in its unit.
 pub(crate) fn figure(name: &str, series: Option<&Series>) -> String {
     median(series, |value| amount(name, value))
 }
 
-/// Formats a value of a figure, whose name ends in its unit.
+/// Formats a value of a figure. The figure's name ends in its unit.
 pub(crate) fn amount(name: &str, value: f64) -> String {
     match name {
         _ if !value.is_finite() => NONE.to_owned(),
@@ -231,7 +231,7 @@ fn median(series: Option<&Series>, tell: impl Fn(f64) -> String) -> String {
     entrant::median(series).map_or_else(|| NONE.to_owned(), tell)
 }
 
-/// Formats a number in at most seven columns: `1.24k`, `62.8M`.
+/// Formats a number in at most seven characters, such as `1.24k` or `62.8M`.
 pub(crate) fn short_number(value: f64) -> String {
     const STEPS: [(f64, &str); 4] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
     let size = value.abs();
@@ -257,7 +257,8 @@ pub(crate) fn three_digits(value: f64) -> String {
     }
 }
 
-/// Formats a count: `1 round`, `3 rounds`; a word that ends in `s` takes `es`.
+/// Formats a count, such as `1 round` or `3 rounds`. The plural of a word that ends in `s` ends in
+/// `es`.
 pub fn count(number: u64, word: &str) -> String {
     let ending = match (number, word.ends_with('s')) {
         (1, _) => "",
@@ -276,7 +277,7 @@ pub(crate) fn listed(names: &[String]) -> String {
     }
 }
 
-/// Returns the better direction, as a word after a metric's name.
+/// Returns the better direction as a word that follows a metric's name.
 pub(crate) fn direction(better: Better) -> &'static str {
     match better {
         Better::Lower => "lower is better",

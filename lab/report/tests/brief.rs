@@ -33,8 +33,8 @@ fn setting() -> RaceResult {
     race(&[("mimalloc2", FAST), ("system-huge", huge)], [EVEN; 3])
 }
 
-/// Returns a race in which one rival crashes, two are not served for the same reason, and there are
-/// many remarks.
+/// Returns a race in which one rival crashes, and two rivals are not served for the same reason. It
+/// has many remarks.
 fn failures() -> RaceResult {
     let mut result = winner();
     let mut rivals = result.entrants.iter_mut();
@@ -153,7 +153,7 @@ fn a_setting_is_used_without_a_library() {
     assert!(told.lines().any(|own| own == line), "{told}");
 }
 
-/// Without a variable that the race set, an allocator may serve few of a program's blocks.
+/// Without a variable that the race set, an allocator may serve only a few of a program's blocks.
 #[test]
 fn variables_of_the_race_are_set_where_the_winner_is_used() {
     let mut result = setting();
@@ -164,7 +164,7 @@ fn variables_of_the_race_are_set_where_the_winner_is_used() {
     let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
     result.options.environment = given.into();
     let told = brief(&result, 80);
-    // With the tunables of both the line would be too long; `exec` merges them itself.
+    // With all tunables the line would be too long. `heapdrome exec` merges them itself.
     let line = "Use it: GLIBC_TUNABLES=glibc.malloc.perturb=1 PYTHONMALLOC=malloc heapdrome exec -a system-huge -- \
                 COMMAND";
     assert!(told.lines().any(|own| own == line), "{told}");

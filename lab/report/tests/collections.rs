@@ -1,4 +1,4 @@
-//! Reader's view of races of workloads, and of sweeps.
+//! Tests of the output for races of workloads, and for sweeps.
 
 #[path = "races/golden.rs"]
 mod golden;
@@ -108,7 +108,7 @@ fn threads_beyond_the_processors_are_told() {
     }
 }
 
-/// Returns the sentences of a sweep on all its races.
+/// Returns the sentences that a sweep prints on all its races.
 fn over(collection: &Collection) -> String {
     let markdown = exported(&Markdown, collection);
     let mut lines = markdown.lines();
@@ -116,8 +116,8 @@ fn over(collection: &Collection) -> String {
     line.expect("a sentence over the sweep").to_owned()
 }
 
-/// Sets the wall time of `name` at the value in this place, relative to the baseline's, with an
-/// accuracy of 2%.
+/// Sets the wall time of `name` at the value in this place, as a ratio to the baseline's with an
+/// interval of 2% on either side.
 fn at(collection: &mut Collection, place: usize, name: &str, ratio: f64) {
     let verdict = match ratio {
         less if less < 0.98 => Verdict::Faster,

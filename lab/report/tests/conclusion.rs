@@ -27,7 +27,7 @@ fn advised(result: &RaceResult) -> String {
     }
 }
 
-/// Asserts that each result leads to the advice beside it.
+/// Asserts that each result leads to the advice that precedes it.
 fn advises<const CASES: usize>(cases: [(&str, RaceResult); CASES]) {
     for (place, (expected, result)) in cases.into_iter().enumerate() {
         let told = Conclusion::of(&result);
@@ -48,7 +48,7 @@ fn what_is_better_in_one_figure_and_worse_in_none_is_taken() {
             "jemalloc for Memory",
             race(&[("jemalloc", [SAME, SAME, (0.8, 0.02)])], ALL_EVEN),
         ),
-        // Of two with overlapping wall times, the one with less processor time wins.
+        // Of two rivals with overlapping wall times, the one with less processor time wins.
         (
             "mimalloc2 for Wall",
             race(
@@ -91,12 +91,12 @@ fn of_equals_the_least_product_of_time_and_memory_is_taken() {
         ("mimalloc2 for Wall", beside(small(0.80))),
         // Not shown to be smaller.
         ("mimalloc2 for Wall", beside(large)),
-        // Its memory is smaller by less than its estimated time is longer.
+        // It uses less memory, but its estimated time is longer by a larger factor.
         (
             "mimalloc2 for Wall",
             beside([(0.8, 0.08), (0.8, 0.08), (1.12, 0.005)]),
         ),
-        // Not shown to be slower, but its estimate is less than half of the gain.
+        // It was not shown to be slower, but its estimate is less than half of the gain.
         (
             "mimalloc2 for Wall",
             beside([(0.86, 0.14), (0.86, 0.14), (0.9, 0.01)]),
@@ -133,11 +133,11 @@ fn what_is_worse_in_one_figure_is_not_taken() {
     advises([
         ("Stay", race(&[], ALL_EVEN)),
         ("Stay", race(&[], slower)),
-        // Less processor time, but longer.
+        // It uses less processor time, but takes longer.
         ("Stay", one([(1.1, 0.05), (0.8, 0.02), EVEN])),
-        // Less memory, but slower.
+        // It uses less memory, but is slower.
         ("Stay", one([(1.1, 0.05), EVEN, (0.8, 0.02)])),
-        // As fast, with more memory: the baseline beats it.
+        // It is as fast and uses more memory, so the baseline beats it.
         ("Stay", one([EVEN, EVEN, (1.11, 0.02)])),
     ]);
 }
@@ -171,7 +171,7 @@ fn what_is_level_and_what_is_undecided_are_told_apart() {
     ]);
 }
 
-/// Shown to be less, and within 2% of the baseline.
+/// Shown to be less, but within 2% of the baseline.
 const LITTLE: (f64, f64) = (0.99, 0.002);
 
 #[test]
@@ -189,7 +189,7 @@ fn a_gain_too_small_to_act_on_is_told_and_not_taken() {
                 0.46,
             ),
         ),
-        // One figure gains too little, another enough.
+        // One figure gains too little, another gains enough.
         (
             "mimalloc2 for Memory",
             one([LITTLE, LITTLE, (0.8, 0.02)], ALL_EVEN),
@@ -222,7 +222,7 @@ fn a_gain_too_small_to_act_on_is_told_and_not_taken() {
         assert!(text.contains(expected), "{text}");
         assert!(!text.contains("one was shown"), "{text}");
     }
-    // Less memory in more time is no gain.
+    // Less memory at the cost of more time is no gain.
     let slower = told(&race(&[], [(1.2, 0.05), (1.2, 0.05), LITTLE]));
     assert!(
         slower.contains("None was shown to beat system;"),
@@ -270,7 +270,7 @@ fn a_command_that_hardly_uses_malloc_is_not_raced_for_longer() {
         "Stay with system: malloc hardly matters here. Its calls of malloc take less than 1%";
     assert!(told.starts_with(what), "{told}");
     assert!(!told.contains("run it longer"), "{told}");
-    // Calls that take 10% of its time may matter.
+    // Calls that take 10% of the processor time may matter.
     for row in &mut result.entrants {
         row.proof.as_mut().expect("a proof").calls = 135_000_000;
     }

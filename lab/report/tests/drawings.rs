@@ -1,4 +1,4 @@
-//! The names of drawings, which must distinguish them, and the order of their rows.
+//! The names of drawings, which must be unique, and the order of their rows.
 
 mod races;
 #[path = "races/workload.rs"]
@@ -15,7 +15,7 @@ use scraper::{Html, Selector};
 
 const VALUES: [&str; 2] = ["malloc", "pymalloc"];
 
-/// Returns a sweep over threads and a variable whose name has this number of letters.
+/// Returns a sweep over threads and over a variable whose name has `letters` letters.
 fn crossed(letters: usize) -> Collection {
     let mut sweep = workload::sweep();
     let variable = format!("env:{}", "A".repeat(letters));
@@ -153,7 +153,7 @@ fn a_ranking_begins_with_the_best_by_its_own_figure() {
     }
 }
 
-/// Returns the times of this number of ways to read, each with little memory and with enough.
+/// Returns the times of `count` ways to read, each with little memory and with enough memory.
 fn ways(count: usize) -> Vec<Ccdf> {
     let cells = (0..count).flat_map(|way| [format!("way {way}"), format!("way {way}, all fits")]);
     let point = |(time, above): (u64, f64)| CcdfPoint {

@@ -1,4 +1,4 @@
-//! Reader's view of every exporter.
+//! Tests of the output of every exporter.
 
 #[path = "races/golden.rs"]
 mod golden;
@@ -25,7 +25,7 @@ fn terminal(result: &RaceResult, width: usize) -> String {
     )
 }
 
-/// Returns a race with unreasonable names, paths, texts and figures.
+/// Returns a race with extreme names, paths, texts and figures.
 fn odd() -> RaceResult {
     let mut result = usual();
     let names = [
@@ -54,7 +54,7 @@ fn odd() -> RaceResult {
     result
 }
 
-/// Returns races of every kind, for properties that must hold for all of them.
+/// Returns races of every kind, to test properties that hold for all of them.
 fn all() -> Vec<RaceResult> {
     let mut alone = usual();
     alone.entrants.truncate(1);
@@ -99,7 +99,7 @@ fn closely() -> RaceResult {
     result
 }
 
-/// Returns a race with a metric of its own.
+/// Returns a race with a metric that the command prints.
 fn measured() -> RaceResult {
     let mut result = usual();
     for (place, entrant) in result.entrants.iter_mut().enumerate() {

@@ -6,7 +6,7 @@ use heapdrome_report::{Exporter, Markdown, Source, Terminal, page, plots};
 use heapdrome_schema::{EntrantResult, RaceResult, Saved};
 use scraper::{Html, Selector};
 
-/// Returns the race as text, as Markdown and as the page shows it, without line breaks.
+/// Returns the race as text, as Markdown and as a page, without line breaks.
 fn forms(result: &RaceResult) -> [String; 3] {
     let terminal = Terminal {
         width: 1000,
@@ -57,7 +57,7 @@ fn times_far_from_the_rest_are_marked_whether_of_the_wall_or_of_the_processor() 
     let jemalloc = entrant(&mut result, "jemalloc");
     jemalloc.user_s.as_mut().expect("a series").outliers = vec![2];
     let mimalloc = entrant(&mut result, "mimalloc3");
-    // The sum of this outlier lies among the others.
+    // The sum of this outlier lies within the range of the others.
     mimalloc.system_s.as_mut().expect("a series").outliers = vec![1];
     let wall = "outliers in wall time: 1 of 3, farthest 94.7 s (kept;";
     let cpu = "outliers in CPU time: 1 of 3, farthest 127 s (kept;";
@@ -102,7 +102,7 @@ fn the_numbers_that_a_row_leaves_out_are_explained_in_the_terminal_and_in_markdo
         assert_eq!(told.len(), 1, "{text}");
         assert!(told[0].contains(" and "), "{told:?}");
     }
-    // A row with few notes shows them all.
+    // A row with few notes shows all of them.
     entrant(&mut result, "jemalloc").known_faults.clear();
     for text in &forms(&result)[..2] {
         assert!(!text.contains("+ jemalloc"), "{text}");

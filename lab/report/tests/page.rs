@@ -16,7 +16,7 @@ use heapdrome_schema::{RaceResult, Role, Saved, Status};
 use scraper::{Html, Selector};
 use sha2::{Digest as _, Sha256};
 
-/// Text that no page may interpret.
+/// Text that a page must not interpret.
 const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&--><!--";
 
 fn source(saved: Saved) -> Source {
@@ -234,7 +234,7 @@ fn the_drawings_of_folded_races_are_packed_and_each_has_its_place() {
     assert!(!all(&document, "svg").is_empty());
     let mut names = HashSet::new();
     for drawing in drawings.lines() {
-        // A ranking is drawn twice, the second time for wide screens.
+        // A ranking has a second drawing, for narrow screens.
         let drawing = format!("<div>{drawing}</div>");
         let drawing = roxmltree::Document::parse(&drawing).expect("XML");
         let drawn = drawing.root_element().children();
@@ -335,7 +335,7 @@ fn a_sweep_has_its_curves() {
 fn a_curve_is_labelled_with_what_was_swept() {
     let mut collection = workload::sweep();
     for race in &mut collection.races {
-        // It has the swept value in one of the races by chance.
+        // In one of the races this parameter equals the swept value by chance.
         race.parameters.insert(0, "distribution=1".to_owned());
     }
     let plots = plots(&Saved::Collection(Box::new(collection)));
@@ -376,7 +376,7 @@ fn an_image_shows_the_drawing_with_its_text() {
     let dark = |pixel: &&resvg::tiny_skia::PremultipliedColorU8| {
         u32::from(pixel.red()) + u32::from(pixel.green()) + u32::from(pixel.blue()) < 200
     };
-    // The names of the rows, which are drawn with the carried font.
+    // The names of the rows, which are drawn in the embedded font.
     let width = image.width() as usize;
     let names = image
         .pixels()

@@ -1,4 +1,4 @@
-//! The sentence that explains a gain, on made-up races.
+//! The sentence that explains a gain, for invented races.
 
 #[allow(dead_code)]
 mod races;
@@ -74,7 +74,7 @@ fn huge(mut row: EntrantResult) -> EntrantResult {
 fn fewer_page_faults_are_named_with_their_share_and_huge_pages() {
     let winner = huge(rival("mimalloc2", 0.5, &FEW_FAULTS));
     let result = race(vec![rival("slower", 0.8, &FEW_FAULTS), winner]);
-    // Other time of the program also decreased: 6.66 of 17 ms are named, and 5.55 are not.
+    // Other time of the program also decreased. 6.66 of 17 ms are enough to be named, 5.55 are not.
     for (cost, is_named) in [(6e-7, true), (5e-7, false)] {
         let mut busy = result.clone();
         busy.machine.fault_s = Some(cost);
@@ -211,7 +211,7 @@ fn calls_to_the_system_and_time_in_calls_are_named_where_faults_explain_nothing(
         "x spends 8.00 ms in allocator calls instead of 20.0 ms, which explains about 71% of the processor time that \
          it saves"
     );
-    // 22 of 17 ms.
+    // This saves 22 ms of a gain of 17 ms.
     result.entrants[0].evidence = Some(time(0.030));
     let over = said(&result);
     assert!(over.contains(", more than it saves in total"), "{over}");
@@ -227,7 +227,7 @@ fn time_in_calls_is_told_where_it_accounts_for_some_of_the_gain_only() {
         }),
         ..Evidence::default()
     };
-    // 10 ms are saved.
+    // In total, 10 ms are saved.
     let less = Figures {
         user: 0.014,
         ..BASELINE
@@ -260,7 +260,7 @@ fn the_time_saved_is_the_ratio_that_the_table_shows_and_not_one_of_medians() {
         }),
         ..Evidence::default()
     };
-    // The medians differ by 10 of 55 ms; within rounds 10% was saved, 5.5 ms.
+    // The medians differ by 10 of 55 ms. Within rounds, the ratio shows 10%, that is 5.5 ms.
     let less = Figures {
         user: 0.014,
         ..BASELINE
@@ -276,7 +276,8 @@ fn the_time_saved_is_the_ratio_that_the_table_shows_and_not_one_of_medians() {
         .insert("cpu_s".to_owned(), within_rounds);
     let by_ratio = said(&result);
     assert!(by_ratio.contains("about 73% of"), "{by_ratio}");
-    // A part of the gain that is too small to be the cause is a share of that saving.
+    // If calls are too small a part of the gain to be its cause, their share still refers to that
+    // saving.
     result.entrants[1].evidence = Some(time(0.0065));
     let part = said(&result);
     assert!(part.contains("about 27% of"), "{part}");

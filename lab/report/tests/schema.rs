@@ -1,4 +1,4 @@
-//! The description of the schema must name every field that a result can have.
+//! The description of the schema must contain every field that a result can have.
 
 mod races;
 #[path = "races/watched.rs"]
@@ -65,11 +65,11 @@ fn whole() -> RaceResult {
     result
 }
 
-/// Returns a collection without empty lists, except those that its purpose leaves empty.
+/// Returns a collection without empty lists, except lists that its purpose requires to be empty.
 fn collection() -> Collection {
     let text = |text: &str| text.to_owned();
     let mut collection = workload::sweep();
-    // The workload chooses the names of its figures.
+    // The names of figures are chosen by the workload, so they are not in the schema.
     for race in &mut collection.races {
         race.result = whole();
     }
@@ -220,7 +220,7 @@ fn a_comparison_fits_into_every_terminal() {
     }
 }
 
-/// Collects every name of a field in `value`.
+/// Collects the names of all fields in `value`.
 fn fields(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(object) => {

@@ -1,4 +1,4 @@
-//! Reader's view of suites.
+//! Tests of the output for suites.
 
 #[path = "races/golden.rs"]
 mod golden;
@@ -108,7 +108,7 @@ fn exported(exporter: &dyn Exporter<Collection>, collection: &Collection) -> Str
     String::from_utf8(bytes).expect("UTF-8")
 }
 
-/// Returns the times of two cells, and one unusual one.
+/// Returns the times of two cells, and one unusually long time.
 fn exceeded() -> Vec<Ccdf> {
     let points = |scale: u64| {
         let point = |(time, above): (u64, f64)| CcdfPoint {
@@ -243,7 +243,7 @@ fn whoever_did_not_race_for_one_reason_is_told_in_one_line() {
     assert!(told.contains(lines), "{told}");
 }
 
-/// Misuse beside races is a part of the suite, and not the subject of its page.
+/// Misuse in a suite of races is a part of the suite, not the subject of its page.
 #[test]
 fn the_page_of_a_suite_with_misuse_begins_with_its_sentences() {
     let mut suite = suite();
@@ -273,7 +273,7 @@ fn the_page_of_a_suite_with_misuse_begins_with_its_sentences() {
     );
 }
 
-/// Targets come before claims, in their own order, with words of their own.
+/// Targets precede claims, in their own order, and have their own words for verdicts.
 #[test]
 fn targets_are_reached_or_missed() {
     let mut suite = suite();

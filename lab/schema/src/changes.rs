@@ -10,11 +10,11 @@ use crate::{Machine, Verdict};
 pub struct ComparedResult {
     /// Name of the file, as the user gave it.
     pub file: String,
-    /// Start time of its race, in UTC, as RFC 3339.
+    /// Start time of the race or collection, in UTC, as RFC 3339.
     pub started: String,
-    /// Version of heapdrome that wrote it.
+    /// Version of heapdrome that wrote the result.
     pub heapdrome: String,
-    /// The machine.
+    /// Machine on which the result was measured.
     pub machine: Machine,
 }
 
@@ -45,11 +45,11 @@ pub struct Change {
     /// Median in the new result.
     #[serde(deserialize_with = "number_or_null")]
     pub new: f64,
-    /// Change of the figure itself, new over old; `None` if the machines differ or the rounds are
-    /// too few.
+    /// Change of the figure itself, new over old; `None` if the machines differ or there are too
+    /// few rounds.
     pub itself: Option<Factor>,
-    /// Change of the ratio to the baseline, new over old. `None` for the baseline, and if the two
-    /// baselines differ or the rounds are too few.
+    /// Change of the ratio to the baseline, new over old; `None` for the baseline, if the baselines
+    /// differ, or if there are too few rounds.
     pub beside_baseline: Option<Factor>,
     /// Joint verdict of all factors that count; `None` if no factor counts.
     pub verdict: Option<Verdict>,
@@ -93,7 +93,7 @@ pub enum Outcome {
 pub struct Judged {
     /// Text of the condition as the user wrote it.
     pub condition: String,
-    /// Outcome: the worst over all figures in the condition.
+    /// Worst outcome over all figures in the condition.
     pub outcome: Outcome,
     /// Figures that led to the outcome.
     pub because: Vec<String>,
@@ -102,9 +102,9 @@ pub struct Judged {
 /// Changes from one result to another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Changes {
-    /// Version of the schema, that of [`RaceResult`](crate::RaceResult).
+    /// Version of the schema, which is that of [`RaceResult`](crate::RaceResult).
     pub schema: u32,
-    /// Version of heapdrome that compared them.
+    /// Version of heapdrome that compared the results.
     pub heapdrome: String,
     /// The old result.
     pub old: ComparedResult,
@@ -114,7 +114,7 @@ pub struct Changes {
     pub same_machine: bool,
     /// Basis of the verdicts, in words.
     pub rests_on: Vec<String>,
-    /// Probability of one or more false verdicts on one figure over all comparisons.
+    /// Probability of one or more false verdicts on a figure, over all its comparisons.
     pub alpha: f64,
     /// Races that both results contain.
     pub pairs: Vec<RacePair>,

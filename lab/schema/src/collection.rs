@@ -4,22 +4,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Machine, MisuseRun, Nanoseconds, PagingCell, RaceResult, Survival, SweepResult};
 
-/// Extent to which a published setting is run.
+/// Scale at which a published setting is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
-    /// Minutes of runs, enough to see that everything works.
+    /// A few minutes in total, to see that everything works.
     Quick,
     /// The shape of the published setting, with fewer repetitions.
     Usual,
-    /// The counts of the document.
+    /// The counts of threads and repetitions in the document.
     Published,
 }
 
 /// One race of a collection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Member {
-    /// Cell that it fills in the collection's tables, such as `threadtest-small`.
+    /// Cell of the collection's tables that the race fills, such as `threadtest-small`.
     pub cell: String,
     /// Workload.
     pub workload: String,
@@ -39,9 +39,9 @@ pub struct Member {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Holds {
-    /// Every interval of the claim agrees with it.
+    /// Every interval that counts agrees with the claim.
     Held,
-    /// An interval contradicts it.
+    /// An interval contradicts the claim.
     NotHeld,
     /// An interval is too wide, or there is no interval.
     Undecided,
@@ -58,10 +58,10 @@ pub struct ClaimResult {
     pub source: String,
     /// Outcome on this machine.
     pub holds: Holds,
-    /// Figures behind the outcome, or the reason why none exist.
+    /// Figures that led to the outcome, or the reason why there are none.
     pub because: String,
-    /// Whether it is a target of heapdrome's own, which is reached or missed, instead of a
-    /// published claim.
+    /// Whether this is a target of heapdrome's own allocators, which is reached or missed, instead
+    /// of a published claim.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub target: bool,
 }
@@ -80,9 +80,10 @@ pub struct Absent {
 pub struct Table {
     /// Title.
     pub title: String,
-    /// Source of its figures and their machine; `None` for figures measured here.
+    /// Source of the figures, and the machine on which they were measured; `None` for figures
+    /// measured here.
     pub published: Option<String>,
-    /// Heads of its columns; the first column holds names.
+    /// Heads of the columns. The first column contains names.
     pub heads: Vec<String>,
     /// Rows, each with as many cells as there are heads.
     pub rows: Vec<Vec<String>>,
@@ -102,7 +103,8 @@ pub struct CcdfPoint {
 /// Complementary cumulative distribution of times: the share of times above each time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ccdf {
-    /// Timed operation, such as `read`. Distributions of one kind are drawn in one plot.
+    /// Name of the timed operation, such as `read`. Distributions with the same name are drawn in
+    /// one plot.
     pub kind: String,
     /// Circumstances of the measurement.
     pub cell: String,
@@ -117,18 +119,18 @@ pub struct Ccdf {
 pub enum Purpose {
     /// Races along the values of parameters, with their joint findings.
     Sweep(Option<SweepResult>),
-    /// Races in the cells of a suite, and the misuse in its targets.
+    /// Races in the cells of a suite, with the misuse that its targets mention.
     Suite {
-        /// Extent to which it was run.
+        /// Scale at which the suite was run.
         scale: Scale,
         /// The outcome of each kind of misuse under each allocator.
         misuse: Vec<MisuseRun>,
     },
     /// Experiments of the paging lab.
     Paging {
-        /// Extent to which they were run.
+        /// Scale at which the experiments were run.
         scale: Scale,
-        /// Settings of the experiments with their results.
+        /// Settings of the experiments, with their results.
         cells: Vec<PagingCell>,
         /// Total measurement time of the cells, over all sessions.
         time: Option<Nanoseconds>,
@@ -137,14 +139,14 @@ pub enum Purpose {
     },
     /// Misuse alone.
     Misuse {
-        /// Extent to which it was tried.
+        /// Scale at which misuse was tried.
         scale: Scale,
-        /// The outcome of each kind under each allocator.
+        /// The outcome of each kind of misuse under each allocator.
         runs: Vec<MisuseRun>,
     },
     /// A search for the least memory.
     Survival {
-        /// Extent of the search.
+        /// Scale at which the search was run.
         scale: Scale,
         /// Findings under each allocator.
         searches: Vec<Survival>,
@@ -152,7 +154,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// Returns a suite of which nothing has run yet.
+    /// Returns the purpose of a suite of which nothing has run yet.
     pub fn suite(scale: Scale) -> Self {
         Self::Suite {
             scale,
@@ -160,7 +162,7 @@ impl Purpose {
         }
     }
 
-    /// Returns experiments of which none has run yet.
+    /// Returns the purpose of experiments of which none has run yet.
     pub fn paging(scale: Scale) -> Self {
         Self::Paging {
             scale,
@@ -183,23 +185,23 @@ impl Default for Purpose {
 pub struct Collection {
     /// The version of the schema, that of [`RaceResult`].
     pub schema: u32,
-    /// The version of heapdrome that wrote it.
+    /// The version of heapdrome that wrote the collection.
     pub heapdrome: String,
     /// Start time, in UTC, as RFC 3339.
     pub started: String,
-    /// Request for it: heapdrome's own arguments.
+    /// Request for the collection: heapdrome's own arguments.
     pub asked: Vec<String>,
-    /// `sweep threads` or `sweep jobs and size`, or the name of the suite.
+    /// Name, such as `sweep threads` or `sweep jobs and size`, or that of the suite.
     pub name: String,
     /// The machine.
     pub machine: Machine,
-    /// The races, in the order in which they were run; only sweeps and suites have any.
+    /// The races, in the order in which they were run; empty except in sweeps and suites.
     pub races: Vec<Member>,
-    /// Its purpose.
+    /// Purpose of the collection.
     pub purpose: Purpose,
     /// Tables computed from the measurements.
     pub tables: Vec<Table>,
-    /// Published claims with their outcomes.
+    /// Published claims and targets, with their outcomes.
     pub claims: Vec<ClaimResult>,
     /// Allocators of the document that did not race.
     pub absent: Vec<Absent>,
@@ -235,7 +237,7 @@ impl Collection {
         }
     }
 
-    /// Returns the cells of experiments for running and changing them.
+    /// Returns the cells of experiments, so that they can be run and changed.
     pub fn paging_cells_mut(&mut self) -> &mut [PagingCell] {
         match &mut self.purpose {
             Purpose::Paging { cells, .. } => cells,
@@ -251,7 +253,7 @@ impl Collection {
         }
     }
 
-    /// Returns the outcomes of misuse, beside races or alone.
+    /// Returns the outcomes of misuse, from a suite of races or from a suite of misuse alone.
     pub fn misuse(&self) -> &[MisuseRun] {
         match &self.purpose {
             Purpose::Suite { misuse: runs, .. } | Purpose::Misuse { runs, .. } => runs,
@@ -259,7 +261,8 @@ impl Collection {
         }
     }
 
-    /// Returns the outcomes of misuse for appending; `None` for a purpose without misuse.
+    /// Returns the outcomes of misuse, so that more can be appended; `None` for a purpose without
+    /// misuse.
     pub fn misuse_mut(&mut self) -> Option<&mut Vec<MisuseRun>> {
         match &mut self.purpose {
             Purpose::Suite { misuse: runs, .. } | Purpose::Misuse { runs, .. } => Some(runs),
@@ -276,7 +279,7 @@ impl Collection {
     }
 }
 
-/// Form of a collection in its file: the parts of every purpose side by side.
+/// Form of a collection in its file, with the fields of all purposes.
 #[derive(Default, Serialize, Deserialize)]
 struct Flat {
     schema: u32,
@@ -307,7 +310,7 @@ struct Flat {
 }
 
 impl Flat {
-    /// Takes the fields that determine the purpose. A file has the parts of only one purpose.
+    /// Takes the fields that determine the purpose. A file contains the fields of only one purpose.
     fn purpose(&mut self) -> Purpose {
         let Some(scale) = self.scale else {
             return Purpose::Sweep(self.sweep.take());

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum Level {
     /// Suitable for a measurement.
     Good,
-    /// Relevant to a reader of the result; or unreadable here.
+    /// Relevant to a reader of the result, or unreadable on this machine.
     Note,
     /// Distorts results, hides differences or makes a measurement impossible.
     Warning,
@@ -19,7 +19,7 @@ pub enum Level {
 pub struct Condition {
     /// Subject of the check, such as `swap`.
     pub name: String,
-    /// Value that was found; starts with `not readable here` if it is unknown.
+    /// Value that was found. It begins with `not readable here` if it is unknown.
     pub value: String,
     /// Severity.
     pub level: Level,

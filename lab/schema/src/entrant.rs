@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub enum Role {
     /// The entrant with which every other entrant is compared.
     Baseline,
-    /// The baseline again under a second name. Any difference between the two is noise.
+    /// The baseline again, under a second name. Any difference between the two is noise.
     Twin,
     /// An allocator that is compared with the baseline.
     #[default]
@@ -21,7 +21,7 @@ pub enum Role {
 /// An allocator with its settings, ready to run: nothing is left to look up or build.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Entrant {
-    /// Name under which it was requested; unique within a race.
+    /// Name under which the entrant was requested, unique within a race.
     pub name: String,
     /// Role in the race.
     pub role: Role,
@@ -35,16 +35,16 @@ pub struct Entrant {
     pub preload: Vec<PathBuf>,
     /// Environment variables that this entrant sets in addition to `LD_PRELOAD`.
     pub settings: BTreeMap<String, String>,
-    /// Whether it is hardened: it gives up speed for safety.
+    /// Whether the allocator is hardened: it gives up speed for safety.
     #[serde(default)]
     pub hardened: bool,
     /// Faults of this allocator that matter to a reader of the result.
     pub known_faults: Vec<String>,
-    /// Faults of its `operator new`, which concern only commands that call it.
+    /// Faults of the allocator's `operator new`, which affect only commands that call it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults_of_new: Vec<String>,
-    /// Whether it is the command as it runs today: nothing is preloaded, and every object that
-    /// serves malloc is accepted. `library` is then the object that was found to serve.
+    /// Whether the entrant is the command as it runs today. Then nothing is preloaded, any object
+    /// may serve malloc, and `library` is the object that was found to serve it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub as_is: bool,
 }
@@ -52,9 +52,9 @@ pub struct Entrant {
 /// Variable with the tunables of glibc, including those of malloc, separated by colons.
 const TUNABLES: &str = "GLIBC_TUNABLES";
 
-/// Returns the value of the variable `name` for an entrant that sets it to `own`, if the command's
-/// environment sets it to `given`. The entrant's value wins, but glibc's tunables are merged one by
-/// one.
+/// Returns the value of the variable `name` for an entrant that sets it to `own`, in a command
+/// whose environment sets it to `given`. The entrant's value replaces the command's, but glibc's
+/// tunables are merged one by one.
 pub fn merged_setting(name: &str, own: &str, given: Option<&str>) -> String {
     let given = given.filter(|_| name == TUNABLES).unwrap_or_default();
     let tunable = |setting: &str| setting.split('=').next().map(str::to_owned);
@@ -66,15 +66,15 @@ pub fn merged_setting(name: &str, own: &str, given: Option<&str>) -> String {
 }
 
 impl Entrant {
-    /// Name of the entrant that is the command as it runs today.
+    /// Name of the entrant that stands for the command as it runs today.
     pub const AS_IS: &str = "as-is";
 
-    /// Returns whether it stands for the C library's malloc because it preloads nothing.
+    /// Returns whether the entrant preloads nothing and stands for the C library's malloc.
     pub fn means_system(&self) -> bool {
         self.preload.is_empty() && !self.as_is
     }
 
-    /// Returns the environment that runs a command under this entrant, `LD_PRELOAD` included.
+    /// Returns the environment for commands under this entrant, including `LD_PRELOAD`.
     pub fn environment(&self) -> BTreeMap<String, String> {
         let mut environment = self.settings.clone();
         if !self.preload.is_empty() {

@@ -2,29 +2,29 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Blocks whose sizes have the same number of binary digits.
+/// Number and size of the blocks whose sizes have the same number of binary digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SizeCount {
-    /// Power of two above all sizes, in bytes. Each size is at least half of it, except 0.
+    /// Power of two above all sizes, in bytes. Every size except 0 is at least half of it.
     pub below: u64,
-    /// Number of blocks requested. A resized block counts again.
+    /// Number of requested blocks. A resized block counts again.
     pub blocks: u64,
-    /// Sum of their sizes.
+    /// Sum of the blocks' sizes.
     pub bytes: u64,
 }
 
 /// System calls for memory, over the whole process tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SystemCalls {
-    /// Anonymous mappings made.
+    /// Number of anonymous mappings that were made.
     pub mmap: u64,
-    /// Mappings removed, including mappings of files.
+    /// Number of mappings that were removed, including mappings of files.
     pub munmap: u64,
-    /// Mappings resized or moved.
+    /// Number of mappings that were resized or moved.
     pub mremap: u64,
-    /// `madvise` calls, for example to purge pages.
+    /// Number of `madvise` calls, for example to purge pages.
     pub madvise: u64,
-    /// Calls that move the end of the heap or query it.
+    /// Number of calls that move or query the end of the heap.
     pub brk: u64,
 }
 
@@ -38,11 +38,12 @@ impl SystemCalls {
 /// Time in calls of the allocator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallTime {
-    /// Estimate for all calls of the run in seconds, page faults within them included.
+    /// Estimated time in all calls of the run, in seconds. It includes page faults within the
+    /// calls.
     pub spent_s: f64,
-    /// Calls of the run.
+    /// Number of calls in the run.
     pub calls: u64,
-    /// Number of them that were timed.
+    /// Number of timed calls.
     pub timed: u64,
 }
 
@@ -53,13 +54,13 @@ pub struct Evidence {
     pub sizes: Vec<SizeCount>,
     /// Number of blocks that were freed or resized.
     pub frees: u64,
-    /// Number of those that another thread had allocated (remote frees).
+    /// Number of these blocks that another thread had allocated (remote frees).
     pub freed_by_others: u64,
-    /// Peak of live bytes in one process, as the program requested them.
+    /// Peak of the live bytes that a program requested, in one process.
     pub peak_live_bytes: u64,
-    /// Sum of the peaks of all processes, each including the blocks inherited by fork.
+    /// Sum of the peaks of all processes. Each peak includes the blocks inherited by fork.
     pub peak_live_of_all_bytes: u64,
-    /// Anonymous memory in huge pages at the end of the process that had the most.
+    /// Anonymous memory in huge pages at the end of a process, of the process that had the most.
     pub huge_at_end_bytes: u64,
     /// System calls for memory, if they could be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,7 +76,7 @@ impl Evidence {
         self.sizes.iter().map(|size| size.blocks).sum()
     }
 
-    /// Returns whether one process had nearly all live bytes, so that they can be compared with the
+    /// Returns whether one process had nearly all live bytes. Then they can be compared with the
     /// memory of the whole tree.
     pub fn is_of_one_process(&self) -> bool {
         let rest =

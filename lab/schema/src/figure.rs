@@ -1,12 +1,12 @@
-//! Names of the figures of a row, and the resolution of each.
+//! Names of a row's figures, and the resolution of each figure.
 
 /// Name of wall time in a result.
 pub const WALL: &str = "wall_s";
 
-/// Name of processor time, user and system together, in a result.
+/// Name of processor time in a result. It is the sum of user and system time.
 pub const CPU: &str = "cpu_s";
 
-/// Name of the peak resident memory of the largest process in a result.
+/// Name in a result of the peak resident memory of the largest process.
 pub const PEAK_RSS: &str = "peak_rss_bytes";
 
 /// Size of a page in bytes, the unit of resident memory.
@@ -15,7 +15,7 @@ const PAGE: f64 = 4096.0;
 /// One microsecond in seconds, the resolution of the kernel's CPU times.
 const MICROSECOND: f64 = 1e-6;
 
-/// Figures of every race, wall time first. `cpu_s` is user and system time together.
+/// Figures of every race, beginning with wall time. `cpu_s` is the sum of user and system time.
 pub const COMMON_FIGURES: [&str; 10] = [
     WALL,
     CPU,
@@ -30,12 +30,12 @@ pub const COMMON_FIGURES: [&str; 10] = [
 ];
 
 /// Returns whether every race has a figure of this name: one of [`COMMON_FIGURES`], or the average
-/// of the process tree.
+/// memory of the process tree.
 pub fn is_common_figure(name: &str) -> bool {
     COMMON_FIGURES.contains(&name) || name == "average_tree_bytes"
 }
 
-/// Returns the name of a judged figure for use in a sentence. A metric keeps its own name.
+/// Returns the name of a judged figure for use in a sentence. A metric keeps its name.
 pub fn spoken(figure: &str) -> &str {
     match figure {
         WALL => "wall time",

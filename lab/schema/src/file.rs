@@ -16,62 +16,62 @@ pub enum ReadError {
     /// The system refuses to read the file.
     #[error("cannot read {path}: {source}")]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The reason.
+        /// Error that the system returned.
         source: std::io::Error,
     },
     /// The file is empty.
     #[error("{path} is empty")]
     Empty {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// The file is compressed by gzip and cannot be decompressed.
     #[error("{path} is a damaged gzip file: {reason}")]
     DamagedGzip {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Fault that the system reported.
+        /// Error that the decompression returned.
         reason: std::io::Error,
     },
     /// The end of the file is missing.
     #[error("{path} ends in the middle (was it cut short?)")]
     CutShort {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// The file was written by another program.
+    /// The file was not written by heapdrome.
     #[error("{path} is not a heapdrome result")]
     Foreign {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// The file was written by `compare`.
     #[error("{path} is a comparison of two results; name one of the results themselves")]
     Comparison {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// The file was written by another heapdrome, with a schema that this one does not know.
+    /// The schema of the file is unknown to this version of heapdrome.
     #[error("{path} has schema {found}; this heapdrome reads 1 to {SCHEMA}")]
     Schema {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Value of the schema field in the file.
         found: String,
     },
-    /// The file was written by heapdrome and changed afterwards.
+    /// The file has the schema of a result, but its fields cannot be parsed.
     #[error("{path} is a damaged heapdrome result: {reason}")]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Description of the fault, as a phrase.
         reason: String,
     },
 }
 
-/// Content of a results file.
+/// Content of a result file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Saved {
     /// One race.
@@ -80,7 +80,7 @@ pub enum Saved {
     Collection(Box<Collection>),
 }
 
-/// Byte order mark of UTF-8, which some editors put at the beginning of a text. It is ignored.
+/// Byte order mark of UTF-8, which some editors add to the beginning of a text. It is ignored.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Returns whether a path stands for standard input. A file that is named `-` is read as `./-`.
@@ -88,7 +88,7 @@ pub fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Returns the name under which messages and pages mention the content of `path`.
+/// Returns the name of the source `path` for messages and pages.
 pub fn source_name(path: &Path) -> &Path {
     match is_stdin(path) {
         true => Path::new("standard input"),
@@ -96,9 +96,9 @@ pub fn source_name(path: &Path) -> &Path {
     }
 }
 
-/// Reads the result of a race, or a collection of races: only a collection has `races`. The file
-/// may be compressed by gzip, whatever its name is. The path `-` is standard input, which can be
-/// read only once.
+/// Reads the result of a race or of a collection. The field `races` identifies a collection. The
+/// file may be compressed by gzip, regardless of its name. The path `-` is standard input, which
+/// can be read only once.
 ///
 /// # Errors
 /// When the file cannot be read, is not a complete result, or has an unknown schema.
@@ -117,7 +117,7 @@ pub fn read_saved(path: &Path) -> Result<Saved, ReadError> {
 /// Reads the result of one race.
 ///
 /// # Errors
-/// See [`read_saved`]; also when the file is not a single race.
+/// See [`read_saved`]. Also when the file is not a single race.
 pub fn read_result(path: &Path) -> Result<RaceResult, ReadError> {
     typed(source_name(path), read_value(path)?)
 }
@@ -147,7 +147,7 @@ fn read_value(path: &Path) -> Result<Value, ReadError> {
         true => ReadError::CutShort { path: path() },
         false => ReadError::Foreign { path: path() },
     })?;
-    // Every version of heapdrome has written both fields.
+    // Every version of heapdrome writes both fields.
     let (Some(Value::String(_)), Some(schema)) = (value.get("heapdrome"), value.get("schema"))
     else {
         return Err(ReadError::Foreign { path: path() });
@@ -181,7 +181,7 @@ fn typed<T: DeserializeOwned>(path: &Path, value: Value) -> Result<T, ReadError>
 /// Returns a result of any kind as indented JSON that ends with a newline.
 ///
 /// # Errors
-/// When a value has no JSON form, which is the case for no result.
+/// When a value cannot be written as JSON, which is not the case for any result.
 pub fn to_json(result: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     let mut text = serde_json::to_vec_pretty(result)?;
     text.push(b'\n');

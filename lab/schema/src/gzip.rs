@@ -10,12 +10,12 @@ use flate2::write::GzEncoder;
 /// First two bytes of every gzip file.
 const MAGIC: &[u8] = b"\x1f\x8b";
 
-/// Returns whether `bytes` begin like a gzip file, whatever the file's name is.
+/// Returns whether `bytes` begin like a gzip file. The file's name does not matter.
 pub fn is_compressed(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
-/// Compresses `bytes`. Equal bytes give equal files, because neither a name nor a time is stored.
+/// Compresses `bytes`. Equal bytes yield equal files, because neither a name nor a time is stored.
 ///
 /// # Errors
 /// When the encoder fails, which does not happen in memory.
@@ -25,7 +25,7 @@ pub fn compressed(bytes: &[u8]) -> Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// Returns the content for a file at `path`: compressed if the name ends in `.gz`.
+/// Returns the content for a file at `path`. It is compressed if the name ends in `.gz`.
 ///
 /// # Errors
 /// When the encoder fails, which does not happen in memory.
@@ -39,7 +39,7 @@ pub fn compressed_if_named(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>> {
 /// Decompresses a gzip file, which may consist of several gzip members.
 ///
 /// # Errors
-/// [`std::io::ErrorKind::UnexpectedEof`] when the end is missing; another kind when the file is
+/// [`std::io::ErrorKind::UnexpectedEof`] when the end is missing, and another kind when the file is
 /// damaged.
 pub(crate) fn decompressed(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut text = Vec::new();

@@ -4,15 +4,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Ending, Evidence, Machine, MemoryRun, Plan, Proof, Run, Stopping};
 
-/// One line of a journal. The variants stand in the order in which a race writes them.
+/// One line of a journal. The variants are in the order in which a race writes them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "line", rename_all = "snake_case")]
 pub enum JournalLine {
-    /// The first line: plan of the race, and its machine. A second such line before the first run
-    /// replaces the first one and invalidates the proofs before it. It may replace entrants that
+    /// The first line: the plan of the race, and its machine. A second such line replaces the first
+    /// and clears all earlier proofs; it must precede the first run. It may replace entrants that
     /// have not failed, and append others.
     Plan {
-        /// The version of the journal's format.
+        /// Version of the journal's format.
         schema: u32,
         /// The plan.
         plan: Box<Plan>,
@@ -35,7 +35,7 @@ pub enum JournalLine {
         /// The findings.
         evidence: Box<Evidence>,
     },
-    /// A timed run ended.
+    /// A timed run ended successfully.
     Run(Box<Run>),
     /// An entrant left the race.
     Failed {
@@ -45,26 +45,26 @@ pub enum JournalLine {
         ending: Ending,
         /// Phase of the race, such as `round 3` or `the run under the witness`.
         during: String,
-        /// Last lines of its standard error.
+        /// Last lines of the run's standard error.
         stderr_tail: String,
     },
-    /// All comparisons about an entrant are decided: every target on it is decided, or it was shown
+    /// All comparisons with an entrant are decided: every target on it is decided, or it was shown
     /// to be beaten. It runs no further rounds, and its row counts.
     Decided {
         /// Position of the entrant in the plan.
         entrant: usize,
-        /// Number of rounds that it ran.
+        /// Number of rounds that the entrant ran.
         rounds: u32,
         /// Comparisons that were decided, in words.
         because: String,
     },
-    /// New limits replace those of the plan. They also restart a race that had ended by its old
+    /// New limits that replace those of the plan. They also resume a race that had ended by its old
     /// limits.
     Limits {
         /// The limits.
         stopping: Stopping,
     },
-    /// A remark that a reader of the result must know.
+    /// A remark for the readers of the result.
     Remark {
         /// The remark.
         text: String,

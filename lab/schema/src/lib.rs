@@ -1,8 +1,8 @@
-//! The plain data of a race, and the versioned JSON that carries it.
+//! The plain data of a race, and their versioned JSON.
 //!
-//! Nothing in this crate starts a process, reads a clock or computes a statistic. Every other room
-//! of the lab uses these types: the measurer writes them, the statistics read them, and the
-//! exporters print them.
+//! This crate starts no process, reads no clock and computes no statistics. Every other crate of
+//! the lab uses its types: the measurer writes them, the statistics read them, and the exporters
+//! print them.
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 compile_error!("heapdrome supports Linux with glibc only so far");

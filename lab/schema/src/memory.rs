@@ -13,8 +13,8 @@ pub struct MemorySample {
     pub anonymous: Bytes,
 }
 
-/// Composition of a process tree's memory at one moment. Shared pages are counted once, in
-/// proportion to their sharers.
+/// Composition of a process tree's memory at one moment. A shared page is counted once, divided
+/// among the processes that share it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryParts {
     /// Time since the start of the run.
@@ -23,8 +23,8 @@ pub struct MemoryParts {
     pub anonymous: Bytes,
     /// Part of the anonymous memory in huge pages.
     pub huge: Bytes,
-    /// Part of the anonymous memory that was returned with `MADV_FREE` and stays until the system
-    /// needs it.
+    /// Part of the anonymous memory that was freed with `MADV_FREE` and stays resident until the
+    /// system needs it.
     pub lazily_freed: Bytes,
     /// Resident pages of files, such as code.
     pub file: Bytes,
@@ -41,12 +41,12 @@ impl MemoryParts {
     }
 }
 
-/// Memory at the end of a period in which no process of the tree did anything.
+/// Memory at the end of a period in which all processes of the tree were idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AfterIdle {
     /// Duration of the idle period.
     pub idle: Nanoseconds,
-    /// Composition of the memory at its end.
+    /// Composition of the memory at the end of the period.
     pub parts: MemoryParts,
 }
 
@@ -55,24 +55,26 @@ pub struct AfterIdle {
 pub struct MemoryRun {
     /// Position of the entrant in the plan.
     pub entrant: usize,
-    /// Highest reading of the tree's anonymous memory.
+    /// Method of reading memory, such as `cgroup v1 memory.stat every 5 ms`.
     pub peak_tree: Bytes,
     /// Method of reading, such as `cgroup v1 memory.stat every 5 ms`.
     pub method: String,
-    /// Memory that the method can miss or count twice.
+    /// Memory that the method may miss or count twice.
     pub error: String,
-    /// Readings in order, thinned to at most 500 with the highest kept.
+    /// Readings in order, thinned to at most 500. The highest reading is kept.
     pub timeline: Vec<MemorySample>,
-    /// Average of the tree's anonymous memory over time, until the load of a server ended.
+    /// Average of the tree's anonymous memory over time. For a server, the average ends with its
+    /// load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub average: Option<Bytes>,
-    /// Composition of the memory over time, thinned to at most 100 readings with the highest kept.
+    /// Composition of the memory over time, thinned to at most 100 readings. The highest reading is
+    /// kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<MemoryParts>,
-    /// Method of reading the composition, with its possible errors.
+    /// Method of reading the composition, and its possible errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts_method: Option<String>,
-    /// Memory after idling, if there was an idle period.
+    /// Memory at the end of the longest idle period, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_idle: Option<AfterIdle>,
 }

@@ -4,17 +4,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::Ending;
 
-/// Stage that a misusing program had reached when the allocator reported, or when it ended.
+/// Stage of a misuse program at which the allocator reported the misuse or the program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MisuseStage {
-    /// At the misuse itself.
+    /// During the misuse itself.
     Misuse,
-    /// While the affected blocks were freed.
+    /// During the freeing of the affected blocks.
     Free,
-    /// While other blocks were allocated and freed.
+    /// During later allocations and frees of other blocks.
     Later,
-    /// While the program ended.
+    /// During the end of the program.
     Exit,
 }
 
@@ -22,14 +22,13 @@ pub enum MisuseStage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MisuseOutcome {
-    /// The allocator reported it and ended the program.
+    /// The allocator reported the misuse and ended the program.
     Detected,
-    /// The allocator reported it, and the program ran to its end.
+    /// The allocator reported the misuse, and the program ran to its end.
     Warned,
     /// The program was ended without a message.
     Killed,
-    /// Nothing was reported, and memory that the program owned was changed, or freed memory could
-    /// be read.
+    /// Nothing was reported. Memory of the program was changed, or freed memory could be read.
     Harmed,
     /// Nothing was reported, and no harm was seen.
     Unharmed,
@@ -48,8 +47,8 @@ pub struct MisuseRun {
     pub kind: String,
     /// Outcome.
     pub outcome: MisuseOutcome,
-    /// Stage of the report, or without a report the last stage that the program reached. `None`
-    /// before the misuse.
+    /// Stage of the report. Without a report, the last stage that the program reached; `None` if it
+    /// did not reach the misuse.
     pub stage: Option<MisuseStage>,
     /// Way in which the program ended.
     pub ending: Ending,

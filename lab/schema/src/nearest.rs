@@ -1,6 +1,6 @@
 //! Suggestions for unknown names.
 
-/// Returns the known name that is most similar to `name`, or `None` if none is similar enough.
+/// Returns the known name that is most similar to `name`; `None` if none is similar enough.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let known = known.into_iter();
     let by_distance = known.map(|known| (strsim::osa_distance(name, known), known));
@@ -8,7 +8,8 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     near.min().map(|(_, known)| known)
 }
 
-/// Returns a suggestion for an unknown name: the most similar known name, or the list of all names.
+/// Returns a suggestion for an unknown name: the most similar known name, or else a list of all
+/// names.
 pub fn nearest_or_all<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<_> = known.into_iter().collect();
     match nearest(name, known.iter().copied()) {

@@ -1,4 +1,4 @@
-//! The complete plan of a race, from which another process can resume it.
+//! The complete plan of a race, with which another process can resume it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,11 +20,11 @@ pub enum Better {
 /// A figure that the command itself prints, found by a regular expression.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
-    /// Name under which it is reported.
+    /// Name under which the metric is reported.
     pub name: String,
-    /// Regular expression; its first group, or else the whole match, is the number.
+    /// Regular expression. The number is its first group, or else the whole match.
     pub pattern: String,
-    /// Direction in which it improves.
+    /// Direction in which the metric improves.
     pub better: Better,
 }
 
@@ -33,11 +33,11 @@ pub struct Metric {
 pub struct Server {
     /// Shell command that starts the server and stays in the foreground.
     pub serve: String,
-    /// Shell command that succeeds once the server answers.
+    /// Shell command that succeeds when the server answers.
     pub ready: String,
     /// Time within which the server must answer.
     pub ready_within: Nanoseconds,
-    /// Idle time between the end of the load and the reading of memory, in runs that watch memory.
+    /// Idle time between the end of the load and the reading of memory, in memory runs.
     #[serde(default)]
     pub idle: Nanoseconds,
 }
@@ -52,36 +52,37 @@ impl Server {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pace {
-    /// Short enough for a first impression.
+    /// For a first impression.
     Quick,
-    /// Short enough that a person waits for the answer.
+    /// For an answer for which a person waits.
     Usual,
-    /// Long enough for intervals as narrow as requested.
+    /// For intervals as narrow as requested.
     Patient,
 }
 
 /// Conditions under which a race ends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stopping {
-    /// Half-width of every judged interval at which to stop, as a fraction (0.01 is 1%).
+    /// Half-width, as a fraction, that every judged interval must reach to end the race (0.01 is
+    /// 1%).
     pub precision: Option<f64>,
     /// Minimum number of rounds before the intervals may end the race.
     pub min_rounds: u32,
     /// Maximum number of rounds.
     pub max_rounds: u32,
-    /// Time limit of the whole race, runs under the witness and memory runs included. Nothing
-    /// starts that would end after it.
+    /// Time limit of the whole race, including runs under the witness and memory runs. Nothing
+    /// starts that would end later.
     pub max_time: Option<Nanoseconds>,
-    /// Whether an entrant stops running rounds, from `min_rounds` on, once all comparisons about it
-    /// are decided. The race ends when this holds for every entrant.
+    /// Whether an entrant stops once all comparisons with it are decided, after at least
+    /// `min_rounds`. The race ends when all entrants have stopped.
     #[serde(default)]
     pub until_decided: bool,
-    /// Distance from 1 within which an interval shows that a difference does not matter, as a
-    /// fraction (0.02 is 2%). The race ends once every judged interval excludes 1 or lies within
-    /// this distance. `None` if the intervals' width, or targets, end the race instead.
+    /// Distance from 1, as a fraction, within which a ratio does not matter (0.02 is 2%). The race
+    /// ends once every judged interval excludes 1 or lies within this distance. `None` if the width
+    /// of intervals, or targets, end the race instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
-    /// Time budget of the rounds if no limit was set.
+    /// Time budget for the rounds if no limit was set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<Pace>,
 }
@@ -89,20 +90,20 @@ pub struct Stopping {
 /// Settings of each run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Options {
-    /// Workload from which the command comes, as words quoted for a shell: its name, `--quick` for
-    /// its small form, and its parameters, such as `build --quick` or `rptest threads=2`. `None`
-    /// for a command of the user's own.
+    /// Workload that provides the command, as words quoted for a shell: its name, `--quick` for its
+    /// small form, and its parameters, such as `build --quick` or `rptest threads=2`. `None` for a
+    /// command of the user's own.
     #[serde(default)]
     pub workload: Option<String>,
-    /// Number of warm-up rounds, which run before the first counted round and are discarded.
+    /// Number of warm-up rounds. They precede the first counted round, and are not recorded.
     pub warmup_rounds: u32,
-    /// Shell command run once, before all runs.
+    /// Shell command that runs once, before all runs.
     pub setup: Option<String>,
-    /// Shell command run before each run, untimed and without the allocator.
+    /// Shell command that runs before each run, untimed and without the allocator.
     pub prepare: Option<String>,
-    /// Shell command run once, after all runs.
+    /// Shell command that runs once, after all runs.
     pub cleanup: Option<String>,
-    /// Shell command run after each run. It succeeds if the run's result is correct.
+    /// Shell command that runs after each run. It succeeds if the run's result is correct.
     pub check: Option<String>,
     /// CPUs to which the command is pinned; empty for all.
     pub pin: Vec<usize>,
@@ -116,22 +117,21 @@ pub struct Options {
     pub environment: BTreeMap<String, String>,
     /// Figures read from the command's own output.
     pub metrics: Vec<Metric>,
-    /// Judged figures, by their names in a result. They share the error probability, and they
-    /// decide when an entrant leaves and when the race ends.
+    /// Judged figures, by their names in a result. They share the error probability. They decide
+    /// when an entrant stops and when the race ends.
     #[serde(default = "wall_alone")]
     pub judged: Vec<String>,
-    /// Names of the metrics that the workload reports about itself. Any of them may be missing from
-    /// a run.
+    /// Names of the metrics that the workload reports about itself. A run may lack any of them.
     #[serde(default)]
     pub figures: Vec<String>,
-    /// Server that the command sends load to, if there is one.
+    /// Server to which the command sends load, if there is one.
     pub server: Option<Server>,
     /// Whether output is kept and compared with the baseline's. Otherwise it is discarded.
     pub compare_output: bool,
     /// Whether an entrant fails if its output differs from the baseline's.
     #[serde(default)]
     pub same_output_required: bool,
-    /// Regular expressions whose matches are masked before output is compared, in addition to the
+    /// Regular expressions for parts of the output that comparisons ignore, in addition to the
     /// numbers of the metrics.
     #[serde(default)]
     pub masked: Vec<String>,
@@ -139,34 +139,34 @@ pub struct Options {
     pub memory_runs: u32,
     /// Exit statuses of the command that count as success.
     pub success: Vec<i32>,
-    /// Whether the race continues although the entrants do different amounts of work.
+    /// Whether the race continues even if the entrants do different amounts of work.
     #[serde(default)]
     pub allow_different_work: bool,
     /// Role of the command as it runs today, if the command chooses an allocator itself; `None` if
     /// it does not race.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_is: Option<Role>,
-    /// Whether no proof is taken. Then nothing shows which object served malloc, and every row
+    /// Whether proofs are omitted. Then nothing shows which object served malloc, and every row
     /// counts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unproven: bool,
 }
 
-/// Returns the default for plans of versions that always judged wall time alone.
+/// Returns the default for plans of older versions, which judged only wall time.
 fn wall_alone() -> Vec<String> {
     vec![WALL.to_owned()]
 }
 
-/// Place of a race within a larger whole.
+/// Position of a race in a sweep.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// Name of the whole, equal in all of its parts.
+    /// Name of the sweep, equal in all its races.
     pub of: String,
     /// Identifier of this part, such as `jobs=2`.
     pub cell: String,
 }
 
-/// All data that a race needs, written first into its journal.
+/// All data that a race needs. They are the first line of its journal.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The program and its arguments.
@@ -185,20 +185,20 @@ pub struct Plan {
     /// Facts that a reader needs to repeat the race, such as the package that a workload builds.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// Entrants: exactly one baseline, which comes first.
+    /// Entrants. The first is the only baseline.
     pub entrants: Vec<Entrant>,
-    /// Seed from which the order of each round and every other random draw follow.
+    /// Seed of the order of each round and of every other random draw.
     pub seed: u64,
     /// Settings of each run.
     pub options: Options,
     /// Conditions under which the race ends.
     pub stopping: Stopping,
-    /// Probability, over the whole race, of a false verdict on a judged figure (0.05 is 5%).
+    /// Probability of one or more false verdicts on judged figures in the whole race (0.05 is 5%).
     pub alpha: f64,
 }
 
 impl Plan {
-    /// Returns the folder in which the command runs, also when the race is resumed from another
+    /// Returns the folder in which the command runs, even if the race is resumed from another
     /// folder.
     pub fn directory(&self) -> PathBuf {
         match &self.options.directory {

@@ -1,4 +1,4 @@
-//! Evidence of the object that served malloc in each process.
+//! Evidence which object served malloc in each process.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,36 +14,35 @@ pub enum UnservedReason {
     RaisedRights,
     /// The program or one of its own libraries defines malloc and comes first in symbol lookup.
     BundledAllocator,
-    /// A parent started the program without `LD_PRELOAD`.
+    /// A parent process started the program without `LD_PRELOAD`.
     ClearedEnvironment,
     /// Libraries loaded with `RTLD_DEEPBIND` find their own malloc first.
     DeepBind,
     /// The program is for another architecture or word size than the library.
     OtherMachine,
-    /// The loader was asked to preload the library and did not: missing, unreadable or for another
-    /// machine.
+    /// The loader was asked to preload the library but did not: it is missing, unreadable or for
+    /// another machine.
     NotLoaded,
 }
 
-/// A program of the command's tree that the entrant's allocator did not serve, over all its
-/// processes.
+/// Processes of one program that the entrant's allocator did not serve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unserved {
     /// Path of the executable.
     pub program: String,
-    /// Number of unserved processes that ran it.
+    /// Number of unserved processes that ran the program.
     pub processes: u64,
-    /// Their share of the CPU time of the whole tree, from 0 to 1.
+    /// Share of these processes in the CPU time of the whole tree, from 0 to 1.
     pub cpu_share: f64,
-    /// Reason.
+    /// Reason why these processes were not served.
     pub reason: UnservedReason,
-    /// Object that served them instead, if it could be determined.
+    /// Object that served these processes instead, if it could be determined.
     pub served_by: Option<String>,
     /// Remedy, in one sentence.
     pub advice: String,
 }
 
-/// Extent to which the command ran on the entrant's allocator.
+/// Part of the command that ran on the entrant's allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Coverage {
@@ -51,14 +50,15 @@ pub enum Coverage {
     Whole,
     /// Processes with at least [`Proof::ENOUGH`] of the CPU time, but not all of them.
     Most,
-    /// Processes with less CPU time than that. The run says nothing about the allocator.
+    /// Processes with less CPU time than that. The row does not count, because the run says nothing
+    /// about the allocator.
     TooLittle,
 }
 
 /// Findings of one unmeasured run under the witness.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Proof {
-    /// Extent to which the allocator served. It decides whether the row counts.
+    /// Part of the command that the allocator served. It decides whether the row counts.
     pub coverage: Coverage,
     /// Path of the object that served most of the calls.
     pub served_by: Option<String>,
@@ -70,7 +70,7 @@ pub struct Proof {
     pub requested_bytes: u64,
     /// Number of processes seen. A process that replaces its program counts again.
     pub processes: u64,
-    /// Number of processes that the object served.
+    /// Number of processes in which that object served malloc.
     pub served_processes: u64,
     /// Whether a program called `operator new`; `None` in proofs that did not record this.
     #[serde(default)]
@@ -79,13 +79,13 @@ pub struct Proof {
     pub cpu: Nanoseconds,
     /// Unserved programs, the greatest share of CPU time first.
     pub unserved: Vec<Unserved>,
-    /// Warnings for the reader although the row counts, such as CPython's own allocator.
+    /// Warnings for the reader that do not exclude the row, such as CPython's own allocator.
     pub warnings: Vec<String>,
-    /// Hash over everything that the proof depends on. A different hash makes the proof invalid.
+    /// Hash of everything that the proof depends on. If it changes, the proof is invalid.
     pub key: String,
-    /// Cell of the collection in which the proof was taken, if it was another one. That cell has
-    /// the same program, library and environment, but other parameters. The call counts are those
-    /// of that cell.
+    /// Cell of the collection in which the proof was taken, if it was another cell. That cell has
+    /// the same program, library and environment, but other parameters, so the numbers of calls are
+    /// not those of this cell.
     #[serde(default)]
     pub taken_in: Option<String>,
 }

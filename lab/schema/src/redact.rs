@@ -1,8 +1,8 @@
-//! Removal of user names from shared results: paths are written with `$HOME` and `$CACHE`.
+//! Removal of user names from shared results: `$HOME` and `$CACHE` replace folders in paths.
 
 use std::path::{Path, PathBuf};
 
-/// Folders that are replaced by a variable, the longest first.
+/// Folders to be replaced by variables, the longest first.
 #[derive(Clone, Debug)]
 pub struct Redaction {
     folders: Vec<(String, &'static str)>,
@@ -18,7 +18,8 @@ impl Redaction {
         Self { folders }
     }
 
-    /// Returns `text` with each known folder replaced wherever it stands as whole path components.
+    /// Returns `text` with each known folder replaced, but only where it forms whole path
+    /// components.
     pub fn text(&self, text: &str) -> String {
         let mut result = text.to_owned();
         for (folder, name) in &self.folders {
@@ -42,8 +43,8 @@ impl Redaction {
     }
 }
 
-/// Replaces `folder` where it begins and ends a path. For example, `/home/ada` is not replaced
-/// within `/home/adam` or `/var/home/ada`.
+/// Replaces `folder` where it begins a path and ends at a component's end. For example, `/home/ada`
+/// is not replaced in `/home/adam` or `/var/home/ada`.
 fn replace_folder(text: &str, folder: &str, name: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{AfterIdle, Ending, Evidence, MemoryParts, MemorySample, Options, Role, Unserved};
 
-/// Schema version that this heapdrome writes, and the newest that it reads.
+/// Schema version that this heapdrome writes, and the newest version that it reads.
 pub const SCHEMA: u32 = 1;
 
 /// Conclusion of a comparison on one metric.
@@ -33,7 +33,7 @@ pub enum Verdict {
 /// Ratio of an entrant to the baseline on one metric. A ratio below 1 is less than the baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// Entrant divided by baseline.
+    /// Entrant's figure divided by the baseline's.
     #[serde(deserialize_with = "number_or_null")]
     pub ratio: f64,
     /// Lower end of the interval.
@@ -42,7 +42,7 @@ pub struct Comparison {
     /// Upper end of the interval.
     #[serde(deserialize_with = "number_or_null")]
     pub high: f64,
-    /// Number of complete rounds behind it.
+    /// Number of complete rounds on which the comparison is based.
     pub rounds: u32,
     /// Conclusion.
     pub verdict: Verdict,
@@ -57,7 +57,7 @@ pub struct Series {
     /// Median of the samples.
     #[serde(deserialize_with = "number_or_null")]
     pub median: f64,
-    /// Every sample in the order of the rounds; outliers are kept.
+    /// Every sample, outliers included, in the order of the rounds.
     #[serde(deserialize_with = "numbers_or_nulls")]
     pub samples: Vec<f64>,
     /// Positions of outliers in `samples`.
@@ -72,22 +72,22 @@ pub struct Series {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// It ran on its own allocator.
+    /// The entrant ran on its own allocator.
     Ok,
-    /// It crashed, or its result was wrong.
+    /// The entrant crashed, or its result was wrong.
     Failed,
-    /// Its allocator did not serve the command.
+    /// The entrant's allocator did not serve the command.
     NotServed,
-    /// It exceeded its time limit.
+    /// The entrant exceeded its time limit.
     Timeout,
 }
 
-/// Part of a proof that matters to a reader of a result.
+/// The part of a proof that matters to a reader of a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProofSummary {
     /// Path of the object that served most of the calls.
     pub served_by: Option<String>,
-    /// Number of calls of the allocation ABI that reached it.
+    /// Number of calls of the allocation ABI that reached that object.
     pub calls: u64,
     /// Bytes that those calls requested, including memory that was freed again. 0 in results of an
     /// older heapdrome.
@@ -95,15 +95,15 @@ pub struct ProofSummary {
     pub requested_bytes: u64,
     /// Number of processes seen.
     pub processes: u64,
-    /// Number of processes that the object served.
+    /// Number of processes in which that object served malloc.
     pub served_processes: u64,
     /// Unserved programs, with the reasons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unserved: Vec<Unserved>,
-    /// Warnings for the reader although the row counts.
+    /// Warnings for the reader that do not exclude the row.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// Cell of the collection in which the proof was taken, if it was another one.
+    /// Cell of the collection in which the proof was taken, if it was another cell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_in: Option<String>,
 }
@@ -111,15 +111,16 @@ pub struct ProofSummary {
 /// Circumstances under which an entrant left the race.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Way in which its run ended.
+    /// Way in which the entrant's last run ended.
     pub ending: Ending,
     /// Phase of the race.
     pub during: String,
-    /// Last lines of its standard error.
+    /// Last lines of the run's standard error.
     pub stderr_tail: String,
 }
 
-/// Comparison of an entrant's standard output with the baseline's, figures masked.
+/// Result of comparing an entrant's standard output with the baseline's. Figures in the output are
+/// ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Output {
     /// Every run printed the output of the baseline.
@@ -139,7 +140,7 @@ pub enum Output {
 /// One row of a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EntrantResult {
-    /// Name under which it was requested.
+    /// Name under which the entrant was requested.
     pub allocator: String,
     /// Role in the race.
     pub role: Role,
@@ -149,9 +150,9 @@ pub struct EntrantResult {
     pub library: Option<PathBuf>,
     /// SHA-256 of `library` in hexadecimal.
     pub sha256: Option<String>,
-    /// Environment variables that it set in addition to `LD_PRELOAD`.
+    /// Environment variables that the entrant set in addition to `LD_PRELOAD`.
     pub settings: BTreeMap<String, String>,
-    /// Whether it is hardened: it gives up speed for safety.
+    /// Whether the allocator is hardened: it gives up speed for safety.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hardened: bool,
     /// Faults that matter to a reader.
@@ -159,15 +160,16 @@ pub struct EntrantResult {
     pub known_faults: Vec<String>,
     /// Whether the row counts.
     pub status: Status,
-    /// Number of rounds after which it stopped because all comparisons about it were decided.
+    /// Number of rounds after which the entrant stopped because all comparisons with it were
+    /// decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_after: Option<u32>,
-    /// Circumstances of its failure, if it failed.
+    /// Circumstances of the entrant's failure, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Finding>,
     /// Summary of the proof, if one was taken.
     pub proof: Option<ProofSummary>,
-    /// Whether its standard output equals the baseline's.
+    /// Result of comparing the entrant's standard output with the baseline's.
     pub output: Output,
     /// Wall time in seconds.
     pub wall_s: Option<Series>,
@@ -179,15 +181,15 @@ pub struct EntrantResult {
     pub peak_rss_bytes: Option<Series>,
     /// Peak anonymous memory of the whole tree in bytes, from untimed runs.
     pub peak_tree_bytes: Option<Series>,
-    /// Page faults without input or output (minor faults).
+    /// Page faults without I/O (minor faults).
     pub minor_faults: Option<Series>,
-    /// Page faults with input or output (major faults).
+    /// Page faults with I/O (major faults).
     pub major_faults: Option<Series>,
     /// Number of times that a thread gave up the CPU voluntarily.
     pub voluntary_switches: Option<Series>,
     /// Number of times that the scheduler preempted a thread.
     pub involuntary_switches: Option<Series>,
-    /// Counters of the kernel or the processor, as far as they are available.
+    /// Counters of the kernel or the processor, if available.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, Series>,
     /// Figures that the command printed about itself.
@@ -202,10 +204,10 @@ pub struct EntrantResult {
     /// Composition of the tree's memory over time, from the same run as the timeline.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory_parts: Vec<MemoryParts>,
-    /// Method of reading the composition, with its possible errors.
+    /// Method of reading the composition, and its possible errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_parts_method: Option<String>,
-    /// Memory of the process tree after idling, from the same run.
+    /// Memory of the process tree at the end of the longest idle period, from the same run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_idle: Option<AfterIdle>,
     /// Findings of a run that tracked every block, if there was one.
@@ -221,21 +223,21 @@ pub struct EntrantResult {
 /// Sensitivity of the race on this machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NoiseFloor {
-    /// Ratio of the baseline to itself under its second name, with its interval.
+    /// Ratio of the baseline's twin to the baseline, with its interval.
     pub baseline_again: Comparison,
     /// Smallest difference in wall time that the race had an 80% chance to show, as a fraction.
     #[serde(deserialize_with = "number_or_null")]
     pub smallest_difference: f64,
-    /// Smallest difference in each judged figure, by its name, that the race had an 80% chance to
-    /// show, as a fraction.
+    /// Smallest difference in each judged figure that the race had an 80% chance to show, as a
+    /// fraction, by the figure's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub smallest_by_figure: BTreeMap<String, f64>,
 }
 
-/// The machine that a race ran on.
+/// The machine on which a race ran.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Processor, as the kernel names it.
+    /// Name of the processor, from the kernel.
     pub processor: String,
     /// Number of processors that the scheduler may use.
     pub processors: usize,
@@ -247,20 +249,21 @@ pub struct Machine {
     pub libc: String,
     /// Distribution.
     pub distribution: String,
-    /// Processor time in seconds of a page fault that maps an empty page of 4 KiB, if it was
+    /// Processor time of a page fault that maps an empty page of 4 KiB, in seconds, if it was
     /// measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault_s: Option<f64>,
-    /// Remarks on the machine's state that affect the result, as printed by `heapdrome doctor`.
+    /// Remarks on the state of the machine that affects the result, as `heapdrome doctor` prints
+    /// them.
     pub remarks: Vec<String>,
 }
 
-/// A finished race, or the existing part of an unfinished one.
+/// A finished race, or the completed part of an unfinished one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RaceResult {
     /// Version of this schema.
     pub schema: u32,
-    /// Version of heapdrome that wrote it.
+    /// Version of heapdrome that wrote the result.
     pub heapdrome: String,
     /// Start time of the race, in UTC, as RFC 3339.
     pub started: String,
@@ -271,14 +274,13 @@ pub struct RaceResult {
     pub asked: Vec<String>,
     /// Settings of each run.
     pub options: Options,
-    /// Name of the entrant with which every other is compared.
+    /// Name of the baseline.
     pub baseline: String,
-    /// Seed from which every random draw followed.
+    /// Seed of every random draw.
     pub seed: u64,
-    /// Number of complete rounds. In each, every entrant that still raced ran once.
+    /// Number of complete rounds. In each, every entrant that was still racing ran once.
     pub rounds: u32,
-    /// Number of rounds that every entrant ran regardless of the figures, if entrants could stop
-    /// early because of the figures.
+    /// Number of rounds after which the figures could stop an entrant; `None` if they could not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least_rounds: Option<u32>,
     /// Reason for the end of the race, and whether it ended by itself.
@@ -287,7 +289,7 @@ pub struct RaceResult {
     pub alpha: f64,
     /// The machine.
     pub machine: Machine,
-    /// Sensitivity of the race on this machine; `None` with too few rounds.
+    /// Sensitivity of the race on this machine; `None` if there are too few rounds.
     pub noise_floor: Option<NoiseFloor>,
     /// Remarks on the race as a whole for the reader, such as drift.
     pub remarks: Vec<String>,
@@ -295,12 +297,12 @@ pub struct RaceResult {
     pub entrants: Vec<EntrantResult>,
 }
 
-/// Reads a number. JSON cannot represent NaN, so `null` stands for it.
+/// Reads a number. `null` stands for NaN, which JSON cannot represent.
 pub(crate) fn number_or_null<'de, D: Deserializer<'de>>(reader: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(reader)?.unwrap_or(f64::NAN))
 }
 
-/// Reads numbers, with `null` for NaN.
+/// Reads numbers. `null` stands for NaN.
 fn numbers_or_nulls<'de, D: Deserializer<'de>>(reader: D) -> Result<Vec<f64>, D::Error> {
     let numbers: Vec<Option<f64>> = Vec::deserialize(reader)?;
     Ok(numbers

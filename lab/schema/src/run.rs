@@ -11,15 +11,15 @@ use crate::{Bytes, Nanoseconds};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// It returned this exit status.
+    /// The process returned this exit status.
     Exited(i32),
-    /// This signal killed it.
+    /// This signal killed the process.
     Killed(i32),
-    /// It exceeded its time limit and was killed.
+    /// The process exceeded its time limit and was killed.
     TimedOut,
-    /// The `--check` command rejected its result with this exit status.
+    /// The `--check` command rejected the result with this exit status.
     CheckFailed(i32),
-    /// Its output differs from the baseline's, although all entrants must print the same output.
+    /// The output differs from the baseline's, although all entrants must print the same output.
     OutputDiffers,
 }
 
@@ -64,13 +64,13 @@ fn signal_name(signal: i32) -> Option<&'static str> {
 /// One timed run of the command under one entrant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Round, counted from 0; warm-up rounds are not recorded.
+    /// Number of the round, from 0. Warm-up rounds are not recorded.
     pub round: u32,
-    /// Position within the round, counted from 0.
+    /// Position in the round, from 0.
     pub position: u32,
     /// Position of the entrant in the plan.
     pub entrant: usize,
-    /// Time from the moment at which the process executed the command until its end was known.
+    /// Time from the moment when the process executed the command until its end was detected.
     pub wall: Nanoseconds,
     /// CPU time in user mode of the child and its waited-for descendants.
     pub user: Nanoseconds,
@@ -78,9 +78,9 @@ pub struct Run {
     pub system: Nanoseconds,
     /// The largest resident set among the child and its waited-for descendants.
     pub peak_rss: Bytes,
-    /// Page faults without input or output (minor faults).
+    /// Page faults without I/O (minor faults).
     pub minor_faults: u64,
-    /// Page faults with input or output (major faults).
+    /// Page faults with I/O (major faults).
     pub major_faults: u64,
     /// Number of times that a thread gave up the CPU voluntarily.
     pub voluntary_switches: u64,
@@ -92,11 +92,11 @@ pub struct Run {
     pub output: Option<String>,
     /// Last lines of standard error, if the run failed.
     pub stderr_tail: String,
-    /// Hardware and software counters by their names in perf, as far as the kernel supports them.
+    /// Hardware and software counters by their names in perf, if the kernel supports them.
     pub counters: BTreeMap<String, u64>,
     /// Figures that the command printed about itself.
     pub metrics: BTreeMap<String, f64>,
-    /// Number of bytes that were added to the environment in this run.
+    /// Number of bytes that were added to the environment for this run.
     pub environment_padding: u32,
     /// Programs that outlived the command and were stopped.
     pub detached: Vec<String>,

@@ -1,11 +1,11 @@
-//! Access to the rows of a result, and to their samples by the names of figures.
+//! Access to the rows of a result, and to their samples by figure.
 
 use crate::{EntrantResult, RaceResult, Role, Series, Status};
 
 impl EntrantResult {
-    /// Returns the samples of a figure in the order of the rounds. The figure is one of
-    /// [`COMMON_FIGURES`](crate::COMMON_FIGURES), or one that the command or the workload reported.
-    /// `None` if no run has it.
+    /// Returns the samples of a figure in the order of the rounds; `None` if no run has it. The
+    /// figure is one of [`COMMON_FIGURES`](crate::COMMON_FIGURES), or one that the command or the
+    /// workload reported.
     pub fn samples(&self, figure: &str) -> Option<Vec<f64>> {
         let all = |series: &Option<Series>| series.as_ref().map(|series| series.samples.clone());
         let found = match figure {
@@ -30,22 +30,21 @@ impl EntrantResult {
 
 impl RaceResult {
     /// Truncates samples in round order to the rounds that every entrant ran. If decided entrants
-    /// stop early, the later rounds of the others exist because of the results of earlier rounds.
-    /// An interval for a single look does not allow such a dependence.
+    /// stop early, whether the others run later rounds depends on the results so far. An interval
+    /// for a single look does not allow this dependence.
     pub fn first_rounds(&self, mut samples: Vec<f64>) -> Vec<f64> {
         let least = self.least_rounds.map(usize::try_from);
         samples.truncate(least.and_then(Result::ok).unwrap_or(usize::MAX));
         samples
     }
 
-    /// Returns the row of the baseline, whether it counts or not.
+    /// Returns the row of the baseline, even if it does not count.
     pub fn baseline_row(&self) -> Option<&EntrantResult> {
         let mut rows = self.entrants.iter();
         rows.find(|row| row.role == Role::Baseline)
     }
 
-    /// Returns the row of an allocator if it counts. The baseline's second name has no row of its
-    /// own.
+    /// Returns the row of an allocator, if the row counts. The baseline's twin is excluded.
     pub fn row(&self, allocator: &str) -> Option<&EntrantResult> {
         let mut own = self
             .entrants

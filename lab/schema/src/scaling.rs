@@ -1,4 +1,4 @@
-//! Results of a sweep: growth of each allocator's time with the work.
+//! Results of a sweep: the growth of each allocator's time with the work.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,10 +7,9 @@ use crate::Factor;
 /// A parameter that is swept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SweptParameter {
-    /// `threads`, the name of a placeholder or of a workload's parameter, or `env:` followed by a
-    /// variable.
+    /// Name: `threads`, a placeholder, a workload's parameter, or `env:` followed by a variable.
     pub name: String,
-    /// Its values in the requested order.
+    /// Values of the parameter, in the requested order.
     pub values: Vec<String>,
 }
 
@@ -21,21 +20,24 @@ pub struct ScalingPoint {
     pub cell: String,
     /// Value of the curve's parameter.
     pub value: String,
-    /// Ratio of work to that of the first race; NaN if unknown.
+    /// Ratio of this race's work to that of the first race; NaN if unknown.
     #[serde(deserialize_with = "crate::result::number_or_null")]
     pub work: f64,
-    /// Ratio of times to the first race, divided by the ratio of work; `None` without an interval.
+    /// Ratio of this race's time to that of the first race, divided by the ratio of their work;
+    /// `None` without an interval.
     pub degradation: Option<Factor>,
     /// Degradation divided by the work per processor that the command could use.
     pub per_processor: Option<Factor>,
 }
 
-/// Last values up to which time keeps up with the work.
+/// The knee: the last value up to which the degradation per processor stays within the share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Knee {
-    /// Last value up to which every interval lies completely within the share.
+    /// Lower bound of the knee: the last value up to which every interval lies completely within
+    /// the share.
     pub certain: String,
-    /// Last value up to which no interval lies completely beyond the share.
+    /// Upper bound of the knee: the last value up to which no interval lies completely beyond the
+    /// share.
     pub possible: String,
 }
 
@@ -62,7 +64,7 @@ pub struct SweepResult {
     pub along: String,
     /// Definition of work, in words.
     pub work: String,
-    /// Maximum degradation per processor before the knee of a curve: 0.25 is 25%.
+    /// Maximum degradation per processor up to the knee of a curve; 0.25 is 25%.
     pub share: f64,
     /// Whether the races alternated round by round, so that the rounds of two values form pairs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

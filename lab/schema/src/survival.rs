@@ -1,8 +1,8 @@
-//! Results of a search for the least memory that a command needs.
+//! Results of a search for the smallest amount of memory that a command needs.
 
 use serde::{Deserialize, Serialize};
 
-/// Result of one limit.
+/// Result of trying one limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// Memory limit in bytes.
@@ -11,7 +11,8 @@ pub struct Trial {
     pub wall_s: Vec<f64>,
     /// Failure of the run that did not finish; `None` if all runs finished.
     pub failure: Option<String>,
-    /// Number of times that a limit was hit, of memory or of memory and swap, over all runs.
+    /// Number of times that a run hit the limit on memory, or the limit on memory and swap
+    /// together.
     pub limit_hits: u64,
     /// Number of processes that were killed because they were out of memory.
     pub oom_kills: u64,
@@ -24,7 +25,7 @@ impl Trial {
         self.failure.is_none()
     }
 
-    /// Returns the number of runs: those that finished, and the one that did not.
+    /// Returns the number of runs, including a failed one.
     #[must_use]
     pub fn runs(&self) -> usize {
         self.wall_s.len() + usize::from(!self.survived())
@@ -36,9 +37,10 @@ impl Trial {
 pub struct Multiple {
     /// Factor on the smallest limit.
     pub times: f64,
-    /// The runs.
+    /// The runs under this limit.
     pub trial: Trial,
-    /// Median of their times divided by the median without a limit; `None` if a run did not finish.
+    /// Median time of the runs divided by the median without a limit; `None` if a run did not
+    /// finish.
     pub slower: Option<f64>,
     /// Fastest and slowest run, each divided by the median without a limit, if `slower` is known.
     #[serde(default)]
@@ -52,36 +54,35 @@ pub struct Survival {
     pub allocator: String,
     /// Whether swap was available in addition to the limit.
     pub swap: bool,
-    /// Peak of memory charged without a limit, in bytes, page cache included. Zero if the kernel
-    /// does not report it.
+    /// Peak of charged memory without a limit, in bytes, including the page cache; zero if the
+    /// kernel does not report it.
     pub peak_bytes: u64,
     /// Wall times without a limit, in seconds.
     pub unlimited_s: Vec<f64>,
     /// Smallest limit under which every run finished.
     pub smallest_bytes: Option<u64>,
-    /// Runs under 1, 1.5 and 2 times that limit.
+    /// Runs under 1, 1.5 and 2 times the smallest limit.
     pub at: Vec<Multiple>,
     /// Every limit that the search tried, in order.
     pub trials: Vec<Trial>,
-    /// Reason for the lack of a smallest limit.
+    /// Reason why there is no smallest limit.
     pub failure: Option<String>,
 }
 
 impl Survival {
-    /// Minimum number of runs, under a limit and without one, that show a slowdown. The time of
-    /// fewer runs is mostly chance.
+    /// Minimum number of runs, both with and without a limit, from which a slowdown is shown. The
+    /// time of fewer runs is mostly chance.
     pub const FEWEST_RUNS: usize = 3;
 
-    /// Returns whether all runs under a limit finished, and are enough to show a slowdown of the
-    /// command.
+    /// Returns whether all runs under a limit finished and are enough to show the command's
+    /// slowdown.
     #[must_use]
     pub fn shows_slowdown(&self, trial: &Trial) -> bool {
         let runs = trial.wall_s.len().min(self.unlimited_s.len());
         trial.survived() && runs >= Self::FEWEST_RUNS
     }
 
-    /// Returns whether the smallest limit rests on a single run. Another run might not finish under
-    /// it.
+    /// Returns whether only a single run finished under the smallest limit. Another run might fail.
     #[must_use]
     pub fn tried_once(&self) -> bool {
         let tried = self.tried();
@@ -91,7 +92,7 @@ impl Survival {
         smallest.any(|trial| trial.runs() == 1)
     }
 
-    /// Returns the largest limit that was too small, in bytes, or zero if none was. The command
+    /// Returns the largest limit that was too small, in bytes; zero if there is none. The command
     /// needs more than this, and at most [`smallest_bytes`](Self::smallest_bytes). A search ends
     /// when the two are as close as its precision requires.
     #[must_use]
@@ -105,8 +106,8 @@ impl Survival {
             .unwrap_or_default()
     }
 
-    /// Returns every limit that was tried, by size, without duplicates. A search may end on a limit
-    /// that it tried before.
+    /// Returns every limit that was tried, sorted by size, without duplicates. A search may end
+    /// with a limit that it has tried before.
     #[must_use]
     pub fn tried(&self) -> Vec<&Trial> {
         let multiples = self.at.iter().map(|at| &at.trial);

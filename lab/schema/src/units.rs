@@ -1,4 +1,4 @@
-//! Units as types, so that bytes are never added to seconds.
+//! Units as types, so that bytes cannot be added to seconds.
 
 use std::fmt;
 use std::iter::Sum;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
-/// A span of time in nanoseconds.
+/// A duration in nanoseconds.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -48,13 +48,13 @@ impl Bytes {
 }
 
 impl Nanoseconds {
-    /// Returns the span in seconds.
+    /// Returns the duration in seconds.
     pub fn as_seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// Returns the span of `seconds`, rounded to a nanosecond. A negative or undefined span is
-    /// zero.
+    /// Returns a duration of `seconds`, rounded to a nanosecond. A negative or undefined duration
+    /// becomes zero.
     pub fn from_seconds(seconds: f64) -> Self {
         Self((seconds * 1e9).round() as u64)
     }
@@ -114,7 +114,7 @@ impl Sub for Nanoseconds {
 }
 
 impl Bytes {
-    /// Units above the byte, with their size in bytes, the largest first.
+    /// Units larger than the byte, with their sizes in bytes, the largest first.
     pub const UNITS: [(f64, &str); 3] = [
         ((1_u64 << 30) as f64, "GiB"),
         ((1_u64 << 20) as f64, "MiB"),
@@ -123,7 +123,7 @@ impl Bytes {
 }
 
 impl Nanoseconds {
-    /// Units above the nanosecond, with their size in nanoseconds, the largest first.
+    /// Units larger than the nanosecond, with their sizes in nanoseconds, the largest first.
     pub const UNITS: [(f64, &str); 3] = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
 }
 
@@ -139,7 +139,7 @@ impl fmt::Display for Nanoseconds {
     }
 }
 
-/// Formats a whole number with commas between thousands: `1,240,332`.
+/// Formats a whole number with commas between thousands, such as `1,240,332`.
 #[must_use]
 pub fn grouped(value: u64) -> String {
     let digits = value.to_string();
@@ -153,7 +153,7 @@ pub fn grouped(value: u64) -> String {
     text
 }
 
-/// Writes an amount to three significant digits, in the largest unit that keeps it at least 1.
+/// Writes an amount with three significant digits, in the largest unit in which it is at least 1.
 fn scaled(
     out: &mut fmt::Formatter<'_>,
     amount: u64,

@@ -1,4 +1,4 @@
-//! Report of a built-in workload about one of its runs.
+//! Report of a built-in workload on one of its runs.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// The single line that a workload's process prints on standard output.
 ///
-/// All fields except `figures` follow from the workload, its parameters and its seed, so they can
-/// be compared between allocators.
+/// All fields except `figures` are determined by the workload, its parameters and its seed, so they
+/// can be compared between allocators.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadReport {
     /// Name of the workload.
@@ -18,6 +18,6 @@ pub struct WorkloadReport {
     pub operations: u64,
     /// Hash, in hexadecimal, of all data that was read back from allocated memory.
     pub checksum: String,
-    /// Measured figures by name. The names end in their units.
+    /// Measured figures by name. Each name ends in its unit.
     pub figures: BTreeMap<String, f64>,
 }

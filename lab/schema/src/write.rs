@@ -7,34 +7,34 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-/// Failure to write a file, with its cause and a remedy.
+/// Failure to write a file, with the cause and a remedy.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {}", .path.display(), told("file", .folder, .source))]
 pub struct WriteError {
-    /// The file, as the caller named it.
+    /// Path of the file, as the caller gave it.
     pub path: PathBuf,
-    /// Folder in which it would have been created.
+    /// Folder in which the file could not be created.
     pub folder: PathBuf,
     /// Error that the system returned.
     pub source: Error,
 }
 
-/// Failure to create a folder, with its cause and a remedy.
+/// Failure to create a folder, with the cause and a remedy.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot make the folder {}: {}", .path.display(), told("folder", .parent, .source))]
 pub struct FolderError {
-    /// The folder, as the caller named it.
+    /// Path of the folder, as the caller gave it.
     pub path: PathBuf,
-    /// Nearest existing folder above it.
+    /// Nearest existing ancestor of the folder.
     pub parent: PathBuf,
     /// Error that the system returned.
     pub source: Error,
 }
 
-/// Creates a folder, and every missing folder above it.
+/// Creates a folder and all its missing ancestors.
 ///
 /// # Errors
-/// When one of them cannot be created.
+/// When the folder or an ancestor cannot be created.
 pub fn make_folder(path: &Path) -> Result<(), FolderError> {
     std::fs::create_dir_all(path).map_err(|source| FolderError {
         path: path.to_owned(),
@@ -47,13 +47,12 @@ pub fn make_folder(path: &Path) -> Result<(), FolderError> {
     })
 }
 
-/// Explains the system's error on creating `thing` in `folder`, with the names that the caller
-/// used.
+/// Explains the system's error on creating `thing` in `folder`, with paths as the caller gave them.
 fn told(thing: &str, folder: &Path, source: &Error) -> String {
     let is_there = folder.is_dir();
     let folder = folder.display();
     match source.kind() {
-        // Folders of the system, such as /proc, answer `ENOENT` although they exist.
+        // Special folders such as /proc return `ENOENT` although they exist.
         ErrorKind::NotFound if is_there => {
             format!("{folder} does not accept one ({source}); name a {thing} in another")
         }
@@ -76,12 +75,12 @@ fn told(thing: &str, folder: &Path, source: &Error) -> String {
     }
 }
 
-/// Writes `contents` into a temporary file beside `path`, then renames it, so that a reader never
-/// sees half of it. A symbolic link is kept, and its target is replaced. A path that is not a
-/// regular file, such as a pipe, is written directly.
+/// Writes `contents` to a temporary file in the folder of `path`, then renames it, so that a reader
+/// never sees an incomplete file. A symbolic link is kept, and its target is replaced. A path that
+/// is not a regular file, such as a pipe, is written directly.
 ///
 /// # Errors
-/// When the file cannot be written. Nothing is left behind in that case.
+/// When the file cannot be written. Then nothing is left behind.
 pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
     // A failure of the sink is the outer one.
     stream_atomically(path, |sink| sink.write_all(contents)).map(|_| ())
@@ -165,7 +164,7 @@ impl<W: Write> Write for Noted<W> {
 /// Checks whether [`write_atomically`] could write `path` now.
 ///
 /// # Errors
-/// See [`write_atomically`], except for a lack of disk space.
+/// See [`write_atomically`]. Does not detect a lack of disk space.
 pub fn check_writable(path: &Path) -> Result<(), WriteError> {
     let target = replaced(path);
     let found = match &target {
@@ -176,8 +175,8 @@ pub fn check_writable(path: &Path) -> Result<(), WriteError> {
     found.map_err(|source| failed(path, target.as_deref(), source))
 }
 
-/// Returns the path of the file to replace: `path`, or the target of the link at `path`. `None` if
-/// no file may replace what exists there, such as a pipe or a folder.
+/// Returns the path of the file to replace: `path`, or the target if `path` is a link; `None` if
+/// the existing item must not be replaced, such as a pipe or a folder.
 fn replaced(path: &Path) -> Option<PathBuf> {
     match std::fs::metadata(path) {
         Ok(old) if old.is_file() && path.is_symlink() => std::fs::canonicalize(path).ok(),
@@ -201,7 +200,8 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Creates a file with the permissions that the user's umask allows. It is deleted when dropped.
+/// Creates a temporary file with the permissions that the user's umask allows. Dropping it deletes
+/// the file.
 fn temporary_in(folder: &Path) -> std::io::Result<NamedTempFile<File>> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o666);
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     fn folder() -> tempfile::TempDir {
-        // A prefix that differs from the name of temporary files.
+        // The prefix must differ from that of the temporary files.
         let folder = tempfile::Builder::new().prefix("writing-").tempdir();
         folder.expect("a temporary folder")
     }
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn a_folder_that_takes_nothing_is_not_said_to_be_missing() {
         let folder = folder();
-        // A raw error, so that the text is the system's own: 2 is ENOENT.
+        // A raw error has the text of the system. 2 is ENOENT.
         let source = Error::from_raw_os_error(2);
         let told = told("folder", folder.path(), &source);
         let words = format!(

@@ -1,9 +1,10 @@
-//! The sequential boundary: the critical value of a standardised difference at each round. The
-//! probability of ever crossing it, with a look after every round and no last one, is the level.
+//! The sequential boundary: the critical value of a standardised difference at each round. With a
+//! look after every round and no last round, the probability of ever crossing the boundary equals
+//! the level.
 //!
 //! The level is spent over the rounds (Lan and DeMets 1983) by a function that needs no last round.
 //! The recursion of Armitage, McPherson and Rowe (1969) for sums of independent normal steps finds
-//! the boundary that spends exactly this share.
+//! the boundary that spends exactly the share of each round.
 
 use statrs::function::erf::erfc;
 
@@ -20,15 +21,15 @@ const GAUSS: [(f64, f64); 6] = [
 /// Width of one panel of the quadrature, in standard deviations of a step.
 const PANEL: f64 = 2.5;
 
-/// Distance, in standard deviations of a step, beyond which the normal density counts as zero.
+/// Distance from which on the normal density counts as zero, in standard deviations of a step.
 const REACH: f64 = 8.0;
 
-/// A quadrature node of the density of sums that have not crossed yet.
+/// A quadrature node of the density of sums that have not crossed the boundary yet.
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// The sum; the density is symmetric, so only positive sums are kept.
+    /// The sum. The density is symmetric, so only positive sums are stored.
     sum: f64,
-    /// The density at the sum, times the weight of the quadrature.
+    /// The density at the sum, multiplied by the quadrature weight.
     mass: f64,
 }
 
@@ -43,8 +44,8 @@ pub struct Boundary {
 }
 
 impl Boundary {
-    /// Returns a boundary whose first look is after `first` rounds and which has spent `level`
-    /// times `spent(n)` after round `n`. `spent` must increase and stay between 0 and 1.
+    /// Returns a boundary whose first look is after `first` rounds. After round `n` it has spent
+    /// `level` times `spent(n)`. `spent` must increase and stay between 0 and 1.
     pub fn new(level: f64, first: usize, spent: fn(usize) -> f64) -> Self {
         Self {
             first,
@@ -96,9 +97,9 @@ impl Boundary {
     }
 }
 
-/// Returns the probability that the next sum lies beyond `limit` on either side.
+/// Returns the probability that the next sum lies beyond `limit` in either direction.
 fn crossing(nodes: &[Node], limit: f64) -> f64 {
-    // Only the smallest sums can reach the other side.
+    // Only the smallest sums can cross the boundary on the other side.
     let beyond = |node: &Node| {
         let far = limit + node.sum;
         let other_side = if far < REACH { upper_tail(far) } else { 0.0 };
@@ -129,7 +130,7 @@ fn step(nodes: &[Node], sum: f64) -> f64 {
         .sum()
 }
 
-/// Returns quadrature nodes from zero to `limit` that carry `density`.
+/// Returns quadrature nodes for `density` from zero to `limit`.
 fn grid(limit: f64, density: impl Fn(f64) -> f64) -> Vec<Node> {
     let panels = (limit / PANEL).ceil().max(1.0) as usize;
     let half = limit / panels as f64 / 2.0;

@@ -2,7 +2,7 @@
 //!
 //! The rounds of two races do not pair, so the two estimates are independent. The change is the
 //! difference of their logarithms, and its variance is the sum of both variances. Each estimate is
-//! the trimmed mean of logarithms that judges a race. The two are compared by the method of Yuen
+//! the trimmed mean of logarithms, as in a single race. The two are compared by the method of Yuen
 //! (1974), with the degrees of freedom of Welch (1947) and Satterthwaite (1946).
 //! `docs/statistics.md` lists the error rates.
 
@@ -12,21 +12,21 @@ use crate::rounds::{half_a_step, log_ratios, logarithms};
 use crate::rule::FEWEST_ROUNDS;
 use crate::trimmed::{Trimmed, degrees_of_freedom, trimmed_mean};
 
-/// The share of the level that is spent. The rest pays for races that stop when they are precise: a
-/// race that happens to see little noise stops early. Simulations showed that this share suffices.
+/// Share of the level that is spent. The rest covers races that stop when they are precise, because
+/// a race with little noise by chance stops early. Simulations show that this is enough.
 const SPENDABLE: f64 = 0.5;
 
-/// A figure of one entrant in one race, in the order of the rounds.
+/// Values of one figure of one entrant in one race, in the order of the rounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures<'a> {
-    /// The entrant's own figures.
+    /// The entrant's own values.
     pub own: &'a [f64],
-    /// The baseline's figures of the same rounds, if the ratio to the baseline is compared.
+    /// The baseline's values in the same rounds, if the ratio to the baseline is compared.
     pub baseline: Option<&'a [f64]>,
 }
 
 impl<'a> Figures<'a> {
-    /// Returns the entrant's own figures, without a baseline.
+    /// Returns the entrant's values, without a baseline.
     pub fn alone(own: &'a [f64]) -> Self {
         Self {
             own,
@@ -39,20 +39,20 @@ impl<'a> Figures<'a> {
 struct Side {
     trimmed: Trimmed,
     freedom: f64,
-    /// Maximum error that the resolution of the figures alone can cause.
+    /// Maximum error from the resolution of the figures.
     floor: f64,
 }
 
 /// Returns the factor by which a figure changed from `old` to `new`; 1.02 is 2% more. The interval
-/// at `confidence` (0.95) is valid for one look at two finished races.
+/// has the given confidence (0.95 is 95%), and is valid for a single look at two finished races.
 ///
 /// If both sides have the baseline's figures, the factor compares the two ratios to the baseline,
-/// so differences between the machines cancel.
+/// so differences between the machines cancel out.
 ///
-/// `resolution` is the step in which the figures were read, in their own unit; the interval is
-/// never narrower than one step allows. Undefined figures (NaN) are left out.
+/// `resolution` is the step in which the figures were measured, in their own unit. The interval is
+/// never narrower than one step allows. Undefined figures (NaN) are omitted.
 ///
-/// Returns `None` with fewer than [`FEWEST_ROUNDS`] rounds on either side.
+/// Returns `None` if either side has fewer than [`FEWEST_ROUNDS`] rounds.
 pub fn change(
     old: Figures<'_>,
     new: Figures<'_>,
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn a_change_by_hand() {
         // Logarithms 1 to 5 and 2 to 6: both errors are sqrt(0.5), so Welch gives 8 degrees of
-        // freedom. With half of 5% spent t = 2.751524, which is also the half-width.
+        // freedom. With half of 5% spent, t = 2.751524, which is also the half-width.
         let series = |first: i32| -> Vec<f64> {
             (first..first + 5).map(|log| f64::from(log).exp()).collect()
         };
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn beside_the_baseline_another_machine_makes_no_change() {
-        // The second machine is three times as slow, and even slower in its third round.
+        // The second machine is three times as slow, and slower still in its third round.
         let own = [2.0, 2.02, 1.98, 2.01, 1.99];
         let machine = [3.0, 3.0, 4.5, 3.0, 3.0];
         let baseline = [1.0; 5];
@@ -172,7 +172,8 @@ mod tests {
         (-2.0 * (1.0 - one).ln()).sqrt() * (std::f64::consts::TAU * two).cos()
     }
 
-    /// Returns the share of 4000 pairs of races whose interval at 95% contains the true change.
+    /// Returns the share of 4000 pairs of races for which the 95% interval contains the true
+    /// change.
     fn coverage(counts: [usize; 2], noise: [f64; 2]) -> f64 {
         let mut draw = ChaCha12Rng::seed_from_u64(17);
         let truth = 1.3_f64;
@@ -190,8 +191,8 @@ mod tests {
         held.count() as f64 / 4000.0
     }
 
-    /// The expected coverage is 97.5%, as half of the level is spent. The tolerance covers three
-    /// standard errors of 4000 trials (0.7%) and the cost of trimming.
+    /// The expected coverage is 97.5%, because half of the level is spent. The tolerance covers
+    /// three standard errors of 4000 trials (0.7%) and the cost of trimming.
     #[test]
     fn the_interval_covers_as_it_says() {
         for (counts, noise) in [

@@ -1,10 +1,10 @@
-//! Tests whether a series rises or falls over the race.
+//! Test whether a series rises or falls over the race.
 
 use statrs::function::erf::erfc;
 
 use crate::median;
 
-/// Number of samples above which only a subset of the pairwise slopes is computed.
+/// Number of samples above which only some of the pairwise slopes are computed.
 const LONG: usize = 1_000;
 
 /// A trend over the rounds, by the test of Mann and Kendall.
@@ -12,9 +12,9 @@ const LONG: usize = 1_000;
 pub struct Drift {
     /// Kendall's tau-a: 1 if each sample is above all earlier ones, -1 if each is below.
     pub tau: f64,
-    /// Two-sided probability of a trend at least this strong in a series without any.
+    /// Two-sided probability of a trend at least this strong in a series without a trend.
     pub p_value: f64,
-    /// Change per round as a fraction of the series' median: 0.001 is 0.1% slower with each round.
+    /// Change per round as a fraction of the series' median; 0.001 is 0.1% slower with each round.
     /// The change is the median slope over all pairs, after Theil and Sen. Zero if the median is
     /// zero.
     pub slope_per_round: f64,
@@ -51,8 +51,8 @@ pub fn drift(values: &[f64]) -> Option<Drift> {
     })
 }
 
-/// Returns the slopes between all pairs of points. A long series uses only pairs that lie half the
-/// series apart: the median is as good, and the memory stays small.
+/// Returns the slopes between pairs of points. A long series uses only pairs that are half the
+/// series apart. Their median is as accurate, and needs little memory.
 fn slopes(points: &[(f64, f64)]) -> Vec<f64> {
     let slope = |early: &(f64, f64), late: &(f64, f64)| (late.1 - early.1) / (late.0 - early.0);
     if points.len() > LONG {
@@ -101,18 +101,19 @@ mod tests {
 
     #[test]
     fn a_trend_computed_by_hand() {
-        // Pairs that fall: (3, 2) and (5, 4), so the score is 8 - 2 = 6 of 10.
-        // Variance 5 * 4 * 15 / 18 = 16.667; z = 5 / 4.0825 = 1.2247; p = 0.2207.
+        // Two pairs fall, (3, 2) and (5, 4), so the score is 8 - 2 = 6 of 10. Variance 5 * 4 * 15 /
+        // 18 = 16.667; z = 5 / 4.0825 = 1.2247; p = 0.2207.
         let found = drift(&[1.0, 3.0, 2.0, 5.0, 4.0]).expect("five samples");
         assert!((found.tau - 0.6).abs() < 1e-12);
         assert!((found.p_value - 0.2207).abs() < 1e-4, "{}", found.p_value);
-        // Slopes in order: -1 -1 .5 .667 .75 1 1 1 2 3; median .875; over the median of 3.
+        // The slopes in order are -1 -1 .5 .667 .75 1 1 1 2 3. Their median is .875, divided by the
+        // median of 3.
         assert!((found.slope_per_round - 0.875 / 3.0).abs() < 1e-12);
     }
 
     #[test]
     fn ties_lower_the_variance() {
-        // Score of 1 1 2 2 3 is 8; ties take 2 * 18 off 300: variance 264 / 18 = 14.667.
+        // The score of 1 1 2 2 3 is 8. Ties subtract 2 * 18 from 300: variance 264 / 18 = 14.667.
         let found = drift(&[1.0, 1.0, 2.0, 2.0, 3.0]).expect("five samples");
         assert!((found.tau - 0.8).abs() < 1e-12);
         let z: f64 = 7.0 / (264.0_f64 / 18.0).sqrt();

@@ -7,10 +7,10 @@ use crate::{Estimate, Interval};
 /// Returns the geometric mean of ratios from independent races, with an interval at `confidence`
 /// (0.95). Returns `None` without ratios.
 ///
-/// The rounds of different races are independent, so the squares of the errors add up; the degrees
-/// of freedom are those of Welch and Satterthwaite (1947). The interval is valid for one look at
-/// the end, unlike those of [`Rule`](crate::Rule), which hold at every round. It is never narrower
-/// than the resolution of the figures allows.
+/// The rounds of different races are independent, so the squares of the errors add up. The degrees
+/// of freedom are those of Welch and Satterthwaite (1947). The interval is valid for a single look
+/// at the end, unlike those of [`Rule`](crate::Rule), which hold at every round. It is never
+/// narrower than the resolution of the figures allows.
 pub fn geometric_mean(ratios: &[Estimate], confidence: f64) -> Option<Interval> {
     let count = ratios.len() as f64;
     let square = |one: &Estimate| one.deviation.powi(2) / one.rounds as f64;
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_mean_by_hand() {
-        // Errors 0.1 / sqrt(5) each over 2: 0.0316228; 8 degrees of freedom, t = 2.306004.
+        // Two errors of 0.1 / sqrt(5), divided by 2: 0.0316228. 8 degrees of freedom, t = 2.306004.
         let found = geometric_mean(&[estimate(0.5, 0.1), estimate(2.0, 0.1)], 0.95);
         let found = found.expect("two ratios");
         let half = (2.306_004_135 * 0.1 / 5.0_f64.sqrt() / 2.0_f64.sqrt()).exp();
@@ -72,7 +72,7 @@ mod tests {
         assert!((found.high / found.low - 0.02_f64.exp()).abs() < 1e-12);
     }
 
-    /// Of 2000 sets of four races, 95% of the intervals must contain the true mean. Three standard
+    /// In 2000 sets of four races, 95% of the intervals must contain the true mean. Three standard
     /// errors are 1.5%.
     #[test]
     fn the_interval_covers_as_it_says() {

@@ -5,18 +5,18 @@
 use crate::median;
 use crate::rounds::Cells;
 
-/// Number of scales at which residuals are clipped (Huber's k).
+/// Residual, in scales of the noise, above which it is clipped (Huber's k).
 const CLIP: f64 = 1.0;
 
-/// Factors that turn the median or the mean absolute residual of normal noise into its standard
+/// Factors that convert the median or the mean absolute residual of normal noise into its standard
 /// deviation.
 const MEDIAN_TO_DEVIATION: f64 = 1.482_602_218_505_602;
 const MEAN_TO_DEVIATION: f64 = 1.253_314_137_315_5;
 
-/// Size below which a residual is rounding error of the logarithms.
+/// Size below which a residual is only a rounding error of the logarithms.
 const NEGLIGIBLE: f64 = 1e-12;
 
-/// Share of the scale below which a movement of all effects ends the fit.
+/// Movement of all effects, as a share of the scale, below which the fit ends.
 const TOLERANCE: f64 = 1e-3;
 const MOST_STEPS: usize = 50;
 
@@ -27,7 +27,7 @@ pub(crate) struct Fit {
     pub(crate) entrants: Vec<f64>,
     /// The effect of each round.
     pub(crate) rounds: Vec<f64>,
-    /// The standard deviation of the noise, from the median absolute residual; zero if nothing
+    /// Standard deviation of the noise, derived from the median absolute residual; zero if nothing
     /// varies.
     pub(crate) scale: f64,
 }
@@ -64,7 +64,7 @@ impl Cells {
         }
     }
 
-    /// Fits the model with `groups`, starting from `fit`. Each step lowers the sum of Huber's
+    /// Fits the model with `groups`, starting from `fit`. Each step reduces the sum of Huber's
     /// losses.
     pub(crate) fn fit(&self, mut fit: Fit, groups: Groups, space: &mut Space) -> Fit {
         groups.join(&mut fit.entrants);
@@ -83,8 +83,8 @@ impl Cells {
         fit
     }
 
-    /// Returns the residuals of an entrant in units of the clip, between -1 and 1; zero where it
-    /// has no figure.
+    /// Returns the residuals of an entrant in units of the clip, between -1 and 1; zero in rounds
+    /// without a figure.
     pub(crate) fn scores<'a>(
         &'a self,
         fit: &'a Fit,
@@ -121,7 +121,7 @@ impl Cells {
         }
     }
 
-    /// Moves the effects of the rounds by the weighted means of the residuals. Returns the largest
+    /// Adds the weighted means of the residuals to the effects of the rounds. Returns the largest
     /// movement.
     fn move_rounds(&self, fit: &mut Fit, limit: f64, space: &mut Space) -> f64 {
         let (sums, weights) = (&mut space.sums, &mut space.weights);
@@ -149,7 +149,7 @@ impl Cells {
         moved
     }
 
-    /// Moves the effects of the entrants, group by group. Returns the largest movement.
+    /// Updates the effects of the entrants, group by group. Returns the largest movement.
     fn move_entrants(&self, fit: &mut Fit, limit: f64, groups: Groups) -> f64 {
         let mut moved = 0.0_f64;
         let mut first = 0;
@@ -194,19 +194,19 @@ impl Cells {
     }
 }
 
-/// A group of entrants that share an effect; every other entrant has its own.
+/// A group of entrants that share one effect. Every other entrant has its own effect.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Groups {
     /// The first entrant of the group.
     pub(crate) first: usize,
-    /// The place after the last entrant of the group.
+    /// Position after the last entrant of the group.
     pub(crate) end: usize,
-    /// Amount by which the effect of entrant 0 exceeds that of its group.
+    /// Difference between the effect of entrant 0 and that of its group.
     pub(crate) shift: f64,
 }
 
 impl Groups {
-    /// Returns the end of the group that begins with `first`.
+    /// Returns the end of the group that begins at `first`.
     fn end(self, first: usize, entrants: usize) -> usize {
         let end = if first == self.first {
             self.end
@@ -231,8 +231,8 @@ mod tests {
     use super::*;
     use crate::Rounds;
 
-    /// Returns a figure of four entrants, each a sum of effects and alternating noise. The first
-    /// two are the baseline and its twin.
+    /// Returns a figure of four entrants. Each value is a sum of effects and alternating noise. The
+    /// first two entrants are the baseline and its twin.
     fn figures(spike: f64) -> Vec<Vec<f64>> {
         let noise = [0.01, -0.02, 0.015, -0.005, 0.0];
         let figure = |entrant: usize, round: usize| {

@@ -1,7 +1,8 @@
-//! Intervals for series that were measured in different rounds: one mean, and the ratio of two.
+//! Intervals for series that were measured in different rounds: the interval of a mean, and that of
+//! the ratio of two means.
 //!
-//! The rounds of two races do not pair, so common noise does not cancel, and the interval is valid
-//! for one look at the end. Use [`Rule`](crate::Rule) for series of the same rounds.
+//! The rounds of two races do not pair, so common noise does not cancel out, and the interval is
+//! valid for a single look at the end. For series of the same rounds, use [`Rule`](crate::Rule).
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -19,7 +20,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Returns the interval in another unit, or of a figure corrected by a known factor.
+    /// Returns the interval in another unit, or corrected by a known factor.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         Self {
@@ -46,8 +47,8 @@ fn moments(samples: &[f64]) -> Option<Moments> {
     })
 }
 
-/// Returns the mean of a series with Student's interval at `confidence` (0.95). Returns `None` with
-/// fewer than two samples.
+/// Returns the mean of a series, with Student's interval at `confidence` (0.95 is 95%). Returns
+/// `None` with fewer than two samples.
 pub fn mean_interval(samples: &[f64], confidence: f64) -> Option<Interval> {
     let found = moments(samples)?;
     let half = half_width(found.error, found.freedom, confidence);
@@ -61,9 +62,9 @@ pub fn mean_interval(samples: &[f64], confidence: f64) -> Option<Interval> {
 /// Returns the ratio of the means of two independent series of positive figures, with an interval
 /// at `confidence`.
 ///
-/// The interval is Welch's on the logarithm of the ratio; the error of each mean is taken relative
-/// to that mean. Returns `None` with fewer than two samples in either series, or if a mean is not
-/// positive.
+/// The interval is Welch's interval of the logarithm of the ratio. The error of each mean is
+/// relative to that mean. Returns `None` if either series has fewer than two samples, or a mean is
+/// not positive.
 pub fn ratio_of_means(first: &[f64], second: &[f64], confidence: f64) -> Option<Interval> {
     let parts = [moments(first)?, moments(second)?];
     if parts.iter().any(|part| part.mean <= 0.0) {
@@ -111,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_mean_has_students_interval() {
-        // Mean 3, deviation sqrt(2.5), error sqrt(0.5); t(4) at 97.5% is 2.776445.
+        // Mean 3, deviation sqrt(2.5), error sqrt(0.5). t(4) at 97.5% is 2.776445.
         let found = mean_interval(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.95).expect("samples");
         let half = 2.776_445_105 * 0.5_f64.sqrt();
         assert!((found.estimate - 3.0).abs() < 1e-12);
@@ -123,8 +124,8 @@ mod tests {
 
     #[test]
     fn a_ratio_by_hand() {
-        // Means 12 and 6, deviations 2 and 1 over 4 samples each: relative errors are both 1/12,
-        // so 6 degrees of freedom, t = 2.446912, half-width sqrt(2)/12 * t.
+        // Means 12 and 6, deviations 2 and 1 over 4 samples each. Both relative errors are 1/12, so
+        // there are 6 degrees of freedom, t = 2.446912, and the half-width is sqrt(2)/12 * t.
         let first = [10.0, 12.0, 12.0, 14.0];
         let second = [5.0, 6.0, 6.0, 7.0];
         let found = ratio_of_means(&first, &second, 0.95).expect("two series");
@@ -150,7 +151,8 @@ mod tests {
         (-2.0 * (1.0 - one).ln()).sqrt() * (std::f64::consts::TAU * two).cos()
     }
 
-    /// Returns the share of 4000 pairs of series whose interval at 95% contains the true ratio.
+    /// Returns the share of 4000 pairs of series for which the 95% interval contains the true
+    /// ratio.
     fn coverage(counts: [usize; 2], noise: [f64; 2], skewed: bool) -> f64 {
         let mut draw = ChaCha12Rng::seed_from_u64(11);
         let truth = 1.7;
@@ -172,8 +174,8 @@ mod tests {
         held.count() as f64 / f64::from(trials)
     }
 
-    /// The coverage must be 95% within three standard errors of 4000 trials (1%) and the cost of
-    /// skewed noise. An interval that is too narrow or too wide by a fifth falls outside.
+    /// The coverage must be 95%, within three standard errors of 4000 trials (1%) and the cost of
+    /// skewed noise. An interval that is too narrow or too wide by a fifth would fail.
     #[test]
     fn the_interval_of_a_ratio_covers_as_it_says() {
         for (counts, noise, skewed) in [

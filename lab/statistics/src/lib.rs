@@ -1,11 +1,12 @@
-//! Statistics of races: estimates, confidence intervals, verdicts, and when to stop.
+//! Statistics of races: estimates, confidence intervals, verdicts, and stopping.
 //!
-//! Pure functions over slices: no process, no clock, no file, no other room of the lab. Samples are
-//! in the order of the rounds, and two series pair by index: sample `i` of each comes from round
-//! `i`. Undefined samples (NaN) mark missing rounds and are left out.
+//! All functions are pure functions over slices: they use no process, clock or file, and no other
+//! crate of the lab. Samples are in the order of the rounds, and two series pair by index: sample
+//! `i` of each comes from round `i`. Undefined samples (NaN) stand for missing rounds and are
+//! omitted.
 //!
-//! - [`Rule::compare_within`] returns the ratio of an entrant to the baseline with an interval that
-//!   holds at every round, and for all comparisons of the race together;
+//! - [`Rule::compare_within`] returns the ratio of an entrant to the baseline, with an interval
+//!   that is valid at every round and simultaneous with all others of the race;
 //! - [`leader_over`] finds the entrant that beats a rival, and [`is_decided`] whether a rival's
 //!   questions are answered;
 //! - [`Stopping::decide`] decides whether the race has run long enough;
@@ -14,7 +15,8 @@
 //! - [`slowdown`] compares the times of a few runs, with their range;
 //! - [`drift`], [`outliers`] and the summaries describe one series.
 //!
-//! `docs/statistics.md` describes the rule, why it holds, and its measured error rates.
+//! `docs/statistics.md` describes the rule, the reasons why it is valid, and its measured error
+//! rates.
 
 mod boundary;
 mod change;

@@ -1,4 +1,4 @@
-//! The exact randomisation test of one entrant against another, and the interval that it implies.
+//! The exact randomisation test of one entrant against another, and the interval derived from it.
 //!
 //! If two entrants (and the twin of the second) do not differ, their figures within a round are
 //! exchangeable. Huber's model, with one common effect for them, gives every run a score that does
@@ -12,34 +12,33 @@ use statrs::distribution::{ContinuousCDF, Normal};
 use crate::huber::{Fit, Groups, Space};
 use crate::rounds::Cells;
 
-/// Maximum number of exchangeable entrants: the two that are compared, and the twin of the second.
+/// Maximum number of exchangeable entrants: the two that are compared, and the second one's twin.
 const MOST_ALIKE: usize = 3;
 
-/// Number of steps between 0 and the clip, over all rounds together. Scores are rounded to whole
-/// steps; the rounding is part of the statistic, so the test stays exact. `STEPS` limits the number
-/// for one round.
+/// Number of steps between 0 and the clip, over all rounds together; `STEPS` is the maximum for one
+/// round. Scores are rounded to whole steps before the test, so the test stays exact.
 const STEPS_OF_ALL_ROUNDS: usize = 1_000;
 const STEPS: [usize; 2] = [5, 50];
 
-/// Weight of the excess of the first entrant's variance. Rounds that happen to agree hide a part of
-/// the excess; where there is a difference to show, there is no excess.
+/// Weight of the first entrant's excess variance. If a few rounds agree by chance, they hide a part
+/// of the excess. Where there is a difference to show, there is no excess.
 const WEIGHT_OF_EXCESS: f64 = 4.0;
 
-/// Number of rounds above which the sum is treated as normal: its exact tail would take
-/// milliseconds.
+/// Number of rounds above which the sum counts as normal. Its exact tail would take milliseconds.
 const MANY: usize = 300;
 
-/// Deviate below which the normal distribution suffices, because no critical value is near.
+/// Deviate below which the normal distribution is accurate enough, because no critical value is
+/// near.
 const FAR_INSIDE: f64 = 0.5;
 
-/// Accuracy of an end of the interval: `NEAR` in standard deviations, `NARROW` as a share of the
+/// Accuracy of an end of the interval: `NEAR` is in standard deviations, `NARROW` a share of the
 /// half-width.
 const NEAR: f64 = 0.01;
 const NARROW: f64 = 0.002;
 const MOST_TRIALS: usize = 40;
 
-/// Number of times that the distance of a trial grows before the end counts as out of reach, and
-/// the smallest and the largest factor.
+/// Number of times that the trial distance grows before an end counts as unreachable. `GROWTH`
+/// contains the smallest and the largest factor.
 const MOST_GROWTHS: usize = 8;
 const GROWTH: [f64; 2] = [1.2, 2.0];
 
@@ -47,12 +46,12 @@ const GROWTH: [f64; 2] = [1.2, 2.0];
 #[derive(Debug)]
 pub(crate) struct Randomisation<'a> {
     cells: &'a Cells,
-    /// The model of the latest trial, from which the next one starts.
+    /// The model of the latest trial. The next trial starts from it.
     fit: Fit,
     space: Space,
 }
 
-/// The scores of the exchangeable entrants in one round, beginning with the first entrant's.
+/// The scores of the exchangeable entrants in one round. The first entrant's score is the first.
 #[derive(Clone, Copy, Debug)]
 struct Draw {
     scores: [i32; MOST_ALIKE],
@@ -70,7 +69,7 @@ impl Draw {
 }
 
 impl<'a> Randomisation<'a> {
-    /// Returns the test before its first trial.
+    /// Returns the test in its initial state.
     pub(crate) fn new(cells: &'a Cells) -> Self {
         Self {
             cells,
@@ -79,8 +78,8 @@ impl<'a> Randomisation<'a> {
         }
     }
 
-    /// Returns the estimate of the log ratio and the scale of the noise around it, from the model
-    /// in which the two entrants differ. At this estimate the test finds no difference.
+    /// Returns the estimate of the log ratio and the scale of the noise, from the model in which
+    /// the two entrants differ. At this estimate, the test finds no difference.
     pub(crate) fn estimate(&mut self) -> [f64; 2] {
         let differing = Groups {
             first: 1,
@@ -93,9 +92,9 @@ impl<'a> Randomisation<'a> {
         [effects[0] - effects[1], self.fit.scale]
     }
 
-    /// Returns the distance from the estimate to the first rejected value on one side (1 or -1),
-    /// where the tail of the test equals that of the normal distribution at `critical`. Returns
-    /// `None` if no value is rejected.
+    /// Returns the distance from the estimate to the first rejected value in one direction (1 or
+    /// -1). There, the tail of the test equals that of the normal distribution at `critical`.
+    /// Returns `None` if no value is rejected.
     pub(crate) fn distance(
         &mut self,
         [centre, noise]: [f64; 2],
@@ -115,8 +114,8 @@ impl<'a> Randomisation<'a> {
         Some(crossing(bracket, excess))
     }
 
-    /// Returns the standard normal deviate with the same tail as the sum of the first entrant's
-    /// scores if the log ratio is `shift`. It is positive where the scores are too high.
+    /// Returns the standard normal deviate whose tail equals that of the sum of the first entrant's
+    /// scores, if the log ratio is `shift`. It is positive if the scores are too high.
     pub(crate) fn deviate(&mut self, shift: f64) -> f64 {
         let alike = Groups {
             first: 0,
@@ -139,7 +138,7 @@ impl<'a> Randomisation<'a> {
         if variance == 0.0 {
             return 0.0;
         }
-        // An entrant that is noisier than the others has a wider sum than the test expects.
+        // If an entrant is noisier than the others, its sum varies more than the test expects.
         let rounds = draws.len() as f64;
         let own = (squares - total * total / rounds) / (rounds - 1.0) * rounds;
         let excess = (own / variance - 1.0).max(0.0);
@@ -176,8 +175,8 @@ impl<'a> Randomisation<'a> {
     }
 }
 
-/// Returns the probability that the drawn scores deviate from their expected sum by `total` or
-/// more, in the direction of its sign.
+/// Returns the probability that the drawn scores deviate from their expected sum by at least
+/// `total`, in the direction of its sign.
 fn tail(draws: &[Draw], total: f64) -> f64 {
     let side = if total < 0.0 { -1 } else { 1 };
     let greatest = |draw: &Draw| {
@@ -193,7 +192,7 @@ fn tail(draws: &[Draw], total: f64) -> f64 {
     if least > f64::from(most) {
         return 0.0;
     }
-    // Maximum distance of the sum of the draws below the greatest sum.
+    // Maximum distance of a sum of draws below the greatest sum.
     let room = (f64::from(most) - least) as usize;
     let mut now = vec![0.0; room + 1];
     let mut next = now.clone();
@@ -226,8 +225,9 @@ fn tail(draws: &[Draw], total: f64) -> f64 {
 /// A distance and the excess at that distance.
 type Trial = (f64, f64);
 
-/// Finds the greatest tried distance without excess and the smallest with one, around `guess`.
-/// Returns `None` if the excess stays below zero. The excess at distance zero is `-critical`.
+/// Finds the greatest trial distance without excess and the smallest one with excess, starting from
+/// `guess`. Returns `None` if the excess never reaches zero. At distance zero the excess is
+/// `-critical`.
 fn bracket(guess: f64, critical: f64, excess: &mut impl FnMut(f64) -> f64) -> Option<[Trial; 2]> {
     let mut inside = (0.0, -critical);
     let mut distance = guess;
@@ -237,7 +237,7 @@ fn bracket(guess: f64, critical: f64, excess: &mut impl FnMut(f64) -> f64) -> Op
             return Some([inside, (distance, found)]);
         }
         inside = (distance, found);
-        // A linear excess would reach zero here, but its growth slows down.
+        // A linear excess would be zero here. The actual growth slows down.
         let even = critical / (found + critical).max(critical / GROWTH[1]);
         distance *= (GROWTH[0] * even).min(GROWTH[1]);
     }

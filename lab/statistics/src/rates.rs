@@ -1,13 +1,13 @@
-//! Helpers for the benchmark of false verdicts: the bound of a counted rate, and the usual test as
-//! a comparison.
+//! Helpers for the benchmark of false verdicts: the bound of a counted rate, and Welch's test as
+//! the usual comparison.
 
 use statrs::distribution::{Beta, ContinuousCDF, StudentsT};
 
 use crate::{mean, standard_deviation};
 
 /// Returns the exact upper bound (Clopper and Pearson, one-sided) on the probability of an event
-/// that happened `count` times in `of` trials, at `confidence` such as 0.95. The bound is 1 without
-/// trials and if `count` is not less than `of`.
+/// that happened `count` times in `of` trials. `confidence` is, for example, 0.95. The bound is 1
+/// if there are no trials, or if `count` is not less than `of`.
 pub fn upper_bound(count: u64, of: u64, confidence: f64) -> f64 {
     if count >= of || confidence.is_nan() {
         return 1.0;
@@ -28,7 +28,7 @@ pub struct Welch {
 }
 
 /// Applies Welch's test, the usual comparison of two series, as a benchmark for the rule. Returns
-/// `None` if a series has fewer than two samples or neither varies.
+/// `None` if a series has fewer than two samples, or if neither series varies.
 pub fn welch(first: &[f64], second: &[f64]) -> Option<Welch> {
     let part = |values: &[f64]| {
         let count = values.iter().filter(|value| value.is_finite()).count() as f64;
@@ -58,7 +58,7 @@ mod tests {
     fn the_upper_bound_is_clopper_and_pearsons() {
         // Without events the bound is 1 - 0.05^(1/n).
         assert!((upper_bound(0, 100, 0.95) - (1.0 - 0.05_f64.powf(0.01))).abs() < 1e-9);
-        // At the bound, an event count of 1 or less in 3 trials has a probability of 5%.
+        // At the bound, at most 1 event in 3 trials has a probability of 5%.
         let p = upper_bound(1, 3, 0.95);
         let q = 1.0 - p;
         assert!((q.powi(3) + 3.0 * p * q * q - 0.05).abs() < 1e-9);
@@ -75,8 +75,8 @@ mod tests {
 
     #[test]
     fn welchs_test_computed_by_hand() {
-        // Means 2 and 5, variances 1 and 4 over 3 samples each: t = -3 / sqrt(5 / 3) = -2.3238;
-        // degrees of freedom (5/3)^2 / ((1/9)/2 + (16/9)/2) = 2.9412.
+        // Means 2 and 5, variances 1 and 4 over 3 samples each. t = -3 / sqrt(5 / 3) = -2.3238.
+        // Degrees of freedom (5/3)^2 / ((1/9)/2 + (16/9)/2) = 2.9412.
         let test = welch(&[1.0, 2.0, 3.0], &[3.0, 5.0, 7.0]).expect("two series");
         assert!((test.t + 2.323_790).abs() < 1e-6);
         assert!((test.degrees_of_freedom - 2.941_176).abs() < 1e-6);

@@ -6,37 +6,38 @@ use crate::median;
 #[derive(Clone, Debug)]
 pub struct Rounds<'a> {
     figures: Vec<&'a [f64]>,
-    /// The logarithms of the figures; NaN where a figure is missing.
+    /// Logarithms of the figures; NaN for a missing figure.
     logs: Vec<Vec<f64>>,
     twin: Option<[usize; 2]>,
     resolution: f64,
 }
 
-/// The logarithms of the figures in the rounds that two compared entrants share. The order is: the
-/// two entrants, the twin of the second, all others.
+/// Logarithms of the figures in the rounds that two compared entrants share, in this order: the two
+/// entrants, the twin of the second, all others.
 #[derive(Clone, Debug)]
 pub(crate) struct Cells {
     /// The number of rounds.
     pub(crate) rounds: usize,
-    /// Number of leading entrants whose figures are exchangeable if the ratio of the two is 1.
+    /// Number of entrants at the beginning whose figures are exchangeable if the ratio of the two
+    /// is 1.
     pub(crate) alike: usize,
-    /// The logarithms, entrant by entrant; zero where one is missing.
+    /// Logarithms, entrant by entrant; zero for a missing figure.
     pub(crate) logs: Vec<f64>,
-    /// 1 where a logarithm is present, 0 elsewhere.
+    /// 1 for a figure that is present, otherwise 0.
     pub(crate) known: Vec<f64>,
-    /// The minimum half-width of an interval, on the log scale, that the resolution allows.
+    /// Minimum half-width of an interval that the resolution allows, on the log scale.
     pub(crate) floor: f64,
 }
 
 impl<'a> Rounds<'a> {
-    /// Collects the figures of each entrant in the order of the rounds; NaN marks a missing figure.
-    /// An entrant that left the race has fewer.
+    /// Collects the figures of each entrant in the order of the rounds. NaN stands for a missing
+    /// figure. An entrant that left the race has fewer figures.
     ///
-    /// `twin` holds the places of the baseline and its twin, which are the same allocator.
+    /// `twin` contains the positions of the baseline and its twin, which are the same allocator.
     /// `resolution` is the step in which the figures were measured, in their own unit: a page for
-    /// memory, a clock tick for times, 1 for counts. A figure below the step counts as one step,
+    /// memory, a clock tick for times, 1 for counts. A figure below one step counts as one step,
     /// and no interval is narrower than one step allows. With a resolution of zero, figures that
-    /// are not positive are left out.
+    /// are not positive are omitted.
     pub fn new(
         entrants: impl IntoIterator<Item = &'a [f64]>,
         twin: Option<[usize; 2]>,
@@ -57,8 +58,8 @@ impl<'a> Rounds<'a> {
 
     /// Returns the figures of all entrants in the rounds that `own` and `other` share.
     pub(crate) fn cells(&self, own: usize, other: usize) -> Cells {
-        // An entrant that ran fewer rounds keeps its estimate, whatever the others' later rounds
-        // show.
+        // Later rounds of other entrants must not change the estimate of an entrant that ran fewer
+        // rounds.
         let ran = self.figures[own].len().min(self.figures[other].len());
         let both = |round: &usize| (self.logs[own][*round] + self.logs[other][*round]).is_finite();
         let rounds: Vec<usize> = (0..ran).filter(both).collect();
@@ -83,7 +84,8 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Returns the place of the twin, for the baseline or its twin.
+    /// Returns the position of the other one of the baseline and its twin; `None` for any other
+    /// entrant.
     pub(crate) fn twin_of(&self, entrant: usize) -> Option<usize> {
         let [baseline, twin] = self.twin?;
         match entrant {
@@ -115,12 +117,12 @@ impl Cells {
             .collect()
     }
 
-    /// Whether a log ratio is so close to the measured one that no test rejects it: the clipped
-    /// differences of the first entrant from the entrants that it is compared with have a small
-    /// sum.
+    /// Returns whether a log ratio is so close to the measured one that no test would reject it.
+    /// Then the clipped differences between the first entrant and those that it is compared with
+    /// have a small sum.
     #[cfg(any(test, feature = "benchmark"))]
     pub(crate) fn is_near(&self, log_ratio: f64) -> bool {
-        /// Standard deviations of the sum; critical values are twice as large.
+        /// Limit of the sum, in standard deviations. Critical values are twice as large.
         const NEAR: f64 = 1.5;
         let own = self.row(0).0;
         let difference = |round: usize| {
@@ -141,7 +143,7 @@ impl Cells {
         differences.iter().sum::<f64>().abs() < NEAR * squares.sqrt()
     }
 
-    /// Returns the smallest tail that a randomisation test of the exchangeable entrants can have.
+    /// Returns the smallest possible tail of a randomisation test of the exchangeable entrants.
     pub(crate) fn least_tail(&self) -> f64 {
         let count = |round: usize| {
             let known = (0..self.alike).map(|entrant| self.known[entrant * self.rounds + round]);
@@ -160,14 +162,14 @@ fn step(resolution: f64) -> f64 {
     }
 }
 
-/// Returns the logarithm of a figure, where a figure below one step counts as one step. Returns
+/// Returns the logarithm of a figure, after raising a figure below one step to one step. Returns
 /// `None` if the figure has no logarithm.
 fn logarithm(figure: f64, resolution: f64) -> Option<f64> {
     let known = figure.max(step(resolution));
     (figure.is_finite() && figure >= 0.0 && known > 0.0).then(|| known.ln())
 }
 
-/// Returns the logarithms of the ratios, for the rounds that have both figures.
+/// Returns the logarithms of the ratios in the rounds that have both figures.
 pub(crate) fn log_ratios(entrant: &[f64], baseline: &[f64], resolution: f64) -> Vec<f64> {
     let pairs = entrant.iter().zip(baseline);
     let log = |figure: &f64| logarithm(*figure, resolution);
@@ -176,18 +178,18 @@ pub(crate) fn log_ratios(entrant: &[f64], baseline: &[f64], resolution: f64) -> 
         .collect()
 }
 
-/// Returns the logarithms of the figures that have one.
+/// Returns the logarithms of those figures that have one.
 pub(crate) fn logarithms(figures: &[f64], resolution: f64) -> Vec<f64> {
     let logs = figures.iter().map(|figure| logarithm(*figure, resolution));
     logs.flatten().collect()
 }
 
-/// Returns the minimum half-width on the log scale: each figure may be off by half a step.
+/// Returns the minimum half-width on the log scale. Each figure may be off by half a step.
 fn resolution_floor(entrant: &[f64], baseline: &[f64], resolution: f64) -> f64 {
     half_a_step(entrant, resolution) + half_a_step(baseline, resolution)
 }
 
-/// Returns half a step on the log scale, as a share of the typical figure.
+/// Returns half a step as a share of the typical figure, which is its size on the log scale.
 pub(crate) fn half_a_step(figures: &[f64], resolution: f64) -> f64 {
     let step = step(resolution);
     let typical = median(figures).unwrap_or(0.0).max(step);

@@ -1,4 +1,4 @@
-//! The ratio of an entrant to the baseline, with an interval that holds at every look.
+//! The ratio of an entrant to the baseline, with an interval that is valid at every look.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,29 +14,30 @@ use crate::trimmed::{Trimmed, degrees_of_freedom, trimmed_mean};
 /// Minimum number of complete rounds for an interval.
 pub const FEWEST_ROUNDS: usize = 5;
 
-/// The share of the level that is ever spent. The rest pays for the use of Student's t instead of
-/// the normal distribution in small samples; simulations showed that this share suffices.
+/// Share of the level that is ever spent. The rest covers the use of Student's t instead of the
+/// normal distribution in small samples. Simulations show that this is enough.
 const SPENDABLE: f64 = 0.85;
 
 /// Number of rounds after which half of `SPENDABLE` is spent.
 const HALF_SPENT: f64 = 20.0;
 
-/// Minimum number of rounds for the randomisation test. `ROOM` is the factor by which its smallest
-/// tail must lie below the required one.
+/// Minimum number of rounds for the randomisation test. `ROOM` is the minimum ratio of the required
+/// tail to the smallest tail of the test.
 const FEWEST_TO_TEST: usize = 10;
 const ROOM: f64 = 20.0;
 
-/// Standard deviations that raise the probability of showing a difference from 50% to 80%.
+/// Number of standard deviations that increases the probability of showing a difference from 50% to
+/// 80%.
 const POWER_80: f64 = 0.841_621_233_572_914_3;
 
-/// Maximum number of further rounds that is worth reporting.
+/// Maximum number of further rounds that is reported.
 const MOST_MORE_ROUNDS: usize = 1_000;
 
 /// The probability of false verdicts, and the number of comparisons that share it.
 ///
-/// With probability `1 - alpha` every interval of every comparison at every round contains the true
-/// ratio. You may look after each round, stop at any time, and read the whole table. Cloning is
-/// cheap, and clones share the computed boundary.
+/// With probability `1 - alpha`, every interval of every comparison at every round contains the
+/// true ratio. A user may look after each round, stop at any time, and read the whole table.
+/// Cloning is cheap, and clones share the computed boundary.
 #[derive(Clone, Debug)]
 pub struct Rule {
     alpha: f64,
@@ -54,9 +55,9 @@ struct State {
 /// Critical values of a standardised difference.
 #[derive(Clone, Copy, Debug)]
 struct Critical {
-    /// On the normal scale.
+    /// Critical value on the normal scale.
     normal: f64,
-    /// On the scale of Student's t, with the same tail.
+    /// Critical value of Student's t with an equal tail.
     student: f64,
 }
 
@@ -66,11 +67,11 @@ struct Ends {
     centre: f64,
     low: f64,
     high: f64,
-    /// The standard error of the centre.
+    /// Standard error of the centre.
     error: f64,
 }
 
-/// The side of 1 on which a ratio was shown to lie.
+/// Side of 1 on which a ratio was shown to lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// The entrant's figure is less than the baseline's.
@@ -84,18 +85,18 @@ pub enum Shown {
 /// A ratio of entrant to baseline and its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// Entrant over baseline; below 1 the entrant's figure is less.
+    /// Entrant's figure divided by the baseline's.
     pub ratio: f64,
     /// The lower end of the interval.
     pub low: f64,
     /// The upper end of the interval.
     pub high: f64,
-    /// Number of complete rounds behind the estimate.
+    /// Number of complete rounds on which the estimate is based.
     pub rounds: usize,
-    /// The standard deviation of one round's log ratio, implied by the estimate: its standard error
+    /// Standard deviation of one round's log ratio, derived from the estimate: its standard error
     /// times the square root of the rounds.
     pub deviation: f64,
-    /// The minimum half-width, on the log scale, that the resolution of the figures allows.
+    /// Minimum half-width that the resolution of the figures allows, on the log scale.
     pub floor: f64,
 }
 
@@ -109,7 +110,7 @@ impl Estimate {
         }
     }
 
-    /// Returns half of the interval's width as a fraction of the ratio: 0.01 is "plus or minus 1%".
+    /// Returns half of the interval's width as a fraction of the ratio; 0.01 is "plus or minus 1%".
     pub fn half_width(&self) -> f64 {
         (self.high / self.low).sqrt() - 1.0
     }
@@ -125,10 +126,10 @@ impl Estimate {
     }
 }
 
-/// Returns the estimate with the median noise of those with the most rounds. Returns `None` without
-/// estimates.
+/// Returns the estimate with the median noise, among those with the most rounds. Returns `None`
+/// without estimates.
 ///
-/// The median is more reliable than any single estimate of the noise. A rival that left early has
+/// This median is more reliable than a single estimate of the noise. A rival that left early has
 /// fewer rounds, so its estimate does not describe the end of the race.
 pub fn typical(estimates: &[Estimate]) -> Option<Estimate> {
     let most = estimates.iter().map(|estimate| estimate.rounds).max()?;
@@ -144,8 +145,8 @@ pub fn typical(estimates: &[Estimate]) -> Option<Estimate> {
 }
 
 impl Rule {
-    /// Returns a rule with family-wise error `alpha` (clamped to 1e-6 to 0.5) over `comparisons`
-    /// (at least 1), the number of entrants that are compared with the baseline.
+    /// Returns a rule with family-wise error `alpha`, which is clamped to 1e-6 to 0.5.
+    /// `comparisons`, at least 1, is the number of entrants that are compared with the baseline.
     pub fn new(alpha: f64, comparisons: usize) -> Self {
         let alpha = if alpha.is_nan() {
             0.05
@@ -175,22 +176,23 @@ impl Rule {
         self.comparisons
     }
 
-    /// Compares two series round by round, without other entrants; see [`Rule::compare_within`].
+    /// Compares two series round by round, without using other entrants. See
+    /// [`Rule::compare_within`].
     pub fn compare(&self, entrant: &[f64], baseline: &[f64], resolution: f64) -> Option<Estimate> {
         let pair = Rounds::new([entrant, baseline], None, resolution);
         self.compare_within(&pair, 0, 1)
     }
 
-    /// Compares the entrant at place `own` with the one at place `other`, in the rounds that both
-    /// have.
+    /// Compares the entrant at position `own` with the one at position `other`, in the rounds that
+    /// both have.
     ///
-    /// All other entrants help to estimate the effect of each round. If one of the two is the
-    /// baseline or its twin and the other one is neither, the runs of both baselines count.
+    /// All other entrants help to estimate the effect of each round. If exactly one of the two is
+    /// the baseline or its twin, the runs of both the baseline and its twin are used.
     ///
-    /// Returns `None` with fewer than [`FEWEST_ROUNDS`] shared rounds.
+    /// Returns `None` if the two share fewer than [`FEWEST_ROUNDS`] rounds.
     ///
     /// # Panics
-    /// When a place is out of range.
+    /// When a position is out of range.
     pub fn compare_within(
         &self,
         rounds: &Rounds<'_>,
@@ -241,9 +243,9 @@ impl Rule {
         reached.then_some(normal)
     }
 
-    /// Estimates how many more rounds would show a difference of `difference` (0.01 is 1%) with a
-    /// probability of 80%, if the noise stays the same. Returns `None` if no reasonable number
-    /// would.
+    /// Estimates the number of further rounds that would show a difference of `difference` (0.01 is
+    /// 1%) with a probability of 80%, if the noise stays the same. Returns `None` if that number is
+    /// unreasonably large.
     pub fn rounds_to_show(&self, estimate: &Estimate, difference: f64) -> Option<usize> {
         let wanted = difference.abs().ln_1p();
         let most = estimate.rounds + MOST_MORE_ROUNDS;
@@ -258,10 +260,10 @@ impl Rule {
     }
 
     /// Returns the smallest difference, as a fraction, that a race of this length and noise shows
-    /// with a probability of 80% by its end; 0.01 is 1%.
+    /// by its end with a probability of 80%; 0.01 is 1%.
     ///
-    /// For the noise floor of a race, pass the [`typical`] one of all its estimates, including the
-    /// baseline's twin.
+    /// For the noise floor of a race, pass the [`typical`] estimate of all its estimates, including
+    /// the twin's.
     pub fn smallest_difference(&self, estimate: &Estimate) -> f64 {
         self.showable(estimate.rounds, estimate).exp_m1()
     }
@@ -275,7 +277,8 @@ impl Rule {
     /// Returns the log ratio that `rounds` rounds show with a probability of 80%.
     ///
     /// The noise is estimated from the race's own rounds, and the width of the interval varies with
-    /// it. Both widen the margin above the critical value, more so with fewer degrees of freedom.
+    /// it. Both increase the required distance from the critical value, more so with fewer degrees
+    /// of freedom.
     fn showable(&self, rounds: usize, estimate: &Estimate) -> f64 {
         let critical = self.critical(rounds);
         let freedom = degrees_of_freedom(rounds) as f64;
@@ -311,7 +314,8 @@ impl Rule {
     }
 }
 
-/// Returns the randomisation test's interval. An end that the test cannot reach stays Student's.
+/// Returns the interval of the randomisation test. An end that the test cannot reach is that of
+/// Student's interval.
 fn by_randomisation(cells: &Cells, critical: f64, student: Ends) -> Ends {
     let mut test = Randomisation::new(cells);
     let estimate = test.estimate();
@@ -328,8 +332,8 @@ fn by_randomisation(cells: &Cells, critical: f64, student: Ends) -> Ends {
     }
 }
 
-/// Whether the tail of the randomisation test can become small enough after `rounds` rounds to
-/// reach the critical value `normal`, with room for rounds whose scores are equal.
+/// Returns whether the tail of the randomisation test can become small enough after `rounds` rounds
+/// to reach the critical value `normal`, with a margin for rounds with equal scores.
 fn reaches(rounds: usize, least_tail: f64, normal: f64) -> bool {
     rounds >= FEWEST_TO_TEST && least_tail * ROOM <= upper_tail(normal)
 }

@@ -1,22 +1,22 @@
-//! The slowdown of a few runs against others, where there are too few for an interval.
+//! The slowdown of a few runs against others, if there are too few for an interval.
 
 use crate::summary::median;
 
 /// A ratio of times, with its range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slowdown {
-    /// The median of the runs over the median of the others.
+    /// Median time of the runs divided by the median of the others.
     pub median: f64,
-    /// The fastest run over the median of the others.
+    /// Time of the fastest run divided by the median of the others.
     pub low: f64,
-    /// The slowest run over the median of the others.
+    /// Time of the slowest run divided by the median of the others.
     pub high: f64,
 }
 
-/// Returns the ratio of the times of `runs` to those of `others`, in the same unit. Returns `None`
-/// if either is empty.
+/// Returns the ratio of the times of `runs` to those of `others`, in equal units. Returns `None` if
+/// either is empty.
 ///
-/// The range covers the runs and is not a confidence interval: there are too few runs for one.
+/// The range is that of the runs. It is not a confidence interval, because there are too few runs.
 pub fn slowdown(runs: &[f64], others: &[f64]) -> Option<Slowdown> {
     let (own, usual) = (median(runs)?, median(others)?);
     let low = runs.iter().copied().fold(own, f64::min);

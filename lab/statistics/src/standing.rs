@@ -1,12 +1,12 @@
-//! The questions that a race has answered: which rivals are beaten, and which are decided.
+//! The questions that a race has answered: the rivals that are beaten, and those that are decided.
 //!
-//! All intervals to the baseline are simultaneous at every look, and so is every conclusion from
-//! several of them. A rival whose interval lies wholly below another's has the smaller ratio; this
-//! needs no separate test.
+//! All intervals against the baseline are simultaneous at every look, so conclusions from several
+//! of them are valid together. If a rival's interval lies wholly below another's, it has the
+//! smaller ratio; this needs no separate test.
 
 use crate::Estimate;
 
-/// An interval of a ratio to the baseline, oriented so that below 1 is better.
+/// Interval of a ratio to the baseline, inverted if necessary so that values below 1 are better.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
     /// The lower end.
@@ -21,21 +21,22 @@ const BASELINE: Range = Range {
     high: 1.0,
 };
 
-/// The intervals of one rival on every judged figure, in the same order for every rival; `None`
-/// where no interval exists yet.
+/// Intervals of one rival on all judged figures, in the same order for every rival; `None` for an
+/// interval that does not exist yet.
 pub type Standing = Vec<Option<Range>>;
 
-/// The entrant that beats a rival on every judged figure.
+/// An entrant that beats a rival on every judged figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leader {
     /// The baseline.
     Baseline,
-    /// The rival at this place.
+    /// The rival at this position.
     Rival(usize),
 }
 
 impl Range {
-    /// Converts the interval of an estimate, for a figure of which more or less is better.
+    /// Converts the interval of an estimate. `more_is_better` is the better direction of the
+    /// figure.
     pub fn of(estimate: &Estimate, more_is_better: bool) -> Self {
         let Estimate { low, high, .. } = *estimate;
         match more_is_better {
@@ -47,23 +48,23 @@ impl Range {
         }
     }
 
-    /// Whether the interval answers the question of a difference: it excludes 1, or it lies within
-    /// `margin` of 1 (0.02 is 2%), so that a difference does not matter.
+    /// Returns whether the interval decides whether there is a difference that matters: it excludes
+    /// 1, or it lies within `margin` of 1 (0.02 is 2%).
     pub fn answers(&self, margin: f64) -> bool {
         let near = self.low >= 1.0 / (1.0 + margin) && self.high <= 1.0 + margin;
         self.high < 1.0 || self.low > 1.0 || near
     }
 }
 
-/// Whether every judged interval of a rival answers its question.
+/// Returns whether every judged interval of a rival answers its question.
 pub fn is_decided(standing: &Standing, margin: f64) -> bool {
     standing
         .iter()
         .all(|range| range.is_some_and(|range| range.answers(margin)))
 }
 
-/// Returns the entrant that beats the rival at `place` on every judged figure: the baseline, or the
-/// first such rival.
+/// Returns the entrant that beats the rival at `place` on every judged figure: the baseline, or
+/// else the first such rival.
 pub fn leader_over(rivals: &[Standing], place: usize) -> Option<Leader> {
     let own = &rivals[place];
     if beats(&vec![Some(BASELINE); own.len()], own) {
@@ -73,7 +74,7 @@ pub fn leader_over(rivals: &[Standing], place: usize) -> Option<Leader> {
     (0..rivals.len()).find(leads).map(Leader::Rival)
 }
 
-/// Whether each interval of `one` lies wholly on the better side of that of `other`.
+/// Returns whether each interval of `one` lies wholly on the better side of that of `other`.
 fn beats(one: &Standing, other: &Standing) -> bool {
     let below = |(one, other): (&Option<Range>, &Option<Range>)| match (one, other) {
         (Some(one), Some(other)) => one.high < other.low,

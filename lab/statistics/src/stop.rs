@@ -1,12 +1,12 @@
-//! When a race may stop.
+//! Decision whether a race may stop.
 
 use crate::Estimate;
 
-/// The user's stopping criteria, in rounds and in width of the intervals.
+/// The user's conditions for stopping, as numbers of rounds and width of the intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stopping {
-    /// Half-width of every interval at which to stop, as a fraction (0.01 is 1%). `None` runs
-    /// `max_rounds`.
+    /// Half-width, as a fraction, that every interval must reach to stop the race (0.01 is 1%).
+    /// `None` stands for `max_rounds` rounds.
     pub precision: Option<f64>,
     /// Minimum number of rounds before precision can stop the race.
     pub min_rounds: usize,
@@ -14,7 +14,7 @@ pub struct Stopping {
     pub max_rounds: usize,
 }
 
-/// Whether to run another round.
+/// Decision whether to run another round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Another round is needed.
@@ -26,10 +26,10 @@ pub enum Decision {
 }
 
 impl Stopping {
-    /// Decides after `rounds` complete rounds, from one estimate for each comparison that is still
-    /// in the race (`None` where none exists yet).
+    /// Decides after `rounds` complete rounds. `estimates` has one entry for each comparison still
+    /// in the race; `None` if it has no estimate yet.
     ///
-    /// If no comparison is left, no precision can be reached, so only `max_rounds` ends the race.
+    /// If no comparison is left, precision cannot be reached, so only `max_rounds` ends the race.
     pub fn decide(&self, rounds: usize, estimates: &[Option<Estimate>]) -> Decision {
         if rounds >= self.max_rounds {
             return Decision::RoundsDone;

@@ -1,9 +1,9 @@
-//! Summaries of one series; undefined samples are left out.
+//! Summaries of a single series. Undefined samples are omitted.
 
 /// Distance from the median, in robust standard deviations, beyond which a sample is an outlier.
 const FAR: f64 = 5.0;
 
-/// Makes the median absolute deviation of normal samples equal their standard deviation.
+/// Ratio of the standard deviation to the median absolute deviation of normal samples.
 const MAD_TO_DEVIATION: f64 = 1.482_602_218_505_602;
 
 fn finite(values: &[f64]) -> Vec<f64> {
@@ -14,8 +14,8 @@ fn finite(values: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Returns the median of the samples: the middle one, or the mean of the two in the middle. Returns
-/// `None` without samples.
+/// Returns the median: the middle sample, or the mean of the two middle ones; `None` without
+/// samples.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = finite(values);
     sorted.sort_unstable_by(f64::total_cmp);
@@ -36,8 +36,8 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().map(|value| value / count).sum())
 }
 
-/// Returns the standard deviation of the population behind the samples (divisor n - 1). Returns
-/// `None` with fewer than two samples.
+/// Returns the standard deviation of the population from which the samples come (divisor n - 1).
+/// Returns `None` with fewer than two samples.
 pub fn standard_deviation(values: &[f64]) -> Option<f64> {
     let values = finite(values);
     let centre = mean(&values)?;
@@ -52,11 +52,12 @@ pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
     median(&distances)
 }
 
-/// Returns the places of samples further from the median than five robust standard deviations
-/// (1.4826 times the median absolute deviation). Such outliers are flagged, never dropped.
+/// Returns the positions of samples that are further from the median than five robust standard
+/// deviations (1.4826 times the median absolute deviation). Such outliers are marked, and never
+/// removed.
 ///
-/// If more than half of the samples are equal, that deviation is zero. The mean absolute deviation
-/// then replaces it, so that a difference of one page does not easily make an outlier.
+/// If more than half of the samples are equal, this deviation is zero. It is then replaced by the
+/// mean absolute deviation, so that a difference of one page does not easily make an outlier.
 pub fn outliers(values: &[f64]) -> Vec<usize> {
     let (Some(centre), Some(spread)) = (median(values), median_absolute_deviation(values)) else {
         return Vec::new();
@@ -96,16 +97,16 @@ mod tests {
         let values = [4.0, 1.0, f64::NAN, 3.0, 10.0];
         assert_eq!(median(&values), Some(3.5));
         assert_eq!(mean(&values), Some(4.5));
-        // Distances from 3.5: 0.5, 2.5, 0.5, 6.5.
+        // The distances from 3.5 are 0.5, 2.5, 0.5, 6.5.
         assert_eq!(median_absolute_deviation(&values), Some(1.5));
-        // Squares from 4.5: 0.25 + 12.25 + 2.25 + 30.25 = 45, over 3.
+        // The squared distances from 4.5 are 0.25 + 12.25 + 2.25 + 30.25 = 45, divided by 3.
         assert_eq!(standard_deviation(&values), Some(15.0_f64.sqrt()));
         assert_eq!(median(&[2.0, 9.0, 4.0]), Some(4.0));
     }
 
     #[test]
     fn an_outlier_is_flagged_by_its_place_among_all_samples() {
-        // Median 10, deviation 1.4826: beyond 7.4 from 10 is far.
+        // The median is 10 and the deviation 1.4826, so samples more than 7.4 from 10 are outliers.
         let values = [9.0, f64::NAN, 10.0, 11.0, 17.0, 18.0, 10.0, 9.0, 11.0];
         assert_eq!(outliers(&values), vec![5]);
     }
@@ -116,7 +117,7 @@ mod tests {
         let mut values = vec![4096.0; 20];
         values[3] = 8192.0;
         assert_eq!(outliers(&values), vec![3]);
-        // A frequent second value is not an outlier.
+        // A frequent second value does not count as an outlier.
         assert_eq!(outliers(&[1.0, 1.0, 1.0, 2.0, 2.0]), Vec::<usize>::new());
     }
 }

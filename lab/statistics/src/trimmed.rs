@@ -1,8 +1,8 @@
-//! The trimmed mean of the rounds' log ratios and its error, after Yuen (1974).
+//! The trimmed mean of the rounds' log ratios, and its error, after Yuen (1974).
 
 use crate::summary::{mean, standard_deviation};
 
-/// Minimum number of rounds for trimming extreme ones.
+/// Minimum number of rounds from which extreme ones are trimmed.
 const FEWEST_TO_TRIM: usize = 10;
 
 /// A robust centre and its standard error.
@@ -10,13 +10,13 @@ const FEWEST_TO_TRIM: usize = 10;
 pub struct Trimmed {
     /// The trimmed mean.
     pub centre: f64,
-    /// Its standard error, from the winsorised samples.
+    /// Standard error of the trimmed mean, from the winsorised samples.
     pub error: f64,
 }
 
-/// Returns the number of samples that are trimmed at each end of `count`: none below ten, one from
-/// ten on, and from twenty on a share that grows towards a fifth. Trimming more in small samples
-/// makes Student's t too narrow.
+/// Returns the number of samples that are trimmed at each end of `count` samples: none below ten,
+/// one from ten on, and from twenty on a share that grows towards a fifth. In small samples, more
+/// trimming would make Student's t too narrow.
 pub fn trimmed_at_each_end(count: usize) -> usize {
     if count < FEWEST_TO_TRIM {
         0
@@ -62,10 +62,9 @@ mod tests {
 
     #[test]
     fn with_trimming_it_is_yuens() {
-        // Ten samples, one cut at each end: the mean of 2 to 9 is 5.5. The squared distances of
-        // the winsorised samples 2 2 3 .. 8 9 9 from 5.5 are
-        // 2 * (2 * 12.25 + 6.25 + 2.25 + 0.25) = 66.5.
-        // Error: sqrt(66.5 / (8 * 7)).
+        // Ten samples, of which one is trimmed at each end: the mean of 2 to 9 is 5.5. The
+        // winsorised samples are 2 2 3 .. 8 9 9. Their squared distances from 5.5 sum to 2 * (2 *
+        // 12.25 + 6.25 + 2.25 + 0.25) = 66.5. The error is sqrt(66.5 / (8 * 7)).
         let samples = [100.0, 2.0, 3.0, 4.0, -50.0, 5.0, 6.0, 7.0, 8.0, 9.0];
         let found = trimmed_mean(&samples).expect("samples");
         assert!((found.centre - 5.5).abs() < 1e-12);

@@ -1,9 +1,9 @@
-//! A claim of a document, as the data file of a suite states it.
+//! A claim of a document, as a suite's data file states it.
 
 use heapdrome_statistics::Interval;
 use serde::Deserialize;
 
-/// The name that stands for all of the document's entrants that raced.
+/// Name that stands for all entrants of the document that raced.
 pub(crate) const EVERYONE: &str = "*";
 
 /// A published claim, in heapdrome's own words.
@@ -11,42 +11,42 @@ pub(crate) const EVERYONE: &str = "*";
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     /// The claim as a sentence. If the original leaves a number open, the sentence states the
-    /// number that is tested.
+    /// tested number.
     pub claim: String,
     /// The part of the document that makes the claim.
     pub source: String,
     /// The test of the claim.
     pub test: Test,
-    /// Path and heading of the documents that explain why the target is missed and what was tried.
+    /// Paths and headings in documents that explain why the target is missed, and what was tried.
     #[serde(default)]
     pub see: Vec<String>,
 }
 
-/// The races that a claim is about.
+/// The races to which a claim applies.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scope {
     /// The names of the cells.
     pub cells: Vec<String>,
-    /// The values of the swept parameter; empty for all that were run.
+    /// The values of the swept parameter; empty for all values that were run.
     #[serde(default)]
     pub at: Vec<u64>,
     /// The number of comparisons for which the claim must hold.
     #[serde(default)]
     pub holds_for: HoldsFor,
-    /// The intervals that hold simultaneously.
+    /// The intervals that are simultaneous.
     #[serde(default)]
     pub family: Family,
 }
 
-/// The set of a claim's intervals that hold simultaneously with 95%.
+/// The set of a claim's intervals that are simultaneous, with a confidence of 95%.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
     /// All intervals of the claim.
     #[default]
     Claim,
-    /// The intervals of each race, for a claim that hundreds of races make one by one.
+    /// The intervals of each race, for a claim that applies to hundreds of races separately.
     Race,
 }
 
@@ -61,11 +61,12 @@ pub enum HoldsFor {
     Most,
     /// At least one comparison.
     Some,
-    /// No comparison may contradict the claim: it holds unless an interval lies wholly outside.
+    /// Every comparison, but an unclear one counts as agreeing. An interval that lies wholly
+    /// outside the range contradicts the claim.
     Uncontradicted,
 }
 
-/// The range in which a figure must lie; a missing end is unbounded.
+/// The range in which a figure must lie. A missing end means no bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Range {
@@ -119,13 +120,14 @@ pub struct Sizes {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Test {
-    /// The ratio of some entrants' figure to that of others, within the rounds, lies in a range.
+    /// The ratio of one entrant's figure to another's, within the rounds, lies in a range.
     Ratio {
-        /// The figure.
+        /// Name of the figure.
         figure: String,
         /// The entrants, by the document's names.
         of: Vec<String>,
-        /// The entrants that they are compared with; `*` for all others of the document that raced.
+        /// The entrants with which those of `of` are compared; `*` for all others of the document
+        /// that raced.
         to: Vec<String>,
         /// The races.
         #[serde(rename = "in")]
@@ -133,16 +135,17 @@ pub enum Test {
         /// The range.
         range: Range,
     },
-    /// The geometric mean over all races of such a ratio lies in a range.
+    /// The geometric mean of such a ratio over all races lies in a range.
     Mean {
-        /// The figure.
+        /// Name of the figure.
         figure: String,
         /// The entrants.
         of: Vec<String>,
-        /// The entrants that each is compared with; `*` for all others of the document that raced.
+        /// The entrants with which each of `of` is compared; `*` for all others of the document
+        /// that raced.
         to: Vec<String>,
-        /// Whether the mean is over the entrant of `to` with the smallest figure in each race,
-        /// instead of over each of them.
+        /// Whether there is one mean, over the entrant of `to` with the smallest figure in each
+        /// race, instead of one mean for each entrant of `to`.
         #[serde(default)]
         least: bool,
         /// The races.
@@ -153,9 +156,9 @@ pub enum Test {
     },
     /// The mean of a figure lies in a range.
     Figure {
-        /// The figure.
+        /// Name of the figure.
         figure: String,
-        /// The entrants; `*` for all of the document that raced.
+        /// The entrants; `*` for all entrants of the document that raced.
         of: Vec<String>,
         /// The races.
         #[serde(rename = "in")]
@@ -163,11 +166,11 @@ pub enum Test {
         /// The range.
         range: Range,
     },
-    /// One figure over another of the same entrant lies in a range.
+    /// The ratio of one figure to another of the same entrant lies in a range.
     Share {
-        /// The figure.
+        /// Name of the figure.
         figure: String,
-        /// The figure that it is a part of.
+        /// Name of the figure by which the first one is divided.
         whole: String,
         /// The entrants.
         of: Vec<String>,
@@ -186,9 +189,9 @@ pub enum Test {
         /// The range.
         range: Range,
     },
-    /// The fastest entrant's degradation is the closest to 1.
+    /// The degradation of the fastest entrant is the one closest to 1.
     FastestIsClosest {
-        /// The cells; the fastest is that of the larger one.
+        /// The cells. The fastest entrant is the one in the larger cell.
         between: Sizes,
     },
     /// The ratio of the large cell's data to the small cell's lies in a range.
@@ -198,19 +201,19 @@ pub enum Test {
         /// The range.
         range: Range,
     },
-    /// The fast paths of some of heapdrome's own allocators match their goldens.
+    /// The fast paths of some of heapdrome's own allocators match their stored instruction counts.
     FastPath {
         /// The allocators.
         of: Vec<String>,
     },
-    /// Some entrants catch more kinds of misuse than others.
+    /// Each of some entrants catches more kinds of misuse than each of others.
     Misuse {
         /// The entrants.
         of: Vec<String>,
-        /// The entrants that each of them must surpass.
+        /// The entrants that each entrant of `of` must surpass.
         to: Vec<String>,
     },
-    /// No race here can decide the claim.
+    /// No race can decide the claim here.
     Untestable {
         /// The reason.
         reason: String,

@@ -14,20 +14,20 @@ use crate::{PublishedTable, SuiteError};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suite {
-    /// The name on the command line.
+    /// Name on the command line.
     pub name: String,
     /// Former names.
     #[serde(default)]
     pub formerly: Vec<String>,
-    /// The heading of its report.
+    /// Heading of the suite's report.
     pub title: String,
     /// A summary of the measurements, in a few sentences.
     pub summary: String,
     /// The document that the suite repeats, if one was published.
     pub document: Option<Document>,
-    /// The registry name of the allocator that the others are compared with.
+    /// Registry name of the allocator with which the others are compared.
     pub baseline: String,
-    /// Whether the suite runs only by its own name and is not part of `all`.
+    /// Whether the suite runs only if it is named, and not as part of `all`.
     #[serde(default)]
     pub apart: bool,
     /// The allocators.
@@ -39,10 +39,10 @@ pub struct Suite {
     /// The tables that are made from the races.
     #[serde(default, rename = "table")]
     pub tables: Vec<TablePlan>,
-    /// The published figures.
+    /// Published figures of the document.
     #[serde(default, rename = "published")]
     pub published: Vec<PublishedTable>,
-    /// The published claims.
+    /// Published claims of the document.
     #[serde(default, rename = "claim")]
     pub claims: Vec<Claim>,
     /// The targets of heapdrome's own allocators, tested like claims.
@@ -57,9 +57,9 @@ pub struct Suite {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Document {
-    /// Its title and author.
+    /// Title and author of the document.
     pub title: String,
-    /// The machine that produced its figures.
+    /// Machine on which the document's figures were measured.
     pub machine: String,
 }
 
@@ -67,31 +67,31 @@ pub struct Document {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entrant {
-    /// The document's name for it.
+    /// Name of the allocator in the document.
     pub name: String,
-    /// Its name in the registry.
+    /// Name of the allocator in the registry.
     pub allocator: Option<String>,
-    /// The reason why it is not available. For an entrant with an allocator, the reason that is
-    /// shown if the registry does not know the allocator.
+    /// Reason why the entrant is unavailable. For an entrant with an allocator, this is shown only
+    /// if the registry does not know the allocator.
     pub absent: Option<String>,
-    /// Whether it is excluded from `*` in a claim, because the document does not have it.
+    /// Whether `*` in a claim excludes the entrant, because it is not in the document.
     #[serde(default)]
     pub added: bool,
-    /// Whether it is left out of the quick form.
+    /// Whether the quick form omits the entrant.
     #[serde(default)]
     pub not_in_quick: bool,
-    /// The cells that it takes part in; empty for all.
+    /// Cells in which the entrant takes part; empty for all.
     #[serde(default)]
     pub cells: Vec<String>,
-    /// Differences from the allocator that the document measured.
+    /// Differences from the allocator that was measured in the document.
     pub note: Option<String>,
 }
 
-/// A race, or one for each value of a parameter.
+/// A race, or several races with different values of a parameter.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
-    /// Its name, unique in the suite.
+    /// Name of the cell, unique in the suite.
     pub name: String,
     /// A description for progress and tables.
     pub title: String,
@@ -100,18 +100,18 @@ pub struct Cell {
     /// Parameters at every scale, as `name=value`.
     #[serde(default)]
     pub words: Vec<String>,
-    /// The parameters that the number of operations grows with, each with its power.
+    /// Parameters to which the number of operations is proportional, each raised to this power.
     #[serde(default)]
     pub counts: BTreeMap<String, i32>,
-    /// The parameter that takes several values.
+    /// Parameter that takes several values, if there is one.
     pub sweep: Option<Sweep>,
-    /// The entrants that race in it; empty for all that are not confined to other cells.
+    /// Entrants that race in the cell; empty for all that are not restricted to other cells.
     #[serde(default)]
     pub entrants: Vec<String>,
-    /// Number of untimed runs for each allocator that watch the memory of the process tree.
+    /// Number of untimed runs for each allocator that measure the memory of the process tree.
     #[serde(default)]
     pub memory_runs: u32,
-    /// The form that takes minutes; without one, the quick scale omits the cell.
+    /// The form that takes a few minutes. Without it, the quick scale omits the cell.
     pub quick: Option<Form>,
     /// The usual form.
     pub usual: Option<Form>,
@@ -125,9 +125,9 @@ pub struct Cell {
 pub struct Sweep {
     /// The parameter.
     pub parameter: String,
-    /// Its values.
+    /// Values of the parameter.
     pub values: Vec<u64>,
-    /// Values that are used only on machines with at least that many processors.
+    /// Values that require a machine with at least that many processors.
     #[serde(default)]
     #[serde(rename = "with-as-many-processors")]
     pub with_as_many_processors: Vec<u64>,
@@ -140,10 +140,10 @@ pub struct Form {
     /// Further parameters, as `name=value`.
     #[serde(default)]
     pub words: Vec<String>,
-    /// Number of rounds; the minimum if `most_rounds` is set.
+    /// Number of rounds. With `most_rounds`, this is the minimum.
     pub rounds: u32,
     /// Maximum number of rounds. If set, an entrant stops once every target on it is decided, and
-    /// the race ends once all are.
+    /// the race ends once all entrants have stopped.
     pub most_rounds: Option<u32>,
     /// The values of the sweep, if they differ from the cell's.
     pub values: Option<Vec<u64>>,
@@ -183,7 +183,7 @@ impl Suite {
         }
     }
 
-    /// Returns a name that occurs twice, if one does.
+    /// Returns a name that occurs twice, if there is one.
     fn twice(&self) -> Option<String> {
         let cells = self.cells.iter().map(|cell| ("cell", &cell.name));
         let entrants = self.entrants.iter().map(|one| ("entrant", &one.name));
@@ -194,8 +194,8 @@ impl Suite {
             .map(|(what, name)| format!("the {what} {name} occurs twice"))
     }
 
-    /// Returns an entrant that has neither an allocator nor a reason for its absence, if one
-    /// exists.
+    /// Returns an entrant that has neither an allocator nor a reason for its absence, if there is
+    /// one.
     fn unfounded_entrant(&self) -> Option<String> {
         let entrant = self
             .entrants
@@ -239,7 +239,7 @@ impl Suite {
         })
     }
 
-    /// Returns the reason why `most_rounds` of a form is invalid, if it is.
+    /// Returns the reason why `most_rounds` of a form is invalid; `None` if it is valid.
     fn bad_most(&self, cell: &Cell, form: &Form) -> Option<String> {
         let most = form.most_rounds?;
         let why = if most <= form.rounds {
@@ -269,7 +269,8 @@ impl Suite {
 }
 
 impl Entrant {
-    /// Returns its name in tables: the document's, and the registry's if that differs.
+    /// Returns the entrant's name in tables: the document's name, with the registry's if that
+    /// differs.
     pub fn label(&self) -> String {
         match &self.allocator {
             Some(allocator) if *allocator != self.name => format!("{} ({allocator})", self.name),
@@ -277,13 +278,13 @@ impl Entrant {
         }
     }
 
-    /// Whether it takes part in a cell.
+    /// Returns whether the entrant takes part in a cell.
     pub fn races_in(&self, cell: &Cell) -> bool {
         let allows = |names: &[String], name: &String| names.is_empty() || names.contains(name);
         allows(&self.cells, &cell.name) && allows(&cell.entrants, &self.name)
     }
 
-    /// Whether it takes part at a scale.
+    /// Returns whether the entrant takes part at a scale.
     pub fn races_at(&self, scale: Scale) -> bool {
         !(self.not_in_quick && scale == Scale::Quick)
     }

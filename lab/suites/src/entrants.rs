@@ -9,14 +9,14 @@ use heapdrome_statistics::{Estimate, Interval, Rounds, Rule, geometric_mean, mea
 use crate::claim::EVERYONE;
 use crate::{Entrant, Suite};
 
-/// An entrant with its registry name.
+/// An entrant, with its name in the registry.
 pub(crate) type Available<'a> = (&'a Entrant, &'a str);
 
 /// Probability that any interval of one column of a table excludes the true figure.
 pub const ALPHA: f64 = 0.05;
 
-/// Returns the rule for this number of comparisons. Its boundary is computed once and cached,
-/// because a report needs the same rule in hundreds of races.
+/// Returns the rule for this number of comparisons. Its boundary is computed only once, because a
+/// report needs the same rule for hundreds of races.
 pub fn rule(comparisons: usize) -> Rule {
     static RULES: LazyLock<Mutex<BTreeMap<usize, Rule>>> = LazyLock::new(Mutex::default);
     let mut rules = RULES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -25,8 +25,8 @@ pub fn rule(comparisons: usize) -> Rule {
     known.or_insert_with(new).clone()
 }
 
-/// Returns the entrants of these names that have an allocator, and the names of those that have
-/// none. For `*`, returns only the document's entrants that are available.
+/// Returns the named entrants that have an allocator, and the names of those that have none. `*`
+/// stands for the document's entrants that are available.
 pub(crate) fn available<'a>(
     suite: &'a Suite,
     names: &[String],
@@ -42,7 +42,7 @@ pub(crate) fn available<'a>(
     (here.into_iter().filter_map(own).collect(), gone)
 }
 
-/// Whether an entrant took part in a race, even if it failed.
+/// Returns whether an entrant took part in a race, even if it failed.
 pub(crate) fn takes_part(member: &Member, entrant: &Available<'_>) -> bool {
     let mut rows = member.result.entrants.iter();
     rows.any(|row| row.allocator == entrant.1)
@@ -68,9 +68,9 @@ pub(crate) enum Span {
     First,
 }
 
-/// Returns the ratio of one allocator's figure to another's, by the rounds of a race. All other
-/// entrants help to estimate the effect of each round. Returns `None` if a row does not count, or
-/// there are too few rounds.
+/// Returns the ratio of one allocator's figure to another's, compared within the rounds of a race.
+/// All other entrants help to estimate the effect of each round. Returns `None` if a row does not
+/// count, or there are too few rounds.
 pub(crate) fn compare(
     member: &Member,
     rule: &Rule,
@@ -108,7 +108,7 @@ pub(crate) fn compare(
 pub(crate) struct Pair<'a> {
     /// The other allocator.
     pub(crate) other: Available<'a>,
-    /// The ratio of the means, whatever the number of rounds.
+    /// Ratio of the means, for any number of rounds.
     pub(crate) bare: f64,
     /// The ratio with its interval, if there are enough rounds.
     pub(crate) found: Option<Estimate>,
@@ -125,7 +125,7 @@ impl Pair<'_> {
     }
 }
 
-/// Compares an allocator with each of `to` whose row counts; the intervals hold simultaneously.
+/// Compares an allocator with each of `to` whose row counts. The intervals are simultaneous.
 pub(crate) fn pairs<'a>(
     member: &Member,
     of: &str,
@@ -135,7 +135,7 @@ pub(crate) fn pairs<'a>(
     pairs_within(Span::Whole, member, of, to, figure)
 }
 
-/// Compares an allocator with each of `to` by the rounds of `span`.
+/// Compares an allocator with each of `to`, in the rounds of `span`.
 fn pairs_within<'a>(
     span: Span,
     member: &Member,
@@ -180,9 +180,9 @@ pub(crate) fn least<'a>(
     least.map(|(_, entrant)| entrant)
 }
 
-/// The geometric mean over races of the ratio of one allocator's figure to others'.
+/// Geometric mean over races of the ratio of one allocator's figure to another's.
 pub(crate) struct Mean {
-    /// The mean of the ratios of the means.
+    /// Geometric mean of the ratios of the means.
     pub(crate) bare: f64,
     /// The mean with its interval, if every race has enough rounds.
     pub(crate) found: Option<Interval>,
@@ -193,9 +193,9 @@ pub(crate) struct Mean {
 /// Returns the geometric mean over `members` of the ratio of an allocator's figure to the smallest
 /// figure of `to` in each race.
 ///
-/// The interval is one of `comparisons` simultaneous ones, and corrects for the choice among `to`.
-/// It is valid for one look, so it uses only the rounds that every entrant ran. Returns `None` if
-/// no race has both figures.
+/// The interval is one of `comparisons` simultaneous intervals, and corrects for the choice among
+/// `to`. It is valid for a single look, so it uses only the rounds that every entrant ran. Returns
+/// `None` if no race has both figures.
 pub(crate) fn mean_over_least(
     members: &[&Member],
     of: &str,

@@ -21,7 +21,7 @@ pub enum SuiteError {
     /// The parts of the suite contradict each other.
     #[error("suite {suite}: {reason}")]
     Contradiction {
-        /// The suite.
+        /// Name of the suite.
         suite: String,
         /// The contradiction.
         reason: String,
@@ -29,15 +29,15 @@ pub enum SuiteError {
     /// No suite has the requested cell.
     #[error("--only {asked}: no such cell; available: {known}")]
     UnknownCell {
-        /// The requested cell.
+        /// Cell that was requested.
         asked: String,
-        /// The existing cells.
+        /// Names of the existing cells.
         known: String,
     },
 }
 
 impl SuiteError {
-    /// Returns the error for a suite `name` that is not among the `known` ones.
+    /// Returns the error for a suite `name` that is not one of `known`.
     pub(crate) fn unknown(name: &str, known: &[&str]) -> Self {
         let near = nearest(name, known.iter().copied());
         Self::Unknown {

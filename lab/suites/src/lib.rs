@@ -1,10 +1,10 @@
 //! Suites: the measurements of published documents as data, so that they can be repeated.
 //!
-//! A suite names the cells of its document's tables (a workload with its parameters), the
-//! document's allocators by its own names for them, and the tables to print. It also contains the
-//! published figures, and the document's claims in a form that races can decide. Nothing here
-//! starts a process: [`Suite::races`] lists the races, and [`evaluate`] turns their results into
-//! tables and verdicts.
+//! A suite lists the cells of its document's tables (a workload with its parameters), the
+//! document's allocators under the names used there, and the tables to print. It also contains the
+//! published figures, and the document's claims in a form that races can decide. This crate starts
+//! no process: [`Suite::races`] lists the races, and [`evaluate`] turns their results into tables
+//! and verdicts.
 
 mod claim;
 mod claims;
@@ -43,7 +43,7 @@ const FILES: [&str; 6] = [
     include_str!("../suites/own-allocators.toml"),
 ];
 
-/// The name that stands for all suites except those that run only by their own name.
+/// Name that stands for all suites, except those that run only if they are named.
 pub const ALL: &str = "all";
 
 static SUITES: LazyLock<Vec<Suite>> = LazyLock::new(|| {
@@ -56,11 +56,11 @@ pub fn list() -> &'static [Suite] {
     &SUITES
 }
 
-/// Returns the suites that a name stands for: one, or for `all` every one that does not stand
-/// apart.
+/// Returns the suite of this name; for `all`, every suite except those that run only if they are
+/// named.
 ///
 /// # Errors
-/// When no suite has this name; the error suggests the closest one.
+/// When no suite has this name. The error suggests the most similar name.
 pub fn find(name: &str) -> Result<Vec<Suite>, SuiteError> {
     if name == ALL {
         let together = list().iter().filter(|suite| !suite.apart);

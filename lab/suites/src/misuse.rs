@@ -41,8 +41,8 @@ fn count(runs: &[MisuseRun], allocator: &str, outcomes: &[MisuseOutcome]) -> usi
 
 const DETECTED: &[MisuseOutcome] = &[MisuseOutcome::Detected, MisuseOutcome::Warned];
 
-/// Sorts the allocators by detected kinds; among equals by kinds for which the program was killed,
-/// then by less harm.
+/// Sorts the allocators by the number of detected kinds, then by kinds for which the program was
+/// killed, then by least harm.
 fn by_score(runs: &[MisuseRun]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for run in runs {
@@ -60,7 +60,7 @@ fn by_score(runs: &[MisuseRun]) -> Vec<&str> {
     names
 }
 
-/// The kinds that an allocator caught, of those that were tried under it.
+/// Numbers of the kinds that an allocator caught and of those that were tried under it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Caught {
     detected: usize,
@@ -88,7 +88,7 @@ impl fmt::Display for Caught {
     }
 }
 
-/// Returns the kinds that an allocator caught; `None` if none was tried under it.
+/// Returns the numbers of the kinds that an allocator caught; `None` if none was tried under it.
 pub(crate) fn caught(runs: &[MisuseRun], allocator: &str) -> Option<Caught> {
     let kinds = runs.iter().filter(|run| run.allocator == allocator).count();
     (kinds > 0).then(|| Caught {
@@ -98,7 +98,8 @@ pub(crate) fn caught(runs: &[MisuseRun], allocator: &str) -> Option<Caught> {
     })
 }
 
-/// Returns heads and rows of the number of kinds by outcome under each allocator, the best first.
+/// Returns the heads and the rows of a table: the number of kinds by outcome under each allocator,
+/// the best first.
 pub(crate) fn scores(runs: &[MisuseRun]) -> (Vec<String>, Vec<Vec<String>>) {
     let columns: [(&str, &[MisuseOutcome]); 6] = [
         ("detected", DETECTED),
@@ -171,7 +172,7 @@ fn of_group((title, kinds): Group, runs: &[MisuseRun], allocators: &[&str]) -> O
     })
 }
 
-/// Formats the outcome of a run as the legend describes it.
+/// Formats the outcome of a run in the words of the legend.
 fn cell(run: &MisuseRun) -> String {
     let harmed = if run.harm.is_some() { "!" } else { "" };
     let stage = match run.stage {

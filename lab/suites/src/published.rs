@@ -1,21 +1,21 @@
-//! Published figures, verbatim.
+//! Figures of documents, verbatim.
 
 use heapdrome_schema::Table;
 use serde::Deserialize;
 
-/// A table of a document. Its figures never enter a computation.
+/// A table of a document. Its figures are never used in a computation.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedTable {
     /// The title.
     pub title: String,
-    /// The place of publication, and the machine.
+    /// Place of publication, and the machine.
     pub source: String,
-    /// The title of the measured table that it follows; without one it comes last.
+    /// Title of the measured table after which it is printed; `None` to print it last.
     pub after: Option<String>,
-    /// The heads of its columns.
+    /// Heads of the columns.
     pub heads: Vec<String>,
-    /// Its rows.
+    /// Rows of the table.
     pub rows: Vec<Vec<String>>,
     /// Notes for the reader.
     #[serde(default)]
@@ -23,7 +23,7 @@ pub struct PublishedTable {
 }
 
 impl PublishedTable {
-    /// Converts it to a printable table.
+    /// Converts the table to a printable one.
     pub fn table(&self) -> Table {
         Table {
             title: self.title.clone(),
@@ -34,13 +34,13 @@ impl PublishedTable {
         }
     }
 
-    /// Returns the first fault of the table, if it has one.
+    /// Returns the first fault of the table; `None` if it has none.
     pub(crate) fn fault(&self) -> Option<String> {
         misfit(&self.title, &self.heads, &self.rows)
     }
 }
 
-/// Describes a row that does not match the number of heads, if there is one.
+/// Describes a row whose length differs from the number of heads, if there is one.
 pub(crate) fn misfit(title: &str, heads: &[String], rows: &[Vec<String>]) -> Option<String> {
     let row = rows.iter().find(|row| row.len() != heads.len())?;
     Some(format!(

@@ -10,48 +10,49 @@ use crate::{Entrant, Suite, SuiteError};
 /// A race of a suite.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Race {
-    /// The suite and the cell, such as `rpmalloc/16-1000`.
+    /// Suite and cell, such as `rpmalloc/16-1000`.
     pub cell: String,
     /// A description for progress.
     pub title: String,
     /// The workload.
     pub workload: String,
-    /// Its parameters.
+    /// Parameters of the workload.
     pub words: Vec<String>,
     /// The value of the parameter that the cell sweeps.
     pub swept: Option<u64>,
-    /// Whether that parameter is the number of threads, so that processors can be chosen to match.
+    /// Whether the swept parameter is the number of threads. Then as many processors are used.
     pub sweeps_threads: bool,
     /// The registry name of the baseline.
     pub baseline: String,
     /// The registry names of the rivals.
     pub allocators: Vec<String>,
-    /// Number of rounds; the minimum if `most_rounds` is set.
+    /// Number of rounds. With `most_rounds`, this is the minimum.
     pub rounds: u32,
     /// Maximum number of rounds. If set, an entrant stops once every target on it is decided.
     pub most_rounds: Option<u32>,
-    /// Number of untimed runs that watch memory.
+    /// Number of untimed runs that measure memory.
     pub memory_runs: u32,
-    /// Ratio of the published form's operations to those of one run.
+    /// Ratio of the operations in the published form to those in one run.
     pub factor: Option<f64>,
 }
 
-/// The races of a suite that are requested.
+/// Selection of a suite's races.
 #[derive(Clone, Debug)]
 pub struct Selection<'a> {
     /// The scale of each race.
     pub scale: Scale,
     /// Number of processors of the machine.
     pub processors: usize,
-    /// Cells, as `cell`, `suite/cell`, `suite` or any of them with `=value`; empty for all.
+    /// Selectors of cells: `cell`, `suite/cell` or `suite`, each optionally followed by `=value`;
+    /// empty for all.
     pub only: &'a [String],
-    /// Registry names of rivals that replace the suite's own; empty for the suite's own.
+    /// Registry names of the rivals that replace the suite's own; empty for the suite's own.
     pub allocators: &'a [String],
 }
 
 impl Suite {
-    /// Returns the races to run. The caller decides which of the suite's allocators are available:
-    /// see [`Suite::take`].
+    /// Returns the races to run. The caller determines the available allocators; see
+    /// [`Suite::take`].
     pub fn races(&self, selection: &Selection<'_>) -> Vec<Race> {
         let mut races = Vec::new();
         for cell in &self.cells {
@@ -64,7 +65,7 @@ impl Suite {
                     continue;
                 }
                 let race = self.race(cell, form, swept, selection, full);
-                // None of the entrants that the cell is confined to may have been requested.
+                // If none of a restricted cell's entrants was requested, the cell has no race.
                 if cell.entrants.is_empty() || !race.allocators.is_empty() {
                     races.push(race);
                 }
@@ -105,8 +106,8 @@ impl Suite {
     }
 
     /// Returns the names of the rivals in a cell. A rival that was requested by name races at every
-    /// scale, but only in the cells that it is confined to. A cell that is confined to some
-    /// entrants admits no other.
+    /// scale, but only in its own cells if it is restricted to some. A cell that is restricted to
+    /// some entrants admits no others.
     fn rivals(&self, cell: &Cell, selection: &Selection<'_>) -> Vec<String> {
         let fits = |one: &&Entrant| one.races_in(cell);
         let names: Vec<&String> = if selection.allocators.is_empty() {
@@ -144,8 +145,8 @@ impl Suite {
         }
     }
 
-    /// Removes entrants whose allocator is not available here. `reason` is shown for them if the
-    /// registry knows the allocator, or if the suite itself gives no reason.
+    /// Marks the entrants of an allocator as unavailable. Their reason becomes `reason` if the
+    /// registry knows the allocator, or if the suite gives no reason.
     pub fn take(&mut self, allocator: &str, reason: &str, in_registry: bool) {
         for entrant in &mut self.entrants {
             if entrant.allocator.as_deref() == Some(allocator) {
@@ -158,7 +159,7 @@ impl Suite {
     }
 }
 
-/// The smallest form of a race, used to estimate its time.
+/// The smallest form of a race, for estimating the race's time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Probe {
     /// The race.
@@ -167,8 +168,8 @@ pub struct Probe {
     pub times: f64,
 }
 
-/// Returns the smallest form of `race`, from whose time the time of the race can be estimated.
-/// Returns `None` if the number of operations of the race is unknown.
+/// Returns the smallest form of `race`, for estimating the time of `race`; `None` if the number of
+/// operations of `race` is unknown.
 pub fn probe(suites: &[Suite], race: &Race) -> Option<Probe> {
     let (suite, cell) = race.cell.split_once('/')?;
     let suite = suites.iter().find(|one| one.name == suite)?;
@@ -202,7 +203,7 @@ impl Race {
         }
     }
 
-    /// Whether a collection's member is this race.
+    /// Returns whether a collection's member is the result of this race.
     pub fn is(&self, member: &Member) -> bool {
         member.cell == self.cell
             && member.swept == self.swept
@@ -235,7 +236,8 @@ pub(crate) fn check_only(suites: &[Suite], only: &[String]) -> Result<(), SuiteE
     }
 }
 
-/// Returns the value that a selector asks for, if the selector matches the cell at all.
+/// Returns the value that a selector requests, if any. The outer `None` means that the selector
+/// does not match the cell.
 fn picks(selector: &str, full: &str) -> Option<Option<u64>> {
     let (name, value) = match selector.rsplit_once('=') {
         Some((name, value)) => (name, Some(value.parse().ok()?)),
@@ -254,7 +256,7 @@ fn wanted(full: &str, swept: Option<u64>, only: &[String]) -> bool {
     only.is_empty() || only.iter().any(fits)
 }
 
-/// Returns the values of the parameter that a cell sweeps; one `None` if it sweeps none.
+/// Returns the values of the parameter that a cell sweeps; a single `None` if it sweeps none.
 fn values(cell: &Cell, form: &Form, processors: usize) -> Vec<Option<u64>> {
     let Some(sweep) = &cell.sweep else {
         return vec![None];
@@ -267,8 +269,8 @@ fn values(cell: &Cell, form: &Form, processors: usize) -> Vec<Option<u64>> {
     values.into_iter().map(Some).collect()
 }
 
-/// Returns the ratio of the published form's operations to those of `form`. Returns `None` if there
-/// is no published form, or an operation count is unknown.
+/// Returns the ratio of the operations in the published form to those in `form`; `None` if there is
+/// no published form, or a number of operations is unknown.
 fn factor(cell: &Cell, form: &Form) -> Option<f64> {
     let published = cell.published.as_ref()?;
     if cell.counts.is_empty() {
@@ -281,8 +283,8 @@ fn factor(cell: &Cell, form: &Form) -> Option<f64> {
     times(cell, &published, &run)
 }
 
-/// Returns the ratio of the operations of a run with the words `more` to those of one with `less`.
-/// Returns `None` if a count is unknown.
+/// Returns the ratio of the operations of a run with the words `more` to those of a run with the
+/// words `less`; `None` if either is unknown.
 fn times(cell: &Cell, more: &[String], less: &[String]) -> Option<f64> {
     if more == less {
         return Some(1.0);

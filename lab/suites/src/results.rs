@@ -8,7 +8,7 @@ use crate::{Entrant, Suite, SuiteError, claims, tables};
 /// The evaluation of a suite's races.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evaluation {
-    /// The tables; each published one follows the measured one that it belongs to.
+    /// The tables. Each published one follows the measured one to which it belongs.
     pub tables: Vec<Table>,
     /// The verdicts on the document's claims.
     pub claims: Vec<ClaimResult>,
@@ -18,7 +18,7 @@ pub struct Evaluation {
     pub remarks: Vec<String>,
 }
 
-/// Makes tables and verdicts from a collection's races, even if the collection is unfinished.
+/// Makes tables and verdicts from a collection's races. The collection may be unfinished.
 pub fn evaluate(suites: &[Suite], collection: &Collection) -> Evaluation {
     let members: Vec<&Member> = collection.races.iter().collect();
     let mut whole = Evaluation::default();
@@ -46,8 +46,8 @@ fn label(suite: &Suite) -> String {
     format!("{}: ", suite.name)
 }
 
-/// Returns the suite's allocators that are not available, then those that could have raced in a
-/// suite that was run and did not.
+/// Returns the suite's allocators that are unavailable, then those that could have raced but did
+/// not.
 fn absent(suite: &Suite, collection: &Collection) -> Vec<Absent> {
     let own = format!("{}/", suite.name);
     let races = || {
@@ -73,7 +73,7 @@ fn absent(suite: &Suite, collection: &Collection) -> Vec<Absent> {
     }
 }
 
-/// Returns the reason why an available allocator is in no race.
+/// Returns the reason why an available allocator was in no race.
 fn why_unasked(one: &Entrant, scale: Option<Scale>) -> &'static str {
     match scale {
         Some(Scale::Quick) if one.not_in_quick => {
@@ -84,8 +84,8 @@ fn why_unasked(one: &Entrant, scale: Option<Scale>) -> &'static str {
 }
 
 impl Evaluation {
-    /// Stores the evaluation in its collection. It replaces earlier evaluations of the same suites;
-    /// other remarks stay.
+    /// Stores the evaluation in its collection. It replaces earlier evaluations of these suites,
+    /// and keeps other remarks.
     pub fn fill(self, suites: &[Suite], collection: &mut Collection) {
         collection.tables = self.tables;
         collection.claims = self.claims;

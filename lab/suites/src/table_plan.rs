@@ -1,4 +1,4 @@
-//! A table, as the data file of a suite defines it.
+//! A table, as a suite's data file defines it.
 
 use serde::Deserialize;
 
@@ -27,25 +27,25 @@ pub enum Makes {
         /// The cell.
         cell: String,
     },
-    /// Allocators against the values that a cell sweeps.
+    /// One row for each allocator, and one column for each value that a cell sweeps.
     Sweep {
         /// The cell.
         cell: String,
         /// The figure.
         figure: String,
-        /// The form of the figure.
+        /// Form in which the figure is shown.
         shown: Shown,
     },
-    /// Cells against allocators.
+    /// One row for each cell, and one column for each allocator.
     Cells {
         /// The cells.
         cells: Vec<String>,
         /// The figure.
         figure: String,
-        /// The form of the figure.
+        /// Form in which the figure is shown.
         shown: Shown,
     },
-    /// `time(large) / time(small) / (size(large) / size(small))`.
+    /// Degradation: `time(large) / time(small) / (size(large) / size(small))`.
     Degradation {
         /// The cell with more data.
         large: String,
@@ -54,13 +54,13 @@ pub enum Makes {
         /// The figure that measures the size of the data.
         size: String,
     },
-    /// The maximum of the first runs, one column for each cell.
+    /// Maximum of a figure over the first runs, with one column for each cell.
     Largest {
         /// The cells.
         cells: Vec<String>,
         /// The figure.
         figure: String,
-        /// Number of runs.
+        /// Number of these runs.
         of: usize,
         /// The unit.
         unit: Unit,
@@ -74,39 +74,40 @@ pub enum Makes {
         /// The unit.
         unit: Unit,
     },
-    /// The saving of each figure over the baseline, in percent.
+    /// Saving of each allocator over the baseline on each figure, in percent.
     Savings {
         /// The cell.
         cell: String,
         /// The figures.
         figures: Vec<String>,
     },
-    /// Allocators against several figures of one race.
+    /// One row for each allocator, and one column for each of several figures of one race.
     Figures {
         /// The cell.
         cell: String,
         /// The figures.
         figures: Vec<String>,
-        /// The form of the figures.
+        /// Form in which the figures are shown.
         shown: Shown,
     },
-    /// The ratio of one allocator to each of its rivals, rivals against races.
+    /// Ratio of one allocator to each of its rivals, with one row for each rival and one column for
+    /// each race.
     Against(Against),
-    /// The standing of one allocator in each race: the rival that it does worst against, and the
-    /// number of rivals that it keeps below the limit.
+    /// Standing of one allocator in each race: the rival against which it does worst, and the
+    /// number of rivals against which it stays below the limit.
     Standing(Against),
-    /// The geometric mean over all races of the ratio of one allocator to each of its rivals, and
-    /// to the rival with the smallest figure in each race.
+    /// Geometric mean over all races of the ratio of one allocator to each of its rivals, and to
+    /// the rival with the smallest figure in each race.
     Means(Against),
-    /// The number of instructions in the fast paths of heapdrome's own libraries, and their limits.
+    /// Number of instructions in the fast paths of heapdrome's own libraries, with their limits.
     FastPath,
-    /// The number of misuse kinds by outcome, for each allocator that was tried.
+    /// Number of kinds of misuse by outcome, for each allocator that was tried.
     Misuse,
     /// Rows that the suite lists itself, without measurements.
     Listed {
-        /// The heads of its columns.
+        /// Heads of the columns.
         heads: Vec<String>,
-        /// Its rows, each with one cell for every head.
+        /// Rows, each with one cell for every head.
         rows: Vec<Vec<String>>,
     },
 }
@@ -117,17 +118,17 @@ pub enum Makes {
 pub struct Against {
     /// The allocator.
     pub of: String,
-    /// Its rivals; empty for all entrants that `*` stands for in a claim.
+    /// Rivals of the allocator; empty for all entrants that `*` stands for in a claim.
     #[serde(default = "everyone")]
     pub to: Vec<String>,
     /// The cells.
     pub cells: Vec<String>,
     /// The figure.
     pub figure: String,
-    /// The ratio below which an interval must lie wholly, if there is such a target.
+    /// Target, if there is one: the ratio below which an interval must lie wholly.
     pub below: Option<f64>,
-    /// Whether a table of means also compares with the rival with the smallest figure in each race;
-    /// the target then applies to that comparison.
+    /// Whether a table of means also compares with the rival with the smallest figure in each race.
+    /// The target then applies to this comparison.
     #[serde(default)]
     pub least: bool,
 }
@@ -144,13 +145,14 @@ pub enum Shown {
     Millions,
     /// The mean, in MiB.
     Mib,
-    /// The mean as it is.
+    /// The mean, unchanged.
     Plain,
-    /// The mean of the excess over one, in percent.
+    /// The mean of the excess over 1, in percent.
     PercentAboveOne,
     /// The ratio to the baseline with its interval.
     Ratio,
-    /// The ratio of the baseline's figure to it, with its interval: a multiple if less is better.
+    /// The ratio of the baseline's figure to the allocator's, with its interval. If less is better,
+    /// this is a gain.
     Inverse,
 }
 
@@ -208,7 +210,7 @@ impl TablePlan {
         }
     }
 
-    /// Returns the first fault of the plan, if it has one.
+    /// Returns the first fault of the plan; `None` if it has none.
     pub(crate) fn fault(&self) -> Option<String> {
         match &self.makes {
             Makes::Listed { heads, rows } => misfit(&self.title, heads, rows),

@@ -1,5 +1,5 @@
-//! The parts of a suite's report that are not races: counts, misuse, lists, reasons, and absent
-//! entrants.
+//! The parts of a suite's report that are not based on races: counts, misuse, lists, reasons, and
+//! absent entrants.
 
 mod made_up;
 
@@ -9,7 +9,7 @@ use heapdrome_suites::{Suite, Test, evaluate, list};
 use made_up::{Row, collection, member, suite};
 use sha2::{Digest as _, Sha256};
 
-/// Returns one race of libc, quick and the rows of `more`.
+/// Returns one race of libc, quick and the entrants of `more`.
 fn races(more: Vec<Row>) -> Collection {
     let mut rows = vec![
         Row::new("system", vec![1.0; 5]),
@@ -21,7 +21,7 @@ fn races(more: Vec<Row>) -> Collection {
 
 const OWN: &str = "[[entrant]]\nname = \"elfmalloc\"\nallocator = \"elfmalloc\"\nadded = true\n";
 
-/// Returns the verdict on one target over these races, and the reason.
+/// Returns the verdict on one target for these races, with the reason.
 fn verdict(test: &str, races: &Collection) -> (Holds, String) {
     let text = format!(
         "{OWN}[[target]]\nclaim = \"It is so.\"\nsource = \"1\"\nsee = [\"x.md#y\", \"z.md\"]\ntest = {test}"
@@ -87,7 +87,7 @@ fn goldens_are_counted_in_the_carried_library_and_it_is_told_whether_that_raced(
     assert_eq!(found[0].rows[0][2], count.to_string());
 }
 
-/// Returns a run of an allocator for each outcome.
+/// Returns one run of an allocator for each outcome.
 fn runs(allocator: &str, outcomes: [MisuseOutcome; 2]) -> Vec<MisuseRun> {
     let run = |(place, outcome): (usize, MisuseOutcome)| MisuseRun {
         allocator: allocator.to_owned(),

@@ -1,4 +1,4 @@
-//! Checks of the data files: complete, and true to the documents.
+//! Checks that the data files are complete and true to the documents.
 
 use heapdrome_schema::Scale;
 use heapdrome_suites::{HoldsFor, Makes, Selection, Shown, Suite, Test, find, list};
@@ -30,8 +30,8 @@ fn every_file_is_a_suite() {
             "own-allocators"
         ]
     );
-    // The suite of heapdrome's own allocators takes longer than all others together, so `all` omits
-    // it.
+    // `all` omits the suite of heapdrome's own allocators, because it takes longer than all others
+    // together.
     let all = find("all").expect("all");
     assert!(all.len() == 5 && all.iter().all(|suite| suite.name != "own-allocators"));
     assert_eq!(find("own-allocators").expect("one").len(), 1);
@@ -39,7 +39,7 @@ fn every_file_is_a_suite() {
     assert!(unknown.contains("did you mean rpmalloc?"), "{unknown}");
 }
 
-/// Every allocator of the registry must be a rival here, or be listed as one that is not a malloc.
+/// Every allocator of the registry must be a rival here, or be listed as not being a malloc.
 #[test]
 fn the_own_allocators_meet_every_working_allocator_of_the_registry() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../registry/allocators");
@@ -66,8 +66,8 @@ fn the_own_allocators_meet_every_working_allocator_of_the_registry() {
     assert!(missing.is_empty() && met > 20, "{met}, not {missing:?}");
 }
 
-/// Checks the rows that the targets refer to: a sweep without its thread counts would be easier to
-/// pass.
+/// Checks the rows to which the targets refer, because a sweep without its thread counts would be
+/// easier to pass.
 #[test]
 fn the_own_allocators_race_at_up_to_eight_threads_and_have_no_published_form() {
     let suite = suite("own-allocators");
@@ -149,8 +149,8 @@ fn published_figures_are_the_documents() {
     );
 }
 
-/// The published means imply the published degradation, which proves that neither has a typing
-/// error.
+/// The published means must imply the published degradation, which shows that neither contains a
+/// typing error.
 #[test]
 fn published_times_and_degradations_agree() {
     let figure = |title: &str, row: &str| -> f64 {
@@ -187,8 +187,8 @@ fn every_document_has_its_sentences() {
     }
 }
 
-/// The document's overhead is of mapped memory; its table must exist for every setting, beside that
-/// of resident memory.
+/// The document's overhead refers to mapped memory. Every setting must have a table of it, in
+/// addition to that of resident memory.
 #[test]
 fn the_rpmalloc_suite_shows_overhead_as_mapped_and_as_resident() {
     let suite = suite("rpmalloc");
@@ -209,7 +209,7 @@ fn the_rpmalloc_suite_shows_overhead_as_mapped_and_as_resident() {
     }
 }
 
-/// The claim itself must state the number of comparisons for which it is tested.
+/// The claim's text must state whether it is tested for most or for some comparisons.
 #[test]
 fn what_is_tested_for_most_or_some_says_so() {
     for suite in list() {

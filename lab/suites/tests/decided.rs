@@ -1,5 +1,5 @@
-//! The decided entrants of a running race, and tables and verdicts of races whose entrants ran
-//! different numbers of rounds.
+//! The decided entrants of a running race, and the tables and verdicts of races in which entrants
+//! ran different numbers of rounds.
 
 mod made_up;
 
@@ -7,8 +7,8 @@ use heapdrome_schema::{ClaimResult, Holds, Member, Scale};
 use heapdrome_suites::{Decided, Selection, Suite, evaluate, list};
 use made_up::{Row, collection, member, suite};
 
-/// Targets: in each race, quick is below 1.02 of every rival in time, and below 1.15 of slow in
-/// memory.
+/// Targets: in each race, the ratio of quick to every rival must be below 1.02 in time, and that to
+/// slow below 1.15 in memory.
 const TARGETS: &str = r#"
 [[target]]
 claim = "It is fast."
@@ -20,7 +20,7 @@ source = "Memory"
 test = { ratio = { figure = "peak_rss_bytes", of = ["quick"], to = ["slow"], in = { cells = ["one"], family = "race" }, range = { high = 1.15 } } }
 "#;
 
-/// Returns this number of rounds around `value`, within `noise`, in one of several rhythms.
+/// Returns this number of rounds around `value`, within `noise`, in one of several patterns.
 fn around(value: f64, noise: f64, rhythm: usize, rounds: usize) -> Vec<f64> {
     let mut sway = [0.3, -0.8, 0.5, -0.1, 0.9, -0.6, 0.2, -0.9, 0.7, -0.2];
     sway.rotate_left(rhythm);
@@ -28,7 +28,7 @@ fn around(value: f64, noise: f64, rhythm: usize, rounds: usize) -> Vec<f64> {
     rounds.map(|it| value * (1.0 + noise * it)).collect()
 }
 
-/// Returns a rival with these times and this memory after this number of rounds.
+/// Returns a rival's row with this time and this memory, after this number of rounds.
 fn row(allocator: &str, time: f64, memory: f64, rounds: usize) -> Row {
     let rhythm = usize::from(allocator.as_bytes()[0]) % 10;
     let rss = vec![memory; rounds];
@@ -37,7 +37,7 @@ fn row(allocator: &str, time: f64, memory: f64, rounds: usize) -> Row {
 
 const MIB: f64 = 1048576.0;
 
-/// Returns a race of system, quick (a), slow (b) and modern (c), which no target compares.
+/// Returns a race of system, quick (a), slow (b) and modern (c). No target compares modern.
 fn race(system: Row, slow: Row) -> Member {
     let rows = [system, row("a", 1.0, MIB, 10), slow, row("c", 1.0, MIB, 10)];
     member("t/one", None, &rows)
@@ -51,7 +51,7 @@ fn names(decided: &Decided) -> Vec<&str> {
 #[test]
 fn who_lies_wholly_on_one_side_of_every_limit_is_decided() {
     let suite = suite(TARGETS);
-    // System is far slower; slow takes as long as quick.
+    // System is far slower, and slow takes as long as quick.
     let open = race(row("system", 2.0, MIB, 10), row("b", 1.0, 2.0 * MIB, 10));
     let decided = suite.decided(&open);
     assert!(!decided.all);
@@ -62,13 +62,14 @@ fn who_lies_wholly_on_one_side_of_every_limit_is_decided() {
         "{because}"
     );
     assert_eq!(decided.entrants[2].1, "no target compares it");
-    // A missed time and a reached memory are both decided, and so is quick itself.
+    // The target on time is missed and the one on memory reached, so both are decided. So is quick
+    // itself.
     let settled = race(row("system", 2.0, MIB, 10), row("b", 0.5, 2.0 * MIB, 10));
     let decided = suite.decided(&settled);
     assert!(decided.all, "{decided:?}");
     assert_eq!(decided.entrants.len(), 5);
-    // Only memory keeps slow in the race: its ratio is the limit itself, and the resolution of a
-    // page keeps the interval open.
+    // Only memory keeps slow in the race. Its ratio equals the limit, and the resolution of a page
+    // keeps the interval open.
     let memory = race(row("system", 2.0, MIB, 10), row("b", 0.5, MIB / 1.15, 10));
     assert_eq!(
         names(&suite.decided(&memory)),
@@ -76,7 +77,7 @@ fn who_lies_wholly_on_one_side_of_every_limit_is_decided() {
     );
 }
 
-/// A target on most races is decided by the number of races, so no race continues for it.
+/// A target on most races needs all races together, so no single race continues for it.
 #[test]
 fn nobody_waits_for_what_is_said_of_most_races() {
     let of_most = |text: &str| text.replace("family", "holds_for = \"most\", family");
@@ -105,14 +106,14 @@ fn verdicts(suite: &Suite, race: Member) -> Vec<ClaimResult> {
     evaluate(std::slice::from_ref(suite), &collection(vec![race])).claims
 }
 
-/// A decided entrant stays decided, whatever the others show in later rounds.
+/// A decided entrant stays decided, regardless of the other entrants' later rounds.
 #[test]
 fn the_verdict_on_who_left_is_that_with_which_it_left() {
     let suite = suite(TARGETS);
     let early = race(row("system", 2.0, MIB, 8), row("b", 0.5, 2.0 * MIB, 8));
     assert!(suite.decided(&early).all);
     let before = verdicts(&suite, early.clone());
-    // Twenty more rounds of quick alone, a hundred times slower.
+    // Twenty more rounds of only quick, a hundred times slower.
     let mut later = early;
     let quick = &mut later.result.entrants[2];
     assert_eq!(quick.allocator, "a");
@@ -214,8 +215,8 @@ fn most_rounds_must_be_able_to_decide_something() {
     assert_eq!((races[1].rounds, races[1].most_rounds), (5, None));
 }
 
-/// The synthetic races of heapdrome's own allocators continue for undecided entrants; programs and
-/// all others have a fixed number of rounds.
+/// The synthetic races of heapdrome's own allocators continue for undecided entrants. All other
+/// races have a fixed number of rounds.
 #[test]
 fn the_own_allocators_give_more_rounds_to_who_is_open() {
     let suite = list()

@@ -1,4 +1,4 @@
-//! Verdicts on made-up races.
+//! Verdicts on invented races.
 
 mod made_up;
 
@@ -12,7 +12,7 @@ fn claim(test: &str) -> Suite {
     ))
 }
 
-/// Returns the verdict on one claim over these races, and the reason.
+/// Returns the verdict on one claim for these races, with the reason.
 fn verdict(test: &str, races: &Collection) -> (Holds, String) {
     let evaluation = evaluate(&[claim(test)], races);
     let [one] = evaluation.claims.as_slice() else {
@@ -28,7 +28,7 @@ fn around(value: f64, noise: f64) -> Vec<f64> {
     sway.iter().map(|it| value * (1.0 + noise * it)).collect()
 }
 
-/// Returns ten rounds around `value` in another rhythm, so that two series are not correlated.
+/// Returns ten rounds around `value` in another pattern, so that the two series are not correlated.
 fn against(value: f64, noise: f64) -> Vec<f64> {
     around(value, noise).into_iter().rev().collect()
 }
@@ -180,7 +180,7 @@ fn figures_and_shares_are_held_to_their_ranges() {
     }
 }
 
-/// Returns two races of these times; the large cell has twice the data.
+/// Returns races in two cells with these times. The large cell has twice as much data.
 fn sized(large: [Vec<f64>; 3], small: [Vec<f64>; 3]) -> Collection {
     let cell = |name: &str, walls: [Vec<f64>; 3], bytes: f64| {
         let names = ["system", "a", "b"];
@@ -231,13 +231,14 @@ fn degradation_is_divided_by_the_sizes_measured() {
 fn the_fastest_is_the_closest_or_not_or_it_cannot_be_told() {
     let test = format!("{{ fastest-is-closest = {{ {BETWEEN} }} }}");
     let small = || [around(1.0, 0.01), around(1.0, 0.01), around(1.0, 0.01)];
-    // Degradations 1.5, 1.0 and 3.0; a is the fastest.
+    // The degradations are 1.5, 1.0 and 3.0, and a is the fastest.
     let held = sized(
         [around(3.0, 0.01), against(2.0, 0.01), around(6.0, 0.01)],
         small(),
     );
     assert_eq!(verdict(&test, &held).0, Holds::Held);
-    // Degradations 1.0, 0.5 and 3.0; a is the fastest, and further from 1 than the C library.
+    // The degradations are 1.0, 0.5 and 3.0. a is the fastest, but further from 1 than the C
+    // library.
     let not_held = sized(
         [around(2.0, 0.01), against(1.0, 0.01), around(6.0, 0.01)],
         small(),
@@ -245,7 +246,7 @@ fn the_fastest_is_the_closest_or_not_or_it_cannot_be_told() {
     let (holds, because) = verdict(&test, &not_held);
     assert_eq!(holds, Holds::NotHeld, "{because}");
     assert!(because.contains("closest to 1: libc 1.000"), "{because}");
-    // The two fastest are not distinguishable.
+    // The two fastest are indistinguishable.
     let open = sized(
         [around(2.0, 0.1), against(2.0, 0.1), around(6.0, 0.01)],
         small(),
@@ -268,8 +269,7 @@ fn a_renamed_suite_answers_to_its_former_name() {
     }
 }
 
-/// A user's own file may carry the former name of a suite of heapdrome's; its results keep their
-/// names.
+/// A user's own suite file may use the former name of a built-in suite. Its results keep that name.
 #[test]
 fn what_was_kept_under_a_former_name_goes_on_under_the_present_one() {
     let kept = |name: &str| {

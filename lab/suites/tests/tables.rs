@@ -1,4 +1,4 @@
-//! Tables of made-up races.
+//! Tables of invented races.
 
 mod made_up;
 

@@ -1,5 +1,5 @@
 //! Child processes that may crash, hang, or exhaust memory. Each is started in its own process
-//! group, limited, killed with all its descendants in the group, and reaped.
+//! group, runs under limits, and is killed and reaped with all its descendants in the group.
 
 use std::io::{self, Read};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -26,12 +26,12 @@ const MOST_OUTPUT: u64 = 64 << 20;
 /// Resource limits of a child, and the interval at which they are checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Wall time.
+    /// Limit of wall time.
     pub time: Option<Duration>,
-    /// Resident memory. It is read every few milliseconds, because allocators that reserve a large
-    /// address space could not work at all under a limit on address space.
+    /// Limit of resident memory, which is read every few milliseconds. A limit on address space is
+    /// not used, because allocators that reserve much address space could not run under it.
     pub memory: Option<Bytes>,
-    /// Interval between two checks. The child's end is noticed within this time.
+    /// Interval between two checks, and thus the maximum delay in noticing the child's end.
     pub pause: Duration,
 }
 
@@ -43,7 +43,7 @@ impl Limits {
         pause: PAUSE,
     };
 
-    /// Returns a limit on wall time alone.
+    /// Returns a limit of only wall time.
     pub const fn of_time(time: Duration) -> Self {
         Self {
             time: Some(time),
@@ -55,23 +55,23 @@ impl Limits {
 /// Way in which a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It ended by itself.
+    /// The child ended by itself.
     Itself(ExitStatus),
-    /// It was killed because it exceeded its limit of time or memory.
+    /// The child was killed, because it exceeded its limit of time or memory.
     OverLimit,
 }
 
 /// Reason why a child's end is unknown.
 #[derive(Debug)]
 pub enum WaitError {
-    /// The user asked for an end, and the child was killed.
+    /// The user interrupted heapdrome, and the child was killed.
     Interrupted,
-    /// The kernel refused to wait.
+    /// The system call that waits for the child failed.
     Io(io::Error),
 }
 
-/// Makes a command start in its own process group, without a terminal. [`wait`] kills that group. A
-/// terminal's Ctrl-C does not reach it.
+/// Makes a command start without a terminal and in its own process group, which [`wait`] kills. A
+/// terminal's Ctrl-C does not reach this group.
 pub fn in_own_group(command: &mut Command) -> &mut Command {
     command.stdin(Stdio::null()).process_group(0)
 }
@@ -84,15 +84,14 @@ pub fn dies_with_parent(command: &mut Command) -> &mut Command {
     unsafe { command.pre_exec(ask) }
 }
 
-/// Waits until a child that leads a process group ends or exceeds its limits. Then it kills the
-/// group in either case: a program that dies while its own child hangs would leave that child
-/// behind.
+/// Waits until a child that leads a process group ends or exceeds its limits. In both cases it then
+/// kills the group, because a program may leave a hanging child behind.
 ///
 /// # Errors
 /// When the flag is raised, or the kernel refuses to wait.
 pub fn wait(child: &mut Child, limits: Limits, interrupt: &AtomicBool) -> Result<Ended, WaitError> {
     let seen = watch(child, limits, interrupt);
-    // Reaping frees the group's number, so the group is killed first.
+    // The group is killed first, because reaping frees its number for reuse.
     kill_group(child);
     let status = child.wait().map_err(WaitError::Io)?;
     Ok(match seen? {
@@ -109,7 +108,7 @@ pub fn ending(status: ExitStatus) -> Ending {
     }
 }
 
-/// Watches a child until it ends (true) or exceeds a limit (false). The child is neither killed nor
+/// Waits until a child ends (true) or exceeds a limit (false). The child is neither killed nor
 /// reaped.
 ///
 /// # Errors
@@ -132,12 +131,12 @@ pub fn watch(child: &Child, limits: Limits, interrupt: &AtomicBool) -> Result<bo
     }
 }
 
-/// Reads a pipe to its end in a thread, so that a child never waits for its reader.
+/// Reads a pipe to its end in a thread, so that the child never blocks on writing.
 pub fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(pipe) = pipe {
-            // After a read error, the bytes read so far are the output.
+            // After a read error, the bytes read so far are returned.
             let _ = pipe.take(MOST_OUTPUT).read_to_end(&mut bytes);
         }
         bytes
@@ -150,7 +149,7 @@ pub fn last_line(text: &str) -> Option<&str> {
     lines.find(|line| !line.is_empty())
 }
 
-/// Returns the child's resident memory, or `None` once it has ended.
+/// Returns the child's resident memory; `None` once the child has ended.
 fn resident(child: &Child) -> Option<Bytes> {
     let text = std::fs::read_to_string(format!("/proc/{}/statm", child.id())).ok()?;
     let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
@@ -169,7 +168,7 @@ fn has_ended(child: &Child) -> io::Result<bool> {
 
 fn kill_group(child: &Child) {
     // The group belongs to the child, which was started with process_group(0). Its number is not
-    // reused before the child is reaped.
+    // reused until the child is reaped.
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 

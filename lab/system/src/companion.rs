@@ -1,5 +1,5 @@
-//! Output conventions of heapdrome's companion programs: a result as one line on standard output,
-//! or one line on standard error and an exit status.
+//! Conventions for the output of heapdrome's companion programs: a result is one line on standard
+//! output, and a failure is one line on standard error with an exit status.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -22,13 +22,14 @@ pub fn print(line: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Writes a line of a program to standard error.
+/// Writes a line to standard error, with the program's name.
 pub fn tell(program: &str, line: &str) {
     // If the line cannot be written, the exit status still shows the failure.
     let _ = writeln!(io::stderr(), "{program}: {line}");
 }
 
-/// Ends a program, with a line on standard error if it failed.
+/// Returns the exit status of a program. If the program failed, first writes a line to standard
+/// error.
 pub fn end(program: &str, outcome: Result<(), (u8, String)>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub struct FileError {
     /// Operation that failed.
     pub doing: &'static str,
-    /// The file or folder.
+    /// Path of the file or folder.
     pub path: PathBuf,
     /// Error that the system returned.
     pub source: io::Error,

@@ -1,4 +1,4 @@
-//! Control groups: the position of this process in both kinds of hierarchy, and the values in a
+//! Control groups: the group of this process in both kinds of hierarchy, and the values in a
 //! group's files.
 
 use std::fs;
@@ -8,7 +8,7 @@ use heapdrome_schema::Bytes;
 
 use crate::kernel::keyed;
 
-/// Smallest value by which version 1 represents "no limit".
+/// Smallest value that means "no limit" in version 1.
 const NO_LIMIT: u64 = 1 << 60;
 
 /// Version of a control group hierarchy.
@@ -25,7 +25,7 @@ pub enum Version {
 pub struct Group {
     /// Version of the hierarchy.
     pub version: Version,
-    /// Folder where the hierarchy is mounted.
+    /// Folder in which the hierarchy is mounted.
     pub mount: PathBuf,
     /// Folder of the group.
     pub folder: PathBuf,
@@ -33,7 +33,7 @@ pub struct Group {
 
 impl Group {
     /// Returns the group of this process in the version 1 hierarchy of `controller`, or in the
-    /// version 2 hierarchy, with or without that controller. `None` if the hierarchy is not
+    /// version 2 hierarchy, even if that lacks the controller. `None` if the hierarchy is not
     /// mounted.
     pub fn of_this_process(version: Version, controller: &str) -> Option<Self> {
         let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -42,14 +42,14 @@ impl Group {
     }
 
     /// Returns the groups of this process in both versions, version 1 first. A controller is in
-    /// only one hierarchy, and many machines mount version 2 beside version 1.
+    /// only one hierarchy, but many machines mount both versions.
     pub fn both(controller: &str) -> impl Iterator<Item = Self> + use<'_> {
         let versions = [Version::One, Version::Two].into_iter();
         versions.filter_map(|version| Self::of_this_process(version, controller))
     }
 
-    /// Finds the group in the texts of `/proc/self/cgroup` and `/proc/self/mountinfo`. A container
-    /// sees its own group as the root of the hierarchy.
+    /// Finds the group from the texts of `/proc/self/cgroup` and `/proc/self/mountinfo`. In a
+    /// container, its own group appears as the root of the hierarchy.
     pub fn locate(version: Version, controller: &str, groups: &str, mounts: &str) -> Option<Self> {
         let has = |names: &str| names.split(',').any(|name| name == controller);
         let path = groups.lines().find_map(|line| {
@@ -144,7 +144,7 @@ pub fn quota(version: Version, folder: &Path) -> Option<f64> {
     };
     let mut numbers = both.split_whitespace().map(|word| word.parse::<f64>().ok());
     let (quota, period) = (numbers.next()??, numbers.next()??);
-    // The absence of a quota is represented by -1 or by a word.
+    // A missing quota is -1 or a word.
     (quota > 0.0 && period > 0.0).then(|| quota / period)
 }
 

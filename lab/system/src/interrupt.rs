@@ -1,5 +1,5 @@
-//! Ctrl-C: the first one requests an orderly end with report and cleanup, the second one ends the
-//! process at once.
+//! Ctrl-C: the first one requests an orderly end, with a report and cleanup. The second one ends
+//! the process immediately.
 
 use std::io;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ pub fn flag() -> io::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     let signals = [SIGINT, SIGTERM, SIGHUP];
     for signal in signals.into_iter().filter(|signal| !is_ignored(*signal)) {
-        // The order matters: the first signal finds the flag unset and sets it, the second one
-        // exits.
+        // The order matters. At the first signal the flag is still unset, so it is only set; at the
+        // second signal the process exits.
         signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&flag))?;
         signal_hook::flag::register(signal, Arc::clone(&flag))?;
     }
@@ -37,6 +37,6 @@ fn is_ignored(signal: i32) -> bool {
 
 /// Returns whether the flag is set.
 pub fn raised(flag: &AtomicBool) -> bool {
-    // Relaxed: no other data is published through the flag.
+    // Relaxed: the flag publishes no other data.
     flag.load(Ordering::Relaxed)
 }

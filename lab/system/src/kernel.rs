@@ -3,7 +3,7 @@
 /// File with the kernel's policy for transparent huge pages.
 pub const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
-/// Returns the kernel's current mode for transparent huge pages, `always`, `madvise` or `never`.
+/// Returns the kernel's current mode of transparent huge pages: `always`, `madvise` or `never`.
 /// `None` if the kernel does not support them.
 pub fn huge_pages() -> Option<String> {
     let text = std::fs::read_to_string(HUGE_PAGES).ok()?;

@@ -1,4 +1,4 @@
-//! Services of the operating system for every room of the lab: child processes, the control groups
+//! Services of the operating system for every crate of the lab: child processes, the control groups
 //! of this process, available memory, rights, locks on files, Ctrl-C, and the output conventions of
 //! companion programs.
 

@@ -1,4 +1,4 @@
-//! Locks on files, which the kernel releases when their process ends.
+//! Locks on files. The kernel releases them when their process ends.
 
 use std::fs::File;
 use std::io;

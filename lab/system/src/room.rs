@@ -8,7 +8,7 @@ use rustix::process::{Resource, getrlimit};
 use crate::group::{self, Group, Version};
 use crate::kernel::keyed;
 
-/// Amount of available memory, with its limiting factor.
+/// Amount of available memory, with the factor that limits it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Amount in bytes.
@@ -18,7 +18,7 @@ pub struct Room {
 }
 
 /// Returns the smallest of the amounts that the machine, the control groups and the resource limits
-/// leave. `None` if none of them can be read.
+/// leave; `None` if none of them can be read.
 pub fn available() -> Option<Room> {
     let found = [machine(), groups(), address_space()];
     found.into_iter().flatten().min_by_key(|one| one.bytes)
@@ -52,7 +52,7 @@ fn address_space() -> Option<Room> {
     })
 }
 
-/// Returns the limit on this process's address space (`ulimit -v`), or `None` if there is none.
+/// Returns the limit on this process's address space (`ulimit -v`); `None` if there is none.
 pub fn address_space_limit() -> Option<Bytes> {
     getrlimit(Resource::As).current.map(Bytes)
 }
@@ -65,8 +65,8 @@ fn least(group: &Group) -> Option<Bytes> {
     rooms.min()
 }
 
-/// Returns the amount that one group leaves: its limit minus its use, excluding file pages that can
-/// be dropped.
+/// Returns the amount that one group leaves: its limit minus its usage, which does not include file
+/// pages that can be dropped.
 fn of_group(version: Version, folder: &Path) -> Option<Bytes> {
     let limit = group::memory_limit(version, folder)?;
     let (used, key) = match version {
@@ -131,7 +131,8 @@ mod tests {
         assert_eq!(least(&group), Some(Bytes(390)));
     }
 
-    /// The path of a container's group is that of the host, and may not exist inside the container.
+    /// The path of a container's group is the one on the host, and may not exist inside the
+    /// container.
     #[test]
     fn a_container_whose_path_is_not_mounted_reads_the_root() {
         let root = tempfile::tempdir().expect("a temporary folder");

@@ -1,4 +1,4 @@
-//! Allocators by name: found, and built if they are missing.
+//! Finds allocators by name, and builds the missing ones.
 
 mod names;
 
@@ -29,7 +29,7 @@ pub fn failure(error: RegistryError) -> Failure {
 /// Builds one allocator, and reports the progress as events.
 ///
 /// # Errors
-/// When it cannot be built.
+/// When the allocator cannot be built.
 pub fn build(registry: &Registry, name: &str, engine: &Engine) -> Result<(), RegistryError> {
     engine.tell(Event::BuildStarted(name));
     let mut observe = |event: BuildEvent| {

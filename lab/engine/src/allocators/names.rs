@@ -11,8 +11,8 @@ use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
 
-/// Allocators of a first race, as far as the registry knows them: six of which one is near the best
-/// in every published race, and the system's with huge pages.
+/// Allocators for a first race, if the registry knows them. In every published race one of the
+/// first six is near the best. The seventh is the system's allocator with huge pages.
 const DEFAULT: [&str; 7] = [
     "system",
     "elfmalloc",
@@ -36,7 +36,7 @@ pub struct Names<'a> {
 pub struct Ready {
     /// Entrants, in the order of their names.
     pub entrants: Vec<Entrant>,
-    /// Notes on group members that are left out, with the reasons.
+    /// Notes on group members that are left out. Each note contains the reason.
     pub notes: Vec<String>,
 }
 
@@ -94,18 +94,19 @@ impl<'a> Names<'a> {
         self.names(|entry, state| entry.base.is_none() && is_here(state))
     }
 
-    /// Returns all installed entries, settings of others included.
+    /// Returns all installed entries, including those that are settings of another entry.
     pub fn here(&self) -> Vec<String> {
         self.names(|_, state| is_here(state))
     }
 
-    /// Returns the hardened entries, without settings of others, that are installed or can be
-    /// built.
+    /// Returns the hardened entries that are installed or can be built, except mere settings of
+    /// another entry.
     fn hardened(&self) -> Vec<String> {
         self.names(|entry, state| entry.hardened && entry.base.is_none() && is_possible(state))
     }
 
-    /// Returns all entries that are installed or can be built, settings of others included.
+    /// Returns all entries that are installed or can be built, including those that are settings of
+    /// another entry.
     fn every(&self) -> Vec<String> {
         self.names(|_, state| is_possible(state))
     }
@@ -137,10 +138,11 @@ impl<'a> Names<'a> {
         matches!(found, Err(RegistryError::NotInstalled { .. }))
     }
 
-    /// Returns the entrant of this name or path. A missing allocator is built, which is reported.
+    /// Returns the entrant for this name or path. If the allocator is missing, builds and reports
+    /// it.
     ///
     /// # Errors
-    /// When there is no such allocator, or it cannot be built.
+    /// When there is no allocator of this name or path, or the allocator cannot be built.
     pub fn ready(&self, name: &str) -> Result<Entrant, Failure> {
         self.built(name).map_err(failure)
     }
@@ -157,7 +159,7 @@ impl<'a> Names<'a> {
 
     /// Returns the entrants for these names, except `but`. Missing allocators are built, after an
     /// announcement of the expected time. A group member that cannot be built is left out and
-    /// reported. Once sources could not be fetched, all other allocators that need sources are left
+    /// reported. After a failed fetch of sources, all other allocators that need sources are left
     /// out, too. If no name was given and the whole group `default` is unavailable, the installed
     /// allocators race.
     ///
@@ -201,14 +203,15 @@ impl<'a> Names<'a> {
         Ok(ready)
     }
 
-    /// Announces the allocators that must be built, with the build times measured elsewhere.
+    /// Announces the builds whose duration is known, and returns all allocators that must be built.
     fn announce(&self, names: &[String]) -> Missing {
         let entries = names
             .iter()
             .filter_map(|name| self.registry.find(name).ok());
         let buildable = |entry: &&Entry| self.registry.state(entry) == State::Buildable;
         let missing: Vec<&Entry> = entries.filter(buildable).collect();
-        // heapdrome's own allocators are embedded, so they take no time.
+        // heapdrome's own allocators are embedded and have no build time, so they are not
+        // announced.
         let slow = missing.iter().filter(|entry| entry.build_seconds.is_some());
         let builds: Vec<(&str, u64)> = slow
             .map(|entry| (entry.name.as_str(), entry.build_seconds.unwrap_or(0)))
@@ -258,7 +261,7 @@ impl<'a> Names<'a> {
 
 /// Allocators that must be built before a race.
 struct Missing {
-    /// Their names.
+    /// Names of these allocators.
     names: Vec<String>,
     /// Whether sources could not be fetched.
     offline: bool,

@@ -20,7 +20,7 @@ pub struct Family {
 }
 
 impl Family {
-    /// Counts the comparisons to be made.
+    /// Counts the comparisons to be made between these pairs of races.
     pub fn of(pairs: &Pairs<'_>, same_machine: bool) -> Self {
         let mut comparisons = BTreeMap::new();
         for pair in &pairs.pairs {
@@ -100,7 +100,7 @@ pub fn counting(change: &Change, same_machine: bool) -> Vec<Factor> {
     }
 }
 
-/// Returns the change of the ratio to the baseline; `None` for the baseline itself.
+/// Returns the change of the figure's ratio to the baseline; `None` for the baseline itself.
 fn beside(pair: &Pair<'_>, both: &Both<'_>, figure: &str, confidence: f64) -> Option<Interval> {
     let baseline = pair.baseline()?;
     if baseline.new.allocator == both.new.allocator {
@@ -115,8 +115,7 @@ fn beside(pair: &Pair<'_>, both: &Both<'_>, figure: &str, confidence: f64) -> Op
     change(old, new, resolution(figure), confidence)
 }
 
-/// Returns the samples of an entrant in those rounds of both races that are valid for a single
-/// look.
+/// Returns an entrant's samples from those rounds of both races that are valid for a single look.
 fn samples(pair: &Pair<'_>, both: &Both<'_>, figure: &str) -> Option<[Vec<f64>; 2]> {
     let old = pair.old.first_rounds(both.old.samples(figure)?);
     let new = pair.new.first_rounds(both.new.samples(figure)?);

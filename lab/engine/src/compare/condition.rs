@@ -17,7 +17,7 @@ use heapdrome_schema::nearest_or_all;
 /// Word that stands for every rival.
 const ANY: &str = "any";
 
-/// Short names of figures.
+/// Short forms of figures' names.
 const SHORT: [(&str, &str); 7] = [
     ("wall", "wall_s"),
     ("cpu", "cpu_s"),
@@ -97,11 +97,12 @@ impl Condition {
         })
     }
 
-    /// Returns the condition if both results contain its entrant and figure, and some ratio could
-    /// confirm it.
+    /// Returns the condition after a check: both results contain its entrant and figure, and some
+    /// ratio could confirm it.
     ///
     /// # Errors
-    /// When they do not contain it, with the most similar name; when nothing could confirm it.
+    /// When a result lacks the entrant or the figure; the message suggests the most similar name.
+    /// Also when no ratio could confirm the condition.
     pub fn checked(self, pairs: &Pairs<'_>, same_machine: bool) -> Result<Self, Failure> {
         let unknown = |what: &str, name: &str, known: &BTreeSet<String>| {
             Failure::Usage(format!(
@@ -168,8 +169,8 @@ impl Condition {
             && (change.allocator == self.allocator || self.allocator == ANY && rival)
     }
 
-    /// Returns the races without rounds in the new result in which the condition's allocators
-    /// counted before.
+    /// Returns the races that have no rounds in the new result, and in which the condition's
+    /// allocators counted in the old one.
     fn lost(&self, pairs: &Pairs<'_>) -> Vec<(Outcome, String)> {
         let counted =
             |old: &RaceResult| self.allocator == ANY || old.row(&self.allocator).is_some();
@@ -179,7 +180,7 @@ impl Condition {
             .collect()
     }
 
-    /// Returns those of the condition's allocators that counted before and fail now.
+    /// Returns the condition's allocators that counted in the old race and fail in the new one.
     fn failing(&self, pair: &Pair<'_>) -> Vec<String> {
         let meant = |name: &str| name == self.allocator || self.allocator == ANY;
         let out = pair.not_compared().into_iter().map(|(name, _)| name);
@@ -230,7 +231,7 @@ fn told(counting: &[Factor]) -> String {
     }
 }
 
-/// Returns the rank of an outcome, the most serious first.
+/// Returns the rank of an outcome; the most serious outcome ranks first.
 fn rank(outcome: &Outcome) -> u8 {
     match outcome {
         Outcome::Confirmed => 0,

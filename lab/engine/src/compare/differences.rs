@@ -96,7 +96,7 @@ fn settings(both: &Both<'_>) -> (String, String) {
     (words(&both.old.settings), words(&both.new.settings))
 }
 
-/// Returns the beginning of a hash, which suffices to distinguish two hashes.
+/// Returns the first digits of a hash, which are enough to tell two hashes apart.
 fn brief(hash: &str) -> String {
     hash.chars().take(12).collect()
 }
@@ -165,7 +165,7 @@ fn differing_machines(old: &Machine, new: &Machine) -> Vec<String> {
         .collect()
 }
 
-/// Returns the changes of the baseline's own wall time that show a change of the machine.
+/// Returns those changes of the baseline's own wall time that reveal a change of the machine.
 fn drifted(changes: &Changes, pairs: &Pairs<'_>) -> Vec<String> {
     let mut told = Vec::new();
     for (pair, compared) in pairs.pairs.iter().zip(&changes.pairs) {

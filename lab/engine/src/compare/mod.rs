@@ -17,8 +17,8 @@ use changes::{ALPHA, Family};
 use condition::Condition;
 use pairs::Pairs;
 
-/// Compares two results, and judges the conditions under which a change is a failure.
-/// `machines_differ` declares different machines even if their descriptions are equal.
+/// Compares two results and judges the conditions under which the comparison fails.
+/// `machines_differ` treats the machines as different even if their descriptions are equal.
 ///
 /// # Errors
 /// When a condition is invalid, or the results cannot be compared.
@@ -65,7 +65,8 @@ fn parsed(
     texts.iter().map(one).collect()
 }
 
-/// Returns the outcome of a reported comparison. Only a confirmed condition fails.
+/// Returns the outcome of a comparison that has been reported: a failure only if a condition is
+/// confirmed.
 ///
 /// # Errors
 /// When a condition is confirmed.
@@ -91,12 +92,12 @@ fn machine(saved: &Saved) -> &Machine {
     }
 }
 
-/// Relative difference up to which two machines have the same memory: kernels reserve different
+/// Relative difference in memory up to which two machines count as equal. Kernels reserve different
 /// amounts for themselves.
 const SAME_MEMORY: f64 = 0.02;
 
-/// Returns whether two machines have equal descriptions: the same processor, the same number of
-/// processors, and the same memory. Their software may differ, which is reported.
+/// Returns whether two machines have equal descriptions: processor, number of processors, and
+/// memory. Different software is reported, but does not matter here.
 fn is_same(old: &Machine, new: &Machine) -> bool {
     let [old_bytes, new_bytes] = [old, new].map(|machine| machine.memory_bytes as f64);
     old.processor == new.processor

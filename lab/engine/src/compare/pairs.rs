@@ -22,7 +22,7 @@ pub struct Pair<'a> {
 pub struct Pairs<'a> {
     /// Pairs of races, in the order of the new result.
     pub pairs: Vec<Pair<'a>>,
-    /// Races in only one result, or without a complete round in one of them.
+    /// Races that are in only one result, or have no complete round in one of them.
     pub unmatched: Vec<String>,
     /// Races that had rounds in the old result and have none in the new one.
     pub lost: Vec<Lost<'a>>,
@@ -49,20 +49,20 @@ impl<'a> Pair<'a> {
         self.cell.clone().unwrap_or_default()
     }
 
-    /// Returns the baseline of both races, if it has the same name in both.
+    /// Returns the rows of the baseline, if it has the same name in both races.
     pub fn baseline(&self) -> Option<Both<'a>> {
         (self.old.baseline == self.new.baseline)
             .then(|| self.both(&self.new.baseline))
             .flatten()
     }
 
-    /// Returns whether the baseline is the same library in both races, as far as known.
+    /// Returns whether both races used the same library as baseline, as far as is known.
     pub fn same_baseline(&self) -> bool {
         self.baseline().is_some_and(|both| both.is_same_library())
     }
 
-    /// Returns the allocators that count in both races, in the order of the new race. They include
-    /// the baseline if figures are compared directly.
+    /// Returns the allocators that count in both races, in the order of the new race. The baseline
+    /// is included if figures are compared directly.
     pub fn compared(&self, same_machine: bool) -> Vec<Both<'a>> {
         let rows = self.new.entrants.iter();
         let wanted = rows.filter(|row| match row.role {
@@ -114,7 +114,7 @@ impl<'a> Pair<'a> {
 }
 
 impl Both<'_> {
-    /// Returns whether the library is the same in both races, as far as known.
+    /// Returns whether both races used the same library for this allocator, as far as is known.
     pub fn is_same_library(&self) -> bool {
         self.old.version == self.new.version
             && self.old.settings == self.new.settings
@@ -143,7 +143,7 @@ fn state(result: &RaceResult, allocator: &str) -> &'static str {
 /// Returns the common races of two results.
 ///
 /// # Errors
-/// When they are of different kinds or commands, or no allocator is in both.
+/// When the results are of different kinds or commands, or no allocator is in both.
 pub fn pairs<'a>(old: &'a Saved, new: &'a Saved, same_machine: bool) -> Result<Pairs<'a>, Failure> {
     let found = match (old, new) {
         (Saved::Race(old), Saved::Race(new)) => single(old, new)?,
@@ -261,7 +261,7 @@ fn without_rounds(pair: &Pair<'_>) -> String {
     format!("{}: no complete round in {which}", pair.place())
 }
 
-/// Returns the cell of a member, with the swept value if the cell's name does not contain it.
+/// Returns the cell of a member. Adds the swept value if the cell's name does not contain it.
 fn place(member: &Member) -> String {
     match member.swept {
         Some(value) if !member.cell.contains('=') => format!("{} at {value}", member.cell),

@@ -8,13 +8,13 @@ use crate::allocators::Names;
 use crate::engine::Engine;
 use crate::failure::Failure;
 
-/// Returns the holdings for these names. Missing allocators are built, or with `build` false only
-/// named.
+/// Returns the holdings for these names. With `build`, missing allocators are built; otherwise only
+/// their names are used.
 ///
 /// # Errors
 /// When a name is unknown, or an allocator is unavailable.
 pub fn holdings(asked: &[String], build: bool, engine: &Engine) -> Result<Vec<Holding>, Failure> {
-    // Methods of the child with names of their own, which are not allocators.
+    // These names stand for methods of the child that are not allocators.
     let own = [Holder::Lgalloc, Holder::Published, Holder::Mapped];
     let own = |name: &str| own.into_iter().find(|holder| holder.name() == name);
     if let Some(all) = asked
@@ -85,7 +85,7 @@ pub fn rivals_of(
     }
 }
 
-/// Returns the names of those allocators that are not built.
+/// Returns the names of the allocators in `holdings` that are not built.
 ///
 /// # Errors
 /// When the user's own list of allocators is invalid.

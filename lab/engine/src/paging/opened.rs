@@ -22,11 +22,11 @@ const CHILD: &str = "heapdrome-lgalloc-bench";
 pub struct Opened<'a> {
     /// The lab.
     pub lab: Lab,
-    /// Remarks on the whole for the reader.
+    /// Remarks on the whole session for the reader.
     pub remarks: Vec<String>,
     /// Time of opening.
     pub begun: Instant,
-    /// State of the machine at opening, before the lab's own load could count as that of other
+    /// State of the machine at opening. Later, the lab's own load would look like that of other
     /// programs.
     pub machine: Machine,
     /// Engine that runs the lab.
@@ -66,7 +66,7 @@ impl<'a> Opened<'a> {
     /// Creates the requested swap, if any, and checks that enough is free.
     ///
     /// # Errors
-    /// When it cannot be created, or less than `needed` is free.
+    /// When the swap cannot be created, or less than `needed` is free.
     pub fn swap(&mut self, wish: &SwapWish, needed: Bytes) -> Result<Option<Swap>, Failure> {
         let made = wish.request.map(|request| {
             self.engine.tell(Event::MakingSwap(request.bytes));
@@ -75,7 +75,7 @@ impl<'a> Opened<'a> {
         let made = made.transpose().map_err(failure)?;
         let free = free_swap();
         if free < needed {
-            // Dropping the swap removes it.
+            // Returning here drops the swap, which removes it.
             return Err(Failure::Machine(format!(
                 "{} of swap is free and {} is needed: add --swap file:{} (root), or take a smaller \
                  --total",
@@ -125,8 +125,9 @@ impl<'a> Opened<'a> {
         }
     }
 
-    /// Returns the limit of cells that need no swap, if limits are possible: this amount of memory,
-    /// and a quota of processor time, or a remark on the lack of a quota.
+    /// Returns the limit of cells that need no swap; `None` if no limit is possible. The limit is
+    /// this amount of memory, with a quota of processor time. If there is no quota, a remark says
+    /// so.
     ///
     /// # Errors
     /// When the user interrupts.
@@ -156,7 +157,7 @@ impl<'a> Opened<'a> {
     }
 }
 
-/// Returns the lab's ledger, and the leftovers of a killed lab with their handling.
+/// Returns the lab's ledger, and the leftovers of a killed lab with the action taken on each.
 ///
 /// # Errors
 /// When its folder cannot be written.

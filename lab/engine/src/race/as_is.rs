@@ -36,8 +36,8 @@ impl Contest {
         displaced.then(|| chosen.to_owned())
     }
 
-    /// Preloads the C library for every entrant that stands for it, and adds the command as it is
-    /// in the role that the plan gives it. This invalidates all proofs. Returns a remark.
+    /// Preloads the C library for every entrant that stands for it, and adds the command as it runs
+    /// today, in its role by the plan. This invalidates all proofs. Returns a remark.
     pub(super) fn heed_choice(&mut self, chosen: &Path) -> Result<String, Failure> {
         let mut plan = self.race.plan().clone();
         let forced: Vec<_> = plan
@@ -67,9 +67,9 @@ impl Contest {
         Ok(told)
     }
 
-    /// Returns heapdrome's own values of the variables that tune an allocator and are removed for
-    /// every other entrant. `LD_PRELOAD` is not among them, because it would load into heapdrome,
-    /// too.
+    /// Returns the values, in heapdrome's own environment, of variables that tune an allocator.
+    /// They are removed for every other entrant. `LD_PRELOAD` is not among them, because it would
+    /// affect heapdrome, too.
     fn untouched_settings(&self) -> BTreeMap<String, String> {
         let removed = self.race.base_environment().removed.iter();
         let names = removed.filter(|name| *name != "LD_PRELOAD");
@@ -78,7 +78,7 @@ impl Contest {
     }
 }
 
-/// Returns the entrant of the command as it is, which was seen to run on `library`.
+/// Returns the entrant for the command as it runs today, on `library`.
 fn as_is(library: &Path, settings: BTreeMap<String, String>) -> Entrant {
     Entrant {
         name: Entrant::AS_IS.to_owned(),
@@ -95,8 +95,8 @@ fn as_is(library: &Path, settings: BTreeMap<String, String>) -> Entrant {
     }
 }
 
-/// Adds `as_is` to the entrants. As the baseline it replaces the former baseline and its twin. The
-/// former baseline becomes the last rival, so that the others keep their positions.
+/// Adds `as_is` to the entrants. As the baseline, it replaces the former baseline and its twin. The
+/// former baseline then becomes the last rival, and the other entrants keep their positions.
 fn enter(entrants: &mut Vec<Entrant>, role: Role, as_is: Entrant) {
     if role == Role::Rival {
         entrants.push(as_is);
@@ -129,7 +129,7 @@ pub(super) fn twin_name(baseline: &str) -> String {
     format!("{baseline} (again)")
 }
 
-/// Describes the command's choice for a reader of the race.
+/// Describes, for a reader of the race, which allocator the command chooses.
 fn told(plan: &Plan, chosen: &Path) -> String {
     let chosen = chosen.display();
     let forced = "the C library is preloaded for system";

@@ -1,4 +1,4 @@
-//! One race of a collection: a value of a sweep, or a cell of a suite's tables.
+//! One race of a collection: one point of a sweep, or one cell of a suite's tables.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ pub enum Load {
         name: String,
         /// Parameters as words.
         words: Vec<String>,
-        /// Whether the small form is wanted if the words name no preset.
+        /// Whether to use the small form if `words` names no preset.
         quick: bool,
     },
     /// A command of the user's own.
@@ -58,7 +58,7 @@ pub struct CellRequest {
     pub baseline: String,
     /// Conditions under which the race ends.
     pub stopping: Stopping,
-    /// Judge that decides which entrants stop early; `None` if all run every round.
+    /// Judge that decides which entrants stop early; `None` if every entrant runs every round.
     pub judge: Option<Judge>,
     /// Settings of each run: pinning, environment, memory runs, time limit and others. They start
     /// from [`usual_options`](super::usual_options); the needs of the workload are added.
@@ -67,10 +67,10 @@ pub struct CellRequest {
     pub seed: u64,
     /// Request for the collection: heapdrome's own arguments.
     pub asked: Vec<String>,
-    /// Metric whose absence from the output is not reported here, because the collection reports it
-    /// once.
+    /// Metric that the collection reports as missing from the output, once, so that this race does
+    /// not report it.
     pub untold: Option<&'static str>,
-    /// Name of the sweep of the race, if it is part of a sweep that can be resumed.
+    /// Name of the race's sweep, if the sweep can be resumed.
     pub part_of: Option<String>,
     /// Whether `stopping` replaces the limits of a race that has begun.
     pub new_limits: bool,
@@ -78,13 +78,13 @@ pub struct CellRequest {
     pub begun: Option<PathBuf>,
 }
 
-/// Runs the race and returns its result. It emits progress events, and no table. With `proofs`, an
-/// entrant proven in an earlier cell of the same workload, with the same binary, library and
-/// environment, is not proven again.
+/// Runs the race and returns its result. It emits progress events, and no table. An entrant is not
+/// proven again if `proofs` holds its proof from another cell of the same workload, with the same
+/// binary, library and environment.
 ///
-/// A rival that fails or is not served is a row of the result like any other. Figures of the
-/// workload are metrics of the result under their own names, except `wall_s` and `cpu_s`, which
-/// every race has: the workload's are named `measured_wall_s` and `measured_cpu_s`.
+/// Rivals that fail or are not served are rows of the result, too. The workload's figures become
+/// metrics under their own names. Only its `wall_s` and `cpu_s` are renamed to `measured_wall_s`
+/// and `measured_cpu_s`, because every race has figures of those names.
 ///
 /// # Errors
 /// [`Failure::Usage`] when the workload, its parameters or a name is invalid; [`Failure::Baseline`]
@@ -105,19 +105,19 @@ pub fn run_cell(
 /// A race of a collection before its rounds.
 pub(super) struct Cell {
     pub(super) contest: Contest,
-    /// Locks of its workload.
+    /// Locks of the race's workload.
     _workload: Option<Ready>,
     _hold: Hold,
 }
 
-/// Outcome of the beginning of a race, which may have ended already, or failed.
+/// Outcome of beginning a race: the race may have ended already, or failed.
 pub(super) type Begun = Result<Option<Ended>, Failure>;
 
 impl Cell {
-    /// Plans or resumes the race, and does everything before its rounds.
+    /// Plans or resumes the race, and does all work that precedes its rounds.
     ///
     /// # Errors
-    /// See [`run_cell`]; when the race cannot be planned or resumed.
+    /// Returns the errors of [`run_cell`] when the race cannot be planned or resumed.
     pub(super) fn begin(
         request: &CellRequest,
         engine: &Engine,
@@ -140,7 +140,7 @@ impl Cell {
         Ok((cell, begun))
     }
 
-    /// Returns the result so far of a race that ended this way, and whether it counts.
+    /// Returns the result so far of a race with this end, and whether the race counts.
     pub(super) fn result(
         &self,
         ended: Result<Ended, Failure>,

@@ -27,7 +27,7 @@ use crate::program::Fingerprint;
 
 /// Way in which a race ended.
 pub enum Ended {
-    /// It completed; the reason in words.
+    /// The race is complete. The value is the reason in words.
     Done(String),
     /// The command fails under the baseline.
     BaselineFailed(String),
@@ -123,8 +123,8 @@ impl Contest {
         self.progress.entitle(title, untold);
     }
 
-    /// Makes the race ask `judge` after each round, from the minimum number on, which entrants are
-    /// decided and stop.
+    /// Sets the judge of the race. After each round, from the minimum number on, it decides which
+    /// entrants stop.
     pub fn judged_by(&mut self, judge: Option<Judge>) {
         self.judge = judge;
     }
@@ -177,7 +177,7 @@ impl Contest {
         self.race.plan().options.workload.as_deref()
     }
 
-    /// Runs the rest of the race, `--setup` and `--cleanup` included.
+    /// Runs the rest of the race, including `--setup` and `--cleanup`.
     ///
     /// # Errors
     /// When the race cannot continue; measurements are kept.
@@ -186,8 +186,8 @@ impl Contest {
         self.go_on(begun)
     }
 
-    /// Does everything before the rounds: `--setup`, the proofs, the warm-up. Returns the end of
-    /// the race if it already ended.
+    /// Does all work that precedes the rounds: `--setup`, the proofs, the warm-up. Returns the end
+    /// of the race if it has already ended.
     ///
     /// # Errors
     /// See [`Contest::run`].
@@ -232,11 +232,11 @@ impl Contest {
         self.end(ended)
     }
 
-    /// Does everything after the rounds, unless already done: `--cleanup`, and the end in the
-    /// journal.
+    /// Does all work that follows the rounds, unless already done: runs `--cleanup`, and writes the
+    /// end to the journal.
     ///
     /// # Errors
-    /// See [`Contest::run`]; a failure of the rounds takes precedence.
+    /// See [`Contest::run`]. A failure of the rounds takes precedence.
     pub fn end(&mut self, ended: Result<Ended, Failure>) -> Result<Ended, Failure> {
         if self.is_finished() {
             return ended;
@@ -332,8 +332,8 @@ pub(super) fn unused_name(races: &Path, started: &str) -> String {
         .unwrap_or_default()
 }
 
-/// Returns a remark on removed variables. Entrants are comparable only without settings from
-/// outside.
+/// Returns a remark on the variables that were removed because entrants are comparable only without
+/// outside settings.
 fn removed_variables(race: &Race) -> Vec<String> {
     match race.base_environment().removed.as_slice() {
         [] => Vec::new(),

@@ -1,4 +1,4 @@
-//! Entrants that run no further rounds because nothing about them is undecided.
+//! Entrants that run no further rounds because all comparisons with them are decided.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,7 @@ use super::rules::Rules;
 use crate::event::Found;
 use crate::failure::Failure;
 
-/// Returns the entrants that the judged figures show to be beaten, and whether anything is
-/// undecided.
+/// Returns the entrants that are beaten by the judged figures, and whether anything is undecided.
 fn by_figures(material: &Material<'_>, rules: &Rules, margin: f64) -> Decided {
     let (places, rivals): (Vec<usize>, Vec<Standing>) =
         standings(material, rules).into_iter().unzip();
@@ -51,11 +50,11 @@ fn figures(plan: &Plan) -> String {
 }
 
 impl Contest {
-    /// Stops entrants about which nothing is undecided. Returns the end of the race once nothing is
-    /// undecided about any entrant and the race has run its minimum number of rounds (`may_end`).
-    /// In a race of a suite, the targets define what is undecided, in any other race the judged
-    /// figures. A race of a suite that is resumed by its own name does not know the targets, so
-    /// entrants not decided before run to the end.
+    /// Stops the entrants that are decided. Returns the end of the race if all entrants are decided
+    /// and the race has run its minimum number of rounds (`may_end`). In a race of a suite, the
+    /// targets decide an entrant; in any other race, the judged figures do. A race of a suite that
+    /// is resumed by its own name does not know the targets, so its undecided entrants run to the
+    /// end.
     pub(super) fn leave_out_decided(&mut self, may_end: bool) -> Result<Option<Ended>, Failure> {
         let rounds = self.race.complete_rounds();
         let stopping = self.race.plan().stopping.clone();

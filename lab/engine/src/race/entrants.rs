@@ -8,10 +8,12 @@ use crate::engine::Engine;
 use crate::failure::Failure;
 
 /// Returns the baseline, its twin, and the rivals. Missing allocators are built. A group member
-/// that cannot be built is left out with a note; an allocator given by its own name ends the race.
+/// that cannot be built is left out with a note; an allocator requested by its own name must be
+/// buildable.
 ///
 /// # Errors
-/// When a name is unknown, or only the baseline would race.
+/// When a name is unknown, an allocator requested by its own name cannot be built, or only the
+/// baseline would race.
 pub fn entrants(
     allocators: &[String],
     baseline: &str,

@@ -1,8 +1,8 @@
-//! Untimed runs after the rounds that track every block, so that a result can explain itself.
+//! Untimed runs that follow the rounds and track every block, to explain the result.
 //!
-//! The baseline and the leading entrant come first. The others follow only while all untimed work
-//! takes at most a third of the race's time. A run that fails does not fail the race.
-//! `--memory-runs 0` disables these runs, too.
+//! The baseline and the leading entrant are tracked first, the others only while all untimed work
+//! takes at most a third of the race's time. A failing run does not fail the race. `--memory-runs
+//! 0` also disables these runs.
 
 use std::time::{Duration, Instant};
 
@@ -15,20 +15,20 @@ use super::result::assemble;
 use crate::event::Aim;
 use crate::failure::Failure;
 
-/// Divisor of the time of the rounds that bounds untimed work: a third of the whole.
+/// Ratio of the rounds' time to the maximum time of untimed work, which is thus a third of the
+/// total.
 const SHARE: u32 = 2;
 
-/// Minimum time allowed for each of the runs of the baseline and the leading entrant, however short
-/// the race is.
+/// Minimum time for each run of the baseline and the leading entrant, even in a short race.
 const LEAST: Duration = Duration::from_secs(2);
 
-/// Divisor of a time limit that bounds the time reserved for these runs: rounds matter more.
+/// Divisor of a time limit that gives the maximum time reserved for these runs. Rounds matter more.
 const RESERVED: u32 = 6;
 
 /// Number of entrants that are tracked even in a short race: the baseline and the leading one.
 const ALWAYS: usize = 2;
 
-/// Typical ratio between the duration of a tracked run and that of a timed run.
+/// Typical ratio of a tracked run's duration to that of a timed run.
 const SLOWDOWN: u32 = 3;
 
 impl Contest {
@@ -57,8 +57,8 @@ impl Contest {
         Ok(ended)
     }
 
-    /// Returns the part of the limit `most` to reserve for the runs of the baseline and the leading
-    /// entrant, if one timed run takes `run`.
+    /// Returns the time to reserve, within the limit `most`, for the runs of the baseline and the
+    /// leading entrant. A timed run takes `run`.
     pub(super) fn time_of_evidence(&self, run: Duration, most: Duration) -> Duration {
         match self.wants_evidence() {
             true => reserve(run, most),
@@ -114,8 +114,8 @@ impl Contest {
     }
 }
 
-/// Returns the time allowed for tracking the entrant of this rank, after rounds of `timed` and
-/// other work of `untimed`.
+/// Returns the time allowed for tracking the entrant of this rank. The rounds took `timed`, and
+/// other untimed work took `untimed`.
 fn budget(rank: usize, timed: Duration, untimed: Duration) -> Duration {
     let left = (timed / SHARE).saturating_sub(untimed);
     match rank < ALWAYS {
@@ -124,7 +124,7 @@ fn budget(rank: usize, timed: Duration, untimed: Duration) -> Duration {
     }
 }
 
-/// Returns the time to reserve within a limit of `most` for the runs that are always made, if a
+/// Returns the time to reserve, within the limit `most`, for the runs that every race makes. A
 /// timed run takes `run`.
 fn reserve(run: Duration, most: Duration) -> Duration {
     let wanted = run.saturating_mul(SLOWDOWN * ALWAYS as u32);

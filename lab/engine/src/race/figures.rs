@@ -8,7 +8,7 @@ use heapdrome_statistics::{Interval, Shown};
 pub enum Kind {
     /// Less is faster.
     Time,
-    /// Less is only less.
+    /// Lower values are not called faster.
     Amount,
 }
 
@@ -40,7 +40,7 @@ pub struct Figure {
     pub name: &'static str,
     /// Kind of the figure.
     pub kind: Kind,
-    /// Smallest step: differences below it are invisible.
+    /// Smallest step of the figure. Smaller differences are invisible.
     pub resolution: f64,
     /// Function that extracts the figure from a run.
     pub of: fn(&Run) -> f64,
@@ -107,7 +107,7 @@ pub const FIGURES: [Figure; 8] = [
     },
 ];
 
-/// CPU time, user and system together, which the terminal's table shows as one figure.
+/// CPU time: user and system time together, one figure in the terminal's table.
 pub const CPU: Figure = Figure {
     name: schema::CPU,
     kind: Kind::Time,
@@ -115,7 +115,7 @@ pub const CPU: Figure = Figure {
     of: |run| run.user.as_seconds() + run.system.as_seconds(),
 };
 
-/// A figure that a race compares with the baseline's.
+/// A figure in which a race compares entrants with the baseline.
 #[derive(Clone, Copy)]
 pub enum Compared<'a> {
     /// A figure that every run has.
@@ -172,7 +172,7 @@ impl<'a> Compared<'a> {
         }
     }
 
-    /// Returns whether more of it is better.
+    /// Returns whether a higher value is better.
     pub fn more_is_better(&self) -> bool {
         matches!(self, Self::Printed(metric) if metric.better == Better::Higher)
     }

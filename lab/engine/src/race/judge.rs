@@ -27,8 +27,8 @@ impl Judge {
     }
 }
 
-/// Returns the intervals on the judged figures of all entrants still racing except the baseline,
-/// its twin included. An estimate is `None` if there are too few rounds.
+/// Returns the intervals on the judged figures of all entrants still racing, including the twin and
+/// excluding the baseline. `None` stands for an estimate from too few rounds.
 pub fn judged_estimates(material: &Material<'_>, rules: &Rules) -> Vec<Option<Estimate>> {
     let judged = Compared::judged(&material.plan.options);
     let racing = material.beside_the_baseline();
@@ -39,8 +39,8 @@ pub fn judged_estimates(material: &Material<'_>, rules: &Rules) -> Vec<Option<Es
         .collect()
 }
 
-/// Returns the standings, on the judged figures, of the rivals that count, by their positions in
-/// the plan.
+/// Returns the standings of the rivals that count, by position in the plan. A standing covers the
+/// judged figures.
 pub fn standings(material: &Material<'_>, rules: &Rules) -> BTreeMap<usize, Standing> {
     let judged = Compared::judged(&material.plan.options);
     let standing = |e: usize| {
@@ -55,7 +55,7 @@ pub fn standings(material: &Material<'_>, rules: &Rules) -> BTreeMap<usize, Stan
     rivals.map(standing).collect()
 }
 
-/// Returns the noise floor, which the baseline's twin shows.
+/// Returns the noise floor, which is derived from the baseline's twin.
 pub fn noise_floor(material: &Material<'_>, rules: &Rules) -> Option<NoiseFloor> {
     let twin = material
         .plan
@@ -76,14 +76,15 @@ pub fn noise_floor(material: &Material<'_>, rules: &Rules) -> Option<NoiseFloor>
     })
 }
 
-/// Returns the smallest difference in a figure that the race had an 80% chance to show, as a
-/// fraction.
+/// Returns the smallest difference in a figure, as a fraction, that the race had an 80% chance to
+/// show.
 fn smallest_difference(
     material: &Material<'_>,
     rules: &Rules,
     figure: &Compared<'_>,
 ) -> Option<f64> {
-    // The noise of a single estimate is too uncertain, but all entrants share the machine's noise.
+    // One entrant's noise is too uncertain, so this uses all entrants, which share the machine's
+    // noise.
     let beside = material.beside_the_baseline();
     let known: Vec<_> = beside
         .filter_map(|e| material.estimate(rules, e, figure))

@@ -1,32 +1,32 @@
 //! Time limits of a race.
 //!
-//! An explicit limit covers everything from `--setup` on. Without one, the pace of the race and the
-//! duration of its command determine the time of the rounds.
+//! An explicit limit covers everything from `--setup` on. Without a limit, the pace of the race and
+//! the duration of its command determine the time for rounds.
 
 use std::time::{Duration, Instant};
 
 use heapdrome_schema::{Pace, Run, Stopping};
 use heapdrome_statistics::FEWEST_ROUNDS;
 
-/// Number of rounds of a first impression if the command takes less than [`SHORT`].
+/// Number of rounds in a race for a first impression, if the command takes less than [`SHORT`].
 const QUICK_ROUNDS: u32 = 10;
 
-/// Run time below which a first impression has [`QUICK_ROUNDS`].
+/// Run time below which a race for a first impression has [`QUICK_ROUNDS`] rounds.
 const SHORT: Duration = Duration::from_millis(100);
 
-/// Time of a first impression.
+/// Time for the rounds of a first impression.
 const QUICK: Duration = Duration::from_secs(10);
 
-/// Number of baseline runs whose total time is that of a usual race.
+/// Number of baseline runs that determines the time of a usual race.
 const RUNS: u32 = 60;
 
-/// Minimum time of a usual race: that of a command that takes a second.
+/// Minimum time of a usual race, which is that of a command that takes a second.
 const USUAL: Duration = Duration::from_secs(60);
 
 /// Minimum number of rounds for an interval.
 const FEWEST: u32 = FEWEST_ROUNDS as u32;
 
-/// Maximum time without a limit, and the time of a race to a precision.
+/// Maximum time of a race without a limit, and the time of a race to a precision.
 const PATIENT: Duration = Duration::from_secs(600);
 
 /// Returns the time allowed for rounds at this pace, if one run takes `run`.
@@ -56,7 +56,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Returns the clock of a resumed race. Only the runs of its earlier part are known.
+    /// Returns the clock of a resumed race. The time before it includes only the runs, because
+    /// nothing else is known.
     pub fn after(runs: &[Run]) -> Self {
         let rounds = runs.iter().map(|run| Duration::from(run.wall)).sum();
         Self {
@@ -66,12 +67,12 @@ impl Clock {
         }
     }
 
-    /// Starts the clock, because the race works from now on. Races of a sweep wait for each other.
+    /// Starts the clock when the race begins to work. Races of a sweep wait for each other.
     pub fn start(&mut self) {
         self.since.get_or_insert_with(Instant::now);
     }
 
-    /// Stops the clock, because the race waits from now on.
+    /// Stops the clock while the race waits.
     pub fn stop(&mut self) {
         self.spent = self.spent();
         self.since = None;
@@ -100,11 +101,11 @@ pub struct Outlook {
     pub runs: u32,
     /// Duration of one run.
     pub run: Duration,
-    /// Number of rounds done.
+    /// Number of rounds that are done.
     pub done: u32,
     /// Number of memory runs to come.
     pub memory_runs: u32,
-    /// Time that the race has taken.
+    /// Time that the race has taken so far.
     pub spent: Duration,
 }
 
@@ -170,7 +171,7 @@ pub fn used_up(rounds: u32) -> String {
     }
 }
 
-/// Formats a span of time for a reader: to the second from ten seconds on, finer below.
+/// Formats a duration for a reader: in whole seconds from ten seconds on, finer below.
 pub fn about(time: Duration) -> String {
     match time.as_secs_f64() {
         seconds if seconds < 1.0 => format!("{:.0} ms", 1000.0 * seconds),

@@ -14,7 +14,7 @@ use super::rules::Rules;
 pub struct Material<'a> {
     /// Plan of the race.
     pub plan: &'a Plan,
-    /// Machine on which it runs.
+    /// Machine on which the race runs.
     pub machine: &'a Machine,
     /// Timed runs, in the order in which they ended.
     pub runs: &'a [Run],
@@ -30,7 +30,7 @@ pub struct Material<'a> {
     pub memory: &'a [MemoryRun],
     /// Remarks on events during the race.
     pub remarks: &'a [String],
-    /// Reason for the end of the race, and whether it ended.
+    /// Reason for the end of the race; before the end, its state.
     pub ended: &'a str,
 }
 
@@ -59,7 +59,7 @@ impl Material<'_> {
             .unwrap_or(0)
     }
 
-    /// Returns whether the row of an entrant counts, or why it does not.
+    /// Returns the status of an entrant's row: it counts, or the reason why it does not.
     pub(super) fn status(&self, entrant: usize) -> Status {
         match self.failures.get(&entrant).map(|finding| finding.ending) {
             Some(Ending::TimedOut) => return Status::Timeout,
@@ -73,7 +73,8 @@ impl Material<'_> {
         }
     }
 
-    /// Returns a figure of every entrant by rounds; NaN for a round without the figure.
+    /// Returns a figure of every entrant, round by round. NaN stands for a round without the
+    /// figure.
     fn by_round(&self, of: impl Fn(&Run) -> Option<f64>) -> Vec<Vec<f64>> {
         let mut figures = vec![Vec::new(); self.plan.entrants.len()];
         for run in self.runs {
@@ -86,7 +87,8 @@ impl Material<'_> {
         figures
     }
 
-    /// Returns the ratio of an entrant's figure to the baseline's, over the rounds that both have.
+    /// Returns the ratio of an entrant's figure to the baseline's, from the rounds in which both
+    /// have it.
     pub(super) fn estimate(
         &self,
         rules: &Rules,

@@ -45,15 +45,15 @@ pub use sweep::{
     AskedWork, Sweep, SweepRequest, Whole, check_parameters, outcome as sweep_outcome,
 };
 
-/// Reason for a failure status of races without proofs: no reader may mistake their rows for proven
-/// ones.
+/// Message of the failure of a race without proofs. The failure status keeps readers from mistaking
+/// its rows for proven ones.
 const WITHOUT_PROOF: &str =
     "no proof was taken of the object that served malloc, so nothing is recommended";
 
 /// Returns the outcome of a race that has been reported.
 ///
 /// # Errors
-/// Unless the race is done and every entrant took part until its end, proven.
+/// Unless the race is complete and every entrant took part until the end, with a proof.
 pub fn outcome(ended: Result<Ended, Failure>, result: &RaceResult) -> Result<(), Failure> {
     match ended {
         Err(failure) => Err(failure),

@@ -20,11 +20,10 @@ pub fn usual_options() -> Options {
     }
 }
 
-/// Names in `--judge` of the figures that every race has.
+/// Figures of every race that `--judge` accepts, with their names there.
 pub const JUDGED: [(&str, &str); 3] = [("wall", WALL), ("cpu", CPU), ("memory", PEAK_RSS)];
 
-/// Checks that the race has every judged figure. `metrics` are its figures other than the common
-/// ones.
+/// Checks that the race has every judged figure. `metrics` are figures that only this race has.
 ///
 /// # Errors
 /// When a figure is missing, with the existing names.
@@ -50,7 +49,7 @@ pub fn check_judged(
 /// Checks before any build that the command exists.
 ///
 /// # Errors
-/// When it does not exist, or may not be executed.
+/// When the command does not exist, or may not be executed.
 pub fn check_command(name: &str, options: &Options) -> Result<(), Failure> {
     let folder = options.directory.as_deref().unwrap_or(Path::new("."));
     if program::find(name, folder).is_some() {

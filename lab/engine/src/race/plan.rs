@@ -11,15 +11,15 @@ use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::workload::{Asked, Ready};
 
-/// Plan of a race, with the resources that the race needs.
+/// Plan of a race, with the locked resources that the race needs.
 pub struct Planned {
     /// The plan.
     pub plan: Plan,
-    /// Workload, whose locks are held while this lives.
+    /// Workload of the race. Its locks are held while this value lives.
     pub workload: Option<Ready>,
 }
 
-/// Probability of one or more false verdicts on the judged figures in a race.
+/// Probability that a race shows one or more false verdicts on its judged figures.
 const ALPHA: f64 = 0.05;
 
 /// Input for a plan.

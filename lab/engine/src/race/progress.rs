@@ -123,7 +123,7 @@ impl Progress {
         self.sink.event(Event::RaceClosed);
     }
 
-    /// Reports that the race works again. Of races that alternate, one is shown at a time.
+    /// Reports that the race works again. Of several alternating races, one is shown at a time.
     pub fn open(&self) {
         self.sink.event(Event::RaceOpened);
     }

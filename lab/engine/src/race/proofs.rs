@@ -1,4 +1,5 @@
-//! Proofs of a race: the object that serves malloc, before any timing and after every change.
+//! Proofs of a race: before any timing and after every change, the object that serves malloc is
+//! determined.
 
 use heapdrome_measure::{Event, Interrupt, MeasureError, Race};
 use heapdrome_schema::{Coverage, Proof, Role, UnservedReason};
@@ -16,7 +17,8 @@ use crate::interrupt;
 type Events<'a> = &'a mut dyn FnMut(Event<'_>);
 
 impl Contest {
-    /// Takes the missing proofs. An entrant whose allocator does not serve is not run.
+    /// Takes the missing proofs. An entrant whose allocator does not serve the command is not
+    /// timed.
     pub(super) fn prove_all(&mut self) -> Result<Option<Ended>, Failure> {
         if self.race.plan().options.unproven {
             self.remark(UNPROVEN.to_owned())?;
@@ -68,9 +70,9 @@ impl Contest {
         Ok(self.lost())
     }
 
-    /// Returns the end of a race whose command failed under the baseline and the witness. The
-    /// command is tried once without the witness, to blame the right one. A server cannot be tried
-    /// this way.
+    /// Returns the end of a race whose command failed for the baseline under the witness. The
+    /// command is tried once without the witness, to find out whether the command or the witness is
+    /// at fault. A server cannot be tried this way.
     fn failed_under_witness(&mut self, how: &str) -> Result<Ended, Failure> {
         if self.race.plan().options.server.is_some() {
             return Ok(Ended::BaselineFailed(baseline_failure(how)));
@@ -86,8 +88,8 @@ impl Contest {
         }))
     }
 
-    /// Returns the end of a race that has lost its last rival, its baseline, or the baseline's
-    /// twin; `None` while a comparison is possible.
+    /// Returns the end of a race that has lost its baseline, its twin, or all rivals; `None` while
+    /// a comparison is possible.
     pub(super) fn lost(&self) -> Option<Ended> {
         let entrants = self.race.plan().entrants.iter().enumerate();
         let (rivals, own): (Vec<_>, Vec<_>) = entrants
@@ -110,7 +112,7 @@ impl Contest {
             .iter()
             .find_map(|(place, _)| self.proof_that_excludes(*place));
         if rivals.iter().all(|(place, _)| gone(*place)) {
-            // A baseline without calls has no reason of its own to report, but a rival may have
+            // The proof of a baseline without calls contains no reason. A rival's proof may contain
             // one, such as a child without LD_PRELOAD.
             let why = first
                 .or(baseline)
@@ -120,7 +122,8 @@ impl Contest {
         baseline.map(|proof| Ended::NothingToRace(not_served(proof)))
     }
 
-    /// Returns the latest proof of an entrant, if it shows that the entrant does not serve.
+    /// Returns the latest proof of an entrant, if it shows that other allocators served too much of
+    /// the command.
     fn proof_that_excludes(&self, entrant: usize) -> Option<&Proof> {
         let proof = self.race.proofs().get(entrant)?.as_ref()?;
         (proof.coverage == Coverage::TooLittle).then_some(proof)
@@ -136,8 +139,8 @@ impl Contest {
         )
     }
 
-    /// Performs one step of the race. If a library has changed, takes its proof again and repeats
-    /// the step.
+    /// Performs one step of the race. If a library has changed, takes the entrant's proof again and
+    /// repeats the step.
     pub(super) fn guarded<T>(
         &mut self,
         step: impl Fn(&mut Race, Events<'_>, &Interrupt) -> Result<T, MeasureError>,
@@ -159,13 +162,14 @@ impl Contest {
         }
     }
 
-    /// Describes a change of files while heapdrome ran.
+    /// Describes a change to files while heapdrome ran.
     fn changed_files(&self, entrant: usize) -> String {
         let name = &self.race.plan().entrants[entrant].name;
         format!("{name} or the command changed")
     }
 
-    /// Describes a change while the race was interrupted.
+    /// Describes the change that happened while the race was interrupted: of the environment, or
+    /// else of files.
     fn changed_meanwhile(&self, entrant: usize) -> String {
         let race = &self.race;
         let names = surroundings::changed(race.folder(), race.base_environment());
@@ -175,14 +179,15 @@ impl Contest {
         }
     }
 
-    /// Takes a proof again that `cause` invalidated. A remark informs the reader, because rounds
-    /// before and after ran different files, or in different environments.
+    /// Takes a proof again, after `cause` invalidated it. Adds a remark, because the rounds before
+    /// and after it ran in different environments or used different files.
     fn prove_again(&mut self, entrant: usize, cause: &str) -> Result<(), Failure> {
         let round = self.race.complete_rounds() + 1;
         let unproven = self.race.plan().options.unproven;
         let then = if unproven { "" } else { "; proven again" };
         self.remark(format!("{cause} before round {round}{then}"))?;
-        // Accepted first, so that another change during the proof is detected before the next run.
+        // Accepts the library before the proof, so that a change during the proof is detected
+        // before the next run.
         self.race.accept_library(entrant).map_err(measure_failure)?;
         if unproven {
             return Ok(());
@@ -193,7 +198,7 @@ impl Contest {
         }
     }
 
-    /// Takes the proofs again that a changed executable invalidated.
+    /// Takes those proofs again that a changed executable has invalidated.
     pub(super) fn check_program(&mut self) -> Result<(), Failure> {
         let now = program_of(self.race.plan());
         if now == self.program {
@@ -216,7 +221,7 @@ const UNPROVEN: &str = "no proof was taken (--unproven): nothing shows that any 
 
 const NEVER_ALLOCATES: &str = "the command never allocates, so there is nothing to race";
 
-/// Explains why an allocator did not serve, with a remedy.
+/// Explains why an allocator did not serve the command, with a remedy.
 pub fn not_served(proof: &Proof) -> String {
     let greatest = proof.unserved.first();
     match greatest {
@@ -245,8 +250,7 @@ fn baseline_failure(how: &str) -> String {
     format!("the command fails under the baseline {how}; fix that first")
 }
 
-/// Explains the end of a race whose command traces programs itself, and continues without
-/// permission to.
+/// Explains the end of a race whose command traces programs and continues even if it may not.
 fn traces(program: &str) -> String {
     format!(
         "{program} traces programs itself, but the witness traces them, and the kernel allows one tracer for \
@@ -255,8 +259,8 @@ fn traces(program: &str) -> String {
     )
 }
 
-/// Explains the end of a race whose command fails only under the witness, like debuggers and
-/// sanitizers.
+/// Explains the end of a race whose command fails only under the witness. Debuggers and sanitizers
+/// do so.
 fn only_unwatched(how: &str) -> String {
     format!(
         "the command runs by itself, but fails under the witness {how}; the witness traces it, and the \

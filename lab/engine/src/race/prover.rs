@@ -1,4 +1,4 @@
-//! Runs under the witness that determine the object that serves malloc, before any timing.
+//! Runs under the witness. Before any timing they determine which object serves malloc.
 
 use std::cell::Cell;
 use std::fs;
@@ -27,8 +27,8 @@ pub struct Prover {
 pub enum Shown {
     /// A proof.
     Proof(Proof),
-    /// This program traces others, which the kernel refused. The run did not do the work of timed
-    /// runs.
+    /// The program of this name traces others, which the kernel refused. So the run did not do the
+    /// work of timed runs.
     Traces(String),
     /// The command failed under this entrant, so the run proves nothing.
     Failed {
@@ -41,9 +41,9 @@ pub enum Shown {
 
 /// Outcome of one run.
 enum Watched {
-    /// It succeeded.
+    /// The run succeeded.
     Well(Box<Report>),
-    /// It failed; with the last lines of its standard error.
+    /// The run failed. The text is the end of its standard error.
     Failed(Ending, String),
 }
 
@@ -63,7 +63,7 @@ impl From<Watched> for Shown {
 const TAIL_LINES: usize = 10;
 
 impl Prover {
-    /// Creates a prover. Its witness may use `folder` if there is no better place.
+    /// Creates a prover. Its witness uses `folder` if no better folder is suitable.
     ///
     /// # Errors
     /// When no folder is suitable.
@@ -76,8 +76,8 @@ impl Prover {
         })
     }
 
-    /// Returns the duration of the shortest run under the witness so far, `--prepare` included. It
-    /// is a little longer than that of a run without the witness.
+    /// Returns the duration of the shortest run under the witness so far, `--prepare` included. A
+    /// run without the witness is a little shorter.
     pub fn shortest_run(&self) -> Option<Duration> {
         self.shortest.get()
     }
@@ -86,7 +86,7 @@ impl Prover {
     /// and environment are unchanged.
     ///
     /// # Errors
-    /// When one of them is no longer readable.
+    /// When a library or the executable is no longer readable.
     pub fn holds(&self, race: &Race, entrant: usize) -> Result<bool, Failure> {
         let Some(proof) = &race.proofs()[entrant] else {
             return Ok(false);
@@ -149,8 +149,8 @@ impl Prover {
     }
 
     /// Runs the command under `entrant` once more, for at most `limit`, and tracks every block.
-    /// `None` if it failed or could not be tracked, which says nothing about the race, and if a
-    /// start script chose another allocator than in timed runs because `LD_PRELOAD` was set.
+    /// Returns `None` if the run failed or could not be tracked, or if a start script saw
+    /// `LD_PRELOAD` and chose another allocator than in timed runs. None of this affects the race.
     ///
     /// # Errors
     /// When the user interrupts.
@@ -226,8 +226,9 @@ impl Prover {
         }
     }
 
-    /// Makes one unmeasured run with counting. If `LD_PRELOAD` is set only because of counting,
-    /// makes another run without, because a start script may choose an allocator by that variable.
+    /// Makes one unmeasured run that counts calls. If only the counting requires `LD_PRELOAD`,
+    /// makes another run without that variable, because a start script may choose an allocator by
+    /// it.
     fn watch(&self, race: &mut Race, request: &Request, key: String) -> Result<Shown, Failure> {
         let counted = self.follow(race, || self.witness.start(request))?;
         let Watched::Well(report) = counted else {
@@ -241,7 +242,7 @@ impl Prover {
             key,
             ..report.proof
         };
-        // If the entrant does not serve the command anyway, a second run would change nothing.
+        // If another allocator serves the command anyway, a second run would change nothing.
         if request.preloads_nothing() && proof.coverage != Coverage::TooLittle {
             match self.follow(race, || self.witness.start_uncounted(request))? {
                 Watched::Well(uncounted) => add_uncounted(&mut proof, &request.entrant, &uncounted),
@@ -297,7 +298,8 @@ fn proven_twin(race: &Race, entrant: usize, key: &str) -> Option<Proof> {
 /// Maximum ratio between the duration of a run under the witness and that of a measured run.
 const WITNESS_SLOWDOWN: u32 = 10;
 
-/// Returns the command that runs under the allocator: the race's command, or its server.
+/// Returns the command that must run on the allocator: the server, if the race has one, or the
+/// race's command.
 fn watched_command(plan: &Plan) -> Vec<String> {
     match &plan.options.server {
         Some(server) => server::shell(&server.serve),

@@ -17,7 +17,7 @@ use super::rules::{Rules, comparison};
 /// Assembles the result so far.
 pub fn assemble(material: &Material<'_>, rules: &Rules) -> RaceResult {
     let plan = material.plan;
-    // An entrant that was not tried, because the race ended before, has no row.
+    // An entrant has no row if the race ended before its first run.
     let tried = |e: &usize| {
         plan.options.unproven
             || material.proofs.contains_key(e)
@@ -102,7 +102,7 @@ fn counters(run: &Run) -> BTreeMap<String, f64> {
 const PEAK_METHOD: &str =
     "wait4 ru_maxrss: the largest process among the child and its waited-for descendants";
 
-/// Returns the programs that outlived the command in any run, without duplicates.
+/// Returns the programs that outlived the command in any run, without repetitions.
 fn detached(runs: &[&Run]) -> Vec<String> {
     let names: BTreeSet<_> = runs
         .iter()
@@ -124,7 +124,7 @@ fn summary(proof: &Proof) -> ProofSummary {
     }
 }
 
-/// Returns a figure over all runs that have it; `None` if no run has it.
+/// Returns the values of a figure in all runs that have it; `None` if no run has it.
 fn series(runs: &[&Run], of: impl Fn(&Run) -> Option<f64>) -> Option<Series> {
     let samples: Vec<f64> = runs.iter().filter_map(|run| of(run)).collect();
     let median = median(&samples)?;
@@ -136,7 +136,7 @@ fn series(runs: &[&Run], of: impl Fn(&Run) -> Option<f64>) -> Option<Series> {
     })
 }
 
-/// Returns the figures that runs have under names of their own.
+/// Returns the named figures of runs.
 fn named_series(
     runs: &[&Run],
     of: impl Fn(&Run) -> BTreeMap<String, f64>,
@@ -196,8 +196,8 @@ fn comparisons(
     figures.iter().filter_map(compare).collect()
 }
 
-/// Compares an entrant's standard output with the baseline's, if the baseline's two runs of a round
-/// agree.
+/// Compares an entrant's standard output with the baseline's, if all runs of the baseline and its
+/// twin printed the same.
 fn compared_output(material: &Material<'_>, entrant: usize) -> Output {
     if !material.plan.options.compare_output || material.of_entrant(entrant).next().is_none() {
         return Output::NotCompared;
@@ -266,16 +266,16 @@ fn remarks(material: &Material<'_>, entrants: &[EntrantResult]) -> Vec<String> {
     remarks
 }
 
-/// Returns the number of rounds that every entrant runs regardless of the figures; `None` if the
-/// figures do not decide when entrants stop.
+/// Returns the number of rounds after which the figures may stop an entrant; `None` if they never
+/// do.
 fn least_rounds(plan: &Plan) -> Option<u32> {
     let stopping = &plan.stopping;
     let decides = stopping.until_decided || stopping.margin.is_some();
     decides.then_some(stopping.min_rounds)
 }
 
-/// Returns a remark on entrants that were decided before the end, with their numbers of rounds,
-/// from their positions in the plan; `None` if there are none.
+/// Returns a remark on entrants that were decided before the end. `decided` maps their positions in
+/// the plan to their numbers of rounds. Returns `None` if it is empty.
 fn decided_remark(plan: &Plan, decided: &BTreeMap<usize, u32>) -> Option<String> {
     let mut by_rounds: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
     for (entrant, rounds) in decided {

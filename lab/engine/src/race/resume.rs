@@ -16,7 +16,7 @@ use crate::program;
 /// Value of `--resume` without a name.
 pub const LATEST: &str = "latest";
 
-/// Request from which a race was started.
+/// Kind of the request that started a race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A single race.
@@ -34,19 +34,19 @@ pub type ReadOrigin = fn(&[String]) -> Origin;
 
 /// An interrupted race or sweep.
 pub enum Interrupted {
-    /// A sweep, all of whose races are resumed.
+    /// A sweep. All its unfinished races are resumed.
     Sweep(Whole),
     /// Folder of a single race.
     Race(PathBuf),
 }
 
-/// Returns what to resume: the sweep or race of this name, the sweep that contains the race of this
-/// name, or for [`LATEST`] the last interrupted one that was started in the current folder. With
-/// `new_limits` it may also have ended.
+/// Returns the race or sweep to resume. A name selects a sweep, or a race. A race that is part of a
+/// sweep selects its sweep. [`LATEST`] selects the last one that was started in the current folder.
+/// It must be interrupted; with `new_limits` it may also have ended.
 ///
 /// # Errors
-/// When nothing has this name; for [`LATEST`], when nothing unfinished was started here, or the
-/// last of it cannot be resumed this way.
+/// When nothing has this name. With [`LATEST`], when nothing unfinished was started here, or the
+/// latest cannot be resumed this way.
 pub fn find(
     name: &str,
     new_limits: bool,
@@ -61,7 +61,7 @@ pub fn find(
     if let Some(whole) = race.as_ref().and_then(|race| Whole::of(&race.plan, engine)) {
         return Ok(Interrupted::Sweep(whole));
     }
-    // An unreadable journal is in no list. Opening it reports the reason.
+    // A race with an unreadable journal is in no list. Opening the journal reports the reason.
     let folder = race.map_or_else(|| engine.folders.races.join(name), |race| race.folder);
     match folder.join(journal::FILE_NAME).is_file() {
         true => Ok(Interrupted::Race(folder)),
@@ -69,8 +69,8 @@ pub fn find(
     }
 }
 
-/// Returns the result so far of the race of this name, or for [`LATEST`] of the single race that
-/// was written last; `None` if there is none.
+/// Returns the result so far of the race of this name; with [`LATEST`], of the single race whose
+/// journal was written last. `None` if there is none.
 ///
 /// # Errors
 /// When its journal is unusable, for example because the race is running.
@@ -113,11 +113,11 @@ pub fn announce(contest: &Contest, engine: &Engine) {
     }));
 }
 
-/// Refuses to resume a race of a sweep whose journal does not name the sweep. Its end would look
-/// like the end of the whole sweep.
+/// Refuses to resume a race that belongs to a sweep but whose journal does not name the sweep. The
+/// end of this race would look like the end of the whole sweep.
 ///
 /// # Errors
-/// When the race is such a one.
+/// When the race is such a race.
 pub fn refuse_old_sweep(contest: &Contest, origin: ReadOrigin) -> Result<(), Failure> {
     let plan = contest.plan();
     match is_of_old_sweep(plan, origin) {
@@ -172,7 +172,7 @@ fn latest(engine: &Engine, also_ended: bool, origin: ReadOrigin) -> Result<RaceS
     )))
 }
 
-/// Explains why a race is resumed only by name, or never. The second part joins this reason to the
+/// Explains why a race is resumed only by name, or never. The second part links this reason to the
 /// advice to run the race again.
 fn why_not(race: &RaceSummary, origin: ReadOrigin) -> Option<(String, &'static str)> {
     if is_of_old_sweep(&race.plan, origin) {
@@ -200,7 +200,7 @@ fn nothing_here(others: &[RaceSummary]) -> String {
 /// Maximum number of names in one line.
 const NAMES: usize = 5;
 
-/// Formats the names of unfinished races, the latest start first, with one name for each sweep.
+/// Formats the names of unfinished races, the last started first. A sweep has one name.
 fn names(races: &[RaceSummary], tell: impl Fn(&RaceSummary) -> String) -> String {
     let mut races: Vec<&RaceSummary> = races.iter().collect();
     races.sort_by(|one, other| other.plan.started.cmp(&one.plan.started));
@@ -218,7 +218,7 @@ fn names(races: &[RaceSummary], tell: impl Fn(&RaceSummary) -> String) -> String
     format!("{}{more}", known.join(", "))
 }
 
-/// Returns the name by which a race is resumed: its own, or that of its sweep.
+/// Returns the name that resumes a race: its own, or that of its sweep.
 fn resumed_by(race: &RaceSummary) -> String {
     match &race.plan.part {
         Some(part) => part.of.clone(),
@@ -226,8 +226,8 @@ fn resumed_by(race: &RaceSummary) -> String {
     }
 }
 
-/// Returns the place of a race if it is not the current folder, and its command line. A command of
-/// several lines is omitted, because messages have one line.
+/// Returns a race's folder, unless it is the current one, and its command line. Messages have one
+/// line, so a command of several lines is omitted.
 fn again(plan: &Plan) -> String {
     let place = match std::env::current_dir() {
         Ok(here) if here == plan.started_in => String::new(),

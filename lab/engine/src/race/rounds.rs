@@ -83,8 +83,8 @@ impl Contest {
         self.progress.limit(outlook.longest(stopping));
     }
 
-    /// Runs the baseline once, untimed, if its run under the witness was short. The forecast is
-    /// based on this run, because a short command takes several times as long under the witness.
+    /// Runs the baseline once, untimed, if its run under the witness was short. The forecast uses
+    /// this run, because a short command takes several times as long under the witness.
     pub(super) fn try_baseline(&mut self) -> Result<(), Failure> {
         let watched = self.prover.shortest_run();
         let is_short = watched.is_some_and(|run| run < SHORT && self.fits(run));
@@ -99,8 +99,8 @@ impl Contest {
         Ok(())
     }
 
-    /// Returns the duration of one run: the median run of the baseline; before there is one, its
-    /// trial or the shortest run under the witness. `None` before all of these.
+    /// Returns the duration of one run: the baseline's median, or else its trial, or else the
+    /// shortest run under the witness; `None` without any run.
     fn one_run(&self) -> Option<Duration> {
         let baseline = self.race.plan().baseline();
         let own = self
@@ -144,7 +144,7 @@ impl Contest {
         Ok(reason.map(Ended::Done))
     }
 
-    /// Returns the reason why there is no time for another round, if so.
+    /// Returns the reason why there is no time for another round; `None` if there is time.
     fn out_of_time(&self, rounds: u32, may_end: bool) -> Option<String> {
         let round = self.clock.rounds().checked_div(rounds).unwrap_or_default();
         let run = self.one_run().unwrap_or_default();
@@ -158,7 +158,7 @@ impl Contest {
         (self.clock.rounds() + round > most).then(|| limits::used_up(rounds))
     }
 
-    /// Returns whether an action of duration `time` ends before `--max-time` is used up.
+    /// Returns whether an action of this duration ends before `--max-time` is used up.
     fn fits(&self, time: Duration) -> bool {
         let most = self.race.plan().stopping.max_time.map(Duration::from);
         most.is_none_or(|most| self.clock.spent() + time < most)
@@ -185,7 +185,7 @@ impl Contest {
     }
 
     /// Removes entrants whose output differs from the baseline's, if all must print the same
-    /// output. This also finds them in a resumed race, because nothing else records them.
+    /// output. A resumed race repeats this, because the journal does not record it.
     fn leave_out_differing(&mut self) -> Result<(), Failure> {
         if !self.race.plan().options.same_output_required {
             return Ok(());
@@ -236,8 +236,8 @@ impl Contest {
         Ok(())
     }
 
-    /// Reports an interim table every few minutes. A finished race and a race of a collection
-    /// report none.
+    /// Reports an interim table every few minutes, except in finished races and races of a
+    /// collection.
     fn interim_table(&mut self) -> Result<(), Failure> {
         let last = self.race.complete_rounds() >= self.race.plan().stopping.max_rounds;
         if last || self.progress.has_title() || self.last_table.elapsed() < TABLE_INTERVAL {
@@ -257,7 +257,7 @@ const NO_MEMORY_RUN: &str = "--max-time was used up before every memory run was 
 const WHAT_DIFFERS: &str = "the same load must print the same output under every allocator, \
      except for figures: either memory was corrupted, or the allocator itself printed something";
 
-/// Run time under the witness below which the baseline is tried once without it.
+/// Run time under the witness below which the baseline makes one run without the witness.
 const SHORT: Duration = Duration::from_secs(1);
 
 /// Time between interim tables.

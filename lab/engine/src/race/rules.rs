@@ -13,8 +13,8 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Creates the rules. The rivals and the judged figures share the probability of a false
-    /// verdict. Every other figure has a probability of its own, which the rivals share.
+    /// Creates the rules. The judged figures of all rivals together share one probability of a
+    /// false verdict. Each other figure has its own such probability, shared by the rivals.
     pub fn new(plan: &Plan) -> Self {
         let rivals = plan.entrants.iter().filter(|one| one.role == Role::Rival);
         let rivals = rivals.count();

@@ -1,8 +1,8 @@
-//! Check that all entrants do the same work, without which their times are not comparable.
+//! Check that all entrants do the same work. Otherwise their times are not comparable.
 //!
-//! A command may leave results behind that reduce the work of the next run, as a build does. The
-//! proofs count calls, requested bytes and processes of each entrant's run. They are compared
-//! before anything is timed.
+//! A command may leave results that reduce the work of its next run, as a build does. So the proofs
+//! count calls, requested bytes and processes of each entrant's run, and these counts are compared
+//! before any timing.
 
 use heapdrome_report::count;
 use heapdrome_schema::{Bytes, Plan, Proof, Role};
@@ -11,33 +11,34 @@ use super::contest::{Contest, Ended};
 use crate::event::Aim;
 use crate::failure::Failure;
 
-/// Share of calls, bytes or processes by which runs may differ. Allocators grow and align blocks
-/// differently, and a program that queries the usable size of a block adapts to it.
+/// Relative difference in calls, bytes or processes that is allowed. Allocators grow and align
+/// blocks differently, and a program that queries the usable size of a block adapts to it.
 const SHARE: f64 = 0.05;
 
-/// Absolute number of calls by which runs may differ. At a tenth of a microsecond each they take
-/// less time than starting a process, and runtimes make some hundreds of their own at start.
+/// Absolute difference in calls that is allowed. At a tenth of a microsecond each, they take less
+/// time than starting a process. Runtimes make some hundreds of calls at start.
 const FEW_CALLS: u64 = 1_000;
 
-/// Absolute number of bytes by which runs may differ. The page faults on them take less time than
+/// Absolute difference in bytes that is allowed. The page faults on them take less time than
 /// starting a process.
 const FEW_BYTES: u64 = 1 << 20;
 
-/// Calls and bytes per process by which runs may differ. An allocator may load a C++ runtime, which
-/// allocates 72,704 bytes even if the program itself loads none.
+/// Allowed differences in calls and bytes per process. An allocator may load a C++ runtime that the
+/// program does not need; it allocates 72,704 bytes.
 const AT_START: (u64, u64) = (32, 128 << 10);
 
-/// Absolute number of processes by which runs may differ, because shells and build tools
-/// occasionally start a helper.
+/// Absolute difference in processes that is allowed, because shells and build tools occasionally
+/// start a helper.
 const FEW_PROCESSES: u64 = 1;
 
-/// Minimum ratio of a difference to the spread of the baseline's own runs.
+/// Minimum ratio of a difference to the spread of the baseline's own runs; smaller differences are
+/// allowed.
 const SPREADS: u64 = 3;
 
-/// Number of times that the baseline runs again after a difference was found.
+/// Number of further baseline runs after a difference was found.
 const REPEATS: usize = 2;
 
-/// Work of one run, counted by the witness.
+/// Work of one run: the counts of the witness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Work {
     calls: u64,
@@ -101,14 +102,14 @@ fn differ(one: Work, other: Work, spread: Work) -> bool {
 /// Runs that did different work.
 #[derive(Debug, PartialEq, Eq)]
 enum Difference {
-    /// The baseline's first run, the first of all; with the work of a later run.
+    /// The very first run, by the baseline, differs. The value is the work of a later run.
     First(Work),
     /// Rivals, by their positions.
     Rivals(Vec<usize>),
 }
 
-/// Compares the `first` run of the baseline with the runs of `rivals`, and with the baseline's runs
-/// `again` after them, which may be empty.
+/// Compares the baseline's `first` run with the runs of `rivals` and with the baseline's later runs
+/// `again`, which may be empty.
 fn difference(first: Work, rivals: &[Work], again: &[Work]) -> Option<Difference> {
     let differs_first = |later: &&Work| differ(first, **later, spread(again));
     if !again.is_empty() && again.iter().filter(differs_first).count() == again.len() {
@@ -126,7 +127,7 @@ fn difference(first: Work, rivals: &[Work], again: &[Work]) -> Option<Difference
         .filter(|place| differ(mean, rivals[*place], spread))
         .collect();
     let alike = |one: &Work| !differ(rivals[0], *one, Work::default());
-    // Several rivals agree with each other but not with the first run: they found its leftovers.
+    // If several rivals agree with each other but not with the first run, they found its leftovers.
     let all = others.len() == rivals.len() && rivals.len() > 1 && rivals.iter().all(alike);
     match others.as_slice() {
         [] => None,
@@ -165,8 +166,8 @@ impl Contest {
         Ok(found.map(|found| Ended::DifferentWork(refusal(self.race.plan(), &compared, &found))))
     }
 
-    /// Collects the work that the proofs counted. A rival that did not serve the same programs as
-    /// the baseline is skipped, as is a proof of another cell, which counted another command.
+    /// Collects the work that the proofs counted. Skips a rival that did not serve the same
+    /// programs as the baseline, and a proof from another cell, because it counted another command.
     fn work(&self) -> Option<Compared> {
         let plan = self.race.plan();
         let baseline = self.race.proofs()[plan.baseline()].as_ref()?;
@@ -210,8 +211,8 @@ impl Contest {
     }
 }
 
-/// Returns whether different work is acceptable. The load of a server and a command that reports a
-/// figure may run for a fixed time, so faster ones do more work.
+/// Returns whether different work leads only to a remark. The load of a server, or a command that
+/// reports a figure, may run for a fixed time, in which faster entrants do more work.
 fn is_only_told(plan: &Plan) -> bool {
     let options = &plan.options;
     options.allow_different_work || options.server.is_some() || !options.metrics.is_empty()
@@ -259,7 +260,7 @@ fn rivals(compared: &Compared, places: &[usize]) -> String {
     places.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Describes how to give each run the same initial state.
+/// Describes a way to give each run the same initial state.
 fn undo(plan: &Plan) -> String {
     if plan.options.prepare.is_some() {
         return "make --prepare undo all effects of a run".to_owned();
@@ -288,7 +289,7 @@ fn undo(plan: &Plan) -> String {
 mod tests {
     use super::*;
 
-    /// Creates work whose calls request 64 bytes each.
+    /// Returns work of `calls` calls, each of which requests 64 bytes.
     fn work(calls: u64, processes: u64) -> Work {
         Work {
             calls,

@@ -23,7 +23,7 @@ pub fn shell(line: &str) -> Vec<String> {
 const END_GRACE: Duration = Duration::from_secs(5);
 
 /// Waits until the server answers, runs the command once as its load, and ends the server. Returns
-/// whether the server ever answered.
+/// whether the server answered.
 ///
 /// # Errors
 /// When the server does not answer in time, or a command cannot be run.
@@ -91,7 +91,7 @@ pub fn succeeds_unwatched(
 /// Default time limit of the command without the witness.
 const UNWATCHED_LIMIT: Duration = Duration::from_secs(600);
 
-/// Runner of commands without the allocator.
+/// Runner of commands that use the C library's allocator instead of an entrant's.
 struct Helper<'a> {
     plan: &'a Plan,
     base: &'a BaseEnvironment,
@@ -105,8 +105,8 @@ impl Helper<'_> {
         Ok(status.is_some_and(|status| status.success()))
     }
 
-    /// Runs a command and returns its exit status; `None` if it exceeded its time limit. In all
-    /// cases, children that it leaves behind are killed.
+    /// Runs a command and returns its exit status; `None` if it exceeded its time limit. Kills all
+    /// children that the command leaves.
     fn run(
         &self,
         words: &[String],

@@ -1,6 +1,6 @@
-//! The environment in which a race's proofs were taken, stored beside its journal. A race that is
-//! resumed in another environment can thus report the differences. Only digests of the values are
-//! stored, because variables may hold secrets.
+//! Records the environment in which a race's proofs were taken, in a file next to the journal. If
+//! the race is resumed in another environment, the differences are reported. Only digests of the
+//! values are stored, because variables may hold secrets.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -29,8 +29,8 @@ pub fn keep(folder: &Path, environment: &BaseEnvironment) -> Result<(), Failure>
     write_atomically(&folder.join(FILE_NAME), &bytes).map_err(Failure::machine)
 }
 
-/// Returns the names of the variables that differ from the stored ones. Returns none if nothing was
-/// stored, as in races of older versions.
+/// Returns the names of the variables that differ from the stored ones; none if nothing was stored,
+/// as in races of older versions.
 pub fn changed(folder: &Path, environment: &BaseEnvironment) -> Vec<String> {
     let kept = std::fs::read(folder.join(FILE_NAME)).ok();
     let kept: Option<Digests> = kept.and_then(|bytes| serde_json::from_slice(&bytes).ok());

@@ -27,9 +27,9 @@ const PROCESSORS: f64 = 16.0;
 /// Options that only this suite has.
 #[derive(Clone, Debug)]
 pub struct DocumentRequest {
-    /// Swap. If none is requested and too little is free, a file is created.
+    /// Swap to use. If no swap is requested and too little is free, a file is created.
     pub swap: SwapWish,
-    /// Whether the kernel's policy for huge pages is set to each of its values.
+    /// Whether to try each value of the kernel's policy for huge pages.
     pub set_huge_pages: bool,
 }
 
@@ -94,8 +94,8 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// Provides swap for these cells: the requested swap, else the free swap, else a file. Removes
-    /// the cells that cannot run without it, and reports the reason.
+    /// Provides swap for these cells: the requested swap, else the existing swap, else a file. If
+    /// none is possible, removes the cells that require swap and reports the reason.
     ///
     /// # Errors
     /// When the user interrupts, or the request is invalid.
@@ -122,7 +122,7 @@ impl<'a> Document<'a> {
 
     fn make_swap(&mut self, needed: Bytes) -> Result<Option<Swap>, Failure> {
         let mut wish = self.swap.clone();
-        // A swap area is much slower when more than half full, and its first page is unusable.
+        // A swap area is much slower when it is more than half full. Its first page is unusable.
         let enough = needed * 2 + Bytes::from_mib(1);
         if wish.request.is_none() && free_swap() < enough {
             wish.request = Some(SwapRequest {
@@ -138,7 +138,7 @@ impl<'a> Document<'a> {
         Ok(swap)
     }
 
-    /// Runs a small cell of each kind.
+    /// Runs one small cell of each kind.
     fn probe(&self, small: &[Cell]) -> Result<Vec<Probe>, Failure> {
         let mut found = Vec::new();
         let opened = &self.cells.opened;
@@ -232,7 +232,7 @@ impl Pieces for Document<'_> {
     }
 }
 
-/// Returns the experiments of these names; all for an empty list.
+/// Returns the experiments of these names; all experiments for an empty list.
 ///
 /// # Errors
 /// When a name is unknown.

@@ -1,4 +1,4 @@
-//! Estimate of a suite's time, from one run of each allocator on the suite's smallest form.
+//! Estimates a suite's time by one run of each allocator on the suite's smallest form.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -26,15 +26,16 @@ pub struct Estimate {
     unknown: Vec<String>,
 }
 
-/// The system's allocator with another setting. It is available everywhere, and stands for a rival
-/// if no rival is built.
+/// The system's allocator with another setting. It is available everywhere, and replaces the rivals
+/// in an estimate if none is built.
 const STAND_IN: &str = "system-arena1";
 
-/// Runs one round of the smallest form of each race, and scales its times by the operations.
-/// Allocators that are not built are not built now, but assumed to be as fast as the others.
+/// Runs one round of the smallest form of each race, and scales its times by the number of
+/// operations. Missing allocators are not built. The estimate assumes that they are as fast as the
+/// others.
 ///
 /// # Errors
-/// When the user interrupts. A race whose small form cannot be run is omitted from the estimate.
+/// When the user interrupts. A race whose small form fails is omitted from the estimate.
 pub fn estimate(work: &mut Races, kept: &Kept<'_>) -> Result<Estimate, Failure> {
     let (races, unbuilt) = (work.races.clone(), work.unbuilt.clone());
     let mut found = Estimate::default();
@@ -84,7 +85,7 @@ fn of_built(mut race: Race, unbuilt: &[String]) -> Race {
     race
 }
 
-/// Returns the number of runs in a round, in which the baseline runs twice.
+/// Returns the number of runs in a round. The baseline runs twice.
 fn runs(race: &Race) -> f64 {
     race.allocators.len() as f64 + 2.0
 }
@@ -99,8 +100,8 @@ fn seconds(result: &RaceResult) -> f64 {
 }
 
 impl Estimate {
-    /// Adds a race that takes `least`, or `most` if no entrant is decided before the maximum of
-    /// rounds.
+    /// Adds a race that takes `least`, or `most` if no entrant is decided before the maximum number
+    /// of rounds.
     pub fn add(&mut self, name: String, least: Duration, most: Duration) {
         self.time += least;
         self.most += most;
@@ -112,16 +113,16 @@ impl Estimate {
         self.unknown.push(name);
     }
 
-    /// Bounds the time of the whole, regardless of the times of its parts.
+    /// Limits the total time to `longest`, regardless of the times of the parts.
     pub fn end_after(&mut self, longest: Duration) {
         self.time = self.time.min(longest);
         self.most = self.most.min(longest);
     }
 
-    /// Refuses a run of hours without the user's consent.
+    /// Refuses a suite that takes hours, unless the user has consented.
     ///
     /// # Errors
-    /// When it would take long and `yes` is false.
+    /// When the suite would take long and `yes` is false.
     pub fn refuse_long(&self, yes: bool) -> Result<(), Failure> {
         match self.time > LONG && !yes {
             true => Err(Failure::usage(
@@ -162,7 +163,7 @@ fn up_to(least: Duration, most: Duration) -> String {
     }
 }
 
-/// Formats a time: to the minute from an hour on, to the second below.
+/// Formats a duration: in minutes from an hour on, in seconds below.
 fn rounded(time: Duration) -> String {
     let seconds = time.as_secs().max(1);
     let step = if seconds >= 3600 { 60 } else { 1 };

@@ -1,5 +1,5 @@
-//! The suite `misuse`: the response of each allocator to each kind of misuse; also for the
-//! allocators of another suite with a target on it.
+//! The suite `misuse`: the response of each allocator to each kind of misuse. Other suites use it
+//! for the allocators that have a target on misuse.
 
 use std::collections::BTreeSet;
 
@@ -15,11 +15,11 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::kept::{Kept, started};
 
-/// Commits every kind of misuse under every allocator, and returns the outcomes.
+/// Commits every kind of misuse on every allocator, and returns the outcomes.
 ///
 /// # Errors
 /// When a program cannot be compiled or run, or an allocator that was requested by name is
-/// unavailable. An allocator under which nothing could be tried is reported.
+/// unavailable. If an allocator cannot be tried, it is only reported.
 pub fn misuse(request: &SuiteRequest, engine: &Engine) -> Result<Collection, Failure> {
     let kinds = kinds(&request.only).map_err(Failure::usage)?;
     let registry = engine.registry()?;
@@ -46,9 +46,8 @@ pub fn misuse(request: &SuiteRequest, engine: &Engine) -> Result<Collection, Fai
     Ok(collection)
 }
 
-/// Commits every kind of misuse under those allocators of the races that a target of the suites
-/// mentions, unless done before. A failed trial is reported and remarked on, and leaves the target
-/// open.
+/// Commits every kind of misuse on the raced allocators that have a target on misuse, unless done
+/// before. A failed trial is reported, leads to a remark, and leaves the target open.
 ///
 /// # Errors
 /// When the user interrupts.
@@ -89,20 +88,20 @@ fn add(runs: Vec<MisuseRun>, collection: &mut Collection) {
     kept.for_each(|kept| kept.extend_from_slice(&runs));
 }
 
-/// Returns the beginning of a remark on an allocator for which misuse could not be tried.
+/// Returns the beginning of a remark on an allocator on which misuse could not be tried.
 fn untried(name: &str) -> String {
     format!("misuse was not tried under {name}")
 }
 
-/// Result of a trial of misuse under an allocator.
+/// Result of trying misuse on an allocator.
 enum Tried {
-    /// A run for each kind.
+    /// One run for each kind of misuse.
     Runs(Vec<MisuseRun>),
-    /// No conclusion is possible; with the reason.
+    /// No conclusion is possible. The text is the reason.
     Unfit(String),
 }
 
-/// Commits every kind of misuse under one allocator.
+/// Commits every kind of misuse on one allocator.
 fn try_one(
     programs: &Misuses,
     entrant: &Entrant,
@@ -129,8 +128,8 @@ fn leave_out(name: &str, reason: String, collection: &mut Collection, engine: &E
     });
 }
 
-/// Returns the requested allocators; without a request the installed ones, including settings of
-/// others unless the scale is quick.
+/// Returns the requested allocators. Without a request, returns the installed ones; at the quick
+/// scale, without those that are settings of others.
 fn chosen(names: &Names<'_>, request: &SuiteRequest) -> Result<Vec<String>, Failure> {
     match (request.allocators.as_slice(), request.scale) {
         ([], Scale::Quick) => Ok(names.found()),

@@ -27,22 +27,22 @@ pub use selection::is_file;
 pub struct SuiteRequest {
     /// Name of a suite or of a group of suites, or a file of the user's own.
     pub name: String,
-    /// Extent to which it is run.
+    /// Scale at which the suite is run.
     pub scale: Scale,
-    /// Whether only an estimate is wanted, so that no allocator is built.
+    /// Whether only an estimate is wanted. Then no allocator is built.
     pub estimate: bool,
-    /// Names, paths or groups of allocators that race instead of the suite's own; empty for the
-    /// suite's.
+    /// Names, paths or groups of allocators that replace those of the suite; empty for the suite's
+    /// own.
     pub allocators: Vec<String>,
     /// Cells to run; empty for all.
     pub only: Vec<String>,
-    /// Number of rounds of each race, instead of the suite's own.
+    /// Number of rounds of each race; `None` for the suite's own.
     pub rounds: Option<u32>,
     /// File of a suite to resume.
     pub resume: Option<PathBuf>,
-    /// File that stores the results of a new suite; `None` for a file in heapdrome's own folder.
+    /// File for the results of a new suite; `None` for a file in heapdrome's own folder.
     pub file: Option<PathBuf>,
-    /// Whether that file has variables in place of folder names.
+    /// Whether that file contains variables in place of folder names.
     pub redact: bool,
     /// Seed of every random draw; `None` for one from the clock.
     pub seed: Option<u64>,
@@ -60,7 +60,7 @@ trait Pieces {
     /// Runs the remaining pieces, and stores each before the next begins.
     fn run(&mut self, kept: &mut Kept<'_>) -> Result<(), Failure>;
 
-    /// Computes tables and verdicts of all results.
+    /// Computes the tables and verdicts from all results.
     fn evaluate(&self, collection: &mut Collection);
 
     /// Returns the outcome of a suite that has been reported.
@@ -110,8 +110,8 @@ impl<'a> Session<'a> {
     /// reports how to resume.
     ///
     /// # Errors
-    /// When the file cannot be written, the user interrupts, or a piece could not be run for a
-    /// reason other than a missing program; with a missing program only if nothing at all was run.
+    /// When the file cannot be written, the user interrupts, or a piece could not be run. A missing
+    /// program is an error only if no piece was run.
     pub fn run(&mut self) -> Result<(), Failure> {
         match self.pieces.run(&mut self.kept) {
             Err(Failure::Interrupted) => Err(self.kept.interrupted()),
@@ -119,10 +119,10 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns the result so far, written to its file; `None` if nothing was run.
+    /// Returns the result so far, and writes it to its file; `None` if no piece was run.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the file cannot be written.
     pub fn result(&mut self) -> Result<Option<&Collection>, Failure> {
         let collection = &self.kept.collection;
         if collection.races.is_empty() && collection.paging_cells().is_empty() {
@@ -143,7 +143,8 @@ impl<'a> Session<'a> {
 }
 
 impl Races {
-    /// Reports every error in the suites, and builds every allocator that they need.
+    /// Opens races of suites: reports every error in the suites, and builds every allocator that
+    /// they need.
     fn of(
         request: &SuiteRequest,
         before: Option<&Collection>,
@@ -185,7 +186,7 @@ impl Pieces for Races {
 
     fn run(&mut self, kept: &mut Kept<'_>) -> Result<(), Failure> {
         let ended = self.run_races(kept);
-        // Misuse follows only if the whole suite was requested and not interrupted.
+        // Misuse is tried only after a whole suite that was not interrupted.
         if self.picked || matches!(ended, Err(Failure::Interrupted)) {
             return ended;
         }

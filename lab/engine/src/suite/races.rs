@@ -1,4 +1,4 @@
-//! Races of suites, run one after another. Each is on disk when it is done.
+//! Races of suites, run one after another. Each result is stored before the next race begins.
 
 use heapdrome_schema::{Collection, Nanoseconds, Options, RaceResult, Scale, Stopping};
 use heapdrome_suites::{Race, Suite, evaluate};
@@ -13,14 +13,14 @@ use crate::workload::Workload;
 /// Minimum number of rounds, regardless of the intervals.
 const LEAST_ROUNDS: u32 = 5;
 
-/// Time after which a run counts as hung, at scales smaller than the published one.
+/// Time after which a run counts as hung, except at the published scale.
 const HANGS: Nanoseconds = Nanoseconds(900_000_000_000);
 
 /// The races of suites.
 pub struct Races {
-    /// Suites, without unavailable allocators.
+    /// The suites without their unavailable allocators.
     pub suites: Vec<Suite>,
-    /// Their races.
+    /// Races of these suites.
     pub races: Vec<Race>,
     /// Allocators that are not built, because only an estimate is wanted.
     pub unbuilt: Vec<String>,
@@ -28,7 +28,7 @@ pub struct Races {
     pub seed: u64,
     /// Whether the user selected cells.
     pub picked: bool,
-    /// Proofs from the cells.
+    /// Proofs that the cells have taken.
     pub proofs: ProofStore,
 }
 
@@ -36,8 +36,8 @@ impl Races {
     /// Runs the remaining races. A race that cannot be run is reported and left out.
     ///
     /// # Errors
-    /// When the file cannot be written, the user interrupts, or a race could not be run for a
-    /// reason other than a missing program; with a missing program only if nothing at all was run.
+    /// When the file cannot be written, the user interrupts, or a race could not be run. A missing
+    /// program is an error only if no race was run.
     pub fn run_races(&mut self, kept: &mut Kept<'_>) -> Result<(), Failure> {
         let races = self.races.clone();
         let done = |race: &&Race| kept.collection.races.iter().any(|member| race.is(member));
@@ -72,7 +72,7 @@ impl Races {
         }
     }
 
-    /// Runs one race with this number of rounds.
+    /// Runs one race for this number of rounds.
     ///
     /// # Errors
     /// See [`run_cell`].
@@ -139,7 +139,7 @@ impl Races {
         kept.write(|collection| self.evaluate(collection))
     }
 
-    /// Computes tables and verdicts of all results.
+    /// Computes the tables and verdicts from all results.
     pub fn evaluate(&self, collection: &mut Collection) {
         evaluate(&self.suites, collection).fill(&self.suites, collection);
     }
@@ -150,8 +150,8 @@ fn not_run(race: &Race) -> String {
     format!("{} was not run", label(race))
 }
 
-/// Returns limits of exactly `rounds` rounds, or with `most` of `rounds` to `most` rounds, until
-/// all is decided.
+/// Returns the conditions for the end of a race. Without `most`, it runs exactly `rounds` rounds;
+/// otherwise from `rounds` to `most`, until all is decided.
 fn stopping(rounds: u32, most: Option<u32>) -> Stopping {
     Stopping {
         min_rounds: match most {
@@ -172,8 +172,8 @@ pub fn label(race: &Race) -> String {
     }
 }
 
-/// Returns the processors of a race: one for each thread if the number of threads is swept, else
-/// all.
+/// Returns the processors for a race: one for each thread if the number of threads is swept,
+/// otherwise an empty list for all.
 fn pinned(race: &Race) -> Vec<usize> {
     match race.swept {
         Some(threads) if race.sweeps_threads => placement::processors(threads),

@@ -13,7 +13,7 @@ use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
 
-/// Returns the suites of this name, or the one in a file of the user's own.
+/// Returns the suites of this name, or the suite in a file of the user's own.
 ///
 /// # Errors
 /// When the name is unknown, or the file is not a suite.
@@ -33,10 +33,10 @@ pub fn is_file(name: &str) -> bool {
     name.contains('/') || Path::new(name).extension().is_some_and(|it| it == "toml")
 }
 
-/// Returns the collection that `--resume` continues.
+/// Returns the collection that `--resume` continues, if any.
 ///
 /// # Errors
-/// When the file is not a collection, or of another suite, scale or machine.
+/// When the file is not a collection, or belongs to another suite, scale or machine.
 pub fn taken_up(request: &SuiteRequest, scale: Scale) -> Result<Option<Collection>, Failure> {
     let Some(path) = &request.resume else {
         return Ok(None);
@@ -62,11 +62,11 @@ pub fn taken_up(request: &SuiteRequest, scale: Scale) -> Result<Option<Collectio
     }
 }
 
-/// Checks that the allocators of each finished race are those of the remaining races, so that all
-/// races fit into one table.
+/// Checks that the remaining races have the same allocators as the finished ones, so that all races
+/// fit into one table.
 ///
 /// # Errors
-/// When one of them did not take part in a finished race.
+/// When an allocator of the remaining races did not take part in a finished race.
 pub fn check_rivals(
     request: &SuiteRequest,
     before: &Collection,
@@ -95,16 +95,17 @@ pub fn check_rivals(
     Ok(())
 }
 
-/// Returns whether a collection's races, if any, come from a machine like this one.
+/// Returns whether a collection's races were measured on a machine like this one; true without
+/// races.
 fn of_this_machine(collection: &Collection) -> bool {
     let (there, here) = (&collection.machine, heapdrome_machine::describe());
     (collection.races.is_empty() && collection.paging_cells().is_empty())
         || (&there.processor, there.processors) == (&here.processor, here.processors)
 }
 
-/// Allocators of a suite, by their names in the registry.
+/// Allocators of suites, by their names in the registry.
 pub struct Equipment {
-    /// Rivals that were requested instead of the suites' own.
+    /// Rivals that were requested in place of the suites' own.
     pub rivals: Vec<String>,
     /// Allocators that are not built, because only an estimate is wanted.
     pub unbuilt: Vec<String>,
@@ -159,7 +160,7 @@ pub fn equip(
     })
 }
 
-/// Returns the allocators of all races, each with whether it is a baseline.
+/// Returns the allocators of all races. The flag is whether an allocator is a baseline.
 fn names(
     suites: &[Suite],
     request: &SuiteRequest,

@@ -24,7 +24,7 @@ use crate::program;
 pub use report::outcome;
 pub use slowdown::samples;
 
-/// Limit above the memory of any machine, for runs without a limit and for swap.
+/// Limit above the memory of any machine. For memory or swap, it stands for no limit.
 const UNLIMITED: Bytes = Bytes(1 << 46);
 /// Time limit of the first run, before the command's duration is known.
 const FIRST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -55,13 +55,13 @@ struct Site<'a> {
     engine: &'a Engine,
 }
 
-/// Searches under each allocator, without swap and with it. The collection contains all findings,
-/// even if the search failed.
+/// Searches under each allocator, with and without swap. The collection contains all findings, even
+/// if the search failed.
 ///
 /// # Errors
 /// When the command does not exist, no limit is possible, or an allocator cannot be found or built.
-/// In the result: when the command cannot be traced, the user interrupts, or swap cannot be
-/// removed.
+/// The second result is an error when the command cannot be traced, the user interrupts, or swap
+/// cannot be removed.
 pub fn survive(
     request: &SurviveRequest,
     engine: &Engine,
@@ -108,7 +108,7 @@ pub fn survive(
     Ok((collection, ran.and(removed)))
 }
 
-/// Provides the requested swap. Existing swap is sufficient, and no swap is acceptable.
+/// Provides the requested swap. Without a request, uses existing swap, or none.
 fn swap(opened: &mut Opened<'_>, wish: &SwapWish) -> Result<Option<Swap>, Failure> {
     let swap = opened.swap(wish, Bytes(0))?;
     let told = match free_swap() {
@@ -151,7 +151,7 @@ impl Site<'_> {
         Ok(())
     }
 
-    /// Returns the reason why the allocator does not serve the command, if any.
+    /// Returns the reason why the allocator does not serve the command; `None` if it does.
     fn unproven(&self, entrant: &Entrant) -> Result<Option<String>, Failure> {
         self.tell(entrant, Searching::Proof);
         proof::missing(&self.request.command, entrant, &self.lab.interrupt)

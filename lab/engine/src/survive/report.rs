@@ -7,7 +7,7 @@ use super::slowdown::{self, shown};
 use crate::failure::Failure;
 use crate::program;
 
-/// Mark of a limit that was tried only once.
+/// Mark that follows a limit that was tried only once.
 const ONCE: &str = " *";
 
 /// Returns the tables of the smallest limits, and of every limit that was tried.
@@ -19,7 +19,7 @@ pub fn tables(rows: &[Survival], command: &[String]) -> Vec<Table> {
 /// Returns the outcome of a search that has been reported.
 ///
 /// # Errors
-/// When the command finishes under no allocator, or fails under some.
+/// When the command finishes under no allocator, or fails under one of them.
 pub fn outcome(rows: &[Survival]) -> Result<(), Failure> {
     let failed: Vec<&Survival> = rows.iter().filter(|row| row.failure.is_some()).collect();
     let Some(first) = failed.first() else {
@@ -33,7 +33,8 @@ pub fn outcome(rows: &[Survival]) -> Result<(), Failure> {
     })
 }
 
-/// Returns a table with one row for each allocator, without swap and with it.
+/// Returns a table with one row for each allocator. Its columns are grouped into those without swap
+/// and those with it.
 fn table(rows: &[Survival], command: &str) -> Table {
     let mut names: Vec<&str> = rows.iter().map(|row| row.allocator.as_str()).collect();
     names.dedup();
@@ -81,7 +82,7 @@ fn or_dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".to_owned())
 }
 
-/// Formats the smallest limit, and the slowdown at its multiples.
+/// Formats the smallest limit, and the slowdown at multiples of it.
 fn cells(row: Option<&Survival>) -> Vec<String> {
     let smallest = row.and_then(|row| {
         let once = if row.tried_once() { ONCE } else { "" };
@@ -96,7 +97,7 @@ fn cells(row: Option<&Survival>) -> Vec<String> {
     std::iter::once(first).chain(rest).collect()
 }
 
-/// Returns a note on the lack of slowdowns, if there are too few runs to show one.
+/// Returns a note that the runs are too few to show slowdowns, if so.
 fn too_few(rows: &[Survival]) -> Option<String> {
     let fewest = Survival::FEWEST_RUNS;
     let few = |row: &Survival| (1..fewest).contains(&row.unlimited_s.len());
@@ -107,7 +108,7 @@ fn too_few(rows: &[Survival]) -> Option<String> {
     })
 }
 
-/// Returns the legend of the mark of a limit.
+/// Returns the legend for [`ONCE`], if a limit was tried only once.
 fn once(rows: &[Survival]) -> Option<String> {
     let enough = Survival::FEWEST_RUNS;
     rows.iter().any(Survival::tried_once).then(|| {
@@ -173,7 +174,7 @@ mod tests {
         }
     }
 
-    /// Returns the trial that bounds the smallest limit to a twentieth.
+    /// Returns the failed trial that bounds the smallest limit from below, to 5%.
     fn too_small(smallest: u64) -> Trial {
         Trial {
             limit_bytes: smallest - smallest / 20,

@@ -1,5 +1,5 @@
-//! Slowdown of a command under each limit that was tried, as a table with bars, and as figures for
-//! a spreadsheet.
+//! Slowdown of a command under each limit that was tried: a table with bars, and figures for a
+//! spreadsheet.
 
 use heapdrome_report::survival::kind;
 use heapdrome_schema::{Bytes, Survival, Table, Trial};
@@ -10,7 +10,7 @@ const MARKS: f64 = 4.0;
 /// Number of marks in the longest bar.
 const LONGEST: usize = 40;
 
-/// Returns the slowdown of the runs under a limit; `None` if one did not finish.
+/// Returns the slowdown of the runs under a limit; `None` if a run did not finish.
 fn measured(row: &Survival, trial: &Trial) -> Option<Slowdown> {
     slowdown(&trial.wall_s, &row.unlimited_s).filter(|_| trial.survived())
 }
@@ -20,8 +20,8 @@ pub fn shown(row: &Survival, trial: &Trial) -> Option<Slowdown> {
     measured(row, trial).filter(|_| row.shows_slowdown(trial))
 }
 
-/// Returns a table with one row for each limit that was tried, by size, and one without a limit.
-/// Rows of limits under which `command` does not finish contain the reason.
+/// Returns a table with one row for each limit that was tried, sorted by size, and one row without
+/// a limit. If `command` does not finish under a limit, the row contains the reason.
 pub fn table(rows: &[Survival], command: &str) -> Table {
     let heads = [
         "allocator",
@@ -58,11 +58,11 @@ fn lines(row: &Survival) -> Vec<Vec<String>> {
     tried.iter().map(|trial| line(row, trial)).collect()
 }
 
-/// Returns the runs without a limit, as a trial whose limit is zero.
+/// Returns the runs without a limit, as a trial with a limit of zero.
 fn unlimited(row: &Survival) -> Trial {
     Trial {
         wall_s: row.unlimited_s.clone(),
-        // A command that fails without a limit is tried under none.
+        // If the command fails without a limit, no limit is tried.
         failure: row.failure.clone().filter(|_| row.trials.is_empty()),
         ..Trial::default()
     }
@@ -93,7 +93,7 @@ fn line(row: &Survival, trial: &Trial) -> Vec<String> {
     ]
 }
 
-/// Formats a bar. A truncated one ends in a different mark.
+/// Formats a bar. A truncated bar ends in a different mark.
 fn bar(times: f64) -> String {
     let marks = (times * MARKS).round() as usize;
     match marks > LONGEST {
@@ -102,8 +102,8 @@ fn bar(times: f64) -> String {
     }
 }
 
-/// Returns every limit that was tried, with plain figures. The first row of each search has no
-/// limit. A run that did not finish counts as a run.
+/// Returns every limit that was tried, as plain figures. The first row of each search has no limit.
+/// Runs that did not finish are counted, too.
 pub fn samples(rows: &[Survival]) -> Table {
     let heads = [
         "allocator",

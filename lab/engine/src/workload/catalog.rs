@@ -14,17 +14,17 @@ use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
 
-/// Data of a race, locked against changes and removal while this lives.
+/// Data of a race. While this value lives, the data are locked against changes and removal.
 pub struct Data {
     folder: PathBuf,
     program: PathBuf,
     _lock: Arc<Lock>,
 }
 
-/// Prepares the data, which is generated once and then reused.
+/// Prepares the data, which are generated once and then reused.
 ///
 /// # Errors
-/// When it cannot be generated.
+/// When the data cannot be generated.
 pub fn data(settings: &Settings, engine: &Engine) -> Result<Data, Failure> {
     let program = Companion::Catalog.find()?;
     let name = data_folder_name(settings);
@@ -90,7 +90,7 @@ fn generate(
     child::in_own_group(&mut command);
     let failed = |error| Failure::Machine(format!("cannot run {}: {error}", program.display()));
     let mut running = command.spawn().map_err(failed)?;
-    // Leftovers of a killed generator are in the staging folder, which is removed with its lock.
+    // A killed generator leaves files only in the staging folder, which is removed with its lock.
     let status = match child::wait(&mut running, Limits::NONE, engine.folders.cache.interrupt()) {
         Ok(Ended::Itself(status)) => status,
         Ok(Ended::OverLimit) | Err(WaitError::Interrupted) => return Err(Failure::Interrupted),

@@ -1,4 +1,4 @@
-//! Executables that are installed beside heapdrome and run its workloads.
+//! Executables that are installed in heapdrome's folder and run its workloads.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 pub enum Companion {
     /// Runs synthetic workloads.
     Runner,
-    /// Runs the catalog workload, whose data is generated once.
+    /// Runs the catalog workload, whose data are generated once.
     Catalog,
 }
 
@@ -18,7 +18,7 @@ impl Companion {
     /// Returns the companion's path.
     ///
     /// # Errors
-    /// When it is not beside heapdrome.
+    /// When the companion is not in heapdrome's folder.
     pub fn find(self) -> Result<PathBuf, Failure> {
         find(match self {
             Self::Runner => "heapdrome-runner",
@@ -27,10 +27,10 @@ impl Companion {
     }
 }
 
-/// Returns the path of the companion of this name, which is beside heapdrome itself.
+/// Returns the path of the companion of this name, which is in the folder of heapdrome itself.
 ///
 /// # Errors
-/// When it is not there.
+/// When the folder has no such companion.
 pub fn find(name: &str) -> Result<PathBuf, Failure> {
     let own = std::env::current_exe()
         .and_then(|path| path.canonicalize())

@@ -20,14 +20,14 @@ pub const THREADS: &str = "threads";
 /// A workload, by its runner.
 #[derive(Clone, Copy)]
 pub enum Workload {
-    /// A built-in load, with the companion that runs it.
+    /// A built-in load, and the companion that runs it.
     Own(&'static Description, Companion),
-    /// A program of the system, with a load that heapdrome prepares.
+    /// A program of the system, and a load that heapdrome prepares.
     Program(&'static Program),
 }
 
 impl Workload {
-    /// Returns every workload, in the order for display.
+    /// Returns every workload, in display order.
     pub fn all() -> Vec<Self> {
         let synthetic = heapdrome_workloads::list().iter();
         let programs = heapdrome_programs::list().iter();
@@ -44,7 +44,7 @@ impl Workload {
     /// Returns the workload of this name.
     ///
     /// # Errors
-    /// When there is none, with the most similar name.
+    /// When there is no such workload; the message suggests the most similar name.
     pub fn find(name: &str) -> Result<Self, Failure> {
         let all = Self::all();
         if let Some(found) = all.iter().find(|workload| workload.name() == name) {
@@ -57,7 +57,7 @@ impl Workload {
         )))
     }
 
-    /// Returns whether its program is installed; a built-in load always is.
+    /// Returns whether the workload's program is installed. A built-in load always is.
     pub fn is_installed(&self) -> bool {
         match self {
             Self::Program(program) => matches!(program.availability(), Availability::Available),
@@ -65,7 +65,7 @@ impl Workload {
         }
     }
 
-    /// Returns the name under which it races.
+    /// Returns the name under which the workload races.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Own(description, _) => description.name,
@@ -90,12 +90,12 @@ enum What {
 const QUICK: &str = "--quick";
 
 impl Asked {
-    /// Returns whether a race of it locks something in the cache.
+    /// Returns whether a race of the workload locks something in the cache.
     pub fn keeps_something(&self) -> bool {
         !matches!(self.what, What::Own(_, Companion::Runner))
     }
 
-    /// Parses the parameters of the workload of this name, without building or writing anything.
+    /// Parses the parameters of the workload of this name. Builds and writes nothing.
     ///
     /// # Errors
     /// When the workload is unknown, or a parameter is invalid.
@@ -125,7 +125,7 @@ impl Asked {
     /// Parses the output of [`Asked::line`].
     ///
     /// # Errors
-    /// When a word is unknown to this heapdrome.
+    /// When this version of heapdrome does not know a word.
     pub fn from_line(line: &str) -> Result<Self, Failure> {
         let wrong = || Failure::Usage(format!("the workload '{line}' cannot be read"));
         let words = shlex::split(line).ok_or_else(wrong)?;
@@ -154,8 +154,8 @@ impl Asked {
         }
     }
 
-    /// Returns the parameters as `name=value` words: all of them for a built-in load, those that
-    /// were set for a program.
+    /// Returns the parameters as `name=value` words: all parameters of a built-in load, but only
+    /// the explicitly set ones of a program.
     pub fn words(&self) -> Vec<String> {
         match &self.what {
             What::Own(parameters, _) => parameters.words(),
@@ -215,8 +215,8 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// Returns the words of the workload's small form, if it is wanted. A named preset becomes its
-/// quick form; without one, the first quick preset precedes the words.
+/// Returns the words, converted to the workload's small form if `quick`. A named preset becomes its
+/// quick form. Without a named preset, the first quick preset precedes the words.
 fn with_preset(description: &Description, words: &[String], quick: bool) -> Vec<String> {
     let known = |name: &str| description.presets.iter().find(|one| one.name == name);
     let (named, rest) = match words.split_first() {

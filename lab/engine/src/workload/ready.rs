@@ -1,4 +1,4 @@
-//! Conversion of a workload to the command that races, with the data that a race needs about it.
+//! Converts a workload to the command that races, with the data that a race needs about it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,14 +13,14 @@ use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
 
-/// A workload that is ready to race. Its resources stay locked while this lives.
+/// A workload that is ready to race. Its resources stay locked while this value lives.
 pub struct Ready {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// Facts that a reader needs to repeat the result.
     pub notes: Vec<String>,
-    /// Number of words of the command that identify the program. With different words after them it
-    /// is another load of the same program, and the same proof is valid.
+    /// Number of words of the command that identify the program. The words after them change only
+    /// the program's load, so the same proof stays valid.
     pub program_words: usize,
     prepare: Option<String>,
     directory: Option<PathBuf>,
@@ -42,7 +42,7 @@ enum Kept {
     Replay { _program: trace::Program },
 }
 
-/// Figures that every built-in workload reports, and whether more is better.
+/// Figures that every built-in workload reports. The flag is whether more is better.
 const COMMON: [(&str, bool); 6] = [
     ("operations_per_cpu_s", true),
     ("overhead", false),
@@ -59,7 +59,7 @@ impl Asked {
     /// Checks before any build that the program of the workload exists.
     ///
     /// # Errors
-    /// When it does not exist.
+    /// When the program does not exist.
     pub fn check_program(&self) -> Result<(), Failure> {
         match &self.what {
             What::Own(_, companion) => companion.find().map(|_| ()),
@@ -82,7 +82,7 @@ impl Asked {
     /// Prepares the workload: finds its program, and writes its files into the cache.
     ///
     /// # Errors
-    /// When something that it needs is unavailable.
+    /// When the workload's program or a file that it needs is unavailable.
     pub fn ready(&self, engine: &Engine) -> Result<Ready, Failure> {
         match &self.what {
             What::Own(parameters, Companion::Runner) => synthetic(parameters),
@@ -162,7 +162,7 @@ fn figures_of_replays() -> Vec<(&'static str, bool)> {
     [&COMMON[..], &heapdrome_replay::FIGURES].concat()
 }
 
-/// Returns a workload whose command prints one report and nothing else.
+/// Returns a workload with a command that prints one report and nothing else.
 fn reporting(
     command: Vec<String>,
     program_words: usize,
@@ -228,8 +228,8 @@ fn metrics_of(figures: &[(&str, bool)]) -> Vec<Metric> {
     figures.iter().map(metric).collect()
 }
 
-/// Returns the name under which a race has a figure of the workload. Names of figures that every
-/// race has, such as `wall_s`, mean the whole command, so the workload's get a prefix.
+/// Returns the metric's name for a figure of the workload. Names such as `wall_s` stand for figures
+/// of the whole command, so the workload's figures of these names get a prefix.
 fn metric_name(figure: &str) -> String {
     match is_common_figure(figure) {
         true => format!("measured_{figure}"),

@@ -1,4 +1,4 @@
-//! Commands and rivals that fail in a round: the failure is reported with its kind and place, and
+//! Commands and rivals that fail in a round. The failure is reported with its kind and place, and
 //! the race continues.
 
 use std::sync::Mutex;
@@ -13,10 +13,11 @@ use heapdrome_schema::{
 
 use crate::support::{self, Site, done, end, is_hook, rival, row, samples};
 
-/// A rival that prints a line of its own, and a sound one. The second word is the rival's setting.
+/// A rival that prints an additional line, and one that does not. The second word is the rival's
+/// setting.
 const BESIDE_A_SOUND_ONE: [(&str, &str); 2] = [("talking", "talking"), ("sound", "sound")];
 
-/// Prints an additional line under the talking rival.
+/// Simulates a command that prints an additional line under the talking rival.
 fn talking() -> Simulation {
     Simulation::new(|run| match rival(run) {
         Some("talking") => end("of the allocator\ndone\n"),
@@ -24,14 +25,14 @@ fn talking() -> Simulation {
     })
 }
 
-/// Races two rounds of a talking rival beside a sound one.
+/// Races a talking rival and a sound one for two rounds.
 fn race(site: &Site, options: Options, simulation: Simulation) -> RaceResult {
     let plan = support::plan(&BESIDE_A_SOUND_ONE, options, support::rounds(2));
     done(site.race(plan, simulation))
 }
 
-/// Asserts that the talking rival left with `ending`, which was reported, and that the sound one
-/// continued.
+/// Asserts that the talking rival left with `ending`, that this was reported, and that the sound
+/// rival continued.
 fn left(site: &Site, result: &RaceResult, ending: Ending) {
     let how = format!("{ending:?}");
     let told = ["Left", "\"talking\"", &how];
@@ -76,7 +77,7 @@ fn output_that_varies_by_itself_is_told_from_output_that_an_allocator_changes() 
     assert_eq!(row(&result, "sound").output, Output::Varies);
 }
 
-/// Prints a word with the number of the run.
+/// Simulates a command that prints a word and the number of the run.
 fn counting(word: &'static str) -> Simulation {
     let runs = AtomicUsize::new(0);
     Simulation::new(move |_| end(format!("{word} {}\n", runs.fetch_add(1, Ordering::Relaxed))))

@@ -1,4 +1,4 @@
-//! Races that end when the judged figures are decided, and that beaten rivals leave.
+//! Races that end when the judged figures are decided. Beaten rivals leave them early.
 //!
 //! The judged figure is printed by the command: the baseline prints 1, and a rival the value of its
 //! setting.
@@ -12,7 +12,8 @@ use heapdrome_schema::{Better, Metric, Options, RaceResult, Status, Stopping};
 
 use crate::support::{self, Site, done, end, ran, rival};
 
-/// Limits of a race that ends when every entrant is decided, and that beaten entrants leave.
+/// Returns conditions under which beaten entrants leave a race, and the race ends when every
+/// entrant is decided.
 fn deciding(max_rounds: u32) -> Stopping {
     Stopping {
         min_rounds: 5,
@@ -23,8 +24,8 @@ fn deciding(max_rounds: u32) -> Stopping {
     }
 }
 
-/// Prints the figure of the entrant. `open` stands for 0.5 and 2 in alternation, which never shows
-/// anything.
+/// Simulates a command that prints the entrant's figure. The setting `open` alternates between 0.5
+/// and 2, which never shows a difference.
 fn figures() -> Simulation {
     let twice = AtomicBool::new(false);
     Simulation::new(move |run| {
@@ -38,7 +39,7 @@ fn figures() -> Simulation {
     })
 }
 
-/// Races rivals of these names, each with its figure.
+/// Races rivals of these names, each with the figure that its setting states.
 fn race(site: &Site, rivals: &[(&str, &str)], stopping: Stopping) -> RaceResult {
     let options = Options {
         metrics: vec![Metric {
@@ -53,8 +54,8 @@ fn race(site: &Site, rivals: &[(&str, &str)], stopping: Stopping) -> RaceResult 
     done(site.race(support::plan(rivals, options, stopping), figures()))
 }
 
-/// Returns the number of rounds of each entrant, and the number after which it was decided; the
-/// baseline and its twin first.
+/// Returns the number of rounds of each entrant, and the number after which it was decided. The
+/// baseline and its twin come first.
 fn rounds(result: &RaceResult) -> Vec<(usize, Option<u32>)> {
     let rows = result.entrants.iter();
     rows.map(|row| {
@@ -151,7 +152,7 @@ fn a_race_that_has_ended_goes_on_until_new_limits() {
     let (before, after) = (walls(&first), walls(&second));
     let (before, after) = (before.expect("samples"), after.expect("samples"));
     assert!(after.starts_with(&before));
-    // An ended race needs new limits to continue.
+    // An ended race continues only with new limits.
     let over = find(LATEST, false, &engine, |_| Origin::Race);
     let Err(Failure::Usage(over)) = over else {
         panic!("it goes on");

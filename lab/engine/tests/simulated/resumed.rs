@@ -1,4 +1,4 @@
-//! Interrupted races: their selection, and their state after being resumed.
+//! Interrupted races: their selection, and their state after they are resumed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use heapdrome_schema::{JournalLine, Part, Plan};
 use crate::support::{self, Site, done, end, ran};
 
 const ROUNDS: u32 = 6;
-/// Timed runs of the whole race: three entrants, the baseline's twin included.
+/// Number of timed runs of the whole race: of the baseline, its twin and a rival.
 const RUNS: usize = 18;
 
 /// Opens an engine that is interrupted after `most` runs.
@@ -61,7 +61,7 @@ fn refused(name: &str, engine: &Engine) -> String {
     }
 }
 
-/// Determines the origin as the command line does, as far as these tests need it.
+/// Determines the origin like the command line, as far as these tests need it.
 fn origin(asked: &[String]) -> Origin {
     match asked.iter().any(|word| word == "--sweep") {
         true => Origin::Sweep,
@@ -88,7 +88,8 @@ fn a_line_that_was_cut_short_is_run_again() {
     assert!(refused(LATEST, &engine).contains("no unfinished race"));
 }
 
-/// Creates another unfinished race: a copy of the only journal under this name, with another plan.
+/// Creates another unfinished race, called `name`: its journal is a copy of `journal` with a
+/// changed plan.
 fn another(first: &std::path::Path, journal: &str, name: &str, change: impl Fn(&mut Plan)) {
     let (plan, rest) = journal.split_once('\n').expect("lines");
     let mut line: JournalLine = serde_json::from_str(plan).expect("a plan");
@@ -115,7 +116,7 @@ fn unfinished(site: &Site) -> (Engine, std::path::PathBuf, String, String) {
 fn names_of_unfinished_races_are_told_the_newest_first_and_a_sweep_is_one() {
     let site = Site::new();
     let (engine, folder, oldest, journal) = unfinished(&site);
-    // Not in the order in which they were written.
+    // The order of writing differs from that of the names and years.
     for (name, year) in [("b", 2091), ("a", 2090), ("c", 2092)] {
         another(&folder, &journal, name, |plan| {
             plan.started = format!("{year}-01-01T00:00:00Z");

@@ -1,4 +1,4 @@
-//! An engine in a temporary folder, with its events recorded, and races of simulated commands
+//! An engine in a temporary folder, which records its events, and races of simulated commands
 //! there.
 
 use std::cell::RefCell;
@@ -42,13 +42,13 @@ impl Sink for Told {
     }
 }
 
-/// Returns an engine that works below `root`, as another process would.
+/// Returns an engine that works below `root` as a separate process would.
 pub fn engine(root: &Path, told: &Told) -> Engine {
     let folders = Folders::below(root).unwrap_or_else(|error| panic!("{error}"));
     Engine::apart(folders, told.clone())
 }
 
-/// Returns options without proofs and memory runs, which need processes.
+/// Returns options without proofs and memory runs, because those need processes.
 pub fn options() -> Options {
     Options {
         unproven: true,
@@ -71,18 +71,19 @@ pub fn end(stdout: impl Into<String>) -> SimulatedEnd {
 /// Variable by which the simulated command recognises its rival.
 const RIVAL: &str = "RIVAL";
 
-/// Returns the setting of the running rival; `None` for the baseline, its twin, and commands around
-/// the race's own.
+/// Returns the setting of the running rival; `None` for the baseline, its twin, and commands such
+/// as `--prepare`.
 pub fn rival(run: &SimulatedRun) -> Option<&str> {
     run.environment.get(RIVAL).map(String::as_str)
 }
 
-/// Returns whether a run is a shell command around the race's own command, such as `--prepare`.
+/// Returns whether a run is of a shell command such as `--prepare`, and not of the race's own
+/// command.
 pub fn is_hook(run: &SimulatedRun) -> bool {
     run.words[0] == "/bin/sh"
 }
 
-/// Plans a race of the baseline, its twin, and `rivals`: names, each with its setting.
+/// Plans a race of the baseline, its twin, and `rivals`, which are pairs of a name and a setting.
 pub fn plan(rivals: &[(&str, &str)], options: Options, stopping: Stopping) -> Plan {
     let entrant = |name: &str, role: Role| Entrant {
         name: name.to_owned(),
@@ -111,7 +112,7 @@ pub fn plan(rivals: &[(&str, &str)], options: Options, stopping: Stopping) -> Pl
     }
 }
 
-/// Returns limits of exactly `rounds` rounds.
+/// Returns conditions under which a race ends after exactly `rounds` rounds.
 pub fn rounds(rounds: u32) -> Stopping {
     Stopping {
         min_rounds: rounds,
@@ -134,12 +135,12 @@ impl Site {
         }
     }
 
-    /// Opens an engine that works here, with the commands of `simulation`.
+    /// Opens an engine that works in this folder and runs the commands of `simulation`.
     pub fn engine(&self, simulation: Simulation) -> Engine {
         engine(self.root.path(), &self.told).simulated(simulation)
     }
 
-    /// Runs a race to its end here.
+    /// Runs a race to its end in this folder.
     pub fn race(&self, plan: Plan, simulation: Simulation) -> (RaceResult, Result<Ended, Failure>) {
         ran(Contest::start(&self.engine(simulation), plan))
     }

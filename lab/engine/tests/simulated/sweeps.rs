@@ -14,11 +14,11 @@ use heapdrome_schema::{Collection, Options, Stopping, SweptParameter};
 
 use crate::support::{self, Told, end};
 
-/// Number of runs of a sweep of two races, each with eight rounds of the baseline, its twin and a
-/// rival.
+/// Number of runs of a sweep of two races. Each race has eight rounds of the baseline, its twin and
+/// a rival.
 const RUNS: usize = 48;
 
-/// Requests two races of a command, which alternate unless they have a `setup` of their own.
+/// Requests two races of a command, which alternate unless there is a `setup`.
 fn request(setup: Option<&str>) -> SweepRequest {
     let parameters = vec![SweptParameter {
         name: "n".to_owned(),
@@ -49,7 +49,7 @@ fn counting(root: &Path, told: &Told, runs: &Arc<AtomicUsize>, most: usize) -> E
     let engine = support::engine(root, told);
     let (flag, runs) = (Arc::clone(&engine.interrupt), Arc::clone(runs));
     engine.simulated(Simulation::new(move |run| {
-        // Shell commands are those around the race's own command.
+        // Counts only runs of the race's own command.
         if !support::is_hook(run) && runs.fetch_add(1, Ordering::Relaxed) + 1 == most {
             flag.store(true, Ordering::Relaxed);
         }
@@ -64,8 +64,8 @@ fn rounds(collection: &Collection) -> Vec<(&str, u32)> {
         .collect()
 }
 
-/// Interrupts a sweep after each number of runs in `after`, resumes it each time, and returns every
-/// result.
+/// Runs a sweep, interrupts it after each number of runs in `after`, and resumes it each time.
+/// Returns every result.
 fn goes_on(setup: Option<&str>, after: &[usize]) -> Vec<Collection> {
     let root = tempfile::tempdir().expect("a folder");
     let (told, runs) = (Told::default(), Arc::default());
@@ -110,7 +110,7 @@ fn taken_up(
     sweep.run(engine)
 }
 
-/// Returns the number of rounds by which one race is ahead of the other.
+/// Returns the difference between the numbers of rounds of the two races.
 fn apart(collection: &Collection) -> u32 {
     let done = rounds(collection);
     let counts = || done.iter().map(|(_, rounds)| *rounds);

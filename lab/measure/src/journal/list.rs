@@ -21,17 +21,18 @@ pub struct RaceSummary {
     pub runs: usize,
     /// Number of complete rounds.
     pub rounds: u32,
-    /// Whether the race ended by itself.
+    /// Whether the race has ended by itself.
     pub finished: bool,
 }
 
-/// Returns the races whose folders are in `races`, the latest first. Unreadable ones are omitted.
+/// Returns the races in the folder `races`, the most recently written first. Unreadable ones are
+/// omitted.
 pub fn list(races: &Path) -> Vec<RaceSummary> {
     by_age(races).filter_map(summary).collect()
 }
 
-/// Returns the latest race in `races` that is `wanted` and not being run by any heapdrome. Journals
-/// older than the returned one are not read.
+/// Returns the most recently written race in `races` that is `wanted` and that no heapdrome is
+/// running. Older journals are not read.
 pub fn latest(races: &Path, wanted: impl Fn(&RaceSummary) -> bool) -> Option<RaceSummary> {
     let free = |race: &RaceSummary| !is_locked(&race.folder.join(FILE_NAME));
     by_age(races)
@@ -39,7 +40,7 @@ pub fn latest(races: &Path, wanted: impl Fn(&RaceSummary) -> bool) -> Option<Rac
         .find(|race| wanted(race) && free(race))
 }
 
-/// Returns the folders of races with the times of the last writes to their journals, the latest
+/// Returns the folders of races and the time of the last write to each journal, the most recent
 /// first.
 fn by_age(races: &Path) -> impl Iterator<Item = (SystemTime, PathBuf)> + use<> {
     let folders = std::fs::read_dir(races).into_iter().flatten().flatten();
@@ -71,7 +72,8 @@ fn summary((written, folder): (SystemTime, PathBuf)) -> Option<RaceSummary> {
     })
 }
 
-/// Returns the unfinished races in `races` that no heapdrome is running, the latest first.
+/// Returns the unfinished races in `races` that no heapdrome is running, the most recently written
+/// first.
 pub fn unfinished(races: &Path) -> Vec<RaceSummary> {
     list(races)
         .into_iter()
@@ -88,7 +90,7 @@ mod tests {
     use crate::journal::Journal;
     use crate::journal::tests::{finished, first};
 
-    /// Sets the date of a race's journal to this number of seconds after the epoch.
+    /// Sets the modification time of a race's journal, in seconds after the epoch.
     fn written_at(race: &Path, seconds: u64) {
         let journal = File::options().write(true).open(race.join(FILE_NAME));
         let then = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);

@@ -1,4 +1,4 @@
-//! Journal of a race: every event is on disk before the race continues.
+//! Journal of a race. Every event is on disk before the race continues.
 
 mod list;
 
@@ -12,19 +12,20 @@ use heapdrome_system::lock;
 
 pub use list::{RaceSummary, latest, list, unfinished};
 
-/// Version of the journal's format that this heapdrome writes, and the newest that it reads.
+/// Version of the journal's format that this heapdrome writes, and the newest version that it
+/// reads.
 pub const SCHEMA: u32 = 1;
 
 /// Name of the journal within a race's folder.
 pub const FILE_NAME: &str = "journal.jsonl";
 
-/// Failure of an operation on a journal, with a remedy.
+/// Reason why an operation on a journal failed, with a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// The journal could not be read.
     #[error("cannot read {path}: {source}")]
     Read {
-        /// The file.
+        /// Path of the journal.
         path: PathBuf,
         /// Error that the system returned.
         source: std::io::Error,
@@ -32,7 +33,7 @@ pub enum JournalError {
     /// The journal, or its folder, could not be created.
     #[error("cannot make {path}: {source}; set XDG_STATE_HOME to a folder that you may write to")]
     Make {
-        /// The file or folder.
+        /// Path of the journal or its folder.
         path: PathBuf,
         /// Error that the system returned.
         source: std::io::Error,
@@ -40,7 +41,7 @@ pub enum JournalError {
     /// The journal could not be written.
     #[error("cannot write {path}: {source}; the race stops; recorded runs are kept")]
     Write {
-        /// The file or folder.
+        /// Path of the journal.
         path: PathBuf,
         /// Error that the system returned.
         source: std::io::Error,
@@ -48,19 +49,19 @@ pub enum JournalError {
     /// The folder already contains a race.
     #[error("{path} already contains a race; resume it or name another folder")]
     Exists {
-        /// The file.
+        /// Path of the journal.
         path: PathBuf,
     },
     /// Another heapdrome is writing this journal.
     #[error("another heapdrome runs the race in {path}; wait for it or end it")]
     Locked {
-        /// The file.
+        /// Path of the journal.
         path: PathBuf,
     },
     /// A complete line cannot be parsed.
     #[error("{path} is damaged at line {line} ({reason}); start a new race")]
     Damaged {
-        /// The file.
+        /// Path of the journal.
         path: PathBuf,
         /// Number of the line, from 1.
         line: usize,
@@ -70,9 +71,9 @@ pub enum JournalError {
     /// The journal was written by a newer heapdrome.
     #[error("{path} has schema {found}, and this heapdrome reads up to {SCHEMA}; use a newer one")]
     NewerSchema {
-        /// The file.
+        /// Path of the journal.
         path: PathBuf,
-        /// Schema that it names.
+        /// Schema version in the journal.
         found: u64,
     },
 }
@@ -81,12 +82,12 @@ pub enum JournalError {
 pub(crate) struct Journal {
     path: PathBuf,
     file: File,
-    /// Length of the complete lines in bytes.
+    /// Total length of the complete lines, in bytes.
     length: u64,
 }
 
 impl Journal {
-    /// Starts a journal in `folder`, which is created if needed.
+    /// Creates a journal in `folder`, which is created if needed.
     pub(crate) fn create(folder: &Path, first: &JournalLine) -> Result<Self, JournalError> {
         let path = folder.join(FILE_NAME);
         let failed = |source: io::Error| JournalError::Write {
@@ -113,11 +114,11 @@ impl Journal {
             length: 0,
         };
         journal.append(first)?;
-        // The file's directory entry, and those of the created folders, must be on disk as well.
+        // The directory entries of the file and of the created folders must be on disk, too.
         sync_folder(folder).map_err(failed)?;
         for holder in new.into_iter().filter_map(Path::parent) {
             match sync_folder(holder) {
-                // A folder may be writable without being readable.
+                // A folder may be writable but unreadable.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
                 other => other.map_err(failed)?,
             }
@@ -125,8 +126,8 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Opens the journal in `folder` to continue it. A last line that is incomplete because the
-    /// writer was killed is removed.
+    /// Opens the journal in `folder` to continue it. Removes an incomplete last line, which a
+    /// killed writer leaves.
     pub(crate) fn open(folder: &Path) -> Result<(Self, Vec<JournalLine>), JournalError> {
         let path = folder.join(FILE_NAME);
         let file = OpenOptions::new().read(true).append(true).open(&path);
@@ -141,7 +142,7 @@ impl Journal {
         Ok((journal, lines))
     }
 
-    /// Adds a line and returns when it is on disk. On failure, no part of the line stays.
+    /// Adds a line, and returns when it is on disk. After a failure, no part of the line is left.
     pub(crate) fn append(&mut self, line: &JournalLine) -> Result<(), JournalError> {
         let mut text = serde_json::to_vec(line).map_err(|error| self.failed(error.into()))?;
         text.push(b'\n');
@@ -178,7 +179,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Number of attempts to take a lock, because a process that lists races holds locks briefly.
+/// Number of attempts to take a lock. A process that lists races holds locks briefly.
 const LOCK_TRIES: u32 = 10;
 
 /// Locks the journal for this process. The kernel releases the lock when the process ends.

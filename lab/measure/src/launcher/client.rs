@@ -12,15 +12,15 @@ use super::message::{Answer, Reply, Request, Spawn, Stop};
 use super::{LauncherKind, LauncherProgram, Simulation, wait};
 use crate::{Interrupt, MeasureError};
 
-/// Interval at which a waiting measurer checks the interrupt flag. It is long, because checks
-/// disturb the run.
+/// Interval at which a waiting measurer checks the interrupt flag. It is long, because each check
+/// disturbs the run.
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// A running launcher. Dropping it kills all processes that it started.
 pub(crate) enum Launcher {
     /// A process.
     Process(Box<Process>),
-    /// A function, with its answer to the last request.
+    /// A function, and its answer to the last request.
     Simulated(Simulation, Option<Answer>),
 }
 
@@ -42,7 +42,8 @@ impl Launcher {
         }
     }
 
-    /// Requests a process without waiting for its end. Only one may run at a time.
+    /// Requests the start of a process, and does not wait for its end. Only one process may run at
+    /// a time.
     pub(crate) fn begin(&mut self, spawn: Spawn) -> Result<(), MeasureError> {
         match self {
             Self::Process(process) => process.begin(spawn),
@@ -53,7 +54,7 @@ impl Launcher {
         }
     }
 
-    /// Requests the end of the running process. Its answer still arrives.
+    /// Requests the end of the running process. The answer to its start still arrives.
     pub(crate) fn stop(&mut self, stop: Stop) -> Result<(), MeasureError> {
         match self {
             Self::Process(process) => process.stop(stop),
@@ -96,7 +97,7 @@ impl Launcher {
         }
     }
 
-    /// Kills the running process if the interrupt flag is set, and returns an error in that case.
+    /// If the interrupt flag is set, kills the running process and returns an error.
     pub(crate) fn end_if(&mut self, interrupt: &Interrupt) -> Result<(), MeasureError> {
         if !interrupt.load(Ordering::Relaxed) {
             return Ok(());
@@ -122,11 +123,11 @@ impl Launcher {
     }
 }
 
-/// Process of a launcher.
+/// A launcher that is a process.
 pub(crate) struct Process {
     process: Child,
     socket: BufReader<UnixStream>,
-    /// Whether a process was requested whose end is not known yet.
+    /// Whether a requested process has not been reported as ended.
     busy: bool,
 }
 
@@ -158,13 +159,14 @@ impl Process {
         libc::pid_t::try_from(self.process.id()).unwrap_or(0)
     }
 
-    /// Requests a process without waiting for its end. Only one may run at a time.
+    /// Requests the start of a process, and does not wait for its end. Only one process may run at
+    /// a time.
     fn begin(&mut self, spawn: Spawn) -> Result<(), MeasureError> {
         self.busy = true;
         self.send(&Request::Run(Box::new(spawn)))
     }
 
-    /// Requests the end of the running process. Its answer still arrives.
+    /// Requests the end of the running process. The answer to its start still arrives.
     fn stop(&mut self, stop: Stop) -> Result<(), MeasureError> {
         self.send(&Request::Stop(stop))
     }
@@ -210,7 +212,8 @@ impl Process {
         }
     }
 
-    /// Returns the error for a launcher that fails, including its exit status if it has ended.
+    /// Returns the error for a launcher that fails. If the launcher has ended, the error contains
+    /// its exit status.
     fn misbehaved(&mut self, reason: &str) -> MeasureError {
         // The launcher closes its socket a moment before its process ends.
         std::thread::sleep(Duration::from_millis(20));
@@ -230,7 +233,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The launcher kills its tree, and gives up after a few seconds.
+        // The launcher kills its tree, which takes a few seconds at most.
         let _ = self.socket.get_ref().shutdown(std::net::Shutdown::Both);
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! Termination of the processes that a launcher started, and of no others.
+//! Termination of the processes that a launcher started, and only of those.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -20,7 +20,7 @@ const KILL_GRACE: Duration = Duration::from_secs(5);
 pub(super) enum Halt {
     /// The client is gone, or its request is malformed.
     Hangup,
-    /// Some processes survive SIGKILL; these are their names.
+    /// Some processes survive SIGKILL. The text contains their names.
     Immortal(String),
     /// The kernel refuses a required operation, described in words.
     Unable(String),
@@ -34,7 +34,7 @@ pub(super) struct Running {
     /// Cost of orphans.
     orphans: Usage,
     timed_out: bool,
-    /// Processes that ran before it was started, and outlive it.
+    /// Processes that existed before the awaited process was started, and that may outlive it.
     earlier: Earlier,
 }
 
@@ -49,7 +49,8 @@ impl Running {
         }
     }
 
-    /// Returns a placeholder without a process: all existing descendants are leftovers.
+    /// Returns a value without an awaited process, for which all existing descendants are
+    /// leftovers.
     pub(super) fn nothing() -> Self {
         Self::new(0, Earlier::default())
     }
@@ -67,13 +68,14 @@ impl Running {
         }
     }
 
-    /// Waits until it ends.
+    /// Waits until the process ends.
     pub(super) fn wait_for(&mut self) -> io::Result<()> {
         self.reaped = Some(wait::wait_for(self.pid)?);
         Ok(())
     }
 
-    /// Returns its cost, with its orphans if requested, and its ending; `None` while it runs.
+    /// Returns the cost and the ending of the process; `None` while it runs. With `with_orphans`,
+    /// the cost includes that of orphans.
     pub(super) fn cost(self, with_orphans: bool) -> Option<(Usage, Ending)> {
         let reaped = self.reaped?;
         let usage = match with_orphans {
@@ -87,7 +89,7 @@ impl Running {
         Some((usage, ending))
     }
 
-    /// Reaps every child that has ended. Returns whether no child is left, earlier ones included.
+    /// Reaps every child that has ended. Returns whether no child is left, including earlier ones.
     pub(super) fn reap(&mut self) -> bool {
         loop {
             match wait::reap_any() {
@@ -99,7 +101,7 @@ impl Running {
         }
     }
 
-    /// Reaps until no child is left or `patience` is over. Returns whether no child is left.
+    /// Reaps until no child is left or `patience` has passed. Returns whether no child is left.
     fn reap_within(&mut self, patience: Duration) -> bool {
         let started = Instant::now();
         while !self.reap() {
@@ -111,17 +113,17 @@ impl Running {
         true
     }
 
-    /// Kills it and all its descendants because its time limit is exceeded.
+    /// Kills the process and all its descendants, because it has exceeded its time limit.
     pub(super) fn time_out(&mut self) -> Result<(), Halt> {
         self.timed_out = true;
         self.kill_tree()
     }
 
-    /// Kills it with every descendant that is not an earlier one, and reaps them.
+    /// Kills the process and all its descendants except earlier ones, and reaps them.
     pub(super) fn kill_tree(&mut self) -> Result<(), Halt> {
         let started = Instant::now();
         // A list of processes misses those that start while it is read, so one empty list proves
-        // nothing. If no earlier processes live, the absence of children is proof enough.
+        // nothing. If no earlier process is alive, the absence of children is enough proof.
         let mut empty_lists = 0;
         while !self.reap() {
             let left = self.descendants();
@@ -161,9 +163,9 @@ impl Running {
         tree::processes_below(tree::own_pid(), &self.earlier)
     }
 
-    /// Sends `signal` to those of `processes` that still exist. Since they were listed, some may
-    /// have ended, and their ids may have been reused. A pidfd pins one process while it is checked
-    /// again, and only that process receives the signal.
+    /// Sends `signal` to those of `processes` that still exist. Some may have ended since they were
+    /// listed, and their ids may have been reused. A pidfd therefore pins each process while it is
+    /// checked again, and only a matching process receives the signal.
     fn send(&self, processes: &[Process], signal: Signal) {
         for process in processes {
             let pidfd = wait::pidfd(process.pid);
@@ -172,7 +174,7 @@ impl Running {
             }
             let sent = pidfd.and_then(|pidfd| wait::send_to(pidfd.as_fd(), signal));
             if sent.is_err() {
-                // No pidfd is available, so the check of a moment ago has to suffice.
+                // Without a pidfd, the check above must suffice.
                 wait::send(process.pid, signal);
             }
         }

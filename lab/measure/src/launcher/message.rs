@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use heapdrome_schema::{Bytes, Ending, Nanoseconds};
 use serde::{Deserialize, Serialize};
 
-/// A string of the operating system: readable in JSON if it is UTF-8, else bytes.
+/// A string of the operating system. In JSON it is text if it is UTF-8, otherwise bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Text {
@@ -38,7 +38,8 @@ impl Text {
     }
 }
 
-/// Files with which a launcher enters and leaves a control group, so that its children are in it.
+/// Files through which a launcher enters and leaves a control group. Children that it starts in
+/// between are in the group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CgroupFiles {
     /// Path of the group's `cgroup.procs`.
@@ -49,10 +50,10 @@ pub(crate) struct CgroupFiles {
     pub(crate) leave: Text,
 }
 
-/// A process to start, and the way to wait for it.
+/// A process to start, with the conditions of waiting for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Spawn {
-    /// Path of the program; no search takes place.
+    /// Path of the program, which is not searched for in `PATH`.
     pub(crate) program: Text,
     /// The program's `argv[0]`.
     pub(crate) name: Text,
@@ -78,9 +79,9 @@ pub(crate) struct Spawn {
 /// Way of stopping a running process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Stop {
-    /// SIGKILL to its whole tree at once.
+    /// SIGKILL to the whole process tree.
     Kill,
-    /// SIGTERM to its process group, followed by SIGKILL after this time.
+    /// SIGTERM to the process group, and SIGKILL after this time.
     Terminate(Nanoseconds),
 }
 
@@ -110,11 +111,11 @@ pub(crate) struct Outcome {
     pub(crate) usage: Usage,
     pub(crate) ending: Ending,
     pub(crate) counters: BTreeMap<String, u64>,
-    /// Names of descendants that outlived it and were stopped.
+    /// Names of descendants that outlived the process and were stopped.
     pub(crate) detached: Vec<String>,
 }
 
-/// Resource usage of a process and its waited-for descendants, as reported by `wait4`.
+/// Resource usage of a process and the descendants that were waited for, as `wait4` reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Usage {
     pub(crate) user: Nanoseconds,
@@ -127,7 +128,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Returns the combined cost of two processes. The peak is that of the larger one.
+    /// Returns the combined cost of two processes. The peak is the higher of the two peaks.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             user: self.user + other.user,

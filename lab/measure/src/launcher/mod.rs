@@ -1,15 +1,14 @@
 //! The small process that starts all measured commands.
 //!
-//! The kernel carries the peak resident size of a process over into the children that it forks,
-//! even if they execute another program. The measurer must therefore be small, and heapdrome is
-//! not. So heapdrome starts itself again as a launcher. The launcher reads one request per line
-//! from its standard input (a socket), starts the requested process, waits for its end, and answers
-//! with its cost.
+//! A forked child inherits the peak resident size of its parent, even if it then executes another
+//! program. So the measurer must be small, but heapdrome is not. Therefore heapdrome starts itself
+//! again as a launcher. The launcher reads one request per line from its standard input (a socket),
+//! starts the requested process, waits for its end, and answers with its cost.
 //!
 //! A launcher is the subreaper of all its descendants, so none escapes by detaching. It has its own
-//! session, so that Ctrl-C on the terminal reaches only heapdrome, which decides how to react. When
-//! its socket closes, because heapdrome is done or was killed, the launcher kills its tree and
-//! ends. It needs to outlive heapdrome for this, so it does not use `PR_SET_PDEATHSIG`.
+//! session: Ctrl-C on the terminal reaches only heapdrome, which decides how to react. When
+//! heapdrome closes the socket or is killed, the launcher kills its tree and ends. For this it must
+//! outlive heapdrome, so it does not use `PR_SET_PDEATHSIG`.
 
 mod client;
 mod end;
@@ -31,8 +30,8 @@ pub use simulated::{SimulatedEnd, SimulatedRun, Simulation};
 /// Argument that turns heapdrome into a launcher.
 pub const ARGUMENT: &str = "__launch";
 
-/// Serves requests until the socket closes and then exits, if this process was started as a
-/// launcher. Must be called first in `main`, while the process is small and has one thread.
+/// If this process was started as a launcher, serves requests until the socket closes, then exits.
+/// Must be called first in `main`, while the process is small and has one thread.
 pub fn main_if_asked() {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == ARGUMENT) && arguments.next().is_none() {
@@ -43,9 +42,9 @@ pub fn main_if_asked() {
 /// Launcher of the commands of a race.
 #[derive(Clone, Debug)]
 pub enum LauncherKind {
-    /// A small process that starts them.
+    /// A small process that starts the commands.
     Program(LauncherProgram),
-    /// A function that returns their cost without starting a process.
+    /// A function that returns the cost of each command without starting a process.
     Simulated(Simulation),
 }
 
@@ -71,7 +70,7 @@ pub struct LauncherProgram {
 }
 
 impl LauncherProgram {
-    /// Returns this executable, whose `main` calls [`main_if_asked`].
+    /// Returns the current executable. Its `main` must call [`main_if_asked`].
     pub fn of_this_executable() -> Self {
         Self {
             arguments: vec![ARGUMENT.into()],
@@ -79,7 +78,7 @@ impl LauncherProgram {
         }
     }
 
-    /// Returns another executable whose `main` calls [`main_if_asked`].
+    /// Returns another executable. Its `main` must call [`main_if_asked`].
     pub fn of(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),

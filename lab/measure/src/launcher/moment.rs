@@ -1,5 +1,5 @@
-//! Moment at which a forked child executes the command. Time before it is heapdrome's own work and
-//! must not count as the command's time.
+//! Moment at which a forked child executes its command. The time before it is heapdrome's own work
+//! and must not count as the command's.
 
 use std::io;
 use std::sync::OnceLock;
@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Returns the cell in which a child stores its moment, in nanoseconds of the monotonic clock. The
-/// launcher and its children share the page. `None` if the kernel refuses the mapping.
+/// launcher and its children share the cell's page. Returns `None` if the kernel refuses the
+/// mapping.
 fn shared() -> Option<&'static AtomicU64> {
     static MOMENT: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
     *MOMENT.get_or_init(|| {
@@ -21,7 +22,7 @@ fn shared() -> Option<&'static AtomicU64> {
     })
 }
 
-/// Clears the last child's moment, and returns the closure that the next child calls before exec.
+/// Clears the moment of the last child. Returns the closure that the next child calls before exec.
 pub(crate) fn in_child() -> impl FnMut() -> io::Result<()> + Send + Sync + 'static {
     let moment = shared();
     if let Some(moment) = moment {

@@ -1,4 +1,4 @@
-//! The launcher's side: reads requests, starts processes, and waits for them.
+//! The launcher's side of the connection: reads requests, starts processes, and waits for them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -17,10 +17,10 @@ use super::{moment, wait};
 use crate::counters::Counters;
 use crate::tree::{self, Earlier};
 
-/// Operation for which a launcher needs a pidfd, with its kernel requirement.
+/// Description of the operation that requires a pidfd, with the kernel version that it needs.
 const NO_PIDFD: &str = "waiting for a process by a descriptor (pidfd_open, Linux 5.3 or newer)";
 
-/// Serves until the socket on standard input closes, and returns the exit status.
+/// Serves requests until the socket on standard input closes. Returns the exit status.
 pub(super) fn serve() -> i32 {
     let Ok(socket) = take_socket() else { return 4 };
     if wait::stand_apart().is_err() {
@@ -29,7 +29,7 @@ pub(super) fn serve() -> i32 {
     let mut server = Server {
         socket: BufReader::new(socket),
     };
-    // A missing pidfd_open is reported at the start, not in the middle of a race.
+    // Report a missing pidfd_open at the start, not in the middle of a race.
     let greeting = match wait::pidfd(tree::own_pid()) {
         Ok(_) => Reply::Ready,
         Err(error) => Reply::Unable(no_pidfd(&error)),
@@ -58,14 +58,14 @@ fn no_pidfd(error: &io::Error) -> String {
     format!("the kernel refuses {NO_PIDFD}: {error}")
 }
 
-/// Moves the socket away from standard input, because children would inherit it there.
+/// Moves the socket to a descriptor that children do not inherit.
 fn take_socket() -> io::Result<UnixStream> {
-    // SAFETY: if descriptor 0 is not open, the clone fails. This is its only owner in the process,
-    // because the standard library's handle of standard input is never used.
+    // SAFETY: this value is the only owner of descriptor 0, because the standard library's handle
+    // of standard input is never used. If the descriptor is not open, the clone fails.
     let stdin = unsafe { OwnedFd::from_raw_fd(0) };
     let socket = UnixStream::from(stdin.try_clone()?);
     drop(stdin);
-    // The lowest free descriptor is now 0, so `/dev/null` takes its place permanently.
+    // The lowest free descriptor is now 0, so `/dev/null` permanently occupies it.
     let _ = File::open("/dev/null")?.into_raw_fd();
     Ok(socket)
 }
@@ -92,8 +92,8 @@ impl Server {
             Ok(command) => command,
             Err(refusal) => return Ok(Reply::Refused(refusal)),
         };
-        // Processes that earlier steps left running, such as a daemon, must survive this one. A
-        // measured command has none beside it.
+        // Processes that earlier steps left running, such as a daemon, must survive this step. The
+        // launcher of measured commands has no such processes.
         let earlier = match spawn.sweep {
             true => Earlier::default(),
             false => Running::nothing().left(),
@@ -129,9 +129,9 @@ impl Server {
         Ok(Reply::Ended(Box::new(outcome)))
     }
 
-    /// Waits for the end of `running`, and ends it when its time is over or the client requests it.
+    /// Waits for the end of `running`. Ends it at its time limit or when the client requests it.
     fn wait(&mut self, running: &mut Running, spawn: &Spawn, started: Instant) -> Result<(), Halt> {
-        // A timeout beyond the range of the clock is no limit.
+        // A timeout beyond the range of the clock means no limit.
         let deadline = spawn
             .timeout
             .and_then(|timeout| started.checked_add(timeout.into()));
@@ -170,8 +170,8 @@ impl Server {
         }
     }
 
-    /// Sends SIGTERM to the process group of `running`. Kills the whole tree after `grace`, or as
-    /// soon as the client sends another request or is gone.
+    /// Sends SIGTERM to the process group of `running`. Kills the whole tree after `grace`, or
+    /// earlier if the client sends another request or is gone.
     fn terminate(&self, running: &mut Running, grace: Duration) -> Result<(), Halt> {
         wait::terminate_group(running.pid());
         let started = Instant::now();
@@ -189,7 +189,7 @@ impl Server {
 fn command_of(spawn: &Spawn) -> Result<Command, Refusal> {
     let mut reading = OpenOptions::new();
     reading.read(true);
-    // Append mode keeps several processes from overwriting each other's output. The file is emptied
+    // Append mode keeps processes from overwriting each other's output. The file is truncated
     // first.
     let mut writing = OpenOptions::new();
     writing.append(true).create(true);
@@ -235,13 +235,14 @@ fn open(path: &Text, options: &OpenOptions) -> Result<Stdio, Refusal> {
 
 fn open_emptied(path: &Text, options: &OpenOptions) -> Result<Stdio, Refusal> {
     if let Ok(file) = OpenOptions::new().write(true).open(path.to_path()) {
-        // A file that cannot be truncated is not a regular file, such as /dev/null.
+        // A file that cannot be truncated is no regular file, for example /dev/null.
         let _ = file.set_len(0);
     }
     open(path, options)
 }
 
-/// CPUs and control group in which a process is started. Dropping it makes the launcher leave both.
+/// CPUs and control group in which a process is started. Dropping this value makes the launcher
+/// leave both.
 struct Place<'a> {
     cpus: Option<CpuSet>,
     cgroup: Option<&'a CgroupFiles>,
@@ -276,11 +277,11 @@ impl<'a> Place<'a> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         if let Some(cpus) = &self.cpus {
-            // This affinity was valid before. It can only fail if the CPUs have gone offline.
+            // This affinity was valid before, so this fails only if the CPUs have gone offline.
             let _ = wait::set_affinity(cpus);
         }
         if let Some(files) = self.cgroup {
-            // If this fails, the group stays until the launcher ends, and is removed then.
+            // If this fails, the group is removed later, when the launcher ends.
             let _ = join(&files.leave);
         }
     }

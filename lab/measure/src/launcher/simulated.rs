@@ -1,5 +1,5 @@
 //! A launcher without processes: a function returns the output and the cost of each command. Tests
-//! of races therefore need neither processes nor time.
+//! of races thus need neither processes nor time.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +22,7 @@ pub struct SimulatedRun {
 /// Output and cost of a command.
 #[derive(Clone, Debug)]
 pub struct SimulatedEnd {
-    /// Time from start to end.
+    /// Time from the command's start to its end.
     pub wall: Duration,
     /// Processor time in user mode.
     pub user: Duration,

@@ -1,4 +1,4 @@
-//! System calls of a launcher that the standard library does not offer.
+//! System calls of a launcher that the standard library lacks.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -19,7 +19,7 @@ pub(super) struct Reaped {
     pub(super) usage: Usage,
 }
 
-/// Result of an attempt to reap a child.
+/// Result of reaping a child.
 pub(super) enum Reaping {
     /// This child has ended.
     Ended(Reaped),
@@ -106,7 +106,8 @@ pub(super) fn pidfd(pid: libc::pid_t) -> io::Result<OwnedFd> {
     Ok(process::pidfd_open(id(pid)?, PidfdFlags::empty())?)
 }
 
-/// Waits until one of `fds` is readable or closed, or `timeout` is over. Returns which ones are.
+/// Waits until at least one of `fds` is readable or closed, or `timeout` has passed. Returns, for
+/// each of `fds`, whether it is.
 pub(crate) fn poll<const N: usize>(
     fds: [BorrowedFd<'_>; N],
     timeout: Option<Duration>,
@@ -133,15 +134,15 @@ pub(super) fn send(pid: libc::pid_t, signal: Signal) {
     let _ = id(pid).and_then(|pid| process::kill_process(pid, signal));
 }
 
-/// Sends SIGTERM to the process group that `pid` leads, which may already have ended.
+/// Sends SIGTERM to the process group whose leader is `pid`. The leader may already have ended.
 pub(super) fn terminate_group(pid: libc::pid_t) {
     let _ = id(pid).and_then(|pid| process::kill_process_group(pid, Signal::TERM));
 }
 
-/// Makes this process a subreaper with its own session and name.
+/// Makes this process a subreaper, with its own session and name.
 pub(super) fn stand_apart() -> io::Result<()> {
-    // Both errors are harmless: setsid fails only for the leader of a process group, which needs no
-    // session of its own, and the name only matters in process lists.
+    // Both errors are harmless. setsid fails only for the leader of a process group, which does not
+    // need its own session. The name matters only in process lists.
     let _ = process::setsid();
     let _ = thread::set_name(c"heapdrome-run");
     Ok(process::set_child_subreaper(Some(process::getpid()))?)

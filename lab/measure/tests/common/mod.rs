@@ -15,7 +15,7 @@ pub fn launcher() -> LauncherProgram {
     LauncherProgram::of(env!("CARGO_BIN_EXE_heapdrome-launcher"))
 }
 
-/// Creates a plan that runs `command` in `folder` under three entrants, all of them the system's
+/// Creates a plan that runs `command` in `folder` under three entrants, each with the system's
 /// allocator.
 pub fn plan(command: &[&str], folder: &Path) -> Plan {
     let entrant = |name: &str, role| Entrant {

@@ -14,7 +14,7 @@ pub enum CacheError {
          cannot preload from; set HEAPDROME_CACHE to a path without"
     )]
     NotPreloadable {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
     },
     /// The folder contains other files.
@@ -23,19 +23,19 @@ pub enum CacheError {
          an empty folder"
     )]
     NotOurs {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
     },
-    /// The folder is in use by another heapdrome.
+    /// Another heapdrome process is using the folder.
     #[error("the cache {path} is in use by another heapdrome; wait until that one has ended")]
     InUse {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
     },
-    /// The user interrupted heapdrome.
+    /// The user interrupted heapdrome while it waited for another process.
     #[error("interrupted while waiting for another heapdrome that works on {what}")]
     Interrupted {
-        /// Item that the other heapdrome makes.
+        /// Item that the other process makes.
         what: String,
     },
     /// A file or folder could not be created, read or removed.
@@ -45,7 +45,7 @@ pub enum CacheError {
     File {
         /// Operation that failed.
         doing: &'static str,
-        /// The file or folder.
+        /// Path of the file or folder.
         path: PathBuf,
         /// Error that the system returned.
         source: std::io::Error,

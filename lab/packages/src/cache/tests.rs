@@ -120,7 +120,7 @@ fn what_is_kept_is_shared_in_one_process_and_with_no_other() {
     let first = cache.keep("thing").expect("a lock");
     let again = cache.clone().keep("thing").expect("the same lock");
     assert!(Arc::ptr_eq(&first, &again));
-    // A cache that is opened separately simulates another process.
+    // A second instance of the cache simulates another process.
     let other = cache_in(&folder).interrupted_by(Arc::new(AtomicBool::new(true)));
     drop(first);
     assert!(matches!(

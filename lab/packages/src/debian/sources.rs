@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// Returns source archives for every Debian or Ubuntu archive configured in `folder`, each as a
-/// file name extension and a text.
+/// Returns source archives for every Debian or Ubuntu archive that is configured in `folder`. Each
+/// is a file name extension and a text.
 pub(super) fn source_entries(folder: &Path) -> Vec<(&'static str, String)> {
     let mut files = vec![folder.join("sources.list")];
     let parts = std::fs::read_dir(folder.join("sources.list.d"))
@@ -31,8 +31,8 @@ fn convert(path: &Path) -> Option<(&'static str, String)> {
     (!converted.is_empty()).then_some((kind, converted))
 }
 
-/// Returns whether the text names an archive of the distribution itself. Third-party archives lack
-/// the sources that heapdrome needs, and may be unreachable.
+/// Returns whether the text names an archive of the distribution itself. Third-party archives do
+/// not contain the needed sources, and may be unreachable.
 fn names_the_distribution(text: &str) -> bool {
     text.contains("/debian") || text.contains("/ubuntu")
 }

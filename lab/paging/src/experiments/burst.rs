@@ -1,4 +1,4 @@
-//! A burst: many regions taken in one batch, and all of them returned.
+//! A burst: many regions are taken, and then all of them are returned.
 
 use heapdrome_schema::{Burst, Bytes, Experiment, Holder, Job, Limit, PagingCell as Cell, Table};
 
@@ -7,11 +7,11 @@ use crate::words::size;
 
 /// Number of threads.
 const THREADS: usize = 8;
-/// Bytes of each of five sizes in each thread; the total exceeds what lgalloc may keep.
+/// Bytes of each of five sizes in each thread. The total exceeds the memory that lgalloc may keep.
 const EACH: Bytes = Bytes::from_mib(32);
 
-/// Returns the cells that measure how much memory heapdrome's lgalloc and the published crate keep
-/// after a burst.
+/// Returns the cells that measure the memory kept after a burst by heapdrome's lgalloc and by the
+/// published crate.
 #[must_use]
 pub fn burst(limit: Option<Limit>) -> Vec<Cell> {
     let cell = |holder: Holder| {

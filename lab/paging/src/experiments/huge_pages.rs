@@ -1,4 +1,4 @@
-//! The effect of the kernel's transparent huge page setting on regions that are touched.
+//! The effect of the kernel's setting for transparent huge pages on regions that are written.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use heapdrome_schema::{Experiment, Job, Limit, PagingCell as Cell, Table, Throug
 
 use crate::tables::throughput_table;
 
-/// Returns the variants that huge pages could speed up, at one thread, under each of `choices`.
+/// Returns the variants that huge pages could speed up, with one thread, under each of `choices`.
 /// `None` leaves the current setting unchanged.
 #[must_use]
 pub fn huge_pages(

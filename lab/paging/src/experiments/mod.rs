@@ -1,5 +1,5 @@
-//! The experiments: the cells of each, and its tables. Tables depend only on the cells, so a stored
-//! result yields the same tables.
+//! The experiments: the cells of each, and its tables. Tables depend only on the cells, so stored
+//! results yield the same tables.
 
 mod burst;
 mod huge_pages;
@@ -44,7 +44,7 @@ pub fn tables(cells: &[&Cell]) -> Vec<Table> {
     Experiment::ALL.into_iter().flat_map(of).collect()
 }
 
-/// Returns the maximum number of bytes that any of these cells has in swap at one time.
+/// Returns the maximum number of bytes that any of these cells has in swap at any moment.
 #[must_use]
 pub fn swapped<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Bytes {
     cells.into_iter().map(beyond).max().unwrap_or_default()
@@ -56,10 +56,10 @@ pub(crate) fn beyond(cell: &Cell) -> Bytes {
     cell.job.working_set() - memory.unwrap_or(Bytes(u64::MAX))
 }
 
-/// A holder of a working set.
+/// A way to hold a working set.
 #[derive(Clone, Debug, Default)]
 pub struct Holding {
-    /// The child's way to allocate memory.
+    /// The method by which the child allocates memory.
     pub holder: Holder,
     /// The allocator that serves the child's `malloc`; `None` for the C library.
     pub allocator: Option<Entrant>,
@@ -75,14 +75,14 @@ impl From<Holder> for Holding {
 }
 
 impl Holding {
-    /// Returns its name in tables.
+    /// Returns the name of the holding in tables.
     #[must_use]
     pub fn name(&self) -> &str {
         self.holder.name_of(self.allocator.as_ref())
     }
 
-    /// Returns a cell whose child allocates its memory this way. The first of several holdings has
-    /// the plain name.
+    /// Returns a cell whose child uses this holding. The cell's name contains the holding's, except
+    /// for the first of several holdings.
     fn cell(
         &self,
         place: usize,
@@ -107,7 +107,7 @@ impl Holding {
 pub struct Measuring {
     /// The measuring time of each cell in each round.
     pub seconds: Duration,
-    /// Maximum warm-up, if write-back does not settle.
+    /// Maximum warm-up. It ends earlier if write-back settles.
     pub warm_up: Duration,
     /// The order in which pages are drawn.
     pub order: Order,
@@ -140,7 +140,8 @@ impl Measuring {
     }
 }
 
-/// Returns a limit of the document's sweep: memory and swap together hold twice the working set.
+/// Returns a limit of the document's sweep. Memory and swap together can hold twice the working
+/// set.
 fn limit(ram: Bytes, total: Bytes) -> Limit {
     Limit {
         memory: ram,
@@ -175,7 +176,7 @@ fn plain_name(cell: &Cell) -> &str {
         .unwrap_or(&cell.name)
 }
 
-/// Returns the suffix of a title if the working set is not held by lgalloc.
+/// Returns the suffix of a title if lgalloc does not hold the working set.
 fn held_by(cell: &Cell) -> String {
     match cell.job.holder() {
         Some(Holder::Lgalloc) | None => String::new(),

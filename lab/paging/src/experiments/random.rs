@@ -12,8 +12,8 @@ const FITS: &str = "random reads, all fits";
 const AGAIN: &str = "regions again";
 
 /// Returns the cells of the document's paging benchmark for `total` bytes under a limit of `ram`,
-/// with each of `holdings`. Regions are also taken again from the published crate, from mappings
-/// and from the C library.
+/// with each of `holdings`. In further cells, regions are taken again from the published crate,
+/// from mappings and from the C library.
 #[must_use]
 pub fn random(
     part: Experiment,
@@ -27,7 +27,7 @@ pub fn random(
     for (place, holding) in holdings.iter().enumerate() {
         let reads = |total| measuring.reads(holding, total, threads, Strategy::Baseline);
         let again = measuring.regions(holding.holder, total, &[1]);
-        // A working set that fits shows the overhead of the harness.
+        // A working set that fits in memory shows the overhead of the harness.
         let jobs = [
             (READS, reads(total)),
             (AGAIN, again),
@@ -43,7 +43,7 @@ pub fn random(
     cells
 }
 
-/// Returns the additional sources from which regions are taken again, unless they were requested.
+/// Returns the additional sources from which regions are taken again, except those in `holdings`.
 fn others(holdings: &[Holding]) -> Vec<Holding> {
     let others = [
         Holder::Published,

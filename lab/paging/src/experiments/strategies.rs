@@ -9,16 +9,16 @@ use crate::words::size;
 
 /// Number of readers of the document's last strategy.
 const MANY: usize = 8;
-/// Suffix of the name of a cell whose working set fits.
+/// Suffix of the name of a cell whose working set fits under its limit.
 const FITS: &str = ", all fits";
 /// The document's prefetch distance, in reads.
 const DOCUMENTED: usize = 32;
 /// Default prefetch distances, in reads.
 pub const AHEAD: [usize; 2] = [DOCUMENTED, 128];
 
-/// Returns the document's strategies, with threads that prefetch by each distance of `ahead`;
-/// [`MANY`] readers use only the first distance. lgalloc's own reader is another strategy if all
-/// memory is lgalloc's.
+/// Returns the document's strategies, with prefetching threads at each distance of `ahead`.
+/// [`MANY`] readers use only the first distance. With `reader`, lgalloc's own reader is another
+/// strategy.
 fn all(threads: usize, ahead: &[usize], reader: bool) -> Vec<(String, usize, Strategy)> {
     let first = [Strategy::Baseline, Strategy::Random, Strategy::Sequential];
     let ahead_of = ahead
@@ -41,8 +41,8 @@ fn all(threads: usize, ahead: &[usize], reader: bool) -> Vec<(String, usize, Str
         .collect()
 }
 
-/// Returns the cells of every strategy for `total` bytes under a limit of `ram`, and of every
-/// strategy with a working set that fits, with each of `holdings`.
+/// Returns the cells of every strategy with each of `holdings`: for `total` bytes under a limit of
+/// `ram`, and for a working set that fits.
 #[must_use]
 pub fn strategies(
     [ram, total]: [Bytes; 2],

@@ -7,16 +7,16 @@ use crate::published::beside;
 use crate::tables::{ratio_table, realloc_scaling_table, realloc_table, scaling_table};
 use crate::words::{ratio, size};
 
-/// Numbers of threads that take regions again.
+/// Numbers of threads in the jobs that take regions again.
 const AGAIN: [usize; 5] = [1, 2, 4, 8, 16];
-/// Name of the cell that needs no swap: its working set is a little smaller than the limit.
+/// Name of the cell that needs no swap, because its working set is a little smaller than the limit.
 const FITS: &str = "all fits";
 
 /// The settings of a sweep.
 pub struct Sweep {
     /// The working set.
     pub total: Bytes,
-    /// The limits, each with its numbers of threads.
+    /// The limits, and the numbers of threads under each.
     pub limits: Vec<(Bytes, Vec<usize>)>,
 }
 
@@ -51,7 +51,7 @@ pub fn halves(total: Bytes) -> Vec<Bytes> {
     (0..5).map(half).collect()
 }
 
-/// Returns the jobs under one limit: the limit, and a name and a job for each.
+/// Returns the limit, a name and the job of each cell under one limit.
 fn under(
     ram: Bytes,
     total: Bytes,
@@ -64,7 +64,7 @@ fn under(
         let job = measuring.reads(holding, total, *threads, Strategy::Baseline);
         (ram, format!("{set} x {threads}"), job)
     });
-    // Each thread holds one region, and all of them must fit into half of the limit.
+    // Each thread holds one region. All regions must fit into half of the limit.
     let fits = |threads: &usize| *threads == 1 || REGION * *threads as u64 * 2 <= ram;
     let counts: Vec<usize> = AGAIN.into_iter().filter(fits).collect();
     let again = measuring.regions(holding.holder, total, &counts);

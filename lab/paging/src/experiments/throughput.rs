@@ -1,4 +1,4 @@
-//! Regions that are taken and returned.
+//! Benchmark of taking and returning regions.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use heapdrome_schema::{Experiment, Job, Limit, PagingCell as Cell, Table, Throug
 use super::Holding;
 use crate::tables::{kept_table, pair_table, published_table, throughput_table};
 
-/// Returns the cells of the document's throughput benchmark at these numbers of threads; blocks are
-/// also taken from each of `rivals`.
+/// Returns the cells of the document's throughput benchmark with these numbers of threads. Further
+/// cells take blocks from each of `rivals`.
 #[must_use]
 pub fn throughput(
     threads: &[usize],

@@ -7,7 +7,7 @@ use super::table;
 /// Length of the longest bar of a plot.
 const LONGEST: f64 = 30.0;
 
-/// Makes the table of the complementary cumulative distribution: the number of values greater than
+/// Makes the table of the complementary cumulative distribution. It has the number of values above
 /// each bound, with a bar whose length is the logarithm of their share.
 #[must_use]
 pub fn ccdf_table(title: &str, distribution: &Distribution) -> Table {

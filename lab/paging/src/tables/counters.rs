@@ -4,8 +4,8 @@ use heapdrome_schema::{PagingCell as Cell, Table};
 
 use super::{rate_of, table};
 
-/// Makes a table of the kernel's counts while each cell was measured. The counts of swapping cover
-/// the whole machine; hits and kills are those of the cell's own group, until the end of its
+/// Makes a table of the kernel's counts during the measurement of each cell. The counts of swapping
+/// cover the whole machine. Hits and kills are those in the cell's own group, until the end of its
 /// process.
 #[must_use]
 pub fn counters_table(title: &str, cells: &[&Cell]) -> Table {

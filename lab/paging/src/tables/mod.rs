@@ -1,5 +1,5 @@
-//! Tables in the document's form: one file for each kind of experiment, and their common parts
-//! here.
+//! Tables in the document's form. Each kind of experiment has a file; this file has their common
+//! parts.
 
 mod burst;
 mod ccdf;
@@ -73,7 +73,7 @@ fn range_of(cell: &Cell, figure: &str) -> String {
     range(cell.figures(figure), rate)
 }
 
-/// Formats the minimum and the maximum of a property of the rounds' distributions.
+/// Formats the minimum and the maximum of a property of the distributions over the rounds.
 fn range_in(
     cell: &Cell,
     distribution: &str,

@@ -7,11 +7,11 @@ use super::{
 };
 use crate::words::{rate, ratio, size};
 
-/// The document's bound for reads of pages that are in memory; it states the share of reads below
+/// The document's bound for a read of a page in memory. The table states the share of reads below
 /// it.
 const IN_MEMORY: Nanoseconds = Nanoseconds(300);
 
-/// Makes a table of reads, with notes on the order of the pages and on the clock's own time.
+/// Makes a table of reads. Notes state the order of the pages and the cost of reading the clock.
 fn reads_table(title: &str, heads: &[&str], rows: Vec<Vec<String>>, cells: &[&Cell]) -> Table {
     let mut made = table(title, heads, rows, cells);
     made.notes.extend(drawn(cells));
@@ -35,7 +35,7 @@ fn drawn(cells: &[&Cell]) -> Option<String> {
     })
 }
 
-/// Describes the time between two readings of the clock in the processes of these cells.
+/// Describes the time between two adjacent readings of the clock, in the processes of these cells.
 fn clock(cells: &[&Cell]) -> Option<String> {
     let mut all = Distribution::default();
     for cell in cells {
@@ -45,7 +45,7 @@ fn clock(cells: &[&Cell]) -> Option<String> {
     (all.count() > 0).then(|| format!("the clock alone: p50 {middle}, p99 {late}"))
 }
 
-/// Makes the table of random reads at one number of threads, one row for each limit.
+/// Makes the table of random reads with one number of threads, one row for each limit.
 #[must_use]
 pub fn ratio_table(title: &str, cells: &[&Cell]) -> Table {
     let row = |cell: &&Cell| {
@@ -77,7 +77,7 @@ pub fn ratio_table(title: &str, cells: &[&Cell]) -> Table {
     reads_table(title, &heads, cells.iter().filter_map(row).collect(), cells)
 }
 
-/// Makes the table of random reads per limit and number of threads, from cells in any order.
+/// Makes the table of random reads by limit and number of threads. The cells may be in any order.
 #[must_use]
 pub fn scaling_table(title: &str, cells: &[&Cell]) -> Table {
     let place = |cell: &Cell| match (&cell.job, cell.limit) {
@@ -113,8 +113,8 @@ pub fn scaling_table(title: &str, cells: &[&Cell]) -> Table {
     table(title, &heads, rows.collect(), cells)
 }
 
-/// Makes the table of advice, one row for each strategy. The latencies of single reads exclude the
-/// advice; those of batches are shown with it and without.
+/// Makes the table of advice, one row for each strategy. Latencies of single reads exclude the
+/// advice; those of batches are shown with and without it.
 #[must_use]
 pub fn strategy_table(title: &str, cells: &[(String, &Cell)]) -> Table {
     let row = |(name, cell): &(String, &Cell)| {
@@ -143,7 +143,7 @@ pub fn strategy_table(title: &str, cells: &[(String, &Cell)]) -> Table {
     reads_table(title, &heads, cells.iter().map(row).collect(), &all)
 }
 
-/// Makes the table of the document's paging benchmark, which uses three times as much memory as the
+/// Makes the table of the document's paging benchmark, in which the working set is three times the
 /// limit.
 #[must_use]
 pub fn summary_table(title: &str, reads: &Cell, recycled: &Cell) -> Table {
@@ -176,7 +176,7 @@ pub fn summary_table(title: &str, reads: &Cell, recycled: &Cell) -> Table {
     )
 }
 
-/// Formats the share of reads that are as fast as memory.
+/// Formats the share of reads that are fast enough to be from memory.
 fn in_memory(reads: &Cell) -> Vec<String> {
     let share = |times: &Distribution| times.share_up_to(IN_MEMORY);
     let told = |share: f64| format!("{:.0}%", share * 100.0);

@@ -13,8 +13,8 @@ fn recycled(cell: &Cell) -> Option<(&Recycle, Limit)> {
     }
 }
 
-/// Makes the table of regions that are taken and returned one at a time from a pool in swap, one
-/// row for each limit.
+/// Makes the table of regions that are taken from a pool in swap and returned, one at a time. It
+/// has one row for each limit.
 #[must_use]
 pub fn realloc_table(title: &str, cells: &[&Cell]) -> Table {
     let row = |cell: &&Cell| {
@@ -31,8 +31,9 @@ pub fn realloc_table(title: &str, cells: &[&Cell]) -> Table {
     table(title, &heads, cells.iter().filter_map(row).collect(), cells)
 }
 
-/// Makes the table of regions taken and returned per second by number of threads, one row for each
-/// limit. A dash stands where the threads' regions would exceed half of the limit.
+/// Makes the table of regions taken and returned per second, one row for each limit and one column
+/// for each number of threads. A dash means that the threads' regions would exceed half of the
+/// limit.
 #[must_use]
 pub fn realloc_scaling_table(title: &str, cells: &[&Cell]) -> Table {
     let jobs = || cells.iter().filter_map(|cell| recycled(cell));
@@ -55,8 +56,8 @@ pub fn realloc_scaling_table(title: &str, cells: &[&Cell]) -> Table {
     table(title, &heads, cells.iter().filter_map(row).collect(), &[])
 }
 
-/// Makes the table that compares the first use of swapped regions with one region that is used
-/// repeatedly. There is one row for each cell, named by the source of its regions.
+/// Makes the table that compares the first use of swapped regions with repeated use of one region.
+/// It has one row for each cell, with the source of the regions.
 #[must_use]
 pub fn recycle_table(title: &str, cells: &[&Cell]) -> Table {
     let row = |cell: &&Cell| {

@@ -37,13 +37,13 @@ pub fn throughput_table(title: &str, cells: &[&Cell]) -> Table {
     table(title, &heads, cells.iter().filter_map(row).collect(), cells)
 }
 
-/// Returns the way of taking regions in the name of a throughput cell.
+/// Returns the part of a throughput cell's name that states how regions are taken.
 fn way(cell: &Cell) -> &str {
     cell.name.rsplit_once(" x ").map_or(&cell.name, |one| one.0)
 }
 
-/// Makes the table of the time of one operation without the clock: a row for each way of taking
-/// regions, a column for each number of threads.
+/// Makes the table of the time per operation, excluding the clock. It has a row for each way of
+/// taking regions, and a column for each number of threads.
 #[must_use]
 pub fn pair_table(title: &str, cells: &[&Cell]) -> Table {
     let time_of = |cell: &Cell| median_of(cell, "op_without_clock_ns").map(time);
@@ -55,15 +55,15 @@ pub fn pair_table(title: &str, cells: &[&Cell]) -> Table {
     made
 }
 
-/// Makes the table of ratios of an operation that writes to each page to such writes to a region
-/// that is kept. One process alternates between the two.
+/// Makes the table of ratios between two operations: taking a region and writing to each page, and
+/// only writing to each page of a region that is kept. One process alternates between the two.
 #[must_use]
 pub fn kept_table(title: &str, cells: &[&Cell]) -> Table {
     beside_table(title, cells, "kept_ns")
 }
 
-/// Makes the table of ratios of a pair of lgalloc's calls to one of the published crate's. One
-/// process alternates between the two.
+/// Makes the table of ratios between a pair of lgalloc's calls and one of the published crate's.
+/// One process alternates between the two.
 #[must_use]
 pub fn published_table(title: &str, cells: &[&Cell]) -> Table {
     beside_table(title, cells, "published_ns")

@@ -64,7 +64,7 @@ fn what_was_not_run_or_failed_decides_nothing() {
     assert_eq!(holds(&rejected, PREFETCH), Holds::Undecided);
 }
 
-/// Measurements from before a cell was given up still count.
+/// Rounds that were measured before a cell was given up still count.
 #[test]
 fn rounds_before_a_cell_was_given_up_count_and_its_end_is_told() {
     let mut ended = strategies(&times(2.0));
@@ -94,7 +94,7 @@ fn shares_and_quantiles_of_distributions_are_tested() {
     assert_eq!(holds(&cells, "About half of the reads (40%"), Holds::Held);
 }
 
-/// Returns a cell with both figures, measured by one process.
+/// Returns a cell whose reports contain both figures.
 fn both(own: &[f64], published: &[f64]) -> Cell {
     let mut cell = cell(
         Experiment::Throughput,

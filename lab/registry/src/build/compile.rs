@@ -33,7 +33,7 @@ pub(super) fn jobs() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Compiles every unit, and calls `tell` as each one begins. The first failure stops all.
+/// Compiles every unit, and calls `tell` at the beginning of each. Stops at the first failure.
 pub(super) fn run(
     units: &[Unit],
     folder: &Path,
@@ -45,11 +45,11 @@ pub(super) fn run(
     let (sender, receiver) = mpsc::channel();
     let worker = |begun: mpsc::Sender<String>| -> Result<(), ChildError> {
         while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
-            // The receiver may be gone after a failure, which does not matter here.
+            // After a failure the receiver may be gone, which does not matter.
             let _ = begun.send(format!("compiling {}", short_name(&unit.file)));
             let result = unit.run(folder, log, interrupt);
             if result.is_err() {
-                // This stops the other workers, because no units are left.
+                // Stops the other workers, because no units are left.
                 next.store(units.len(), Ordering::Relaxed);
                 return result;
             }

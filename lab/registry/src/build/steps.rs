@@ -24,7 +24,7 @@ pub(super) struct Work<'a> {
     objects: RefCell<Vec<PathBuf>>,
 }
 
-/// Counter of steps that reports to the observer.
+/// Counter of steps, which it reports to the observer.
 struct Progress<'a> {
     observe: &'a mut dyn FnMut(BuildEvent),
     done: usize,
@@ -234,8 +234,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Removes variables that the user sets for other builds, because they must not affect an
-/// allocator's.
+/// Removes variables that the user sets for other builds, because they must not affect this build.
 fn clean_environment(job: &mut Job<'_>) {
     let names = [
         "CFLAGS",
@@ -259,14 +258,15 @@ pub(super) fn compiler(language: Language) -> &'static str {
     }
 }
 
-/// Returns the first line that reports an error of a compiler or make, else the last line.
+/// Returns the first line that reports an error of a compiler or make; if there is none, the last
+/// line.
 pub(crate) fn telling_line(lines: &[String]) -> String {
     let is_error = |line: &&String| line.contains("error:") || line.contains("Error ");
     let line = lines.iter().find(is_error).or(lines.last());
     line.map_or_else(|| "no output".to_owned(), |line| line.trim().to_owned())
 }
 
-/// Copies a folder. Files become writable, because configure and make write beside them.
+/// Copies a folder. Its files become writable, because configure and make write into the copy.
 fn copy_folder(from: &Path, to: &Path) -> Result<(), RegistryError> {
     std::fs::create_dir_all(to).map_err(FileError::of("make the folder", to))?;
     let entries = std::fs::read_dir(from).map_err(FileError::of("read", from))?;

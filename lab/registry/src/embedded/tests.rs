@@ -50,7 +50,7 @@ fn every_file_of_the_folders_is_embedded() {
     assert_eq!(files_in("glue"), named(glue, ""));
 }
 
-/// The table of build times has names in backticks, then a duration whose last number counts.
+/// The table of build times has names in backticks, then a duration, whose last number is used.
 #[test]
 fn build_times_are_those_of_the_document() {
     let document = include_str!("../../../../docs/allocators.md");

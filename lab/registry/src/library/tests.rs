@@ -1,6 +1,6 @@
 use super::*;
 
-/// Returns the C library of this test, which exports malloc.
+/// Returns the C library of this test program. It exports malloc.
 fn libc_bytes() -> Vec<u8> {
     std::fs::read(crate::system_libc().expect("a C library is loaded")).expect("readable")
 }
@@ -54,7 +54,7 @@ fn another_machine_and_word_size_are_told() {
 #[test]
 fn a_library_without_malloc_is_told() {
     let mut bytes = libc_bytes();
-    // In the string table of the dynamic symbols, the name may be the suffix of a longer one.
+    // The string table may store the name as the suffix of a longer one.
     let name = b"malloc\0";
     let places: Vec<_> = bytes
         .windows(name.len())

@@ -1,8 +1,8 @@
-//! Output of a misusing program. `misuses/misuse.h` describes its lines.
+//! Parsing of a misuse program's output. `misuses/misuse.h` describes its lines.
 
 use heapdrome_schema::{Ending, MisuseOutcome, MisuseStage};
 
-/// Maximum length of a message.
+/// Maximum length of a message in characters.
 const LONGEST: usize = 160;
 
 /// Contents of the output.

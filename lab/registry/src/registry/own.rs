@@ -1,4 +1,4 @@
-//! Addition of user-defined allocators, and removal of user-defined and built ones.
+//! Adds user-defined allocators, and removes user-defined and built ones.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,16 @@ use crate::config::{self, Own};
 use crate::entry::{Adoption, Entry, Source};
 use crate::{RegistryError, build, carried};
 
-/// Names of groups on a command line.
+/// Names of groups on the command line, which user-defined allocators cannot have.
 const GROUPS: [&str; 4] = ["default", "found", "hardened", "all"];
 
 impl Registry {
-    /// Adds a user-defined library under a name, with environment variables to set for it. A
-    /// user-defined one of the same name is replaced.
+    /// Adds a user-defined library under a name, with environment variables to set for it. It
+    /// replaces a user-defined library of the same name.
     ///
     /// # Errors
-    /// When the name is in use or invalid, the library cannot be preloaded, or the user's file
-    /// cannot be written.
+    /// When a built-in allocator has the name, the name is invalid, the library cannot be
+    /// preloaded, or the user's file cannot be written.
     pub fn add(
         &mut self,
         name: &str,
@@ -73,12 +73,11 @@ impl Registry {
         }
     }
 
-    /// Removes a user-defined allocator from the user's list (its library stays), or a built one
-    /// from the cache. Returns the path of the removed item.
+    /// Removes a user-defined allocator from the user's list, but not its library; or removes a
+    /// built one from the cache. Returns the path of the removed item.
     ///
     /// # Errors
-    /// When the name is unknown, when there is nothing that heapdrome may remove, or when the
-    /// removal fails.
+    /// When the name is unknown, heapdrome may not remove the allocator, or the removal fails.
     pub fn remove(&mut self, name: &str) -> Result<PathBuf, RegistryError> {
         let entry = self.find(name)?.clone();
         let not_ours = |why: &str| {

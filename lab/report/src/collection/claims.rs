@@ -6,7 +6,7 @@ use crate::foreign;
 use crate::table::Column;
 use crate::words;
 
-/// The kind of a tested sentence, which determines the words of its verdicts.
+/// Kind of a tested sentence, which determines the words for its verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Targets of heapdrome's own allocators.
@@ -24,8 +24,8 @@ pub(super) const ORDER: [Holds; 4] = [
 ];
 
 impl Kind {
-    /// Returns the kinds that a collection has. For races without any, the report states that the
-    /// suite makes no claims.
+    /// Returns the kinds of sentences in a collection. For races without any, returns `Sentences`,
+    /// so that the report can state that the suite makes no claims.
     pub(crate) fn of(collection: &Collection) -> Vec<Self> {
         let all = [Self::Targets, Self::Sentences].into_iter();
         let kinds: Vec<Self> = all
@@ -44,7 +44,7 @@ impl Kind {
         }
     }
 
-    /// Returns the title of the table, for a place that needs one besides the heading.
+    /// Returns the title of the table, for a place that needs a title in addition to the heading.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Targets => "Targets, tested here",
@@ -94,7 +94,8 @@ impl Kind {
     }
 }
 
-/// Returns the claims of a kind: targets in their own order, claims by verdict.
+/// Returns the claims of a kind as a table. Targets are in their own order, claims are sorted by
+/// verdict.
 pub(crate) fn claims(collection: &Collection, kind: Kind) -> Vec<Column> {
     let mut ordered = kind.own(&collection.claims);
     if kind == Kind::Sentences {

@@ -10,19 +10,19 @@ use crate::reason::HALF;
 use crate::sheet::Sheet;
 use crate::words::{self, listed};
 
-/// An entrant that the conclusion recommends.
+/// An entrant that the conclusion recommends, with alternatives.
 pub(super) struct Choice<'a> {
     pub(super) rival: Rival<'a>,
     gain: Figure,
     is_setting: bool,
-    /// Entrants that were shown to be neither better nor worse on the gain.
+    /// Entrants whose gain was shown to be neither better nor worse.
     pub(super) equals: Vec<Rival<'a>>,
     /// An entrant that gains less and uses less memory.
     pub(super) smaller: Option<Rival<'a>>,
 }
 
-/// Returns the recommended entrant: the fastest of those shown to be faster, otherwise the smallest
-/// of those shown to be smaller. An entrant that [`cheaper`] finds replaces it.
+/// Returns the recommended entrant: the fastest of those shown to be faster; if there is none, the
+/// smallest of those shown to be smaller. An entrant that [`cheaper`] finds replaces it.
 pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choice<'a>> {
     let (gain, good) = candidates(sheet, rivals)?;
     let equals_of = |rival: &Rival<'_>| {
@@ -30,7 +30,7 @@ pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choi
             Figure::Memory => !one.is_below(rival, gain) && !rival.is_below(one, gain),
             _ => one.is_as_fast_as(rival),
         });
-        // An entrant that left the race had been shown to be worse.
+        // An entrant that left the race early had been shown to be worse.
         let others = equals.filter(|one| !one.is(rival) && one.entrant.decided_after.is_none());
         others.copied().collect::<Vec<Rival<'a>>>()
     };
@@ -45,8 +45,8 @@ pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choi
     })
 }
 
-/// Returns the entrant with the smallest product of time and memory, of those that were shown to
-/// use less memory than the recommended one.
+/// Returns the entrant with the smallest product of time and memory, among those shown to use less
+/// memory than the recommended one.
 fn smaller<'a>(good: &[Rival<'a>], taken: &Rival<'a>, gain: Figure) -> Option<Rival<'a>> {
     let smaller = good
         .iter()
@@ -55,10 +55,10 @@ fn smaller<'a>(good: &[Rival<'a>], taken: &Rival<'a>, gain: Figure) -> Option<Ri
     least.filter(|_| gain != Figure::Memory).copied()
 }
 
-/// Returns the entrant among the equals of the best that has at least [`HALF`] of its gain at less
-/// cost. A setting of the baseline's allocator is a smaller change than another library. Of
-/// libraries that were shown to use less memory, it is the one with the smallest product of time
-/// and memory, if that is below the best's.
+/// Returns a cheaper entrant with at least [`HALF`] of the best one's gain, among its equals. A
+/// setting of the baseline's allocator is preferred, because it is a smaller change than another
+/// library. Otherwise the entrant must have been shown to use less memory, and have the smallest
+/// product of time and memory, below the best one's.
 fn cheaper<'a>(
     sheet: &Sheet<'_>,
     best: &Rival<'a>,
@@ -83,8 +83,8 @@ fn cheaper<'a>(
     setting.or(smaller).copied()
 }
 
-/// Returns the entrants that the baseline does not beat and that were shown to be better by enough
-/// to matter, with the figure of that gain.
+/// Returns the first figure on which any entrant was shown to be better by enough to matter, with
+/// all such entrants. An entrant that gains processor time or memory must not be slower.
 fn candidates<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<(Figure, Vec<Rival<'a>>)> {
     let is_good = |one: &Rival<'_>, gain: Figure| {
         one.gains(gain)
@@ -111,8 +111,8 @@ fn candidates<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<(Figure, Ve
     Figure::ALL.into_iter().find_map(good)
 }
 
-/// Returns the best candidate on `gain`. For wall time another candidate wins if it was not shown
-/// to take more of it, but was shown to take less processor time.
+/// Returns the best candidate on `gain`. For wall time, another candidate replaces it if that one
+/// was shown to take less processor time, and was not shown to take more wall time.
 fn best<'a>(good: &[Rival<'a>], gain: Figure) -> Option<Rival<'a>> {
     let least =
         |one: &&Rival<'a>, other: &&Rival<'a>| one.ratio(gain).total_cmp(&other.ratio(gain));
@@ -147,7 +147,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Returns the name, such as `mimalloc2`; for a setting, the variable to set.
+    /// Returns the entrant's name, such as `mimalloc2`; for a setting, the variable to set.
     fn named(&self) -> String {
         let name = self.rival.name();
         match self.is_setting && !self.rival.entrant.settings.is_empty() {
@@ -156,7 +156,8 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Formats the cost on other figures: ` if 12% more memory (1.4 MiB) is acceptable`.
+    /// Formats what the entrant costs on other figures, such as ` if 12% more memory (1.4 MiB) is
+    /// acceptable`.
     fn price(&self, sheet: &Sheet<'_>) -> String {
         let costs = |figure: Figure| self.rival.standing(figure) == Standing::Worse;
         let mut prices = Vec::new();
@@ -204,7 +205,7 @@ impl<'a> Choice<'a> {
         told.collect::<Vec<_>>().join(", ")
     }
 
-    /// Lists the entrants that were shown to be neither better nor worse, and their memory.
+    /// Lists the entrants that were shown to be neither better nor worse, with their memory.
     fn told_of_equals(&self) -> String {
         let names = |those: &dyn Fn(&Rival<'_>) -> bool| {
             let those = self.equals.iter().filter(|one| those(one));
@@ -287,7 +288,7 @@ impl<'a> Choice<'a> {
         doubts
     }
 
-    /// Returns the known faults of the entrant that this command may trigger.
+    /// Formats the known faults of the entrant that this command may trigger.
     fn faults(&self) -> String {
         let name = self.rival.name();
         match self.rival.entrant.known_faults.as_slice() {
@@ -302,7 +303,7 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// Converts a ratio to the baseline's peak into additional bytes, if the peak is known.
+/// Converts a ratio to the baseline's peak into additional bytes; `None` if the peak is unknown.
 fn more_memory(sheet: &Sheet<'_>, ratio: f64) -> Option<Bytes> {
     let mut rows = sheet.rows.iter().map(|row| row.entrant);
     let baseline = rows.find(|row| row.role == Role::Baseline)?;

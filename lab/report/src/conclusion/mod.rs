@@ -20,8 +20,8 @@ pub use rivals::Figure;
 use rivals::Rival;
 use stay::stay;
 
-/// Smallest detectable difference above which a race without a shown difference says nothing about
-/// time.
+/// Smallest detectable difference above which a race that shows no difference allows no statement
+/// about time.
 const COARSE: f64 = 0.1;
 
 /// The recommendation of a race.
@@ -31,31 +31,32 @@ pub enum Advice<'a> {
     Take {
         /// The recommended entrant.
         entrant: &'a EntrantResult,
-        /// The figure of its gain.
+        /// Figure on which the entrant gains.
         gain: Figure,
-        /// Whether it is the baseline's allocator with other settings.
+        /// Whether the entrant is the baseline's allocator with other settings.
         is_setting: bool,
     },
-    /// Keep the baseline: no rival was shown to be better by enough to matter, or only hardened
-    /// ones raced.
+    /// Keep the baseline: either no rival was shown to be better by enough to matter, or only
+    /// hardened ones raced.
     Stay,
-    /// Keep the baseline: no rival differs in time or processor time by enough to matter, and none
-    /// uses enough less memory; or malloc takes too little of the time to matter.
+    /// Keep the baseline: no allocator matters for this command. Either no rival differs enough in
+    /// time and processor time, and none uses enough less memory; or malloc takes too little of the
+    /// time.
     NoneMatters,
     /// Keep the baseline for now: the race could only have shown large differences.
     Unclear,
-    /// No recommendation: it is not proven which allocator served.
+    /// No recommendation: it was not proven which allocator served `malloc`.
     Unproven,
-    /// The measurements are too few.
+    /// No recommendation: there are too few measurements.
     NoAnswer,
 }
 
 /// The conclusion of a race. Its `Display` prints the three sentences.
 #[derive(Clone, Debug)]
 pub struct Conclusion<'a> {
-    /// The recommended change.
+    /// The recommendation.
     pub advice: Advice<'a>,
-    /// The recommended change, as a sentence.
+    /// The recommendation, as a sentence.
     pub what: String,
     /// The reason, as a sentence.
     pub why: String,
@@ -93,8 +94,8 @@ impl<'a> Conclusion<'a> {
         }
     }
 
-    /// Returns the cause of the gain that the evidence supports. For a setting, the cause names the
-    /// entrant whose gain it reaches.
+    /// Returns the cause of the gain, as far as the evidence supports one. For a setting, the cause
+    /// may name the entrant whose gain the setting matches.
     pub(crate) fn reason(&self, sheet: &Sheet<'_>) -> Option<Reason> {
         match self.advice {
             Advice::Take {
@@ -105,7 +106,7 @@ impl<'a> Conclusion<'a> {
         }
     }
 
-    /// Returns the recommended entrant, if it changes how the command runs today.
+    /// Returns the recommended entrant; `None` if the recommendation is to change nothing.
     pub fn taken(&self) -> Option<&'a EntrantResult> {
         match self.advice {
             Advice::Take { entrant, .. } if !is_as_is(entrant) => Some(entrant),
@@ -146,7 +147,7 @@ fn no_speed_differs(rivals: &[Rival<'_>]) -> bool {
     rivals.iter().all(Rival::is_as_fast_as_the_baseline)
 }
 
-/// Whether the race could show moderate differences of a speed.
+/// Returns whether the race could show moderate differences in a speed.
 fn sees_time(sheet: &Sheet<'_>) -> bool {
     let smallest = prose::smallest_differences(sheet.result).into_iter();
     smallest
@@ -154,12 +155,12 @@ fn sees_time(sheet: &Sheet<'_>) -> bool {
         .any(|one| one <= COARSE)
 }
 
-/// Whether the entrant is the command as it runs today.
+/// Returns whether the entrant is the command as it runs today.
 fn is_as_is(entrant: &EntrantResult) -> bool {
     entrant.allocator == Entrant::AS_IS
 }
 
-/// Returns the remark that the baseline was shown to differ from itself, if it was.
+/// Returns a remark if the baseline was shown to differ from itself.
 fn twin(sheet: &Sheet<'_>) -> Option<String> {
     let again = &sheet.result.noise_floor.as_ref()?.baseline_again;
     (again.verdict != Verdict::Undecided).then(|| {

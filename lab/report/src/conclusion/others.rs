@@ -6,8 +6,7 @@ use crate::foreign;
 use crate::sheet::Sheet;
 use crate::words::{self, listed};
 
-/// Returns sentences on all entrants that the conclusion leaves out; empty if there is nothing to
-/// add.
+/// Returns sentences on all entrants that the conclusion omits; empty if there is nothing to add.
 pub(crate) fn others(sheet: &Sheet<'_>) -> Vec<String> {
     let rivals = compared(sheet);
     let (hardened, plain): (Vec<Rival<'_>>, Vec<Rival<'_>>) = rivals
@@ -26,9 +25,9 @@ pub(crate) fn others(sheet: &Sheet<'_>) -> Vec<String> {
     sentences
 }
 
-/// Returns the entrant with the least memory, of those that are slower than the recommended one.
-/// The baseline must not beat it: one that is slower must use less memory, and one that was not
-/// shown to be faster must not use more.
+/// Returns the entrant with the least memory among those slower and smaller than the recommended
+/// one, unless the baseline beats it. If it is slower than the baseline, it must use less memory;
+/// if it is not faster, it must not use more.
 fn on_frontier<'a>(rivals: &[Rival<'a>], choice: &Choice<'a>) -> Option<Rival<'a>> {
     let beaten = |one: &Rival<'_>| {
         let memory = one.standing(Figure::Memory);
@@ -96,7 +95,8 @@ fn by_time(
     kinds.into_iter().filter_map(sentence).collect()
 }
 
-/// Returns the price of hardening, which serves another purpose than speed.
+/// Returns a sentence on the cost of hardening. Hardened entrants are listed separately, because
+/// their purpose is not speed.
 fn of_hardened(sheet: &Sheet<'_>, hardened: &[Rival<'_>]) -> Option<String> {
     let told = hardened
         .iter()
@@ -105,8 +105,8 @@ fn of_hardened(sheet: &Sheet<'_>, hardened: &[Rival<'_>]) -> Option<String> {
     (!told.is_empty()).then(|| format!("Of the hardened, {}.", told.join("; ")))
 }
 
-/// Returns the rivals whose runs scattered so much that larger differences may have gone
-/// undetected.
+/// Returns a sentence on the rivals whose runs scattered so much that larger differences than the
+/// race's smallest one may have gone undetected.
 fn scattered(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> Option<String> {
     let smallest = sheet.result.noise_floor.as_ref()?.smallest_difference;
     let is_wide = |one: &&Rival<'_>| {

@@ -1,4 +1,4 @@
-//! The rivals of a race, and the standing of each against the baseline on the judged figures.
+//! The rivals of a race, and their standings against the baseline on the judged figures.
 
 use heapdrome_schema::{
     Better, CPU, Comparison, EntrantResult, PEAK_RSS, Role, Series, Verdict, WALL, spoken,
@@ -9,7 +9,7 @@ use crate::foreign;
 use crate::sheet::Sheet;
 use crate::words;
 
-/// Distance from 1 within which a ratio does not matter.
+/// Maximum distance from 1 of a ratio that does not matter.
 const NEAR: f64 = 0.02;
 
 /// Formats [`NEAR`] as a percentage.
@@ -26,14 +26,14 @@ pub enum Figure {
     Wall,
     /// User and system time together.
     Processor,
-    /// Peak memory of the largest process, or of the tree if no run has that.
+    /// Peak memory of the largest process; if no run has it, peak memory of the tree.
     Memory,
 }
 
 impl Figure {
     /// All figures, in the order of their importance to a reader.
     pub(super) const ALL: [Self; 4] = [Self::Metric, Self::Wall, Self::Processor, Self::Memory];
-    /// The figures of every command.
+    /// The figures that every command has.
     pub(crate) const COMMON: [Self; 3] = [Self::Wall, Self::Processor, Self::Memory];
     /// The figures that measure speed.
     pub(super) const SPEEDS: [Self; 3] = [Self::Metric, Self::Wall, Self::Processor];
@@ -76,8 +76,8 @@ impl Figure {
         }
     }
 
-    /// Whether verdicts on this figure may decide. Memory has a level of its own if it does not
-    /// share that of the others.
+    /// Returns whether verdicts on this figure may decide. Memory may always decide, because it has
+    /// its own error probability if it is not judged.
     fn is_judged(self, sheet: &Sheet<'_>) -> bool {
         let judged = &sheet.result.options.judged;
         self == Self::Memory || judged.iter().any(|name| name == self.key(sheet))
@@ -85,7 +85,7 @@ impl Figure {
 }
 
 impl<'a> Sheet<'a> {
-    /// Returns the key of the peak that this race compares.
+    /// Returns the key of the peak memory that this race compares.
     pub(crate) fn peak(&self) -> &'static str {
         let has_rss = |rival: &EntrantResult| versus(rival, PEAK_RSS).is_some();
         match self.rivals().any(has_rss) {
@@ -101,7 +101,7 @@ impl<'a> Sheet<'a> {
         judged.find(|name| !common.contains(name))
     }
 
-    /// Whether a larger value of the judged metric is better.
+    /// Returns whether a larger value of the judged metric is better.
     fn wants_more(&self) -> bool {
         let metrics = self.result.options.metrics.iter();
         let mut metrics =
@@ -113,19 +113,20 @@ impl<'a> Sheet<'a> {
 /// The standing of a rival against the baseline on one figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// Shown to be better, and not shown to be within [`NEAR`].
+    /// Shown to be better, and not shown to be within [`NEAR`] of the baseline.
     Better,
-    /// Shown to be worse, and not shown to be within [`NEAR`].
+    /// Shown to be worse, and not shown to be within [`NEAR`] of the baseline.
     Worse,
-    /// Within [`NEAR`] of the baseline: even a shown difference does not matter.
+    /// Shown to be within [`NEAR`] of the baseline, so that even a shown difference does not
+    /// matter.
     Same,
-    /// Neither shown to differ nor shown to be within [`NEAR`].
+    /// Neither shown to differ nor shown to be within [`NEAR`] of the baseline.
     Open,
     /// Not judged, or not compared.
     Unknown,
 }
 
-/// A rival that counts and has a comparison of a judged speed.
+/// A rival whose row counts and that has a comparison of a judged speed.
 #[derive(Clone, Copy)]
 pub(super) struct Rival<'a> {
     pub(super) entrant: &'a EntrantResult,
@@ -159,7 +160,7 @@ impl<'a> Rival<'a> {
         std::ptr::eq(self.entrant, other.entrant)
     }
 
-    /// Returns the comparison on a figure, judged or not.
+    /// Returns the comparison on a figure, whether judged or not.
     pub(super) fn on(&self, figure: Figure) -> Option<&'a Comparison> {
         self.compared[figure as usize]
     }
@@ -170,7 +171,8 @@ impl<'a> Rival<'a> {
         Figure::SPEEDS.into_iter().filter(known)
     }
 
-    /// Returns estimate and ends of a judged figure, inverted if necessary so that less is better.
+    /// Returns the estimate and the ends of a judged figure's interval, inverted if necessary so
+    /// that less is better.
     fn turned(&self, figure: Figure) -> Option<[f64; 3]> {
         let compared = self.on(figure).filter(|_| self.judged[figure as usize])?;
         let Comparison {
@@ -199,23 +201,24 @@ impl<'a> Rival<'a> {
         }
     }
 
-    /// Whether a judged figure was shown to be better by enough to matter: its estimate lies beyond
-    /// [`NEAR`].
+    /// Returns whether the rival was shown to be better on a judged figure by enough to matter: the
+    /// estimate lies beyond [`NEAR`].
     pub(super) fn gains(&self, figure: Figure) -> bool {
         self.standing(figure) == Standing::Better && self.ratio(figure) <= 1.0 / (1.0 + NEAR)
     }
 
-    /// Returns its share of the other's estimated gain.
+    /// Returns the ratio of this rival's estimated gain to the other's.
     pub(super) fn share_of_gain(&self, other: &Self, figure: Figure) -> f64 {
         (1.0 - self.ratio(figure)) / (1.0 - other.ratio(figure))
     }
 
-    /// Returns the product of a speed and memory: the cost of a program if both are paid for.
+    /// Returns the product of a speed and memory. It is the cost of a program if time and memory
+    /// are both paid for.
     pub(super) fn cost(&self, speed: Figure) -> f64 {
         self.ratio(speed) * self.ratio(Figure::Memory)
     }
 
-    /// Whether a judged figure was shown to be better, by however little.
+    /// Returns whether the rival was shown to be better on a judged figure, even if only slightly.
     pub(super) fn is_better(&self, figure: Figure) -> bool {
         let known = self.on(figure).filter(|_| self.judged[figure as usize]);
         let turned = figure == Figure::Metric && self.wants_more;
@@ -227,33 +230,33 @@ impl<'a> Rival<'a> {
         })
     }
 
-    /// Whether no judged interval of a speed extends further than [`NEAR`] from the baseline.
+    /// Returns whether the intervals of all judged speeds lie within [`NEAR`] of the baseline.
     pub(super) fn is_as_fast_as_the_baseline(&self) -> bool {
         self.speeds()
             .all(|speed| self.standing(speed) == Standing::Same)
     }
 
-    /// Whether it was shown to be slower than the baseline, by enough to matter.
+    /// Returns whether the rival was shown to be slower than the baseline by enough to matter.
     pub(super) fn is_slower(&self) -> bool {
         self.speeds()
             .any(|speed| self.standing(speed) == Standing::Worse)
     }
 
-    /// Whether it was shown to be lower than the other on this figure, by their comparisons with
-    /// the baseline.
+    /// Returns whether the rival was shown to be lower than the other on this figure. Their
+    /// intervals against the baseline must not overlap.
     pub(super) fn is_below(&self, other: &Self, figure: Figure) -> bool {
         let both = self.turned(figure).zip(other.turned(figure));
         both.is_some_and(|([_, _, high], [_, low, _])| high < low)
     }
 
-    /// Whether neither was shown to be faster than the other.
+    /// Returns whether neither rival was shown to be faster than the other.
     pub(super) fn is_as_fast_as(&self, other: &Self) -> bool {
         let mut speeds = self.speeds();
         speeds.all(|speed| !self.is_below(other, speed) && !other.is_below(self, speed))
     }
 
-    /// Whether it is the baseline's allocator with other settings, so that no library needs to be
-    /// installed.
+    /// Returns whether the rival is the baseline's allocator with other settings, so that no
+    /// library needs to be installed.
     pub(super) fn is_setting(&self, sheet: &Sheet<'_>) -> bool {
         let mut rows = sheet.result.entrants.iter();
         let baseline = rows.find(|row| row.role == Role::Baseline);
@@ -262,9 +265,9 @@ impl<'a> Rival<'a> {
         })
     }
 
-    /// Formats the verdict on each figure: `wall time 1.50x faster (1.48 to 1.51), peak memory
-    /// undecided (0.99 to 1.04)`. Wall and processor time share an entry if their verdicts read the
-    /// same.
+    /// Formats the verdict on each figure, such as `wall time 1.50x faster (1.48 to 1.51), peak
+    /// memory undecided (0.99 to 1.04)`. Wall and processor time are combined if their verdicts
+    /// read the same.
     pub(super) fn figures(&self, sheet: &Sheet<'_>) -> String {
         let verdict = |figure: Figure| {
             let compared = self.on(figure)?;

@@ -6,7 +6,7 @@ use crate::sheet::Sheet;
 use crate::words::{self, listed};
 use crate::{prose, relevance};
 
-/// The reason why no allocator can matter for a command.
+/// Text of the reason why no allocator can matter for a command.
 const FEW_CALLS: &str = "Its calls of malloc take less than 1% of its processor time, and page faults hardly \
      depend on them.";
 
@@ -63,7 +63,7 @@ pub(super) fn stay<'a>(sheet: &Sheet<'a>, rivals: &[Rival<'a>]) -> Conclusion<'a
     }
 }
 
-/// Formats the finding that no rival differs by enough to matter.
+/// Formats the statement that no rival differs by enough to matter.
 fn nearness(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
     let near = near();
     let who = match rivals {
@@ -84,13 +84,13 @@ fn nearness(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
     )
 }
 
-/// Whether it was shown to be better by too little to act on. A slower entrant does not count as a
-/// gain.
+/// Returns whether a rival was shown to be better by too little to matter. A rival that is slower
+/// does not count.
 fn gains_little(one: &Rival<'_>, figure: Figure) -> bool {
     one.is_better(figure) && !one.gains(figure) && !one.is_slower()
 }
 
-/// Describes the rivals that were shown to be better by too little to act on, one for time and one
+/// Describes the rivals that were shown to be better by too little to matter: one for time and one
 /// for memory. Returns `None` if there is none.
 fn little(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> Option<String> {
     let best = |figure: Figure| {

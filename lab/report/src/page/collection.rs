@@ -1,4 +1,4 @@
-//! Collections of races: a suite by its claims and tables, a sweep by its curves.
+//! Collections of races: the claims and tables of a suite, or the curves of a sweep.
 
 use heapdrome_schema::{Collection, Member, Table};
 use maud::{Markup, html};
@@ -32,7 +32,7 @@ pub(super) fn section(collection: &Collection, drawn: Drawn<'_>, place: Place) -
             (parts::heading(place, &heading(collection)))
             p class="verdict" { (verdict(collection)) }
             (curves(collection, drawn, inner, &prefix))
-            // Names must be unique in a page, whatever their kinds are called.
+            // Names must be unique in a page, even if kinds have similar names.
             @let numbered = |place: usize| format!("{prefix}ccdf-{:02}-", place + 1);
             @let exceeded = plot::ccdfs(collection, numbered, drawn.looks);
             (drawings("How often a time was exceeded", &exceeded, drawn, inner))
@@ -55,7 +55,7 @@ pub(super) fn section(collection: &Collection, drawn: Drawn<'_>, place: Place) -
     }
 }
 
-/// Returns the findings in a few sentences: the claims of a suite, or the leader of a sweep.
+/// Returns the findings in a few sentences: on the claims of a suite, or the leader of a sweep.
 pub(super) fn verdict(collection: &Collection) -> String {
     if collection.scale().is_none() {
         return sweep::verdict(collection);
@@ -82,7 +82,7 @@ pub(super) fn verdict(collection: &Collection) -> String {
     told.to_owned()
 }
 
-/// Draws a curve for each allocator, for every parameter that was swept.
+/// Draws a curve for each allocator over every parameter that was swept.
 fn curves(collection: &Collection, drawn: Drawn<'_>, place: Place, prefix: &str) -> Markup {
     let groups = plot::groups(collection);
     html! {
@@ -98,7 +98,7 @@ fn curves(collection: &Collection, drawn: Drawn<'_>, place: Place, prefix: &str)
     }
 }
 
-/// Returns drawings whose curves the reader can hide by their names.
+/// Returns drawings whose curves the reader can hide by name.
 fn hideable(label: &str, drawings: &Markup) -> Markup {
     html! {
         div data-curves {
@@ -112,7 +112,7 @@ fn hideable(label: &str, drawings: &Markup) -> Markup {
     }
 }
 
-/// Returns a drawing on its own.
+/// Returns a single drawing.
 fn drawing(plot: &Plot, drawn: Drawn<'_>) -> Markup {
     let figure = drawn.figure(plot, None);
     match plot.has_curves {
@@ -121,7 +121,7 @@ fn drawing(plot: &Plot, drawn: Drawn<'_>) -> Markup {
     }
 }
 
-/// Returns drawings under a heading. Each has its own curves, and so its own boxes.
+/// Returns drawings under a heading. Each has its own curves, and therefore its own check boxes.
 fn drawings(heading: &str, plots: &[Plot], drawn: Drawn<'_>, place: Place) -> Markup {
     html! {
         @if !plots.is_empty() {
@@ -177,7 +177,7 @@ fn figures(collection: &Collection, place: Place) -> Markup {
     }
 }
 
-/// Returns every race, folded.
+/// Returns the sections of all races, folded.
 fn races(collection: &Collection, drawn: Drawn<'_>, place: Place) -> Markup {
     let inner = place.below();
     html! {

@@ -1,8 +1,8 @@
-//! The embedding of drawings in the page: unchanged, or packed.
+//! Embedding of drawings in the page, either directly or packed.
 //!
 //! A collection has hundreds of drawings of its single races. They are folded, similar to each
-//! other, and make up most of the page. They are packed together, and the page's script inserts
-//! those of a race when the reader opens it.
+//! other, and most of the page's content. So they are packed together. When the reader opens a
+//! race, the page's script inserts its drawings.
 
 use std::cell::RefCell;
 
@@ -15,21 +15,21 @@ use crate::plot::{Looks, Plot};
 pub(super) struct Packed(RefCell<Vec<String>>);
 
 impl Packed {
-    /// Adds a drawing; returns the number of its line in [`text`](Self::text).
+    /// Adds a drawing, and returns the number of its line in [`text`](Self::text).
     fn add(&self, drawing: &Markup) -> usize {
         let mut all = self.0.borrow_mut();
         all.push(drawing.0.replace('\n', " "));
         all.len() - 1
     }
 
-    /// Returns all drawings, one on each line, if there are any.
+    /// Returns all drawings, one on each line; `None` if there are none.
     pub(super) fn text(&self) -> Option<String> {
         let all = self.0.borrow();
         (!all.is_empty()).then(|| all.join("\n"))
     }
 }
 
-/// The context in which a section of the page is drawn.
+/// Context for the drawings of a section.
 #[derive(Clone, Copy)]
 pub(super) struct Drawn<'a> {
     pub(super) looks: &'a Looks,
@@ -46,7 +46,7 @@ impl<'a> Drawn<'a> {
         }
     }
 
-    /// Returns the context for a section that is folded.
+    /// Returns the context for a folded section.
     pub(super) fn folded(self) -> Self {
         Self {
             is_folded: true,
@@ -54,8 +54,8 @@ impl<'a> Drawn<'a> {
         }
     }
 
-    /// Returns a drawing with its caption. `panel` names its metric, if it is one of several of
-    /// which the page shows one at a time.
+    /// Returns a drawing with its caption. If the page shows only one of several metrics at a time,
+    /// `panel` is the metric of this drawing.
     pub(super) fn figure(self, plot: &Plot, panel: Option<&str>) -> Markup {
         let drawing = plot.in_page();
         let line = self.is_folded.then(|| self.packed.add(&drawing));
@@ -70,7 +70,7 @@ impl<'a> Drawn<'a> {
     }
 }
 
-/// Returns the first part of a drawing's caption, as a short description.
+/// Returns the first part of a drawing's caption, which is a short description.
 pub(super) fn brief(plot: &Plot) -> &str {
     let ends = [": ", "; ", ". "].into_iter();
     let end = ends.filter_map(|end| plot.caption.find(end)).min();

@@ -12,7 +12,7 @@ use crate::words;
 /// The index entry of one page.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Name of the page's file, in the folder of the index.
+    /// Name of the page's file, relative to the folder of the index.
     page: String,
     title: String,
     conclusion: String,
@@ -21,7 +21,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Describes a result whose page is the file `page` beside the index.
+    /// Describes a result whose page is the file `page` in the folder of the index.
     pub fn new(page: String, saved: &Saved) -> Self {
         let (conclusion, machine, started): (String, &Machine, &str) = match saved {
             Saved::Race(result) => {
@@ -43,7 +43,7 @@ impl Entry {
     }
 }
 
-/// Returns the most important sentence of a verdict, which begins with it.
+/// Returns the first sentence of a verdict, which is the most important one.
 fn first_sentence(verdict: &str) -> String {
     match verdict.split_once(". ") {
         Some((first, _)) => format!("{first}."),
@@ -51,7 +51,7 @@ fn first_sentence(verdict: &str) -> String {
     }
 }
 
-/// Returns the page that links to each of these pages, in this order.
+/// Returns a page with links to these pages, in this order.
 pub fn index(entries: &[Entry]) -> Vec<u8> {
     let title = words::count(entries.len() as u64, "result");
     let body = html! {

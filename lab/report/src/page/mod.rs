@@ -1,8 +1,8 @@
-//! The report: one HTML file that opens from disk, is self-contained and sends no requests.
+//! The report: a single HTML file that opens from disk and sends no requests.
 //!
-//! The page is made with maud, whose templates are checked when heapdrome is compiled and escape
-//! all text. Every name, path and command passes through [`crate::foreign`] first, as in the
-//! terminal. Its content security policy forbids every request, and every script except its own.
+//! The page is made with maud. Its templates are checked when heapdrome is compiled, and escape all
+//! text. Every name, path and command first passes through [`crate::foreign`], as in the terminal.
+//! The page's content security policy forbids all requests, and all scripts except its own.
 
 mod collection;
 mod drawn;
@@ -28,19 +28,19 @@ pub use profile::profile_page;
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// A result with the name of its file.
+/// A result, with the name of its file.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// The file's name, under which the raw data can be saved again.
+    /// Name of the file. The reader can save the raw data under this name.
     pub name: String,
     /// The content of the file.
     pub saved: Saved,
 }
 
-/// Returns the whole page for these results, in this order.
+/// Returns the complete page for these results, in this order.
 ///
 /// # Errors
-/// When a value of a result has no JSON form.
+/// When a value of a result cannot be written as JSON.
 pub fn page(sources: &[Source]) -> Result<Vec<u8>, ReportError> {
     let data = sources.iter().map(|source| packed(&source.saved));
     let data = data.collect::<Result<Vec<_>, _>>()?;
@@ -52,7 +52,7 @@ pub fn page(sources: &[Source]) -> Result<Vec<u8>, ReportError> {
             (section(source, drawn, Place { number: place, level: level(sources) }))
         }
     };
-    // All drawings that need packing have been packed by now.
+    // All sections have been drawn, so all drawings that need packing are packed.
     let drawings = packed.text().map(|text| gzip(text.as_bytes()));
     let drawings = drawings.transpose()?;
     let body = html! {
@@ -67,8 +67,8 @@ pub fn page(sources: &[Source]) -> Result<Vec<u8>, ReportError> {
     Ok(document(&title(sources), &body, Some(SCRIPT)))
 }
 
-/// Returns a whole HTML file with the style of all pages, and a policy that allows only this style
-/// and this script.
+/// Returns a complete HTML file with the style of all pages. Its policy allows only this style and
+/// `script`.
 fn document(title: &str, body: &Markup, script: Option<&str>) -> Vec<u8> {
     let style = format!("{STYLE}{}", colours());
     let markup = html! {
@@ -105,7 +105,7 @@ fn title(sources: &[Source]) -> String {
     }
 }
 
-/// Returns the heading of a result.
+/// Returns the heading of a result's section.
 fn heading(saved: &Saved) -> String {
     match saved {
         Saved::Race(result) => race::heading(result),
@@ -120,7 +120,7 @@ fn section(source: &Source, drawn: Drawn<'_>, place: Place) -> Markup {
     }
 }
 
-/// Returns packed data that the page's script unpacks.
+/// Returns an element with packed data, which the page's script unpacks.
 fn carried(name: &str, data: &str) -> Markup {
     html! { script type="application/gzip" id=(name) { (PreEscaped(data)) } }
 }
@@ -140,7 +140,7 @@ fn contents(sources: &[Source]) -> Markup {
     }
 }
 
-/// Returns the raw data with a description.
+/// Returns the section with the raw data and its description.
 fn raw(sources: &[Source]) -> Markup {
     html! {
         h2 { "Raw data" }
@@ -171,14 +171,15 @@ fn packed(saved: &Saved) -> Result<String, ReportError> {
     gzip(&json)
 }
 
-/// Compresses data and encodes it in characters that cannot end the enclosing element. The browser
-/// can decompress it.
+/// Compresses data for decompression in the browser. The encoding contains no character that could
+/// end the enclosing element.
 fn gzip(bytes: &[u8]) -> Result<String, ReportError> {
     let bytes = compressed(bytes).map_err(|error| ReportError::Json(error.to_string()))?;
     Ok(base64::engine::general_purpose::STANDARD.encode(bytes))
 }
 
-/// Returns the policy: the page fetches nothing, and only its own style and script apply.
+/// Returns the content security policy: the page fetches nothing, and only its own style and script
+/// apply.
 fn policy(style: &str, script: Option<&str>) -> String {
     let hash = |text: &str| {
         let digest = Sha256::digest(text.as_bytes());
@@ -192,7 +193,7 @@ fn policy(style: &str, script: Option<&str>) -> String {
     )
 }
 
-/// Returns the CSS rules for the colour of each entrant, on white and on dark.
+/// Returns the CSS rules for the colour of each entrant, on light and on dark pages.
 fn colours() -> String {
     let rules = |colours: &[&str]| -> String {
         let rule = |(place, colour): (usize, &&str)| format!(".c{place}{{color:{colour}}}\n");

@@ -5,16 +5,16 @@ use maud::{Markup, html};
 use crate::foreign;
 use crate::table::{self, Cell, Column};
 
-/// The place of a result in the page.
+/// Position of a result in the page.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) number: usize,
-    /// The level of its heading.
+    /// Level of the result's heading.
     pub(super) level: u8,
 }
 
 impl Place {
-    /// Returns the place with the next lower heading level.
+    /// Returns the place with its heading one level lower.
     pub(super) fn below(self) -> Self {
         Self {
             level: self.level + 1,
@@ -23,7 +23,7 @@ impl Place {
     }
 }
 
-/// Returns a heading of this level.
+/// Returns a heading of the level of `place`.
 pub(super) fn heading(place: Place, text: &str) -> Markup {
     html! {
         @match place.level {
@@ -36,12 +36,12 @@ pub(super) fn heading(place: Place, text: &str) -> Markup {
     }
 }
 
-/// Returns a paragraph after a label, if there is any text.
+/// Returns a paragraph that begins with a label; empty if there is no text.
 pub(super) fn labelled(label: &str, text: &str) -> Markup {
     html! { @if !text.is_empty() { p { b { (label) } ": " (text) } } }
 }
 
-/// Returns a heading with a list, if it has entries.
+/// Returns a heading and a list; empty if the list is.
 pub(super) fn list(place: Place, label: &str, entries: &[String]) -> Markup {
     html! {
         @if !entries.is_empty() {
@@ -51,17 +51,17 @@ pub(super) fn list(place: Place, label: &str, entries: &[String]) -> Markup {
     }
 }
 
-/// Returns a command to copy.
+/// Returns an element with a command to copy.
 pub(super) fn command(words: &[String]) -> Markup {
     html! { pre tabindex="0" { code { (words.join(" ")) } } }
 }
 
-/// Returns a table that scrolls on its own if it is wider than the page.
+/// Returns a table, which scrolls by itself if it is wider than the page.
 pub(super) fn table(caption: &str, columns: &[Column]) -> Markup {
     rows(caption, columns, false)
 }
 
-/// Returns a table with a row for each entrant of the ranking, in its order.
+/// Returns a table with one row for each entrant of the ranking, in the order of the ranking.
 pub(super) fn ranking(caption: &str, columns: &[Column]) -> Markup {
     rows(caption, columns, true)
 }

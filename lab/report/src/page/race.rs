@@ -1,4 +1,4 @@
-//! A single race: the verdict, its evidence, and how to repeat it.
+//! A single race: its verdict, its evidence, and the command that repeats it.
 
 use heapdrome_schema::{EntrantResult, RaceResult, Role};
 use maud::{Markup, html};
@@ -27,8 +27,8 @@ pub(super) fn heading(result: &RaceResult) -> String {
     format!("Allocators raced: {}", foreign::shorten(&of, 120))
 }
 
-/// Returns the section with everything that is known of a race. `prefix` makes the names of its
-/// drawings unique in the page.
+/// Returns the section with everything that is known of a race. `prefix` makes the names of the
+/// section's drawings unique in the page.
 pub(super) fn section(result: &RaceResult, drawn: Drawn<'_>, place: Place, prefix: &str) -> Markup {
     html! {
         section id={ "result-" (place.number) } data-race {
@@ -70,14 +70,14 @@ pub(super) fn body(result: &RaceResult, drawn: Drawn<'_>, place: Place, prefix: 
     }
 }
 
-/// Formats the summary: `12 rounds; noise floor ...`.
+/// Formats the summary, such as `12 rounds; noise floor ...`.
 fn summary(result: &RaceResult) -> String {
     let rounds = words::count(u64::from(result.rounds), "round");
     format!("{rounds}. Noise floor: {}", prose::noise_floor(result))
 }
 
-/// Returns the controls for the metric, the order, and the visible entrants. `keys` are the sort
-/// keys of the entrants.
+/// Returns the controls for the metric, the order, and the visible entrants. `keys` are the
+/// entrants' sort keys.
 fn controls(sheet: &Sheet<'_>, known: &[Measure], prefix: &str, keys: &[String]) -> Markup {
     html! {
         div class="controls" role="group" aria-label="View" {
@@ -108,12 +108,13 @@ fn controls(sheet: &Sheet<'_>, known: &[Measure], prefix: &str, keys: &[String])
 struct Views<'a> {
     drawn: Drawn<'a>,
     plots: &'a [Plot],
-    /// The prefix of their names.
+    /// Prefix of the names of the drawings.
     prefix: &'a str,
 }
 
 impl Views<'_> {
-    /// Returns the drawing of this name, if it exists; for `panel` see [`Drawn::figure`].
+    /// Returns the drawing of this name; `None` if there is none. For `panel`, see
+    /// [`Drawn::figure`].
     fn figure(self, name: &str, panel: Option<&str>) -> Option<Markup> {
         let is_it = |plot: &&Plot| plot.name.strip_prefix(self.prefix) == Some(name);
         let plot = self.plots.iter().find(is_it)?;
@@ -146,7 +147,7 @@ fn ranking(sheet: &Sheet<'_>, known: &[Measure], views: Views<'_>, place: Place)
     }
 }
 
-/// Returns the sort keys of each row, such as `wall:0.93 memory:1.2`; smaller is better.
+/// Returns the sort keys of each row, such as `wall:0.93 memory:1.2`. Smaller keys are better.
 fn keys(sheet: &Sheet<'_>, known: &[Measure]) -> Vec<String> {
     let key = |place: usize, measure: &Measure| {
         let sorted = measure.sort_key(sheet, place)?;
@@ -171,7 +172,7 @@ fn samples(known: &[Measure], views: Views<'_>, place: Place) -> Markup {
     }
 }
 
-/// Returns the section on the parts of the memory and its course over time.
+/// Returns the section on the parts of the memory and its change over time.
 fn memory_section(sheet: &Sheet<'_>, views: Views<'_>, place: Place) -> Markup {
     let figures: Vec<Markup> = ["memory-parts", "memory-timeline"]
         .into_iter()
@@ -211,7 +212,7 @@ fn not_counted(sheet: &Sheet<'_>, place: Place) -> Markup {
     }
 }
 
-/// Describes each allocator, with the proof that it served.
+/// Describes each allocator, with the proof that it served `malloc`.
 fn allocators(sheet: &Sheet<'_>, place: Place) -> Markup {
     let rows = || {
         sheet

@@ -12,17 +12,17 @@ use crate::foreign;
 pub(crate) const WIDTH: f64 = 640.0;
 /// The width of a drawing for a narrow screen, such as a telephone of 360 pixels.
 pub(crate) const NARROW: f64 = 336.0;
-/// The right edge of the names of rows.
+/// Right edge of the names at the left of each row.
 pub(crate) const NAMES: f64 = 140.0;
 
 /// Colour of grid lines.
 pub(crate) const GRID: &str = "#d4d4d4";
-/// Colour of text of less importance.
+/// Colour of less important text.
 pub(crate) const FAINT: &str = "#595959";
 /// Colour of a band behind the data.
 pub(crate) const BAND: &str = "#e6e6e6";
 
-/// The name of a drawing, and its text for a screen reader.
+/// Name of a drawing, and its text for a screen reader.
 pub(crate) struct Label {
     /// The name, unique in a page.
     pub(crate) name: String,
@@ -30,12 +30,12 @@ pub(crate) struct Label {
     pub(crate) description: String,
 }
 
-/// Returns a whole drawing. `rows` is the top of the sortable rows, if it has any.
+/// Returns a complete drawing. `rows` is the upper edge of the sortable rows, if it has any.
 pub(crate) fn svg(label: &Label, height: f64, rows: Option<f64>, body: Node) -> Node {
     sized(label, [WIDTH, height], None, rows, body)
 }
 
-/// Returns a whole drawing for narrow screens, which only pages use.
+/// Returns a complete drawing for narrow screens, which is used only in pages.
 pub(crate) fn narrow(label: &Label, height: f64, rows: f64, body: Node) -> Node {
     sized(label, [NARROW, height], Some("narrow"), Some(rows), body)
 }
@@ -100,7 +100,7 @@ impl Anchor {
     }
 }
 
-/// Returns text in full ink.
+/// Returns text in the main colour.
 pub(crate) fn text(at: [f64; 2], anchor: Anchor, text: &str) -> Node {
     placed("text", at)
         .with("text-anchor", anchor.word())
@@ -108,14 +108,14 @@ pub(crate) fn text(at: [f64; 2], anchor: Anchor, text: &str) -> Node {
         .into()
 }
 
-/// Returns small text of less importance.
+/// Returns small, less important text.
 pub(crate) fn faint([x, y]: [f64; 2], anchor: Anchor, text: &str) -> Node {
     let element = element("text").with("class", "faint");
     let placed = element.with("x", n(x)).with("y", n(y));
     small(placed, anchor).holding(text).into()
 }
 
-/// Returns several small texts of less importance.
+/// Returns several small, less important texts.
 pub(crate) fn faint_all(anchor: Anchor, texts: &[([f64; 2], String)]) -> Node {
     let text = |(at, told): &([f64; 2], String)| placed("text", *at).holding(told.as_str()).into();
     small(element("g").with("class", "faint"), anchor)
@@ -137,7 +137,7 @@ fn small(element: Element, anchor: Anchor) -> Element {
 /// The start and the end of a straight line.
 pub(crate) type Line = [[f64; 2]; 2];
 
-/// Returns straight lines as one path, because a page has thousands of them.
+/// Returns straight lines as a single path, because a page has thousands of them.
 pub(crate) fn strokes(lines: &[Line]) -> String {
     let mut path = String::new();
     for [[x1, y1], [x2, y2]] in lines {
@@ -151,8 +151,8 @@ pub(crate) fn strokes(lines: &[Line]) -> String {
     path
 }
 
-/// Returns an arrow head with its tip at a point, in the given direction: a line continues beyond
-/// the paper.
+/// Returns an arrow head with its tip at a point, in the given direction. It means that a line
+/// continues beyond the paper.
 pub(crate) fn arrow([x, y]: [f64; 2], [dx, dy]: [f64; 2]) -> String {
     let (length, half) = (6.0, 4.0);
     let [foot_x, foot_y] = [x - length * dx, y - length * dy];
@@ -176,7 +176,7 @@ pub(crate) fn axis(lines: &[Line]) -> Node {
     ink().with("d", strokes(lines)).into()
 }
 
-/// Returns a path in full ink, the style of axes.
+/// Returns a path in the main colour, the style of axes.
 pub(crate) fn ink() -> Element {
     stroked("axis", INK)
 }
@@ -188,16 +188,16 @@ fn stroked(class: &'static str, colour: &'static str) -> Element {
         .in_file("stroke", colour)
 }
 
-/// Returns the line below the head of a drawing with rows, from `left` to `right` at `y`, with a
-/// tick at each of these places.
+/// Returns the axis at the head of a drawing with rows. It extends from `left` to `right` at the
+/// height `y`, with a tick at each of `ticks`.
 pub(crate) fn head_axis([left, right]: [f64; 2], y: f64, ticks: &[f64]) -> Node {
     let ticks = ticks.iter().map(|x| [[*x, y - 6.0], [*x, y]]);
     let whole = [[left, y], [right, y]];
     axis(&std::iter::once(whole).chain(ticks).collect::<Vec<_>>())
 }
 
-/// Returns the grid and the axes of a drawing that extends `across` and `up`, with a line at each
-/// of these places.
+/// Returns the grid and the axes of a drawing that extends over `across` and `up`. `columns` and
+/// `lines` are the positions of the grid's lines.
 pub(crate) fn frame([across, up]: [[f64; 2]; 2], columns: &[f64], lines: &[f64]) -> Node {
     let columns = columns.iter().map(|x| [[*x, up[0]], [*x, up[1]]]);
     let lines = lines.iter().map(|y| [[across[0], *y], [across[1], *y]]);
@@ -208,8 +208,8 @@ pub(crate) fn frame([across, up]: [[f64; 2]; 2], columns: &[f64], lines: &[f64])
     ])
 }
 
-/// Returns the row of the entrant in this place of the ranking. `currentColor` in the row is the
-/// entrant's colour, and its origin is its upper left corner.
+/// Returns the row of the entrant at this position in the ranking. In the row, `currentColor` is
+/// the entrant's colour, and the origin is the upper left corner.
 pub(crate) fn row(place: usize, look: Look, top: f64, height: f64, body: Node) -> Node {
     group("row ", look)
         .with("data-entrant", place.to_string())
@@ -219,14 +219,15 @@ pub(crate) fn row(place: usize, look: Look, top: f64, height: f64, body: Node) -
         .into()
 }
 
-/// Returns a group of this class and look, in which `currentColor` is the colour of the look.
+/// Returns a group of this class and look. In the group, `currentColor` is the colour of the look.
 pub(crate) fn group(class: &str, look: Look) -> Element {
     element("g")
         .with("class", format!("{class}{}", look.class()))
         .in_file("color", look.colour())
 }
 
-/// Returns a curve with its accompanying elements. Its name lets the reader of a page hide it.
+/// Returns a curve with the elements that belong to it. The reader of a page can hide it by its
+/// name.
 pub(crate) fn curve(look: Look, name: &str, path: String, rest: Node) -> Node {
     let line = coloured(path)
         .with("stroke-width", "1.8")

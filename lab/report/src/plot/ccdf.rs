@@ -1,5 +1,5 @@
 //! Complementary cumulative distributions: the share of times above each time. Both axes are
-//! logarithmic, so that a share of 0.1% is as visible as one of 50%.
+//! logarithmic, so a share of 0.1% is as visible as one of 50%.
 
 use std::fmt::Write;
 
@@ -16,20 +16,20 @@ use crate::foreign;
 use crate::words;
 
 const HEIGHT: f64 = 400.0;
-/// The left and the right edge of the plot; the right one applies if the names have as many letters
-/// as [`NAME`].
+/// Left and right edge of the plot. If a name is longer than [`NAME`] letters, the right edge is
+/// further left.
 const ACROSS: [f64; 2] = [64.0, 440.0];
 const NAME: usize = 21;
-/// Maximum number of letters of a name, and the width of a letter.
+/// Maximum number of letters of a name.
 const LONGEST_NAME: usize = 40;
 const LETTER: f64 = 7.0;
 const UP: [f64; 2] = [344.0, 34.0];
 /// Share below which a point is drawn on the lower edge.
 const RAREST: f64 = 1e-6;
-/// Distance between two names beside the drawing.
+/// Vertical distance between two names at the right of the drawing.
 const APART: f64 = 15.0;
 
-/// Times with the name of their curve.
+/// The times of a curve, with its name.
 type Named<'a> = (&'a str, &'a Ccdf);
 
 /// The curves of one drawing.
@@ -39,8 +39,8 @@ struct Drawing<'a> {
     curves: Vec<Named<'a>>,
 }
 
-/// Returns a drawing for the times of each kind. If a kind has more curves than colours, the cells
-/// with sufficient memory, which are similar, get a drawing of their own.
+/// Returns a drawing for each kind of times. If a kind has more curves than there are colours, the
+/// cells with sufficient memory, whose curves are similar, are in a separate drawing.
 fn drawings(collection: &Collection) -> Vec<Drawing<'_>> {
     let mut kinds: Vec<&str> = Vec::new();
     for ccdf in collection.ccdfs() {
@@ -73,12 +73,12 @@ fn drawings(collection: &Collection) -> Vec<Drawing<'_>> {
     kinds.into_iter().flat_map(of_kind).collect()
 }
 
-/// Removes the condition that the title of the drawing states from a name.
+/// Removes from a name the condition that the drawing's title states.
 fn bare((cell, ccdf): Named<'_>) -> Named<'_> {
     (cell.strip_suffix(ALL_FITS).unwrap_or(cell), ccdf)
 }
 
-/// Returns every drawing. `prefix` makes the beginning of its name from its place.
+/// Returns every drawing. `prefix` converts a drawing's position into the beginning of its name.
 pub(crate) fn plots(
     collection: &Collection,
     prefix: impl Fn(usize) -> String,
@@ -95,12 +95,12 @@ struct Paper {
     y: Scale,
     /// The right edge of the plot.
     right: f64,
-    /// Number of letters of a name that fit beside the plot.
+    /// Number of letters of a name that fit at the right of the plot.
     letters: usize,
 }
 
 impl Paper {
-    /// Returns a paper that contains all curves, if they have any point.
+    /// Returns a paper that contains all curves; `None` if they have no point.
     fn of(curves: &[Named<'_>]) -> Option<Self> {
         let points = || curves.iter().flat_map(|(_, ccdf)| &ccdf.points);
         let times = || points().map(|point| point.time.0.max(1) as f64);
@@ -175,8 +175,8 @@ fn axes(kind: &str, paper: &Paper) -> Node {
     ])
 }
 
-/// Returns the powers of ten on a scale, and more values if there are few of them, at least `apart`
-/// from each other.
+/// Returns the powers of ten on a scale. If there are few, adds values between them. All are at
+/// least `apart` from each other.
 fn decades(scale: &Scale, apart: f64) -> Vec<f64> {
     let powers = (-9..=13).map(|power| 10_f64.powi(power));
     let powers: Vec<f64> = powers.filter(|power| scale.holds(*power)).collect();
@@ -192,7 +192,7 @@ fn share(part: f64) -> String {
     format!("{}%", percent.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Returns one curve, with its name beside the plot at this height.
+/// Returns one curve. Its name is at the right of the plot, at the vertical position `beside`.
 fn curve((name, look): (&str, Look), ccdf: &Ccdf, paper: &Paper, beside: f64) -> Node {
     let Paper { x, y, right, .. } = paper;
     let short = foreign::short_name(name, paper.letters);

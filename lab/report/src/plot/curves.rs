@@ -1,4 +1,4 @@
-//! Curves over a parameter, one for each allocator, on logarithmic axes where possible.
+//! Curves over a parameter, one for each allocator. The axes are logarithmic if possible.
 
 use std::fmt::Write;
 
@@ -13,30 +13,30 @@ use super::tabled::Point;
 use crate::foreign;
 
 const HEIGHT: f64 = 400.0;
-/// The left and the right edge of the plot; the right one applies if the names have as many letters
-/// as [`NAME`].
+/// Left and right edge of the plot. If a name is longer than [`NAME`] letters, the right edge is
+/// further left.
 const ACROSS: [f64; 2] = [76.0, 490.0];
 const NAME: usize = 17;
-/// Maximum number of letters of a name, and the width of a letter.
+/// Maximum number of letters of a name.
 const LONGEST_NAME: usize = 24;
 const LETTER: f64 = 7.0;
 /// Maximum number of letters of the line below the title.
 const LONGEST_LINE: usize = 84;
 const UP: [f64; 2] = [344.0, 46.0];
-/// Distance between two names beside the drawing.
+/// Vertical distance between two names at the right of the drawing.
 const APART: f64 = 15.0;
-/// Margin beside the first value and the last.
+/// Margin on the left of the first value and on the right of the last.
 const MARGIN: f64 = 12.0;
-/// Distance between two intervals at one value if there is space, and the maximum share of the
-/// distance between two values for all of them.
+/// Horizontal distance between two intervals at one value, if there is space. All of them take at
+/// most the share [`SPREAD`] of the distance between two values.
 const BESIDE: f64 = 9.0;
 const SPREAD: f64 = 0.42;
 
 /// The horizontal axis: the values of a parameter.
 pub(super) struct Across {
-    /// The prefix of the names of its drawings.
+    /// Prefix of the names of the axis's drawings.
     pub(super) stem: String,
-    /// The name of the measured load.
+    /// Name of the measured load.
     pub(super) name: String,
     pub(super) parameter: String,
     /// The position and the label of each value, from left to right.
@@ -53,12 +53,12 @@ pub(super) struct Curve {
     pub(super) points: Vec<Point>,
 }
 
-/// The meaning of the strokes at the values.
+/// Meaning of the strokes at the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ends {
-    /// Intervals.
+    /// Confidence intervals.
     Intervals,
-    /// Quartiles of the rounds, which are drawn lightly because they are not evidence of a
+    /// Quartiles of the rounds. They are drawn lightly, because they are no evidence of a
     /// difference.
     Quartiles,
 }
@@ -78,15 +78,15 @@ struct Paper {
     y: Scale,
     /// The right edge of the plot.
     right: f64,
-    /// Number of letters of a name that fit beside the plot.
+    /// Number of letters of a name that fit at the right of the plot.
     letters: usize,
-    /// The last value.
+    /// Position of the last value.
     last: f64,
     unit: Unit,
     ends: Ends,
 }
 
-/// Returns the drawing of a figure, given its name and title and its unit, if any curve has two
+/// Returns the drawing of a figure with this name, title and unit; `None` if no curve has two
 /// points.
 pub(super) fn draw(
     on: &Across,
@@ -97,7 +97,7 @@ pub(super) fn draw(
     draw_with(on, curves, what, (note, Ends::Intervals))
 }
 
-/// Returns curves whose points have strokes of this kind.
+/// Returns a drawing of curves whose points have strokes of this kind.
 pub(super) fn draw_with(
     on: &Across,
     curves: &[Curve],
@@ -125,13 +125,13 @@ pub(super) fn draw_with(
     })
 }
 
-/// Returns the number of curves with a name beside the drawing.
+/// Returns the number of curves whose names are at the right of the drawing.
 fn named(curves: &[Curve]) -> usize {
     let drawn = |curve: &&Curve| !curve.points.is_empty();
     curves.iter().filter(drawn).count()
 }
 
-/// Returns scales that contain all curves, and the horizontal shift of each curve.
+/// Returns scales that contain all curves, and a horizontal shift for each curve.
 fn paper(on: &Across, curves: &[Curve], unit: Unit, ends: Ends) -> (Paper, Vec<f64>) {
     let values = || {
         let points = curves.iter().flat_map(|curve| &curve.points);
@@ -162,8 +162,8 @@ fn paper(on: &Across, curves: &[Curve], unit: Unit, ends: Ends) -> (Paper, Vec<f
     (paper, shifts)
 }
 
-/// Returns the horizontal shift of each curve from its values, so that intervals at one value stand
-/// side by side.
+/// Returns a horizontal shift for each curve, so that intervals at the same value are next to each
+/// other.
 fn shifts(on: &Across, curves: &[Curve], right: f64) -> Vec<f64> {
     let has_interval = |point: &Point| point.ends.is_some_and(|[low, high]| low < high);
     let count = named(curves) as f64;
@@ -241,7 +241,8 @@ fn axes(on: &Across, title: &str, paper: &Paper) -> Node {
     ])
 }
 
-/// Returns a curve, shifted by `shift`, with its name at `end`, if it has any point.
+/// Returns a curve that is shifted by `shift`, with its name at the height `end`; `None` if it has
+/// no point.
 fn line(curve: &Curve, paper: &Paper, end: f64, shift: f64) -> Option<Node> {
     let Paper { x, y, right, .. } = paper;
     let last = curve.points.last()?;
@@ -258,7 +259,7 @@ fn line(curve: &Curve, paper: &Paper, end: f64, shift: f64) -> Option<Node> {
         let says = format!("{name} at {}: {}", point.label, told(point, paper.unit));
         look.marker(at(point), 4.5, Some(&says))
     };
-    // A tie from an earlier value would cross the other curves.
+    // A line from an earlier value to the name would cross the other curves.
     let tie = (last.place >= paper.last).then(|| {
         let [px, py] = at(last);
         canvas::grid(&[[[px + 6.0, py], [right + 8.0, end]]])
@@ -293,7 +294,7 @@ fn strokes(curve: &Curve, paper: &Paper, shift: f64) -> Node {
     lines.map(drawn).collect()
 }
 
-/// Returns the position of each curve's name: near its end, and apart from the others.
+/// Returns the position of each curve's name: near the curve's end, and apart from the other names.
 fn name_places(curves: &[Curve], up: &Scale) -> Vec<f64> {
     let wanted = |curve: &Curve| {
         curve
@@ -307,7 +308,7 @@ fn name_places(curves: &[Curve], up: &Scale) -> Vec<f64> {
     let mut places = vec![0.0; curves.len()];
     let mut above = f64::NEG_INFINITY;
     for (rank, place) in order.into_iter().enumerate() {
-        // The names that follow need space above the lower edge.
+        // Leave space above the lower edge for the names that follow.
         let lowest = HEIGHT - 24.0 - APART * (named - 1.0 - rank as f64);
         let at = wanted(&curves[place])
             .min(lowest)

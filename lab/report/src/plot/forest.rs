@@ -1,4 +1,4 @@
-//! The ranking as a forest plot: one row for each entrant, with its ratio to the baseline and the
+//! The ranking as a forest plot. Each entrant has a row with its ratio to the baseline and the
 //! interval.
 
 use super::canvas::{self, Anchor, BAND, Label, NAMES, NARROW, WIDTH};
@@ -16,7 +16,7 @@ use heapdrome_schema::{Role, WALL};
 /// Distance between text and the edge of the paper.
 const EDGE: f64 = 4.0;
 
-/// The positions of a forest plot's parts.
+/// Positions of a forest plot's parts.
 struct Layout {
     /// The left and the right edge of the plot.
     plot: [f64; 2],
@@ -26,7 +26,7 @@ struct Layout {
     row: f64,
     /// Distance from a row's upper edge to its interval.
     middle: f64,
-    /// Whether the names and the figures stand above the intervals.
+    /// Whether the names and the figures are above the intervals.
     is_narrow: bool,
 }
 
@@ -50,16 +50,16 @@ const FOR_NARROW_SCREENS: Layout = Layout {
 struct Forest<'a> {
     sheet: &'a Ranking<'a>,
     measure: &'a Measure,
-    /// The places of the rows in the ranking by wall time, the best by this figure first.
+    /// Positions in the ranking by wall time, sorted by this figure, the best first.
     order: Vec<usize>,
     /// The ratios, in the order of `order`.
     ratios: Vec<Option<Ratio>>,
     noise: Option<[f64; 2]>,
-    /// The confidence level of the intervals, such as `95%`, if any ratio has one.
+    /// Confidence level of the intervals, such as `95%`; `None` if no ratio has an interval.
     level: Option<String>,
 }
 
-/// Returns the forest plot of a figure, if at least one rival has it.
+/// Returns the forest plot of a figure; `None` if no rival has it.
 pub(super) fn plot(sheet: &Ranking<'_>, measure: &Measure, prefix: &str) -> Option<Plot> {
     let order = measure.order(sheet);
     let ratios = order.iter().map(|place| measure.ratio(sheet, *place));
@@ -160,7 +160,8 @@ impl Forest<'_> {
         ])
     }
 
-    /// Returns the legend of bars and band, above the names, because a file has no caption.
+    /// Returns the legend of bars and band. It is part of the drawing, because a file has no
+    /// caption.
     fn key(&self, up: f64) -> Node {
         let bars = |level: &String| {
             canvas::faint(
@@ -208,7 +209,7 @@ impl Forest<'_> {
     }
 }
 
-/// Returns the interval of the baseline against itself, for wall time.
+/// Returns the interval of the baseline's twin against the baseline, for wall time only.
 fn noise(sheet: &Ranking<'_>, measure: &Measure) -> Option<[f64; 2]> {
     let floor = sheet
         .result
@@ -221,22 +222,22 @@ fn noise(sheet: &Ranking<'_>, measure: &Measure) -> Option<[f64; 2]> {
         .then_some(ends)
 }
 
-/// Returns the confidence level of the intervals, if any ratio has one.
+/// Returns the confidence level of the intervals; `None` if no ratio has an interval.
 fn level(sheet: &Ranking<'_>, ratios: &[Option<Ratio>]) -> Option<String> {
     let mut ratios = ratios.iter().flatten();
     let any = ratios.any(|ratio| ratio.ends.is_some());
     any.then(|| format!("{}%", ratio_text(100.0 * (1.0 - sheet.result.alpha))))
 }
 
-/// Returns a scale that contains every ratio, and as much of the intervals as keeps the ratios
-/// distinguishable.
+/// Returns a scale that contains every ratio. It contains the intervals only as far as the ratios
+/// remain distinguishable.
 fn scale(ratios: &[Option<Ratio>], noise: Option<[f64; 2]>, layout: &Layout) -> Scale {
     let parts = |ratio: &Ratio| {
         let [low, high] = ratio.ends.unwrap_or([ratio.at; 2]);
         [ratio.at, low, high]
     };
     let known = ratios.iter().flatten().map(parts);
-    // The noise widens the scale like an interval around the baseline's ratio.
+    // The noise extends the scale like an interval around the baseline's ratio.
     let noise = noise.map(|[low, high]| [1.0, low, high]);
     Scale::logarithmic(
         ratio_range(&known.chain(noise).collect::<Vec<_>>(), 1.03),
@@ -244,8 +245,9 @@ fn scale(ratios: &[Option<Ratio>], noise: Option<[f64; 2]>, layout: &Layout) -> 
     )
 }
 
-/// Returns the ends of a scale that contains 1 and every ratio. Each ratio comes with the ends of
-/// its interval, which the scale contains as far as the ratios stay distinguishable.
+/// Returns the ends of a scale that contains 1 and every ratio. Each of `ratios` is a ratio with
+/// the ends of its interval. The scale contains the intervals only as far as the ratios remain
+/// distinguishable.
 pub(crate) fn ratio_range(ratios: &[[f64; 3]], margin: f64) -> [f64; 2] {
     let known = || ratios.iter();
     let low = known().fold(1.0, |low: f64, [at, _, _]| low.min(*at));
@@ -264,7 +266,7 @@ fn ticks(scale: &Scale) -> Vec<f64> {
     ticks.map(|tick| scale.at(tick)).collect()
 }
 
-/// Returns the background of all rows: the noise, the grid, and the line of the baseline.
+/// Returns the background behind all rows: the noise, the grid, and the line of the baseline.
 fn behind(scale: &Scale, noise: Option<[f64; 2]>, [top, height]: [f64; 2]) -> Node {
     let down = |x: f64| [[x, top], [x, height]];
     let grid: Vec<_> = ticks(scale).into_iter().map(down).collect();
@@ -283,8 +285,8 @@ fn behind(scale: &Scale, noise: Option<[f64; 2]>, [top, height]: [f64; 2]) -> No
     ])
 }
 
-/// Returns the interval as a line with the estimate on it; an arrow marks a line that continues
-/// beyond the paper.
+/// Returns the interval as a line, with a mark at the estimate. An arrow shows that the line
+/// continues beyond the paper.
 fn whisker(look: Look, ratio: &Ratio, scale: &Scale, middle: f64) -> Node {
     let strokes = |[low, high]: [f64; 2]| {
         let within = [low, high].into_iter().filter(|end| scale.holds(*end));
@@ -307,7 +309,7 @@ fn whisker(look: Look, ratio: &Ratio, scale: &Scale, middle: f64) -> Node {
     ])
 }
 
-/// Formats the figure in the words of the tables.
+/// Formats the figure with the words that the tables use.
 fn told(sheet: &Ranking<'_>, measure: &Measure, place: usize, ratio: Option<&Ratio>) -> String {
     let entrant = sheet.rows[place].entrant;
     let Some(ratio) = ratio else {

@@ -1,4 +1,4 @@
-//! Groups of a collection's races that make up a curve, and the position of each race on it.
+//! Groups of a collection's races that form curves, and the position of each race on them.
 
 use heapdrome_schema::{Collection, Member, ScalingCurve, SweepResult};
 
@@ -6,28 +6,28 @@ use super::stem_within;
 use crate::foreign;
 use crate::scaling;
 
-/// Maximum number of letters that a group contributes to the names of its drawings.
+/// Maximum length of the part of a drawing's name that is derived from its group.
 const LONGEST_STEM: usize = 100;
 
-/// Races of a collection that differ only in one parameter.
+/// Races of a collection that differ in only one parameter.
 pub(crate) struct Group<'a> {
-    /// The cell, or the swept command; the values of other parameters come first.
+    /// Name of the cell or the swept command, after the values of other parameters.
     pub(crate) name: String,
-    /// The stem of its drawings' names, unique in the collection.
+    /// Stem of the names of the group's drawings, unique in the collection.
     pub(super) stem: String,
     /// The parameter that differs.
     pub(crate) parameter: String,
-    /// The values of the other parameters, if there are any.
+    /// Values of the other parameters; empty if there are none.
     pub(crate) others: String,
     /// At least two races, from left to right.
     pub(crate) races: Vec<At<'a>>,
-    /// The degradation of each allocator, if it is known with its intervals.
+    /// Degradation of each allocator, if it is known with its intervals.
     pub(super) curves: Vec<&'a ScalingCurve>,
-    /// Whether all values are numbers above 0, for a logarithmic axis.
+    /// Whether all values are numbers above 0, which a logarithmic axis requires.
     pub(crate) by_logarithm: bool,
 }
 
-/// A race and its position.
+/// A race, and its position on the axis.
 pub(crate) struct At<'a> {
     pub(super) place: f64,
     pub(crate) label: String,
@@ -45,7 +45,7 @@ pub(crate) fn groups(collection: &Collection) -> Vec<Group<'_>> {
     groups
 }
 
-/// Gives each group a stem: its name, and a number if shortening makes the name ambiguous.
+/// Sets each group's stem to its name. If shortening makes the stem ambiguous, adds a number.
 fn name_apart(groups: &mut [Group<'_>]) {
     let mut taken: Vec<String> = Vec::new();
     for group in groups {
@@ -86,8 +86,8 @@ fn of_sweep<'a>(collection: &'a Collection, sweep: &'a SweepResult) -> Vec<Group
     scaling::others(sweep).into_iter().map(of_others).collect()
 }
 
-/// Returns the races of the longest curve from left to right, and whether all values are numbers
-/// above 0.
+/// Returns the races of the longest curve from left to right. The flag is whether all values are
+/// numbers above 0.
 fn races_along<'a>(collection: &'a Collection, curves: &[&'a ScalingCurve]) -> (Vec<At<'a>>, bool) {
     let points = curves.iter().map(|curve| &curve.points);
     let points = points.max_by_key(|points| points.len());
@@ -112,7 +112,7 @@ fn races_along<'a>(collection: &'a Collection, curves: &[&'a ScalingCurve]) -> (
     (races, by_logarithm)
 }
 
-/// Returns one group for each cell whose races differ in a number.
+/// Returns one group for each cell that has races with different numbers.
 fn of_cells(collection: &Collection) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for member in &collection.races {
@@ -148,9 +148,9 @@ fn of_cells(collection: &Collection) -> Vec<Group<'_>> {
     groups
 }
 
-/// Returns the name of the parameter that has the swept value in every race. Another may have it in
-/// some races by chance; if several have it in all of them, the last one counts, because sweeps
-/// append their parameter.
+/// Returns the name of the parameter whose value is the swept one in every race. Other parameters
+/// may match in some races by chance. If several match in all races, returns the last, because
+/// sweeps append their parameter.
 fn swept(races: &[At<'_>]) -> String {
     let is_swept = |name: &&str| {
         races.iter().all(|race| {

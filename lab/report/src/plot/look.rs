@@ -1,5 +1,5 @@
-//! The look of an allocator in every plot of a result. Its colour suits colour-blind readers, too.
-//! Its shape and its dashes identify it on grey paper, and if there are more allocators than
+//! The look of an allocator in every plot of a result. The colours suit colour-blind readers, too.
+//! Shapes and dashes identify allocators on grey paper, or if there are more allocators than
 //! colours.
 
 use std::ops::Deref;
@@ -12,9 +12,9 @@ use super::palette::{COLOURS, INK};
 use super::tabled;
 use crate::sheet::Sheet;
 
-/// Number of shapes and patterns of dashes besides those of the baseline.
+/// Number of shapes, and of dash patterns, in addition to those of the baseline.
 const OTHERS: usize = 7;
-/// The default baseline.
+/// Name of the default baseline.
 const SYSTEM: &str = "system";
 /// The dash pattern of the baseline: a solid line.
 const WHOLE: &str = "none";
@@ -28,28 +28,29 @@ const DASHES: [&str; OTHERS] = [
     "16 3 4 3",
 ];
 
-/// The suffix of the name of an experiment's cell that had sufficient memory.
+/// Suffix of the name of an experiment's cell if its working set fits in memory.
 pub(super) const ALL_FITS: &str = ", all fits";
 
 /// The look of one allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Look {
-    /// The place among the rivals; `None` is ink, a disc and a solid line.
+    /// Position among the rivals. `None` stands for the main colour, a disc, and a solid line.
     place: Option<usize>,
-    /// Number of earlier curves of the same allocator in the drawing. It changes shape and dashes.
+    /// Number of earlier curves of this allocator in the drawing. It changes the shape and the
+    /// dashes.
     again: usize,
 }
 
 impl Look {
-    /// The look of the baseline, and of names without a look of their own.
+    /// Look of the baseline, and of names without their own look.
     pub(crate) const BASELINE: Self = Self {
         place: None,
         again: 0,
     };
 
-    /// Returns the look of the rival in this place. Colours, shapes and dashes advance together,
-    /// and each cycle through the dashes shifts them by one place. Thus 70 rivals differ in colour
-    /// and shape, and on grey paper 49 in shape and dashes.
+    /// Returns the look of the rival at this position. Colours, shapes and dashes advance together;
+    /// each cycle through the dashes shifts them by one position. Thus 70 rivals differ in colour
+    /// and shape, and 49 differ in shape and dashes on grey paper.
     pub(crate) fn rival(place: usize) -> Self {
         Self {
             place: Some(place),
@@ -57,12 +58,12 @@ impl Look {
         }
     }
 
-    /// Returns the place among the colours.
+    /// Returns the position among the colours.
     fn hue(self) -> Option<usize> {
         self.place.map(|place| place % COLOURS.len())
     }
 
-    /// Returns the place among shapes or dashes, which shifts by `step` with each cycle.
+    /// Returns the position among shapes or dashes. With each cycle, it shifts by `step`.
     fn among(self, step: usize) -> Option<usize> {
         let place = match (self.place, self.again) {
             (None, 0) => return None,
@@ -72,13 +73,13 @@ impl Look {
         Some(place % OTHERS)
     }
 
-    /// Returns the class of a group that sets the colour in a page.
+    /// Returns the CSS class of a group, which sets the colour in a page.
     pub(crate) fn class(self) -> String {
         self.hue()
             .map_or_else(|| "c".to_owned(), |place| format!("c{place}"))
     }
 
-    /// Returns the colour on paper.
+    /// Returns the colour on white paper.
     pub(crate) fn colour(self) -> &'static str {
         self.hue().map_or(INK, |place| COLOURS[place])
     }
@@ -88,7 +89,8 @@ impl Look {
         self.among(1).map_or(WHOLE, |place| DASHES[place])
     }
 
-    /// Returns the shape around a point, with its tooltip. It belongs in a group of the colour.
+    /// Returns the shape around a point, with its tooltip. It must be placed in a group that sets
+    /// its colour.
     pub(crate) fn marker(self, at: [f64; 2], size: f64, says: Option<&str>) -> Node {
         let shape = filled(self.outline(at, size));
         match says {
@@ -105,12 +107,12 @@ impl Look {
             .into()
     }
 
-    /// Returns the shape on its own, for a legend beside a name.
+    /// Returns the shape alone, for a legend next to a name.
     pub(crate) fn mark(self) -> String {
         self.outline([0.0, 0.0], 5.0)
     }
 
-    /// Returns the path of the shape; `size` is about half its width.
+    /// Returns the path of the shape. `size` is about half its width.
     fn outline(self, [x, y]: [f64; 2], size: f64) -> String {
         let Some(shape) = self.among(0) else {
             let (r, d) = (n(size), n(2.0 * size));
@@ -128,8 +130,8 @@ impl Look {
     }
 }
 
-/// The corners of each shape: a square, a triangle, a diamond, a triangle on its tip, a cross, a
-/// star with four rays, and an hourglass.
+/// Corners of each shape: a square, a triangle, a diamond, an inverted triangle, a cross, a star
+/// with four rays, and an hourglass.
 const SHAPES: [&[[f64; 2]]; OTHERS] = [
     &[[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]],
     &[[0.0, -1.1], [1.1, 0.9], [-1.1, 0.9]],
@@ -162,18 +164,18 @@ const SHAPES: [&[[f64; 2]]; OTHERS] = [
     &[[-1.1, -1.1], [1.1, -1.1], [-1.1, 1.1], [1.1, 1.1]],
 ];
 
-/// The looks of all names. A name looks the same in every drawing of a page and of a result.
+/// The looks of all names. A name has one look in every drawing of a page and of a result.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Looks {
-    /// The baseline of the first race.
+    /// Name of the first race's baseline.
     baseline: Option<String>,
-    /// The other names, by their places.
+    /// The other names. Their positions determine their looks.
     others: Vec<String>,
 }
 
 impl Looks {
     /// Assigns looks to all names in these results: first to the allocators that race, in the order
-    /// of the request, then to the other names of curves.
+    /// of the request, then to other names of curves.
     pub(crate) fn of<'a>(results: impl IntoIterator<Item = &'a Saved>) -> Self {
         let mut looks = Self::default();
         let results: Vec<&Saved> = results.into_iter().collect();
@@ -205,7 +207,7 @@ impl Looks {
         }
     }
 
-    /// Adds the names of curves that did not race.
+    /// Adds the names of curves that do not belong to racing allocators.
     fn curves(&mut self, collection: &Collection) {
         self.searches(collection.searches());
         collection.tables.iter().for_each(|table| self.table(table));
@@ -214,8 +216,8 @@ impl Looks {
         }
     }
 
-    /// Adds the allocators of searches for the least memory. Searches have no baseline; the
-    /// system's allocator takes its look there, too.
+    /// Adds the allocators of searches for the least memory. Searches have no baseline, so the
+    /// system's allocator has the baseline's look there, too.
     pub(super) fn searches(&mut self, searches: &[Survival]) {
         let mut names = searches.iter().map(|one| one.allocator.as_str());
         if self.baseline.is_none() && names.any(|name| name == SYSTEM) {
@@ -238,8 +240,8 @@ impl Looks {
         }
     }
 
-    /// Returns the look of this name, or of the allocator in it; if both are unknown, the
-    /// baseline's.
+    /// Returns the look of this name; if it is unknown, that of the allocator in the name;
+    /// otherwise the baseline's.
     pub(crate) fn get(&self, name: &str) -> Look {
         if self.baseline.as_deref() == Some(name) {
             return Look::BASELINE;
@@ -249,7 +251,7 @@ impl Looks {
         place.map_or(Look::BASELINE, Look::rival)
     }
 
-    /// Returns the looks of the curves of one drawing. Several curves of one allocator share its
+    /// Returns the looks of the curves of one drawing. Curves of one allocator have the same
     /// colour, and differ in shape and dashes.
     pub(super) fn of_names(&self, names: &[&str]) -> Vec<Look> {
         let look = |(place, name): (usize, &&str)| {
@@ -264,9 +266,9 @@ impl Looks {
     }
 }
 
-/// Returns the allocator or the variant in the name of a row or of a curve, without its conditions:
-/// `lgalloc+touch` of `always: lgalloc+touch`, `mapped` of `regions again, mapped`, `baseline` of
-/// `baseline, all fits`.
+/// Returns the allocator or the variant in the name of a row or curve, without conditions:
+/// `lgalloc+touch` from `always: lgalloc+touch`, `mapped` from `regions again, mapped`, `baseline`
+/// from `baseline, all fits`.
 fn who(name: &str) -> &str {
     let name = name.strip_suffix(ALL_FITS).unwrap_or(name);
     let name = name.rsplit_once(": ").map_or(name, |(_, who)| who);
@@ -286,7 +288,7 @@ impl<'a> Ranking<'a> {
         Self { sheet, looks }
     }
 
-    /// Returns the look of the entrant in this place.
+    /// Returns the look of the entrant at this position in the ranking.
     pub(super) fn look(&self, place: usize) -> Look {
         let row = self.sheet.rows.get(place);
         row.map_or(Look::BASELINE, |row| self.looks.get(&row.entrant.allocator))

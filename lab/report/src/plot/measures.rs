@@ -1,4 +1,4 @@
-//! The figures of plots: one figure of every entrant that counts.
+//! The figures of plots. Each has the values of every entrant that counts.
 
 use heapdrome_schema::{Better, Bytes, EntrantResult, Nanoseconds, PEAK_RSS, Role, Series, WALL};
 
@@ -16,7 +16,7 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// Formats a value with its unit, in the words of the tables.
+    /// Formats a value with its unit, as in the tables.
     pub(crate) fn tell(self, value: f64) -> String {
         if !value.is_finite() {
             return words::NONE.to_owned();
@@ -33,9 +33,9 @@ impl Unit {
 #[derive(Clone, Debug)]
 pub(crate) struct Values {
     pub(crate) median: f64,
-    /// The samples, in the order of the rounds.
+    /// Samples in the order of the rounds.
     pub(crate) samples: Vec<f64>,
-    /// Places of the outliers in `samples`.
+    /// Positions of the outliers in `samples`.
     pub(crate) outliers: Vec<usize>,
 }
 
@@ -54,28 +54,28 @@ impl Values {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ratio {
     pub(crate) at: f64,
-    /// The interval, if there is one.
+    /// Ends of the interval, if there is one.
     pub(crate) ends: Option<[f64; 2]>,
 }
 
-/// One figure of all entrants that count.
+/// One figure, with the values of all entrants that count.
 #[derive(Clone, Debug)]
 pub(crate) struct Measure {
-    /// An identifier, unique in a race and valid in a file's name.
+    /// Identifier, unique in a race and valid in a file's name.
     pub(crate) id: String,
-    /// Its key among the comparisons.
+    /// Key of the figure's comparisons.
     pub(crate) key: String,
-    /// The name in a sentence.
+    /// Name of the figure in a sentence.
     pub(crate) title: String,
     pub(crate) better: Better,
     pub(crate) unit: Unit,
-    /// The values, by place in the ranking.
+    /// Values of the entrants, in the order of the ranking.
     pub(crate) values: Vec<Option<Values>>,
 }
 
 impl Measure {
-    /// Returns the ratio of the entrant in this place of the ranking. Without a comparison it is
-    /// the ratio of the medians, without an interval.
+    /// Returns the ratio of the entrant at this position in the ranking. If there is no comparison,
+    /// returns the ratio of the medians, without an interval.
     pub(crate) fn ratio(&self, sheet: &Sheet<'_>, place: usize) -> Option<Ratio> {
         let entrant = sheet.rows.get(place)?.entrant;
         if entrant.role == Role::Baseline {
@@ -100,8 +100,8 @@ impl Measure {
         })
     }
 
-    /// Returns the sort key of the entrant in this place: its ratio, inverted if higher is better,
-    /// so that smaller is better.
+    /// Returns the sort key of the entrant at this position: its ratio, inverted if higher is
+    /// better, so that smaller keys are better.
     pub(crate) fn sort_key(&self, sheet: &Sheet<'_>, place: usize) -> Option<f64> {
         let ratio = self.ratio(sheet, place)?.at;
         Some(match self.better {
@@ -110,8 +110,8 @@ impl Measure {
         })
     }
 
-    /// Returns the places of the ranking, the best by this figure first; places without it come
-    /// last.
+    /// Returns the positions in the ranking, sorted by this figure, the best first. Entrants
+    /// without the figure are last.
     pub(crate) fn order(&self, sheet: &Sheet<'_>) -> Vec<usize> {
         let key = |place: &usize| self.sort_key(sheet, *place).unwrap_or(f64::INFINITY);
         let mut places: Vec<usize> = (0..sheet.rows.len()).collect();
@@ -119,7 +119,7 @@ impl Measure {
         places
     }
 
-    /// Returns the values of the baseline.
+    /// Returns the baseline's values.
     fn baseline(&self, sheet: &Sheet<'_>) -> Option<&Values> {
         let is_baseline = |row: &crate::sheet::Row<'_>| row.entrant.role == Role::Baseline;
         self.values
@@ -127,16 +127,16 @@ impl Measure {
             .as_ref()
     }
 
-    /// Returns the better direction, such as `lower is better`.
+    /// Returns the better direction, as the words `lower is better` or `higher is better`.
     pub(crate) fn direction(&self) -> &'static str {
         words::direction(self.better)
     }
 }
 
-/// A function that takes the values of a figure from an entrant.
+/// Function that extracts the values of a figure from an entrant.
 type Take<'a> = &'a dyn Fn(&EntrantResult) -> Option<Values>;
 
-/// Returns the figures that any entrant of a race has, wall time first.
+/// Returns the figures that any entrant of a race has, beginning with wall time.
 pub(crate) fn measures(sheet: &Sheet<'_>) -> Vec<Measure> {
     let mut all = common(sheet);
     all.extend(of_workload(sheet));
@@ -145,7 +145,7 @@ pub(crate) fn measures(sheet: &Sheet<'_>) -> Vec<Measure> {
     all
 }
 
-/// Returns a figure with its identifier, its key and its title; lower is better.
+/// Returns a figure for which lower is better. `names` are its identifier, its key and its title.
 fn lower(sheet: &Sheet<'_>, names: [&str; 3], unit: Unit, of: Take<'_>) -> Measure {
     let [id, key, title] = names.map(str::to_owned);
     Measure {
@@ -158,7 +158,7 @@ fn lower(sheet: &Sheet<'_>, names: [&str; 3], unit: Unit, of: Take<'_>) -> Measu
     }
 }
 
-/// Returns the figures of every command.
+/// Returns the figures that every command has.
 fn common(sheet: &Sheet<'_>) -> Vec<Measure> {
     let figures: [([&str; 3], Unit, Take<'_>); 4] = [
         (["wall", WALL, "wall time"], Unit::Seconds, &|e| {

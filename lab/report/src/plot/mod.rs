@@ -1,9 +1,9 @@
 //! The plots of a result, drawn as SVG for the page and for files.
 //!
-//! The drawings are trees of elements (`node`). The page sorts and hides rows, recolours drawings
-//! for a dark screen, and describes them to screen readers; this requires classes, groups and
-//! descriptions that the SVG of a plotting library lacks. In a file the same drawing uses its own
-//! presentation attributes.
+//! A drawing is a tree of elements (`node`). The page sorts and hides rows, recolours drawings for
+//! a dark screen, and describes them to screen readers. This requires classes, groups and
+//! descriptions, which the SVG of plotting libraries lacks. In a file, a drawing uses presentation
+//! attributes instead of the page's style.
 
 mod canvas;
 mod ccdf;
@@ -53,20 +53,21 @@ use node::{Node, Target};
 /// A drawing of one view of a result.
 #[derive(Clone, Debug)]
 pub struct Plot {
-    /// Its content and its race, as letters, digits, `-`, `_` and `.`, which suit a file's name.
+    /// Name made of the drawing's content and race. It contains only letters, digits, `-`, `_` and
+    /// `.`, so that it is valid in a file's name.
     pub name: String,
-    /// Its content, in one sentence.
+    /// Description of the content, in one sentence.
     pub(crate) caption: String,
     drawing: Node,
     /// A second drawing for narrow screens, if the page has one.
     narrow: Option<Node>,
-    /// Whether it has curves, which the reader of a page can hide.
+    /// Whether the drawing has curves, which the reader of a page can hide.
     pub(crate) has_curves: bool,
 }
 
 impl Plot {
-    /// Returns a drawing of this height without curves. `rows` is the top of the sortable rows, if
-    /// it has any.
+    /// Returns a drawing of this height, without curves. `rows` is the upper edge of the sortable
+    /// rows, if it has any.
     fn new(label: Label, caption: String, height: f64, rows: Option<f64>, body: Node) -> Self {
         Self {
             drawing: canvas::svg(&label, height, rows, body),
@@ -77,8 +78,8 @@ impl Plot {
         }
     }
 
-    /// Returns the drawing for a page. The page's style shows the narrow drawing instead, if there
-    /// is one and the screen is narrow.
+    /// Returns the drawing for a page. If there is a narrow drawing, the page's style shows it on
+    /// narrow screens.
     pub(crate) fn in_page(&self) -> Markup {
         let drawings = self.narrow.iter().chain([&self.drawing]);
         PreEscaped(drawings.map(|drawing| drawing.text(Target::Page)).collect())
@@ -88,7 +89,7 @@ impl Plot {
         self.drawing.text(Target::File)
     }
 
-    /// Returns the drawing as a file of its own.
+    /// Returns the drawing as the content of an SVG file.
     pub fn svg(&self) -> Vec<u8> {
         let mut text = self.text();
         text.push('\n');
@@ -104,7 +105,7 @@ impl Plot {
     }
 }
 
-/// Returns all plots of a result. A race without complete rounds has few or none.
+/// Returns all plots of a result. A race without complete rounds has few or no plots.
 pub fn plots(saved: &Saved) -> Vec<Plot> {
     let looks = Looks::of([saved]);
     match saved {
@@ -113,7 +114,7 @@ pub fn plots(saved: &Saved) -> Vec<Plot> {
     }
 }
 
-/// Returns the plots of one race; their names begin with `prefix`.
+/// Returns the plots of one race. Their names begin with `prefix`.
 pub(crate) fn of_race(result: &RaceResult, prefix: &str, looks: &Looks) -> Vec<Plot> {
     let sheet = Ranking::new(result, looks);
     let known = measures(&sheet);
@@ -139,7 +140,8 @@ fn of_collection(collection: &Collection, looks: &Looks) -> Vec<Plot> {
         .iter()
         .flat_map(|group| sweep::plots(group, "", looks))
         .collect();
-    // These names contain no place, which would change as soon as another table precedes them.
+    // These names contain no position, because it would change if another table were added before
+    // them.
     plots.extend(ccdf::plots(collection, |_| "ccdf-".to_owned(), looks));
     plots.extend(searches(collection.searches(), "", looks));
     let tables = collection.tables.iter();
@@ -151,12 +153,12 @@ fn of_collection(collection: &Collection, looks: &Looks) -> Vec<Plot> {
     plots
 }
 
-/// Returns the prefix of the names of a member's plots, which its place makes unique.
+/// Returns the prefix of the names of a member's plots. The member's position makes it unique.
 pub(crate) fn member_prefix(place: usize, cell: &str) -> String {
     format!("{:02}-{}-", place + 1, stem(cell))
 }
 
-/// Returns the curves of one group of races; their names begin with `prefix`.
+/// Returns the plots of one group of races. Their names begin with `prefix`.
 pub(crate) fn of_group(group: &Group<'_>, prefix: &str, looks: &Looks) -> Vec<Plot> {
     sweep::plots(group, prefix, looks)
 }

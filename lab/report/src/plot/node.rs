@@ -1,15 +1,15 @@
-//! The tree of elements of a drawing, and its text in a file and in a page.
+//! The tree of elements of a drawing, and its text for a file or a page.
 
 use std::fmt::Write as _;
 
 use maud::Escaper;
 
-/// Place for which a drawing is written.
+/// Place in which a drawing is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// A file of its own, which has no style sheet.
+    /// A separate file, without a style sheet.
     File,
-    /// A page, whose style sheet has the paper, the letters and the colours of classes.
+    /// A page, whose style sheet sets the background, the font and the colours of classes.
     Page,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn element(name: &'static str) -> Element {
     }
 }
 
-/// Returns a path in the colour of its group.
+/// Returns a path that is stroked in the colour of its group.
 pub(crate) fn coloured(path: impl Into<String>) -> Element {
     element("path")
         .with("d", path)
@@ -55,7 +55,7 @@ pub(crate) fn coloured(path: impl Into<String>) -> Element {
         .with("stroke", "currentColor")
 }
 
-/// Returns a shape in the colour of its group.
+/// Returns a shape that is filled with the colour of its group.
 pub(crate) fn filled(shape: impl Into<String>) -> Element {
     let path = element("path").with("d", shape);
     path.with("fill", "currentColor")
@@ -80,7 +80,7 @@ impl Element {
         }
     }
 
-    /// Adds an attribute that the style sheet of a page replaces there.
+    /// Adds an attribute for a file. In a page, the style sheet replaces it.
     pub(crate) fn in_file(self, name: &'static str, value: impl Into<String>) -> Self {
         self.attribute(name, value.into(), true)
     }
@@ -100,7 +100,7 @@ impl Element {
         self
     }
 
-    /// Leaves the element out of a page.
+    /// Omits the element in a page.
     pub(crate) fn for_file_only(mut self) -> Self {
         self.for_file_only = true;
         self

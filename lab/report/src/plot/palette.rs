@@ -1,13 +1,13 @@
-//! The colours of allocators, which readers with any colour vision can distinguish.
+//! Colours of allocators. Readers with any kind of colour vision can distinguish them.
 
-/// Ink on white paper, for files; the page's style overrides it.
+/// Main colour on white paper, for files. The page's style overrides it.
 pub(crate) const INK: &str = "#1a1a1a";
 
-/// Colours for white paper. Each has a contrast of at least three to one with it. Any two of them,
-/// and ink, are at least 25 apart in CIE Lab (1976, where 2.3 is just noticeable), for normal
-/// vision and for vision without red, green or blue receptors. They were found by a search for the
-/// greatest such distance. Some look alike in grey; there shapes and dashes distinguish the
-/// allocators.
+/// Colours for white paper. Each has a contrast of at least three to one against it. Any two
+/// colours, ink included, are at least 25 apart in CIE Lab (1976, in which 2.3 is just noticeable),
+/// for normal vision and for vision without red, green or blue receptors. They were found by a
+/// search for the greatest such distance. Some look alike in grey, so allocators also differ in
+/// shapes and dashes.
 pub(crate) const COLOURS: [&str; 10] = [
     "#d57d11", "#7e79f4", "#6d4e75", "#834b00", "#8d985a", "#432897", "#c078c8", "#1d5e3e",
     "#35a38c", "#42004d",
@@ -23,11 +23,11 @@ mod tests {
     use super::super::palette::INK;
     use super::*;
 
-    /// Ink and paper of a dark page, as in its style.
+    /// Main colour and background of a dark page, as in the page's style.
     const DARK_INK: &str = "#e8e8e6";
     const DARK_PAPER: &str = "#16191d";
 
-    /// Minimum distance in CIE Lab.
+    /// Minimum distance of two colours in CIE Lab.
     const APART: f64 = 25.0;
 
     type Colour = [f64; 3];
@@ -67,7 +67,7 @@ mod tests {
         one.iter().zip(other).map(|(one, other)| one * other).sum()
     }
 
-    /// Returns linear red, green and blue of `#rrggbb`.
+    /// Returns the linear red, green and blue of `#rrggbb`.
     fn linear(colour: &str) -> Colour {
         [1, 3, 5].map(|place| {
             let byte = u8::from_str_radix(&colour[place..place + 2], 16).expect("hexadecimal");
@@ -83,7 +83,7 @@ mod tests {
         eyes.map(|row| product(row, colour).clamp(0.0, 1.0))
     }
 
-    /// Returns CIE Lab of linear sRGB under daylight (D65).
+    /// Returns the CIE Lab coordinates of linear sRGB under daylight (D65).
     fn lab(colour: Colour) -> Colour {
         let xyz = [
             product([0.412_456_4, 0.357_576_1, 0.180_437_5], colour) / 0.950_47,
@@ -120,14 +120,14 @@ mod tests {
         }
     }
 
-    /// The previous colours prove that the check can fail.
+    /// A former pair of colours proves that the check can fail.
     #[test]
     fn rose_and_teal_are_alike_to_eyes_without_red() {
         let [rose, teal] = ["#c2556a", "#2b8a80"].map(|colour| lab(seen(colour, &EYES[1].1)));
         assert!(distance(rose, teal) < APART);
     }
 
-    /// Returns the contrast by WCAG 2.
+    /// Returns the contrast of two colours as WCAG 2 defines it.
     fn contrast(one: &str, other: &str) -> f64 {
         let luminance = |colour| product([0.2126, 0.7152, 0.0722], linear(colour)) + 0.05;
         let [one, other] = [luminance(one), luminance(other)];

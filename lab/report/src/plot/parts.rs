@@ -1,5 +1,5 @@
-//! The parts of each entrant's memory: a stacked bar for its peak, and another for the time after
-//! idling.
+//! The parts of each entrant's memory: a stacked bar for its peak, and another for its memory after
+//! an idle period.
 
 use heapdrome_schema::{Bytes, EntrantResult, MemoryParts};
 
@@ -15,7 +15,7 @@ use crate::memory;
 
 const PLOT: [f64; 2] = [NAMES + 52.0, 555.0];
 const TOP: f64 = 74.0;
-/// The height of a bar.
+/// Height of a bar.
 const BAR: f64 = 15.0;
 /// The height of a row with one bar, and of each further bar.
 const ROW: f64 = 28.0;
@@ -41,8 +41,8 @@ const PARTS: [(Part, &str); 5] = [
 ];
 
 impl Part {
-    /// Returns the number of bytes of this part. The kernel does not report which pages are both
-    /// lazily freed and huge; those count as lazily freed.
+    /// Returns the number of bytes of this part. Pages that are both lazily freed and huge count as
+    /// lazily freed, because the kernel does not report them separately.
     fn of(self, parts: &MemoryParts) -> u64 {
         let lazily = parts.lazily_freed.0.min(parts.anonymous.0);
         let huge = parts.huge.0.min(parts.anonymous.0 - lazily);
@@ -55,7 +55,7 @@ impl Part {
         }
     }
 
-    /// Draws the segment; it belongs in a group of the entrant's colour.
+    /// Draws the segment. It must be placed in a group of the entrant's colour.
     fn draw(self, [x, width]: [f64; 2], y: f64, says: &str) -> Node {
         let colour = "currentColor";
         let class = (self == Self::File).then_some("band");
@@ -99,12 +99,12 @@ fn bars(entrant: &EntrantResult) -> Vec<Bar<'_>> {
     most.into_iter().chain(rest).collect()
 }
 
-/// Returns the sum of all parts, including swapped memory.
+/// Returns the sum of all parts, swapped memory included.
 fn whole(parts: &MemoryParts) -> Bytes {
     parts.resident() + parts.swapped
 }
 
-/// Returns the bars of all entrants, if the parts of any were measured.
+/// Returns the plot of all entrants' bars; `None` if no entrant's parts were measured.
 pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     let entrants = || sheet.rows.iter().map(|row| row.entrant);
     let widest = entrants()
@@ -145,7 +145,7 @@ pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     ))
 }
 
-/// Returns the caption; it omits absent series.
+/// Returns the caption. It omits absent series.
 fn caption(sheet: &Ranking<'_>, idle: bool) -> String {
     let after = if idle { ", and after idling" } else { "" };
     let requested = |row: &crate::sheet::Row<'_>| memory::requested(sheet, row.entrant).is_some();
@@ -215,7 +215,7 @@ fn row(sheet: &Ranking<'_>, place: usize, scale: &Scale) -> Node {
     ])
 }
 
-/// Returns the mark of the workload's peak of requested memory.
+/// Returns the mark at the workload's peak of requested memory.
 fn stroke(requested: f64, scale: &Scale, y: f64) -> Node {
     let x = n(scale.at(requested));
     let line = element("line").with("class", "axis");

@@ -1,5 +1,5 @@
-//! Drawings as images: resvg renders them with a font that heapdrome carries, so the result does
-//! not depend on the fonts of the machine.
+//! Drawings as images. resvg renders them with a font embedded in heapdrome, so the result does not
+//! depend on the fonts of the machine.
 
 use std::sync::Arc;
 
@@ -7,7 +7,8 @@ use resvg::{tiny_skia, usvg};
 
 use crate::ReportError;
 
-/// Enlargement over the nominal size, which is sharp on paper in a column's width.
+/// Factor by which images are larger than the nominal size, so that they are sharp when printed in
+/// a column's width.
 const ENLARGED: f32 = 2.0;
 
 /// Renders `svg` as PNG.

@@ -1,5 +1,5 @@
-//! Plots of tables of rates: a curve over numbers of threads for each row, or a dot with the range
-//! of the rounds.
+//! Plots of tables of rates: for each row, a curve over numbers of threads, or a dot with the range
+//! over the rounds.
 
 use heapdrome_schema::Table;
 
@@ -14,7 +14,7 @@ use super::{Plot, stem};
 use crate::foreign;
 use crate::words;
 
-/// The head of the column of ranges.
+/// Head of the column that contains ranges.
 const RANGE: &str = "range";
 
 const PLOT: [f64; 2] = [236.0, 480.0];
@@ -25,8 +25,8 @@ const LONGEST_LINE: usize = 84;
 const TOP: f64 = 66.0;
 const ROW: f64 = 24.0;
 
-/// Returns the drawing of a measured table, if it contains rates or times that can be drawn. Its
-/// name begins with `prefix`.
+/// Returns the drawing of a measured table; `None` if the table contains no rates or times that can
+/// be drawn. The drawing's name begins with `prefix`.
 pub(crate) fn plot(table: &Table, prefix: &str, looks: &Looks) -> Option<Plot> {
     if table.published.is_some() {
         return None;
@@ -35,7 +35,7 @@ pub(crate) fn plot(table: &Table, prefix: &str, looks: &Looks) -> Option<Plot> {
     let name = format!("{prefix}{}", stem(&title));
     let curves = curves(table).and_then(|found| over_threads(found, &title, &name, looks));
     let rate = column(table, RATE);
-    // A table of one number of threads makes no curve.
+    // With only one number of threads, a table has no curves.
     let range = column(table, RANGE).filter(|_| column(table, THREADS).is_none());
     curves.or_else(|| dots(table, rate?, range, (&title, &name), looks))
 }
@@ -69,7 +69,7 @@ fn over_threads((curves, unit): Named, title: &str, name: &str, looks: &Looks) -
     draw(&on, &curves, ("threads", unit, told), note)
 }
 
-/// Joins the cells before the rate, except a number of threads that all rows share.
+/// Joins the cells that precede the rate. Omits the number of threads if all rows share it.
 fn named(table: &Table, row: &[String], rate: usize) -> String {
     let cells = table.heads.iter().zip(row).take(rate.max(1));
     let names = cells.filter(|(head, _)| head.as_str() != THREADS);
@@ -84,8 +84,8 @@ struct Row {
     ends: Option<[f64; 2]>,
 }
 
-/// Returns a drawing with a dot for each row of a table, on a line from the minimum to the maximum
-/// of its rounds.
+/// Returns a drawing with a dot for each row of a table. The dot is on a line from the minimum to
+/// the maximum over the rounds.
 fn dots(
     table: &Table,
     rate: usize,
@@ -194,7 +194,7 @@ fn dot(row: &Row, look: Look, scale: &Scale, y: f64) -> Node {
     ])
 }
 
-/// Formats the rate, and the range of the rounds.
+/// Formats the rate, and its range over the rounds.
 fn told_of(row: &Row) -> String {
     let rate = words::short_number(row.value);
     match row.ends {

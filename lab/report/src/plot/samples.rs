@@ -1,4 +1,4 @@
-//! Every sample as a dot by its round, so that drift and outliers are visible.
+//! Every sample as a dot, by round, so that drifts and outliers are visible.
 
 use super::canvas::{self, Anchor, Label, NAMES, WIDTH};
 use super::coordinate::n;
@@ -12,12 +12,13 @@ use super::{Plot, stem};
 const PLOT: [f64; 2] = [NAMES + 50.0, 555.0];
 const TOP: f64 = 48.0;
 const ROW: f64 = 54.0;
-/// The vertical range of the samples in a row, from the smallest value up.
+/// Vertical range of the samples in a row: the coordinates of the smallest and the largest value.
 const HEIGHTS: [f64; 2] = [ROW - 8.0, 8.0];
-/// Factor from the median beyond which dots are placed on the edge of the row.
+/// Maximum ratio of a drawn sample to the median, or of the median to the sample. Dots further away
+/// are placed on the edge of the row.
 const FARTHEST: f64 = 2.0;
 
-/// Returns the samples of a figure, if any entrant has two of them.
+/// Returns the plot of a figure's samples; `None` if no entrant has two of them.
 pub(super) fn plot(sheet: &Ranking<'_>, measure: &Measure, prefix: &str) -> Option<Plot> {
     let rounds = known(measure).map(|values| values.samples.len());
     let rounds = rounds.max().filter(|rounds| *rounds >= 2)?;
@@ -51,13 +52,13 @@ fn known(measure: &Measure) -> impl Iterator<Item = &Values> {
     values.filter(|values| values.median > 0.0)
 }
 
-/// Returns all samples, each relative to the median of its entrant.
+/// Returns all samples, each divided by the median of its entrant.
 fn parts(measure: &Measure) -> impl Iterator<Item = f64> {
     let parts = known(measure).flat_map(|v| v.samples.iter().map(|sample| sample / v.median));
     parts.filter(|part| part.is_finite())
 }
 
-/// Returns the caption; it omits absent series.
+/// Returns the caption. It omits absent series.
 fn caption(measure: &Measure, [low, high]: [f64; 2]) -> String {
     let far = match known(measure).any(|values| !values.outliers.is_empty()) {
         true => "; hollow dots are outliers",
@@ -98,7 +99,7 @@ fn head(measure: &Measure, across: &Scale) -> Node {
     ])
 }
 
-/// Returns the background of every row: its edges and its median.
+/// Returns the background of each row: its edges and its median.
 fn behind(rows: usize, [low, high]: [f64; 2]) -> Node {
     let tops = || (0..rows).map(|place| TOP + ROW * place as f64);
     let across = |y: f64| [[PLOT[0], y], [PLOT[1], y]];
@@ -143,8 +144,8 @@ fn row(
     Node::from([canvas::row_name(name, ROW / 2.0 + 4.5), drawn])
 }
 
-/// Returns the samples of a row. Each dot is the round end of a line of nearly no length, which
-/// takes half the text of a circle; a page has thousands of dots.
+/// Returns the samples of a row. Each dot is a line of nearly no length with round ends. This takes
+/// half as much text as a circle, and a page has thousands of dots.
 fn dots(measure: &Measure, values: &Values, [across, up]: [&Scale; 2]) -> Node {
     let finite = values.samples.iter().enumerate();
     let finite = finite.filter(|(_, sample)| sample.is_finite());
@@ -182,7 +183,8 @@ fn dots(measure: &Measure, values: &Values, [across, up]: [&Scale; 2]) -> Node {
     Node::from([dots.into(), marks.into()])
 }
 
-/// Returns a ring around an outlier; for a sample beyond the row, a triangle that points outwards.
+/// Returns a ring around an outlier. For a sample beyond the row, returns a triangle that points
+/// outwards.
 fn outline([x, y]: [f64; 2], part: f64, up: &Scale) -> String {
     if up.holds(part) {
         return format!("M{} {}a3 3 0 1 0 6 0a3 3 0 1 0 -6 0Z", n(x - 3.0), n(y));

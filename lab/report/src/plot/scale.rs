@@ -1,6 +1,6 @@
 //! Scales from values to positions on paper, and the choice of ticks.
 
-/// Minimum number of ticks that makes a scale readable.
+/// Minimum number of ticks on a readable scale.
 pub(crate) const FEWEST_TICKS: usize = 3;
 
 /// A scale from values to coordinates.
@@ -26,7 +26,7 @@ impl Scale {
         }
     }
 
-    /// Returns a logarithmic scale; `low` and `high` must be positive.
+    /// Returns a logarithmic scale. `low` and `high` must be positive.
     pub(crate) fn logarithmic([low, high]: [f64; 2], [from, to]: [f64; 2]) -> Self {
         let high = if high > low { high } else { low * 2.0 };
         Self {
@@ -38,7 +38,7 @@ impl Scale {
         }
     }
 
-    /// Returns the coordinate of `value`; a value beyond the scale is placed on its edge.
+    /// Returns the coordinate of `value`. A value beyond the scale is placed on its edge.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let value = value.clamp(self.low, self.high);
         let part = if self.logarithmic {
@@ -59,13 +59,13 @@ impl Scale {
         self.high
     }
 
-    /// Whether `value` lies on the scale.
+    /// Returns whether `value` lies on the scale.
     pub(crate) fn holds(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
 
-    /// Returns ticks for ratios, the roundest first, as long as they are at least `apart` from each
-    /// other. If few round ones lie on the scale, the ticks have even steps instead.
+    /// Returns ticks for ratios, choosing the roundest first and keeping them at least `apart` from
+    /// each other. If few round ratios lie on the scale, returns ticks at even steps instead.
     pub(crate) fn ratio_ticks(&self, apart: f64) -> Vec<f64> {
         let far = |one: f64, other: f64| (self.at(one) - self.at(other)).abs() >= apart;
         let mut chosen: Vec<f64> = Vec::new();
@@ -79,7 +79,7 @@ impl Scale {
             return chosen;
         }
         let apart = |ticks: &Vec<f64>| ticks.windows(2).all(|pair| far(pair[0], pair[1]));
-        // A step is up to 2.5 times as wide as an even division into `count` steps.
+        // A round step may be up to 2.5 times as wide as an even division into `count` steps.
         let even = [4.0, 6.0, 8.0].map(|count| self.round_ticks(count));
         let even = even.into_iter().filter(apart);
         even.chain([chosen])
@@ -107,7 +107,7 @@ impl Scale {
     }
 }
 
-/// Returns ratios that may get a tick, the roundest first.
+/// Returns ratios that may have a tick, the roundest first.
 fn ratio_candidates() -> Vec<f64> {
     let mut all = vec![1.0];
     for power in 1..=13 {
@@ -128,7 +128,7 @@ fn ratio_candidates() -> Vec<f64> {
     all
 }
 
-/// Formats the tick of a ratio with only the necessary decimals.
+/// Formats a tick of a ratio, with no more decimals than necessary.
 pub(crate) fn ratio_text(value: f64) -> String {
     let text = format!("{value:.9}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

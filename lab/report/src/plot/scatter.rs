@@ -1,4 +1,4 @@
-//! Time against memory. Entrants that no other beats on both are marked.
+//! Time against memory. Entrants that no other entrant beats on both are marked.
 
 use super::Plot;
 use super::canvas::{self, Anchor, Label, WIDTH};
@@ -16,14 +16,14 @@ const HEIGHT: f64 = 460.0;
 const ACROSS: [f64; 2] = [64.0, 620.0];
 const UP: [f64; 2] = [404.0, 16.0];
 
-/// An entrant with a time and an amount of memory.
+/// An entrant with its time and memory.
 struct Point {
     place: usize,
     time: Ratio,
     memory: Ratio,
 }
 
-/// Returns the scatter plot, if at least two entrants have both figures.
+/// Returns the scatter plot; `None` if fewer than two entrants have both figures.
 pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     let (points, memory) = points(sheet)?;
     let best = best(&points);
@@ -82,7 +82,8 @@ fn points(sheet: &Ranking<'_>) -> Option<(Vec<Point>, Measure)> {
     (points.len() >= 2).then(|| (points, memory.clone()))
 }
 
-/// Returns the places among `points` of those that no other beats on both, the fastest first.
+/// Returns the positions in `points` of the entrants that no other beats on both figures, the
+/// fastest first.
 fn best(points: &[Point]) -> Vec<usize> {
     let beats = |a: &Point, b: &Point| {
         let [at, am, bt, bm] = [a.time.at, a.memory.at, b.time.at, b.memory.at];
@@ -143,7 +144,7 @@ fn axes(sheet: &Ranking<'_>, memory: &Measure, [x, y]: &[Scale; 2]) -> Node {
     ])
 }
 
-/// Returns the frontier as steps from one of the best to the next.
+/// Returns the frontier as steps between the best points.
 fn steps(points: &[Point], best: &[usize], [x, y]: &[Scale; 2]) -> String {
     let mut path = String::new();
     for place in best {
@@ -185,7 +186,8 @@ fn draw(
         .into()
 }
 
-/// Returns the intervals of a point as lines; an arrow marks one that continues beyond the paper.
+/// Returns the intervals of a point as lines. An arrow shows that a line continues beyond the
+/// paper.
 fn intervals(point: &Point, [x, y]: [&Scale; 2]) -> Node {
     let (px, py) = (x.at(point.time.at), y.at(point.memory.at));
     let times = point.time.ends.map(|ends| ends.map(|end| [x.at(end), py]));
@@ -194,8 +196,8 @@ fn intervals(point: &Point, [x, y]: [&Scale; 2]) -> Node {
         .ends
         .map(|ends| ends.map(|end| [px, y.at(end)]));
     let lines: Vec<canvas::Line> = times.into_iter().chain(sizes).collect();
-    // The directions that leave the paper: longer times lie to the right, and more memory lies
-    // higher.
+    // Directions that leave the paper. Longer times are further right, and more memory is further
+    // up.
     let ways = [[[-1.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, -1.0]]];
     let ratios = [(x, point.time.ends, times), (y, point.memory.ends, sizes)];
     let mut arrows = String::new();
@@ -212,8 +214,7 @@ fn intervals(point: &Point, [x, y]: [&Scale; 2]) -> Node {
     Node::from([line.into(), heads.into()])
 }
 
-/// Returns the position of each name: beside its point, in the first of a few places that is still
-/// free.
+/// Returns the position of each name: the first free one of a few positions next to its point.
 fn labels(sheet: &Ranking<'_>, points: &[Point], [x, y]: &[Scale; 2]) -> Vec<[f64; 2]> {
     let centres: Vec<[f64; 2]> = points
         .iter()
@@ -298,7 +299,7 @@ mod tests {
         wide.memory.ends = Some([0.1, 9.0]);
         let arrows = drawn(&wide);
         assert_eq!(arrows.matches('Z').count(), 3, "{arrows}");
-        // To the right, and upwards.
+        // The point is further right and further up.
         assert!(
             arrows.contains("M620 210") && arrows.contains("M342 16"),
             "{arrows}"

@@ -1,5 +1,5 @@
 //! Plots of the results of `survive`: the smallest memory limit under each allocator, and the
-//! slowdown at that limit and above.
+//! slowdown at multiples of that limit.
 
 use heapdrome_schema::{Bytes, Multiple, Survival};
 
@@ -18,10 +18,10 @@ use crate::words::NONE;
 const PLOT: [f64; 2] = [NAMES + 6.0, 420.0];
 const TOP: f64 = 48.0;
 const ROW: f64 = 40.0;
-/// The vertical positions of the marks in a row, without swap and with it.
+/// Vertical positions of the marks in a row: without swap, and with swap.
 const LINES: [f64; 2] = [13.0, 28.0];
 
-/// The searches under one allocator, without swap and with it.
+/// The searches under one allocator: without swap, and with swap.
 struct Row<'a> {
     allocator: &'a str,
     searches: [Option<&'a Survival>; 2],
@@ -33,12 +33,12 @@ impl Row<'_> {
         peaks.find(|peak| *peak > 0)
     }
 
-    /// Returns the smallest limit of a kind.
+    /// Returns the smallest limit of a kind of search.
     fn smallest(&self, kind: usize) -> Option<u64> {
         self.searches[kind]?.smallest_bytes
     }
 
-    /// Formats the smallest limit of a kind.
+    /// Formats the smallest limit of a kind of search.
     fn told(&self, kind: usize) -> String {
         let once = self.searches[kind].is_some_and(Survival::tried_once);
         match self.smallest(kind) {
@@ -49,7 +49,7 @@ impl Row<'_> {
     }
 }
 
-/// Returns a row for each allocator, in the order of the searches.
+/// Returns one row for each allocator, in the order of the searches.
 fn rows(searches: &[Survival]) -> Vec<Row<'_>> {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for one in searches {
@@ -66,8 +66,7 @@ fn rows(searches: &[Survival]) -> Vec<Row<'_>> {
     rows
 }
 
-/// Returns the drawings of searches; their names begin with `prefix`. Returns none if no limit was
-/// found.
+/// Returns the drawings of searches; empty if no limit was found. Their names begin with `prefix`.
 pub(crate) fn plots(searches: &[Survival], prefix: &str, looks: &Looks) -> Vec<Plot> {
     let rows = rows(searches);
     let slower = (0..KINDS.len()).filter_map(|kind| slower_at(&rows, kind, prefix, looks));
@@ -77,7 +76,7 @@ pub(crate) fn plots(searches: &[Survival], prefix: &str, looks: &Looks) -> Vec<P
         .collect()
 }
 
-/// Returns the smallest limits, a row for each allocator.
+/// Returns the drawing of the smallest limits, with one row for each allocator.
 fn limits(rows: &[Row<'_>], prefix: &str, looks: &Looks) -> Option<Plot> {
     let of = |row: &Row<'_>| [row.peak(), row.smallest(0), row.smallest(1)];
     let known = || rows.iter().flat_map(of).flatten().map(|bytes| bytes as f64);
@@ -127,7 +126,7 @@ fn head(scale: &Scale, height: f64) -> Node {
     ])
 }
 
-/// Returns round amounts in one unit, with their positions.
+/// Returns round amounts in one unit, each with its position and text.
 fn ticks(scale: &Scale) -> Vec<(f64, String)> {
     let own = Bytes::UNITS
         .into_iter()
@@ -145,7 +144,7 @@ fn ticks(scale: &Scale) -> Vec<(f64, String)> {
         .collect()
 }
 
-/// Returns the marks of one allocator, in a group of its colour.
+/// Returns the marks of one allocator, in a group that sets their colour.
 fn marks(row: &Row<'_>, look: Look, scale: &Scale) -> Node {
     let at = |bytes: u64| scale.at(bytes as f64);
     let peak = row.peak().map(at);
@@ -180,7 +179,7 @@ fn described(rows: &[Row<'_>]) -> String {
     told.collect::<Vec<_>>().join("; ")
 }
 
-/// Returns the slowdown of the command at the smallest limit and at its multiples.
+/// Returns the drawing of the slowdown at multiples of the smallest limit.
 fn slower_at(rows: &[Row<'_>], kind: usize, prefix: &str, looks: &Looks) -> Option<Plot> {
     let curves: Vec<Curve> = rows
         .iter()
@@ -209,7 +208,7 @@ fn slower_at(rows: &[Row<'_>], kind: usize, prefix: &str, looks: &Looks) -> Opti
     draw(&on, &curves, what, note)
 }
 
-/// Returns the slowdown at each multiple of the smallest limit that has enough runs.
+/// Returns the slowdown at each multiple of the smallest limit at which there are enough runs.
 fn points(search: &Survival) -> Vec<Point> {
     let shown = search
         .at
@@ -289,7 +288,7 @@ mod tests {
         assert_eq!(whiskers, 6, "each point on the range of its runs");
     }
 
-    /// A search with one run per limit may stop at a limit that is too small for the next run.
+    /// A search with one run per limit may stop at a limit under which another run would fail.
     #[test]
     fn limits_that_were_tried_once_say_so_and_show_no_slowdown() {
         let searches = [
@@ -307,7 +306,7 @@ mod tests {
         assert!(drawn[0].caption.contains("one run"));
     }
 
-    /// A result of an older version has no ranges.
+    /// Results of older versions contain no ranges.
     #[test]
     fn a_limit_under_which_a_run_failed_leaves_a_gap() {
         let mut one = search("system", false, 10 << 20, 3, &[1.6, 1.25, 0.7]);
@@ -320,7 +319,7 @@ mod tests {
         assert!(!slower.contains("stroke-width=\"1.2\""));
     }
 
-    /// The system's allocator looks like the baseline, as on a page with races.
+    /// The system's allocator has the baseline's look, as on a page with races.
     #[test]
     fn the_system_looks_like_a_baseline() {
         let both = ["mine", "system"].map(|name| search(name, false, 1 << 20, 3, &[]));

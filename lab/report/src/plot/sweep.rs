@@ -1,4 +1,4 @@
-//! The change of a figure with a parameter: a curve for each allocator.
+//! The change of a figure along a parameter: a curve for each allocator.
 
 use heapdrome_schema::{EntrantResult, Factor, Role, ScalingPoint, Series, Status};
 
@@ -15,7 +15,7 @@ const FEWEST_ROUNDS: usize = 4;
 const QUARTILES_NOTE: &str = "medians; the light bars, set side by side, go from the lower to the upper quartile \
                               of the rounds and are not confidence intervals; lower is better";
 
-/// Returns the curves of a group: wall time, and the degradation if it is known or the workload
+/// Returns the plots of a group: wall time, and the degradation if it is known or the workload
 /// counts operations.
 pub(super) fn plots(group: &Group<'_>, prefix: &str, looks: &Looks) -> Vec<Plot> {
     let across = across(group, prefix);
@@ -59,11 +59,11 @@ fn across(group: &Group<'_>, prefix: &str) -> Across {
     }
 }
 
-/// A function that picks an interval from a point.
+/// Function that selects a factor of a point.
 type Pick = fn(&ScalingPoint) -> Option<&Factor>;
 
-/// Returns the degradation with its intervals, for the allocators that have these curves; also per
-/// processor if that differs.
+/// Returns the plot of the degradation with its intervals, for allocators that have scaling curves.
+/// Adds a plot of the degradation per processor if it differs.
 fn scaled(group: &Group<'_>, across: &Across, named: &[Curve]) -> Vec<Plot> {
     let take = |pick: Pick| -> Vec<Curve> {
         let named = named.iter();
@@ -88,7 +88,7 @@ fn scaled(group: &Group<'_>, across: &Across, named: &[Curve]) -> Vec<Plot> {
     plots
 }
 
-/// Returns the picked factors of this curve's allocator, if they are known.
+/// Returns the selected factors of this curve's allocator, as a curve; empty if they are unknown.
 fn factors(group: &Group<'_>, curve: &Curve, pick: Pick) -> Curve {
     let mut known = group.curves.iter();
     let own = known.find(|one| one.allocator == curve.name);
@@ -109,8 +109,8 @@ fn factors(group: &Group<'_>, curve: &Curve, pick: Pick) -> Curve {
     }
 }
 
-/// Returns the lower and the upper quartile, interpolated linearly between samples (definition 7 of
-/// Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996).
+/// Returns the lower and the upper quartile, with linear interpolation between samples (definition
+/// 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996).
 fn quartiles(samples: &[f64]) -> Option<[f64; 2]> {
     let known = samples.iter().copied();
     let mut known: Vec<f64> = known.filter(|one| one.is_finite() && *one > 0.0).collect();
@@ -126,7 +126,8 @@ fn quartiles(samples: &[f64]) -> Option<[f64; 2]> {
     Some([at(0.25), at(0.75)])
 }
 
-/// Returns the medians of a figure with the quartiles of the rounds, the baseline first.
+/// Returns the medians and quartiles of a figure over the rounds, as curves that begin with the
+/// baseline's.
 fn curves(
     group: &Group<'_>,
     looks: &Looks,
@@ -168,8 +169,8 @@ fn curves(
     names.into_iter().map(curve).collect()
 }
 
-/// Returns the ratio of the operations per CPU second at the first value to those at each: the cost
-/// increase of one operation.
+/// Returns the ratio of the operations per CPU second at the first value to those at each value,
+/// which is the cost increase of one operation.
 fn degradation(operations: &[Curve]) -> Vec<Curve> {
     let degraded = |curve: &Curve| {
         let first = curve.points.first().map_or(1.0, |first| first.value);

@@ -1,14 +1,14 @@
-//! The contents of tables of rates or times: points over numbers of threads, under names.
+//! Parsing of tables of rates or times: named points over numbers of threads.
 
 use heapdrome_schema::Table;
 
 use super::measures::Unit;
 
-/// The heads of the columns that are drawn.
+/// Heads of the columns that are drawn.
 pub(super) const RATE: &str = "ops/s";
 pub(super) const THREADS: &str = "thr";
 
-/// A value, its position, and its interval if there is one.
+/// A value with its position, and its interval if there is one.
 #[derive(Clone)]
 pub(super) struct Point {
     pub(super) place: f64,
@@ -28,7 +28,7 @@ pub(super) fn column(table: &Table, head: &str) -> Option<usize> {
     table.heads.iter().position(|own| own == head)
 }
 
-/// Points under their names, and the unit of their values.
+/// Points by name, and the unit of their values.
 pub(super) type Named = (Vec<(String, Vec<Point>)>, Unit);
 
 /// Returns the points of a table over numbers of threads.

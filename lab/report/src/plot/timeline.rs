@@ -1,4 +1,4 @@
-//! Memory over the time of a run, one row for each entrant on common scales.
+//! Memory over the time of a run. Each entrant has a row; all rows share the scales.
 
 use std::fmt::Write;
 
@@ -18,10 +18,10 @@ use crate::memory;
 const PLOT: [f64; 2] = [NAMES + 62.0, 545.0];
 const TOP: f64 = 48.0;
 const ROW: f64 = 70.0;
-/// The measured quantity; the description of the tree's peak explains the method.
+/// The measured quantity. The description of the tree's peak explains how it is measured.
 const WHAT: &str = "anonymous memory of the process tree";
 
-/// Coordinates on the scales: seconds and bytes.
+/// Seconds and bytes of a reading.
 type Reading = [f64; 2];
 
 /// The series of an entrant.
@@ -57,7 +57,7 @@ impl Lines {
     }
 }
 
-/// Returns the timelines, if any entrant has one.
+/// Returns the timelines; `None` if no entrant has one.
 pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     let all: Vec<Lines> = sheet
         .rows
@@ -98,7 +98,7 @@ pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     Some(Plot::new(label, caption(&all), height, Some(TOP), body))
 }
 
-/// Returns the caption; it omits absent series.
+/// Returns the caption. It omits absent series.
 fn caption(all: &[Lines]) -> String {
     let mut told = format!("Memory over time: the area is {WHAT}, in one untimed run.");
     let more = [
@@ -143,7 +143,7 @@ fn time(seconds: f64) -> String {
     }
 }
 
-/// Returns the background of every row: the axis and the highest value of all rows.
+/// Returns the background of each row: the axis, and a label of the highest value of all rows.
 fn behind(rows: usize, up: &Scale) -> Node {
     let tops = || (0..rows).map(|place| TOP + ROW * place as f64);
     let highest = up.end();
@@ -188,7 +188,7 @@ fn row(sheet: &Ranking<'_>, place: usize, lines: &Lines, [across, up]: [&Scale; 
     ])
 }
 
-/// Returns the series besides the anonymous memory.
+/// Returns the series other than the anonymous memory.
 fn beside(lines: &Lines, [across, up]: [&Scale; 2]) -> Node {
     let resident = (!lines.resident.is_empty()).then(|| {
         let line = coloured(curve(&places(&lines.resident, across, up)));
@@ -215,7 +215,7 @@ fn beside(lines: &Lines, [across, up]: [&Scale; 2]) -> Node {
     Node::from([resident.into(), requested.into(), idle.into()])
 }
 
-/// Returns the positions of readings on paper, without those that would not be visible.
+/// Returns the positions of readings on paper, without those that would be invisible.
 fn places(readings: &[Reading], across: &Scale, up: &Scale) -> Vec<[f64; 2]> {
     let at = readings.iter();
     let at: Vec<_> = at
@@ -234,7 +234,7 @@ fn curve(places: &[[f64; 2]]) -> String {
     path
 }
 
-/// Returns the area below the curve; the axis itself gets no line.
+/// Returns the area below the curve. It has no line along the axis.
 fn area(readings: &[Reading], across: &Scale, up: &Scale) -> String {
     let mut places = places(readings, across, up);
     let feet = [places.first(), places.last()].map(|end| end.map(|[x, _]| [*x, up.at(0.0)]));

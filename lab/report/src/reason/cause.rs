@@ -5,30 +5,30 @@ use heapdrome_schema::{CPU, EntrantResult, RaceResult};
 use super::Cause;
 use crate::entrant::{median, overhead, versus};
 
-/// Minimum share of a gain for which a cause is named, together with that share. It is below 1
-/// because on a busy machine the whole program takes longer, but the cost of a page fault is
-/// measured separately.
+/// Minimum share of a gain that a cause must account for to be named. It is below 1, because the
+/// whole program takes longer on a busy machine, but the cost of a page fault is measured
+/// separately.
 const ENOUGH: f64 = 1.0 / 3.0;
 
-/// Share of a gain below which a figure counts as no cause.
+/// Share of a gain below which a figure is no cause.
 const LITTLE: f64 = 0.05;
 
-/// Ratio above which a reduction is a cause and not chance.
+/// Minimum ratio of two figures whose difference counts as a cause, and not as chance.
 const CLEARLY: f64 = 1.5;
 
-/// Number of page faults or system calls below which they come from starting a program.
+/// Number of page faults or system calls up to which starting a program causes them.
 const FEW: f64 = 100.0;
 
-/// Minimum share of the anonymous memory in huge pages for which they are named.
+/// Minimum share of anonymous memory in huge pages for which huge pages are named.
 const MOSTLY_HUGE: f64 = 0.25;
 
-/// Returns the baseline's figure, which comes second, minus the entrant's.
+/// Returns the baseline's figure minus the entrant's. The baseline is the second of `rows`.
 fn more(of: impl Fn(&EntrantResult) -> Option<f64>, rows: [&EntrantResult; 2]) -> Option<f64> {
     Some(of(rows[1])? - of(rows[0])?)
 }
 
-/// Returns the cause of less time. Page faults come first, because calls of the allocator and of
-/// the system contain them.
+/// Returns the cause of a gain in time. Page faults are checked first, because they also occur
+/// within calls of the allocator and of the system.
 pub(super) fn of_time(
     result: &RaceResult,
     row: &EntrantResult,
@@ -51,7 +51,8 @@ fn page_faults(
 ) -> Option<Cause> {
     let faults = |row: &EntrantResult| median(row.minor_faults.as_ref());
     let fewer = more(faults, rows).filter(|fewer| *fewer > FEW)?;
-    // A page fault takes time only in the kernel, so the smaller of the two figures counts.
+    // A page fault takes time only in the kernel, so it cannot save more than the time in the
+    // kernel.
     let time = (fewer * result.machine.fault_s?).min(in_kernel);
     let times = faults(rows[1])? / faults(rows[0])?.max(1.0);
     let share = (time / saved).min(1.0);
@@ -62,7 +63,7 @@ fn page_faults(
     })
 }
 
-/// Whether much of the memory was seen in huge pages.
+/// Returns whether much of the memory was seen in huge pages.
 fn is_huge(row: &EntrantResult) -> bool {
     let reading = |huge: f64, all: f64| huge >= MOSTLY_HUGE * all && huge > 0.0;
     let parts = row.memory_parts.iter();
@@ -92,15 +93,15 @@ fn in_calls(row: &EntrantResult) -> Option<f64> {
     Some(row.evidence.as_ref()?.call_time?.spent_s)
 }
 
-/// Returns user and system time together.
+/// Returns the sum of user and system time.
 fn processor(row: &EntrantResult) -> Option<f64> {
     Some(median(row.user_s.as_ref())? + median(row.system_s.as_ref())?)
 }
 
-/// Returns the seconds of processor time that an entrant saves; `None` if it saves none, like one
-/// that only waits less.
+/// Returns the seconds of processor time that an entrant saves; `None` if it saves none, for
+/// example if it only waits less.
 ///
-/// The ratio within rounds decides if it is known, as in the table. Medians over all rounds differ
+/// The ratio within rounds is used if it is known, as in the table. Medians over all rounds differ
 /// from it if the speed of the machine drifted.
 fn saved(rows: [&EntrantResult; 2]) -> Option<f64> {
     let saved = match versus(rows[0], CPU) {
@@ -110,8 +111,8 @@ fn saved(rows: [&EntrantResult; 2]) -> Option<f64> {
     (saved > 0.0).then_some(saved)
 }
 
-/// Returns the share of the processor time saved that less time in calls accounts for; `None` if it
-/// is negligible.
+/// Returns the share of the saved processor time that is saved in calls of the allocator; `None` if
+/// it is negligible.
 pub(super) fn calls_share(rows: [&EntrantResult; 2]) -> Option<f64> {
     let share = more(in_calls, rows)? / saved(rows)?;
     (LITTLE..ENOUGH).contains(&share).then_some(share)

@@ -1,5 +1,5 @@
 //! The common verdict of a sweep's races: the fastest allocator at each value, the changes of the
-//! lead, and the undecided values. It depends only on the intervals.
+//! lead, and the undecided values. Only intervals determine it.
 
 use heapdrome_schema::{Collection, Comparison, Member, RaceResult, Role, Status, WALL};
 
@@ -9,28 +9,29 @@ use crate::plot::{Group, groups};
 use crate::sheet::{Row, Sheet};
 use crate::words::{self, listed};
 
-/// Maximum number of changes of the lead that are listed; more are counted.
+/// Maximum number of changes of the lead that are listed. Further ones are only counted.
 const MOST_CHANGES: usize = 3;
 
-/// The lead at one value.
+/// The leaders at one value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Ahead {
     /// All other entrants were shown to be slower.
     Alone(String),
-    /// None of these was shown to be slower than another of them; all others were.
+    /// None of these was shown to be slower than another of them. All other entrants were shown to
+    /// be slower.
     Together(Vec<String>),
     /// No rival has an interval.
     Unknown,
 }
 
-/// A value of the parameter with the lead of its race.
+/// A value of the parameter, and the leaders of its race.
 struct Value<'a> {
     label: String,
     result: &'a RaceResult,
     ahead: Ahead,
 }
 
-/// Returns what a sweep shows about time, in a few sentences.
+/// Describes what a sweep shows about time, in a few sentences.
 pub(crate) fn verdict(collection: &Collection) -> String {
     if collection.races.is_empty() {
         return "No race is complete, so there is no verdict.".to_owned();
@@ -74,8 +75,8 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Returns the entrants that were not shown to be slower than any other, because no interval lies
-/// wholly below theirs. The baseline's interval is 1 itself.
+/// Returns the entrants that were not shown to be slower than any other: no interval lies wholly
+/// below theirs. The baseline's interval is exactly 1.
 fn ahead(result: &RaceResult) -> Ahead {
     let sheet = Sheet::new(result);
     let ends = |row: &Row<'_>| match row.entrant.role {
@@ -95,12 +96,12 @@ fn ahead(result: &RaceResult) -> Ahead {
     }
     let known = rows.iter().filter_map(|(_, ends)| *ends);
     let limit = known.map(|[_, high]| high).fold(f64::INFINITY, f64::min);
-    // Without an interval nothing was shown of an entrant.
+    // Nothing was shown about an entrant without an interval.
     let ahead = rows
         .into_iter()
         .filter(|(_, ends)| ends.is_none_or(|[low, _]| low <= limit));
     let mut names: Vec<String> = ahead.map(|(name, _)| name).collect();
-    // In the order of the request, which is common to all values.
+    // Sort by the order of the request, which is the same at all values.
     let asked = |name: &String| {
         let mut entrants = result.entrants.iter();
         entrants.position(|entrant| foreign::name(&entrant.allocator) == *name)
@@ -130,7 +131,7 @@ fn told(values: &[Value<'_>], parameter: &str, rising: bool) -> Vec<String> {
     sentences
 }
 
-/// Returns each sole leader with the values where it leads, the most frequent first.
+/// Returns each sole leader with the values at which it leads, the most frequent leader first.
 fn leaders(values: &[Value<'_>]) -> Vec<(String, Vec<String>)> {
     let mut leaders: Vec<(String, Vec<String>)> = Vec::new();
     for value in values {
@@ -146,7 +147,7 @@ fn leaders(values: &[Value<'_>]) -> Vec<(String, Vec<String>)> {
     leaders
 }
 
-/// Formats a count of values: `4 values of threads`.
+/// Formats a count of values, such as `4 values of threads`.
 fn counted(count: usize, parameter: &str) -> String {
     match parameter {
         "" => words::count(count as u64, "race"),
@@ -181,7 +182,7 @@ fn who_leads(leaders: &[(String, Vec<String>)], values: &[Value<'_>], parameter:
     }
 }
 
-/// Returns why no rival has an interval anywhere: more rounds help only entrants that count.
+/// Explains why no rival has an interval at any value. More rounds help only entrants that count.
 fn why_unknown(values: &[Value<'_>]) -> String {
     let counts = |value: &Value<'_>| Sheet::new(value.result).rivals().next().is_some();
     if values.iter().any(counts) {
@@ -196,7 +197,8 @@ fn why_unknown(values: &[Value<'_>]) -> String {
     shared.unwrap_or_else(|| "no rival counts".to_owned())
 }
 
-/// Formats the lead of a rival over the baseline where it leads alone: the minimum and the maximum.
+/// Formats the minimum and the maximum of a rival's lead over the baseline, at the values at which
+/// it leads alone.
 fn lead(name: &str, values: &[Value<'_>]) -> Option<String> {
     let leads = |value: &&Value<'_>| value.ahead == Ahead::Alone(name.to_owned());
     let compared = values.iter().filter(leads).filter_map(|value| {
@@ -276,7 +278,7 @@ fn alternatives(names: &[String]) -> String {
     }
 }
 
-/// Lists the entrants that raced at some value and do not count there.
+/// Lists the entrants that raced at some value but do not count there.
 fn not_counted(values: &[Value<'_>]) -> Option<String> {
     let mut out: Vec<String> = Vec::new();
     for value in values {
@@ -297,7 +299,7 @@ fn not_counted(values: &[Value<'_>]) -> Option<String> {
     })
 }
 
-/// Formats the risk of a false verdict at each of the values.
+/// Formats the probability of a false verdict at each value.
 fn risk(values: &[Value<'_>]) -> Option<String> {
     let known = values.iter().filter(|value| value.ahead != Ahead::Unknown);
     let alphas = known.map(|value| value.result.alpha);

@@ -1,9 +1,9 @@
-//! Goldens: stored outputs of exporters.
+//! Golden files: stored outputs of exporters.
 
 use std::path::Path;
 
-/// Asserts that `text` equals the golden of this name. With `HEAPDROME_GOLDEN` set it rewrites the
-/// golden instead, which must be reviewed before it is committed.
+/// Asserts that `text` equals the golden file of this name. If `HEAPDROME_GOLDEN` is set, rewrites
+/// the file instead; it must then be reviewed before it is committed.
 #[track_caller]
 pub fn matches(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -16,7 +16,7 @@ pub fn matches(name: &str, text: &str) {
     assert_eq!(text, golden, "{name}; HEAPDROME_GOLDEN=1 writes it anew");
 }
 
-/// Returns the text without its colours, and without the spaces that pad a coloured cell.
+/// Returns the text without its colours, and without the padding of coloured cells.
 #[allow(dead_code)]
 pub fn uncoloured(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");

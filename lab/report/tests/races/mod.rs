@@ -19,7 +19,7 @@ pub fn series(median: f64) -> Option<Series> {
     })
 }
 
-/// Returns a comparison whose interval extends `spread` to either side.
+/// Returns a comparison whose interval extends by `spread` in both directions.
 pub fn compared(verdict: Verdict, ratio: f64, spread: f64) -> Comparison {
     let more = (verdict == Verdict::Undecided).then_some(14);
     Comparison {

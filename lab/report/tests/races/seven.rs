@@ -1,4 +1,4 @@
-//! Made-up races of the entrants that race by default.
+//! Invented races of the entrants that race by default.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use heapdrome_schema::{Comparison, EntrantResult, RaceResult, Role, Verdict};
 
 use crate::races::{compared, full, usual};
 
-/// A ratio and the distance to either end of its interval.
+/// A ratio, and the distance from it to either end of its interval.
 pub type Ratio = (f64, f64);
 
-/// An interval that contains 1 and also values more than 2% away from it.
+/// An interval that contains 1, and also values more than 2% from it.
 pub const EVEN: Ratio = (1.0, 0.03);
 /// An interval within 2% of 1.
 pub const SAME: Ratio = (1.0, 0.01);
@@ -58,8 +58,8 @@ pub fn rival(name: &str, [wall, processor, memory]: [Ratio; 3]) -> EntrantResult
     rival
 }
 
-/// Returns a race in which these rivals have these ratios, and all other default entrants have
-/// those of `others`.
+/// Returns a race in which the rivals in `known` have their ratios, and all other default entrants
+/// have the ratios `others`.
 pub fn race(known: &[(&str, [Ratio; 3])], others: [Ratio; 3]) -> RaceResult {
     let mut result = usual();
     result.command = ["jq", ".", "items.json"].map(str::to_owned).to_vec();

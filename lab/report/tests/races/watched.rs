@@ -4,7 +4,8 @@ use heapdrome_schema::{AfterIdle, Bytes, EntrantResult, MemoryParts, MemorySampl
 
 use crate::races::series;
 
-/// Sets the parts of the memory of `entrant`, `mib` of it anonymous, at the peak and after idling.
+/// Sets the parts of an entrant's memory at its peak and after an idle period. `mib` MiB are
+/// anonymous.
 pub fn watch_closely(entrant: &mut EntrantResult, mib: u64) {
     let reading = |at: u64, anonymous: u64| MemoryParts {
         at: Nanoseconds(at * 1_000_000_000),

@@ -1,10 +1,10 @@
-//! Races of a workload, single and over numbers of threads.
+//! Races of a workload: a single race, and a sweep over numbers of threads.
 
 use heapdrome_schema::{Collection, Comparison, Member, RaceResult, Role, SCHEMA, Status, Verdict};
 
 use crate::races::{compared, series, usual};
 
-/// The figures of every entrant, with the value of the baseline.
+/// The figures of every entrant, with the baseline's values.
 const FIGURES: [(&str, f64); 5] = [
     ("operations_per_cpu_s", 12.3e6),
     ("overhead", 1.125),
@@ -55,7 +55,7 @@ fn ratios(factor: f64) -> (Comparison, Comparison) {
     )
 }
 
-/// Returns a race at three numbers of threads, the last above the number of processors.
+/// Returns a sweep over three numbers of threads. The last exceeds the number of processors.
 pub fn sweep() -> Collection {
     let member = |threads: u64| {
         let mut result = race();

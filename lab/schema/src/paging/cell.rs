@@ -8,7 +8,7 @@ use crate::{Bytes, Entrant};
 /// Number of lost rounds after which a cell is given up.
 const MOST_LOST: usize = 2;
 
-/// An experiment of the paging lab, in the order of the document.
+/// An experiment of the paging lab. The variants are in the order of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Experiment {
@@ -41,7 +41,7 @@ impl Experiment {
         Self::Burst,
     ];
 
-    /// Returns its name in JSON.
+    /// Returns the experiment's name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Throughput => "throughput",
@@ -75,29 +75,29 @@ pub struct Limit {
 /// One setting of an experiment, with its results in each round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PagingCell {
-    /// Experiment to which it belongs.
+    /// Experiment to which the cell belongs.
     pub part: Experiment,
     /// Name within the experiment, as in the first column of a table.
     #[serde(rename = "cell")]
     pub name: String,
-    /// Job of its child.
+    /// Job of the cell's child process.
     pub job: Job,
-    /// Resource limits of its child.
+    /// Resource limits of the cell's child process.
     #[serde(flatten)]
     pub limit: Option<Limit>,
     /// Allocator that serves the child's `malloc`; `None` for the C library.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocator: Option<Entrant>,
-    /// Kernel policy for huge pages while it runs; `None` leaves the policy unchanged.
+    /// Kernel policy for huge pages during the run; `None` leaves the policy unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub huge_pages: Option<String>,
     /// Reports of all rounds, in order.
     pub reports: Vec<PagingReport>,
-    /// Reasons for lost rounds, one line for each.
+    /// Reasons for lost rounds, each in one line.
     pub lost: Vec<String>,
-    /// Reason for giving it up.
+    /// Reason why the cell was given up or could not be run, if so.
     pub failure: Option<String>,
-    /// Last round in which it was run, counted from 1; zero if it was never run.
+    /// Last round in which the cell was run, counted from 1; zero if it was never run.
     #[serde(default)]
     pub last_round: u32,
 }
@@ -119,13 +119,14 @@ impl PagingCell {
         }
     }
 
-    /// Returns the name of the source of its memory.
+    /// Returns the name of the source of the cell's memory.
     pub fn held_by(&self) -> &str {
         let holder = self.job.holder().unwrap_or_default();
         holder.name_of(self.allocator.as_ref())
     }
 
-    /// Returns whether `key` names this experiment and row, such as `paging/random reads`.
+    /// Returns whether `key` identifies this cell by experiment and row, such as `paging/random
+    /// reads`.
     pub fn is(&self, key: &str) -> bool {
         let name = key
             .strip_prefix(self.part.name())
@@ -133,7 +134,8 @@ impl PagingCell {
         name == Some(&self.name)
     }
 
-    /// Returns whether the measurements of both cells may appear side by side.
+    /// Returns whether both cells have the same job, memory limit, processors, allocator and policy
+    /// for huge pages, so that their measurements are comparable.
     pub fn is_set_as(&self, other: &Self) -> bool {
         let setting = |cell: &Self| {
             let allocator = cell.allocator.as_ref();
@@ -171,7 +173,8 @@ impl PagingCell {
         all
     }
 
-    /// Returns the reason why it was not measured or was given up, if any.
+    /// Returns the reason why the cell was not measured or was given up; `None` if neither is the
+    /// case.
     pub fn ending(&self) -> Option<String> {
         let rounds = self.sound().count();
         let lost = || self.lost.last().filter(|_| rounds == 0);
@@ -183,7 +186,7 @@ impl PagingCell {
         })
     }
 
-    /// Records a lost round. One may be chance; with the second the cell is given up.
+    /// Records a lost round. A single one may be chance; after the second one the cell is given up.
     pub fn lose(&mut self, round: u32, why: String) {
         self.last_round = round;
         match self.lost.len() + 1 {
@@ -192,14 +195,14 @@ impl PagingCell {
         }
     }
 
-    /// Adds the reports of a round: any rejected reports, followed by at most one accepted report.
+    /// Adds the reports of a round: any rejected ones, followed by at most one accepted report.
     pub fn add(&mut self, round: u32, reports: Vec<PagingReport>) {
         self.last_round = round;
         self.reports.extend(reports);
     }
 
-    /// Returns remarks for the reader: the reason for its end, lost or rejected rounds, and remarks
-    /// of reports, each once.
+    /// Returns remarks for the reader: why the cell was given up, lost or rejected rounds, and the
+    /// remarks of reports. Each remark occurs once.
     pub fn remarks(&self) -> Vec<String> {
         let ending = self.ending();
         let known = |why: &&String| ending.as_ref().is_some_and(|ending| ending.ends_with(*why));

@@ -1,4 +1,4 @@
-//! Distributions of latencies as counted times, which can be merged and queried for quantiles.
+//! Distributions of latencies: counts of times that can be merged and queried for quantiles.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Nanoseconds;
 
-/// Number of occurrences of each time. Times come from a histogram whose buckets are at most 1%
-/// wide.
+/// A distribution as numbers of occurrences, by time. The times are those of a histogram with
+/// buckets at most 1% wide.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Distribution {
     counts: BTreeMap<Nanoseconds, u64>,
@@ -18,14 +18,14 @@ pub struct Distribution {
 pub struct Point {
     /// Time at this point.
     pub time: Nanoseconds,
-    /// Number of times that were longer.
+    /// Number of longer times.
     pub above: u64,
-    /// Share of times that were longer.
+    /// Share of longer times.
     pub share: f64,
 }
 
 impl Distribution {
-    /// Creates a distribution from pairs of a time and its number of occurrences.
+    /// Creates a distribution from pairs of a time and the number of its occurrences.
     pub fn new(counts: impl IntoIterator<Item = (Nanoseconds, u64)>) -> Self {
         let mut one = Self::default();
         for (time, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
@@ -41,12 +41,12 @@ impl Distribution {
         }
     }
 
-    /// Returns the number of times counted.
+    /// Returns the total number of times.
     pub fn count(&self) -> u64 {
         self.counts.values().sum()
     }
 
-    /// Returns the mean in nanoseconds, or `None` for an empty distribution.
+    /// Returns the mean in nanoseconds; `None` for an empty distribution.
     pub fn mean_ns(&self) -> Option<f64> {
         let count = self.count();
         let sum: f64 = self
@@ -57,8 +57,8 @@ impl Distribution {
         (count > 0).then(|| sum / count as f64)
     }
 
-    /// Returns the shortest time that at least this share of all times does not exceed, or `None`
-    /// for an empty distribution.
+    /// Returns the quantile: the shortest time such that at least this share of all times is not
+    /// longer. Returns `None` for an empty distribution.
     pub fn quantile(&self, share: f64) -> Option<Nanoseconds> {
         let wanted = ((self.count() as f64 * share).ceil() as u64).max(1);
         let mut seen = 0;
@@ -76,7 +76,7 @@ impl Distribution {
         self.counts.keys().next_back().copied()
     }
 
-    /// Returns the share of times that are not longer than `time`, or `None` for an empty
+    /// Returns the share of times that are not longer than `time`; `None` for an empty
     /// distribution.
     pub fn share_up_to(&self, time: Nanoseconds) -> Option<f64> {
         let count = self.count();

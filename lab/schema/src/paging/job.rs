@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use super::Distribution;
 use crate::{Bytes, Entrant};
 
-/// Instructions for a child, passed as one argument of JSON.
+/// Instructions for a child, which receives them as one argument in JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Instructions {
-    /// Files into which the child writes its process id before anything else, to enter control
-    /// groups.
+    /// Files to which the child writes its process id before anything else, in order to enter
+    /// control groups.
     pub join: Vec<PathBuf>,
-    /// Job to run afterwards.
+    /// Job that the child then runs.
     pub job: Job,
 }
 
@@ -23,20 +23,20 @@ pub struct Instructions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Job {
-    /// Report the limits in force, and do nothing else.
+    /// Reports the limits in force, and does nothing else.
     Probe,
-    /// Allocate and release regions.
+    /// Allocates and releases regions.
     Throughput(Throughput),
-    /// Read random pages of a working set.
+    /// Reads random pages of a working set.
     Read(Read),
-    /// Allocate regions from a pool whose memory may be in swap.
+    /// Allocates regions from a pool whose memory may be in swap.
     Recycle(Recycle),
-    /// Allocate a large amount of memory, then release all of it.
+    /// Allocates a large amount of memory, then releases all of it.
     Burst(Burst),
 }
 
 impl Job {
-    /// Returns the size of the memory that it needs at one time, or 0 if the job does not say.
+    /// Returns the maximum amount of memory that the job needs at any moment; 0 if it is unknown.
     pub fn working_set(&self) -> Bytes {
         match self {
             Self::Read(job) => job.total,
@@ -45,7 +45,7 @@ impl Job {
         }
     }
 
-    /// Returns the source of its memory, unless that follows from its variant.
+    /// Returns the source of the job's memory; `None` if the job's variant determines it.
     pub fn holder(&self) -> Option<Holder> {
         match self {
             Self::Read(job) => Some(job.holder),
@@ -72,16 +72,16 @@ pub struct Throughput {
 }
 
 /// Methods of allocating and releasing a region: the document's ten, their bounds (the clock alone,
-/// and a region that is never released), the crate that the document measured, and plain `malloc`.
-/// As in the document's program, `sysalloc` allocates page-aligned blocks (`posix_memalign`), which
-/// the C library maps and unmaps each time.
+/// and a region that is never released), the published crate, and plain `malloc`. As in the
+/// document's program, `sysalloc` uses `posix_memalign` for page-aligned blocks, which the C
+/// library maps and unmaps each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
-    /// No allocation: the cost of reading the clock twice.
+    /// No allocation, only two readings of the clock.
     Clock,
-    /// One region of heapdrome's lgalloc that is kept, one byte of each page written: the cost of
-    /// the memory itself.
+    /// One region of heapdrome's lgalloc that is never released, with one byte of each page
+    /// written. This measures the cost of the memory itself.
     Preallocated,
     /// heapdrome's lgalloc.
     Lgalloc,
@@ -91,17 +91,17 @@ pub enum Variant {
     Published,
     /// The published crate lgalloc 0.7, with one byte of each page written.
     PublishedTouch,
-    /// `posix_memalign` to a page, and `free`.
+    /// Page-aligned `posix_memalign`, and `free`.
     Sysalloc,
-    /// `posix_memalign` to a page and `free`, with one byte of each page written.
+    /// Page-aligned `posix_memalign` and `free`, with one byte of each page written.
     SysallocTouch,
-    /// `posix_memalign` to a page, `MADV_NOHUGEPAGE` and `free`.
+    /// Page-aligned `posix_memalign`, `MADV_NOHUGEPAGE`, and `free`.
     SysallocNohuge,
-    /// `posix_memalign` to a page, `MADV_NOHUGEPAGE` and `free`, with one byte of each page
+    /// Page-aligned `posix_memalign`, `MADV_NOHUGEPAGE`, and `free`, with one byte of each page
     /// written.
     SysallocNohugeTouch,
-    /// `malloc` and `free`. Without an alignment, the C library keeps a block of this size after
-    /// the first.
+    /// `malloc` and `free`. After the first time, the C library keeps an unaligned block of this
+    /// size.
     Malloc,
     /// `malloc` and `free`, with one byte of each page written.
     MallocTouch,
@@ -136,7 +136,7 @@ impl Variant {
         Self::MmapFree,
     ];
 
-    /// Returns its name in the document.
+    /// Returns the variant's name in the document.
     pub fn name(self) -> &'static str {
         match self {
             Self::Clock => "(clock alone)",
@@ -174,7 +174,7 @@ pub struct Read {
     pub order: Order,
     /// Seed of contents and draws.
     pub seed: u64,
-    /// Maximum duration of the warm-up. It ends then even if write-back has not settled.
+    /// Maximum duration of the warm-up. The warm-up ends then, even if write-back has not settled.
     #[serde(with = "as_seconds")]
     pub warm_up: Duration,
     /// Duration of the measurement.
@@ -182,14 +182,14 @@ pub struct Read {
     pub seconds: Duration,
 }
 
-/// Order in which pages are drawn.
+/// Order in which a reader draws pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// Independently and uniformly.
     #[default]
     Uniform,
-    /// Every page once in a shuffled order, then again in another order.
+    /// Every page once in a shuffled order, repeatedly.
     Permutation,
 }
 
@@ -212,7 +212,7 @@ pub enum Holder {
 }
 
 impl Holder {
-    /// Returns its name.
+    /// Returns the holder's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Lgalloc => "lgalloc",
@@ -223,7 +223,7 @@ impl Holder {
         }
     }
 
-    /// Returns its name if this allocator serves `malloc`; `None` stands for the C library.
+    /// Returns the name of `allocator`, which serves `malloc`; without one, the holder's name.
     pub fn name_of(self, allocator: Option<&Entrant>) -> &str {
         allocator.map_or(self.name(), |allocator| &allocator.name)
     }
@@ -240,8 +240,7 @@ pub enum Strategy {
     Random,
     /// `MADV_SEQUENTIAL` on everything.
     Sequential,
-    /// A second thread per reader requests pages (`MADV_WILLNEED`) `ahead` reads in advance, and
-    /// sleeps when it is that far ahead.
+    /// `MADV_RANDOM` on the whole working set; a second thread for each reader prefetches.
     Prefetch {
         /// Number of reads in advance.
         ahead: usize,
@@ -251,7 +250,7 @@ pub enum Strategy {
         /// Number of pages in a batch.
         pages: usize,
     },
-    /// lgalloc's own reader, which requests `pages` pages before it reads them.
+    /// lgalloc's own reader, which prefetches `pages` pages before it reads them.
     Reader {
         /// Number of pages in a batch.
         pages: usize,
@@ -264,7 +263,7 @@ pub enum Strategy {
 }
 
 impl Strategy {
-    /// Returns its name in the document.
+    /// Returns the strategy's name in the document.
     pub fn name(self) -> String {
         match self {
             Self::Baseline => "baseline".to_owned(),
@@ -277,7 +276,7 @@ impl Strategy {
         }
     }
 
-    /// Returns whether every non-resident page must be a major fault of the reader.
+    /// Returns whether every read of a non-resident page must be a major fault of the reader.
     pub fn leaves_faults_to_the_reader(self) -> bool {
         matches!(self, Self::Baseline | Self::Random | Self::Sequential)
     }
@@ -287,22 +286,23 @@ impl Strategy {
 /// each region once, then one region at a time in each thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recycle {
-    /// Total size of all regions, each of 2 MiB.
+    /// Total size of all regions. Each region has 2 MiB.
     pub total: Bytes,
-    /// Numbers of threads that allocate one region repeatedly. Each number runs in turn, in the
-    /// same process.
+    /// Numbers of threads, which are run one after another in the same process. Each thread
+    /// repeatedly allocates one region.
     pub threads: Vec<usize>,
     /// Source of the regions.
     pub holder: Holder,
     /// Seed of contents.
     pub seed: u64,
-    /// Duration of the measurement of each part.
+    /// Duration of each part of the measurement: the first allocations, and the repeated ones with
+    /// each number of threads.
     #[serde(with = "as_seconds")]
     pub seconds: Duration,
 }
 
 impl Recycle {
-    /// Returns the name of the figure for the allocations per second with `threads` threads.
+    /// Returns the name of the figure that counts allocations per second with `threads` threads.
     pub fn rate_figure(threads: usize) -> String {
         match threads {
             1 => "hot_per_s".to_owned(),
@@ -311,15 +311,15 @@ impl Recycle {
     }
 }
 
-/// Job that allocates regions of several sizes in several threads, writes to every page of all of
-/// them, and releases all.
+/// Job that allocates regions of several sizes in several threads, writes to all their pages, and
+/// releases all of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Burst {
     /// Source of the regions: heapdrome's lgalloc, or the published crate.
     pub holder: Holder,
     /// Number of threads.
     pub threads: usize,
-    /// Amount of each size in each thread. If a region is larger, one region.
+    /// Amount of memory of each size in each thread. At least one region is allocated.
     pub each: Bytes,
 }
 
@@ -333,14 +333,14 @@ pub struct PagingReport {
     /// Quota of processor time that the child read back, in processors.
     #[serde(default)]
     pub processors: Option<f64>,
-    /// Figures by name; names end in their unit.
+    /// Figures by name. Each name ends in its unit.
     pub figures: BTreeMap<String, f64>,
     /// Latencies in nanoseconds.
     pub distributions: BTreeMap<String, Distribution>,
     /// Object that serves `malloc` in the child.
     #[serde(default)]
     pub malloc: Option<PathBuf>,
-    /// Round in which it was made, counted from 1.
+    /// Round in which the report was made, counted from 1.
     #[serde(default)]
     pub round: u32,
     /// Remarks for the reader.
@@ -349,14 +349,14 @@ pub struct PagingReport {
     pub rejected: Option<String>,
 }
 
-/// Durations as a number of seconds.
+/// Durations, stored as a number of seconds.
 mod as_seconds {
     use std::time::Duration;
 
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    /// Upper bound of one day: no part of an experiment takes longer.
+    /// Maximum duration of one day. No part of an experiment takes longer.
     const LONGEST: Duration = Duration::from_secs(86_400);
 
     pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {

@@ -26,8 +26,8 @@ fn the_tail_is_that_of_all_draws() {
         let expected: f64 = draws.iter().map(Draw::mean).sum();
         let mut sums = vec![0.0];
         for draw in &draws {
-            // Each score appears 6 / count times (count is 2 or 3), so every round has six equally
-            // likely draws.
+            // Each score appears 6 / count times, with a count of 2 or 3, so every round has six
+            // equally likely draws.
             let scores: Vec<f64> = draw.scores().iter().map(|s| f64::from(*s)).collect();
             let add = |sum: &f64| -> Vec<f64> {
                 (0..6)
@@ -48,8 +48,8 @@ fn the_tail_is_that_of_all_draws() {
     }
 }
 
-/// Over all 729 assignments of six rounds' figures to the three exchangeable entrants, the test
-/// finds a tail of at most `p` in at most a share `p` of them.
+/// Over all 729 assignments of six rounds' figures to the three exchangeable entrants, the share
+/// with a tail of at most `p` is at most `p`.
 #[test]
 fn the_test_is_exact_over_all_orders() {
     let mut random = ChaCha8Rng::seed_from_u64(2);
@@ -73,7 +73,7 @@ fn the_test_is_exact_over_all_orders() {
         })
         .collect();
     tails.sort_unstable_by(f64::total_cmp);
-    // Scores are rounded and fits end a little early, so a few assignments may change places.
+    // Because of rounding and the tolerance of fits, a few assignments may change places.
     for (place, tail) in tails.iter().enumerate().filter(|(_, tail)| **tail < 0.3) {
         let share = (place + 1) as f64 / ways as f64;
         assert!(
@@ -107,7 +107,8 @@ fn the_centre_is_where_the_test_finds_nothing_and_the_ends_where_it_begins_to_fi
     }
 }
 
-/// The deviate changes by less than 5% where the exact tail gives way to the normal one.
+/// At the number of rounds where the normal tail replaces the exact one, the deviate changes by
+/// less than 5%.
 #[test]
 fn the_sum_of_many_rounds_is_close_to_normal() {
     let mut random = ChaCha8Rng::seed_from_u64(6);
@@ -157,7 +158,7 @@ fn an_end_that_the_test_cannot_reach_is_none() {
         .map(|_| (0..6).map(|_| noise(&mut random)).collect())
         .collect();
     let cells = cells(&times);
-    // The least tail of six rounds is 3^-6, a deviate of 2.995.
+    // The smallest tail of six rounds is 3^-6, which is a deviate of 2.995.
     let mut test = Randomisation::new(&cells);
     let estimate = test.estimate();
     assert!(test.distance(estimate, 1.0, 2.9).is_some());

@@ -1,5 +1,5 @@
-//! The rule in races where a rival leaves once its interval lies wholly on one side of a limit,
-//! while the others continue: how often any rival leaves on the wrong side, and the effect on a
+//! Simulations of the rule in races in which a rival leaves once its interval lies wholly on one
+//! side of a limit. They measure how often any rival leaves on the wrong side, and the effect on a
 //! geometric mean over such races.
 
 use rand::SeedableRng;
@@ -10,26 +10,26 @@ use super::*;
 use crate::geometric_mean;
 
 const RIVALS: usize = 8;
-/// Number of rounds that every rival runs, and the maximum.
+/// Number of rounds that every rival runs, and the maximum number of rounds.
 const ROUNDS: [usize; 2] = [8, 24];
 const LIMIT: f64 = 1.02;
 
-/// Draws the time of one entrant, whose own noise has a deviation of 3% on the log scale.
+/// Draws the time of one entrant. Its own noise has a deviation of 3% on the log scale.
 fn time(scale: f64, random: &mut ChaCha8Rng) -> f64 {
     scale * (0.03 * normal(random)).exp()
 }
 
 /// The outcome of a race.
 struct Race {
-    /// The estimate of each rival when it left or after the last round.
+    /// Estimate of each rival when it left, or after the last round.
     last: Vec<Estimate>,
-    /// The estimates after the rounds that every rival ran.
+    /// Estimates after the rounds that every rival ran.
     first: Vec<Estimate>,
     /// Number of rivals that left before the last round.
     left: usize,
 }
 
-/// Runs a race of a subject whose true ratio to each of the rivals is `ratio`.
+/// Runs a race of a subject. Its true ratio to each rival is `ratio`.
 fn race(rule: &Rule, ratio: f64, random: &mut ChaCha8Rng) -> Race {
     let mut subject = Vec::new();
     let mut rivals = vec![Vec::new(); RIVALS];
@@ -68,8 +68,8 @@ fn compared(rule: &Rule, subject: &[f64], rivals: &[Vec<f64>]) -> Vec<Estimate> 
     rivals.iter().filter_map(found).collect()
 }
 
-/// The true ratio is the limit itself, where either side is wrong. By chance alone any of the eight
-/// rivals leaves in at most 5% of 400 races (three standard errors are 3.3%).
+/// The true ratio equals the limit, so a rival that leaves is always on a wrong side. This may
+/// happen to any of the eight rivals in at most 5% of 400 races (three standard errors are 3.3%).
 #[test]
 fn who_leaves_when_decided_is_seldom_decided_wrongly() {
     const RACES: usize = 400;
@@ -82,7 +82,7 @@ fn who_leaves_when_decided_is_seldom_decided_wrongly() {
     assert!((wrong as f64) < 0.083 * RACES as f64, "{wrong} of {RACES}");
 }
 
-/// A mean covers sixteen races. Over the rounds that every rival ran its 95% interval has the
+/// A mean covers sixteen races. Over the rounds that every rival ran, its 95% interval has the
 /// nominal coverage. Over all rounds it does not, because a rival that is ahead by chance leaves
 /// with that lead.
 #[test]
@@ -97,8 +97,8 @@ fn a_mean_rests_on_the_rounds_that_everyone_ran() {
         let races: Vec<Race> = (0..RACES)
             .map(|_| race(&rule, truth, &mut random))
             .collect();
-        // The subject's times are common to all rivals of a race, so only one rival of each race
-        // counts.
+        // The subject's times are shared by all rivals of a race, so only one rival of each race is
+        // used.
         let holds = |of: fn(&Race) -> &Vec<Estimate>| {
             let estimates: Vec<Estimate> = races.iter().map(|race| of(race)[0]).collect();
             let mean = geometric_mean(&estimates, 0.95);
@@ -112,8 +112,8 @@ fn a_mean_rests_on_the_rounds_that_everyone_ran() {
     assert!(last < first, "{last} and {first} of {MEANS}");
 }
 
-/// Six much slower rivals leave early. The race still shows the smallest difference that it
-/// announces for the others in about 80% of 300 races (three standard errors are 7%).
+/// Six much slower rivals leave early. For the others, the race still shows the smallest difference
+/// that it announces in about 80% of 300 races (three standard errors are 7%).
 #[test]
 fn the_announced_difference_stays_true_where_beaten_rivals_leave() {
     const RACES: usize = 300;
@@ -125,12 +125,12 @@ fn the_announced_difference_stays_true_where_beaten_rivals_leave() {
     assert!((219..=261).contains(&shown), "{shown} of {RACES}");
 }
 
-/// Whether a race shows a rival that is slower by exactly the difference that it announces at its
-/// end.
+/// Returns whether a race shows a rival to be slower. The rival is slower by exactly the difference
+/// that the race announces at its end.
 fn announced_is_shown(rule: &Rule, random: &mut ChaCha8Rng) -> bool {
     let ratio = |place: usize| if place < RIVALS - 2 { 1.3 } else { 1.0 };
     let mut baseline = Vec::new();
-    // The last is the baseline's twin, which never leaves.
+    // The last entrant is the baseline's twin, which never leaves.
     let mut others = vec![Vec::new(); RIVALS + 1];
     let mut racing = [true; RIVALS + 1];
     for _ in 0..ROUNDS[1] {
@@ -154,7 +154,7 @@ fn announced_is_shown(rule: &Rule, random: &mut ChaCha8Rng) -> bool {
     found.is_some_and(|found| found.shown() == Shown::Above)
 }
 
-/// An estimate uses the common rounds only, so later runs of the other entrant do not change it.
+/// An estimate uses only common rounds, so later runs of the other entrant do not change it.
 #[test]
 fn later_rounds_of_the_other_one_change_nothing() {
     let rule = Rule::new(0.05, 2);

@@ -3,7 +3,7 @@
 use super::*;
 
 impl Rule {
-    /// Returns the logarithm of the rule's estimate and that of Student's interval alone.
+    /// Returns the logarithms of two estimates: by the rule, and by Student's interval alone.
     pub fn centres(&self, rounds: &Rounds<'_>, own: usize, other: usize) -> Option<[f64; 2]> {
         let cells = rounds.cells(own, other);
         if cells.rounds < FEWEST_ROUNDS {
@@ -15,8 +15,9 @@ impl Rule {
         Some([tested.unwrap_or(student), student])
     }
 
-    /// Returns the side of `ratio` on which the whole interval lies, without computing its ends,
-    /// and the side of `by_student` on which Student's interval alone lies.
+    /// Returns the side of `ratio` on which the rule's whole interval lies, and the side of
+    /// `by_student` on which Student's interval lies. Does not compute the ends of the rule's
+    /// interval.
     pub fn leaves_out(
         &self,
         rounds: &Rounds<'_>,
@@ -39,7 +40,7 @@ impl Rule {
     }
 }
 
-/// Returns the side of `wanted` on which the randomisation test's interval lies.
+/// Returns the side of `wanted` on which the interval of the randomisation test lies.
 fn tested(cells: &Cells, critical: f64, student: Ends, wanted: f64) -> Shown {
     let by_student = student.side(wanted);
     if by_student == Shown::Nothing && cells.is_near(wanted) {
@@ -54,7 +55,7 @@ fn tested(cells: &Cells, critical: f64, student: Ends, wanted: f64) -> Shown {
             Shown::Below
         };
     }
-    // An end that the test cannot reach stays Student's.
+    // An end that the test cannot reach is that of Student's interval.
     let side = match by_student {
         Shown::Above => -1.0,
         Shown::Below => 1.0,

@@ -1,4 +1,4 @@
-//! Tests of the rule against known distributions and hand-computed cases.
+//! Tests of the rule against known distributions and cases computed by hand.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -18,7 +18,7 @@ fn times(random: &mut ChaCha8Rng, count: usize, centre: f64, spread: f64) -> Vec
         .collect()
 }
 
-/// Whether the interval at any look at a race of `rounds` rounds excludes the true ratio.
+/// Returns whether the interval at any look at a race of `rounds` rounds excludes the true ratio.
 fn ever_wrong(rule: &Rule, ratio: f64, rounds: usize, random: &mut ChaCha8Rng) -> bool {
     let baseline = times(random, rounds, 2.0, 0.03);
     (0..rule.comparisons()).any(|_| {
@@ -39,7 +39,7 @@ fn wrong_of(races: usize, rule: &Rule, ratio: f64, seed: u64) -> usize {
 
 #[test]
 fn all_looks_together_miss_the_true_ratio_as_often_as_they_may() {
-    // After 40 rounds 0.85 * 2/3 of 5% is spent: 2.8%, so 57 of 2000.
+    // After 40 rounds, 0.85 * 2/3 of 5% is spent: 2.8%, or 57 of 2000.
     let wrong = wrong_of(2000, &Rule::new(0.05, 1), 1.1, 1);
     assert!((30..=100).contains(&wrong), "{wrong} of 2000");
 }
@@ -52,8 +52,8 @@ fn all_comparisons_together_miss_the_true_ratio_as_often_as_they_may() {
 
 #[test]
 fn a_single_look_rule_would_fail_the_same_test() {
-    // The usual interval at every look fails far more often, which proves that the test above can
-    // fail.
+    // If the usual interval is used at every look, it fails far more often. This proves that the
+    // test above can fail.
     let mut random = ChaCha8Rng::seed_from_u64(3);
     let single = Boundary::new(0.05, FEWEST_ROUNDS, |_| 1.0).critical(FEWEST_ROUNDS);
     let wrong = (0..300).filter(|_| {

@@ -1,8 +1,8 @@
-//! The rule on a sweep whose races take turns: its error rate for the growth of a time from the
-//! first value to another, while the machine drifts.
+//! Simulations of the rule on a sweep whose races alternate. They measure its error rate for the
+//! growth of a time from the first value to another, while the machine drifts.
 //!
-//! In every round each value has one turn, in a new random order, and runs every entrant once. The
-//! growth of an entrant is judged by the ratios within each round, like rivals within a race.
+//! In every round, each value has one turn, in a new random order, and runs every entrant once. The
+//! growth of an entrant is judged by the ratios within each round, as rivals are within a race.
 
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -14,19 +14,19 @@ use crate::change::{Figures, change};
 
 const ROUNDS: usize = 16;
 const SWEEPS: usize = 400;
-/// Factor by which an entrant takes longer at each value than at the first.
+/// Ratio of an entrant's time at each value to its time at the first value.
 const GROWTH: [f64; 4] = [1.0, 1.1, 1.6, 4.0];
-/// The deviation of the entrant's own noise at each value, on the log scale.
+/// Deviation of the entrant's own noise at each value, on the log scale.
 const NOISE: [f64; 4] = [0.02, 0.01, 0.03, 0.06];
 
-/// Disturbances of a machine that affect all its runs; logarithms of time.
+/// Disturbances that affect all runs of a machine, as logarithms of time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Machine {
-    /// Slowdown of each run relative to the one before.
+    /// Slowdown of each run relative to the previous one.
     drift: f64,
-    /// The deviation of one step of the machine's random walk; each run is one step.
+    /// Deviation of one step of the machine's random walk. Each run is one step.
     wander: f64,
-    /// Probability that a slow period begins, which makes 10 to 60 runs slower by a third.
+    /// Probability that a slow period begins. A slow period makes 10 to 60 runs slower by a third.
     periods: f64,
 }
 
@@ -59,7 +59,7 @@ struct Working<'a> {
 }
 
 impl Working<'_> {
-    /// Returns the time of the next run, at this value.
+    /// Returns the time of the next run at this value.
     fn run(&mut self, value: usize) -> f64 {
         let Machine {
             drift,
@@ -80,7 +80,7 @@ impl Working<'_> {
 /// The times of every entrant at every value, in the order of the rounds.
 type Times = Vec<Vec<Vec<f64>>>;
 
-/// Runs a sweep of this shape (entrants, values), in turns or one race after the other.
+/// Runs a sweep with this number of entrants and values, either in turns or one race after another.
 fn sweep(
     machine: Machine,
     [entrants, values]: [usize; 2],
@@ -115,8 +115,8 @@ fn sweep(
     times
 }
 
-/// Whether any interval of a sweep excludes the true growth. `judge` returns an interval from the
-/// times at the first value and at another.
+/// Returns whether any interval of a sweep excludes the true growth. `judge` returns an interval
+/// from the times at the first value and those at another value.
 fn misses(times: &Times, judge: impl Fn(&[f64], &[f64]) -> Option<[f64; 2]>) -> bool {
     times.iter().any(|values| {
         (1..values.len()).any(|value| {
@@ -133,7 +133,7 @@ fn by_rounds<'a>(rule: &'a Rule, look: usize) -> impl Fn(&[f64], &[f64]) -> Opti
     }
 }
 
-/// Returns the number of sweeps that err at the end, and the number that err at any look.
+/// Returns the number of sweeps with an error at the end, and the number with an error at any look.
 fn wrong(machine: Machine, shape: [usize; 2], seed: u64) -> [usize; 2] {
     let [entrants, values] = shape;
     let rule = Rule::new(0.05, entrants * (values - 1));
@@ -148,7 +148,7 @@ fn wrong(machine: Machine, shape: [usize; 2], seed: u64) -> [usize; 2] {
     wrong
 }
 
-/// The rule may err in 5% of the sweeps. After 16 rounds 0.85 * 16/36 of this is spent: 1.9%, so 8
+/// The rule may err in 5% of the sweeps. After 16 rounds, 0.85 * 16/36 of this is spent: 1.9%, or 8
 /// of 400 at any look.
 #[test]
 fn the_growth_of_a_time_is_judged_as_surely_as_a_race_whatever_the_machine_does() {
@@ -176,8 +176,8 @@ fn growth_is_shown_on_a_machine_that_drifts() {
     assert!(shown >= 180, "a growth by a tenth: {shown} of 200");
 }
 
-/// Sweeps on machines that drift err far more often if the races run one after the other, which
-/// proves that the test above can fail.
+/// On machines that drift, sweeps that run one race after another err far more often. This proves
+/// that the test above can fail.
 #[test]
 fn races_one_after_the_other_err_where_the_machine_drifts() {
     let apart = |first: &[f64], own: &[f64]| {

@@ -1,4 +1,4 @@
-//! The rule on whole races, which include the baseline's twin and other rivals.
+//! The rule on whole races, with the baseline's twin and other rivals.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -6,15 +6,15 @@ use rand_chacha::ChaCha8Rng;
 use super::tests::normal;
 use super::*;
 
-/// Simulates the times of the baseline, its twin and `rivals`, with occasional slow rounds.
-/// `ratios` are those of the first rivals.
+/// Simulates the times of the baseline, its twin and `rivals` rivals, with occasional slow rounds.
+/// `ratios` are the true ratios of the first rivals.
 fn race(rivals: usize, rounds: usize, ratios: &[f64], random: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
     let mut times = vec![Vec::new(); 2 + rivals];
     for _ in 0..rounds {
         let round = 0.2 * normal(random).max(0.0);
         for (entrant, times) in times.iter_mut().enumerate() {
             let ratio = entrant.checked_sub(2).and_then(|rival| ratios.get(rival));
-            // Half of the noise is normal; the other half has heavy tails.
+            // Half of the noise is normal, and half has heavy tails.
             let own = 0.02 * normal(random) + 0.02 * normal(random).powi(3) / 3.0;
             times.push(ratio.unwrap_or(&1.0) * (round + own).exp());
         }
@@ -34,7 +34,7 @@ fn width(estimate: &Estimate) -> f64 {
     (estimate.high / estimate.low).ln()
 }
 
-/// docs/statistics.md names these rounds.
+/// docs/statistics.md states these numbers of rounds.
 #[test]
 fn the_test_judges_from_ten_to_twelve_rounds_on() {
     let first = |comparisons: usize| {
@@ -53,7 +53,8 @@ fn before_the_test_can_judge_the_interval_is_students() {
     assert_eq!(rule.compare_within(&figures(&times), 2, 0), alone);
 }
 
-/// With eight rivals and this noise, Student's interval after 20 rounds is 1.5 times as wide.
+/// With eight rivals and this noise, Student's interval after 20 rounds is 1.5 times as wide as the
+/// rule's.
 #[test]
 fn beside_others_the_interval_is_narrower_than_that_of_the_two_alone() {
     let mut random = ChaCha8Rng::seed_from_u64(2);
@@ -74,7 +75,7 @@ fn beside_others_the_interval_is_narrower_than_that_of_the_two_alone() {
     assert!(widths[0] < 0.8 * widths[1], "{widths:?}");
 }
 
-/// After 30 rounds 0.85 * 30/50 of 5% is spent: 2.6%, so 5 of 200.
+/// After 30 rounds, 0.85 * 30/50 of 5% is spent: 2.6%, or 5 of 200.
 #[test]
 fn all_looks_together_err_as_seldom_as_they_may() {
     let rule = Rule::new(0.05, 3);
@@ -191,7 +192,8 @@ fn equal_figures_show_nothing_finer_than_a_step_after_any_number_of_rounds() {
         };
         assert_eq!(shown(&times, 2), Shown::Nothing);
         assert_eq!(shown(&times, 3), Shown::Above);
-        // One different round of each changes nothing once the test judges.
+        // If each entrant has one deviating round, nothing changes once the randomisation test is
+        // used.
         times[3][0] = 90.0 * page;
         times[0][1 + rounds / 2] = 140.0 * page;
         assert_eq!(shown(&times, 2), Shown::Nothing);

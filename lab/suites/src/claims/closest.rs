@@ -9,7 +9,7 @@ use crate::claim::{EVERYONE, Sizes};
 use crate::entrants::{ALPHA, Span, available, compare, figure_of};
 use crate::tables::{degradation, interval};
 
-/// An entrant with its registry name and its degradation.
+/// An entrant, with its name in the registry and its degradation.
 struct Measured<'a> {
     name: String,
     allocator: &'a str,
@@ -17,8 +17,8 @@ struct Measured<'a> {
 }
 
 impl Measured<'_> {
-    /// Returns the smallest and the largest distance from 1, on the log scale, that the interval
-    /// allows.
+    /// Returns the smallest and the largest distance from 1 that the interval allows, on the log
+    /// scale.
     fn distance(&self) -> [f64; 2] {
         let ends = [self.degradation.low.ln(), self.degradation.high.ln()];
         let [near, far] = ends.map(f64::abs);
@@ -36,9 +36,9 @@ impl Measured<'_> {
     }
 }
 
-/// Returns the verdict. The claim holds if one entrant is certainly the fastest and certainly the
-/// closest to 1. It fails if every entrant that may be the fastest has another certainly closer
-/// to 1.
+/// Returns the verdict. The claim holds if one entrant is certainly both the fastest and the
+/// closest to 1. It does not hold if, for every entrant that may be the fastest, another is
+/// certainly closer to 1.
 pub(super) fn judge(suite: &Suite, between: &Sizes, members: &[&Member]) -> (Holds, String) {
     let Some((both, ratio)) = sized(suite, members, between) else {
         let why = format!("not run: {}, {}", between.large, between.small);

@@ -1,4 +1,4 @@
-//! The decided entrants of a race: those for which no target needs another round.
+//! The decided entrants of a race. No target needs another round of them.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use super::parts::{self, Compared};
 use crate::Suite;
 use crate::claim::{Family, HoldsFor, Scope, Side, Test};
 
-/// Number of an entrant's comparisons that are listed; the rest are counted.
+/// Maximum number of an entrant's comparisons that are listed; the rest is only counted.
 const TOLD: usize = 3;
 
 /// The state of the targets during a race.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decided {
-    /// The entrants for which every target is decided, by registry name in the order of the rows,
-    /// each with the comparisons that decided it.
+    /// The entrants for which every target is decided, by registry name, in the order of the rows.
+    /// Each has the comparisons that decided it.
     pub entrants: Vec<(String, String)>,
     /// Whether no target is open for any entrant.
     pub all: bool,
 }
 
-/// The comparisons that the targets make for an entrant.
+/// The comparisons in which targets use an entrant.
 #[derive(Default)]
 struct Standing {
     open: bool,
@@ -29,10 +29,11 @@ struct Standing {
 }
 
 impl Suite {
-    /// Returns the entrants that are decided while a race runs. An entrant is decided if every
-    /// comparison of a target with `family = "race"` and for all comparisons has an interval wholly
-    /// inside or wholly outside the target's range. An entrant that no such target compares is
-    /// decided. The intervals are those of the verdicts, so the two always agree.
+    /// Returns the entrants that are decided at this point of a race. Only targets with `family =
+    /// "race"` that apply to all comparisons matter. An entrant is decided if each of its
+    /// comparisons for such targets has an interval wholly inside or wholly outside the target's
+    /// range, or if it has no such comparison. These are the intervals of the verdicts, so the two
+    /// always agree.
     pub fn decided(&self, member: &Member) -> Decided {
         let standings = self.standings(member);
         let rows = member.result.entrants.iter();
@@ -46,7 +47,7 @@ impl Suite {
         }
     }
 
-    /// Returns the comparisons of the targets for each entrant that they compare in a race.
+    /// Returns the comparisons of such targets in a race, by the entrants that they compare.
     fn standings(&self, member: &Member) -> BTreeMap<&str, Standing> {
         let mut standings: BTreeMap<&str, Standing> = BTreeMap::new();
         let counts = |name: &&str| member.result.row(name).is_some();
@@ -77,7 +78,7 @@ impl Suite {
         standings
     }
 
-    /// Whether some target is decided in single races of this cell.
+    /// Returns whether a target is decided within single races of this cell.
     pub(crate) fn is_decided_in(&self, cell: &str) -> bool {
         let mut tests = self.targets.iter().map(|target| &target.test);
         tests.any(|test| match test {
@@ -89,9 +90,9 @@ impl Suite {
     }
 }
 
-/// Whether a target needs every interval of every race: its intervals hold simultaneously within
-/// one race, and all of them count. A target on most or some races is decided by the number of
-/// races.
+/// Returns whether each race decides its comparisons of a target by itself. This requires that the
+/// intervals are simultaneous within one race, and that every comparison must hold or must not be
+/// contradicted. A target on most or some comparisons needs all races together.
 fn is_of_single_races(scope: &Scope) -> bool {
     let all_count = matches!(scope.holds_for, HoldsFor::All | HoldsFor::Uncontradicted);
     scope.family == Family::Race && all_count

@@ -6,16 +6,16 @@ use heapdrome_statistics::Interval;
 use crate::claim::{HoldsFor, Range, Side};
 use crate::tables::interval;
 
-/// Number of a claim's parts that are listed; the rest are counted.
+/// Maximum number of a claim's parts that are listed; the rest is only counted.
 const TOLD: usize = 3;
 
 /// The evidence on a claim.
 pub(super) enum Found {
-    /// The comparisons of the claim, and the entrants that are not available.
+    /// The comparisons of the claim, and the entrants that are unavailable here.
     Parts {
         /// The comparisons.
         parts: Vec<Part>,
-        /// The entrants that the claim names and that are not available here.
+        /// The entrants that the claim names but that are unavailable here.
         absent: Vec<String>,
     },
     /// The claim cannot be decided here.
@@ -29,14 +29,15 @@ pub(super) enum Found {
 pub struct Part {
     /// The compared entrants and the race.
     pub label: String,
-    /// The interval, or the reason why none exists.
+    /// The interval, or the reason why there is none.
     pub found: Result<Interval, String>,
     /// The range that the claim states.
     pub range: Range,
 }
 
 impl Part {
-    /// Returns the position of the interval relative to the claim; unclear without an interval.
+    /// Returns the position of the interval relative to the claim's range; unclear without an
+    /// interval.
     pub(super) fn side(&self) -> Side {
         match &self.found {
             Ok(found) => self.range.side(found),
@@ -44,8 +45,8 @@ impl Part {
         }
     }
 
-    /// Returns the distance of the estimate beyond the claimed range, as a share of the nearer end;
-    /// negative inside the range. A part without an interval has the largest distance.
+    /// Returns the distance of the estimate beyond the range, relative to the nearer end. It is
+    /// negative inside the range, and infinite for a part without an interval.
     fn excess(&self) -> f64 {
         let Ok(found) = &self.found else {
             return f64::INFINITY;
@@ -77,7 +78,7 @@ impl Part {
     }
 }
 
-/// Returns the verdict on a claim from its parts, with the figures that decided it.
+/// Returns the verdict on a claim from its parts, with the comparisons that decided it.
 pub fn weigh(parts: &[Part], absent: &[String], holds_for: HoldsFor) -> (Holds, String) {
     let of = |side: Side| -> Vec<&Part> {
         let mut of: Vec<&Part> = parts.iter().filter(|part| part.side() == side).collect();
@@ -86,8 +87,9 @@ pub fn weigh(parts: &[Part], absent: &[String], holds_for: HoldsFor) -> (Holds, 
     };
     let [inside, outside, unclear] = [Side::Inside, Side::Outside, Side::Unclear].map(of);
     let (holds, telling, wanted) = decide([&inside, &outside, &unclear], holds_for);
-    // An absent entrant could overturn the verdict, so the claim cannot be tested. The exceptions
-    // are one contradiction to a claim on all, and one confirmation of a claim on some.
+    // An absent entrant could overturn the verdict, so the claim cannot be tested. There are two
+    // exceptions: a contradicted claim on all comparisons, and a confirmed claim on some
+    // comparison.
     let holds = match holds {
         Holds::Held | Holds::NotHeld if !absent.is_empty() && !settled(holds, holds_for) => {
             Holds::CannotBeTested
@@ -104,7 +106,7 @@ pub fn weigh(parts: &[Part], absent: &[String], holds_for: HoldsFor) -> (Holds, 
     (holds, because)
 }
 
-/// Whether no further comparison could overturn a verdict.
+/// Returns whether no further comparison could overturn a verdict.
 fn settled(holds: Holds, holds_for: HoldsFor) -> bool {
     matches!(
         (holds, holds_for),
@@ -112,8 +114,8 @@ fn settled(holds: Holds, holds_for: HoldsFor) -> bool {
     )
 }
 
-/// Returns the verdict when cells or entrants that the claim names were not run although they could
-/// have been: undecided, unless they could not overturn it.
+/// Returns the verdict if some of the claim's cells or entrants could have been run but were not.
+/// It is undecided, unless they could not overturn the given verdict.
 pub fn without(
     unrun: &[&str],
     holds_for: HoldsFor,
@@ -129,7 +131,7 @@ pub fn without(
     }
 }
 
-/// Returns the verdict, the parts that decided it, and their number in words.
+/// Returns the verdict, the parts that decided it, and a count of parts in words.
 fn decide<'a>(
     [inside, outside, unclear]: [&'a Vec<&'a Part>; 3],
     holds_for: HoldsFor,

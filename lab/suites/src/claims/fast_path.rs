@@ -1,12 +1,12 @@
-//! The claim that fast paths match their goldens.
+//! The claim that fast paths match their stored instruction counts.
 //!
-//! The instructions are counted in the libraries that heapdrome carries, so the counts are exact.
+//! The instructions are counted in the libraries embedded in heapdrome, so the counts are exact.
 
 use heapdrome_libraries::{GOLDENS, Golden};
 use heapdrome_schema::{Holds, Member};
 use sha2::{Digest as _, Sha256};
 
-/// Returns the verdict on the goldens of some of heapdrome's own allocators, with their counts.
+/// Returns the verdict on the fast paths of some of heapdrome's own allocators, with their counts.
 pub(super) fn judge(members: &[&Member], of: &[String]) -> (Holds, String) {
     let own = |golden: &&Golden| of.iter().any(|name| name == golden.allocator);
     let count = |golden: &'static Golden| Some((golden, golden.instructions()?));
@@ -43,7 +43,7 @@ pub(super) fn judge(members: &[&Member], of: &[String]) -> (Holds, String) {
     )
 }
 
-/// Whether the golden describes the library that was preloaded in the races.
+/// Returns whether the stored counts describe the library that was preloaded in the races.
 fn raced(golden: &Golden, members: &[&Member]) -> bool {
     let digest = golden
         .bytes()

@@ -10,8 +10,9 @@ use crate::claim::{Range, Scope};
 use crate::entrants::{Available, available, figure_of, mean_over_least, takes_part};
 use crate::figures::missing;
 
-/// Returns the geometric mean of the ratios of some entrants' figure to each other entrant's. With
-/// `least` the mean uses the other entrant with the smallest figure in each race.
+/// Returns the geometric mean of the ratio of an entrant's figure to another's, for each pair. With
+/// `least`, returns one mean for each entrant, over the other entrant with the smallest figure in
+/// each race.
 pub(super) fn means(
     suite: &Suite,
     members: &[&Member],
@@ -57,8 +58,8 @@ pub(super) fn means(
     }
 }
 
-/// Returns one mean with its label, or the reason why none exists. A rival is compared in the races
-/// where its row counts; the entrant itself must count in every race that it took part in.
+/// Returns one mean with its label, or the reason why there is none. Races in which the rival's row
+/// does not count are omitted. The entrant itself must count in every race in which it took part.
 fn mean(
     members: &[&Member],
     one: Available<'_>,

@@ -1,6 +1,6 @@
 //! The claim that an allocator catches more kinds of misuse than others.
 //!
-//! Each kind was committed once under each allocator: these are counts, without intervals.
+//! Each kind was committed once under each allocator, so these are counts without intervals.
 
 use heapdrome_schema::{Holds, MisuseRun};
 
@@ -8,8 +8,8 @@ use crate::Suite;
 use crate::entrants::{Available, available};
 use crate::misuse::{Caught, caught};
 
-/// Returns the verdict on whether each entrant of `of` catches more kinds than each of `to`, with
-/// the counts.
+/// Returns the verdict whether each entrant of `of` catches more kinds than each of `to`, with the
+/// counts.
 pub(super) fn judge(
     suite: &Suite,
     runs: &[MisuseRun],

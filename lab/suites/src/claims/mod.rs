@@ -18,7 +18,7 @@ pub use decided::Decided;
 pub use evidence::{Part, weigh, without};
 pub use parts::within_rounds;
 
-/// Tests every target and every claim of a suite of which anything ran.
+/// Tests every target and every claim of a suite, if anything of the suite was run.
 pub(crate) fn judge(suite: &Suite, members: &[&Member], runs: &[MisuseRun]) -> Vec<ClaimResult> {
     let own = format!("{}/", suite.name);
     if !members.iter().any(|member| member.cell.starts_with(&own)) {
@@ -62,7 +62,7 @@ impl Suite {
 }
 
 impl Claim {
-    /// Appends the link to the explanation of a target that is not reached.
+    /// Appends a reference to the explanation, if a target is not reached.
     fn with_reason(&self, holds: Holds, because: String) -> String {
         match holds {
             Holds::NotHeld | Holds::Undecided if !self.see.is_empty() => {
@@ -115,7 +115,8 @@ fn test(suite: &Suite, test: &Test, members: &[&Member], runs: &[MisuseRun]) -> 
     weighed(suite, members, test, found)
 }
 
-/// Returns the verdict on the evidence, limited by the values and cells that were not run here.
+/// Returns the verdict on the evidence. The verdict takes into account values and cells that were
+/// not run here.
 fn weighed(suite: &Suite, members: &[&Member], test: &Test, found: Found) -> (Holds, String) {
     let holds_for = test.scope().map_or(HoldsFor::All, |scope| scope.holds_for);
     match found {

@@ -1,7 +1,8 @@
 //! The comparisons of a claim, and their intervals.
 //!
-//! A claim is one statement, however many comparisons it makes: their intervals hold simultaneously
-//! with 95%, so that one chance deviation among many does not contradict it.
+//! A claim is one statement, even if it makes many comparisons. Their intervals are simultaneous
+//! with a confidence of 95%, so that a chance deviation in one of many does not contradict the
+//! claim.
 
 use heapdrome_schema::{Member, resolution};
 use heapdrome_statistics::{Estimate, FEWEST_ROUNDS, Interval, mean_interval};
@@ -15,13 +16,13 @@ use crate::tables::{data_ratio, degradation, pair};
 
 /// A comparison of two entrants in one race, as a part of a claim.
 pub(super) struct Compared<'a> {
-    /// Both registry names.
+    /// Registry names of the two entrants.
     pub(super) both: [&'a str; 2],
     /// The comparison.
     pub(super) part: Part,
 }
 
-/// Compares some entrants' figure with others'.
+/// Compares the figure of some entrants with that of others.
 pub(super) fn ratios(
     suite: &Suite,
     members: &[&Member],
@@ -40,8 +41,8 @@ pub(super) fn ratios(
     }
 }
 
-/// Compares each of some entrants with each of others, race by race. Returns the evidence instead
-/// if there is nothing to compare.
+/// Compares each of some entrants with each of others, race by race. If there is nothing to
+/// compare, returns evidence that says so.
 pub(super) fn compared<'a>(
     suite: &'a Suite,
     members: &[&Member],
@@ -63,8 +64,8 @@ pub(super) fn compared<'a>(
         }
     }
     compared.retain(|(member, one, other)| takes_part(member, one) && takes_part(member, other));
-    // For `*`, only entrants with a valid row count; a named entrant that failed leaves the claim
-    // open.
+    // With `*`, an entrant without a valid row is omitted. If a named entrant failed, the claim
+    // stays open.
     let counts = |member: &Member, one: &Available<'_>| member.result.row(one.1).is_some();
     compared.retain(|(member, _, other)| !of_everyone || counts(member, other));
     let family = |member: &Member| match scope.family {
@@ -113,7 +114,7 @@ pub(super) fn figures(
     .within(range)
 }
 
-/// Returns one figure over another of the same entrant, for each entrant and race.
+/// Returns the ratio of one figure to another of the same entrant, for each entrant and race.
 pub(super) fn shares(
     suite: &Suite,
     members: &[&Member],
@@ -132,7 +133,8 @@ pub(super) fn shares(
     .within(range)
 }
 
-/// Makes one part for each entrant and race; `rule` makes the intervals for that number of parts.
+/// Returns one part for each entrant and race. `rule` receives the number of parts, and returns the
+/// function that computes the interval of each.
 fn each<F>(
     suite: &Suite,
     members: &[&Member],
@@ -199,7 +201,7 @@ pub(super) fn degradations(
 
 /// Returns the ratio of the large cell's data to the small cell's.
 ///
-/// The data is counted, so the ratio is exact.
+/// The data are counted, so the ratio is exact.
 pub(super) fn data_ratios(
     suite: &Suite,
     members: &[&Member],
@@ -234,7 +236,7 @@ pub(super) fn sized<'a>(
     Some((both, data_ratio(suite, both, &between.size)?))
 }
 
-/// Returns the races in a claim's scope, or the evidence that there are none.
+/// Returns the races in a claim's scope. If there are none, returns evidence that says so.
 pub(super) fn in_scope<'a>(
     suite: &Suite,
     members: &[&'a Member],
@@ -264,7 +266,7 @@ pub(super) fn in_scope<'a>(
     Ok(found)
 }
 
-/// Lists the values of the sweep that the claim refers to and that no race of its cells has.
+/// Lists the values of the sweep to which the claim refers but for which its cells have no race.
 pub(super) fn left_out(suite: &Suite, members: &[&Member], scope: &Scope) -> Option<String> {
     let cells = scope.cells.iter();
     let run: Vec<Option<u64>> = cells
@@ -280,8 +282,8 @@ pub(super) fn left_out(suite: &Suite, members: &[&Member], scope: &Scope) -> Opt
     (!values.is_empty()).then(|| format!("{} {}", values.join(", "), parameter(suite, scope)))
 }
 
-/// Returns the claim's cells that were not run, and its named entrants that could have raced there
-/// and did not.
+/// Returns the claim's cells that were not run, and its named entrants that could have raced in
+/// these cells but did not.
 pub(super) fn unrun<'a>(suite: &'a Suite, members: &[&Member], test: &'a Test) -> Vec<&'a str> {
     let Some(scope) = test.scope() else {
         return Vec::new();
@@ -322,10 +324,10 @@ fn figure_of(member: &Member, allocator: &str, figure: &str) -> Result<Vec<f64>,
     found.ok_or_else(|| format!("{allocator} {}", missing(&member.result, allocator)))
 }
 
-/// Returns the interval of an estimate from pairs of rounds.
+/// Returns the interval of an estimate that pairs the rounds of one race.
 ///
 /// # Errors
-/// When there are too few rounds, in words.
+/// When there are too few rounds. The error is a text.
 pub fn within_rounds(found: Option<Estimate>) -> Result<Interval, String> {
     let few = || format!("fewer than {FEWEST_ROUNDS} rounds give no interval");
     let found = found.ok_or_else(few)?;
@@ -336,7 +338,7 @@ pub fn within_rounds(found: Option<Estimate>) -> Result<Interval, String> {
     })
 }
 
-/// Returns the cell of a member, and its value.
+/// Returns the cell of a member, with its swept value.
 pub(super) fn place(member: &Member) -> String {
     let cell = member.cell.split_once('/').map_or("", |(_, cell)| cell);
     match member.swept {

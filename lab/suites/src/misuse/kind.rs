@@ -2,10 +2,10 @@
 
 use crate::SuiteError;
 
-/// A kind of misuse, as `lab/registry/checks` commits it.
+/// A kind of misuse that a program in `lab/registry/misuses` commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
-    /// Its name, and the head of its column.
+    /// Name of the kind, and head of its column.
     pub name: &'static str,
     /// A description of the program's misuse.
     pub what: &'static str,
@@ -150,7 +150,7 @@ pub(super) const GROUPS: [Group; 6] = [
     ),
 ];
 
-/// Returns the kinds that `only` names, or all.
+/// Returns the kinds that `only` contains; all kinds if it is empty.
 ///
 /// # Errors
 /// When a name is not a kind.

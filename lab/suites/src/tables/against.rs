@@ -14,7 +14,7 @@ use crate::figures::{missing, of_cell};
 use crate::table_plan::Against;
 
 impl Against {
-    /// Returns the allocator itself, its rivals, and the races.
+    /// Returns the allocator itself, its rivals, and the races of the plan.
     fn cast<'a>(&'a self, suite: &'a Suite, members: &[&'a Member]) -> Option<Cast<'a>> {
         let (of, _) = available(suite, std::slice::from_ref(&self.of));
         let of = *of.first()?;
@@ -39,7 +39,7 @@ impl Against {
         }
     }
 
-    /// Formats a ratio, and its position relative to the limit if there is one.
+    /// Formats a ratio and, if there is a limit, its position relative to the limit.
     fn tell(&self, pair: &Pair<'_>) -> String {
         let text = ratio(pair);
         match pair.interval().filter(|_| self.below.is_some()) {
@@ -71,7 +71,7 @@ struct Cast<'a> {
     races: Vec<&'a Member>,
 }
 
-/// Makes the table of ratios, rivals against races.
+/// Makes the table of ratios, with one row for each rival and one column for each race.
 pub(super) fn ratios(suite: &Suite, plan: &Against, members: &[&Member]) -> Option<Parts> {
     let cast = plan.cast(suite, members)?;
     let compare = |race: &&Member| pairs(race, cast.of.1, &cast.to, &plan.figure);
@@ -94,8 +94,8 @@ pub(super) fn ratios(suite: &Suite, plan: &Against, members: &[&Member]) -> Opti
     Some((heads.collect(), rows, failures(suite, &cast.races)))
 }
 
-/// Makes the table of standings, one row for each race: the rival that the allocator does worst
-/// against, and the number of rivals reached and missed.
+/// Makes the table of standings, with one row for each race: the rival against which the allocator
+/// does worst, and the numbers of rivals for which the target is reached and missed.
 pub(super) fn standing(suite: &Suite, plan: &Against, members: &[&Member]) -> Option<Parts> {
     let cast = plan.cast(suite, members)?;
     let heads = [
@@ -119,8 +119,8 @@ pub(super) fn standing(suite: &Suite, plan: &Against, members: &[&Member]) -> Op
     Some((heads, rows.collect(), gone.collect()))
 }
 
-/// Returns the standing of the allocator in a race. The race is reached if all rivals are, and
-/// missed if one is.
+/// Returns the standing of the allocator in a race. The target is reached if it is reached for all
+/// rivals, and missed if it is missed for one.
 fn stands(plan: &Against, cast: &Cast<'_>, race: &Member) -> Option<Vec<String>> {
     let compared = pairs(race, cast.of.1, &cast.to, &plan.figure);
     let by_ratio = |one: &&Pair<'_>, other: &&Pair<'_>| one.bare.total_cmp(&other.bare);
@@ -146,9 +146,9 @@ fn stands(plan: &Against, cast: &Cast<'_>, race: &Member) -> Option<Vec<String>>
     ])
 }
 
-/// Makes the table of geometric means over all races, one row for each rival. If the plan asks for
-/// it, the last row compares with the rival with the smallest figure in each race; the target then
-/// applies to that row.
+/// Makes the table of geometric means over all races, with one row for each rival. If the plan
+/// requires it, the last row compares with the rival with the smallest figure in each race, and the
+/// target applies to this row.
 pub(super) fn means(suite: &Suite, plan: &Against, members: &[&Member]) -> Option<Parts> {
     let cast = plan.cast(suite, members)?;
     let mean = |to: &[Available<'_>], comparisons: usize| {

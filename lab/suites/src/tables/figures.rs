@@ -8,7 +8,7 @@ use crate::Suite;
 use crate::figures::of_cell;
 use crate::table_plan::Shown;
 
-/// Makes the table, allocators against figures.
+/// Makes the table, with one row for each allocator and one column for each figure.
 pub(super) fn table(
     suite: &Suite,
     cell: &str,

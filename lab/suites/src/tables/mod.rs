@@ -18,8 +18,8 @@ use crate::{Entrant, PublishedTable, Suite, misuse};
 pub(crate) use degradation::{data_ratio, degradation, pair};
 pub(crate) use text::{NONE, interval, number};
 
-/// Makes every table of a suite that has a row. Each published table follows the measured one that
-/// it belongs to. Returns none if nothing of the suite was run.
+/// Makes every table of a suite that has a row. Each published table follows the measured one to
+/// which it belongs. Returns an empty list if nothing of the suite was run.
 pub(crate) fn make(suite: &Suite, members: &[&Member], runs: &[MisuseRun]) -> Vec<Table> {
     let mut tables = Vec::new();
     if !members.iter().any(|member| of_suite(suite, member)) {
@@ -106,7 +106,7 @@ fn one(suite: &Suite, plan: &TablePlan, members: &[&Member], runs: &[MisuseRun])
 /// Heads, rows and notes.
 type Parts = (Vec<String>, Vec<Vec<String>>, Vec<String>);
 
-/// Returns the entrants of a suite that have an allocator, the document's first.
+/// Returns the entrants of a suite that have an allocator, beginning with the document's.
 fn racing(suite: &Suite) -> impl Iterator<Item = (&Entrant, &str)> {
     let own = |added| {
         let entrants = suite.entrants.iter();
@@ -121,8 +121,8 @@ fn rule_of(member: &Member) -> Rule {
     rule(member.result.entrants.len().saturating_sub(2))
 }
 
-/// Formats the ratio of an allocator to the baseline within the rounds, with its interval if there
-/// are enough rounds. `inverse` shows the inverse ratio.
+/// Formats the ratio of an allocator to the baseline within the rounds. Its interval is included if
+/// there are enough rounds. With `inverse`, the ratio is inverted.
 fn ratio_cell(
     member: &Member,
     rule: &Rule,

@@ -9,8 +9,8 @@ use crate::entrants::{Span, compare, figure_of};
 use crate::figures::of_cell;
 use crate::table_plan::Unit;
 
-/// Makes a table of mean, deviation, user and system time, minimum and maximum, as hyperfine prints
-/// it.
+/// Makes a table of mean, deviation, user and system time, minimum and maximum, as in the output of
+/// hyperfine.
 pub(super) fn runs(suite: &Suite, cell: &str, members: &[&Member]) -> Option<Parts> {
     let member = *of_cell(members, &suite.name, cell).first()?;
     let heads = [
@@ -75,7 +75,7 @@ pub(super) fn variance(
     Some((heads, rows, Vec::new()))
 }
 
-/// Makes a table of the savings over the baseline, in percent; a negative saving is an increase.
+/// Makes a table of the savings over the baseline, in percent. A negative saving is an increase.
 pub(super) fn savings(
     suite: &Suite,
     cell: &str,

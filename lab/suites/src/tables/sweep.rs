@@ -1,4 +1,4 @@
-//! Tables of several races, which compare the values of a parameter or cells.
+//! Tables over several races: the values of a parameter, or several cells.
 
 use heapdrome_schema::Member;
 use heapdrome_statistics::{Rule, mean};
@@ -9,7 +9,8 @@ use crate::entrants::figure_of;
 use crate::figures::{missing, of_cell};
 use crate::table_plan::{Shown, Unit};
 
-/// Makes the table of allocators against the values of a cell's parameter.
+/// Makes the table with one row for each allocator and one column for each value of a cell's
+/// parameter.
 pub(super) fn sweep(
     suite: &Suite,
     cell: &str,
@@ -42,7 +43,7 @@ pub(super) fn sweep(
     Some((heads, rows, failures(suite, &of_cell)))
 }
 
-/// Makes the table of cells against allocators.
+/// Makes the table with one row for each cell and one column for each allocator.
 pub(super) fn cells(
     suite: &Suite,
     cells: &[String],
@@ -77,7 +78,7 @@ pub(super) fn cells(
     Some((heads.collect(), rows, failures(suite, &found)))
 }
 
-/// Makes the table of the maximum of the first runs of each cell.
+/// Makes the table of the maximum over the first runs of each cell.
 pub(super) fn largest(
     suite: &Suite,
     cells: &[String],
@@ -97,7 +98,8 @@ pub(super) fn largest(
             let own = figure_of(member, allocator, figure)?;
             let known = own.into_iter().filter(|sample| sample.is_finite());
             let largest = known.take(of).reduce(f64::max)?;
-            // Two decimals, like the documents; small forms need more to show any difference.
+            // Two decimals, as in the documents. Small forms need more decimals to show any
+            // difference.
             let shown = largest / unit.size();
             Some(match shown < 1.0 {
                 true => number(shown),
@@ -136,7 +138,7 @@ impl Shown {
     }
 }
 
-/// Returns the cell of a member without its suite, and its swept value.
+/// Returns the name of a member's cell, without the suite, and its swept value.
 pub(super) fn name(member: &Member) -> String {
     let cell = member.cell.rsplit('/').next().unwrap_or_default();
     match member.swept {
@@ -145,7 +147,7 @@ pub(super) fn name(member: &Member) -> String {
     }
 }
 
-/// Lists the entrants that raced and have no row that counts.
+/// Lists the entrants that raced but have no row that counts.
 pub(super) fn failures(suite: &Suite, members: &[&Member]) -> Vec<String> {
     let mut notes = Vec::new();
     for member in members {

@@ -1,6 +1,6 @@
 //! Formatting of figures.
 
-/// The content of a cell that has no figure.
+/// Content of a cell without a figure.
 pub(crate) const NONE: &str = "-";
 
 /// Formats a figure with four significant digits and no exponent.
@@ -21,7 +21,8 @@ pub(crate) fn number(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// Formats `1.234 (1.100 to 1.400)`; an end that is not finite is a dash.
+/// Formats an estimate with its interval, such as `1.234 (1.100 to 1.400)`. An end that is not
+/// finite is a dash.
 pub(crate) fn interval(estimate: f64, low: f64, high: f64) -> String {
     format!("{} ({} to {})", number(estimate), number(low), number(high))
 }

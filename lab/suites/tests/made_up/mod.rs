@@ -1,4 +1,4 @@
-//! Made-up races.
+//! Invented races.
 
 #![allow(dead_code)] // Each test program uses another part of it.
 
@@ -8,7 +8,7 @@ use heapdrome_schema::{
 };
 use heapdrome_suites::Suite;
 
-/// A row of a made-up race.
+/// A row of an invented race.
 pub struct Row(EntrantResult);
 
 impl Row {
@@ -38,7 +38,7 @@ impl Row {
         self
     }
 
-    /// Replaces the times of a row that is already in a race with this row's.
+    /// Replaces the times of a row in a race by those of this row.
     pub fn times_to(self, row: &mut EntrantResult) {
         row.wall_s = self.0.wall_s;
     }
@@ -63,8 +63,8 @@ fn series(samples: Vec<f64>) -> Series {
     }
 }
 
-/// Returns a race whose first row is the baseline. Its twin has a second name and is slower than
-/// all others, so that a test notices if the twin is taken for a row.
+/// Returns a race whose first row is the baseline. The twin has a second name and is slower than
+/// all others, so that a test notices if the twin is used as a row.
 pub fn member(cell: &str, swept: Option<u64>, rows: &[Row]) -> Member {
     let mut entrants: Vec<EntrantResult> = rows.iter().map(|row| row.0.clone()).collect();
     let mut twin = entrants[0].clone();
@@ -159,7 +159,7 @@ pub fn suite(more: &str) -> Suite {
     Suite::read(&text(more)).expect("a suite")
 }
 
-/// Returns the data file of that suite.
+/// Returns the text of that suite's data file.
 pub fn text(more: &str) -> String {
     format!("{SUITE}\n{more}")
 }

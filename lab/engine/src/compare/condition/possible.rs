@@ -1,5 +1,5 @@
-//! Check whether anything in two results could confirm a condition. A condition that nothing could
-//! confirm is refused, because as a check it could never fail.
+//! Checks whether anything in two results could confirm a condition. An unconfirmable condition is
+//! refused, because a check that uses it could never fail.
 
 use heapdrome_schema::EntrantResult;
 use heapdrome_statistics::FEWEST_ROUNDS;
@@ -27,8 +27,8 @@ impl Condition {
         }
     }
 
-    /// Returns the numbers of runs in the old and the new race behind each factor that could
-    /// confirm the condition: see [`counting`](crate::compare::changes::counting).
+    /// Returns, for each factor that could confirm the condition, the number of runs in the old
+    /// race and in the new one: see [`counting`](crate::compare::changes::counting).
     fn runs(&self, pair: &Pair<'_>, same_machine: bool) -> Vec<[usize; 2]> {
         let counts_alone = same_machine && Kind::of(&self.figure) != Kind::Time;
         let baseline = pair.baseline();
@@ -50,8 +50,8 @@ impl Condition {
         runs.collect()
     }
 
-    /// Returns the number of runs of a row that have the figure. With a baseline, only rounds count
-    /// in which the baseline has the figure, too.
+    /// Returns the number of runs in a row that have the figure. With a baseline, counts only
+    /// rounds in which both have the figure.
     fn of_row(&self, own: &EntrantResult, baseline: Option<&EntrantResult>) -> usize {
         let samples = |row: &EntrantResult| row.samples(&self.figure).unwrap_or_default();
         let beside = baseline.map(samples);
@@ -64,7 +64,7 @@ impl Condition {
             .count()
     }
 
-    /// Returns the shortage of runs if even the best-known factor rests on too few.
+    /// Returns a description of the shortage if even the factor with the most runs has too few.
     fn too_few(&self, [old, new]: [usize; 2]) -> Option<String> {
         let (runs, which) = if old <= new {
             (old, "old")
@@ -90,7 +90,7 @@ impl Condition {
     }
 }
 
-/// Explains why the condition's allocator has no factor that counts.
+/// Explains why no factor of the condition's allocator counts.
 fn no_factor(same_machine: bool) -> String {
     let why = match same_machine {
         true => {

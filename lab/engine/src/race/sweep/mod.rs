@@ -1,4 +1,5 @@
-//! `heapdrome race -t 1,2,4`, `--sweep jobs=1,4`: one race for each combination of values.
+//! Sweeps such as `heapdrome race -t 1,2,4` or `--sweep jobs=1,4`: one race for each combination of
+//! values.
 
 mod points;
 mod scaling;
@@ -24,18 +25,18 @@ use scaling::{Found, WORK, Work, scaling, work_not_found};
 pub use points::check_parameters;
 pub use whole::Whole;
 
-/// Default for the maximum degradation per processor before the knee of a curve. Time per work a
-/// quarter above that of the first value is an efficiency of 80%.
+/// Default limit of the degradation per processor that defines the knee of a curve. At the limit,
+/// time per work is a quarter above that of the first value, an efficiency of 80%.
 const SHARE: f64 = 0.25;
 
-/// Definition of work in a sweep, if the user gave one.
+/// Definition of work that the user gave for a sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AskedWork {
-    /// The swept value.
+    /// The work is the swept value.
     Value,
-    /// An equal amount in every race.
+    /// Every race does an equal amount of work.
     Same,
-    /// The first match of a regular expression in the output.
+    /// The work is the first match of a regular expression in the output.
     Printed(String),
 }
 
@@ -47,7 +48,7 @@ pub struct SweepRequest {
     pub parameters: Vec<SweptParameter>,
     /// Definition of work, if the user gave one.
     pub work: Option<AskedWork>,
-    /// Degradation per processor at the knee, if the user gave one; 0.25 is 25%.
+    /// Maximum degradation per processor up to the knee, if the user set it; 0.25 is 25%.
     pub knee: Option<f64>,
     /// Names, paths or groups of allocators. The baseline need not be among them.
     pub allocators: Vec<String>,
@@ -102,7 +103,8 @@ impl Sweep {
         self.new_limits = true;
     }
 
-    /// Reports that the sweep is resumed, before any race continues, unless no race is left.
+    /// Reports that the sweep is resumed, before any race continues. Reports nothing if no race is
+    /// left.
     pub fn announce(&self, engine: &Engine) {
         if self.has_ended() && !self.new_limits {
             return;
@@ -114,8 +116,8 @@ impl Sweep {
             .announce(&raced, self.points.len(), stopping, engine);
     }
 
-    /// Runs the rest of the races. The collection contains the results of all, including those done
-    /// before an interrupt; `None` if there are none yet.
+    /// Runs the remaining races. The collection contains the results of all races, including those
+    /// done before an interrupt; `None` if there are none yet.
     ///
     /// # Errors
     /// See the errors of a race; of several failures, the first is returned.
@@ -211,7 +213,8 @@ fn requests(sweep: &Sweep) -> Vec<CellRequest> {
     sweep.points.iter().enumerate().map(request).collect()
 }
 
-/// Returns remarks on an unfinished sweep for the reader, and reports it to the user.
+/// Returns remarks on an unfinished sweep for the reader. Also reports to the user that it is
+/// unfinished.
 fn unfinished(
     sweep: &Sweep,
     done: &[(usize, RaceResult)],
@@ -303,8 +306,8 @@ fn empty(sweep: &Sweep) -> Collection {
     }
 }
 
-/// Returns remarks on races without rounds, and on runs that printed no work. The latter are also
-/// reported to the user.
+/// Returns remarks on races without rounds, and on runs whose output contained no work. The latter
+/// are also reported to the user.
 fn missing(collection: &Collection, work: Option<&AskedWork>, engine: &Engine) -> Vec<String> {
     let mut remarks = without_rounds(collection);
     if let Some(AskedWork::Printed(pattern)) = work
@@ -316,7 +319,7 @@ fn missing(collection: &Collection, work: Option<&AskedWork>, engine: &Engine) -
     remarks
 }
 
-/// Returns the reasons for races without rounds, each once, with their cells.
+/// Returns each reason for races without rounds once, with the cells to which it applies.
 fn without_rounds(collection: &Collection) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     let idle = collection.races.iter();

@@ -28,7 +28,7 @@ pub struct Point {
 /// Checks the swept parameters. `pinned` is whether the command is explicitly pinned to processors.
 ///
 /// # Errors
-/// When one is given twice, or is not possible in this race.
+/// When a parameter is given twice, or is not possible in this race.
 pub fn check_parameters(all: &[SweptParameter], pinned: bool) -> Result<(), Failure> {
     for (place, one) in all.iter().enumerate() {
         if all[..place].iter().any(|other| other.name == one.name) {
@@ -162,7 +162,8 @@ fn of_workload(
     })
 }
 
-/// Replaces the placeholders in the command, and in the commands around it.
+/// Replaces the placeholders in the command, and in the other commands of the race such as
+/// `--prepare`.
 fn of_command(
     words: &[String],
     own: &[(&str, &String)],

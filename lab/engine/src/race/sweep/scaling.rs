@@ -12,7 +12,7 @@ use crate::race::factor;
 /// Probability that any interval of a sweep misses the true degradation.
 const ALPHA: f64 = 0.05;
 
-/// Name of the metric from which `--work` reads.
+/// Name of the metric that holds the work read by `--work`.
 pub const WORK: &str = "work";
 
 /// Definition of the work of a run.
@@ -69,7 +69,7 @@ pub struct Found<'a> {
     pub values: &'a [Vec<String>],
     /// Definition of work.
     pub work: Work,
-    /// Maximum degradation per processor before the knee of a curve.
+    /// Maximum degradation per processor up to the knee of a curve.
     pub share: f64,
     /// Whether the races alternated, so that their rounds form pairs.
     pub paired: bool,
@@ -139,7 +139,7 @@ pub fn scaling(
     }
 }
 
-/// Returns a remark on counting runs in whose output `--work` found nothing.
+/// Returns a remark on the runs that count but in whose output `--work` found nothing.
 pub fn work_not_found(collection: &Collection, pattern: &str) -> Option<String> {
     let rows = collection.races.iter().flat_map(|race| {
         let rows = race.result.entrants.iter();
@@ -165,7 +165,8 @@ pub fn work_not_found(collection: &Collection, pattern: &str) -> Option<String> 
     }
 }
 
-/// Groups races that differ only in the followed parameter, by the values of the others.
+/// Groups races that differ only in the followed parameter: one group for each combination of the
+/// other values.
 fn groups<'a>(
     collection: &'a Collection,
     parameters: &[SweptParameter],
@@ -243,7 +244,7 @@ fn points(places: &[Place<'_>], allocator: &str, work: Work, judge: &Judge) -> V
     places.iter().enumerate().map(point).collect()
 }
 
-/// Returns the time per work of each run, and the work.
+/// Returns two lists with a value for each run: the time per unit of work, and the work.
 fn per_work(place: &Place<'_>, allocator: &str, work: Work) -> Option<(Vec<f64>, Vec<f64>)> {
     let row = place.member.result.row(allocator)?;
     let work = work.of(row, place.value)?;
@@ -252,7 +253,7 @@ fn per_work(place: &Place<'_>, allocator: &str, work: Work) -> Option<(Vec<f64>,
     Some((per_work.collect(), work))
 }
 
-/// Returns the last values up to which degradation per processor stays within the share.
+/// Returns the knee: the last value up to which the degradation per processor stays within `share`.
 fn knee(points: &[ScalingPoint], share: f64, work: Work) -> Option<Knee> {
     let numbers: Option<Vec<f64>> = points.iter().map(|one| one.value.parse().ok()).collect();
     let rising = numbers?.windows(2).all(|pair| pair[0] < pair[1]);

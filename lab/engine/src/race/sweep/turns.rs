@@ -1,5 +1,5 @@
-//! Alternating races of a sweep, one round of each in turn. Disturbances of the machine then affect
-//! all values alike, and the rounds of two values form pairs.
+//! Alternating races of a sweep: each in turn runs one round. Disturbances of the machine then
+//! affect all values alike, and the rounds of two values form pairs.
 
 use heapdrome_measure::schedule;
 use heapdrome_packages::Lock;
@@ -26,8 +26,8 @@ impl Turn {
     }
 }
 
-/// Returns whether these races can alternate. The results of `--setup` for one value could be gone
-/// after the turn of another.
+/// Returns whether these races can alternate. They cannot if they have a `--setup`, because another
+/// value's turn could destroy its results.
 pub fn can_be_taken(requests: &[CellRequest]) -> bool {
     requests.iter().all(|request| {
         let options = &request.options;
@@ -35,8 +35,8 @@ pub fn can_be_taken(requests: &[CellRequest]) -> bool {
     })
 }
 
-/// Locks out other sweeps whose races also lock folders of the cache: each could hold what the
-/// other waits for.
+/// Excludes other sweeps whose races also lock folders of the cache, because two such sweeps could
+/// deadlock.
 fn alone(requests: &[CellRequest], engine: &Engine) -> Result<Option<Lock>, Failure> {
     let keeps = |request: &CellRequest| match &request.load {
         Load::Command(_) => false,
@@ -65,7 +65,8 @@ pub fn in_turns(
     };
     let (mut turns, mut outcome) = begin(requests, engine);
     if let Some(request) = requests.first() {
-        // The seed itself determines the order of entrants in each round.
+        // Uses the inverted seed, because the seed itself determines the order of entrants in each
+        // round.
         take(&mut turns, !request.seed);
     }
     let mut done = Vec::new();
@@ -111,9 +112,8 @@ fn begin(requests: &[CellRequest], engine: &Engine) -> (Vec<Turn>, Result<(), Fa
     (turns, Ok(()))
 }
 
-/// Runs a round of every unfinished race, in a new order each time, until none is left. After an
-/// interruption, races that had not had their turn have it first, so that the rounds form pairs
-/// again.
+/// Runs a round of every unfinished race, in a new order each time, until no race is left. After an
+/// interruption, races that had missed their turn go first, so that the rounds form pairs again.
 fn take(turns: &mut [Turn], seed: u64) {
     let going_on = turns.iter().filter(|turn| turn.ended.is_none());
     let first = going_on.map(Turn::rounds).min().unwrap_or(0);

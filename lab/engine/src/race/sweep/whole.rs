@@ -1,5 +1,5 @@
 //! Common data of the races of a sweep. Each race stores them in its journal, so that an
-//! interrupted sweep is resumed as a whole.
+//! interrupted sweep can be resumed as a whole.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,15 +17,15 @@ use crate::race::plan::seed_from_clock;
 
 /// A sweep that begins or is resumed.
 pub struct Whole {
-    /// Name by which it can be resumed.
+    /// Name by which the sweep can be resumed.
     pub name: String,
-    /// Request for it: heapdrome's own arguments.
+    /// Request for the sweep: heapdrome's own arguments.
     pub asked: Vec<String>,
     /// Start time, in UTC, as RFC 3339.
     pub started: String,
     /// Seed of every random draw.
     pub seed: u64,
-    /// Folders of the races that have begun, by their cells.
+    /// Folders of the races that have begun, by cell.
     pub begun: BTreeMap<String, PathBuf>,
     /// Number of races that have ended.
     pub ended: usize,
@@ -35,7 +35,8 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// Creates a sweep that begins here and now, requested by these arguments of heapdrome.
+    /// Creates a sweep that begins now in the current folder, requested by these arguments of
+    /// heapdrome.
     pub fn new(asked: Vec<String>, seed: Option<u64>, engine: &Engine) -> Self {
         let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         Self {
@@ -50,7 +51,7 @@ impl Whole {
         }
     }
 
-    /// Returns the sweep to which the race of this plan belongs, with its existing races.
+    /// Returns the sweep to which the race of this plan belongs, with the races that it has so far.
     pub fn of(plan: &Plan, engine: &Engine) -> Option<Self> {
         let name = &plan.part.as_ref()?.of;
         let mut whole = Self {

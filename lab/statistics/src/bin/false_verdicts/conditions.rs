@@ -1,10 +1,10 @@
-//! The machines that races are simulated on.
+//! Simulated machines on which races run.
 
 use std::path::PathBuf;
 
 use crate::noise::{Condition, log_normal, parse_recorded, read_recorded};
 
-/// The seed of the fitted run times. It does not depend on the seed of the races.
+/// Seed of the fitted run times. It is independent of the seed of the races.
 const FITTED_SEED: u64 = 1;
 
 /// Returns the shipped conditions, or one condition for each recorded file.
@@ -33,7 +33,7 @@ fn of(name: &str, recorded: &[f64]) -> Condition {
     Condition::plain(name, recorded.to_vec())
 }
 
-/// Returns conditions in which the runs of all entrants are equally noisy.
+/// Returns conditions under which the runs of all entrants are equally noisy.
 fn alike(quiet: &[f64], neighbour: &[f64], fitted: &[f64]) -> Vec<Condition> {
     vec![
         of("quiet", quiet),
@@ -54,7 +54,7 @@ fn alike(quiet: &[f64], neighbour: &[f64], fitted: &[f64]) -> Vec<Condition> {
     ]
 }
 
-/// Returns conditions in which one rival is noisier than the others, or in which rivals leave.
+/// Returns conditions under which one rival is noisier than the others, or rivals leave the race.
 fn unlike(quiet: &[f64], neighbour: &[f64], fitted: &[f64]) -> Vec<Condition> {
     vec![
         Condition {

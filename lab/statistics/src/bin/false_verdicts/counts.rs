@@ -9,7 +9,7 @@ use crate::noise::Condition;
 use crate::race::{self, Errors, Shows, Truth};
 use crate::table::{FalseVerdicts, Needed, Power, Rate, Tables, TwoRaces};
 
-/// Half-width at which a race stops in the comparisons of two races.
+/// Precision at which a race stops, in comparisons of two races.
 const PRECISION: f64 = 0.02;
 
 /// Maximum number of rounds in which a race may show a difference.
@@ -28,9 +28,9 @@ pub enum Wanted {
     Rounds,
 }
 
-/// One unit of work: a table's rows for one condition and one number of rivals.
+/// One unit of work: the rows of a table for one condition and one number of rivals.
 pub struct Job<'a> {
-    /// The table.
+    /// The table to which the rows belong.
     pub wanted: Wanted,
     /// The condition.
     pub condition: &'a Condition,
@@ -86,7 +86,7 @@ impl Job<'_> {
         }
     }
 
-    /// Compares two races whose entrants are equal; the machine of the second may be slower.
+    /// Compares two races of equal entrants. The machine of the second race may be slower.
     fn two_races(&self, arguments: &Arguments, rule: &Rule, slower: f64) -> TwoRaces {
         let stopping = Stopping {
             precision: Some(PRECISION),
@@ -127,7 +127,7 @@ impl Job<'_> {
     fn needed(&self, arguments: &Arguments, rule: &Rule, difference: f64) -> Needed {
         let mut random = ChaCha8Rng::seed_from_u64(arguments.seed);
         let races = arguments.races as usize / 10;
-        // With two figures judged, twice as many comparisons share the level.
+        // With two judged figures, twice as many comparisons share the level.
         let two_figures = Rule::new(arguments.alpha, 2 * self.rivals);
         let rules = [rule, &two_figures];
         let found: Vec<[Option<usize>; 3]> = (0..races)

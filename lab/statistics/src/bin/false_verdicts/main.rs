@@ -108,8 +108,8 @@ fn run(arguments: &Arguments) -> Result<String, String> {
     Ok(tables.markdown())
 }
 
-/// Writes to a temporary file beside `path` and renames it, so that no reader sees half a file. A
-/// special file such as `/dev/stdout` is written directly.
+/// Writes to a temporary file in the folder of `path` and renames it, so that no reader sees an
+/// incomplete file. A special file such as `/dev/stdout` is written directly.
 fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
     if std::fs::metadata(path).is_ok_and(|old| !old.is_file()) {
         return std::fs::write(path, text);
@@ -120,7 +120,8 @@ fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
     std::fs::rename(&partial, path)
 }
 
-/// Computes all tables, in the order of the jobs whichever thread runs them.
+/// Computes all tables. Their rows are in the order of the jobs, regardless of the threads that run
+/// them.
 fn count(arguments: &Arguments, jobs: &[Job<'_>]) -> Result<Tables, String> {
     let next = AtomicUsize::new(0);
     let work = || {

@@ -1,4 +1,4 @@
-//! Realistic run times: recorded ones, resampled in blocks.
+//! Realistic run times, resampled in blocks from recorded times.
 
 use std::path::Path;
 
@@ -6,41 +6,40 @@ use heapdrome_statistics::{median, median_absolute_deviation};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Mean length of a block: number of consecutive recorded runs.
+/// Mean length of a block, as a number of consecutive recorded runs.
 const BLOCK: f64 = 50.0;
 
 /// Number of fitted run times. They are drawn once and resampled like recorded ones.
 const FITTED: usize = 50_000;
 
-/// Factor by which a spike of the first rival's own lengthens a run.
+/// Factor by which a spike lengthens a run, in conditions in which only the first rival has spikes.
 const SPIKE: f64 = 1.5;
 
 /// A simulated machine, with the noise of its runs.
 #[derive(Clone, Debug, Default)]
 pub struct Condition {
-    /// Its name in the table.
+    /// Name of the condition in the table.
     pub name: String,
     /// Recorded run times in the order of the runs.
     pub recorded: Vec<f64>,
     /// The median of the logarithms of the recorded times.
     pub centre: f64,
-    /// Fraction of the recorded time by which each run is slower than the one before.
+    /// Slowdown of each run relative to the previous one, as a fraction of the recorded time.
     pub drift_per_run: f64,
     /// Fraction by which the first run of each round is slower.
     pub first_slower: f64,
-    /// The resolution of the times; 0 where they are exact.
+    /// Resolution of the times; 0 if they are exact.
     pub step: f64,
-    /// Whether every deviation from the centre, on the log scale, gets a sign drawn at random.
+    /// Whether each deviation from the centre, on the log scale, has a random sign.
     pub symmetric: bool,
     /// Factor by which the first rival's deviations are multiplied.
     pub rival_noise: f64,
-    /// The share of the first rival's runs that have a spike.
+    /// Share of the first rival's runs that have a spike.
     pub rival_spikes: f64,
-    /// Whether the first rival's noise differs, so that the limit of its estimate must be
-    /// simulated.
+    /// Whether the first rival's noise differs. Then the limit of its estimate must be simulated.
     pub unequal: bool,
-    /// Whether the second half of the rivals is 10% slower and each of them leaves once that is
-    /// shown.
+    /// Whether the second half of the rivals is 10% slower. Each of them leaves the race once this
+    /// is shown.
     pub leaving: bool,
 }
 
@@ -59,9 +58,9 @@ impl Condition {
 
     /// Returns the noise of one race.
     ///
-    /// Blocks of the record are joined by the stationary bootstrap of Politis and Romano (1994),
-    /// with the record closed to a ring. Spikes and slow periods keep their recorded lengths, and
-    /// every race gets its own sequence.
+    /// Blocks of the record are joined by the stationary bootstrap of Politis and Romano (1994);
+    /// the end of the record is followed by its beginning. Spikes and slow periods keep their
+    /// recorded lengths, and every race has its own sequence.
     pub fn stream<'a>(&'a self, random: &'a mut ChaCha8Rng) -> Stream<'a> {
         let place = random.random_range(0..self.recorded.len());
         Stream {
@@ -73,7 +72,7 @@ impl Condition {
     }
 }
 
-/// The runs of one race, one after the other.
+/// The consecutive runs of one race.
 #[derive(Debug)]
 pub struct Stream<'a> {
     condition: &'a Condition,
@@ -129,17 +128,17 @@ impl Stream<'_> {
 /// Properties of a run that change its time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Kind {
-    /// Whether it is the first run of its round.
+    /// Whether the run is the first of its round.
     pub first: bool,
-    /// Whether it is a run of the first rival.
+    /// Whether the run is of the first rival.
     pub first_rival: bool,
 }
 
-/// Reads run times: a CSV file with one time per line below the heading `wall_s`, or a JSON file
-/// with an array of times, or an object with such an array named `wall_s`.
+/// Reads run times from a file: CSV with one time per line below the heading `wall_s`, a JSON array
+/// of times, or a JSON object with such an array named `wall_s`.
 ///
 /// # Errors
-/// When the file cannot be read, or holds no usable times.
+/// When the file cannot be read, or contains no usable times.
 pub fn read_recorded(path: &Path) -> Result<Vec<f64>, String> {
     let problem = |reason: String| format!("cannot use {}: {reason}", path.display());
     let text = std::fs::read_to_string(path).map_err(|error| problem(error.to_string()))?;
@@ -182,8 +181,8 @@ fn parse_lines(text: &str) -> Result<Vec<f64>, String> {
 }
 
 /// Draws independent log-normal times with the median and the robust deviation of the recorded
-/// ones. They have neither spikes nor slow periods. Student's t assumes such noise, so the rule
-/// uses up all of its permitted error.
+/// times, without spikes and slow periods. Student's t assumes such noise, so the rule uses all of
+/// its permitted error.
 pub fn log_normal(recorded: &[f64], seed: u64) -> Vec<f64> {
     let logs: Vec<f64> = recorded.iter().map(|time| time.ln()).collect();
     let centre = median(&logs).unwrap_or(0.0);

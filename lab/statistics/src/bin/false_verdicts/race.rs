@@ -1,4 +1,4 @@
-//! One simulated race, judged by the same rule as real ones.
+//! One simulated race, judged by the rule for real races.
 
 use heapdrome_statistics::{
     Decision, Estimate, FEWEST_ROUNDS, Figures, Rounds, Rule, Shown, Stopping, change, typical,
@@ -11,13 +11,13 @@ use crate::noise::{Condition, Kind, Stream};
 /// The times of every entrant: the baseline first, then its twin, then the rivals.
 pub type Times = Vec<Vec<f64>>;
 
-/// Number of entrants before the first rival.
+/// Number of entrants that precede the first rival.
 pub const BASELINE_AND_TWIN: usize = 2;
 
-/// Factor by which rivals that leave are slower.
+/// Factor by which the rivals that leave are slower.
 const SLOWER: f64 = 1.1;
 
-/// The level of the usual tests: Student's and Welch's.
+/// Level of the usual tests, which are Student's and Welch's.
 const USUAL_LEVEL: f64 = 0.05;
 
 /// A race in progress.
@@ -41,7 +41,7 @@ impl<'a> Simulated<'a> {
         }
     }
 
-    /// Returns the places of the rivals that are as fast as the baseline.
+    /// Returns the positions of the rivals that are as fast as the baseline.
     pub fn equals(&self) -> std::ops::Range<usize> {
         let rivals = self.times.len() - BASELINE_AND_TWIN;
         let equal = if self.condition.leaving {
@@ -85,7 +85,7 @@ fn figures(times: &Times) -> Rounds<'_> {
     Rounds::new(times.iter().map(Vec::as_slice), Some([0, 1]), 0.0)
 }
 
-/// Returns the verdicts on an entrant beside the baseline, by the rule and by Student's interval
+/// Returns the verdicts on an entrant against the baseline: by the rule, and by Student's interval
 /// alone.
 fn shown(rule: &Rule, look: &Rounds<'_>, entrant: usize) -> [Shown; 2] {
     rule.leaves_out(look, [entrant, 0], 1.0, 1.0)
@@ -102,18 +102,19 @@ pub struct Errors {
     pub twin: bool,
     /// Whether a rival had a false verdict after any round by Student's interval alone.
     pub student: bool,
-    /// Whether Welch's test of these runs, applied once at the end, finds a difference.
+    /// Whether Welch's test of these runs, applied only at the end, finds a difference.
     pub welch: bool,
-    /// Whether Welch's test of as many runs in sequence finds a difference.
+    /// Whether Welch's test finds a difference if all runs of one entrant precede those of the
+    /// next.
     pub in_sequence: bool,
 }
 
-/// The first rival's mean estimate after the last round: the ratio that its intervals should
-/// contain.
+/// The first rival's mean estimate after the last round, which is the ratio that its intervals
+/// should contain.
 pub struct Truth {
-    /// By the rule.
+    /// Mean estimate by the rule.
     pub by_rule: f64,
-    /// By Student's interval alone.
+    /// Mean estimate by Student's interval alone.
     pub by_student: f64,
 }
 
@@ -194,7 +195,7 @@ pub fn errors(
     found
 }
 
-/// Runs all runs of the baseline, then all of the first rival, and so on.
+/// Runs all runs of the baseline, then all runs of the first rival, and so on.
 fn in_sequence(
     condition: &Condition,
     rivals: usize,
@@ -223,7 +224,7 @@ fn until_precise(
     for rounds in 1.. {
         race.run_round();
         let look = figures(&race.times);
-        // Stops at the first interval that is too wide.
+        // Stops checking at the first interval that is too wide.
         let narrow = race.equals().all(|entrant| {
             let estimate = rule.compare_within(&look, entrant, 0);
             stopping.decide(rounds, &[estimate]) != Decision::GoOn
@@ -235,20 +236,20 @@ fn until_precise(
     race.times
 }
 
-/// Errors of a comparison of two races between which nothing changed.
+/// Errors of a comparison of two races, if nothing has changed between them.
 #[derive(Clone, Copy, Debug)]
 pub struct Errs {
     /// Whether a rival's own time seems to have changed.
     pub itself: bool,
     /// Whether a rival's ratio to the baseline seems to have changed.
     pub beside: bool,
-    /// Whether both changed in the same direction for one rival, which `compare` on one machine
-    /// calls a change.
+    /// Whether both seem to have changed in the same direction for one rival. On one machine,
+    /// `compare` calls this a change.
     pub both: bool,
 }
 
-/// Compares two races of equal entrants as `heapdrome compare` does. The second machine is slower
-/// by the fraction `slower`.
+/// Compares two races of equal entrants as `heapdrome compare` does. In the second race the machine
+/// is slower by the fraction `slower`.
 pub fn two_races_err(
     condition: &Condition,
     rule: &Rule,
@@ -285,23 +286,25 @@ pub fn two_races_err(
     }
 }
 
-/// The tests that show a rival that is slower by exactly the difference that its race announces.
+/// The tests by which a rival is shown to be slower. It is slower by exactly the difference that
+/// its race announces.
 #[derive(Clone, Copy, Debug)]
 pub struct Shows {
     /// The announced difference.
     pub announced: f64,
-    /// Whether the rule shows it.
+    /// Whether the rule shows the difference.
     pub rule: bool,
-    /// Whether Student's interval alone shows it.
+    /// Whether Student's interval alone shows the difference.
     pub student: bool,
-    /// Whether Welch's test of the same runs shows it.
+    /// Whether Welch's test of these runs shows the difference.
     pub welch: bool,
-    /// Whether Welch's test of as many runs in sequence shows it.
+    /// Whether Welch's test shows the difference if all runs of one entrant precede those of the
+    /// next.
     pub in_sequence: bool,
 }
 
-/// Runs a race of `rounds` rounds, slows the first rival by the smallest difference that the race
-/// announces, and returns which tests show it.
+/// Runs a race of `rounds` rounds, and slows the first rival by the smallest difference that the
+/// race announces. Returns the tests that show this difference.
 pub fn announced_is_shown(
     condition: &Condition,
     rule: &Rule,
@@ -338,8 +341,8 @@ pub fn announced_is_shown(
 }
 
 /// Returns the first round, within `most` rounds, after which a rival that is slower by
-/// `difference` is shown to be slower: by each of `rules`, and by Student's interval of the first
-/// rule alone.
+/// `difference` is shown to be slower: for each of `rules`, and for Student's interval alone by the
+/// first rule.
 pub fn rounds_needed(
     condition: &Condition,
     rules: [&Rule; 2],

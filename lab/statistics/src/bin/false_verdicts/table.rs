@@ -25,7 +25,7 @@ impl Rate {
         }
     }
 
-    /// Returns the exact upper 95% bound on the probability.
+    /// Returns the exact upper bound on the probability, with a confidence of 95%.
     pub fn bound(self) -> f64 {
         upper_bound(self.count, self.of, CONFIDENCE)
     }
@@ -62,9 +62,10 @@ pub struct FalseVerdicts {
     pub twin: Rate,
     /// Races with a false verdict after any round by Student's interval alone.
     pub student: Rate,
-    /// Races with a false verdict by Welch's test of the same runs.
+    /// Races with a false verdict by Welch's test of the rule's own runs.
     pub welch: Rate,
-    /// Races with a false verdict by Welch's test of runs in sequence.
+    /// Races with a false verdict by Welch's test if all runs of one entrant precede those of the
+    /// next.
     pub in_sequence: Rate,
 }
 
@@ -100,9 +101,10 @@ pub struct Power {
     pub rule: Rate,
     /// Races that showed the difference by Student's interval alone.
     pub student: Rate,
-    /// Races that showed the difference by Welch's test of the same runs.
+    /// Races that showed the difference by Welch's test of the rule's own runs.
     pub welch: Rate,
-    /// Races that showed the difference by Welch's test of runs in sequence.
+    /// Races that showed the difference by Welch's test if all runs of one entrant precede those of
+    /// the next.
     pub in_sequence: Rate,
 }
 
@@ -115,10 +117,10 @@ pub struct Needed {
     pub rivals: usize,
     /// The difference, as a fraction.
     pub difference: f64,
-    /// Rounds after which 50% and 80% of the races had shown the difference; `None` where they did
-    /// not.
+    /// Rounds after which 50% and 80% of the races had shown the difference; `None` if they had not
+    /// within the maximum.
     pub rule: [Option<usize>; 2],
-    /// Rounds when two figures are judged.
+    /// Rounds if two figures are judged.
     pub two_figures: [Option<usize>; 2],
     /// Rounds by Student's interval alone.
     pub student: [Option<usize>; 2],

@@ -52,11 +52,11 @@ fn only_rising_work_has_a_knee() {
     assert_eq!(knee_of(&unknown), None);
 }
 
-/// Factors around 1, symmetric about 1 on a logarithmic scale. In reverse order they scatter
-/// differently, so that the ratios within rounds have an interval, too.
+/// Factors that are symmetric about 1 on a logarithmic scale. Their reversed order scatters
+/// differently, so the ratios within rounds have an interval, too.
 const NOISE: [f64; 6] = [0.97, 0.98, 0.99, 1.0 / 0.99, 1.0 / 0.98, 1.0 / 0.97];
 
-/// Creates a race of the system's allocator alone, whose runs take `wall` with this amount of work.
+/// Creates a race of the system's allocator alone. Its runs take `wall` and do this amount of work.
 fn member(value: &str, processors: &[usize], wall: [f64; 6], work: f64) -> Member {
     let series = |samples: [f64; 6]| json!({"median": median(&samples), "samples": samples});
     let result = json!({
@@ -83,8 +83,8 @@ fn member(value: &str, processors: &[usize], wall: [f64; 6], work: f64) -> Membe
     }
 }
 
-/// Returns the second point of a curve with 1.5 times the time for twice the work on twice the
-/// processors.
+/// Returns the second point of a curve: twice the work on twice the processors takes 1.5 times as
+/// long.
 fn second_point(work: Work, paired: bool) -> ScalingPoint {
     let parameters = [SweptParameter {
         name: "threads".to_owned(),
