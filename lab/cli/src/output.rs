@@ -241,8 +241,8 @@ fn write_one(
     )
 }
 
-/// Writes a file completely, or prints it if its destination is standard output, without holding all
-/// of it in memory. A reader that has closed standard output is no error.
+/// Writes a file completely, or prints it if its destination is standard output. Never holds all of
+/// it in memory. A reader that has closed standard output is no error.
 ///
 /// # Errors
 /// When the file cannot be written, or `make` fails.
