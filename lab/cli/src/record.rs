@@ -3,7 +3,6 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
-use std::process::ExitStatus;
 
 use heapdrome_recorder::{RecorderError, Request, Summary};
 use heapdrome_report::count;
@@ -98,10 +97,13 @@ impl Write for Target<'_> {
 
 fn conclude(summary: &Summary, target: &Path) -> Result<(), Failure> {
     for bypass in &summary.bypassed {
-        output::tell(format_args!(
-            "process {} ({}) was not recorded: {}",
-            bypass.pid, bypass.program, bypass.reason
-        ));
+        output::tell(match bypass.pid {
+            0 => format!("a process was not recorded: {}", bypass.reason),
+            pid => format!(
+                "process {pid} ({}) was not recorded: {}",
+                bypass.program, bypass.reason
+            ),
+        });
     }
     if summary.gave_up > 0 {
         output::tell(format_args!(
@@ -112,9 +114,10 @@ fn conclude(summary: &Summary, target: &Path) -> Result<(), Failure> {
     }
     if summary.processes == 0 {
         let _ = std::fs::remove_file(target);
+        command_succeeded(summary)?;
         return Err(Failure::Usage(
-            "no process could be recorded: a program that is statically linked, or brings its own \
-             malloc, does not call one that can be replaced"
+            "nothing was recorded: the command called no allocation function that can be replaced, as \
+             one that is statically linked or brings its own malloc"
                 .to_owned(),
         ));
     }
@@ -133,12 +136,14 @@ fn conclude(summary: &Summary, target: &Path) -> Result<(), Failure> {
         target.display(),
         Bytes(bytes),
     ));
-    match summary.ending {
-        Some(ending) if !ending.success() => Err(Failure::Baseline(failure_of(ending))),
-        _ => Ok(()),
-    }
+    command_succeeded(summary)
 }
 
-fn failure_of(ending: ExitStatus) -> String {
-    format!("the command failed: {ending}")
+fn command_succeeded(summary: &Summary) -> Result<(), Failure> {
+    match summary.ending {
+        Some(ending) if !ending.success() => {
+            Err(Failure::Baseline(format!("the command failed: {ending}")))
+        }
+        _ => Ok(()),
+    }
 }

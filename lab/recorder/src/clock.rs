@@ -38,6 +38,12 @@ impl Clock {
         Time(((u128::from(ticks) * u128::from(self.scale)) >> SCALE_BITS) as u64)
     }
 
+    /// The counter as it was some nanoseconds ago.
+    pub(crate) fn stamp_before(self, nanoseconds: u64) -> u64 {
+        let past = (u128::from(nanoseconds) << SCALE_BITS) / u128::from(self.scale.max(1));
+        ticks().saturating_sub(past as u64)
+    }
+
     /// The time now.
     pub(crate) fn now(self) -> Time {
         self.time(ticks())

@@ -10,7 +10,7 @@ use heapdrome_trace::{Beginning, Bypass, Finish, Process, Record, Resident, Trac
 use heapdrome_witness::ring::{Control, PREFIX};
 
 use crate::addresses::Addresses;
-use crate::clock::{Clock, ticks};
+use crate::clock::Clock;
 use crate::image::Image;
 use crate::process::{self, Loaded, Usage};
 use crate::rings::Source;
@@ -27,9 +27,17 @@ const PAUSE_AFTER_LOOK: u32 = 20;
 /// because it is of another namespace. This counts only after all other processes have ended.
 const SILENCE: Duration = Duration::from_secs(1);
 
+/// Nanoseconds for which events are held back. A child that allocates soon after its fork finds the
+/// blocks of its parent as they were then.
+const LAG: u64 = 5_000_000;
+
+/// Number of ended processes whose blocks are kept for children that have not allocated yet.
+const KEPT: usize = 64;
+
 /// A recorded process, and what was last seen of it.
 struct Recorded {
     image: Image,
+    namespace: u64,
     /// Whether the system knows it here by the number that it has for itself.
     is_known_here: bool,
     heard: Instant,
@@ -61,6 +69,8 @@ pub(crate) struct Collector<W: Write> {
     writer: Writer<W>,
     /// Recorded processes by the identity of their image.
     recorded: BTreeMap<u64, Recorded>,
+    /// Processes that have ended, with the blocks that they left, by the identity of their image.
+    ended: BTreeMap<u64, Image>,
     /// Files of rings that were seen.
     known: BTreeSet<PathBuf>,
     /// Number of rings that were announced when the folder was last read.
@@ -97,6 +107,7 @@ impl<W: Write> Collector<W> {
             clock,
             writer,
             recorded: BTreeMap::new(),
+            ended: BTreeMap::new(),
             known: BTreeSet::new(),
             announced: 0,
             next_look: Instant::now(),
@@ -109,7 +120,7 @@ impl<W: Write> Collector<W> {
     pub(crate) fn round(&mut self) -> Result<u64, TraceError> {
         // Relaxed: the beat only has to change.
         self.control.0.beat.fetch_add(1, Ordering::Relaxed);
-        let until = ticks();
+        let until = self.clock.stamp_before(LAG);
         self.discover()?;
         let mut drained = 0;
         for recorded in self.recorded.values_mut() {
@@ -175,13 +186,21 @@ impl<W: Write> Collector<W> {
         let ring = source.ring();
         let (number, pid) = (self.counts.processes, ring.pid);
         self.counts.processes += 1;
-        let is_known_here = ring.namespace == process::namespace();
-        let is_before = |it: &Recorded| it.is_known_here == is_known_here && it.image.pid == pid;
+        let namespace = ring.namespace;
+        let is_known_here = namespace == process::namespace();
+        let is_before = |it: &Recorded| it.namespace == namespace && it.image.pid == pid;
         let before = self.recorded.iter().find(|(_, it)| is_before(it));
         if let Some(identity) = before.map(|(&identity, _)| identity) {
             self.finish(identity)?;
         }
-        let parent = self.recorded.get(&ring.parent).map(|parent| &parent.image);
+        if let Some(parent) = self.recorded.get_mut(&ring.parent) {
+            parent.image.sources.iter_mut().for_each(|source| {
+                source.drain();
+            });
+            parent.image.emit(ring.forked, &mut self.writer)?;
+        }
+        let running = self.recorded.get(&ring.parent).map(|parent| &parent.image);
+        let parent = running.or_else(|| self.ended.get(&ring.parent));
         let addresses = parent.map(inherited).unwrap_or_default();
         let beginning = match parent {
             Some(parent) => Beginning::Forked {
@@ -204,6 +223,7 @@ impl<W: Write> Collector<W> {
         let (usage, peak_resident, heard) = (None, 0, Instant::now());
         let recorded = Recorded {
             image,
+            namespace,
             is_known_here,
             heard,
             usage,
@@ -261,7 +281,7 @@ impl<W: Write> Collector<W> {
         self.counts.repaired += image.repaired;
         self.writer.repaired(image.repaired);
         let usage = recorded.usage;
-        self.writer.record(Record::Finish(Finish {
+        let finish = Finish {
             process: image.number,
             time: self.clock.now(),
             peak_resident: usage.map(|_| recorded.peak_resident),
@@ -269,7 +289,13 @@ impl<W: Write> Collector<W> {
             processor_time: usage.map(|usage| usage.processor_time),
             waited,
             gave_up,
-        }))
+        };
+        recorded.image.sources.clear();
+        self.ended.insert(identity, recorded.image);
+        if self.ended.len() > KEPT {
+            self.ended.pop_first();
+        }
+        self.writer.record(Record::Finish(finish))
     }
 
     /// Names the processes that cannot be recorded.
@@ -289,17 +315,33 @@ impl<W: Write> Collector<W> {
                 continue;
             }
             if let Loaded::No(reason) = process::loaded(pid, &self.library) {
-                let program = process::program(pid).unwrap_or_default();
-                let bypass = Bypass {
-                    pid,
-                    program,
-                    reason: reason.to_owned(),
-                };
-                self.counts.bypassed.push(bypass.clone());
-                self.writer.record(Record::Bypass(bypass))?;
+                self.bypass(pid, reason)?;
             }
         }
         Ok(())
+    }
+
+    /// Names the processes that could not be recorded although they tried.
+    fn name_those_without_ring(&mut self) -> Result<(), TraceError> {
+        let number = self.control.0.without_ring.load(Ordering::Relaxed);
+        (0..number).try_for_each(|_| {
+            self.bypass(
+                0,
+                "shared memory, file descriptors or address space ran out",
+            )
+        })
+    }
+
+    fn bypass(&mut self, pid: u32, reason: &str) -> Result<(), TraceError> {
+        let program = process::program(pid).unwrap_or_default();
+        let reason = reason.to_owned();
+        let bypass = Bypass {
+            pid,
+            program,
+            reason,
+        };
+        self.counts.bypassed.push(bypass.clone());
+        self.writer.record(Record::Bypass(bypass))
     }
 
     /// Whether a process is still recorded.
@@ -317,6 +359,7 @@ impl<W: Write> Collector<W> {
         identities
             .into_iter()
             .try_for_each(|identity| self.finish(identity))?;
+        self.name_those_without_ring()?;
         self.writer.collector_time(own_time());
         self.counts.operations = self.writer.operations();
         Ok((self.writer.finish()?, self.counts))

@@ -26,9 +26,13 @@ fn stat(pid: u32) -> Option<Vec<String>> {
     Some(fields.split(' ').map(str::to_owned).collect())
 }
 
-/// Whether a process is there and has not ended.
+/// Whether a process is there and has not ended. One whose first thread has ended is a zombie while
+/// others run.
 pub(crate) fn lives(pid: u32) -> bool {
-    stat(pid).is_some_and(|fields| !matches!(fields[0].as_str(), "Z" | "X"))
+    stat(pid).is_some_and(|fields| {
+        let threads = fields.get(17).and_then(|threads| threads.parse().ok());
+        !matches!(fields[0].as_str(), "Z" | "X") || threads.is_some_and(|threads: u32| threads > 1)
+    })
 }
 
 /// The number of this process's namespace of process numbers; 0 if unknown.

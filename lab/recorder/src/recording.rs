@@ -174,6 +174,8 @@ fn make_control(home: &Home) -> io::Result<Shared<Control>> {
     control
         .collector
         .store(std::process::id(), Ordering::Relaxed);
+    let namespace = process::namespace();
+    control.namespace.store(namespace, Ordering::Relaxed);
     Ok(control)
 }
 

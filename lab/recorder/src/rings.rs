@@ -136,6 +136,8 @@ fn text(bytes: &[u8]) -> String {
 
 impl Drop for Source {
     fn drop(&mut self) {
+        // A thread that still writes must not wait for a reader.
+        self.ring.abandoned.store(1, Ordering::Relaxed);
         // The recorder's folder goes with the recording; until then a ring takes memory.
         let _ = std::fs::remove_file(&self.path);
     }

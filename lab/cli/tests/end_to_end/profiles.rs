@@ -196,7 +196,7 @@ fn files_that_cannot_be_written() {
     run(&site, "profile app.trace -o folder")
         .complains(4, &["cannot write folder: it is a folder"]);
     let full = run(&site, "profile app.trace --pprof /dev/full");
-    full.says(4, &["cannot write /dev/full", "no room is left"]);
+    full.says(4, &["cannot write /dev/full", "no space is left"]);
     let line = "\"$0\" profile app.trace >/dev/full";
     let words = ["-c", line, env!("CARGO_BIN_EXE_heapdrome")];
     let printed = site.finish(site.program("sh", &words));

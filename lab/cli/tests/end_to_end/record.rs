@@ -240,6 +240,35 @@ fn forked_processes_have_the_blocks_of_their_parents() {
 }
 
 #[test]
+fn a_child_inherits_what_its_parent_had_just_made() {
+    let site = Site::new();
+    let (outcome, trace) = record(&site, &["inherit", "10000"]);
+    outcome.ends_with(0);
+    assert_eq!(trace.blocks(0).made, 10_001, "and the table of blocks");
+    assert_eq!(trace.blocks(1).inherited, 10_000);
+}
+
+#[test]
+fn threads_that_outlive_the_first_one_are_recorded() {
+    let site = Site::new();
+    let (outcome, trace) = record(&site, &["outlive", "100000"]);
+    outcome.says(0, &["of 1 process in app.trace"]);
+    assert_eq!(trace.blocks(0).made, 100_000);
+}
+
+#[test]
+fn a_limit_on_files_ends_the_recording_and_not_the_program() {
+    let site = Site::new();
+    let script = format!(
+        "ulimit -f 100; '{}' chain 10 && echo fine",
+        recorded_program()
+    );
+    let outcome = site.run(&["record", "--", "/bin/sh", "-c", &script]);
+    outcome.says(0, &["a process was not recorded: shared memory"]);
+    assert_eq!(outcome.stdout, "fine\n");
+}
+
+#[test]
 fn what_a_child_of_vfork_allocates_is_its_parents() {
     let site = Site::new();
     let (outcome, trace) = record(&site, &["vforks", "10"]);
@@ -412,7 +441,7 @@ fn what_cannot_be_recorded_leaves_no_trace_and_keeps_an_old_one() {
     trace(&["--", &program(), "1"]).complains(2, &["app.trace exists"]);
     trace(&["--force", "--", "./missing"]).complains(2, &["cannot run ./missing"]);
     let outcome = site.run(&["record", "--", &static_program(), "1"]);
-    outcome.complains(2, &["no process could be recorded"]);
+    outcome.complains(2, &["nothing was recorded"]);
     assert_eq!(site.visible_files(), ["app.trace"]);
     site.run(&["record", "-o", "-", "--", "true"]).ends_with(2);
     site.run(&["record", "-o", "no/folder", "--", "true"])

@@ -240,7 +240,7 @@ fn outputs_that_cannot_be_written_stay_as_they_are() {
     cut("old").complains(2, &["old exists; pass --force"]);
     cut("one.trace").complains(2, &["one.trace is read; name another"]);
     cut("no/out").complains(4, &["no/out", "there is no folder"]);
-    cut("/dev/full").complains(4, &["cannot write /dev/full", "no room is left"]);
+    cut("/dev/full").complains(4, &["cannot write /dev/full", "no space is left"]);
     std::fs::create_dir(site.path("folder")).expect("a folder");
     cut("folder").complains(2, &["folder is a folder; name a file"]);
     for format in ["text", "android", "malloc-bench"] {
@@ -248,7 +248,7 @@ fn outputs_that_cannot_be_written_stay_as_they_are() {
         site.run(&[&ask[..], &["old"]].concat())
             .complains(2, &["old exists"]);
         site.run(&[&ask[..], &["/dev/full"]].concat())
-            .complains(4, &["cannot write /dev/full", "no room is left"]);
+            .complains(4, &["cannot write /dev/full", "no space is left"]);
     }
     let ask = [
         "trace",

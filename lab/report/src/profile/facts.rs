@@ -313,8 +313,9 @@ fn resizes(counts: &Counts) -> Option<String> {
     let resizes = &counts.resizes;
     (resizes.calls > 0).then(|| {
         format!(
-            "{} are resized {}, {} of them to grow; one block {}. Moving every one would copy {}.",
+            "{} {} resized {}, {} of them to grow; one block {}. Moving every one would copy {}.",
             count(resizes.chains, "block"),
+            if resizes.chains == 1 { "is" } else { "are" },
             count(resizes.calls, "time"),
             share(resizes.grown, resizes.calls),
             count(resizes.longest.into(), "time"),

@@ -57,8 +57,8 @@ pub fn asked(size: Size, arguments: &[usize; 3]) -> u64 {
         Size::First => a,
         Size::Second => b,
         Size::Third => c,
-        Size::FirstTimesSecond => a.wrapping_mul(b),
-        Size::SecondTimesThird => b.wrapping_mul(c),
+        Size::FirstTimesSecond => a.saturating_mul(b),
+        Size::SecondTimesThird => b.saturating_mul(c),
     };
     bytes as u64
 }

@@ -73,6 +73,9 @@ pub fn has(name: &[u8]) -> bool {
 pub fn map(name: &[u8], new: bool, length: usize) -> Option<*mut c_void> {
     let mut path = [0_u8; PATH_BYTES];
     beside(name, &mut path)?;
+    if new && exceeds_limit(length) {
+        return None;
+    }
     let flags = if new {
         system::O_RDWR_CREAT_EXCL_CLOEXEC
     } else {
@@ -102,6 +105,16 @@ pub fn map(name: &[u8], new: bool, length: usize) -> Option<*mut c_void> {
         }
         Some(address)
     }
+}
+
+/// Whether a file of this length exceeds the process's limit: making it would send a signal that
+/// kills the process.
+fn exceeds_limit(length: usize) -> bool {
+    const FILE_SIZE: c_int = 1;
+    let mut limits = [u64::MAX; 2];
+    // SAFETY: there is room for both limits.
+    let known = unsafe { system::getrlimit(FILE_SIZE, limits.as_mut_ptr()) } == 0;
+    known && (length as u64) > limits[0]
 }
 
 /// The decimal digits of a number.

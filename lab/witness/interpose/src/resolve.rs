@@ -213,6 +213,7 @@ fn bind_late() {
 pub unsafe extern "C" fn after_fork() {
     // SAFETY: every thread has an errno, and the child has one thread.
     let errno = unsafe { *system::__errno_location() };
+    rings::begin_image();
     if let Some((old, new)) = record::renew() {
         for slot in &SLOTS {
             let offset = slot

@@ -48,8 +48,10 @@ pub struct Control {
     pub closed: AtomicU32,
     /// Number of rings that were made.
     pub rings: AtomicU32,
-    /// Number of threads that could not get a ring.
+    /// Number of processes that could not get a ring.
     pub without_ring: AtomicU32,
+    /// The collector's namespace of process numbers; 0 if unknown.
+    pub namespace: AtomicU64,
 }
 
 /// One recorded operation.
@@ -103,6 +105,8 @@ pub struct Ring {
     pub waited: AtomicU64,
     /// Not 0: its process has stopped recording.
     pub gave_up: AtomicU32,
+    /// Not 0: the collector no longer reads it.
+    pub abandoned: AtomicU32,
     /// The process's next ring, in its own addresses.
     pub next: usize,
     /// The path of the executable, ended by a zero.

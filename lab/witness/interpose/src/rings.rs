@@ -30,6 +30,8 @@ static OWN: AtomicPtr<Own> = AtomicPtr::new(null_mut());
 static SHARED: AtomicPtr<Control> = AtomicPtr::new(null_mut());
 /// The image of this process, or in a child that has not begun the image of its parent.
 static IMAGE: AtomicU64 = AtomicU64::new(0);
+/// The number of this process. A child of vfork has another one, and its parent's memory.
+static PID: AtomicU32 = AtomicU32::new(0);
 /// See [`Ring::namespace`].
 static NAMESPACE: AtomicU64 = AtomicU64::new(0);
 static PARENT: AtomicU64 = AtomicU64::new(0);
@@ -86,6 +88,7 @@ pub fn begin() {
         if first.is_err() {
             system::munmap(page, 4096);
         }
+        begin_image();
     }
 }
 
@@ -197,9 +200,24 @@ fn namespace() -> u64 {
     })
 }
 
+/// The number of the calling thread; 0 in a child of vfork, which runs as a thread of its parent.
+/// No thread has this number, so a ring with it is never taken for one whose thread has ended.
 fn tid() -> u32 {
     // SAFETY: no precondition.
-    unsafe { system::syscall(system::SYS_GETTID) as u32 }
+    unsafe {
+        if system::getpid().unsigned_abs() == PID.load(Ordering::Relaxed) {
+            system::syscall(system::SYS_GETTID) as u32
+        } else {
+            0
+        }
+    }
+}
+
+/// Notes which process this is, at its start and in a child that has just been forked.
+pub fn begin_image() {
+    // SAFETY: no precondition.
+    let pid = unsafe { system::getpid() }.unsigned_abs();
+    PID.store(pid, Ordering::Relaxed);
 }
 
 /// A ring whose thread has ended.
@@ -215,7 +233,7 @@ fn reuse(own: &Own) -> Option<*mut Ring> {
         own.cursor
             .store(current.next as *mut Ring, Ordering::Relaxed);
         let writer = current.tid.load(Ordering::Relaxed);
-        if writer == me || has_ended(current.pid, writer) {
+        if (me != 0 && writer == me) || has_ended(current.pid, writer) {
             current.tid.store(me, Ordering::Relaxed);
             let index = current.reserve();
             if index >= current.limit() && !wait(current, index) {
@@ -251,8 +269,7 @@ fn has_ended(pid: u32, tid: u32) -> bool {
 /// A new ring, in a file beside this library.
 fn make(own: &Own) -> Option<*mut Ring> {
     let control = control()?;
-    // SAFETY: no precondition.
-    let pid = unsafe { system::getpid() }.unsigned_abs();
+    let pid = PID.load(Ordering::Relaxed);
     let number = own.made.fetch_add(1, Ordering::Relaxed);
     let image = IMAGE.load(Ordering::Relaxed);
     let mut name = [0_u8; 64];
@@ -322,7 +339,8 @@ fn pause_until(ring: &Ring, index: u64) -> bool {
     let mut beat = control.beat.load(Ordering::Relaxed);
     let (mut pauses, mut silent) = (0_u32, 0);
     while index >= ring.limit() && !OVER.load(Ordering::Relaxed) {
-        if control.closed.load(Ordering::Relaxed) != 0 || silent > PATIENCE {
+        let over = control.closed.load(Ordering::Relaxed) | ring.abandoned.load(Ordering::Relaxed);
+        if over != 0 || silent > PATIENCE {
             return false;
         }
         pauses += 1;
@@ -345,6 +363,11 @@ fn pause_until(ring: &Ring, index: u64) -> bool {
 
 fn collector_has_ended(control: &Control) -> bool {
     const ESRCH: c_int = 3;
+    let namespace = control.namespace.load(Ordering::Relaxed);
+    if namespace == 0 || namespace != NAMESPACE.load(Ordering::Relaxed) {
+        // Its number says nothing here; its silence will.
+        return false;
+    }
     let pid = i64::from(control.collector.load(Ordering::Relaxed));
     // SAFETY: signal 0 is never sent; the caller restores errno.
     unsafe {
@@ -362,10 +385,13 @@ fn give_up() {
         slot.counted_next.store(slot.target(), Ordering::Relaxed);
     }
     let Some(control) = control() else { return };
-    if control.closed.load(Ordering::Relaxed) == 0 {
-        control.without_ring.fetch_add(1, Ordering::Relaxed);
+    if control.closed.load(Ordering::Relaxed) != 0 {
+        return;
     }
     let mut ring = own().map_or(null_mut(), |own| own.rings.load(Ordering::Acquire));
+    if ring.is_null() {
+        control.without_ring.fetch_add(1, Ordering::Relaxed);
+    }
     // SAFETY: rings of the list stay mapped.
     while let Some(current) = unsafe { ring.as_ref() } {
         current.gave_up.store(1, Ordering::Relaxed);

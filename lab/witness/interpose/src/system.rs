@@ -97,6 +97,7 @@ unsafe extern "C" {
     pub fn close(file: c_int) -> c_int;
     pub fn write(file: c_int, bytes: *const c_void, length: usize) -> isize;
     pub fn readlink(path: *const c_char, target: *mut c_char, length: usize) -> isize;
+    pub fn getrlimit(resource: c_int, limits: *mut u64) -> c_int;
     pub fn unlink(path: *const c_char) -> c_int;
     pub fn fallocate(file: c_int, mode: c_int, offset: c_long, length: c_long) -> c_int;
     pub fn mmap(
