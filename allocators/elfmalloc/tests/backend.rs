@@ -1,4 +1,4 @@
-//! The back-end over simulated pages: all parts that need no thread-local state.
+//! Back-end over simulated pages: all parts that need no thread-local state.
 
 mod giving;
 mod paths;
@@ -34,7 +34,7 @@ fn backend(limit: usize) -> Heaps<Simulated> {
     backend
 }
 
-/// Frees a block as both paths together do.
+/// Frees a block on the fast path, or else on the slow path.
 fn free_by<F: FrontEnd>(
     backend: &Heaps<Simulated>,
     heap: HeapRef,
@@ -74,7 +74,7 @@ fn generated_programs_do_so_with_the_thread_local_cache() {
     generated_programs::<LocalCache>();
 }
 
-/// Block of the program, with the byte that was written at both of its ends.
+/// Live block, with the byte that was written to its first and last byte.
 struct Marked {
     block: *mut u8,
     class: SizeClass,
@@ -92,7 +92,7 @@ impl Marked {
     }
 
     fn check(&self) {
-        // SAFETY: the block is the program's, and has the size of its class.
+        // SAFETY: the block is live, and has the size of its class.
         unsafe {
             assert_eq!(self.block.read(), self.mark);
             assert_eq!(self.block.add(self.class.size() - 1).read(), self.mark);
@@ -373,7 +373,7 @@ fn statistics_say_what_is_live_kept_and_counted() {
     for block in blocks {
         free(&backend, other, class, block);
     }
-    // SAFETY: the heaps are this thread's, the block is the test's own.
+    // SAFETY: the heaps are this thread's, and the block is the test's own.
     unsafe {
         detach(&backend, other);
         detach(&backend, heap);
@@ -407,7 +407,7 @@ fn the_thread_local_cache_keeps_only_blocks_of_the_slab_that_it_allocates_from()
     free_by::<LocalCache>(&backend, heap, class, first);
     assert_eq!(front.top(class), top, "another slab's block is not kept");
     free_by::<LocalCache>(&backend, heap, class, last);
-    // SAFETY: behind the top there is a slot.
+    // SAFETY: `top` was a free slot, so another slot or FULL follows it.
     assert_eq!(front.top(class), unsafe { top.add(1) });
     for &block in &blocks[1..blocks.len() - 1] {
         free_by::<LocalCache>(&backend, heap, class, block);

@@ -1,5 +1,5 @@
-//! Shared state, laid out before the program starts. The caches are a fixed table, so that a thread
-//! allocates nothing to join it, and a thief walks it without a lock.
+//! Static shared state. The caches are a fixed table, so that a thread can get a cache without
+//! allocating, and a thief can search all caches without a lock.
 
 use heapdrome_pages::Linux;
 

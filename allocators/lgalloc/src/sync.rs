@@ -1,5 +1,5 @@
-//! Atomics of the state that threads share without a lock, and a fence in two halves. The model
-//! test compiles the same files against loom's instead (`tests/model.rs`).
+//! Atomics for state that threads share without a lock, and a fence in two halves. The model test
+//! (`tests/model.rs`) compiles the same files against loom's versions instead.
 
 use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
 

@@ -60,7 +60,7 @@ fn count_miss(class: SizeClass, now: u64) {
     counters.went_slow();
 }
 
-/// Gives a region back.
+/// Frees a region.
 #[inline]
 pub fn put(start: usize, class: SizeClass) {
     if let Some(slot) = own_slot() {
@@ -90,7 +90,7 @@ fn put_slow(start: usize, class: SizeClass) {
     }
 }
 
-/// Gives back a region that has no contents.
+/// Frees a region without contents.
 pub fn put_clean(start: usize, class: SizeClass) {
     if let Some(slot) = own_slot() {
         slot.counters[class.index()].deallocated();
@@ -98,16 +98,16 @@ pub fn put_clean(start: usize, class: SizeClass) {
     CLEAN.lock().put(start, class);
 }
 
-/// Gives back the part of a region behind its first part, which is of the class `wanted` and stays.
+/// Frees a region of `class` except its first part, which has the class `wanted`.
 pub fn put_rest(start: usize, class: SizeClass, wanted: SizeClass) {
     count_change(class, wanted);
     for piece in (wanted.index()..class.index()).filter_map(SizeClass::of_index) {
-        // Not through `put`: no piece was ever allocated by itself, so none is counted.
+        // Not through `put`, which would count a deallocation of each piece.
         put_slow(start + piece.bytes(), piece);
     }
 }
 
-/// Counts a region that changes its class in place.
+/// Counts a region that changes its class: a deallocation in `from`, and an allocation in `to`.
 pub fn count_change(from: SizeClass, to: SizeClass) {
     if let Some(slot) = slot_or_join() {
         slot.set_clock(os::now());

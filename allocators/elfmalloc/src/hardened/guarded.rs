@@ -1,4 +1,4 @@
-//! Large blocks of the hardened variant: mappings of their own, between inaccessible pages.
+//! Large blocks of the hardened variant. Each has its own mapping, between inaccessible pages.
 
 use core::ptr::NonNull;
 
@@ -10,8 +10,8 @@ use crate::misuse::{Misuse, report};
 use crate::process::HEAPS;
 use crate::units::large::Large;
 
-/// Allocates a block with its own mapping between guard pages, or without guard pages if the system
-/// allows no more mappings or addresses.
+/// Allocates a block with its own mapping between guard pages. If the system refuses that mapping,
+/// allocates an ordinary large block.
 pub(crate) fn allocate_guarded(size: usize, alignment: usize) -> Option<Large> {
     let pages = &HEAPS.memory().pages;
     let Some(block) = HEAPS.mapped.map_guarded(pages, size, alignment) else {
@@ -22,7 +22,7 @@ pub(crate) fn allocate_guarded(size: usize, alignment: usize) -> Option<Large> {
     Some(Large { block, clean: true })
 }
 
-/// Shrinks a block outside slabs in place to `size` bytes, fewer than it has.
+/// Shrinks a block outside slabs in place to `size` bytes, less than its size.
 ///
 /// # Safety
 ///
@@ -38,7 +38,8 @@ pub(crate) unsafe fn shrink_guarded(block: NonNull<u8>, size: usize) {
                 HEAPS.mapped.shrink_guarded(pages, block.addr().get(), size);
                 guard(block, size, HEAPS.memory().pages.page_size());
             }
-            // It has no guard pages. If the system refuses to shrink it, it keeps its size.
+            // The block has no guard pages. If the system refuses to shrink the block, it keeps its
+            // size.
             _ => {
                 HEAPS.mapped.resize(HEAPS.memory(), block, size);
             }
@@ -58,7 +59,7 @@ unsafe fn look_at_edges(block: NonNull<u8>, size: usize) {
     }
 }
 
-/// Frees a guarded block. Returns false if there is none at `block`.
+/// Frees a block with its own mapping. Returns false if no such block begins at `block`.
 ///
 /// # Safety
 ///

@@ -21,8 +21,8 @@ use crate::units::class_map::{ClassMap, Window};
 
 /// Word behind the last slot of a magazine.
 pub const FULL: *mut u8 = without_provenance_mut(1);
-/// Number of entries in a front: one for each class number that the class map can hold, including
-/// those without slabs.
+/// Number of entries in a front. Exceeds every class number, including those of [`SizeClass::NONE`]
+/// and [`SizeClass::LARGE`].
 const ENTRIES: usize = 96;
 /// Number of frees after which a new thread looks at the clock.
 pub const FEWEST_TICKS: i32 = 16;

@@ -14,8 +14,8 @@ const MOST: usize = 2 * CHUNK;
 /// a flush after a refill.
 const GROWS_AFTER: u8 = 4;
 
-/// Maximum number of bytes in a magazine that only allocations, or only frees, let grow. The blocks
-/// stay in the magazine when the thread falls idle.
+/// Number of bytes up to which a magazine grows in a thread that only allocates, or only frees.
+/// These blocks stay in the magazine when the thread falls idle.
 const ENOUGH_ONE_WAY: usize = 16 << 10;
 
 /// Reason for a slow path.
