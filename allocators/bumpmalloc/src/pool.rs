@@ -121,13 +121,13 @@ impl Pool {
         let mut kept = 0;
         for _ in 0..self.dead.length() {
             let Some(chunk) = self.dead.pop() else { break };
-            // SAFETY: the chunk is dead and was taken from the list, so it is this thread's alone.
+            // SAFETY: the chunk is dead and was removed from the list, so only this thread uses it.
             let memory = unsafe { touched_beyond_first_page(chunk.as_ref()) };
             if kept + memory <= keep {
                 kept += memory;
             } else {
-                // SAFETY: the chunk is dead and was taken from the list, so it is this thread's
-                // alone.
+                // SAFETY: the chunk is dead and was removed from the list, so only this thread uses
+                // it.
                 any |= unsafe { purge_chunk(chunk) };
             }
             self.dead.push(chunk);

@@ -108,16 +108,17 @@ pub fn can_fence_every_thread() -> bool {
     commands >= 0 && commands & wanted == wanted
 }
 
-/// Executes a full fence in this thread and in every other one of the process, see membarrier(2).
-/// Returns whether the system did it.
+/// Executes a full fence in every thread of the process; see membarrier(2). Returns false if the
+/// system refuses.
 pub fn fence_every_thread() -> bool {
     let fence = || membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
-    // A process registers when it first needs this, since registering takes milliseconds if there
-    // are several threads.
+    // Register only when the fence is first needed, because registering takes milliseconds in a
+    // multithreaded process.
     fence() || (membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 && fence())
 }
 
-/// Returns the milliseconds since some fixed moment, coarse and without a system call.
+/// Returns the milliseconds since some fixed moment, with a resolution of a few milliseconds. Makes
+/// no system call.
 #[inline]
 pub fn now() -> u64 {
     let mut time = libc::timespec {
@@ -143,8 +144,8 @@ mod tests {
         assert!(!absent_in_swap(&[1, 1, 0], &entries), "in the swap cache");
     }
 
-    /// Returns the parts passed for a region of `units` stretches, and the units reported as
-    /// swapped.
+    /// Returns the parts that are passed to `tell` for a region of `units` stretches, and the
+    /// number of units in swap.
     fn told(units: usize, is_swapped: impl Fn(usize) -> bool) -> (Vec<(usize, usize)>, usize) {
         let mut told = Vec::new();
         let swapped = swapped_stretches(

@@ -1,8 +1,8 @@
-//! The fast path: the calling thread's own cache.
+//! Fast path: the calling thread's own cache.
 //!
-//! The clock is read when a region is taken, and not when it is freed: a freed region carries the
-//! time of the thread's last allocation. So it may look older than it is, and then be checked once
-//! without need.
+//! The fast path reads the clock when it takes a region, but not when it frees one: a freed region
+//! gets the time of the thread's last allocation. So it may look older than it is, and may be
+//! checked for swapped parts unnecessarily.
 
 use crate::class::SizeClass;
 use crate::purge::freshen;
@@ -26,7 +26,8 @@ pub fn take(class: SizeClass) -> Option<usize> {
     }
 }
 
-/// Takes a region from beyond the cache, or checks one that has been free for long.
+/// Checks the region `found`, which has been free for long. If there is none, takes a region from
+/// the shared pool.
 #[cold]
 #[inline(never)]
 fn take_slow(class: SizeClass, found: Option<Region>) -> Option<usize> {

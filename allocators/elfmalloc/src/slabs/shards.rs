@@ -101,9 +101,8 @@ impl<P: Pages> Shards<P> {
             .unwrap_or(own)
     }
 
-    /// Returns the shard that serves a processor. Assigns one if necessary. Returns `None` if no
-    /// thread is attached to the shard, or if the assignment would have to wait for the lock of the
-    /// list.
+    /// Returns the shard that serves a processor. Assigns one if necessary. Returns `None` if the
+    /// shard has no threads, or if assigning one would have to wait for a lock.
     fn shard_of_processor(&self, processor: usize) -> Option<ShardRef> {
         let shard = match self.processors.shard_of(processor) {
             Some(shard) => shard,
@@ -123,8 +122,7 @@ impl<P: Pages> Shards<P> {
         (shard.attached() != 0).then_some(shard)
     }
 
-    /// Raises the maximum number of shards to `processors`. Never lowers it, because the caller may
-    /// be bound to few processors.
+    /// Raises the maximum number of shards to `processors`. Never lowers it.
     pub fn widen(&self, processors: usize) {
         // Relaxed: no other memory depends on this number. The load usually avoids a write to a
         // cache line that all threads read.
@@ -133,7 +131,7 @@ impl<P: Pages> Shards<P> {
         }
     }
 
-    /// Returns the maximum number of shards, at least one.
+    /// Returns the maximum number of shards, at least 1.
     pub fn most(&self) -> usize {
         // Relaxed: no other memory depends on this number.
         self.most.load(Relaxed).max(1)
@@ -177,7 +175,7 @@ impl<P: Pages> Shards<P> {
         }
     }
 
-    /// Moves a thread to a shard with fewer threads, if threads have ended there.
+    /// Moves a thread to a shard with fewer threads, if there is one.
     pub fn spread(&self, attachment: &Attachment) {
         if attachment.shard().attached() < 2 {
             return;

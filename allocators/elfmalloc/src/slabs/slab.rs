@@ -122,8 +122,7 @@ impl SlabRef {
         self.0
     }
 
-    /// Returns the memory of the descriptor, which is committed and never freed. All-zero memory is
-    /// a valid slab, and all fields are cells or atomics.
+    /// Returns the memory of the descriptor, which is never freed. All-zero memory is a valid slab.
     #[inline]
     pub(super) const fn as_ptr(self) -> NonNull<Slab> {
         self.0.as_ptr().cast()
