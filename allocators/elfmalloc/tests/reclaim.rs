@@ -62,12 +62,12 @@ unsafe impl Pages for Hooked {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(first..first + size);
-        // SAFETY: the contract is that of the simulated system's method.
+        // SAFETY: this method's contract is that of the simulated system's method.
         unsafe { self.system.purge(start, size) }
     }
 
     unsafe fn advise(&self, start: NonNull<u8>, size: usize, advice: Advice) -> bool {
-        // SAFETY: the contract is that of the simulated system's method.
+        // SAFETY: this method's contract is that of the simulated system's method.
         unsafe { self.system.advise(start, size, advice) }
     }
 
@@ -78,12 +78,12 @@ unsafe impl Pages for Hooked {
         new_size: usize,
         how: Remap,
     ) -> Option<NonNull<u8>> {
-        // SAFETY: the contract is that of the simulated system's method.
+        // SAFETY: this method's contract is that of the simulated system's method.
         unsafe { self.system.remap(start, size, new_size, how) }
     }
 
     unsafe fn release(&self, start: NonNull<u8>, size: usize) -> bool {
-        // SAFETY: the contract is that of the simulated system's method.
+        // SAFETY: this method's contract is that of the simulated system's method.
         unsafe { self.system.release(start, size) }
     }
 }

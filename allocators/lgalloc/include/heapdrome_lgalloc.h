@@ -14,10 +14,10 @@ typedef struct {
     size_t bytes;
 } heapdrome_region;
 
-/* Allocates at least `bytes`. 0, or ENOMEM and *region is left alone. Contents are undefined. */
+/* Allocates at least `bytes`. Returns 0, or ENOMEM and does not write to *region. The contents are undefined. */
 int heapdrome_lgalloc_allocate(size_t bytes, heapdrome_region *region);
 
-/* Takes a region back, from any thread. */
+/* Frees a region. Any thread may call this. */
 void heapdrome_lgalloc_deallocate(heapdrome_region region);
 
 /* Grows or shrinks a region, contents kept; it may move. 0, or EINVAL (no region)
@@ -48,14 +48,14 @@ void heapdrome_lgalloc_default_config(heapdrome_lgalloc_config *config);
 /*    first. Memory that exceeds a lowered cap is returned to the system. */
 void heapdrome_lgalloc_configure(const heapdrome_lgalloc_config *config);
 
-/* 2 MiB to 64 GiB, or to 512 MiB where pointers have 32 bits. */
+/* Number of classes: 2 MiB to 64 GiB, or to 512 MiB on 32-bit systems. */
 #if SIZE_MAX > 0xffffffff
 #define HEAPDROME_LGALLOC_CLASSES 16
 #else
 #define HEAPDROME_LGALLOC_CLASSES 9
 #endif
 
-/* One class. A region that grows or shrinks is deallocated in one and allocated in another. */
+/* Statistics of one class. A region that changes its class counts as deallocated in the old class and as allocated in the new one. */
 typedef struct {
     size_t bytes;            /* size of its regions */
     size_t allocations;
@@ -66,7 +66,7 @@ typedef struct {
     size_t clean_regions;    /* free without memory */
 } heapdrome_lgalloc_class_stats;
 
-/* The whole allocator. */
+/* Statistics of the whole allocator. */
 typedef struct {
     heapdrome_lgalloc_class_stats classes[HEAPDROME_LGALLOC_CLASSES];
     size_t areas;          /* of address space */
@@ -79,7 +79,7 @@ typedef struct {
     size_t purge_failures; /* times the system would not take memory back */
 } heapdrome_lgalloc_statistics;
 
-/* The statistics as they are now. */
+/* Writes the current statistics. */
 void heapdrome_lgalloc_stats(heapdrome_lgalloc_statistics *to);
 
 /* Returns the memory of every free region to the system. */

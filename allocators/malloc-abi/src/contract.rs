@@ -219,7 +219,7 @@ pub unsafe trait MallocAbi {
     }
 
     /// Returns the calling thread's presence on slow paths, or a shared presence while the thread
-    /// has no state of its own.
+    /// has no own state.
     #[must_use]
     fn presence() -> &'static Presence {
         &OF_ALL

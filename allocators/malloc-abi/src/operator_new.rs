@@ -311,7 +311,8 @@ fn find(name: &CStr, library: &CStr) -> Option<NonNull<c_void>> {
 unsafe extern "C-unwind" {
     fn heapdrome_new_or_throw(size: usize, alignment: usize, attempt: Attempt) -> *mut c_void;
 }
-// Declarations of the loop above. It leaves no frame of this crate on the stack when it throws.
+// If this crate is built without unwinding, `extern "C"` suffices: when the function throws, the
+// stack has no frame of this crate.
 #[cfg(not(panic = "unwind"))]
 unsafe extern "C" {
     fn heapdrome_new_or_throw(size: usize, alignment: usize, attempt: Attempt) -> *mut c_void;

@@ -151,8 +151,8 @@ pub unsafe fn defer<A: MallocAbi>(run: unsafe fn(NonNull<u8>), subject: NonNull<
     unsafe { A::fork_gate().defer(A::presence(), &Linux, run, subject) };
 }
 
-/// Calls `end` with the state of an ending thread, once no other thread forks. The calling thread
-/// must not use the state's presence any more, because another thread may soon own the state.
+/// Calls `end` with the state of an ending thread, once no other thread forks. The thread must
+/// already use a shared presence, because another thread may soon own the state.
 ///
 /// # Safety
 ///

@@ -158,7 +158,7 @@ impl Edges {
 ///
 /// # Safety
 ///
-/// The block has `size` bytes in whole pages of its own.
+/// The block has `size` bytes. Its pages contain no other block.
 pub(crate) unsafe fn guard(block: NonNull<u8>, size: usize, page: usize) {
     let edges = Edges::of(block.addr().get(), size, page);
     let byte = word(block.addr().get()) as u8;

@@ -215,7 +215,7 @@ unsafe fn detain(quarantine: *mut Quarantine, class: SizeClass, block: *mut u8) 
     }
 }
 
-/// Returns the thread's quarantine, created on demand; `None` if there is no memory.
+/// Returns the thread's quarantine, created on demand; `None` if out of memory.
 fn quarantine_of(heap: HeapRef) -> Option<NonNull<Quarantine>> {
     if heap.quarantine.get().is_null() {
         let memory = HEAPS.memory();

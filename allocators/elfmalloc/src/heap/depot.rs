@@ -181,8 +181,8 @@ impl Depot {
         count
     }
 
-    /// Pushes blocks in order onto the stack of their class. Returns how many were pushed; the
-    /// remaining ones did not fit because there is no memory for another chunk.
+    /// Pushes blocks in order onto the stack of their class. Returns the number of pushed blocks.
+    /// This is less than the number of `blocks` only if out of memory for a chunk.
     pub fn push(
         &mut self,
         blocks: &mut FreeBlocks<'_>,

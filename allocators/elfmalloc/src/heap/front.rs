@@ -28,8 +28,8 @@ const ENTRIES: usize = 96;
 pub const FEWEST_TICKS: i32 = 16;
 /// Maximum number of frees between two looks at the clock.
 pub const MOST_TICKS: i32 = 4096;
-/// Maximum number of frees between two looks at the clock by a thread whose blocks leave its heap:
-/// it may soon fall idle.
+/// Maximum number of frees between two looks at the clock while blocks leave the thread's heap: the
+/// thread may soon fall idle.
 pub const MOST_TICKS_GIVING: i32 = 256;
 
 /// Prefetches the start of a block for writing. Accepts any address, including null.
@@ -195,12 +195,12 @@ impl Front {
         address.wrapping_sub(own.base.get()) < own.bytes.get()
     }
 
-    /// Sets the number of frees after which the thread looks at the clock again.
+    /// Sets the number of frees until the next look at the clock.
     pub fn set_ticks(&self, ticks: i32) {
         self.ticks.set(ticks);
     }
 
-    /// Limits the number of frees after which the thread looks at the clock again.
+    /// Lowers the number of frees until the next look at the clock to at most `most`.
     pub fn limit_ticks(&self, most: i32) {
         self.ticks.set(self.ticks.get().min(most));
     }

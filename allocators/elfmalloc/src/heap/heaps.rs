@@ -168,14 +168,15 @@ impl<P: Pages> Heaps<P> {
         any()
     }
 
-    /// Takes blocks of the bin's class into the first slots. Returns 0 only if there is no memory.
+    /// Takes blocks of the bin's class into the first slots. Returns their number, which is 0 only
+    /// if out of memory.
     pub fn take(&self, bin: ClassBin<'_>, slots: &mut [*mut u8]) -> usize {
         let taken = self.take_by(bin, |slabs| NonZero::new(slabs.take(slots)));
         taken.map_or(0, NonZero::get)
     }
 
-    /// Takes blocks of the bin's class from one slab into the first slots. Returns 0 only if there
-    /// is no memory.
+    /// Takes blocks of the bin's class from one slab into the first slots. Returns their number,
+    /// which is 0 only if out of memory.
     pub fn take_from_one(&self, bin: ClassBin<'_>, slots: &mut [*mut u8]) -> usize {
         let taken = self.take_by(bin, |slabs| NonZero::new(slabs.take_from_one(slots)));
         taken.map_or(0, NonZero::get)

@@ -112,7 +112,7 @@ fn coalesce<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
     }
 }
 
-/// Returns the heap's coalescer, created on demand; `None` if there is no memory.
+/// Returns the heap's coalescer, created on demand; `None` if out of memory.
 fn coalescer<'a, P: Pages>(heaps: &Heaps<P>, heap: &'a HeapRef) -> Option<&'a Coalescer> {
     if heap.coalescer.get().is_none() {
         let memory = heaps.memory();

@@ -22,8 +22,8 @@ pub struct Shard {
     is_listed: AtomicBool,
     /// Next shard in the list, written before the shard is listed.
     next: Cell<Option<ShardRef>>,
-    /// Bins by class; the bin of class 0 is unused. The fields before it are read by many threads,
-    /// and seldom written.
+    /// Bins by class; the bin of class 0 is unused. Many threads read the fields before this one,
+    /// but seldom write to them.
     pub bins: [Bin; FIRST_SHARED],
 }
 
@@ -228,7 +228,7 @@ impl ShardList {
     }
 }
 
-/// Shards that were listed at some moment.
+/// Iterator over all shards that were listed at some moment.
 #[derive(Clone, Copy, Debug)]
 pub struct AllShards(Option<ShardRef>);
 

@@ -51,7 +51,7 @@ pub(super) enum Place {
     Claimed,
 }
 
-/// Placeholder for the bin that a slab belongs to. The layers above define bins.
+/// Placeholder for a slab's bin. The layers above define bins.
 #[derive(Debug)]
 pub(super) struct Owner(());
 

@@ -26,7 +26,7 @@ pub const MOST: usize = if cfg!(miri) { 8 } else { 64 };
 pub const LARGEST_RUN: usize = 512;
 /// Number of units in a huge page.
 pub const HUGE: usize = (2 << 20) / UNIT;
-/// Granularity, in bytes, in which descriptors are committed.
+/// Number of bytes of descriptors that are committed in one step.
 const DESCRIPTOR_STEP: usize = UNIT;
 /// Granularity, in bytes, of the addresses at which blocks begin. An arena with states has one byte
 /// for each.

@@ -185,8 +185,8 @@ impl<P: Pages> Shards<P> {
         any
     }
 
-    /// Moves the slabs of a shard without threads to the common bins, and its empty slabs to the
-    /// pool. Returns whether units went back to the pool.
+    /// Moves the partial slabs of a shard without threads to the common bins, and its empty slabs
+    /// to the pool. Returns whether units went back to the pool.
     pub(super) fn move_all_to_common(&self, shard: &Shard) -> bool {
         let mut retired = false;
         each_bin_of(shard, &mut |bin| {

@@ -1,4 +1,4 @@
-//! Purging of free pages in slabs.
+//! Purges free pages in slabs.
 
 use core::ptr::NonNull;
 
