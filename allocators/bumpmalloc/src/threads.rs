@@ -50,7 +50,7 @@ pub fn each_heap(mut visit: impl FnMut(&Heap)) {
     }
 }
 
-/// Calls `body` with the heap of ended threads, locked.
+/// Calls `body` with the heap of ended threads, while holding its lock.
 pub fn with_heap_of_ended<T>(body: impl FnOnce(&Heap) -> Option<T>) -> Option<T> {
     let _held = ENDED_THREADS.lock();
     body(&HEAP_OF_ENDED)

@@ -126,8 +126,8 @@ fn the_page_counts_right() {
     let longest = sources.values().map(|text| text.lines().count()).max();
     assert_eq!(Some(counted("lines of the longest")), longest);
     assert_eq!(counted("numeric constants"), constants(&sources).len());
-    // Only the table of the default's mechanisms has four cells in a row, one with a figure. Its
-    // first row is the heading.
+    // Only rows about mechanisms of the default have four cells. The first of these rows is the
+    // heading.
     let of_default: Vec<_> = rows()
         .into_iter()
         .filter(|row| row.len() == 4)

@@ -92,7 +92,8 @@ impl<P: Policy> Shared<P> {
         }
     }
 
-    /// Puts a region back on the slow path of a slot's owner. Only the owner calls this.
+    /// Frees a region on the slow path of a slot's owner, into the slot if possible, else into the
+    /// table. Only the owner calls this.
     pub fn put_by_owner(&self, slot: &Slot, region: Region, class: SizeClass) {
         slot.settle();
         if slot.push(class, region) || (self.lend(slot, class) && slot.push(class, region)) {

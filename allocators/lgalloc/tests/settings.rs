@@ -154,7 +154,7 @@ fn of_two_regions_the_one_that_was_freed_later_is_handed_out() {
         let younger = take();
         ready.send(()).expect("the test waits");
         receive.recv().expect("the test goes on");
-        // The region goes to the pool when its thread's cache ends.
+        // When the thread ends, the regions in its cache go to the pool.
         let start = younger.0.as_ptr().addr();
         deallocate(younger.2);
         start

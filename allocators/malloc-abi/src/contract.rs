@@ -218,8 +218,8 @@ pub unsafe trait MallocAbi {
         &GATE
     }
 
-    /// Returns the calling thread's presence on slow paths, or a shared presence while the thread
-    /// has no own state.
+    /// Returns the calling thread's presence on slow paths, or a shared presence if the thread has
+    /// no state.
     #[must_use]
     fn presence() -> &'static Presence {
         &OF_ALL

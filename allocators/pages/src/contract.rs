@@ -66,8 +66,8 @@ pub unsafe trait Pages: Sync {
 
     /// Reserves `size` bytes that begin at a multiple of `alignment` and read as zero.
     ///
-    /// A page takes memory only from its first write on. The reservation asks the system to count
-    /// only written pages (a strict overcommit policy counts all of a writable one).
+    /// The system allocates memory for a page at the first write. The reservation requests that the
+    /// system count only written pages; a strict overcommit policy counts all writable pages.
     ///
     /// `size` is a multiple of the page size and not zero; `alignment` is a power of two. Returns
     /// `None` if the system lacks address space, committed memory, or mappings.

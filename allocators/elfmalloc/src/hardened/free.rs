@@ -159,8 +159,8 @@ unsafe fn free_other(block: *mut u8) {
 pub(crate) unsafe fn take_back(block: NonNull<u8>, class: SizeClass) {
     let address = block.addr().get();
     let (state, slack) = state_or_report(address, class);
-    // SAFETY: the block was the caller's and is this function's now. A block that leaves the
-    // quarantine is free.
+    // SAFETY: the caller gives up the block, which is live by the check above. A block that leaves
+    // the quarantine is free.
     unsafe {
         if !end(block, state, Shape::of(class), slack) {
             report(Misuse::Overflow(address));

@@ -24,7 +24,7 @@ pub const FULL: *mut u8 = without_provenance_mut(1);
 /// Number of entries in a front. Exceeds every class number, including those of [`SizeClass::NONE`]
 /// and [`SizeClass::LARGE`].
 const ENTRIES: usize = 96;
-/// Number of frees after which a new thread looks at the clock.
+/// Number of frees after which a new thread first looks at the clock.
 pub const FEWEST_TICKS: i32 = 16;
 /// Maximum number of frees between two looks at the clock.
 pub const MOST_TICKS: i32 = 4096;
@@ -255,7 +255,7 @@ impl Front {
         let Some(class) = self.window.get().find(block.addr()) else {
             return false;
         };
-        // SAFETY: the block is no longer used, and the map names its class, or one without a
+        // SAFETY: the block is no longer used. The map returns its class, or a class without a
         // magazine.
         unsafe { self.push(class, block) }
     }

@@ -54,8 +54,8 @@ pub(crate) fn start() {
             // acquire (`canary::wants_secret`).
             states: STATES.load(Relaxed),
             arena: address_space_limit().map_or(Settings::DEFAULT.arena, Settings::arena_within),
-            // `thread_local::first_heap` raises this to the number of processors. More threads
-            // never run at the same time, so threads that share a shard seldom contend.
+            // `thread_local::first_heap` raises this to the number of processors. No more threads
+            // than that run at the same time, so threads that share a shard seldom contend.
             shards: 1,
             ..Settings::from_environment()
         };

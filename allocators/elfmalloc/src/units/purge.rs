@@ -55,8 +55,8 @@ impl<P: Pages> Memory<P> {
         self.purge_by(most, |pool, most| pool.take_any_dirty(most, &(0..0)))
     }
 
-    /// Purges up to `units` idle units, to compensate for as many units that become resident. `run`
-    /// is the run of those units, if they are one. Always keeps some idle units.
+    /// Purges up to `units` idle units, to compensate for the same number of units that become
+    /// resident. If these form a run, `run` is that run. Always keeps some idle units.
     pub fn purge_for(&self, units: Units, run: Option<Run>) {
         if units == Units::NONE {
             return;

@@ -92,8 +92,8 @@ impl<P: Pages> Heaps<P> {
     }
 
     fn release_chunks(&self, heap: AnyHeap, chunks: Chunks) {
-        // The calling thread's own shard does not matter: the blocks probably come from the bins of
-        // the heap's shard.
+        // Use the shard of the heap, not of the calling thread, because the blocks probably belong
+        // to its bins.
         let shard = heap.attachment().shard();
         chunks.empty(&self.memory().structures, |blocks| {
             self.give(Some(bin_of(shard, blocks.class())), blocks);
