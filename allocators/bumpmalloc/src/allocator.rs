@@ -70,7 +70,7 @@ unsafe impl MallocAbi for Bumpmalloc {
     }
 
     fn allocate_aligned(size: usize, alignment: usize) -> Option<NonNull<u8>> {
-        // SAFETY: the heap is the calling thread's, or the locked heap of ended threads.
+        // SAFETY: the heap belongs to the calling thread, or is the locked heap of ended threads.
         with_heap(|heap| unsafe { heap.allocate(size, alignment.max(MIN_ALIGNMENT)) })
     }
 

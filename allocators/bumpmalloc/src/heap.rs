@@ -129,7 +129,8 @@ impl Heap {
     ///
     /// # Safety
     ///
-    /// The heap is the calling thread's, and `block` is a live block that the caller gives up.
+    /// The heap belongs to the calling thread, and `block` is a live block that the caller gives
+    /// up.
     #[inline(always)]
     pub unsafe fn free_own(&self, block: *mut u8) -> bool {
         // SAFETY: every block lies behind a header.
@@ -146,8 +147,8 @@ impl Heap {
     ///
     /// # Safety
     ///
-    /// The heap is the calling thread's, or the locked heap of ended threads. The chunk has been
-    /// restarted for it.
+    /// The heap belongs to the calling thread, or is the locked heap of ended threads. The chunk
+    /// has been restarted for it.
     pub unsafe fn install(&self, chunk: NonNull<Chunk>) {
         let start = chunk.addr().get();
         self.chunk.set(chunk.as_ptr());
@@ -161,7 +162,7 @@ impl Heap {
     ///
     /// # Safety
     ///
-    /// The heap is the calling thread's, or the locked heap of ended threads.
+    /// The heap belongs to the calling thread, or is the locked heap of ended threads.
     pub unsafe fn uninstall(&self) -> Option<NonNull<Chunk>> {
         let chunk = NonNull::new(self.chunk.replace(null_mut()))?;
         // SAFETY: a heap's chunk is mapped.

@@ -23,7 +23,8 @@ impl Heap {
     ///
     /// # Safety
     ///
-    /// The heap is the calling thread's and not static, or the locked heap of ended threads.
+    /// The heap belongs to the calling thread and is not static, or it is the locked heap of ended
+    /// threads.
     pub unsafe fn allocate(&self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
         if let Some(block) = self.bump_aligned(size, alignment) {
             return Some(block);
@@ -42,8 +43,8 @@ impl Heap {
     ///
     /// The conditions of [`allocate`](Self::allocate) hold.
     unsafe fn refill(&self) -> Option<()> {
-        // SAFETY: the heap is the calling thread's, or locked. The chunk that was found is dead and
-        // belongs only to this thread.
+        // SAFETY: the heap belongs to the calling thread, or is locked. The chunk that was found is
+        // dead and belongs only to this thread.
         unsafe {
             let next = self.next_chunk()?;
             next.as_ref().restart(self.owner_of_chunks());
@@ -60,7 +61,7 @@ impl Heap {
     unsafe fn next_chunk(&self) -> Option<NonNull<Chunk>> {
         {
             let mut retired = self.retired.lock();
-            // SAFETY: the heap is the calling thread's, or locked, and its chunk is mapped.
+            // SAFETY: the heap belongs to the calling thread, or is locked. Its chunk is mapped.
             unsafe {
                 if let Some(full) = self.uninstall() {
                     if full.as_ref().is_retired_dead() {

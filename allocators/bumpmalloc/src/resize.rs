@@ -77,8 +77,8 @@ impl Heap {
     ///
     /// # Safety
     ///
-    /// The heap is the calling thread's, `chunk` is its chunk, and `end` is its cursor. `new_end`
-    /// lies in the chunk, behind the start of the last block.
+    /// The heap belongs to the calling thread, `chunk` is its chunk, and `end` is its cursor.
+    /// `new_end` lies in the chunk, behind the start of the last block.
     unsafe fn move_end(&self, chunk: &Chunk, end: usize, new_end: usize) {
         // SAFETY: both addresses lie in the heap's chunk, which the calling thread owns.
         unsafe {

@@ -160,9 +160,9 @@ pub unsafe fn give_up_heap(heap: NonNull<Heap>) {
 ///
 /// # Safety
 ///
-/// The heap is the calling thread's, which no longer allocates or frees through it.
+/// The heap belongs to the calling thread, which no longer allocates or frees through it.
 unsafe fn give_up_chunks(heap: &Heap) {
-    // SAFETY: the heap is the calling thread's, and the uninstalled chunk is retired.
+    // SAFETY: the heap belongs to the calling thread, and the uninstalled chunk is retired.
     unsafe {
         if let Some(chunk) = heap.uninstall() {
             give_up(chunk);
@@ -175,7 +175,7 @@ unsafe fn give_up_chunks(heap: &Heap) {
 ///
 /// # Safety
 ///
-/// The heap is the calling thread's, which no longer frees through it, or its thread does not
+/// The heap belongs to the calling thread, which no longer frees through it, or its thread does not
 /// exist.
 unsafe fn give_up_retired(heap: &Heap) {
     while let Some(chunk) = heap.retired.lock().pop() {

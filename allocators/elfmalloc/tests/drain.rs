@@ -148,7 +148,7 @@ fn magazines_that_rest_are_paid_for_once() {
             let budget = heap.budget.get();
             assert!(budget <= LITTLE, "{budget}");
         }
-        // SAFETY: the heap is this thread's, which no longer uses it.
+        // SAFETY: the heap belongs to this thread, which no longer uses it.
         unsafe { detach(&backend, heap) };
     }
     backend.check();

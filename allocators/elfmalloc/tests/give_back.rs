@@ -33,7 +33,7 @@ fn allocate(size: usize) -> NonNull<u8> {
 }
 
 fn free(block: NonNull<u8>) {
-    // SAFETY: the block is the test's own, and no longer used.
+    // SAFETY: the block belongs to the test, which no longer uses it.
     unsafe {
         if !Elfmalloc::deallocate_fast(block.as_ptr()) {
             Elfmalloc::deallocate(block);

@@ -113,7 +113,7 @@ fn a_block_may_be_freed_while_others_go_back() {
         "no block was freed while others went back"
     );
     own.into_iter().for_each(free);
-    // SAFETY: the heaps are this thread's, which no longer uses them.
+    // SAFETY: the heaps belong to this thread, which no longer uses them.
     unsafe {
         detach(&HEAPS, heap);
         detach(&HEAPS, other);

@@ -224,7 +224,7 @@ fn a_small_heap_keeps_little_that_is_idle() {
         .memory()
         .allocate_run(Units::new(16), UNIT)
         .expect("there is memory");
-    // SAFETY: the run is this test's, and given up.
+    // SAFETY: the run belongs to this test, which no longer uses it.
     backend
         .memory()
         .with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), Units::new(16), true) });
@@ -293,7 +293,7 @@ fn what_becomes_resident_with_a_run_is_made_way_for_and_not_purged_for_that() {
         })
         .collect();
     for run in runs.iter().step_by(2) {
-        // SAFETY: the run is this test's, and given up.
+        // SAFETY: the run belongs to this test, which no longer uses it.
         backend
             .memory()
             .with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), Units::new(2), true) });

@@ -122,7 +122,7 @@ fn in_the_child_of_a_fork_the_shard_keeps_its_one_thread() {
     let backend = backend_with(1);
     let class = SizeClass::of(64);
     let [_gone, own] = [(); 2].map(|()| backend.attach().expect("there is memory"));
-    // SAFETY: the heap is this thread's, and there is no other thread.
+    // SAFETY: the heap belongs to this thread, and there is no other thread.
     unsafe {
         refill(&backend, own, class);
         backend.disown(Some(own));
@@ -196,7 +196,7 @@ fn threads_beyond_the_number_of_shards_use_the_shard_of_their_processor() {
     on[..4].sort();
     assert!(on[0] == on[1] && on[1] != on[2] && on[2] == on[3]);
     // Without this heap there are as many threads as shards, which use their own shards again.
-    // SAFETY: the heap is this thread's, which no longer uses it.
+    // SAFETY: the heap belongs to this thread, which no longer uses it.
     unsafe { detach(&backend, heaps[2]) };
     for processor in 0..2 {
         backend.memory().pages.set_processor(processor);
@@ -225,7 +225,7 @@ fn a_shard_without_threads_serves_no_processor() {
     assert_eq!(many.len(), 3);
     for (heap, bin) in heaps.iter().zip(own) {
         if bin != many[0].1 {
-            // SAFETY: the heap is this thread's, which no longer uses it.
+            // SAFETY: the heap belongs to this thread, which no longer uses it.
             unsafe { detach(&backend, *heap) };
         }
     }

@@ -1,4 +1,4 @@
-//! Drops the contents of regions, and counts this.
+//! Drops the contents of regions, and counts the dropped bytes.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};

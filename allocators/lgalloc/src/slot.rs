@@ -169,16 +169,15 @@ impl Slot {
         if top >= PLACES || cached + class.bytes() > self.lease.load(Relaxed) {
             return false;
         }
-        // Release: this thread's accesses to the region happen before those of the next user.
+        // Release: this thread's accesses to the region precede those of the next user.
         stack.places[top].store(region.0, Release);
         stack.top.store(top + 1, Relaxed);
         self.cached.store(cached + class.bytes(), Relaxed);
         true
     }
 
-    /// Makes room for newer regions: passes the older half of the regions of a class to `give`,
-    /// oldest first, and moves the others down. Returns false if the class has no regions. Only the
-    /// owner calls this.
+    /// Passes the older half of the regions of a class to `give`, oldest first, and moves the
+    /// others down. Returns false if the class has no regions. Only the owner calls this.
     pub fn give_older(&self, class: SizeClass, mut give: impl FnMut(Region)) -> bool {
         let stack = &self.stacks[class.index()];
         let older = stack.filled().count().div_ceil(2);
@@ -263,17 +262,16 @@ impl Slot {
     /// Reduces the lease to the bytes in the slot, and returns the rest to the cap. Any thread may
     /// call this.
     ///
-    /// It may miss regions that the owner is pushing at the same time under the old lease. The
-    /// owner then finds its lease too small at the next free, and borrows for those regions, too.
+    /// It may miss regions that the owner is pushing under the old lease. At the next free, the
+    /// owner then finds its lease too small, and also borrows for those regions.
     pub fn revoke(&self, cap: &Cap) {
         let before = self.lease.swap(0, Relaxed);
         let held = self.held();
-        // Add the bytes to the cap before they are in the lease: another thread may end the lease
-        // in between, and must not subtract bytes that the cap does not count yet. The slot may
-        // hold more bytes than the old lease.
+        // Add the bytes to the cap first: another thread may end the lease in between, and must not
+        // subtract bytes that the cap does not count yet. The slot may hold more than the old
+        // lease.
         cap.admit(held);
-        // The owner may have borrowed for its regions in the meantime. Do not count these bytes
-        // twice.
+        // Do not count bytes twice for which the owner has borrowed in the meantime.
         let lent = self.lease.fetch_max(held, Relaxed);
         cap.unlease(before + lent.min(held));
     }
@@ -292,8 +290,8 @@ impl Slot {
     /// Makes the owner use atomic exchanges from now on. Returns the word that it may be taking
     /// without one at this moment, or zero. Returns `None` if the system refuses the fence.
     fn share(&self) -> Option<usize> {
-        // Acquire: pairs with the release below or in `claim`, so that this thread also sees the
-        // places as the other thread saw them.
+        // Acquire: pairs with the release below or in `claim`, so that this thread sees what the
+        // other thread saw.
         if self.shared.load(Acquire) {
             return Some(0);
         }
@@ -356,9 +354,9 @@ impl Slot {
             return false;
         }
         if !can_fence() {
-            // Without the fence, a thief cannot make the owner use atomic exchanges, so this owner
-            // uses them from the start. Release: pairs with the acquire in `share`, which then sees
-            // the last owner's stores.
+            // Without the fence, a thief cannot make the owner use atomic exchanges, so use them
+            // from the start. Release: pairs with the acquire in `share`, which then sees the last
+            // owner's stores.
             self.wanted.store(true, Relaxed);
             self.shared.store(true, Release);
         }
@@ -387,8 +385,7 @@ impl Slot {
     }
 
     /// Prepares the slot of the only thread in the child of a fork. Sets the lease to zero, so that
-    /// the next free takes the slow path and borrows for all regions in the slot. The caller must
-    /// then recount the cap.
+    /// the next free borrows for all regions in the slot. The caller must then recount the cap.
     pub fn outlive(&self) {
         // Relaxed: the child has only one thread. A thief of the parent may have taken a region
         // without setting `robbed`.
@@ -398,8 +395,8 @@ impl Slot {
 
     /// Returns whether the slot has an owner, which then manages the lease.
     pub fn is_owned(&self) -> bool {
-        // Acquire: pairs with the release in `leave`, so that a thread that sees no owner sees the
-        // places as the owner left them.
+        // Acquire: pairs with the release in `leave`, so that this thread sees the places as the
+        // last owner left them.
         self.owned.load(Acquire)
     }
 

@@ -160,7 +160,7 @@ impl<T> Lock<T> {
         self.state.store(FREE, Relaxed);
     }
 
-    /// Returns the value, without taking the lock.
+    /// Returns a pointer to the value, without taking the lock.
     pub fn as_ptr(&self) -> *mut T {
         #[cfg(modelled)]
         note_use(&self.state);

@@ -131,12 +131,12 @@ pub(crate) unsafe fn hand_out(block: NonNull<u8>, class: SizeClass, size: usize)
 ///
 /// # Safety
 ///
-/// The block is the program's, lies in a slab of `class`, and has more than `size` bytes. The state
-/// is its own.
+/// The block belongs to the program, lies in a slab of `class`, and has more than `size` bytes. The
+/// state is its own.
 pub(crate) unsafe fn change(block: NonNull<u8>, state: Any, class: SizeClass, size: usize) {
     let slack = slack_for(class, size);
     state.set_slack(slack);
-    // SAFETY: the block is the program's, and has `slack` bytes of slack.
+    // SAFETY: the block belongs to the program, and has `slack` bytes of slack.
     unsafe { canary::rewrite(block, class.size(), slack) };
 }
 

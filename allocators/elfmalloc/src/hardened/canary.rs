@@ -87,7 +87,7 @@ impl Canaries {
 ///
 /// # Safety
 ///
-/// The block has `size` bytes, a multiple of 16, and slack. Its contents do not matter yet.
+/// The block has `size` bytes, a multiple of 16, including slack. Its contents do not matter yet.
 #[inline(always)]
 pub(crate) unsafe fn write(block: NonNull<u8>, size: usize, slack: usize) {
     let canaries = Canaries::of(size, slack);
@@ -104,7 +104,7 @@ pub(crate) unsafe fn write(block: NonNull<u8>, size: usize, slack: usize) {
 ///
 /// # Safety
 ///
-/// The block has `size` bytes, a multiple of 16, and slack, and is the program's.
+/// The block belongs to the program. It has `size` bytes, a multiple of 16, including slack.
 pub(crate) unsafe fn rewrite(block: NonNull<u8>, size: usize, slack: usize) {
     let canaries = Canaries::of(size, slack);
     let word = word(block.addr().get());

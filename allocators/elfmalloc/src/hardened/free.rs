@@ -34,15 +34,15 @@ pub(crate) unsafe fn free_fast(block: *mut u8) -> bool {
     if quarantine.is_null() {
         return false;
     }
-    // SAFETY: the quarantine is this thread's.
+    // SAFETY: the quarantine belongs to this thread.
     let Some(class) = (unsafe { (*quarantine).class_at(block.addr()) }) else {
         return false;
     };
     if !has_places(class) {
         return false;
     }
-    // SAFETY: the quarantine is this thread's, and has places for the class. An address in a slab
-    // is not null. The caller gives the block up. A block that leaves the quarantine is a free
+    // SAFETY: the quarantine belongs to this thread, and has places for the class. An address in a
+    // slab is not null. The caller gives the block up. A block that leaves the quarantine is a free
     // block of the class.
     unsafe {
         let block = NonNull::new_unchecked(block);
@@ -109,11 +109,11 @@ pub(crate) fn has_another_size(address: usize, size: usize) -> bool {
 ///
 /// # Safety
 ///
-/// The quarantine is this thread's, and a group of `class` is full.
+/// The quarantine belongs to this thread, and a group of `class` is full.
 #[inline(never)]
 unsafe fn pass_on(quarantine: *mut Quarantine, class: SizeClass) {
-    // SAFETY: the blocks are free blocks of the class. The heap is this thread's, and `push_all`
-    // checks that its magazine has room.
+    // SAFETY: the blocks are free blocks of the class. The heap belongs to this thread, and
+    // `push_all` checks that the magazine has room.
     unsafe {
         let Some(group) = (*quarantine).next_group(class) else {
             return;
@@ -198,9 +198,9 @@ unsafe fn put_among_strays(block: NonNull<u8>) {
 ///
 /// # Safety
 ///
-/// The quarantine is this thread's, and the block is a free block of `class`.
+/// The quarantine belongs to this thread, and the block is a free block of `class`.
 unsafe fn detain(quarantine: *mut Quarantine, class: SizeClass, block: *mut u8) -> *mut u8 {
-    // SAFETY: the quarantine is this thread's, and the block is a free block of `class`.
+    // SAFETY: the quarantine belongs to this thread, and the block is a free block of `class`.
     unsafe {
         if !has_places(class) {
             return (*quarantine).exchange_shared(block);

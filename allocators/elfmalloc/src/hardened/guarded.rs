@@ -26,10 +26,10 @@ pub(crate) fn allocate_guarded(size: usize, alignment: usize) -> Option<Large> {
 ///
 /// # Safety
 ///
-/// The block is the caller's.
+/// The block belongs to the caller.
 pub(crate) unsafe fn shrink_guarded(block: NonNull<u8>, size: usize) {
     let entry = HEAPS.mapped.find(block.addr().get());
-    // SAFETY: the block is the caller's.
+    // SAFETY: the block belongs to the caller.
     unsafe {
         match entry {
             Some(entry) if entry.block != entry.base => {
@@ -51,9 +51,9 @@ pub(crate) unsafe fn shrink_guarded(block: NonNull<u8>, size: usize) {
 ///
 /// # Safety
 ///
-/// The block is the caller's, and has `size` bytes.
+/// The block belongs to the caller, and has `size` bytes.
 unsafe fn look_at_edges(block: NonNull<u8>, size: usize) {
-    // SAFETY: the block is the caller's, and has `size` bytes.
+    // SAFETY: the block belongs to the caller, and has `size` bytes.
     if unsafe { !is_guarded(block, size, HEAPS.memory().pages.page_size()) } {
         report(Misuse::Around(block.addr().get()));
     }

@@ -62,11 +62,11 @@ fn take<S: State>(class: SizeClass, size: usize) -> Option<NonNull<u8>> {
 ///
 /// # Safety
 ///
-/// The block is the caller's, of `class`.
+/// The block has this class and belongs to the caller.
 #[cold]
 unsafe fn shrink(block: NonNull<u8>, class: SizeClass, size: usize) {
-    // SAFETY: the block is the caller's, of `class`. A slab block has at least one byte of slack,
-    // so its class has more than `size` bytes.
+    // SAFETY: the block has this class and belongs to the caller. A slab block has at least one
+    // byte of slack, so its class has more than `size` bytes.
     unsafe {
         if class.is_slab() {
             let (state, _) = state_or_report(block.addr().get(), class);
@@ -81,9 +81,9 @@ unsafe fn shrink(block: NonNull<u8>, class: SizeClass, size: usize) {
 ///
 /// # Safety
 ///
-/// The blocks are different, are the caller's, and have at least `kept` bytes.
+/// The blocks are different, belong to the caller, and have at least `kept` bytes.
 unsafe fn move_to(to: NonNull<u8>, block: NonNull<u8>, kept: usize) {
-    // SAFETY: the blocks are different, are the caller's, and have at least `kept` bytes.
+    // SAFETY: the blocks are different, belong to the caller, and have at least `kept` bytes.
     unsafe {
         to.as_ptr().copy_from_nonoverlapping(block.as_ptr(), kept);
         if !free_fast(block.as_ptr()) {

@@ -228,7 +228,7 @@ impl<P: Pages> Heaps<P> {
         self.give(Some(self.bin(heap, blocks.class())), blocks);
     }
 
-    /// Gives a block back to its slab. `heap` is the calling thread's, if it has one.
+    /// Gives a block back to its slab. `heap` is the calling thread's heap, if it has one.
     pub fn give_one(&self, heap: Option<HeapRef>, block: FreeBlock) {
         let home = heap.map(|heap| self.bin(heap, block.class()));
         self.give(home, block.listed(&mut [null_mut()]));

@@ -229,7 +229,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
             return Some(block);
         }
         let to = Self::allocate_fast(size)?;
-        // SAFETY: the block is the caller's, and both blocks have that many bytes.
+        // SAFETY: the block belongs to the caller, and both blocks have that many bytes.
         Some(unsafe { move_to::<F>(to, block, usable.min(size)) })
     }
 

@@ -160,11 +160,11 @@ mod tests {
             let mut blocks = blocks.get();
             let last = blocks.pop().expect("a block");
             for block in blocks {
-                // SAFETY: the block is the test's own.
+                // SAFETY: the block belongs to the test.
                 unsafe { A::deallocate(block) };
                 assert!(present_heap().is_none(), "a few frees make no heap");
             }
-            // SAFETY: the block is the test's own.
+            // SAFETY: the block belongs to the test.
             unsafe { A::deallocate(last) };
             assert!(present_heap().is_some(), "who goes on gets one");
         });

@@ -15,7 +15,7 @@ pub fn give<P: Pages>(
     class: SizeClass,
     blocks: &mut [*mut u8],
 ) -> Result<(), Misuse> {
-    // SAFETY: the blocks are the test's own, and given up.
+    // SAFETY: the blocks belong to the test, which no longer uses them.
     let blocks = unsafe { FreeBlocks::new(class, blocks) };
     heaps.shards.give(home, blocks).map(drop)
 }

@@ -45,7 +45,7 @@ thread_local! {
 impl Drop for Attached {
     fn drop(&mut self) {
         if let Some(heap) = self.0.take() {
-            // SAFETY: the heap is this thread's, which is ending or has finished its program.
+            // SAFETY: the heap belongs to this thread, which is ending or has finished its program.
             unsafe { detach(backend(), heap) };
         }
     }
@@ -203,7 +203,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
     unsafe fn deallocate(block: NonNull<u8>) {
         let address = block.addr().get();
         let class = class_of(block);
-        // SAFETY: the caller gives the block up; the heap is this thread's.
+        // SAFETY: the caller gives the block up; the heap belongs to this thread.
         unsafe {
             if class == SizeClass::LARGE {
                 assert_eq!(free_large(backend(), address), Ok(()));

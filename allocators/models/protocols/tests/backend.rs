@@ -129,7 +129,7 @@ fn exit_and_free(preemptions: usize) {
         let blocks = take(&backend, heap, small(), 2);
         let (other, block) = (backend.clone(), Sent(blocks[0]));
         let handle = spawn(move || give(&other, small(), block.get()));
-        // SAFETY: the heap is this thread's, which no longer uses it.
+        // SAFETY: the heap belongs to this thread, which no longer uses it.
         unsafe { detach(&backend, heap) };
         join(handle);
         backend.check();
@@ -163,7 +163,7 @@ fn a_thread_that_kept_an_empty_slab_ends_while_its_block_is_freed() {
         assert_eq!(backend.shards.slabs(), 2, "the empty one is kept");
         let other = backend.clone();
         let handle = spawn(move || give(&other, small(), last.get()));
-        // SAFETY: the heap is this thread's, which no longer uses it.
+        // SAFETY: the heap belongs to this thread, which no longer uses it.
         unsafe { detach(&backend, heap) };
         join(handle);
         backend.check();
@@ -178,7 +178,7 @@ fn threads_that_come_and_go_have_different_heaps() {
         let used = Arc::new([Watched::default(), Watched::default()]);
         let first = backend.attach().expect("there is memory");
         let second = backend.attach().expect("there is memory");
-        // SAFETY: the heaps are this thread's.
+        // SAFETY: the heaps belong to this thread.
         unsafe {
             detach(&backend, first);
             detach(&backend, second);
@@ -188,7 +188,7 @@ fn threads_that_come_and_go_have_different_heaps() {
         let run = move |backend: Shared, used: Arc<[Watched; 2]>| {
             let heap = backend.attach().expect("there is memory");
             used[usize::from(heap == first.get())].touch();
-            // SAFETY: the heap is this thread's.
+            // SAFETY: the heap belongs to this thread.
             unsafe { detach(&backend, heap) };
         };
         let handle = spawn(move || run(other, theirs));
@@ -220,7 +220,7 @@ fn who_purges_in_silence_hears_that_the_last_thread_ends() {
         let backend = backend();
         let heap = Sent(backend.attach().expect("there is memory"));
         let other = backend.clone();
-        // SAFETY: the heap is that thread's, which no longer uses it.
+        // SAFETY: the heap belongs to that thread, which no longer uses it.
         let handle = spawn(move || unsafe { detach(&other, heap.get()) });
         // No time passes in models, so a thread that misses its wakeup would sleep for ever.
         while backend.rest(1) {}

@@ -85,7 +85,7 @@ impl Scene {
 
     /// Ends the owner's thread.
     fn end(&self) {
-        // SAFETY: the heap is the calling thread's, which no longer uses it.
+        // SAFETY: the heap belongs to the calling thread, which no longer uses it.
         unsafe { detach(&self.backend, self.heap.get()) };
     }
 

@@ -102,7 +102,7 @@ fn a_shard_loses_its_last_thread(processors: [usize; 2], preemptions: usize) {
         let handle = spawn(move || {
             let block = turn(&other, last.get(), processors[1], 1);
             give_back(&other, last.get(), block);
-            // SAFETY: the heap is this thread's, which no longer uses it.
+            // SAFETY: the heap belongs to this thread, which no longer uses it.
             unsafe { detach(&other, last.get()) };
         });
         let block = turn(&backend, third, processors[0], 2);

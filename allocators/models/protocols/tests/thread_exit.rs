@@ -69,7 +69,7 @@ fn begin() -> Shared {
     let backend = new_backend();
     let heaps = [backend.attach(), backend.attach()].map(|heap| heap.expect("there is memory"));
     for heap in heaps {
-        // SAFETY: the heap is this thread's, which no longer uses it.
+        // SAFETY: the heap belongs to this thread, which no longer uses it.
         unsafe { detach(&backend, heap) };
     }
     BACKEND.set(Some(backend.clone()));
