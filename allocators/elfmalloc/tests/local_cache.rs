@@ -33,7 +33,7 @@ thread_local! {
 
 static HEAPS: Heaps<Interrupted> = Heaps::new(Interrupted(Simulated::new(64 << 20)));
 
-// SAFETY: all memory is the simulated system's.
+// SAFETY: all calls go to the simulated system, which keeps the contract.
 unsafe impl Pages for Interrupted {
     fn page_size(&self) -> usize {
         self.0.page_size()

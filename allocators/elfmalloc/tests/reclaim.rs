@@ -33,7 +33,7 @@ impl Hooked {
     }
 }
 
-// SAFETY: all memory is the simulated system's.
+// SAFETY: all calls go to the simulated system, which keeps the contract.
 unsafe impl Pages for Hooked {
     fn page_size(&self) -> usize {
         self.system.page_size()

@@ -52,8 +52,8 @@ impl Scene {
         inside.is_some()
     }
 
-    /// Simulates a fork. Accesses the structure as the copy for a child would, and runs `body` in
-    /// the forking thread.
+    /// Simulates a fork: closes the gate, accesses the structure as if copying it for a child, runs
+    /// `body`, and opens the gate.
     fn fork(&self, body: impl FnOnce()) {
         self.close(FORKS);
         self.structure.touch();
