@@ -1,12 +1,12 @@
-//! Builds the preloadable libraries, which the crate then contains, so that an installed binary
-//! needs no other file. Stable Cargo cannot depend on another package's shared object. Since these
-//! have dependencies, a second cargo builds them, in a folder of its own.
+//! Builds the preloadable libraries and embeds them in this crate, so that an installed binary
+//! needs no other file. Stable Cargo does not support dependencies on another package's shared
+//! object, so a second cargo process builds them in its own folder.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Packages below `allocators/preload`, the library that each builds, and its proper name: Cargo
-/// does not allow hyphens.
+/// Packages below `allocators/preload`, the library that each builds, and the library's proper
+/// name, in which Cargo does not allow hyphens.
 const LIBRARIES: [(&str, &str, &str); 4] = [
     (
         "heapdrome-preload-bumpmalloc",
@@ -33,8 +33,8 @@ const LIBRARIES: [(&str, &str, &str); 4] = [
 /// Folders with the sources of the libraries.
 const FOLDERS: [&str; 5] = ["pages", "malloc-abi", "bumpmalloc", "elfmalloc", "preload"];
 
-/// Variables that the outer cargo sets for its own compilers and that must not reach the inner
-/// one's.
+/// Environment variables that the outer cargo sets for its own compilers, and that the inner cargo
+/// must not inherit.
 const OUTER: [&str; 4] = [
     "RUSTC_WRAPPER",
     "RUSTC_WORKSPACE_WRAPPER",
@@ -78,7 +78,7 @@ fn main() {
     }
 }
 
-/// Builds the libraries. Returns whether they exist: when cross-compiling they may not.
+/// Builds the libraries. Returns whether they exist afterwards: cross-compiling may fail.
 fn build(allocators: &Path, out: &Path, target: &str) -> bool {
     let mut cargo = Command::new(variable("CARGO"));
     cargo.args(["build", "--locked", "--quiet", "--profile", "preload"]);

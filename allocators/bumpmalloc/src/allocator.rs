@@ -1,4 +1,4 @@
-//! The allocator behind the ABI, and how a thread enters and leaves it.
+//! Implementation of the ABI's trait, with the first allocation and the end of a thread.
 
 use core::ffi::c_void;
 use core::ptr::NonNull;
@@ -15,16 +15,16 @@ use crate::pool::POOL;
 use crate::resize::{possibly_not_zero, resize_in_place, resize_own, usable_size};
 use crate::threads;
 
-/// Arena of the process.
+/// Allocator of the process: a bump-allocating arena.
 #[derive(Clone, Copy, Debug)]
 pub struct Bumpmalloc;
 
 static EXIT: ThreadExit = ThreadExit::new(thread_ends);
 
-/// Gate of the arena. Only threads inside change what threads share.
+/// Fork gate. Only threads that have entered it change shared structures.
 static FORK_GATE: ForkGate = ForkGate::new();
 
-/// Calls `body` with a heap in which the calling thread may allocate.
+/// Calls `body` with the heap for allocations of the calling thread.
 fn with_heap<T>(body: impl FnOnce(&Heap) -> Option<T>) -> Option<T> {
     let heap = current();
     if core::ptr::eq(heap, &raw const ENDED) {
@@ -34,9 +34,9 @@ fn with_heap<T>(body: impl FnOnce(&Heap) -> Option<T>) -> Option<T> {
         return body(heap);
     }
     let heap = threads::take_heap()?;
-    // Set before the key is armed, which may allocate.
+    // Set the heap before arming the key, which may allocate.
     CURRENT::set(heap.as_ptr());
-    // Without a key, the heap stays with its thread, and is lost when the thread ends.
+    // If this fails, no thread reuses the heap after its thread has ended.
     let _ = EXIT.arm(heap);
     FORK_GATE.register::<Bumpmalloc>();
     // SAFETY: heaps are never freed.
@@ -44,18 +44,19 @@ fn with_heap<T>(body: impl FnOnce(&Heap) -> Option<T>) -> Option<T> {
 }
 
 unsafe extern "C" fn thread_ends(word: *mut c_void) {
-    // SAFETY: this is the destructor of EXIT's key, which gets the armed value: a heap.
+    // SAFETY: this is the destructor of EXIT's key, so `word` is the armed value: a heap.
     let Some(heap) = (unsafe { EXIT.ends::<Heap>(word) }) else {
         return;
     };
     CURRENT::set((&raw const ENDED).cast_mut());
-    // SAFETY: the heap was this thread's until now, and belongs to no thread until it is in the
-    // list.
+    // SAFETY: the heap belonged to this thread until now, and no other thread uses it before it is
+    // in the list.
     unsafe { end_thread::<Bumpmalloc>(|heap| threads::give_up_heap(heap.cast()), heap.cast()) };
 }
 
-// SAFETY: blocks of a chunk follow one another, each a multiple of 16 bytes from the chunk's start.
-// A chunk is restarted only when all its blocks have been freed. Mappings are new.
+// SAFETY: blocks of a chunk do not overlap, and begin at multiples of 16 bytes. A chunk is
+// restarted only when all its blocks have been freed. Blocks with their own mapping get new
+// mappings.
 unsafe impl MallocAbi for Bumpmalloc {
     const NAME: &'static str = "bumpmalloc";
 
@@ -69,7 +70,7 @@ unsafe impl MallocAbi for Bumpmalloc {
     }
 
     fn allocate_aligned(size: usize, alignment: usize) -> Option<NonNull<u8>> {
-        // SAFETY: the heap is the calling thread's, or locked.
+        // SAFETY: the heap belongs to the calling thread, or is the locked heap of ended threads.
         with_heap(|heap| unsafe { heap.allocate(size, alignment.max(MIN_ALIGNMENT)) })
     }
 
@@ -93,7 +94,8 @@ unsafe impl MallocAbi for Bumpmalloc {
     }
 
     unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
-        // SAFETY: the block is live and the caller's; a new block overlaps no other.
+        // SAFETY: the block is live, by this function's contract, and a new block overlaps no
+        // other.
         unsafe {
             if let Some(same) = resize_in_place(block, size) {
                 return Some(same);
@@ -109,13 +111,13 @@ unsafe impl MallocAbi for Bumpmalloc {
 
     #[inline(always)]
     unsafe fn deallocate_fast(block: *mut u8) -> bool {
-        // SAFETY: the caller gives up null or a live block.
+        // SAFETY: `block` is not null here, so it is a live block that the caller gives up.
         block.is_null() || unsafe { current().free_own(block) }
     }
 
     unsafe fn deallocate(block: NonNull<u8>) {
         let header = large::header_of(block);
-        // SAFETY: every live block lies behind a header; the caller gives the block up.
+        // SAFETY: every live block lies behind a header, and the caller gives the block up.
         unsafe {
             if large::is_mapped(header.as_ref()) {
                 large::free(header);
@@ -171,7 +173,8 @@ unsafe impl MallocAbi for Bumpmalloc {
     }
 
     fn free_locks_in_child() {
-        // SAFETY: this thread is the only one; no other was on a slow path when the process forked.
+        // SAFETY: this thread is the only one, and no other thread was on a slow path when the
+        // process forked.
         unsafe { threads::free_locks() };
     }
 

@@ -1,4 +1,4 @@
-//! Chunk: a mebibyte of address space with a header, marks and blocks.
+//! Chunks: mebibytes of address space, each with a header, marks and blocks.
 //!
 //! ```text
 //! chunk, at a multiple of 1 MiB
@@ -6,20 +6,20 @@
 //!                                          8 KiB     FIRST                        cursor      SIZE
 //! ```
 //!
-//! The header lies where the marks of the first 16 KiB would be. So header and marks take two
-//! pages, and the bytes without marks are never touched.
+//! The header occupies the place of the marks for the first 16 KiB. So header and marks take two
+//! pages. The other bytes of the first 16 KiB have no marks and are never touched.
 //!
-//! The last 16 bytes of every block have a mark. So a block's size is found without a word in or
-//! beside the block, and a block that is never touched costs no memory. Only the owner writes
-//! marks. A block's mark is set before the block is handed out, and stays, so every thread that
-//! receives the block sees it.
+//! The last 16 bytes of every block have a mark. So a block needs no word for its size, and a block
+//! that is never touched costs no memory. Only the owner writes marks. A block's mark is set before
+//! the block is handed out, and stays set, so every thread that receives the block sees it.
 //!
 //! The owner counts its allocations in its heap and its frees in `freed`, with plain loads and
-//! stores, since it is the only writer. All other threads count theirs in `remote`. A chunk is dead
-//! when both counts together equal the number of blocks allocated in it. The owner checks this when
-//! it needs a chunk. When the owner leaves, it sets `remote`, in one step, to `MERGED` less the
-//! number of live blocks. From then on, the thread whose free makes it `MERGED` takes the chunk. A
-//! count is a thread's last access to a header, so a thread that finds a chunk dead may unmap it.
+//! stores, because it is the only writer. All other threads count their frees in `remote`. A chunk
+//! is dead when both counts together equal the number of blocks allocated in it. The owner checks
+//! this when it needs a chunk. When the owner leaves, it sets `remote` in one atomic step to
+//! `MERGED` minus the number of live blocks. From then on, the thread whose free raises `remote` to
+//! `MERGED` takes the chunk. Counting a free is a thread's last access to a header, so a thread
+//! that finds a chunk dead may unmap it.
 
 use core::mem::offset_of;
 use core::ptr::{NonNull, null_mut};
@@ -32,20 +32,20 @@ use heapdrome_malloc_abi::MIN_ALIGNMENT;
 
 /// Size and alignment of a chunk.
 pub const SIZE: usize = 1 << 20;
-/// Bytes per mark.
+/// Number of bytes for each mark.
 pub const GRANULE: usize = MIN_ALIGNMENT;
-/// Bytes per word of marks, as a shift.
+/// Binary logarithm of the number of bytes for each word of marks.
 pub const WORD_SHIFT: u32 = 10;
-/// Number of words if all of the chunk had marks.
+/// Number of words of marks for a whole chunk.
 const WORDS: usize = SIZE >> WORD_SHIFT;
-/// Number of words, at the start, whose place the header takes.
+/// Number of words of marks at the start that the header replaces.
 const HEADER_WORDS: usize = 128 / size_of::<AtomicU64>();
 
-/// Offset of the first block, to which the first mark belongs.
+/// Offset of the first block, and of the first marked granule.
 pub const FIRST: usize = HEADER_WORDS << WORD_SHIFT;
 
 /// Value of `remote` when the owner has left and all blocks have been freed. Each live block lowers
-/// it by one. While there is an owner, `remote` is a small number.
+/// it by one. While the chunk has an owner, `remote` is a small number.
 const MERGED: usize = 1 << (usize::BITS - 1);
 
 const _: () = {
@@ -54,40 +54,41 @@ const _: () = {
     assert!(size_of::<Chunk>() == WORDS * size_of::<AtomicU64>() && size_of::<Chunk>() <= FIRST);
 };
 
-/// Owner of a chunk, identified by its address only: a thread's heap.
+/// Owner of a chunk: a thread's heap, of which only the address matters.
 #[derive(Debug)]
 pub struct Owner(());
 
-/// Owner of a block that has its own mapping. It is never a thread's heap.
+/// Owner of a block with its own mapping. Differs from every heap's address.
 pub const MAPPED: *mut Owner = core::ptr::without_provenance_mut(1);
 
-/// Header of a chunk, or of a block that has its own mapping.
+/// Header of a chunk, or of a block with its own mapping.
 #[repr(C, align(64))]
 pub struct Chunk {
-    /// Heap whose thread allocates here and counts in `freed`; null if there is none; or `MAPPED`.
+    /// Heap whose thread allocates in the chunk and counts in `freed`. Null if the chunk has no
+    /// owner; `MAPPED` for a block with its own mapping.
     pub owner: AtomicPtr<Owner>,
     /// Number of blocks that the owner has freed.
     pub freed: AtomicUsize,
-    /// Number of blocks that were allocated, set when the chunk is retired.
+    /// Number of blocks that were allocated in the chunk, set when the chunk is retired.
     pub allocated: AtomicUsize,
     /// Offset of the end of the last block, set when the chunk is retired. For a block with its own
     /// mapping, the block's size.
     pub end: AtomicUsize,
-    /// Offset from which all bytes are zero because they were never handed out. For a block with
-    /// its own mapping, the size of the mapping.
+    /// Offset from which all bytes are zero, because no block has used them. For a block with its
+    /// own mapping, the size of the mapping.
     pub touched: AtomicUsize,
-    /// Next chunk in the list that this one is in. It belongs to the owner of the list.
+    /// Next chunk in a list. Only the owner of the list uses it.
     pub next: AtomicPtr<Chunk>,
     remote: Remote,
     marks: [AtomicU64; WORDS - HEADER_WORDS],
 }
 
-/// Count that other threads write, on a cache line of its own.
+/// Count that other threads write, on a separate cache line.
 #[repr(align(64))]
 struct Remote(AtomicUsize);
 
-/// Returns the chunk or mapping that a block lies in. A block never begins where a chunk does, but
-/// a mapping's block may begin exactly one chunk size after its header.
+/// Returns the header of a block's chunk or mapping. A block never begins at the start of a chunk,
+/// but a block with its own mapping may begin exactly one chunk size behind its header.
 #[inline(always)]
 pub fn of(block: *mut u8) -> *mut Chunk {
     block
@@ -98,16 +99,16 @@ pub fn of(block: *mut u8) -> *mut Chunk {
 /// Returns the base of a chunk's marks. The word of marks for an address lies at this base plus the
 /// address shifted right by `WORD_SHIFT`, in words.
 pub fn marks_base(chunk: NonNull<Chunk>) -> *mut AtomicU64 {
-    // The header is as long as the marks whose place it takes.
+    // The header is as long as the marks that it replaces.
     let marks = chunk.as_ptr().cast::<AtomicU64>();
     marks.wrapping_sub(chunk.addr().get() >> WORD_SHIFT)
 }
 
-/// Sets the mark at the granule that `last` lies in.
+/// Sets the mark of the granule at address `last`.
 ///
 /// # Safety
 ///
-/// `base` is the `marks_base` of the chunk that `last` lies in, which the calling thread owns.
+/// `last` lies in a chunk that the calling thread owns, and `base` is the chunk's `marks_base`.
 #[inline(always)]
 pub unsafe fn mark(base: *mut AtomicU64, last: usize) {
     // SAFETY: the word lies in the chunk's marks.
@@ -117,7 +118,7 @@ pub unsafe fn mark(base: *mut AtomicU64, last: usize) {
     word.store(word.load(Relaxed) | (1 << ((last / GRANULE) % 64)), Relaxed);
 }
 
-/// Clears the mark at the granule that `last` lies in.
+/// Clears the mark of the granule at address `last`.
 ///
 /// # Safety
 ///
@@ -142,24 +143,26 @@ impl Chunk {
             index += 1;
             bits = self.marks[index].load(Relaxed);
         }
-        // A block always has its mark; a broken program gets the end of the chunk.
+        // Every live block has a mark. For an invalid `start`, the result may be the end of the
+        // chunk.
         let end = (index * 64 + bits.trailing_zeros() as usize + 1) * GRANULE;
         (FIRST + end).min(SIZE)
     }
 
-    /// Makes the chunk `owner`'s, and as empty as a new one.
+    /// Empties the chunk for a new owner.
     ///
     /// # Safety
     ///
-    /// The calling thread has taken the chunk, and no block in it is live.
+    /// The chunk belongs to the calling thread, and no block in it is live.
     pub unsafe fn restart(&self, owner: *mut Owner) {
-        // Relaxed throughout: other threads learn of the chunk only when they receive a block in
-        // it.
+        // Relaxed throughout: other threads access the chunk only after they have received a block
+        // in it.
         let end = self.end.load(Relaxed);
         if end > self.touched.load(Relaxed) {
             self.touched.store(end, Relaxed);
         }
-        // SAFETY: the calling thread has taken the chunk, and no block in it is live.
+        // SAFETY: the chunk belongs to the calling thread, and no block in it is live, by this
+        // function's contract.
         unsafe { self.clear_marks() };
         self.end.store(FIRST, Relaxed);
         self.freed.store(0, Relaxed);
@@ -174,15 +177,16 @@ impl Chunk {
     ///
     /// The conditions of [`restart`](Self::restart) hold.
     pub unsafe fn clear_marks(&self) {
-        // Relaxed: the calling thread has taken the chunk.
+        // Relaxed: the chunk belongs to the calling thread.
         let words = (self.end.load(Relaxed) - FIRST).div_ceil(1 << WORD_SHIFT);
         let marks = self.marks[..words].as_ptr().cast_mut();
-        // SAFETY: the words may change behind a shared reference, and no other thread uses them
-        // now. So they need no atomic stores, which the compiler would turn into a loop.
+        // SAFETY: the words are atomics, which may change behind a shared reference, and no other
+        // thread uses them now. Atomic stores would be slower: the compiler would emit a loop.
         unsafe { marks.write_bytes(0, words) };
     }
 
-    /// Records that nothing more is allocated here: `allocated` blocks were, up to offset `end`.
+    /// Records that no more blocks are allocated in the chunk: it has `allocated` blocks, up to
+    /// offset `end`.
     pub fn retire(&self, allocated: usize, end: usize) {
         // Relaxed: read under the lock of the list that gets the chunk, or after a merge.
         self.allocated.store(allocated, Relaxed);
@@ -193,19 +197,20 @@ impl Chunk {
     #[inline(always)]
     pub fn count_own_free(&self) {
         // Release: pairs with the acquire in `is_dead`, so that the owner's accesses to its blocks
-        // precede the thread that takes the chunk. The owner is the only writer.
+        // precede the reuse of the chunk. The owner is the only writer.
         self.freed.store(self.freed.load(Relaxed) + 1, Release);
     }
 
-    /// Counts a free by another thread. Returns true if it was the last block of a chunk without an
-    /// owner, which then belongs to the caller.
+    /// Counts a free by another thread. Returns true if this was the last live block of a chunk
+    /// without an owner; the chunk then belongs to the caller.
     pub fn count_remote_free(&self) -> bool {
-        // AcqRel: releases this thread's accesses to the block, and acquires those of all other
-        // threads to theirs, in case this was the last.
+        // AcqRel: releases this thread's accesses to the block. If this was the last live block,
+        // acquires the other threads' accesses to their blocks.
         self.remote.0.fetch_add(1, AcqRel) + 1 == MERGED
     }
 
-    /// Returns whether `allocated` blocks were freed. Once true, it stays true until a restart.
+    /// Returns whether all `allocated` blocks were freed. Once true, this stays true until a
+    /// restart.
     pub fn is_dead(&self, allocated: usize) -> bool {
         // Acquire: pairs with the releases in `count_own_free` and `count_remote_free`.
         self.freed.load(Acquire) + self.remote.0.load(Acquire) == allocated
@@ -216,21 +221,20 @@ impl Chunk {
         self.is_dead(self.allocated.load(Relaxed))
     }
 
-    /// Leaves a retired chunk without an owner. Returns true if all of its blocks were freed: it
-    /// then belongs to the caller. Otherwise it belongs to the thread that frees the last block.
+    /// Removes the owner of a retired chunk. Returns true if all blocks were freed: the chunk then
+    /// belongs to the caller. Otherwise the chunk goes to the thread that frees the last block.
     pub fn disown(&self) -> bool {
-        // Relaxed: a thread that reads the old owner is not the owner, and counts a remote free in
-        // either case.
+        // Relaxed: every other thread counts a remote free, whether it reads the old owner or null.
         self.owner.store(null_mut(), Relaxed);
         let freed = self.freed.load(Relaxed);
         let live = self.allocated.load(Relaxed) - freed;
-        // AcqRel: publishes the owner's accesses, and acquires those of the other threads, in case
-        // theirs were the last frees.
+        // AcqRel: releases the owner's accesses to the blocks. If other threads' frees were the
+        // last ones, acquires their accesses.
         self.remote.0.fetch_add(MERGED - live, AcqRel) == live
     }
 }
 
-/// Chunks in order of arrival, linked through their headers.
+/// Queue of chunks, linked through their headers.
 #[derive(Debug)]
 pub struct List {
     first: *mut Chunk,
@@ -238,7 +242,7 @@ pub struct List {
     length: usize,
 }
 
-// SAFETY: the chunks belong to the thread that holds the list.
+// SAFETY: the chunks belong to the thread that has access to the list.
 unsafe impl Send for List {}
 
 impl List {
@@ -258,7 +262,7 @@ impl List {
 
     /// Appends a chunk that is in no list.
     pub fn push(&mut self, chunk: NonNull<Chunk>) {
-        // SAFETY: chunks in a list are mapped; the list's owner may use their links.
+        // SAFETY: chunks in a list are mapped, and the list's owner may use their links.
         unsafe {
             chunk.as_ref().next.store(null_mut(), Relaxed);
             match NonNull::new(self.last) {
@@ -270,10 +274,10 @@ impl List {
         self.length += 1;
     }
 
-    /// Takes the chunk that has been in the list longest.
+    /// Removes and returns the oldest chunk in the list.
     pub fn pop(&mut self) -> Option<NonNull<Chunk>> {
         let chunk = NonNull::new(self.first)?;
-        // SAFETY: chunks in a list are mapped; the list's owner may use their links.
+        // SAFETY: chunks in a list are mapped, and the list's owner may use their links.
         self.first = unsafe { chunk.as_ref() }.next.load(Relaxed);
         if self.first.is_null() {
             self.last = null_mut();
@@ -282,8 +286,8 @@ impl List {
         Some(chunk)
     }
 
-    /// Takes the first dead chunk of the `count` that have been in the list longest, and moves
-    /// those before it to the end.
+    /// Removes and returns the first dead chunk among the `count` oldest in the list. Moves the
+    /// chunks before it to the end.
     pub fn pop_dead(&mut self, count: usize) -> Option<NonNull<Chunk>> {
         for _ in 0..count.min(self.length) {
             let chunk = self.pop()?;

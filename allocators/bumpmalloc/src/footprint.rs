@@ -4,11 +4,11 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Bytes of address space in chunks.
 pub static CHUNKS: AtomicUsize = AtomicUsize::new(0);
-/// Bytes of address space in mappings of single blocks.
+/// Bytes of address space of blocks with their own mapping.
 pub static MAPPINGS: AtomicUsize = AtomicUsize::new(0);
-/// Number of blocks that have their own mapping.
+/// Number of blocks with their own mapping.
 pub static BLOCKS: AtomicUsize = AtomicUsize::new(0);
-/// Largest number of bytes of address space in chunks and mappings so far.
+/// Maximum number of bytes of address space in chunks and mappings so far.
 pub static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 /// Updates the peak after address space has grown.

@@ -1,4 +1,4 @@
-//! The heap of a thread, and the fast path.
+//! Heap of a thread, and the fast path.
 
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
@@ -9,12 +9,12 @@ use heapdrome_pages::Lock;
 
 use crate::chunk::{self, Chunk, GRANULE, List};
 
-/// State in which one thread allocates.
+/// Allocation state of one thread.
 #[repr(C, align(64))]
 pub struct Heap {
     /// Address of the next block.
     pub cursor: Cell<usize>,
-    /// End of the chunk.
+    /// Address of the end of the chunk.
     pub limit: Cell<usize>,
     /// The `marks_base` of the chunk.
     pub marks: Cell<*mut AtomicU64>,
@@ -22,24 +22,25 @@ pub struct Heap {
     pub count: Cell<usize>,
     /// Current chunk, or null.
     pub chunk: Cell<*mut Chunk>,
-    /// Full chunks that may have live blocks. Only the heap's thread adds chunks; any thread that
-    /// finds no other memory takes dead ones.
+    /// Full chunks that may have live blocks. Only the heap's thread adds chunks. Any thread may
+    /// take dead chunks.
     pub retired: Lock<List>,
     /// Whether the thread is on a slow path.
     pub presence: Presence,
-    /// Next of all heaps, also of ended threads. Written once, under the registry's lock.
+    /// Next heap in the list of all heaps, which includes those of ended threads. Written once,
+    /// under the registry's lock.
     pub next: Cell<*mut Heap>,
-    /// Next heap without a thread. It belongs to the registry.
+    /// Next heap in the list of heaps without a thread. The registry's lock guards it.
     pub next_free: Cell<*mut Heap>,
 }
 
-// SAFETY: only the owning thread uses the cells; the two links are used under the registry's lock.
+// SAFETY: only the owning thread uses the cells. The registry's lock orders the use of both links.
 unsafe impl Sync for Heap {}
-// SAFETY: only the owning thread uses the cells; the two links are used under the registry's lock.
+// SAFETY: only the owning thread uses the cells. The registry's lock orders the use of both links.
 unsafe impl Send for Heap {}
 
 impl Heap {
-    /// Creates a heap without room.
+    /// Creates a heap without a chunk.
     pub const fn new() -> Self {
         Self {
             cursor: Cell::new(0),
@@ -54,7 +55,7 @@ impl Heap {
         }
     }
 
-    /// Creates a heap without room for any number of threads.
+    /// Creates a heap without a chunk that any number of threads may share.
     const fn of_many() -> Self {
         let mut heap = Self::new();
         heap.presence = Presence::of_many();
@@ -62,10 +63,10 @@ impl Heap {
     }
 }
 
-/// Heap of threads that have not allocated yet. It has no room, and owns nothing. Only its presence
-/// is ever written to.
+/// Heap of threads that have not allocated yet. It never has a chunk. Only its presence is ever
+/// written to.
 pub static EMPTY: Heap = Heap::of_many();
-/// Heap of threads that have ended. Such a thread never gets another.
+/// Heap of threads that are ending. Such a thread never gets another heap.
 pub static ENDED: Heap = Heap::of_many();
 
 thread_slot!(
@@ -73,7 +74,7 @@ thread_slot!(
     pub(crate) CURRENT: Heap = EMPTY, "heapdrome_bumpmalloc_heap"
 );
 
-/// Returns the calling thread's heap, which may have no room.
+/// Returns the calling thread's heap, which may be static and without a chunk.
 #[inline(always)]
 pub fn current() -> &'static Heap {
     // SAFETY: the pointer is never null, and heaps are never freed.
@@ -81,27 +82,28 @@ pub fn current() -> &'static Heap {
 }
 
 impl Heap {
-    /// Runs the fast path: returns a block in the remaining room. Size 0 is left to the slow path.
+    /// Runs the fast path: returns a block in the remaining room of the chunk. Leaves size 0 to the
+    /// slow path.
     #[inline(always)]
     pub fn bump(&self, size: usize) -> Option<NonNull<u8>> {
         let start = self.cursor.get();
-        // Address of the last byte of the block's last granule. Size 0 counts as the largest size,
-        // which overflows or lies beyond any limit. Room consists of whole granules.
+        // Address of the last byte of the block's last granule. The room consists of whole
+        // granules. For size 0 the addition overflows, or the sum lies beyond every limit.
         let last = start.checked_add(size.wrapping_sub(1) | (GRANULE - 1))?;
         if last >= self.limit.get() {
             return None;
         }
         self.cursor.set(last + 1);
         self.count.set(self.count.get() + 1);
-        // SAFETY: there was room, so the heap has a chunk that belongs to its thread, and the block
-        // lies in it.
+        // SAFETY: the block fits below the limit, so it lies in the heap's chunk, which this thread
+        // owns.
         unsafe {
             chunk::mark(self.marks.get(), last);
             Some(NonNull::new_unchecked(self.at(start)))
         }
     }
 
-    /// Returns a block in the remaining room, at a multiple of `alignment`.
+    /// Returns a block at a multiple of `alignment` in the remaining room of the chunk.
     pub fn bump_aligned(&self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
         let start = self.cursor.get();
         let aligned = start.checked_next_multiple_of(alignment)?;
@@ -116,23 +118,24 @@ impl Heap {
         block
     }
 
-    /// Returns the pointer to the byte of the chunk at this address.
+    /// Returns a pointer to `address`, which lies in the heap's chunk.
     #[inline(always)]
     fn at(&self, address: usize) -> *mut u8 {
         self.marks.get().cast::<u8>().with_addr(address)
     }
 
-    /// Runs the fast path of free. Returns true if the block lies in a chunk of this heap and was
-    /// counted.
+    /// Runs the fast path of `free`: counts the free if the block lies in a chunk of this heap.
+    /// Returns false, without any change, if not.
     ///
     /// # Safety
     ///
-    /// The heap is the calling thread's, and `block` is a live block that the caller gives up.
+    /// The heap belongs to the calling thread, and `block` is a live block that the caller gives
+    /// up.
     #[inline(always)]
     pub unsafe fn free_own(&self, block: *mut u8) -> bool {
         // SAFETY: every block lies behind a header.
         let chunk = unsafe { &*chunk::of(block) };
-        // Relaxed: only a thread itself sets the owner to its own heap, and only it removes that.
+        // Relaxed: only this thread sets and removes its own heap as an owner.
         let own = core::ptr::eq(chunk.owner.load(Relaxed).cast::<Self>(), self);
         if own {
             chunk.count_own_free();
@@ -140,11 +143,12 @@ impl Heap {
         own
     }
 
-    /// Makes a chunk the one in which this heap allocates.
+    /// Makes `chunk` the heap's current chunk.
     ///
     /// # Safety
     ///
-    /// The heap is the calling thread's, or locked. The chunk has been restarted for it.
+    /// The heap belongs to the calling thread, or is the locked heap of ended threads. The chunk
+    /// has been restarted for it.
     pub unsafe fn install(&self, chunk: NonNull<Chunk>) {
         let start = chunk.addr().get();
         self.chunk.set(chunk.as_ptr());
@@ -154,11 +158,11 @@ impl Heap {
         self.limit.set(start + chunk::SIZE);
     }
 
-    /// Removes and retires the chunk in which this heap allocates. Returns it, if there is one.
+    /// Retires and removes the heap's current chunk. Returns the chunk, if any.
     ///
     /// # Safety
     ///
-    /// The heap is the calling thread's, or locked.
+    /// The heap belongs to the calling thread, or is the locked heap of ended threads.
     pub unsafe fn uninstall(&self) -> Option<NonNull<Chunk>> {
         let chunk = NonNull::new(self.chunk.replace(null_mut()))?;
         // SAFETY: a heap's chunk is mapped.

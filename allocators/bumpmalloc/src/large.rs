@@ -1,4 +1,4 @@
-//! Blocks that have their own mapping: a chunk's header precedes them, whose owner is `MAPPED`.
+//! Blocks with their own mapping. Each follows a chunk's header with the owner `MAPPED`.
 
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::Relaxed;
@@ -9,10 +9,10 @@ use crate::chunk::{self, Chunk, MAPPED, SIZE};
 use crate::footprint::{self, BLOCKS, MAPPINGS};
 use crate::threads;
 
-/// Distance of the block from the header, unless its alignment requires more.
+/// Distance of the block from the header, unless the alignment requires more.
 const HEADER: usize = 128;
 
-/// Allocates a block with its own mapping, all zero.
+/// Allocates a zeroed block with its own mapping.
 pub fn allocate(size: usize, alignment: usize) -> Option<NonNull<u8>> {
     let alignment = alignment.max(HEADER);
     // Distance from the header to the block. The header of a block that is aligned to more than a
@@ -23,7 +23,7 @@ pub fn allocate(size: usize, alignment: usize) -> Option<NonNull<u8>> {
     let front = alignment - offset;
     let start = reserve(mapped.checked_add(front)?, alignment.max(SIZE))?;
     // SAFETY: the header lies within the reservation, whose front is unused. If the system refuses
-    // to take the front back, it costs address space only.
+    // to release the front, only address space is lost.
     let header = unsafe {
         if front > 0 {
             let _ = Linux.release(start, front);
@@ -31,7 +31,7 @@ pub fn allocate(size: usize, alignment: usize) -> Option<NonNull<u8>> {
         start.add(front)
     };
     count(mapped, 1);
-    // SAFETY: zero is a valid header; the block lies within the reservation.
+    // SAFETY: all-zero memory is a valid header, and the block lies within the reservation.
     unsafe {
         describe(header.cast(), mapped, mapped - offset);
         Some(header.add(offset))
@@ -43,7 +43,7 @@ fn whole_pages(bytes: usize) -> Option<usize> {
     bytes.checked_next_multiple_of(Linux.page_size())
 }
 
-/// Reserves address space. If the system refuses, releases chunks and tries again.
+/// Reserves address space. If the system refuses, releases chunks and retries.
 fn reserve(size: usize, alignment: usize) -> Option<NonNull<u8>> {
     let ask = || Linux.reserve(size, alignment, Access::ReadWrite);
     ask().or_else(|| {
@@ -55,14 +55,14 @@ fn reserve(size: usize, alignment: usize) -> Option<NonNull<u8>> {
     })
 }
 
-/// Fills in the header.
+/// Writes the header of a block with its own mapping.
 ///
 /// # Safety
 ///
-/// The chunk's header is the calling thread's.
+/// `header` belongs to the calling thread.
 unsafe fn describe(header: NonNull<Chunk>, mapped: usize, size: usize) {
-    // SAFETY: the header is the calling thread's. Relaxed: other threads learn of it with the
-    // block.
+    // SAFETY: the header belongs to the calling thread. Relaxed: other threads access it only after
+    // they have received the block.
     unsafe {
         let header = header.as_ref();
         header.touched.store(mapped, Relaxed);
@@ -71,7 +71,7 @@ unsafe fn describe(header: NonNull<Chunk>, mapped: usize, size: usize) {
     }
 }
 
-/// Adds to the statistics of mappings. The addition wraps, so that it can subtract.
+/// Adds to the statistics of mappings. The additions wrap, so a wrapped negative number subtracts.
 fn count(bytes: usize, blocks: usize) {
     // Relaxed: statistics, on which no other memory depends.
     MAPPINGS.fetch_add(bytes, Relaxed);
@@ -83,18 +83,19 @@ fn count(bytes: usize, blocks: usize) {
 ///
 /// # Safety
 ///
-/// `header` is that of a live block with its own mapping, which the caller gives up.
+/// `header` belongs to a live block with its own mapping, which the caller gives up.
 pub unsafe fn free(header: NonNull<Chunk>) {
-    // SAFETY: the header is that of a live block with its own mapping, which the caller gives up.
+    // SAFETY: the header belongs to a live block with its own mapping, which the caller gives up.
     unsafe {
         let mapped = header.as_ref().touched.load(Relaxed);
         count(mapped.wrapping_neg(), usize::MAX);
-        // If the system refuses to take a mapping back, it is lost, without other effects.
+        // If the system refuses to release the mapping, its memory is lost, without other effects.
         let _ = Linux.release(header.cast(), mapped);
     }
 }
 
-/// Resizes a block by moving pages instead of bytes. `None` leaves the block as it was.
+/// Resizes a block by moving pages, without copying. Returns `None`, with the block unchanged, if
+/// that is impossible.
 ///
 /// # Safety
 ///
@@ -105,7 +106,7 @@ pub unsafe fn resize(
     size: usize,
 ) -> Option<NonNull<u8>> {
     let offset = block.addr().get() - header.addr().get();
-    // SAFETY: the header is that of a live block.
+    // SAFETY: the header belongs to a live block.
     let mapped = unsafe { header.as_ref() }.touched.load(Relaxed);
     let needed = whole_pages(offset.checked_add(size)?)?;
     let moved = if needed == mapped {
@@ -115,14 +116,14 @@ pub unsafe fn resize(
         unsafe { remap(header, mapped, needed)? }
     };
     count(needed.wrapping_sub(mapped), 0);
-    // SAFETY: the mapping has moved with its header, or stayed.
+    // SAFETY: the mapping begins at `moved` and has `needed` bytes.
     unsafe {
         describe(moved, needed, needed - offset);
         Some(moved.cast::<u8>().add(offset))
     }
 }
 
-/// Resizes a mapping; it keeps the alignment of a chunk.
+/// Resizes a mapping, which stays aligned to [`SIZE`].
 ///
 /// # Safety
 ///
@@ -133,9 +134,9 @@ unsafe fn remap(header: NonNull<Chunk>, mapped: usize, needed: usize) -> Option<
         return Some(same.cast());
     }
     let target = Linux.reserve(needed, SIZE, Access::None)?;
-    // If this fails, the target may be gone. Releasing it could then release a new mapping of
-    // another thread, so it is left alone, which costs at most address space. SAFETY: the target
-    // was just reserved, and the header begins a mapping of `mapped` bytes.
+    // If this fails, the system may already have released the target. Do not release it again,
+    // since another thread may have a new mapping there; at most address space is lost. SAFETY: the
+    // target was just reserved, and the header begins a mapping of `mapped` bytes.
     let moved = unsafe { Linux.remap(header.cast(), mapped, needed, Remap::Onto(target))? };
     Some(moved.cast())
 }

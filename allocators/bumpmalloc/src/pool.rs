@@ -8,22 +8,22 @@ use heapdrome_pages::{Access, Advice, Linux, Lock, Pages};
 use crate::chunk::{Chunk, FIRST, List, SIZE};
 use crate::footprint;
 
-/// Number of chunks that are reserved in one batch, if the system has the room.
+/// Number of chunks that are reserved in one batch, if the system has enough address space.
 const BATCH: usize = 16;
 
-/// Chunks without an owner.
+/// Pool of chunks without an owner.
 pub struct Pool {
     /// Dead chunks.
     dead: List,
-    /// First of the new chunks, which are untouched.
+    /// First of the new chunks. No code has touched them.
     fresh: Option<NonNull<u8>>,
     fresh_count: usize,
 }
 
-// SAFETY: the fresh chunks belong to the thread that holds the pool.
+// SAFETY: the fresh chunks belong to the thread that holds the pool's lock.
 unsafe impl Send for Pool {}
 
-/// Pool of the process. Its lock is the last that a thread takes.
+/// Pool of the process. Last in the lock order: a thread that holds its lock takes no other.
 pub static POOL: Lock<Pool> = Lock::new(Pool::new());
 
 impl Pool {
@@ -36,12 +36,12 @@ impl Pool {
         }
     }
 
-    /// Takes a chunk that no other thread knows. The caller must restart it.
+    /// Removes a chunk from the pool, or reserves new ones. The caller must restart the chunk.
     pub fn take(&mut self) -> Option<NonNull<Chunk>> {
         self.dead.pop().or_else(|| self.take_fresh())
     }
 
-    /// Keeps a dead chunk for the next thread that needs one.
+    /// Adds a dead chunk to the pool.
     pub fn keep(&mut self, chunk: NonNull<Chunk>) {
         self.dead.push(chunk);
     }
@@ -57,17 +57,17 @@ impl Pool {
         }
         let chunk = self.fresh?;
         self.fresh_count -= 1;
-        // SAFETY: the end of the chunk lies within the batch, or at its end.
+        // SAFETY: the end of the chunk lies within the batch or at the end of the batch.
         self.fresh = Some(unsafe { chunk.add(SIZE) });
         let chunk = chunk.cast::<Chunk>();
-        // SAFETY: the chunk is reserved, and zero, which is a valid header; no other code knows it.
+        // SAFETY: the chunk is reserved and zero, which is a valid header. No other code uses it.
         let header = unsafe { chunk.as_ref() };
         header.touched.store(FIRST, Relaxed);
         header.end.store(FIRST, Relaxed);
         Some(chunk)
     }
 
-    /// Reserves address space for a batch of chunks, or for as many as there is room for.
+    /// Reserves address space for a batch of chunks. Halves the batch while the system refuses.
     fn reserve(&mut self) -> Option<()> {
         let mut count = BATCH;
         let batch = loop {
@@ -77,9 +77,8 @@ impl Pool {
                 None => return None,
             }
         };
-        // A huge page under a header would make memory behind blocks resident that are never
-        // touched. In a kernel without huge pages, the advice fails and is unnecessary.
-        // SAFETY: the range was just reserved.
+        // A huge page under a header would also make untouched blocks resident. A kernel without
+        // huge pages refuses the advice, and does not need it. SAFETY: the range was just reserved.
         let _ = unsafe { Linux.advise(batch, count * SIZE, Advice::NoHugePages) };
         self.fresh = Some(batch);
         self.fresh_count = count;
@@ -89,14 +88,15 @@ impl Pool {
         Some(())
     }
 
-    /// Releases the address space and memory of all chunks. Returns whether any were released.
+    /// Releases the address space and memory of all chunks in the pool. Returns whether chunks were
+    /// released.
     pub fn release(&mut self) -> bool {
         let before = self.waiting();
-        // The system may refuse to take a chunk back if that would need another mapping. It stays
-        // then.
+        // If the system refuses to release a chunk, because that would split a mapping, the chunk
+        // stays in the pool.
         for _ in 0..self.dead.length() {
             let Some(chunk) = self.dead.pop() else { break };
-            // SAFETY: the chunk is dead and was taken from the list, so no thread uses it.
+            // SAFETY: the chunk is dead and was removed from the list, so no other thread uses it.
             if !unsafe { Linux.release(chunk.cast(), SIZE) } {
                 self.dead.push(chunk);
             }
@@ -114,20 +114,20 @@ impl Pool {
         released > 0
     }
 
-    /// Purges dead chunks, except `keep` bytes of them; their address space stays. Returns whether
-    /// any memory was returned to the system.
+    /// Purges dead chunks, except `keep` bytes, and keeps their address space. Returns whether the
+    /// system got any memory.
     pub fn purge(&mut self, keep: usize) -> bool {
         let mut any = false;
         let mut kept = 0;
         for _ in 0..self.dead.length() {
             let Some(chunk) = self.dead.pop() else { break };
-            // SAFETY: the chunk is dead and was taken from the list, so it is this thread's alone.
+            // SAFETY: the chunk is dead and was removed from the list, so only this thread uses it.
             let memory = unsafe { touched_beyond_first_page(chunk.as_ref()) };
             if kept + memory <= keep {
                 kept += memory;
             } else {
-                // SAFETY: the chunk is dead and was taken from the list, so it is this thread's
-                // alone.
+                // SAFETY: the chunk is dead and was removed from the list, so only this thread uses
+                // it.
                 any |= unsafe { purge_chunk(chunk) };
             }
             self.dead.push(chunk);
@@ -141,20 +141,20 @@ fn first_page() -> usize {
     FIRST.next_multiple_of(Linux.page_size())
 }
 
-/// Returns the number of bytes that may be resident and could be purged.
+/// Returns the number of bytes of a chunk that may be resident and could be purged.
 fn touched_beyond_first_page(chunk: &Chunk) -> usize {
-    // Relaxed: the chunk is this thread's.
+    // Relaxed: the chunk belongs to this thread.
     let touched = chunk.touched.load(Relaxed).max(chunk.end.load(Relaxed));
     touched.saturating_sub(first_page())
 }
 
-/// Purges the blocks of a chunk. Returns whether any memory was purged.
+/// Purges the blocks of a chunk. Returns whether memory was purged.
 ///
 /// # Safety
 ///
-/// The chunk is dead, and the calling thread's.
+/// The chunk is dead and belongs to the calling thread.
 unsafe fn purge_chunk(chunk: NonNull<Chunk>) -> bool {
-    // SAFETY: the chunk is the calling thread's, and mapped.
+    // SAFETY: the chunk is mapped and belongs to the calling thread.
     let header = unsafe { chunk.as_ref() };
     let memory = touched_beyond_first_page(header);
     if memory == 0 {
@@ -168,9 +168,9 @@ unsafe fn purge_chunk(chunk: NonNull<Chunk>) -> bool {
         Linux.purge(start, size)
     };
     if purged {
-        // SAFETY: the chunk is dead, and the calling thread's.
+        // SAFETY: the chunk is dead and belongs to the calling thread.
         unsafe { header.clear_marks() };
-        // Relaxed: the chunk is this thread's.
+        // Relaxed: the chunk belongs to this thread.
         header.end.store(FIRST, Relaxed);
         header.touched.store(first_page(), Relaxed);
     }

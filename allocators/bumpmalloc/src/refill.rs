@@ -1,4 +1,4 @@
-//! The slow path of a heap that has no room and needs another chunk.
+//! Slow path of a heap whose chunk has no room.
 
 use core::ptr::NonNull;
 
@@ -8,20 +8,23 @@ use crate::large;
 use crate::pool::POOL;
 use crate::threads;
 
-/// Number of retired chunks that are checked, longest retired first, before a chunk is taken from
-/// elsewhere. So a chunk with live blocks costs an occasional check, and a dead one is found soon.
+/// Number of retired chunks, oldest first, that a refill checks before it takes a chunk from the
+/// pool. The small number limits the cost of chunks with live blocks, and still finds dead ones
+/// soon.
 const LOOKS: usize = 8;
 
-/// Largest block for which a new chunk is started. A larger block that does not fit into the
-/// remaining room gets its own mapping, so at most this much of a chunk is left unused.
+/// Size of the largest block for which a new chunk is started. A larger block that does not fit
+/// into the current chunk gets its own mapping, so at most about this many bytes of a chunk stay
+/// unused.
 const LARGEST_REFILL: usize = 256 << 10;
 
 impl Heap {
-    /// Allocates a block at a multiple of `alignment`, after the fast path found no room.
+    /// Allocates a block at a multiple of `alignment`. Called when the fast path finds no room.
     ///
     /// # Safety
     ///
-    /// The heap is the calling thread's and no static one, or it is locked.
+    /// The heap belongs to the calling thread and is not static, or it is the locked heap of ended
+    /// threads.
     pub unsafe fn allocate(&self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
         if let Some(block) = self.bump_aligned(size, alignment) {
             return Some(block);
@@ -29,19 +32,19 @@ impl Heap {
         if size > LARGEST_REFILL || alignment > LARGEST_REFILL {
             return large::allocate(size, alignment);
         }
-        // SAFETY: the heap is the calling thread's, or locked.
+        // SAFETY: the conditions are those of this function.
         unsafe { self.refill()? };
         self.bump_aligned(size, alignment)
     }
 
-    /// Replaces the chunk by an empty one.
+    /// Replaces the heap's chunk with an empty one.
     ///
     /// # Safety
     ///
     /// The conditions of [`allocate`](Self::allocate) hold.
     unsafe fn refill(&self) -> Option<()> {
-        // SAFETY: the heap is the calling thread's, or locked; no other thread has the chunk that
-        // was found.
+        // SAFETY: the heap belongs to the calling thread, or is locked. The chunk that was found is
+        // dead and belongs only to this thread.
         unsafe {
             let next = self.next_chunk()?;
             next.as_ref().restart(self.owner_of_chunks());
@@ -50,7 +53,7 @@ impl Heap {
         Some(())
     }
 
-    /// Retires the chunk, and returns a dead one, often the same.
+    /// Retires the heap's chunk, and returns a dead chunk, which may be the same one.
     ///
     /// # Safety
     ///
@@ -58,7 +61,7 @@ impl Heap {
     unsafe fn next_chunk(&self) -> Option<NonNull<Chunk>> {
         {
             let mut retired = self.retired.lock();
-            // SAFETY: the heap is the calling thread's, or locked; its chunk is mapped.
+            // SAFETY: the heap belongs to the calling thread, or is locked. Its chunk is mapped.
             unsafe {
                 if let Some(full) = self.uninstall() {
                     if full.as_ref().is_retired_dead() {
@@ -71,28 +74,29 @@ impl Heap {
                 return Some(dead);
             }
         }
-        // The pool's lock is the last that a thread takes, so no other lock is taken while it is
-        // held.
+        // The pool's lock is the last in the lock order, so release it before other locks are
+        // taken.
         let chunk = POOL.lock().take();
         chunk.or_else(threads::take_dead_chunk)
     }
 
-    /// Puts a full chunk where its last free will be noticed.
+    /// Adds a full chunk to the list of retired chunks, or removes its owner, so that its last free
+    /// is detected.
     ///
     /// # Safety
     ///
-    /// The chunk was this heap's until now, and is retired.
+    /// The chunk was this heap's current chunk until now, and is retired.
     unsafe fn retire(&self, full: NonNull<Chunk>, retired: &mut chunk::List) {
         if self.owner_of_chunks().is_null() {
-            // SAFETY: the chunk is retired and in no list, and no thread counts as its owner.
+            // SAFETY: the chunk is retired and in no list, and has no owner.
             unsafe { threads::give_up(full) };
         } else {
             retired.push(full);
         }
     }
 
-    /// Returns the owner of this heap's chunks: null for the heap of ended threads, since no thread
-    /// could count its frees as the owner's.
+    /// Returns the owner of this heap's chunks. Null for the heap of ended threads, because several
+    /// threads use it and an owner must be a single thread.
     fn owner_of_chunks(&self) -> *mut Owner {
         if threads::is_of_ended_threads(self) {
             core::ptr::null_mut()

@@ -1,4 +1,4 @@
-//! `realloc`, and the size of a block.
+//! `realloc`, and the usable size of a block.
 
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::Relaxed;
@@ -24,12 +24,12 @@ pub unsafe fn usable_size(block: NonNull<u8>) -> usize {
     chunk.block_end(start) - start
 }
 
-/// Resizes a block to at least `size` bytes without moving it, if it lies in the chunk in which the
-/// calling thread allocates.
+/// Resizes a block to at least `size` bytes in place, if it lies in the calling thread's current
+/// chunk. Returns `None`, without any change, if that is impossible.
 ///
 /// # Safety
 ///
-/// `block` is a live block that no other thread uses during the call.
+/// `block` is live, and no other thread uses it during the call.
 pub unsafe fn resize_own(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
     let own = core::ptr::eq(current().chunk.get(), large::header_of(block).as_ptr());
     if own {
@@ -40,18 +40,19 @@ pub unsafe fn resize_own(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>>
     }
 }
 
-/// Resizes a block to at least `size` bytes without copying its contents.
+/// Resizes a block to at least `size` bytes without copying. Returns `None`, without any change, if
+/// that is impossible.
 ///
 /// # Safety
 ///
-/// `block` is a live block that no other thread uses during the call.
+/// `block` is live, and no other thread uses it during the call.
 pub unsafe fn resize_in_place(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
     let header = large::header_of(block);
     // SAFETY: every live block lies behind a header.
     let chunk = unsafe { header.as_ref() };
     if large::is_mapped(chunk) {
         // SAFETY: the block is live, has its own mapping, and no other thread uses it. A block that
-        // becomes small keeps a page or two, or all of them if the system refuses.
+        // shrinks keeps its mapping.
         return unsafe {
             large::resize(header, block, size)
                 .or_else(|| (size <= usable_size(block)).then_some(block))
@@ -63,7 +64,8 @@ pub unsafe fn resize_in_place(block: NonNull<u8>, size: usize) -> Option<NonNull
     let heap = current();
     let last = core::ptr::eq(heap.chunk.get(), header.as_ptr()) && heap.cursor.get() == end;
     if last && size <= heap.limit.get() - start {
-        // SAFETY: the block is the last of the calling thread's chunk.
+        // SAFETY: the block is the last one in the calling thread's chunk, and its new end lies in
+        // the chunk.
         unsafe { heap.move_end(chunk, end, start + size.max(1).next_multiple_of(GRANULE)) };
         return Some(block);
     }
@@ -71,20 +73,20 @@ pub unsafe fn resize_in_place(block: NonNull<u8>, size: usize) -> Option<NonNull
 }
 
 impl Heap {
-    /// Moves the end of the last block.
+    /// Moves the end of the last block in the heap's chunk.
     ///
     /// # Safety
     ///
-    /// The heap is the calling thread's, `chunk` its chunk, `end` its cursor; `new_end` lies in the
-    /// chunk, behind the last block's start.
+    /// The heap belongs to the calling thread, `chunk` is its chunk, and `end` is its cursor.
+    /// `new_end` lies in the chunk, behind the start of the last block.
     unsafe fn move_end(&self, chunk: &Chunk, end: usize, new_end: usize) {
         // SAFETY: both addresses lie in the heap's chunk, which the calling thread owns.
         unsafe {
             chunk::unmark(self.marks.get(), end - 1);
             chunk::mark(self.marks.get(), new_end - 1);
         }
-        // The bytes that the block gives up were written to. Relaxed: only the owner uses this
-        // word.
+        // If the block shrinks, the program may have written to the freed bytes, so they count as
+        // touched. Relaxed: only the owner uses this word.
         let offset = end - core::ptr::from_ref(chunk).addr();
         if offset > chunk.touched.load(Relaxed) {
             chunk.touched.store(offset, Relaxed);
@@ -93,11 +95,11 @@ impl Heap {
     }
 }
 
-/// Returns how many of the first `size` bytes of a new block may be nonzero.
+/// Returns the number of bytes at the start of a new block that may be nonzero, at most `size`.
 ///
 /// # Safety
 ///
-/// The calling thread has just allocated `block`, with `size`.
+/// The calling thread has just allocated `block` with `size` bytes.
 pub unsafe fn possibly_not_zero(block: NonNull<u8>, size: usize) -> usize {
     let header = large::header_of(block);
     // SAFETY: every live block lies behind a header.

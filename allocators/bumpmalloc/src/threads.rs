@@ -8,8 +8,8 @@ use crate::chunk::Chunk;
 use crate::heap::{Heap, current};
 use crate::pool::POOL;
 
-/// Lock of the heap for threads that have ended but still allocate, in destructors that run late.
-/// Any thread may use the heap under this lock; its chunks have no owner.
+/// Lock of [`HEAP_OF_ENDED`], the heap of ending threads that still allocate in late destructors.
+/// Any thread may use that heap under this lock. Its chunks have no owner.
 static ENDED_THREADS: Lock<()> = Lock::new(());
 static HEAP_OF_ENDED: Heap = Heap::new();
 
@@ -18,12 +18,12 @@ struct Registry {
     first: *mut Heap,
     /// Heaps whose thread has ended.
     free: *mut Heap,
-    /// Room for new heaps.
+    /// Mapped memory for new heaps.
     room: Option<NonNull<Heap>>,
     room_count: usize,
 }
 
-// SAFETY: heaps are never freed, and those in the registry's lists are used under its lock.
+// SAFETY: heaps are never freed, and the registry's lock guards its lists.
 unsafe impl Send for Registry {}
 
 static REGISTRY: Lock<Registry> = Lock::new(Registry {
@@ -38,39 +38,39 @@ pub fn is_of_ended_threads(heap: &Heap) -> bool {
     core::ptr::eq(heap, &raw const HEAP_OF_ENDED)
 }
 
-/// Calls `visit` with every heap. The registry is not locked during the calls, since `visit` may
-/// wait for a thread that needs the lock.
+/// Calls `visit` with every heap. Does not hold the registry's lock during the calls, because
+/// `visit` may wait for a thread that needs the lock.
 pub fn each_heap(mut visit: impl FnMut(&Heap)) {
     let mut next = REGISTRY.lock().first;
     while let Some(heap) = NonNull::new(next) {
-        // SAFETY: heaps are never freed, and the link is written once, before the heap is listed.
+        // SAFETY: heaps are never freed, and `next` is written only before the heap is listed.
         let heap = unsafe { heap.as_ref() };
         visit(heap);
         next = heap.next.get();
     }
 }
 
-/// Calls `body` with the heap of ended threads, locked.
+/// Calls `body` with the heap of ended threads, while holding its lock.
 pub fn with_heap_of_ended<T>(body: impl FnOnce(&Heap) -> Option<T>) -> Option<T> {
     let _held = ENDED_THREADS.lock();
     body(&HEAP_OF_ENDED)
 }
 
-/// Takes a heap without chunk or thread.
+/// Returns a heap without a chunk or thread: an unused one, or a new one.
 pub fn take_heap() -> Option<NonNull<Heap>> {
     REGISTRY.lock().take()
 }
 
 impl Registry {
-    /// Takes a heap without chunk or thread.
+    /// Returns a heap without a chunk or thread: an unused one, or a new one.
     fn take(&mut self) -> Option<NonNull<Heap>> {
         if let Some(heap) = NonNull::new(self.free) {
-            // SAFETY: heaps are never freed, and the link is used under this lock.
+            // SAFETY: heaps are never freed, and this lock guards the link.
             self.free = unsafe { heap.as_ref() }.next_free.replace(null_mut());
             return Some(heap);
         }
         let heap = self.take_room()?;
-        // SAFETY: the room is this heap's from now on.
+        // SAFETY: the room was just taken from the registry, so no other code uses it.
         unsafe {
             heap.write(Heap::new());
             heap.as_ref().next.set(self.first);
@@ -112,7 +112,7 @@ impl Registry {
     }
 }
 
-/// Takes a dead chunk of any thread's heap, when there is no other memory.
+/// Removes and returns a dead chunk from any heap, if there is one.
 pub fn take_dead_chunk() -> Option<NonNull<Chunk>> {
     REGISTRY.lock().find(|heap| {
         let mut retired = heap.retired.lock();
@@ -121,13 +121,14 @@ pub fn take_dead_chunk() -> Option<NonNull<Chunk>> {
     })
 }
 
-/// Purges dead chunks, except about `keep` bytes of them.
+/// Purges dead chunks, except about `keep` bytes. Returns whether the system got any memory.
 pub fn trim(keep: usize) -> bool {
     collect();
     POOL.lock().purge(keep)
 }
 
-/// Releases the address space of dead and of new chunks. Returns whether any was released.
+/// Releases the address space of dead chunks and of new chunks. Returns whether chunks were
+/// released.
 pub fn release_chunks() -> bool {
     collect();
     POOL.lock().release()
@@ -144,9 +145,9 @@ fn collect() {
 ///
 /// # Safety
 ///
-/// No thread uses the heap, and it is in no list of free heaps.
+/// No thread uses the heap, and it is not in the list of free heaps.
 pub unsafe fn give_up_heap(heap: NonNull<Heap>) {
-    // SAFETY: no thread uses the heap, so it is this function's.
+    // SAFETY: no thread uses the heap, so this function has exclusive access.
     unsafe {
         give_up_chunks(heap.as_ref());
         let mut registry = REGISTRY.lock();
@@ -155,13 +156,13 @@ pub unsafe fn give_up_heap(heap: NonNull<Heap>) {
     }
 }
 
-/// Leaves each chunk of a heap to the thread that frees its last block.
+/// Gives up each chunk of a heap to the thread that frees its last block.
 ///
 /// # Safety
 ///
-/// The heap is the calling thread's, which no longer allocates or frees through it.
+/// The heap belongs to the calling thread, which no longer allocates or frees through it.
 unsafe fn give_up_chunks(heap: &Heap) {
-    // SAFETY: the heap is the calling thread's, and the uninstalled chunk is retired.
+    // SAFETY: the heap belongs to the calling thread, and the uninstalled chunk is retired.
     unsafe {
         if let Some(chunk) = heap.uninstall() {
             give_up(chunk);
@@ -170,25 +171,25 @@ unsafe fn give_up_chunks(heap: &Heap) {
     }
 }
 
-/// Leaves each full chunk of a heap to the thread that frees its last block.
+/// Gives up each full chunk of a heap to the thread that frees its last block.
 ///
 /// # Safety
 ///
-/// The heap is the calling thread's, which no longer frees through it, or its thread does not
+/// The heap belongs to the calling thread, which no longer frees through it, or its thread does not
 /// exist.
 unsafe fn give_up_retired(heap: &Heap) {
     while let Some(chunk) = heap.retired.lock().pop() {
-        // SAFETY: a chunk that was in the list is retired, and now the caller's.
+        // SAFETY: a chunk from this list is retired, and is now in no list.
         unsafe { give_up(chunk) };
     }
 }
 
-/// Leaves a chunk to the thread that frees its last block, or keeps it for the next thread if all
-/// of its blocks are freed.
+/// Gives up a chunk: the thread that frees its last block gets it. If all of its blocks are already
+/// free, the chunk goes to the pool.
 ///
 /// # Safety
 ///
-/// The chunk is retired and in no list. Its owner, if it has one, no longer counts frees there.
+/// The chunk is retired and in no list. Its owner, if any, no longer counts frees in it.
 pub unsafe fn give_up(chunk: NonNull<Chunk>) {
     // SAFETY: the chunk is retired, so it is mapped.
     if unsafe { chunk.as_ref() }.disown() {
@@ -201,9 +202,9 @@ pub unsafe fn give_up(chunk: NonNull<Chunk>) {
 ///
 /// # Safety
 ///
-/// The calling thread is the only one, and has no guard of a lock.
+/// The calling thread is the only one, and has no guard of these locks.
 pub unsafe fn free_locks() {
-    // SAFETY: the calling thread is the only one, and has no guard of a lock.
+    // SAFETY: the calling thread is the only one, and has no guard of these locks.
     unsafe {
         POOL.free_in_child();
         HEAP_OF_ENDED.retired.free_in_child();
@@ -213,9 +214,9 @@ pub unsafe fn free_locks() {
     }
 }
 
-/// Disowns, in the child of a fork, the full chunks of threads that do not exist there, so that the
-/// last free in each takes it. Chunks in which such threads were allocating stay theirs, since a
-/// thread may have been between two steps. No thread allocates there again.
+/// In the child of a fork, gives up the full chunks of threads that do not exist there. Their
+/// current chunks keep their owner, because a thread may have been in the middle of an allocation;
+/// no thread uses them for allocations again.
 ///
 /// # Safety
 ///
@@ -224,7 +225,7 @@ pub unsafe fn give_up_after_fork() {
     let own = current();
     REGISTRY.lock().find(|heap| -> Option<()> {
         if !core::ptr::eq(heap, own) {
-            // SAFETY: the thread that had the heap, if it has one, does not exist here.
+            // SAFETY: the heap's thread, if it had one, does not exist in this process.
             unsafe { give_up_retired(heap) };
         }
         None

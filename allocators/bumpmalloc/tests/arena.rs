@@ -1,4 +1,4 @@
-//! Runs the arena through its trait, in this process beside the process's own allocator.
+//! Runs the arena through its trait, beside this process's own allocator.
 
 use std::collections::BTreeSet;
 use std::ptr::NonNull;
@@ -16,7 +16,7 @@ fn allocate(size: usize) -> NonNull<u8> {
 }
 
 fn free(block: NonNull<u8>) {
-    // SAFETY: tests give up what they allocated.
+    // SAFETY: tests pass only live blocks, which they no longer use.
     unsafe {
         if !Bumpmalloc::deallocate_fast(block.as_ptr()) {
             Bumpmalloc::deallocate(block);
@@ -44,7 +44,7 @@ fn chunks_of(blocks: &[NonNull<u8>]) -> BTreeSet<usize> {
     blocks.iter().map(|block| chunk(*block)).collect()
 }
 
-/// Runs `body` in a thread of its own, with a heap that starts without chunks.
+/// Runs `body` in a new thread, whose heap starts without a chunk.
 fn in_new_thread(body: impl FnOnce() + Send) {
     std::thread::scope(|scope| {
         scope.spawn(body);

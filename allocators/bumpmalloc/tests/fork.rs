@@ -1,4 +1,4 @@
-//! Memory of threads that the child of a fork does not have.
+//! Memory of the parent's other threads in the child of a fork.
 
 use std::ffi::{c_int, c_void};
 use std::sync::mpsc::channel;
@@ -6,10 +6,10 @@ use std::sync::mpsc::channel;
 use heapdrome_bumpmalloc::Bumpmalloc;
 use heapdrome_malloc_abi::exported::{free, libc, mallinfo2, malloc, start};
 
-/// Number of blocks: 64 MiB, in blocks so large that the test soon fills many chunks.
+/// Number of blocks. Together they fill many chunks.
 const BLOCKS: usize = 64 << 10;
 const SIZE: usize = 1 << 10;
-/// Maximum that bumpmalloc takes from the system in one batch: chunks of 1 MiB.
+/// Maximum number of bytes that bumpmalloc reserves in one batch.
 const BATCH: usize = 16 << 20;
 
 /// Exit status of the child.
@@ -18,10 +18,10 @@ const NO_MEMORY: c_int = 1;
 const GREW: c_int = 2;
 const OVERWRITTEN: c_int = 3;
 
-/// Blocks full of ones, which one thread allocates and another frees.
+/// Blocks filled with ones, which one thread allocates and another frees.
 struct Blocks(Vec<*mut c_void>);
 
-// SAFETY: only the thread that has the blocks uses them.
+// SAFETY: only the thread that owns this value uses the blocks.
 unsafe impl Send for Blocks {}
 
 /// Returns a block full of `byte`, or null.
@@ -34,8 +34,8 @@ fn allocate(byte: c_int) -> *mut c_void {
     block
 }
 
-/// Frees all blocks except one, and allocates as many again. Nothing in it panics, or allocates by
-/// other means.
+/// Frees all blocks except one, and allocates the same number again. Returns the exit status of the
+/// child. Does not panic, and allocates only with bumpmalloc.
 fn replace(blocks: &[*mut c_void]) -> c_int {
     let Some((&kept, others)) = blocks.split_first() else {
         return NO_MEMORY;
@@ -61,10 +61,10 @@ fn replace(blocks: &[*mut c_void]) -> c_int {
     DONE
 }
 
-/// Returns the status of a child that exits with the result of `act`. A signal ends a child that
-/// hangs.
+/// Runs `act` in a child process. Returns the status of the child, which exits with the result of
+/// `act`. A signal kills the child if it hangs.
 fn in_a_child(act: impl FnOnce() -> c_int) -> c_int {
-    // SAFETY: the child calls bumpmalloc, whose handlers are registered, and the kernel.
+    // SAFETY: the child calls only the kernel and bumpmalloc, whose fork handlers are registered.
     unsafe {
         let child = libc::fork();
         if child == 0 {
@@ -86,7 +86,7 @@ fn full_chunks_of_another_thread_serve_the_child_when_it_has_freed_what_is_in_th
         scope.spawn(move || {
             let blocks = (0..BLOCKS).map(|_| allocate(1)).collect();
             give.send(Blocks(blocks)).expect("the test waits for them");
-            // The thread exists while the process forks.
+            // Keeps the thread alive while the process forks.
             ended.recv().expect_err("nothing is ever sent");
         });
         let Blocks(blocks) = taken.recv().expect("the thread sends them");

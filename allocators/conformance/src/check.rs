@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::source::{BASIC, EXPECTED, Header, Source};
 
-/// Check: a program, and the name with which it is started.
+/// Check: a program, and the name that it gets as an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Check {
     /// Name of the check.
@@ -17,11 +17,11 @@ pub struct Check {
     pub what: &'static str,
     /// Lowest level that includes the check.
     pub level: Level,
-    /// The program.
+    /// Program that contains the check.
     pub source: &'static Source,
     /// Limit under which the program runs.
     limit: Option<Limit>,
-    /// Whether the library is preloaded; otherwise the program loads it itself.
+    /// Whether the library is preloaded; if not, the program loads it itself.
     pub preloaded: bool,
 }
 
@@ -30,8 +30,8 @@ pub struct Check {
 enum Limit {
     /// Limit on address space.
     AddressSpace(u64),
-    /// On private writable memory, touched or not. `RLIMIT_DATA` counts for one process what a
-    /// strict overcommit policy (`vm.overcommit_memory` 2) counts for all.
+    /// Limit on private writable memory, touched or not. `RLIMIT_DATA` limits for one process the
+    /// same memory that a strict overcommit policy (`vm.overcommit_memory` 2) limits for all.
     Writable(u64),
 }
 
@@ -410,8 +410,8 @@ pub fn checks() -> &'static [Check] {
 }
 
 impl Check {
-    /// Returns the command that runs the check, which was compiled to `program`. The caller
-    /// preloads the library if [`preloaded`](Self::preloaded) is set.
+    /// Returns the command that runs the check, given the compiled program. The caller preloads the
+    /// library if [`preloaded`](Self::preloaded) is set.
     #[must_use]
     pub fn command(&self, program: &Path, library: Option<&Path>) -> Command {
         let mut command = Command::new(program);
@@ -434,7 +434,7 @@ fn set(limit: Limit) -> io::Result<()> {
         rlim_cur: bytes,
         rlim_max: bytes,
     };
-    // SAFETY: the limit is a valid structure.
+    // SAFETY: the limit is a local variable.
     if unsafe { libc::setrlimit(what, &raw const limit) } == 0 {
         Ok(())
     } else {

@@ -1,4 +1,4 @@
-//! Child processes whose output is shown if they fail.
+//! Runs child processes, and reports their output if they fail.
 
 use std::io::{Read, Seek};
 use std::process::{Command, Stdio};
@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use heapdrome_system::child::{self, Ended, Limits, WaitError};
 
-/// Time between two checks of a child; most end within a few milliseconds.
+/// Time between two checks of a child. Most children end within a few milliseconds.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Runs a command until it ends or reaches its time limit; then it is killed with its own children.
+/// Runs a command, and kills it with its own children if it exceeds its time limit.
 ///
 /// # Errors
 ///
-/// How the child ended, unless by status 0, and its output.
+/// Unless the child exits with status 0, a description of how it ended, and its output.
 pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<(), String> {
     let mut output = tempfile::tempfile().map_err(|error| format!("no temporary file: {error}"))?;
     let share = || output.try_clone().map(Stdio::from);

@@ -14,14 +14,14 @@ use crate::{Operation, Program, Step, Subject};
 struct Block {
     start: *mut u8,
     size: usize,
-    /// Number from which the contents are computed.
+    /// Seed of the contents.
     id: u64,
 }
 
-// SAFETY: a block belongs to the thread that holds this.
+// SAFETY: a block belongs to the thread that owns this value.
 unsafe impl Send for Block {}
 
-/// State that the threads share.
+/// State of one run, shared by all threads.
 struct Run<'a> {
     subject: &'a Subject,
     shadow: Shadow,
@@ -34,7 +34,7 @@ struct Run<'a> {
 ///
 /// # Errors
 ///
-/// The first fault found, with the step that showed it.
+/// The first fault, with the step that showed it.
 pub fn execute(subject: &Subject, program: &Program) -> Result<(), String> {
     let threads = program.threads();
     let run = Run {
@@ -141,7 +141,7 @@ impl Run<'_> {
     fn allocate(&self, step: &Step) -> Result<Option<Block>, String> {
         let size = step.size;
         let mut start: *mut c_void = null_mut();
-        // SAFETY: the arguments are valid by each function's contract.
+        // SAFETY: the arguments satisfy each function's contract.
         unsafe {
             match step.operation {
                 Operation::Zeroed => {
@@ -173,7 +173,7 @@ impl Run<'_> {
         .map(Some)
     }
 
-    /// Judges a null result, where `held` is the block that was there before.
+    /// Checks whether a null result is valid. `held` is the block that the slot already holds.
     fn refused(&self, held: Option<Block>) -> Result<Option<Block>, String> {
         if !self.subject.refuses {
             return Err("null, where there is memory".into());
@@ -185,7 +185,7 @@ impl Run<'_> {
         Ok(Some(block))
     }
 
-    /// Checks a new block, and fills it.
+    /// Checks a new block, records it in the shadow, and fills it.
     fn admit(&self, start: *mut u8, size: usize, alignment: usize) -> Result<Block, String> {
         if !start.addr().is_multiple_of(alignment) {
             return Err(format!("{start:p} is no multiple of {alignment}"));
@@ -210,7 +210,7 @@ impl Run<'_> {
         };
         // The bytes behind the requested size belong to the program, too.
         for at in sampled(usable) {
-            // SAFETY: within the usable bytes of a live block.
+            // SAFETY: `at` lies within the usable bytes of a live block.
             unsafe { start.add(at).write(block.byte(at)) };
         }
         Ok(block)
@@ -224,7 +224,7 @@ impl Run<'_> {
             block.check(block.size)?;
             self.shadow.leave(block.start.addr(), block.size);
         }
-        // SAFETY: null or a live block, which is not used again.
+        // SAFETY: the pointer is null or a live block, which is not used again.
         let start = unsafe { (self.subject.realloc)(old, size) }.cast::<u8>();
         match held {
             Some(_) if size == 0 => {
@@ -254,19 +254,20 @@ impl Run<'_> {
             self.shadow.leave(block.start.addr(), block.size);
             start = block.start;
         }
-        // SAFETY: null or a live block, which is not used again.
+        // SAFETY: the pointer is null or a live block, which is not used again.
         unsafe { (self.subject.free)(start.cast()) };
         Ok(())
     }
 }
 
-/// Number of a block's first bytes that are written and read. Miri takes some microseconds for
-/// each.
+/// Number of bytes at the start of a block that are written and read. Smaller under Miri, which is
+/// slow.
 const DENSE: usize = if cfg!(miri) { 16 } else { 1024 };
-/// Distance between the bytes of the rest that are written and read.
+/// Distance between the sampled bytes in the rest of a block.
 const STRIDE: usize = if cfg!(miri) { 16_381 } else { 509 };
 
-/// Returns which bytes of a block are written and read: the first ones, and a sample of the rest.
+/// Returns the offsets of the bytes of a block that are written and read: the first bytes, and a
+/// sample of the rest.
 fn sampled(size: usize) -> impl Iterator<Item = usize> {
     let dense = size.min(DENSE);
     (0..dense)
@@ -288,13 +289,12 @@ impl Block {
         (word >> 24) as u8 ^ word as u8
     }
 
-    /// Checks that the first `size` bytes are as they were written.
+    /// Checks that the first `size` bytes are unchanged since they were written.
     fn check(&self, size: usize) -> Result<(), String> {
-        // The bytes of a block were sampled by its usable size, which gives the same ones except
-        // the last.
+        // The sample was chosen by the usable size, so the last sampled byte may lie beyond `size`.
         for at in sampled(size).take(size.min(DENSE) + size.saturating_sub(DENSE).div_ceil(STRIDE))
         {
-            // SAFETY: within a live block, at a byte that was written.
+            // SAFETY: `at` lies in a live block, and the byte there was written.
             let found = unsafe { self.start.add(at).read() };
             let expected = self.byte(at);
             if found != expected {

@@ -1,16 +1,17 @@
-//! Suite that every allocator must pass.
+//! Conformance suite for allocators.
 //!
 //! - Generated operation programs ([`Program`]) run on many threads against a shadow heap. They
-//!   check overlap, alignment, contents, zeroing, usable size, and `realloc` over every boundary. A
-//!   program that fails is shrunk. [`execute`] runs one on a [`Subject`]: the process's own
-//!   allocator, a library, or an implementation of `MallocAbi`.
+//!   check overlap, alignment, contents, zeroing, usable size, and `realloc` across all boundaries
+//!   of size classes. A failing program is shrunk. [`execute`] runs a program on a [`Subject`]: the
+//!   process's own allocator, a library, or an implementation of `MallocAbi`.
 //! - Small C and C++ programs ([`checks`]) at two levels: the calls on which every program relies,
-//!   and the corners of the ABI. They are compiled where they run, with the library preloaded.
-//! - [`steps`] counts the instructions of a call in an unmodified library, one by one.
+//!   and rare cases of the ABI. They are compiled on the machine where they run, and most run with
+//!   the library preloaded.
+//! - [`steps`] counts the instructions of a call in an unmodified library by single-stepping.
 //!
-//! [`Suite`] runs the first two against a library, each in a child process, so that a broken
-//! allocator breaks nothing else. The executable `heapdrome-conformance` does so from the command
-//! line. `heapdrome allocators check` runs the second against any allocator.
+//! [`Suite`] runs generated programs and checks against a library, each in a child process, so that
+//! a broken allocator affects nothing else. The executable `heapdrome-conformance` does so from the
+//! command line. `heapdrome allocators check` runs only the checks, against any allocator.
 
 mod check;
 mod child;

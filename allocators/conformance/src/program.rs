@@ -1,5 +1,5 @@
-//! Programs of allocator calls: generated from a seed and written as text. Any part of a program is
-//! a program, too.
+//! Programs of allocator calls, which can be generated from a seed and written as text. Every
+//! subset of a program's steps is also a program.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,27 +8,27 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-/// Maximum number of blocks that a thread holds. Small under Miri, where programs are short, so
-/// that steps find blocks to free, to grow and to hand over.
+/// Maximum number of blocks that a thread holds. Smaller under Miri, so that steps of its short
+/// programs find blocks to free, resize and hand over.
 pub(crate) const SLOTS: usize = if cfg!(miri) { 16 } else { 64 };
 
-/// Operation of a step. The block in a slot is freed before another one comes into the slot, so
-/// that every sequence of steps is valid.
+/// Operation of a step. A block in a slot is freed before another block is stored there, so that
+/// every sequence of steps is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// `malloc(size)`.
     Allocate,
-    /// `calloc`, of elements that make up `size`.
+    /// `calloc` of elements that have `size` bytes in total.
     Zeroed,
     /// `posix_memalign(alignment, size)`.
     Aligned,
-    /// `realloc(block, size)`, of null if the slot is empty.
+    /// `realloc(block, size)`; the block is null if the slot is empty.
     Reallocate,
-    /// `free(block)`, of null if the slot is empty.
+    /// `free(block)`; the block is null if the slot is empty.
     Free,
     /// Hands the block to the thread with number `size`, modulo the number of threads.
     Give,
-    /// Takes a block that another thread has handed over, if there is one.
+    /// Takes a block that another thread has handed over, if any.
     Take,
     /// `malloc_trim(size)`.
     Trim,
@@ -45,16 +45,16 @@ const NAMES: [(Operation, &str); 8] = [
     (Operation::Trim, "trim"),
 ];
 
-/// One call of a program.
+/// One call in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Number of the thread that makes the call.
     pub thread: usize,
     /// Operation of the call.
     pub operation: Operation,
-    /// Index of the thread's block that the call uses.
+    /// Index of the slot with the block that the call uses.
     pub slot: usize,
-    /// Bytes, if the operation has a size.
+    /// Size in bytes, if the operation has one.
     pub size: usize,
     /// Alignment, if the operation has one.
     pub alignment: usize,
@@ -66,18 +66,19 @@ pub struct Step {
 pub struct Program(pub Vec<Step>);
 
 impl Program {
-    /// Generates a program with this many steps and threads; the seed determines it.
+    /// Generates a program with the given numbers of threads and steps. Equal seeds give equal
+    /// programs.
     ///
     /// # Panics
     ///
-    /// If there are no threads.
+    /// If `threads` is 0.
     #[must_use]
     pub fn generate(seed: u64, threads: usize, steps: usize) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         Self((0..steps).map(|_| step(&mut random, threads)).collect())
     }
 
-    /// Returns how many threads the program needs.
+    /// Returns the number of threads of the program.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.0.iter().map(|step| step.thread + 1).max().unwrap_or(0)
@@ -112,8 +113,8 @@ fn step(random: &mut ChaCha8Rng, threads: usize) -> Step {
     }
 }
 
-/// Draws a size: mostly small, often at the boundary of a possible size class (eighths of powers of
-/// two), and one byte to both sides.
+/// Draws a size. Most sizes are small; many lie at, or one byte beside, a possible boundary of size
+/// classes (eighths of powers of two).
 fn size(random: &mut ChaCha8Rng) -> usize {
     match random.random_range(0..1000) {
         0..20 => 0,

@@ -1,15 +1,16 @@
-//! Addresses in use, recorded apart from the allocator under test.
+//! Shadow heap: a record of live blocks, independent of the allocator under test.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Bytes of addresses under one lock, so that threads seldom wait for one another.
+/// Size of the windows into which the address space is divided. Each window has one lock, so
+/// threads seldom wait for one another.
 const WINDOW: usize = 4 << 20;
 const LOCKS: usize = 64;
 
 /// Ranges that live blocks occupy.
 pub(crate) struct Shadow {
-    /// Ends of ranges by their starts; a range is cut at the borders of windows.
+    /// Maps from starts to ends of ranges. A range is split at the boundaries of windows.
     windows: Vec<Mutex<BTreeMap<usize, usize>>>,
 }
 
@@ -26,11 +27,11 @@ impl Shadow {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a new block. An empty one counts as one byte, since its address must be its own.
+    /// Adds a new block. An empty block counts as one byte, because its address must be unique.
     ///
     /// # Errors
     ///
-    /// The range of a live block that it overlaps.
+    /// The range of a live block that the new block overlaps.
     pub(crate) fn enter(&self, start: usize, size: usize) -> Result<(), (usize, usize)> {
         for (from, to) in parts(start, size) {
             let mut window = self.window(from);
@@ -44,7 +45,7 @@ impl Shadow {
         Ok(())
     }
 
-    /// Removes a block, before the allocator may give its addresses to another one.
+    /// Removes a block. Must be called before the allocator can reuse the block's addresses.
     pub(crate) fn leave(&self, start: usize, size: usize) {
         for (from, _) in parts(start, size) {
             self.window(from).remove(&from);
@@ -52,7 +53,7 @@ impl Shadow {
     }
 }
 
-/// Returns the range, cut at the borders of windows.
+/// Splits a range at the boundaries of windows.
 fn parts(start: usize, size: usize) -> impl Iterator<Item = (usize, usize)> {
     let end = start + size.max(1);
     let first = start / WINDOW;

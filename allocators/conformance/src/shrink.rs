@@ -2,8 +2,8 @@
 
 use crate::Program;
 
-/// Removes stretches of steps, long ones first, as long as the program still fails and `attempts`
-/// are left. `fails` decides whether a program fails.
+/// Removes runs of steps, long runs first, as long as the program still fails. Makes at most
+/// `attempts` calls of `fails`, which decides whether a program fails.
 pub fn shrink(
     program: Program,
     attempts: usize,

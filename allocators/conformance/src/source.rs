@@ -1,5 +1,5 @@
-//! C and C++ programs that are compiled on the machine where they run, since they must run on its C
-//! library.
+//! C and C++ programs, which are compiled on the machine where they run, because they must use its
+//! C library.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,26 +8,27 @@ use std::time::Duration;
 
 use crate::child;
 
-/// Time limit of a compiler; one that runs longer hangs.
+/// Time limit of a compiler. A compiler that runs longer is considered hung.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// File that programs include: its name and its text.
+/// Name and text of a file that programs include.
 pub type Header = (&'static str, &'static str);
 
-/// Header of basic checks, with the macros by which they fail, and the proof of which allocator
-/// serves.
+/// Header of the basic checks, with their macros for failures and the proof that the expected
+/// library serves malloc.
 pub const BASIC: &[Header] = &[("basic.h", include_str!("../programs/basic.h"))];
 
-/// Variable that names the library which must serve malloc, for programs that include [`BASIC`].
+/// Environment variable that names the library which must serve malloc, for programs that include
+/// [`BASIC`].
 pub const EXPECTED: &str = "HEAPDROME_EXPECTED";
 
 /// Exit status of programs that include [`BASIC`] if another library serves malloc.
 pub const OTHER_ALLOCATOR: i32 = 2;
 
-/// Program: its file and text, and those of the headers that it includes.
+/// Source of a program, with the headers that it includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Name of the file, unique among programs, whose extension gives the language.
+    /// Name of the file. It is unique among programs, and its extension gives the language.
     pub file: &'static str,
     text: &'static str,
     headers: &'static [Header],
@@ -35,7 +36,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Creates a program that is compiled with some optimisation.
+    /// Creates a program that is compiled with optimisation.
     #[must_use]
     pub const fn new(file: &'static str, text: &'static str, headers: &'static [Header]) -> Self {
         Self {
@@ -46,7 +47,7 @@ impl Source {
         }
     }
 
-    /// Disables optimisation: an optimising compiler may leave out code that it can see to be
+    /// Disables optimisation, because an optimising compiler may remove code that it can prove
     /// wrong.
     #[must_use]
     pub const fn unoptimised(mut self) -> Self {
@@ -60,13 +61,13 @@ impl Source {
         headers.chain([(self.file, self.text)])
     }
 
-    /// Returns the path of the compiled program in a folder.
+    /// Returns the path of the compiled program in `folder`.
     #[must_use]
     pub fn program(&self, folder: &Path) -> PathBuf {
         folder.join(self.file).with_extension("program")
     }
 
-    /// Returns the Debian package that has the compiler.
+    /// Returns the name of the Debian package with the compiler.
     #[must_use]
     pub fn package(&self) -> &'static str {
         if self.is_cxx() { "g++" } else { "gcc" }
@@ -76,7 +77,7 @@ impl Source {
         self.file.ends_with(".cpp")
     }
 
-    /// Writes the files into a folder, and returns the command that compiles them to
+    /// Writes the files into a folder. Returns the command that compiles them to the path
     /// [`program`](Self::program).
     ///
     /// # Errors
@@ -95,13 +96,14 @@ impl Source {
             compiler.arg("-std=gnu17");
         }
         compiler.args([self.optimisation, "-g", "-pthread"]);
-        // The compiler must not know these functions, or it would leave calls out.
+        // Without this, the compiler would treat malloc and others as built-in, and could remove
+        // calls.
         compiler.args(["-fno-builtin", "-Wno-alloc-size-larger-than", "-o"]);
         compiler.arg(self.program(folder));
         compiler.arg(folder.join(self.file)).arg("-ldl");
         Ok(compiler)
     }
-    /// Compiles the program into a folder, unless it is there.
+    /// Compiles the program into a folder, unless the folder already has it.
     ///
     /// # Errors
     ///

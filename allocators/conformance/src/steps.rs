@@ -1,9 +1,9 @@
-//! Number of instructions of a call. They are counted one by one in a child that is single-stepped
-//! (ptrace) through calls that it has warmed up.
+//! Counts the instructions of a call by single-stepping (ptrace) a child through calls that it has
+//! warmed up.
 //!
-//! The count is of instructions that the processor runs, from the first instruction of the function
-//! through its return. It includes all that the function calls, but not the caller and its way to
-//! the function (a PLT). So a count is exact, and covers the path that is really taken.
+//! The count has all instructions that the processor executes, from the function's first
+//! instruction through its return. It includes functions that this function calls, but not the
+//! caller or a PLT. So the count is exact, and belongs to the path that was taken.
 
 use std::fmt;
 use std::io::{self, BufRead as _, BufReader};
@@ -17,37 +17,37 @@ mod traced;
 
 /// Program of the child.
 const PROGRAM: Source = Source::new("steps.c", include_str!("../programs/steps.c"), &[]);
-/// Exit statuses of the program: it has no function with a name, or ptrace is forbidden. As in
-/// `programs/steps.c`.
+/// Exit statuses of the program, as in `programs/steps.c`: a function is missing, or ptrace is
+/// forbidden.
 const NO_FUNCTION: i32 = 3;
 const FORBIDDEN: i32 = 4;
-/// Maximum number of instructions of the calls that are followed, including those between them.
+/// Maximum number of instructions that are stepped through, including those between calls.
 const MOST: usize = 1_000_000;
 
-/// Function that returns a block and function that takes it back, by their names in a library.
+/// Names of a function that allocates and a function that frees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair<'a> {
-    /// Name of the function that is called with a size, such as `malloc`.
+    /// Name of the function that allocates, such as `malloc`.
     pub give: &'a str,
-    /// Name of the function that is called with the block, such as `free`.
+    /// Name of the function that frees, such as `free`.
     pub take: &'a str,
 }
 
-/// Number of instructions of the calls of a pair: the most frequent count of each.
+/// Number of instructions for each function of a pair: the count that most calls have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
-    /// Instructions of the function that returns a block of 64 bytes.
+    /// Number of instructions for allocating a block of 64 bytes.
     pub give: usize,
-    /// Instructions of the function that takes it back.
+    /// Number of instructions for freeing the block.
     pub take: usize,
 }
 
 /// Reason why there is no count.
 #[derive(Debug, PartialEq, Eq)]
 pub enum StepsError {
-    /// The system allows no process to trace another.
+    /// The system forbids processes to trace one another.
     Forbidden,
-    /// Any other reason, in one line.
+    /// Any other reason, described in one line.
     Failed(String),
 }
 
@@ -121,7 +121,7 @@ fn unexpected(event: &Event) -> StepsError {
     StepsError::Failed(format!("the child did what it should not: {event:?}"))
 }
 
-/// Returns the addresses of the functions, as printed by the child.
+/// Returns the addresses of both functions, which the child prints.
 fn entries(said: Option<ChildStdout>) -> Result<[u64; 2], StepsError> {
     let mut line = String::new();
     if let Some(said) = said {
@@ -134,7 +134,7 @@ fn entries(said: Option<ChildStdout>) -> Result<[u64; 2], StepsError> {
     }
 }
 
-/// Calls of two functions, followed from one instruction to the next.
+/// Counts of the calls of two functions, updated at every instruction.
 struct Calls {
     entries: [u64; 2],
     inside: Option<Call>,
@@ -144,7 +144,7 @@ struct Calls {
 /// Call that has not returned yet.
 struct Call {
     which: usize,
-    /// Stack pointer at the call's first instruction, where the return address lies.
+    /// Stack pointer at the call's first instruction. It points to the return address.
     stack: u64,
     steps: usize,
 }
@@ -158,7 +158,7 @@ impl Calls {
         }
     }
 
-    /// Records that an instruction was run, and that the one at this address is next.
+    /// Records that an instruction was executed. `instruction` is the address of the next one.
     fn at(&mut self, instruction: u64, stack: u64) {
         if let Some(call) = &mut self.inside {
             call.steps += 1;
@@ -185,7 +185,7 @@ impl Calls {
     }
 }
 
-/// Returns the count of at least half of the calls: now and then one takes a slow path.
+/// Returns the count that at least half of the calls have. A few calls may take a slow path.
 fn usual(counts: &[usize]) -> Result<usize, StepsError> {
     let times = |count| counts.iter().filter(|&&other| other == count).count();
     let found = counts.iter().copied().max_by_key(|&count| times(count));
@@ -201,8 +201,7 @@ mod tests {
     #[test]
     fn a_call_ends_with_its_own_return() {
         let mut calls = Calls::new([100, 200]);
-        // The call calls another function, which returns; then it returns. The other function has a
-        // loop.
+        // The call calls another function, which has a loop and returns. Then the call returns.
         let give = [
             (50, 80),
             (100, 72),

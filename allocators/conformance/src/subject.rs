@@ -1,4 +1,4 @@
-//! Allocator under test, as a table of functions.
+//! Allocator under test: a table of functions.
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::mem::transmute;
@@ -30,7 +30,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Returns the allocator of this process: the C library's, or a preloaded one.
+    /// Returns the allocator of this process: the C library's, or a preloaded library's.
     ///
     /// # Errors
     ///
@@ -48,8 +48,8 @@ impl Subject {
     pub fn load(library: &Path) -> Result<Self, String> {
         let path = CString::new(library.as_os_str().as_bytes())
             .map_err(|_| format!("{}: a path has no zero bytes", library.display()))?;
-        // SAFETY: the path ends with zero. The library's constructors run: a user who names a
-        // library to test trusts it that far.
+        // SAFETY: the path is NUL-terminated. The library's constructors run; a user who tests a
+        // library must trust them.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
             // SAFETY: dlerror returns null or a string that lives until the next call.
@@ -77,12 +77,12 @@ impl Subject {
     /// The handle is valid.
     unsafe fn look_up(handle: *mut c_void) -> Result<Self, String> {
         let find = |name: &CStr| {
-            // SAFETY: the handle is valid; the name ends with zero.
+            // SAFETY: the handle is valid, and the name is NUL-terminated.
             let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
             let missing = || format!("the library has no function {}", name.to_string_lossy());
             (!found.is_null()).then_some(found).ok_or_else(missing)
         };
-        // SAFETY: functions of these names have these types in the C standard and in glibc.
+        // SAFETY: functions with these names have these types in the C standard or in glibc.
         unsafe {
             Ok(Self {
                 malloc: transmute::<*mut c_void, Malloc>(find(c"malloc")?),
@@ -99,7 +99,7 @@ impl Subject {
         }
     }
 
-    /// Returns an implementation in this process, without the exported names.
+    /// Returns an implementation of `MallocAbi` in this process, whose functions are not exported.
     #[must_use]
     pub fn of<A: MallocAbi>() -> Self {
         Self {
@@ -114,8 +114,8 @@ impl Subject {
         }
     }
 
-    /// Returns this subject under scarce memory: a function may return null, and blocks that a
-    /// failed `realloc` leaves unchanged are checked.
+    /// Returns this subject for tests with scarce memory: functions may return null, and a block
+    /// must be unchanged after a failed `realloc`.
     #[must_use]
     pub const fn that_may_refuse(self) -> Self {
         Self {

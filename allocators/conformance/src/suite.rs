@@ -1,4 +1,4 @@
-//! All checks and programs against one library.
+//! Runs all checks and generated programs against one library.
 
 use std::fmt;
 use std::io;
@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use crate::{Check, Program, Subject, checks, child, execute, shrink};
 
-/// Time limit of a program; one that runs longer hangs.
+/// Time limit of a program. A program that runs longer is considered hung.
 const LIMIT: Duration = Duration::from_secs(300);
-/// Time limit of a shrunk program, which is smaller and fails sooner.
+/// Time limit of a shrunk program, which is shorter and fails sooner.
 const SHRINK_LIMIT: Duration = Duration::from_secs(20);
 const SHRINK_ATTEMPTS: usize = 300;
 
@@ -55,7 +55,7 @@ pub struct Suite {
     pub library: Library,
     /// Executable that calls [`execute_file`] for the arguments `execute PROGRAM [LIBRARY]`.
     pub executable: PathBuf,
-    /// Seed of the first program; the others follow.
+    /// Seed of the first program. Each further program has the next seed.
     pub seed: u64,
     /// Number of generated programs.
     pub programs: u64,
@@ -70,7 +70,7 @@ impl Suite {
     ///
     /// # Errors
     ///
-    /// If there is no temporary folder.
+    /// If no temporary folder can be created.
     pub fn run(&self) -> io::Result<Vec<Failure>> {
         let folder = tempfile::tempdir()?;
         let mut failures: Vec<Failure> = checks()
@@ -87,13 +87,13 @@ impl Suite {
     ///
     /// # Errors
     ///
-    /// If there is no temporary folder.
+    /// If no temporary folder can be created.
     pub fn check(&self, check: &Check) -> io::Result<Option<Failure>> {
         let folder = tempfile::tempdir()?;
         Ok(self.check_in(check, folder.path()).err())
     }
 
-    /// Runs one check, whose program is compiled into a folder unless it is there.
+    /// Runs one check. Compiles its program into `folder`, unless the folder already has it.
     ///
     /// # Errors
     ///
@@ -119,11 +119,11 @@ impl Suite {
     }
 
     /// Runs the generated program of one seed twice: with the library loaded beside the process's
-    /// own allocator, and preloaded.
+    /// own allocator, and with the library preloaded.
     ///
     /// # Errors
     ///
-    /// The failure, with a smaller program that shows it.
+    /// The failure, with a shrunk program that shows it.
     pub fn program(&self, seed: u64) -> Result<(), Failure> {
         let program = Program::generate(seed, self.threads, self.steps);
         let ways = if self.library == Library::System {
@@ -166,13 +166,13 @@ impl Suite {
     }
 }
 
-/// Runs the program in a file on a library, or on the process's own allocator. The suite's children
-/// call this.
+/// Runs the program in a file on a library, or on the process's own allocator. Called by the
+/// suite's children.
 ///
 /// # Errors
 ///
-/// An exit status and a line for it: 1 for a fault of the allocator, 2 if the program or the
-/// library cannot be used.
+/// An exit status and a one-line message. Status 1 means a fault of the allocator, 2 that the
+/// program or the library cannot be used.
 pub fn execute_file(program: &Path, library: Option<&Path>) -> Result<(), (u8, String)> {
     let unusable = |what: String| (2, format!("{}: {what}", program.display()));
     let text = std::fs::read_to_string(program).map_err(|error| unusable(error.to_string()))?;

@@ -3,10 +3,10 @@
 //! Threads keep free blocks in magazines: arrays of pointers that lie outside the blocks
 //! ([`front`](heap::front), [`magazine`](heap::magazine)). An empty magazine is refilled from
 //! slabs, and a full one is flushed to them, in batches ([`refill`](heap::refill)). The descriptors
-//! of slabs lie out of band ([`slab`](slabs::slab), [`bin`](slabs::bin)). Slabs are cut from a pool
-//! of 64 KiB units ([`pool`](units::pool), [`arena`](units::arena)), which returns idle memory to
-//! the system ([`tick`](heap::heaps::Heaps::tick)). Larger blocks are runs of units, or mappings of
-//! their own ([`large`](heap::large)).
+//! of slabs lie out of band ([`slab`](slabs::slab), [`bin`](slabs::bin)). A pool of 64 KiB units
+//! supplies the memory of slabs ([`pool`](units::pool), [`arena`](units::arena)). Idle memory is
+//! returned to the system ([`tick`](heap::heaps::Heaps::tick)). Larger blocks are runs of units, or
+//! have their own mappings ([`large`](heap::large)).
 //!
 //! The per-thread cache is a [`front_end`](heap::front_end): magazines, or the smaller
 //! [`local_cache`](heap::local_cache).

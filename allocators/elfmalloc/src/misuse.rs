@@ -1,4 +1,4 @@
-//! Kinds of misuse of the allocator, and the message that is printed before the process aborts.
+//! Kinds of misuse of the allocator, and the error message for each.
 
 use heapdrome_pages::system::{abort, write_error};
 
@@ -13,7 +13,7 @@ pub enum Misuse {
     Overflow(usize),
     /// The program wrote before the first byte of the block, or past the last.
     Around(usize),
-    /// The size passed to the sized deallocation is not that of the allocation.
+    /// The size passed to the sized deallocation differs from the allocated size.
     OtherSize(usize),
     /// The program wrote to the block after it was freed.
     WrittenAfterFree(usize),

@@ -1,43 +1,44 @@
-//! Settings, and the environment variables that change them.
+//! Settings, and the environment variables that override them.
 
 use core::ffi::CStr;
 
 use heapdrome_pages::system::variable;
 
-/// Budget of all magazines of a thread together, in budgets of one magazine of small blocks.
+/// Ratio of the budget of all magazines of a thread to the budget of one magazine of small blocks.
 const ALL_MAGAZINES: usize = 64;
 /// Maximum accepted budget of one magazine of small blocks, in bytes.
 const LARGEST_MAGAZINE: usize = 1 << 20;
 
-/// Size of the smallest arena where the address space is limited: 8 GiB, whose map takes 128 KiB.
+/// Minimum size of the arena if the address space is limited. The class map of an arena of 8 GiB
+/// takes 128 KiB.
 const LEAST_ARENA: usize = 8 << 30;
 
-/// The settings, with their defaults.
+/// Settings of the allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Maximum number of bytes of address space that the arena may grow to. With 0 there are small
-    /// arenas only.
+    /// Maximum number of bytes of address space in the arena. If 0, the allocator creates several
+    /// small arenas.
     pub arena: usize,
-    /// Time that idle memory is kept, in milliseconds.
+    /// Time for which idle memory is kept, in milliseconds.
     pub decay: u64,
-    /// Maximum number of bytes of blocks of one class that a thread keeps at hand.
+    /// Maximum number of bytes of small blocks of one class in a thread's magazine.
     pub magazine: usize,
-    /// Maximum number of bytes of blocks of all classes that a thread keeps at hand.
+    /// Maximum number of bytes of blocks in all magazines of a thread.
     pub budget: usize,
-    /// Initial maximum number of shards; threads beyond it share shards.
+    /// Initial maximum number of shards. Any further threads share shards.
     pub shards: usize,
-    /// Whether large heaps ask for huge pages; `None` leaves the choice to the front-end.
+    /// Whether large heaps request huge pages; `None` leaves the choice to the front-end.
     pub huge_pages: Option<bool>,
-    /// Whether a background thread purges while all other threads are silent.
+    /// Whether a background thread purges while the program is idle.
     pub background: bool,
     /// Whether the hardened variant overwrites freed blocks completely.
     pub overwrite: bool,
-    /// Whether arenas keep the states of blocks, as the hardened variant requires.
+    /// Whether arenas record the states of blocks. The hardened variant requires this.
     pub states: bool,
 }
 
 impl Settings {
-    /// Settings in an empty environment.
+    /// Defaults, which hold in an empty environment.
     pub const DEFAULT: Self = Self {
         arena: 1 << 40,
         decay: 800,
@@ -50,9 +51,9 @@ impl Settings {
         states: false,
     };
 
-    /// Returns the size of the arena where the address space is limited to `limit` bytes. It leaves
-    /// room for the limit to be raised a little, and takes less memory for the structures that
-    /// describe the arena.
+    /// Returns the size of the arena if the address space is limited to `limit` bytes. It exceeds
+    /// the limit, in case the program raises it, but a smaller arena needs less memory for its
+    /// structures.
     pub(crate) fn arena_within(limit: usize) -> usize {
         let largest = Self::DEFAULT.arena;
         (limit.min(largest) * 2)
@@ -71,7 +72,7 @@ impl Settings {
         Self::read(|name| unsafe { variable(name) })
     }
 
-    /// Returns the settings of an environment in which `value_of` looks up variables.
+    /// Returns the defaults, changed by the variables whose values `value_of` returns.
     fn read<'a>(value_of: impl Fn(&CStr) -> Option<&'a CStr>) -> Self {
         let mut settings = Self::DEFAULT;
         let number = |name: &CStr| value_of(name).and_then(parse);
@@ -117,7 +118,7 @@ mod tests {
     use std::string::String;
     use std::vec::Vec;
 
-    /// Returns each variable that is a number, with its default from the documentation.
+    /// Returns the name and documented default of each variable whose default is a number.
     fn documented() -> Vec<(CString, CString)> {
         let page = include_str!("../../../docs/elfmalloc.md");
         let cells = |line: &'static str| {
@@ -141,7 +142,7 @@ mod tests {
     fn a_default_said_aloud_changes_nothing() {
         let documented = documented();
         assert_eq!(documented.len(), 5, "{documented:?}");
-        // Where the environment is silent on huge pages, the front-end decides.
+        // If the environment does not set huge pages, the front-end decides.
         let default = Settings {
             huge_pages: Some(Magazines::HUGE_PAGES),
             ..Settings::DEFAULT

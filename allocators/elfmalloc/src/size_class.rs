@@ -1,16 +1,16 @@
 //! Size classes: 16-byte steps to 256, then eight per doubling to 128 KiB.
 //!
-//! Every class is a multiple of 16, and every power of two between 16 and the largest class is one.
-//! A slab begins at a multiple of 64 KiB, so that the blocks of a class are aligned to the largest
-//! power of two that divides its size (up to 64 KiB).
+//! Every class size is a multiple of 16, and every power of two from 16 to the largest class is a
+//! class size. Slabs begin at multiples of 64 KiB. The blocks of a class are therefore aligned to
+//! the largest power of two that divides its size, up to 64 KiB.
 
-/// Bytes in a unit, the granularity of slabs and of the class map.
+/// Bytes in a unit. Slabs consist of units, and the class map has an entry for each.
 pub const UNIT: usize = 1 << UNIT_SHIFT;
-/// The logarithm of [`UNIT`].
+/// Binary logarithm of [`UNIT`].
 pub const UNIT_SHIFT: u32 = 16;
-/// Size of the largest block that a slab serves.
+/// Size of the largest block in a slab.
 pub const LARGEST: usize = 128 << 10;
-/// Number of classes that serve blocks from slabs; they are numbered from 1.
+/// Number of classes whose blocks lie in slabs. Class numbers start at 1.
 pub const CLASSES: usize = number_above_256(LARGEST) as usize;
 /// Size of the largest block whose class comes from [`SMALL_TABLE`].
 pub const SMALL: usize = 1024;
@@ -19,14 +19,14 @@ pub const FIRST_SHARED: usize = number_above_256(4 << 10) as usize + 1;
 
 /// Number of a size class.
 ///
-/// [`SizeClass::NONE`] marks addresses that no slab serves, [`SizeClass::LARGE`] a run of units
+/// [`SizeClass::NONE`] marks addresses outside slabs and runs, [`SizeClass::LARGE`] a run of units
 /// that is one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct SizeClass(u8);
 
 impl SizeClass {
-    /// Class of addresses without a block of a slab or run.
+    /// Class of addresses outside slabs and runs.
     pub const NONE: Self = Self(0);
     /// Class of a run of units that is one block.
     pub const LARGE: Self = Self(CLASSES as u8 + 1);
@@ -96,12 +96,12 @@ impl SizeClass {
     }
 }
 
-/// Properties that follow from a class's size.
+/// Properties of a class, computed from its size.
 #[derive(Clone, Copy, Debug)]
 pub struct Geometry {
     /// Bytes in a block.
     pub size: u32,
-    /// 2^32 / size, rounded up: replaces a division by a multiplication.
+    /// 2^32 / size, rounded up. Multiplication by it replaces a division by the size.
     pub reciprocal: u32,
     /// Blocks in a slab.
     pub blocks: u16,
@@ -128,7 +128,7 @@ impl Geometry {
     }
 
     /// Returns the index of the block that begins `offset` bytes into the slab. If no block begins
-    /// there, the block of the returned index begins elsewhere.
+    /// there, the result is the index of some other block, or out of range.
     #[inline]
     #[must_use]
     pub const fn index(&self, offset: usize) -> usize {
@@ -137,8 +137,8 @@ impl Geometry {
         ((offset as u64 * self.reciprocal as u64) >> 32) as usize
     }
 
-    /// Returns the index of the block that begins `offset` bytes into the slab; `None` if none
-    /// does.
+    /// Returns the index of the block that begins `offset` bytes into the slab; `None` if no block
+    /// begins there.
     #[inline(always)]
     #[must_use]
     pub const fn block_at(&self, offset: usize) -> Option<usize> {
@@ -152,8 +152,8 @@ impl Geometry {
 }
 
 /// Returns the number of units of a slab: the fewest that hold the minimum number of blocks and
-/// waste at most a sixteenth at the end. A smaller slab becomes empty sooner, and its memory then
-/// serves other classes.
+/// waste at most a sixteenth at the end. Smaller slabs become empty sooner, and their memory is
+/// then available to other classes.
 const fn units_of_slab(size: usize) -> usize {
     let least = match size {
         0..=4096 => 32,
@@ -293,7 +293,7 @@ mod tests {
             let shape = SizeClass::from_number(number as u8).geometry();
             let whole = shape.units as usize * UNIT;
             let wasted = whole - usize::from(shape.blocks) * shape.size as usize;
-            // The wasted bytes are never touched: they cost addresses only.
+            // The wasted bytes are never touched, so they only cost address space.
             assert!(
                 wasted < shape.size as usize && wasted * 16 <= whole,
                 "{}",

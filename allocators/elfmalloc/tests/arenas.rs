@@ -1,4 +1,4 @@
-//! Arenas that serve when the system has no more addresses, over simulated pages.
+//! Small and growing arenas, with and without room for more, over simulated pages.
 
 mod giving;
 
@@ -29,7 +29,8 @@ fn backend(limit: usize) -> Heaps<Simulated> {
     backend
 }
 
-/// Takes single units until none are left, and returns how many lie in `bytes` from `start` on.
+/// Takes single units until none is left. Returns the number of units among them that lie in the
+/// `bytes` bytes from `start` on.
 fn take_all_units(backend: &Heaps<Simulated>, start: NonNull<u8>, bytes: usize) -> usize {
     let addresses = start.addr().get()..start.addr().get() + bytes;
     std::iter::from_fn(|| backend.memory().allocate_run(Units::new(1), UNIT))
@@ -61,7 +62,8 @@ fn an_older_arena_grows_on_where_the_last_one_was_made_for_a_long_run() {
 fn a_block_that_the_system_has_no_mapping_for_comes_from_an_arena_with_room() {
     const LONGEST: usize = LARGEST_RUN * UNIT;
     let backend = backend(1 << 30);
-    // Arenas are larger the more memory there is already: the last has room for two.
+    // The size of a new arena grows with the committed memory: the last one has room for two
+    // blocks.
     let blocks = [(); 4].map(|()| allocate_large(&backend, LONGEST, UNIT));
     backend
         .memory()
@@ -69,7 +71,7 @@ fn a_block_that_the_system_has_no_mapping_for_comes_from_an_arena_with_room() {
         .set_limit(backend.memory().pages.reserved());
     assert!(allocate_large(&backend, 2 * LONGEST, UNIT).is_none());
     let last = blocks[3].expect("there is memory").block;
-    // SAFETY: the blocks are the test's own.
+    // SAFETY: the blocks belong to the test.
     unsafe {
         assert_eq!(free_large(&backend, last.addr().get()), Ok(()));
         let long = allocate_large(&backend, 2 * LONGEST, UNIT);
@@ -90,8 +92,7 @@ fn a_size_that_cannot_be_costs_nothing_that_is_kept() {
     let heap = backend.attach().expect("there is memory");
     let class = SizeClass::of(1024);
     let idle = allocate_large(&backend, 8 << 20, UNIT).expect("there is memory");
-    // SAFETY: the heap is this thread's, and the blocks are the test's own; there is room for as
-    // many.
+    // SAFETY: the heap belongs to this thread, and the blocks belong to the test.
     unsafe {
         let mut blocks = [null_mut(); 64];
         let bin = backend.bin(heap, class);
@@ -116,7 +117,7 @@ fn a_size_that_cannot_be_costs_nothing_that_is_kept() {
 fn memory_that_blocks_of_one_size_had_serves_any_other_size() {
     let backend = backend(60 << 20);
     let heap = backend.attach().expect("there is memory");
-    // The slabs of the first class need no bitmap of their own, those of the others do.
+    // The slabs of the first class need no external bitmap; the slabs of the other two do.
     for class in [1024, 64, 16].map(SizeClass::of) {
         let bin = backend.bin(heap, class);
         let mut blocks = Vec::new();
@@ -134,10 +135,10 @@ fn memory_that_blocks_of_one_size_had_serves_any_other_size() {
     backend.check();
 }
 
-/// Maximum number of bytes of the arena that grows.
+/// Maximum number of bytes of the growing arena.
 const GROWN: usize = 512 << 20;
 
-/// Returns a back-end of one arena that grows.
+/// Returns a back-end with one growing arena.
 fn growing(limit: usize) -> Heaps<Simulated> {
     let backend = Heaps::new(Simulated::new(limit));
     backend.start(|| Settings {
@@ -204,7 +205,7 @@ fn an_arena_grows_around_a_mapping_of_another() {
         .map(|run| run.base.addr().get())
         .take_while(|run| arena.contains(run))
         .collect();
-    // The gap is 64 MiB, and before it lie at most 40.
+    // The skipped gap has 64 MiB, and at most 40 MiB lie before it.
     assert!(runs.len() * 16 * UNIT > GROWN - (110 << 20));
     assert!(runs.iter().any(|&run| run > taken), "it grew on");
     assert!(
@@ -249,7 +250,7 @@ fn an_arena_that_met_a_limit_grows_on_when_that_is_raised() {
 
 #[test]
 fn without_room_for_an_arena_that_grows_small_ones_serve() {
-    // The descriptors of the first units do not fit.
+    // The limit has no room even for the first step of descriptors.
     let backend = growing(32 << 10);
     assert!(backend.memory().allocate_run(Units::new(1), UNIT).is_none());
     backend.memory().pages.set_limit(64 << 20);
@@ -269,7 +270,7 @@ fn trimming_gives_addresses_back_behind_the_last_unit_in_use() {
     });
     let before = backend.memory().pages.reserved();
     let give = |run: &Run| {
-        // SAFETY: the run is this test's, and given up.
+        // SAFETY: the run belongs to this test, which no longer uses it.
         backend
             .memory()
             .with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), Units::new(64), true) });
@@ -302,7 +303,7 @@ fn a_structure_made_at_the_limit_does_not_keep_the_arena_from_shrinking() {
     let first = memory.allocate_run(Units::new(1), UNIT);
     let mut runs = vec![first.expect("there is memory")];
     memory.pages.set_limit(32 << 20);
-    // Structures take all memory that they can, too: none is left for another chunk.
+    // Structures use up the rest, so that no memory is left for another chunk.
     while memory.structure(UNIT).is_some() {}
     memory.pages.set_limit(64 << 20);
     runs.extend(std::iter::from_fn(|| {
@@ -310,10 +311,10 @@ fn a_structure_made_at_the_limit_does_not_keep_the_arena_from_shrinking() {
     }));
     let full = memory.pages.reserved();
     let give = |run: &Run| {
-        // SAFETY: the run is this test's, and given up.
+        // SAFETY: the run belongs to this test, which no longer uses it.
         memory.with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), run.units, true) });
     };
-    // The arena's last units are freed first, as when a list of blocks is freed from its head.
+    // Free the arena's last units first, as a program does when it frees a list from its head.
     let last = runs.split_off(runs.len() - 4);
     last.iter().for_each(give);
     assert!(memory.structure(4096).is_some(), "there are free units");
@@ -334,7 +335,7 @@ fn small_arenas_serve_where_the_one_that_grows_has_no_room() {
         .expect("there is memory");
     let taken = first.base.addr().get() + (4 << 20);
     let place = first.base.with_addr(taken.try_into().expect("an address"));
-    // Another mapping has the rest of the room.
+    // Another mapping occupies the rest of the arena's room.
     let placed = backend
         .memory()
         .pages

@@ -1,4 +1,4 @@
-//! The back-end over simulated pages: all parts that need no thread-local state.
+//! Back-end over simulated pages: all parts that need no thread-local state.
 
 mod giving;
 mod paths;
@@ -34,7 +34,7 @@ fn backend(limit: usize) -> Heaps<Simulated> {
     backend
 }
 
-/// Frees a block as both paths together do.
+/// Frees a block on the fast path, or else on the slow path.
 fn free_by<F: FrontEnd>(
     backend: &Heaps<Simulated>,
     heap: HeapRef,
@@ -74,7 +74,7 @@ fn generated_programs_do_so_with_the_thread_local_cache() {
     generated_programs::<LocalCache>();
 }
 
-/// Block of the program, with the byte that was written at both of its ends.
+/// Live block, with the byte that was written to its first and last byte.
 struct Marked {
     block: *mut u8,
     class: SizeClass,
@@ -92,7 +92,7 @@ impl Marked {
     }
 
     fn check(&self) {
-        // SAFETY: the block is the program's, and has the size of its class.
+        // SAFETY: the block is live, and has the size of its class.
         unsafe {
             assert_eq!(self.block.read(), self.mark);
             assert_eq!(self.block.add(self.class.size() - 1).read(), self.mark);
@@ -129,7 +129,7 @@ fn generated_programs<F: FrontEnd>() {
         one.check();
         free_by::<F>(&backend, heap, one.class, one.block);
     }
-    // SAFETY: the heap is this thread's.
+    // SAFETY: the heap belongs to this thread.
     unsafe { detach(&backend, heap) };
     backend.check();
     assert_eq!(
@@ -168,7 +168,7 @@ fn bursts_in_any_order_come_back_whole() {
             backend.check();
         }
     }
-    // SAFETY: the heap is this thread's.
+    // SAFETY: the heap belongs to this thread.
     unsafe { detach(&backend, heap) };
     assert_eq!(backend.shards.slabs(), 0);
 }
@@ -187,7 +187,7 @@ fn ended_threads_leave_their_slabs_to_others() {
     for &block in half.iter().step_by(2) {
         free(&backend, first, class, block);
     }
-    // SAFETY: the heap is this thread's.
+    // SAFETY: the heap belongs to this thread.
     unsafe { detach(&backend, first) };
     let slabs = backend.shards.slabs();
     let second = backend.attach().expect("there is memory");
@@ -270,7 +270,7 @@ fn idle_units_are_purged_and_read_as_zero() {
     let backend = backend(1 << 30);
     let large = allocate_large(&backend, 8 << 20, UNIT).expect("there is memory");
     assert!(large.clean);
-    // SAFETY: the block is the test's own until it is freed.
+    // SAFETY: the block belongs to the test until it is freed.
     unsafe {
         large.block.as_ptr().write_bytes(7, 8 << 20);
         assert_eq!(free_large(&backend, large.block.addr().get()), Ok(()));
@@ -289,7 +289,7 @@ fn idle_units_are_purged_and_read_as_zero() {
     let again = allocate_large(&backend, 8 << 20, UNIT).expect("there is memory");
     assert_eq!(again.block, large.block);
     assert!(again.clean);
-    // SAFETY: the block is the test's own.
+    // SAFETY: the block belongs to the test.
     assert_eq!(unsafe { again.block.as_ptr().read() }, 0);
 }
 
@@ -297,7 +297,7 @@ fn idle_units_are_purged_and_read_as_zero() {
 fn large_blocks_grow_and_shrink_in_place_where_there_is_room() {
     let backend = backend(1 << 30);
     let large = allocate_large(&backend, 5 * UNIT, UNIT).expect("there is memory");
-    // SAFETY: the block is the test's own.
+    // SAFETY: the block belongs to the test.
     unsafe {
         assert!(resize_large(backend.memory(), large.block, 3 * UNIT));
         assert_eq!(
@@ -320,7 +320,7 @@ fn a_large_block_that_has_to_move_keeps_its_contents_and_leaves_clean_units() {
     let backend = backend(1 << 30);
     let large = allocate_large(&backend, 8 * UNIT, UNIT).expect("there is memory");
     allocate_large(&backend, UNIT, UNIT).expect("the way is blocked");
-    // SAFETY: the blocks are the test's own.
+    // SAFETY: the blocks belong to the test.
     unsafe {
         large.block.as_ptr().write_bytes(7, 8 * UNIT);
         assert!(!resize_large(backend.memory(), large.block, 17 * UNIT));
@@ -373,7 +373,7 @@ fn statistics_say_what_is_live_kept_and_counted() {
     for block in blocks {
         free(&backend, other, class, block);
     }
-    // SAFETY: the heaps are this thread's, the block is the test's own.
+    // SAFETY: the heaps belong to this thread, and the block belongs to the test.
     unsafe {
         detach(&backend, other);
         detach(&backend, heap);
@@ -407,12 +407,12 @@ fn the_thread_local_cache_keeps_only_blocks_of_the_slab_that_it_allocates_from()
     free_by::<LocalCache>(&backend, heap, class, first);
     assert_eq!(front.top(class), top, "another slab's block is not kept");
     free_by::<LocalCache>(&backend, heap, class, last);
-    // SAFETY: behind the top there is a slot.
+    // SAFETY: `top` was a free slot, so another slot or FULL follows it.
     assert_eq!(front.top(class), unsafe { top.add(1) });
     for &block in &blocks[1..blocks.len() - 1] {
         free_by::<LocalCache>(&backend, heap, class, block);
     }
-    // SAFETY: the heap is this thread's.
+    // SAFETY: the heap belongs to this thread.
     unsafe { detach(&backend, heap) };
     backend.check();
     assert_eq!(backend.shards.slabs(), 0);

@@ -1,4 +1,4 @@
-//! Depots that are emptied at the end of an epoch, over simulated pages.
+//! Emptying of depots at the end of an epoch, over simulated pages.
 
 mod paths;
 
@@ -29,7 +29,7 @@ fn allocate(backend: &Heaps<Simulated>, heap: HeapRef) -> Vec<*mut u8> {
     blocks
 }
 
-/// Frees blocks. Some stay in the heap's depot, and none in its magazine.
+/// Frees blocks so that some stay in the heap's depot, and none in its magazine.
 fn free(backend: &Heaps<Simulated>, heap: HeapRef, blocks: Vec<*mut u8>) {
     for block in blocks {
         put::<Magazines>(backend, heap, class(), block);

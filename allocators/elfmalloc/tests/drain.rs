@@ -1,4 +1,4 @@
-//! Blocks that a thread keeps after it has given back most of them, over simulated pages.
+//! Magazines of a thread that has given back most of its blocks, over simulated pages.
 
 mod paths;
 
@@ -17,25 +17,26 @@ use paths::{allocate, put};
 
 /// Number of classes up to 32 KiB.
 const CLASSES: usize = 72;
-/// Step between the classes that are used. Each has more blocks than a magazine of small ones
-/// holds.
+/// Step between the numbers of the classes in use. Larger under Miri, so that each class still has
+/// some hundred blocks.
 const STEP: usize = if cfg!(miri) { 12 } else { 1 };
-/// Number of blocks of the program, the same number of each class.
+/// Number of blocks of the program, spread evenly over the classes.
 const BLOCKS: usize = if cfg!(miri) { 1_500 } else { 30_000 };
-/// Number of times that a part of them is freed and allocated again.
+/// Number of times that a part of the blocks is freed and allocated again.
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 20 };
-/// Number of times that all of them are freed and allocated again.
+/// Number of times that all blocks are freed and allocated again.
 const WHOLE_ROUNDS: usize = if cfg!(miri) { 2 } else { 3 };
-/// Number of bytes that magazines may hold, where that is not little.
+/// Maximum number of bytes in the magazines of a thread, except in tests with a small budget.
 const BUDGET: usize = if cfg!(miri) {
     256 << 10
 } else {
     Settings::DEFAULT.budget
 };
-/// Minimum that the magazines of a thread may hold if it empties them: an eighth of the maximum.
+/// Capacity in bytes up to which a thread does not drain its magazines: an eighth of the budget.
 const LEAST: usize = BUDGET / 8;
 
-/// Returns a back-end in which nothing goes back over time: only the threads' actions count.
+/// Returns a back-end without decay, in which memory goes back only because of the threads'
+/// actions.
 fn backend() -> Heaps<Simulated> {
     backend_with(u64::MAX, BUDGET)
 }
@@ -55,7 +56,7 @@ fn attach(backend: &Heaps<Simulated>) -> HeapRef {
     backend.attach().expect("there is memory")
 }
 
-/// Returns the class of a block, which steps through all classes in use.
+/// Returns the class of a block. Consecutive numbers step through all classes in use.
 fn class_of(block: usize) -> SizeClass {
     SizeClass::from_number((1 + block * 29 * STEP % CLASSES) as u8)
 }
@@ -84,7 +85,7 @@ fn large_cached(backend: &Heaps<Simulated>, heap: HeapRef) -> usize {
         .sum()
 }
 
-/// Returns the bytes of blocks that the magazines of a heap may hold.
+/// Returns the capacity of a heap's magazines, in bytes.
 fn capacity(heap: HeapRef) -> usize {
     heap.magazines()
         .map(|(class, magazine)| magazine.capacity() * class.size())
@@ -130,10 +131,11 @@ fn a_thread_that_frees_a_part_and_allocates_again_keeps_its_magazines() {
 
 #[test]
 fn magazines_that_rest_are_paid_for_once() {
-    // Each look at the clock shrinks unused magazines. A thread soon spends so small a budget.
+    // Without decay time, each look at the clock shrinks unused magazines. A thread soon spends so
+    // small a budget.
     const LITTLE: usize = 64 << 10;
     let backend = backend_with(0, LITTLE);
-    // A part of the blocks suffices where budgets are small.
+    // With a small budget, fewer blocks suffice under Miri.
     let count = BLOCKS / if cfg!(miri) { 5 } else { 1 };
     for _ in 0..2 {
         let heap = attach(&backend);
@@ -146,7 +148,7 @@ fn magazines_that_rest_are_paid_for_once() {
             let budget = heap.budget.get();
             assert!(budget <= LITTLE, "{budget}");
         }
-        // SAFETY: the heap is this thread's, which is done with it.
+        // SAFETY: the heap belongs to this thread, which no longer uses it.
         unsafe { detach(&backend, heap) };
     }
     backend.check();

@@ -24,7 +24,8 @@ fn in_the_child_every_lock_is_free() {
     let class = SizeClass::of(64);
     let heap = backend.attach().expect("there is memory");
     let (bin, depot) = (backend.bin(heap, class), heap.depot());
-    // A thread that reads statistics holds some of these locks when the process forks.
+    // A thread of the parent that reads statistics may hold some of these locks when the process
+    // forks.
     forget(bin.lock());
     forget(depot.lock());
     forget(backend.shards.common_bin(class).lock());

@@ -1,5 +1,5 @@
-//! After a burst, memory goes back to the system. One test only, since it inspects the whole
-//! process.
+//! Memory goes back to the system after a burst. The file has only one test, because it inspects
+//! the whole process.
 
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 use heapdrome_elfmalloc::Elfmalloc;
 use heapdrome_malloc_abi::MallocAbi;
 
-/// Number of blocks of a burst for each thread.
+/// Number of blocks that each thread of a burst allocates.
 const BLOCKS: usize = 60_000;
 const THREADS: usize = 2;
 /// Maximum number of bytes that may stay resident.
 const SLACK: usize = 4 << 20;
-/// Maximum time to wait: far more than necessary, for machines with much else to do.
+/// Maximum time to wait: far more than necessary, for busy machines.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Returns the resident bytes: the sum over all mappings, since the counts of `statm` lack what
-/// each processor has not added yet.
+/// Returns the resident bytes, summed over all mappings. The counts of `statm` would lack recent
+/// changes, which each processor adds in batches.
 fn resident() -> usize {
     let sums = std::fs::read_to_string("/proc/self/smaps_rollup").expect("Linux says it");
     let kibibytes: usize = sums
@@ -33,7 +33,7 @@ fn allocate(size: usize) -> NonNull<u8> {
 }
 
 fn free(block: NonNull<u8>) {
-    // SAFETY: the block is the test's own, and no longer used.
+    // SAFETY: the block belongs to the test, which no longer uses it.
     unsafe {
         if !Elfmalloc::deallocate_fast(block.as_ptr()) {
             Elfmalloc::deallocate(block);
@@ -41,8 +41,8 @@ fn free(block: NonNull<u8>) {
     }
 }
 
-/// Allocates blocks of all sizes and frees them in no order, by threads that end. Keeps every
-/// `keep`-th block, and returns those.
+/// Allocates blocks of all sizes and frees them in random order, in threads that then end. Keeps
+/// every `keep`-th block, and returns the addresses of these.
 fn burst(keep: usize) -> Vec<usize> {
     let work = || {
         let mut random = 7_usize;
@@ -76,8 +76,8 @@ fn burst(keep: usize) -> Vec<usize> {
     })
 }
 
-/// Allocates and frees until at most `limit` bytes are resident, or patience ends. Returns the
-/// resident bytes.
+/// Allocates and frees until at most `limit` bytes are resident, or until [`PATIENCE`] has passed.
+/// Returns the resident bytes.
 fn wait_for(limit: usize) -> usize {
     let begin = Instant::now();
     while resident() > limit && begin.elapsed() < PATIENCE {
@@ -103,7 +103,7 @@ fn memory_goes_back_at_once_when_asked_for_and_soon_while_any_thread_allocates()
     );
     burst(0);
     assert!(wait_for(before + SLACK) <= before + SLACK, "after a while");
-    // Few survivors keep little memory: the pages between them go back.
+    // A few surviving blocks hold little memory: the pages between them go back.
     let kept = burst(1000);
     let blocks = BLOCKS * THREADS / 1000;
     assert_eq!(kept.len(), blocks);

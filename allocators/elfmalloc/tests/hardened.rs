@@ -1,4 +1,4 @@
-//! Runs the hardened variant through its trait, in this process beside the process's own allocator.
+//! Runs the hardened variant through its trait, beside this process's own allocator.
 
 use heapdrome_conformance::{Program, Subject, execute};
 use heapdrome_elfmalloc::Hardened;

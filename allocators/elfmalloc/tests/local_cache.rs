@@ -14,7 +14,7 @@ use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_pages::{Access, Advice, Pages, Remap, Simulated};
 use paths::{allocate, put};
 
-/// Size of the blocks: they are gathered in pairs, and 32 of them fill a slab.
+/// Size of the blocks. The coalescer gathers two of them, and a slab has 32.
 const SIZE: usize = 2048;
 const BLOCKS: usize = 64;
 
@@ -22,18 +22,18 @@ fn class() -> SizeClass {
     SizeClass::of(SIZE)
 }
 
-/// System under which a block is freed whenever it is asked for the processor, which happens while
-/// other blocks go back. A signal handler may do the same.
+/// System that frees a block whenever the allocator queries the current processor, which happens
+/// while other blocks go back. A signal handler may free a block at such a moment.
 struct Interrupted(Simulated);
 
 thread_local! {
-    /// Heap and block of the next such free.
+    /// Heap and block for the next free by [`Interrupted`].
     static NEXT: Cell<Option<(HeapRef, *mut u8)>> = const { Cell::new(None) };
 }
 
 static HEAPS: Heaps<Interrupted> = Heaps::new(Interrupted(Simulated::new(64 << 20)));
 
-// SAFETY: all memory is the simulated system's.
+// SAFETY: all calls go to the simulated system, which keeps the contract.
 unsafe impl Pages for Interrupted {
     fn page_size(&self) -> usize {
         self.0.page_size()
@@ -44,17 +44,17 @@ unsafe impl Pages for Interrupted {
     }
 
     unsafe fn protect(&self, start: NonNull<u8>, size: usize, access: Access) -> bool {
-        // SAFETY: the contract is that of the simulated system's method.
+        // SAFETY: this method's contract is that of the simulated system's method.
         unsafe { self.0.protect(start, size, access) }
     }
 
     unsafe fn purge(&self, start: NonNull<u8>, size: usize) -> bool {
-        // SAFETY: the contract is that of the simulated system's method.
+        // SAFETY: this method's contract is that of the simulated system's method.
         unsafe { self.0.purge(start, size) }
     }
 
     unsafe fn advise(&self, start: NonNull<u8>, size: usize, advice: Advice) -> bool {
-        // SAFETY: the contract is that of the simulated system's method.
+        // SAFETY: this method's contract is that of the simulated system's method.
         unsafe { self.0.advise(start, size, advice) }
     }
 
@@ -65,12 +65,12 @@ unsafe impl Pages for Interrupted {
         new_size: usize,
         how: Remap,
     ) -> Option<NonNull<u8>> {
-        // SAFETY: the contract is that of the simulated system's method.
+        // SAFETY: this method's contract is that of the simulated system's method.
         unsafe { self.0.remap(start, size, new_size, how) }
     }
 
     unsafe fn release(&self, start: NonNull<u8>, size: usize) -> bool {
-        // SAFETY: the contract is that of the simulated system's method.
+        // SAFETY: this method's contract is that of the simulated system's method.
         unsafe { self.0.release(start, size) }
     }
 
@@ -89,7 +89,7 @@ fn a_block_may_be_freed_while_others_go_back() {
         shards: 1,
         ..Settings::DEFAULT
     });
-    // With two threads on one shard, the system is asked for the processor for each bin.
+    // While two threads share one shard, every choice of a bin queries the current processor.
     let [heap, other] = [(); 2].map(|()| HEAPS.attach().expect("there is memory"));
     let mut blocks = Vec::new();
     blocks.resize_with(BLOCKS, || allocate::<LocalCache>(&HEAPS, heap, class()));
@@ -113,7 +113,7 @@ fn a_block_may_be_freed_while_others_go_back() {
         "no block was freed while others went back"
     );
     own.into_iter().for_each(free);
-    // SAFETY: the heaps are this thread's, which no longer uses them.
+    // SAFETY: the heaps belong to this thread, which no longer uses them.
     unsafe {
         detach(&HEAPS, heap);
         detach(&HEAPS, other);

@@ -9,7 +9,7 @@ const PAGE: &str = include_str!("../../../docs/elfmalloc.md");
 /// Heading of the tables.
 const SECTION: &str = "\n## Mechanisms\n";
 
-/// Name of a constant, after the file that defines it, below `src`.
+/// Path below `src` of the file that defines a constant, and the name of the constant.
 type Constant = (String, String);
 
 fn root() -> PathBuf {
@@ -35,14 +35,14 @@ fn sources() -> BTreeMap<String, String> {
     found
 }
 
-/// Returns the part of a source file that is no test.
+/// Returns the part of a source file before its tests.
 fn shipped(text: &str) -> &str {
     text.split("#[cfg(test)]\nmod tests {")
         .next()
         .unwrap_or(text)
 }
 
-/// Returns the name of the constant that a line defines, if its type is a number.
+/// Returns the name of the numeric constant that a line defines, if any.
 fn constant(line: &str) -> Option<&str> {
     let (visibility, definition) = line.trim_start().split_once("const ")?;
     let (name, rest) = definition.split_once(": ")?;
@@ -51,7 +51,7 @@ fn constant(line: &str) -> Option<&str> {
     (is_item && is_number(kind)).then_some(name)
 }
 
-/// Returns whether a type is one of numbers.
+/// Returns whether a type is numeric.
 fn is_number(kind: &str) -> bool {
     let size = kind.strip_prefix(['u', 'i']);
     kind == "Units" || size.is_some_and(|size| size == "size" || size.parse::<u8>().is_ok())
@@ -85,8 +85,7 @@ fn rows() -> Vec<Vec<&'static str>> {
     section.lines().filter_map(cells).collect()
 }
 
-/// Returns the constants of the rows that name some: names in the last cell but one, files in the
-/// last.
+/// Returns the constants that the rows name: names in the second-last cell, files in the last.
 fn documented(known: &BTreeSet<Constant>) -> Vec<Constant> {
     let mut all = Vec::new();
     for row in rows() {
@@ -103,7 +102,7 @@ fn documented(known: &BTreeSet<Constant>) -> Vec<Constant> {
     all
 }
 
-/// Returns the number that the page gives for the current sources.
+/// Returns the number in the page's row for `what`.
 fn counted(what: &str) -> usize {
     let row = rows().into_iter().find(|row| row[0] == what);
     let row = row.unwrap_or_else(|| panic!("no row: {what}"));
@@ -127,7 +126,8 @@ fn the_page_counts_right() {
     let longest = sources.values().map(|text| text.lines().count()).max();
     assert_eq!(Some(counted("lines of the longest")), longest);
     assert_eq!(counted("numeric constants"), constants(&sources).len());
-    // The mechanisms of the default have four cells, with a figure; the first row is the heading.
+    // Only rows about mechanisms of the default have four cells. The first of these rows is the
+    // heading.
     let of_default: Vec<_> = rows()
         .into_iter()
         .filter(|row| row.len() == 4)

@@ -1,5 +1,5 @@
-//! Generated programs over simulated pages: with plenty of memory, and with so little that many
-//! requests are refused.
+//! Generated programs over simulated pages, with plenty of memory and with so little that many
+//! requests fail.
 
 mod simulated;
 
@@ -14,19 +14,20 @@ use simulated::Counts;
 const VARIABLE: &str = "HEAPDROME_STEPS";
 /// Default number of steps.
 const STEPS: usize = if cfg!(miri) { 150 } else { 5_000 };
-/// Memory with which nothing is refused.
+/// Number of bytes with which no request fails.
 const PLENTY: usize = 1 << 30;
-/// Memory that is less than the programs ask for, and enough to continue.
+/// Number of bytes with which some requests fail, but the programs can continue.
 const LITTLE: usize = if cfg!(miri) { 2 << 20 } else { 6 << 20 };
 
-/// Programs on one thread and on several. Miri takes long to generate one.
+/// Programs with one thread and with several. Generated only once, because that is slow under Miri.
 static PROGRAMS: LazyLock<[Program; 2]> = LazyLock::new(|| {
     let steps = std::env::var(VARIABLE).map_or(STEPS, |steps| {
         steps.parse().expect("HEAPDROME_STEPS is a number")
     });
     [(21, 1), (22, 3)].map(|(seed, threads)| {
         let mut program = Program::generate(seed, threads, steps);
-        // Generated trims are rare. Each also moves its thread to another processor.
+        // Generated trims are rare, so add one for each thread. Each also moves its thread to
+        // another processor.
         for thread in 0..threads {
             program.0.insert(steps / 2, Step { thread, ..TRIM });
         }
@@ -41,7 +42,7 @@ static PROGRAMS: LazyLock<[Program; 2]> = LazyLock::new(|| {
     })
 });
 
-/// Step that gives back all that can be given back.
+/// Step that gives back as much memory as possible.
 const TRIM: Step = Step {
     thread: 0,
     operation: Operation::Trim,
@@ -50,7 +51,7 @@ const TRIM: Step = Step {
     alignment: 1,
 };
 
-/// Runs programs that must find nothing wrong. Returns the sum of their counts.
+/// Runs all programs and asserts that they find no error. Returns the sum of their counts.
 fn must_pass<F: FrontEnd>(limit: usize) -> Counts {
     let mut sum = Counts::default();
     for (program, decays) in PROGRAMS.iter().zip([[u64::MAX, 0], [0, u64::MAX]]) {

@@ -1,5 +1,4 @@
-//! Memory that goes back while other threads use the same bins, and arenas that are refused, over
-//! simulated pages.
+//! Purging while other threads use the same bins, and refused arenas, over simulated pages.
 
 mod giving;
 
@@ -21,7 +20,7 @@ use heapdrome_pages::{Access, Advice, Pages, Remap, Simulated};
 
 type Hook = Box<dyn FnOnce() + Send>;
 
-/// System that calls a hook before its next purge, and records the ranges that it purged.
+/// System that calls a hook before its next purge, and records the purged ranges.
 struct Hooked {
     system: Simulated,
     hook: Mutex<Option<Hook>>,
@@ -34,7 +33,7 @@ impl Hooked {
     }
 }
 
-// SAFETY: all memory is the simulated system's.
+// SAFETY: all calls go to the simulated system, which keeps the contract.
 unsafe impl Pages for Hooked {
     fn page_size(&self) -> usize {
         self.system.page_size()
@@ -45,7 +44,7 @@ unsafe impl Pages for Hooked {
     }
 
     unsafe fn protect(&self, start: NonNull<u8>, size: usize, access: Access) -> bool {
-        // SAFETY: the contract is that of the simulated system's method; likewise below.
+        // SAFETY: this method's contract is that of the simulated system's method.
         unsafe { self.system.protect(start, size, access) }
     }
 
@@ -63,12 +62,12 @@ unsafe impl Pages for Hooked {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(first..first + size);
-        // SAFETY: the contract is that of the simulated system's method.
+        // SAFETY: this method's contract is that of the simulated system's method.
         unsafe { self.system.purge(start, size) }
     }
 
     unsafe fn advise(&self, start: NonNull<u8>, size: usize, advice: Advice) -> bool {
-        // SAFETY: the contract is that of the simulated system's method.
+        // SAFETY: this method's contract is that of the simulated system's method.
         unsafe { self.system.advise(start, size, advice) }
     }
 
@@ -79,20 +78,20 @@ unsafe impl Pages for Hooked {
         new_size: usize,
         how: Remap,
     ) -> Option<NonNull<u8>> {
-        // SAFETY: the contract is that of the simulated system's method.
+        // SAFETY: this method's contract is that of the simulated system's method.
         unsafe { self.system.remap(start, size, new_size, how) }
     }
 
     unsafe fn release(&self, start: NonNull<u8>, size: usize) -> bool {
-        // SAFETY: the contract is that of the simulated system's method.
+        // SAFETY: this method's contract is that of the simulated system's method.
         unsafe { self.system.release(start, size) }
     }
 }
 
-/// All back-ends, kept because Miri reports memory that no pointer leads to.
+/// All back-ends. Without these references, Miri would report their memory as leaked.
 static BACKENDS: Mutex<Vec<&Heaps<Hooked>>> = Mutex::new(Vec::new());
 
-/// Returns a back-end that purges at every opportunity, for the rest of the process.
+/// Returns a back-end that purges at every opportunity. It is never freed.
 fn backend() -> &'static Heaps<Hooked> {
     backend_with(Settings {
         arena: 0,
@@ -119,7 +118,8 @@ fn class() -> SizeClass {
     SizeClass::of(1024)
 }
 
-/// Returns the addresses of all blocks of a slab in the common bin, where ended threads leave them.
+/// Takes all blocks of a slab from the common bin, which has the slabs of ended threads. Returns
+/// their addresses.
 fn slab_of_nobody(backend: &Heaps<Hooked>) -> Vec<usize> {
     let mut blocks = vec![null_mut(); usize::from(class().geometry().blocks)];
     let bin = backend.shards.common_bin(class());
@@ -130,8 +130,8 @@ fn slab_of_nobody(backend: &Heaps<Hooked>) -> Vec<usize> {
     addresses
 }
 
-/// Gives blocks back by their addresses, which suffice: the allocator follows no pointer to a
-/// block.
+/// Gives blocks back, given their addresses. Pointers without provenance suffice, since the
+/// allocator dereferences none.
 fn give(backend: &Heaps<Hooked>, addresses: &[usize]) {
     let mut blocks: Vec<*mut u8> = addresses
         .iter()
@@ -149,7 +149,7 @@ fn no_bin_is_locked_while_the_pages_of_its_slabs_are_purged() {
     let bin = backend.shards.common_bin(class());
     backend.memory().pages.before_purge(move || {
         assert!(bin.try_lock().is_some(), "others have to wait");
-        // The slab that is being purged serves no other thread, and stays where it is.
+        // No thread takes blocks from the slab during the purge, and the slab stays in its bin.
         assert_eq!(slab_of_nobody(backend).len(), 64);
         give(backend, &blocks[..4]);
         assert_eq!(backend.shards.slabs(), 2);
@@ -210,7 +210,7 @@ fn what_lies_behind_the_blocks_that_are_used_of_a_slab_is_purged_once() {
     let turns: Vec<_> = (0..6).map(|_| turn()).collect();
     assert_eq!(turns[..2], [(0, 0); 2]);
     assert_eq!(turns[2..], [(1, unused); 4]);
-    // Once no block is taken any longer, all free blocks are idle.
+    // Since no more blocks are taken, all free blocks are idle.
     backend.tick();
     let purged = Snapshot::of(backend).purged as usize;
     assert_eq!(purged, unused + UNIT - 4 * class().size());
@@ -224,7 +224,7 @@ fn a_small_heap_keeps_little_that_is_idle() {
         .memory()
         .allocate_run(Units::new(16), UNIT)
         .expect("there is memory");
-    // SAFETY: the run is this test's, and given up.
+    // SAFETY: the run belongs to this test, which no longer uses it.
     backend
         .memory()
         .with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), Units::new(16), true) });
@@ -260,7 +260,8 @@ fn what_comes_back_behind_blocks_that_were_purged_is_purged_too() {
         backend.tick();
     }
     let purged = Snapshot::of(backend).purged as usize;
-    // The last of the free blocks are now resident, and at most as many are free as were purged.
+    // The last free blocks are resident now, and the number of free blocks is at most the number
+    // that was purged.
     give(backend, &blocks[40..50]);
     let mut first = [null_mut(); 10];
     let taken = backend.take(bin, &mut first[..]);
@@ -281,8 +282,8 @@ fn what_becomes_resident_with_a_run_is_made_way_for_and_not_purged_for_that() {
         states: true,
         ..Settings::DEFAULT
     });
-    // These idle units are too scattered for the block that follows. Where blocks have states, huge
-    // pages begin behind these units.
+    // These idle units are too scattered for the next block. If blocks have states, huge pages
+    // begin behind these units.
     let runs: Vec<_> = (0..32)
         .map(|_| {
             backend
@@ -292,7 +293,7 @@ fn what_becomes_resident_with_a_run_is_made_way_for_and_not_purged_for_that() {
         })
         .collect();
     for run in runs.iter().step_by(2) {
-        // SAFETY: the run is this test's, and given up.
+        // SAFETY: the run belongs to this test, which no longer uses it.
         backend
             .memory()
             .with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), Units::new(2), true) });
@@ -300,8 +301,8 @@ fn what_becomes_resident_with_a_run_is_made_way_for_and_not_purged_for_that() {
     assert_eq!(backend.memory().pool.lock().dirty, Units::new(32));
     let large = allocate_large(backend, 4 * UNIT, HUGE * UNIT);
     let first = large.expect("there is memory").block.addr().get();
-    // A huge page becomes resident, so as much scattered memory is purged, except an eighth of live
-    // memory.
+    // A huge page becomes resident, so the same amount of scattered memory is purged, but an eighth
+    // of live memory may stay idle.
     let kept = (32 + 4) / 8;
     let purged = Snapshot::of(backend).purged as usize;
     assert_eq!(purged, (32 - kept) * UNIT);
@@ -327,7 +328,8 @@ fn slabs_of_an_ended_thread_reach_others_whoever_holds_their_bin() {
     held.idle = true;
     let moved = std::thread::spawn(move || backend.shards.move_to_common(bin));
     let begin = Instant::now();
-    // Long enough for a thread that does not wait for the lock. A later one passes, too.
+    // Long enough for a thread that does not wait for the lock. If it takes longer, the test passes
+    // anyway.
     while !moved.is_finished() && begin.elapsed() < Duration::from_millis(200) {
         std::thread::yield_now();
     }

@@ -1,4 +1,4 @@
-//! More threads than shards, which then share them, over simulated pages.
+//! More threads than shards, over simulated pages.
 
 mod giving;
 
@@ -53,7 +53,7 @@ fn each_shard_has_as_many_threads() {
     let mut bins = heaps.map(|heap| ptr::from_ref::<Bin>(&*backend.bin(heap, class)));
     bins.sort();
     assert!(bins[0] == bins[1] && bins[1] != bins[2] && bins[2] == bins[3]);
-    // SAFETY: the heaps are this thread's, which no longer uses these two.
+    // SAFETY: the heaps belong to this thread, which no longer uses the detached ones.
     unsafe {
         for heap in heaps {
             if ptr::eq(&*backend.bin(heap, class), bins[0]) {
@@ -70,7 +70,7 @@ fn slabs_stay_until_the_last_thread_leaves() {
     let backend = backend_with(1);
     let class = SizeClass::of(64);
     let [first, second] = [(); 2].map(|()| backend.attach().expect("there is memory"));
-    // SAFETY: the heaps are this thread's until they are detached.
+    // SAFETY: the heaps belong to this thread, which does not use them after they are detached.
     unsafe {
         refill(&backend, first, class);
         let bin = backend.bin(second, class);
@@ -105,7 +105,7 @@ fn empty_slabs_make_way_for_a_larger_slab_though_scattered_units_are_dirty() {
     give(&backend, Some(bin), class, &mut blocks).expect("blocks in use");
     assert_ne!(bin.lock().empties, 0, "its empty slabs stay");
     for run in runs.iter().step_by(2) {
-        // SAFETY: the unit is this test's, and given up.
+        // SAFETY: the unit belongs to this test, which no longer uses it.
         memory.with_pool(|pool| unsafe { pool.free(run.base.as_ptr(), Units::ONE, true) });
     }
     let larger = SizeClass::of(9000);
@@ -122,7 +122,7 @@ fn in_the_child_of_a_fork_the_shard_keeps_its_one_thread() {
     let backend = backend_with(1);
     let class = SizeClass::of(64);
     let [_gone, own] = [(); 2].map(|()| backend.attach().expect("there is memory"));
-    // SAFETY: the heap is this thread's, and there is no other thread.
+    // SAFETY: the heap belongs to this thread, and there is no other thread.
     unsafe {
         refill(&backend, own, class);
         backend.disown(Some(own));
@@ -140,7 +140,7 @@ fn a_thread_moves_to_a_shard_that_others_left() {
     let backend = backend_with(2);
     let class = SizeClass::of(64);
     let heaps = [(); 4].map(|()| backend.attach().expect("there is memory"));
-    // SAFETY: the heaps are this thread's, which no longer uses two of them.
+    // SAFETY: the heaps belong to this thread, which no longer uses the detached ones.
     unsafe {
         let bin_of = |heap| ptr::from_ref::<Bin>(&*backend.bin(heap, class));
         let first = bin_of(heaps[0]);
@@ -184,8 +184,8 @@ fn threads_beyond_the_number_of_shards_use_the_shard_of_their_processor() {
     let heaps = [(); 3].map(|()| backend.attach().expect("there is memory"));
     let bin_of = |heap| ptr::from_ref::<Bin>(&*backend.bin(heap, class));
     let own = heaps.map(bin_of);
-    // The shard that a thread is attached to does not matter. Each processor has one of the shards,
-    // and keeps it.
+    // The shard to which a thread is attached does not matter: each processor has one of the
+    // shards, and keeps it.
     let mut on = [0, 1, 2, 3, 0].map(|processor| {
         backend.memory().pages.set_processor(processor);
         let [first, second, third] = heaps.map(bin_of);
@@ -195,8 +195,8 @@ fn threads_beyond_the_number_of_shards_use_the_shard_of_their_processor() {
     assert_eq!(on[0], on[4]);
     on[..4].sort();
     assert!(on[0] == on[1] && on[1] != on[2] && on[2] == on[3]);
-    // As many threads as shards use their own shards again.
-    // SAFETY: the heap is this thread's, which no longer uses it.
+    // Without this heap there are as many threads as shards, which use their own shards again.
+    // SAFETY: the heap belongs to this thread, which no longer uses it.
     unsafe { detach(&backend, heaps[2]) };
     for processor in 0..2 {
         backend.memory().pages.set_processor(processor);
@@ -216,7 +216,7 @@ fn a_shard_without_threads_serves_no_processor() {
         backend.memory().pages.set_processor(processor);
         bin_of(heaps[0]);
     }
-    // The shard with three threads keeps them all, and the other loses its threads.
+    // Keep the heaps of the shard with three threads, and detach those of the other shard.
     let many = heaps
         .iter()
         .zip(own)
@@ -225,7 +225,7 @@ fn a_shard_without_threads_serves_no_processor() {
     assert_eq!(many.len(), 3);
     for (heap, bin) in heaps.iter().zip(own) {
         if bin != many[0].1 {
-            // SAFETY: the heap is this thread's, which no longer uses it.
+            // SAFETY: the heap belongs to this thread, which no longer uses it.
             unsafe { detach(&backend, *heap) };
         }
     }
@@ -293,7 +293,7 @@ fn nobody_looks_for_slabs_where_there_is_no_shard() {
     let heaps = [(); 3].map(|()| backend.attach().expect("there is memory"));
     let own = heaps.map(|heap| &heap.attachment().own().get().bins[class.number()]);
     let listed = backend.bin(heaps[0], class);
-    // A thread that looked there would have to wait.
+    // A thread that looks for slabs in these bins has to wait for their locks.
     let unlisted = own.iter().filter(|bin| !ptr::eq(**bin, &*listed));
     let held: Vec<_> = unlisted.map(|bin| bin.lock()).collect();
     assert_eq!(held.len(), 2);

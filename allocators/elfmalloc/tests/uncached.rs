@@ -1,4 +1,4 @@
-//! Classes of which a thread may keep no block, over simulated pages.
+//! Classes without cached blocks, over simulated pages.
 
 mod paths;
 
@@ -13,7 +13,7 @@ use heapdrome_elfmalloc::units::amount::Units;
 use heapdrome_pages::Simulated;
 use paths::{allocate, put};
 
-/// Returns a back-end whose threads keep nothing beyond the first slots of small blocks.
+/// Returns a back-end without budget, so that only magazines of small blocks get slots.
 fn backend(limit: usize) -> Heaps<Simulated> {
     let backend = Heaps::new(Simulated::new(limit));
     backend.start(|| Settings {
@@ -32,8 +32,8 @@ fn large() -> SizeClass {
     SizeClass::of(96 << 10)
 }
 
-/// Uses all memory up, then frees all of some neighbouring slabs, except the blocks of them that
-/// the thread keeps.
+/// Uses up all memory, then frees all blocks of some adjacent slabs; the thread still caches some
+/// of them. Asserts that this memory suffices for another class.
 fn what_the_thread_keeps_serves<F: FrontEnd>() {
     let backend = backend(3 << 20);
     let heap = backend.attach().expect("there is memory");

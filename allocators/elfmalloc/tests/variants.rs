@@ -1,4 +1,4 @@
-//! The hardened variant in a process that another variant served before.
+//! Hardened variant in a process that another variant has served before.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
@@ -13,7 +13,7 @@ const ABORTED: i32 = 6;
 #[cfg_attr(miri, ignore = "Miri starts no processes")]
 fn the_hardened_variant_ends_a_process_that_another_served_before() {
     if std::env::var_os(CHILD).is_some() {
-        // From now on slabs have no states.
+        // After this allocation, slabs have no states.
         assert!(Elfmalloc::allocate(100).is_some());
         let _ = Hardened::allocate(100);
         return;

@@ -1,6 +1,6 @@
-//! Runs the programs of `operations` on the hardened variant. It checks that blocks are unchanged
-//! when it hands them out again. Variants share their free blocks, so no other one may serve in
-//! this process.
+//! Runs the programs of `operations` on the hardened variant, which checks freed blocks when it
+//! hands them out again. All variants share free blocks, so no other variant may serve this
+//! process.
 
 #![no_main]
 
@@ -14,7 +14,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(init: {
     Hardened::start();
 }, |input: &[u8]| {
-    // Inputs of `operations` begin with two more bytes, and may be used here unchanged.
+    // Skip the two leading bytes of inputs for `operations`, so that the same inputs can be used.
     let Some((_, bytes)) = input.split_first_chunk::<2>() else {
         return;
     };

@@ -1,10 +1,9 @@
 //! Converts bytes to a program of allocator calls and runs it against the shadow heap of the
 //! conformance suite: overlap, alignment, contents, zeroing, usable size, realloc.
 //!
-//! The first byte selects what serves the calls. It is one of the allocators over the real system,
-//! as in a process, or elfmalloc over simulated pages. The latter starts afresh for each input, is
-//! checked as a whole afterwards, and is often short of memory. `hardened` does the same with the
-//! hardened variant.
+//! The first byte selects the allocator: one of the allocators over the real system, or elfmalloc
+//! over simulated pages. The latter gets a new back-end for each input, often has little memory,
+//! and checks all invariants at the end. The target `hardened` runs the hardened variant.
 
 #![no_main]
 

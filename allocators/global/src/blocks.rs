@@ -14,8 +14,8 @@ fn pattern(at: usize) -> u8 {
     (at * 31 + (at >> 8)) as u8
 }
 
-/// Returns which of the first `size` bytes are written and checked, among them those next to other
-/// blocks.
+/// Returns the offsets of the bytes that are written and checked, including the first and the last
+/// of the first `size` bytes.
 fn places(size: usize) -> impl Iterator<Item = usize> {
     (0..size).step_by(61).chain(size.checked_sub(1))
 }
@@ -24,8 +24,8 @@ impl Block {
     fn new(size: usize, alignment: usize, zeroed: bool) -> Self {
         let layout = Layout::from_size_align(size, alignment).expect("a layout that can be");
         let allocate = if zeroed { alloc_zeroed } else { alloc };
-        // SAFETY: size zero is undefined for allocators in general, but defined for those tested
-        // here.
+        // SAFETY: size zero is undefined for global allocators in general, but defined for the
+        // allocators under test.
         let start = black_box(unsafe { allocate(layout) });
         let block = Self { start, layout };
         block.look_at_place();
@@ -49,7 +49,7 @@ impl Block {
 
     fn fill(&self) {
         for at in places(self.layout.size()) {
-            // SAFETY: the block is this value's own and has that many bytes.
+            // SAFETY: the block belongs to this value, and `at` is below its size.
             unsafe { self.start.add(at).write(pattern(at)) };
         }
     }
@@ -83,14 +83,15 @@ impl Drop for Block {
 
 const SIZES: [usize; 8] = [1, 7, 16, 100, 1000, 5000, 70_000, 150_000];
 
-/// Checks every alignment up to 4 MiB: all ways to get a block, kept contents and zeros.
+/// Checks blocks of every alignment up to 4 MiB: all allocating functions, zeroing, and contents
+/// after `realloc`.
 pub fn layouts() {
     for power in 0..=22 {
-        // Blocks with a mapping of their own have many pages to check, so only some alignments have
-        // one.
+        // Blocks with their own mapping have many pages to check, so use them only for some
+        // alignments.
         let large = (power % 4 == 0).then_some(3_000_000);
         for size in SIZES.into_iter().chain(large) {
-            // The memory of the zeroed block has been in use before.
+            // Free a used block first, so that the zeroed block reuses its memory.
             drop(Block::new(size, 1 << power, false));
             let mut plain = Block::new(size, 1 << power, false);
             let mut zeroed = Block::new(size, 1 << power, true);
@@ -102,7 +103,8 @@ pub fn layouts() {
     }
 }
 
-/// Checks that values of no bytes take none, and that the allocator serves requests for none.
+/// Checks that zero-sized values use no memory, and that the allocator handles requests for zero
+/// bytes.
 pub fn empty() {
     let mut units = vec![Box::new(())];
     units.extend((0..100).map(|_| Box::new(())));

@@ -11,7 +11,7 @@ use heapdrome_malloc_abi::MallocAbi;
 
 const THREADS: u64 = 4;
 const FORKS: usize = 20;
-/// Time limit of a child in seconds; it takes milliseconds.
+/// Time limit of a child in seconds. A child normally takes milliseconds.
 const PATIENCE: u32 = 60;
 
 /// Block that any thread may free.
@@ -22,12 +22,12 @@ struct Block {
 static SHARED: [AtomicPtr<Block>; 64] = [const { AtomicPtr::new(null_mut()) }; 64];
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Puts a block in a slot, and frees the one that was there.
+/// Puts a block into a slot, and frees the block that it replaces.
 fn exchange(slot: usize, block: *mut Block) {
-    // AcqRel: the thread that takes a block sees what the thread that put it there wrote.
+    // AcqRel: a thread that takes a block sees the writes of the thread that put it there.
     let old = SHARED[slot].swap(block, AcqRel);
     if !old.is_null() {
-        // SAFETY: a pointer in a slot is that of a box that no other code has.
+        // SAFETY: a pointer from a slot is a box that no other code owns.
         let old = unsafe { Box::from_raw(old) };
         assert!(old.bytes.iter().all(|&byte| byte == 7));
     }
@@ -53,7 +53,7 @@ fn busy(mut state: u64) {
     }
 }
 
-/// Checks in a child that blocks of threads that it does not have, and new threads, work.
+/// Checks in a child that it can free blocks of the parent's other threads, and start new threads.
 fn child() {
     for slot in 0..SHARED.len() {
         exchange(slot, null_mut());
@@ -71,10 +71,10 @@ fn child() {
     assert!(thread.join().expect("all was well") > 400_000);
 }
 
-/// Forks, and waits for a child that calls `body`.
+/// Forks a child that calls `body`, and waits for the child.
 fn in_child(body: fn()) {
-    // SAFETY: the test is that the child's calls, which allocate, work there. The child has a time
-    // limit, and exits without destructors.
+    // SAFETY: allocating in the child of a multithreaded process is the property under test. The
+    // child has a time limit, and exits without running destructors.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0, "no fork: {}", std::io::Error::last_os_error());
     if pid == 0 {
@@ -93,7 +93,7 @@ fn in_child(body: fn()) {
     );
 }
 
-/// Constantly returns memory to the system, so that a fork meets locks that are held.
+/// Constantly returns memory to the system, so that locks are held when the process forks.
 fn trim<A: MallocAbi>() {
     // Relaxed: no other memory depends on this flag.
     while !STOP.load(Relaxed) {
@@ -101,7 +101,8 @@ fn trim<A: MallocAbi>() {
     }
 }
 
-/// Checks that children of a storm of forks allocate, free and start threads.
+/// Checks that children can allocate, free and start threads, while the parent forks often and its
+/// threads allocate.
 pub fn forks<A: MallocAbi + 'static>() {
     let mut threads: Vec<_> = (1..=THREADS)
         .map(|seed| std::thread::spawn(move || busy(seed)))
@@ -116,7 +117,8 @@ pub fn forks<A: MallocAbi + 'static>() {
     }
 }
 
-/// Allocates enough for a slow path, and checks for the thread that purges in silence.
+/// Allocates enough blocks for a slow path. Returns whether the process then has a background
+/// thread.
 fn has_background_thread() {
     let blocks: Vec<Vec<u8>> = (0..10_000).map(|_| Vec::with_capacity(1000)).collect();
     let threads = std::fs::read_dir("/proc/self/task").expect("the kernel tells");
@@ -124,8 +126,8 @@ fn has_background_thread() {
     drop(black_box(blocks));
 }
 
-/// Checks that with ELFMALLOC_BACKGROUND_PURGE the process has one additional thread, and its child
-/// too.
+/// Checks that with ELFMALLOC_BACKGROUND_PURGE the process and its child each have one additional
+/// thread.
 pub fn background() {
     has_background_thread();
     in_child(has_background_thread);

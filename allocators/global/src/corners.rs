@@ -7,7 +7,7 @@ use heapdrome_malloc_abi::MallocAbi;
 
 const LARGE: usize = 8 << 20;
 
-/// Checks that the allocator serves the program.
+/// Checks that the program's allocations come from the allocator.
 pub fn served<A: MallocAbi>() {
     let before = A::statistics().live;
     let block = black_box(vec![1_u8; LARGE]);
@@ -16,20 +16,20 @@ pub fn served<A: MallocAbi>() {
     assert!(A::statistics().live < before + LARGE);
 }
 
-/// Checks that too large a request is refused: null, or an error in a collection, and the block
-/// stays.
+/// Checks that requests that are too large return null, or an error from a collection, and leave
+/// existing blocks unchanged.
 pub fn refusals() {
     assert!(Vec::<u64>::new().try_reserve_exact(1 << 59).is_err());
     for alignment in [1, 16, 64, 1 << 20] {
         let layout = |size| Layout::from_size_align(size, alignment).expect("a layout that can be");
         for size in [1 << 62, isize::MAX as usize - (1 << 20)] {
-            // SAFETY: the size is not zero, and the blocks are refused.
+            // SAFETY: the sizes are not zero.
             unsafe {
                 assert!(black_box(alloc(layout(size))).is_null());
                 assert!(black_box(alloc_zeroed(layout(size))).is_null());
             }
         }
-        // SAFETY: the block keeps its layout, and is left to the end of the process.
+        // SAFETY: the block keeps its layout, and is never freed.
         unsafe {
             let block = black_box(alloc(layout(9)));
             assert!(!block.is_null());
@@ -40,8 +40,7 @@ pub fn refusals() {
     }
 }
 
-/// Checks that allocating and dropping between a system call and the check of its error keeps
-/// errno.
+/// Checks that allocating and freeing do not change errno.
 pub fn errno() {
     const MARK: i32 = 12345;
     // SAFETY: the address is the calling thread's own errno, always valid.
@@ -62,7 +61,7 @@ pub fn errno() {
     }
 }
 
-/// Checks that no huge pages are requested, although the program has a large heap.
+/// Checks that the allocator requests no huge pages, although the heap is large.
 pub fn small_pages() {
     let heap: Vec<Vec<u8>> = (0..1000).map(|_| vec![1; 64 << 10]).collect();
     let maps = std::fs::read_to_string("/proc/self/smaps").expect("the kernel tells");

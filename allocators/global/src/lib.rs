@@ -1,7 +1,7 @@
-//! Checks of a Rust program's global allocator, one for each corner.
+//! Checks of the global allocator of a Rust program.
 //!
-//! The programs of this crate differ only in their allocator. Each runs the check that its only
-//! argument names, and exits with status 0 if the check passed.
+//! The programs of this crate differ only in their allocator. Each runs the check that its argument
+//! names, and exits with status 0 if the check passes.
 
 mod blocks;
 mod children;
@@ -15,7 +15,7 @@ use heapdrome_malloc_abi::MallocAbi;
 /// Time limit of a program, in seconds.
 const LIMIT: u32 = 300;
 
-/// Check, after its name.
+/// Name of a check, and its function.
 type Check = (&'static str, fn());
 
 /// Runs the check that the first argument names, in a program whose global allocator is `A`.

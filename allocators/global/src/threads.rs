@@ -1,4 +1,4 @@
-//! Threads that start and end, and free what others allocated.
+//! Threads that start and end, and free one another's blocks.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ impl Drop for Late {
     fn drop(&mut self) {
         let copies: Vec<String> = self.0.iter().map(|word| word.repeat(3)).collect();
         let length: usize = copies.iter().map(String::len).sum();
-        // Relaxed: read when all threads have been joined.
+        // Relaxed: only read after all threads have been joined.
         LEFT.fetch_add(length, Relaxed);
     }
 }
@@ -35,7 +35,8 @@ fn words(first: usize) -> Words {
         .collect()
 }
 
-/// Sends its words to the next thread, and frees those that it receives. Returns their bytes.
+/// Sends words to the next thread, and frees the words that it receives. Returns the number of
+/// received bytes.
 fn pass_on(me: usize, to: &Sender<Words>, from: &Receiver<Words>) -> usize {
     let mut bytes = 0;
     for round in 0..ROUNDS {

@@ -8,78 +8,78 @@
 extern "C" {
 #endif
 
-/* A region of 2 MiB to 64 GiB. Pass it back exactly as it was given. */
+/* Region of 2 MiB to 64 GiB. The caller must not change its fields. */
 typedef struct {
     void *start;
     size_t bytes;
 } heapdrome_region;
 
-/* Allocates at least `bytes`. 0, or ENOMEM and *region is left alone. Contents are undefined. */
+/* Allocates at least `bytes`. Returns 0, or ENOMEM and does not write to *region. The contents are undefined. */
 int heapdrome_lgalloc_allocate(size_t bytes, heapdrome_region *region);
 
-/* Takes a region back, from any thread. */
+/* Frees a region. Any thread may call this. */
 void heapdrome_lgalloc_deallocate(heapdrome_region region);
 
-/* Grows or shrinks a region, contents kept; it may move. 0, or EINVAL (no region)
-   or ENOMEM and nothing has changed. */
+/* Grows or shrinks a region, and keeps its contents. The region may move. Returns 0, or EINVAL (no region) or
+   ENOMEM; on errors the region is unchanged. */
 int heapdrome_lgalloc_resize(heapdrome_region *region, size_t bytes);
 
-/* Begins to bring bytes into memory that may be in swap. 0, EINVAL (no region), ERANGE, or
-   what madvise reports. */
+/* Starts to read bytes from swap into memory. Returns 0, EINVAL (no region), ERANGE, or the error of madvise. */
 int heapdrome_lgalloc_prefetch(heapdrome_region region, size_t offset, size_t length);
 
-/* Drops the contents of bytes that are no longer needed. The pages that lie wholly among them are returned to the
-/*    system and read as zero. 0, ERANGE, or EINVAL (no region, or madvise refuses). */
+/* Drops the contents of bytes. Returns the pages that lie wholly in the range to the system; they read as zero
+   afterwards. Returns 0, ERANGE, or EINVAL (no region, or madvise refuses). */
 int heapdrome_lgalloc_purge(heapdrome_region region, size_t offset, size_t length);
 
 /* Settings of the whole process. */
 typedef struct {
-    size_t thread_budget;        /* bytes that one thread keeps for itself, over all classes */
-    size_t dirty_cap;            /* free bytes with contents, over all threads and classes */
-    uint64_t stale_after_ms;     /* how long a free region is trusted to be in memory */
-    uint64_t worker_interval_ms; /* how often a thread returns what was free for so long; 0: none */
-    int huge_pages;              /* whether new areas ask for huge pages */
+    size_t thread_budget;        /* maximum bytes in a thread's cache, over all classes */
+    size_t dirty_cap;            /* maximum free bytes with contents, over all threads and classes */
+    uint64_t stale_after_ms;     /* time after which a free region is checked for swap */
+    uint64_t worker_interval_ms; /* interval of the background thread; 0: no thread */
+    int huge_pages;              /* whether new areas request huge pages */
 } heapdrome_lgalloc_config;
 
 /* Writes the default settings. */
 void heapdrome_lgalloc_default_config(heapdrome_lgalloc_config *config);
 
-/* Changes all settings, from now on. Regions that exceed a lowered budget go to the pool that all threads share
-/*    first. Memory that exceeds a lowered cap is returned to the system. */
+/* Changes all settings. Caches that exceed a lowered budget are emptied into the pool of all threads. Memory that
+   exceeds a lowered cap is returned to the system. */
 void heapdrome_lgalloc_configure(const heapdrome_lgalloc_config *config);
 
-/* 2 MiB to 64 GiB, or to 512 MiB where pointers have 32 bits. */
+/* Number of classes: 2 MiB to 64 GiB, or to 512 MiB on 32-bit systems. */
 #if SIZE_MAX > 0xffffffff
 #define HEAPDROME_LGALLOC_CLASSES 16
 #else
 #define HEAPDROME_LGALLOC_CLASSES 9
 #endif
 
-/* One class. A region that grows or shrinks is deallocated in one and allocated in another. */
+/* Statistics of one class. A region that changes its class counts as deallocated in the old class and as allocated
+   in the new class. */
 typedef struct {
     size_t bytes;            /* size of its regions */
     size_t allocations;
     size_t deallocations;
-    size_t slow_allocations; /* that a thread's own cache did not serve */
-    size_t cached_regions;   /* free, in caches of threads */
+    size_t slow_allocations; /* for which the thread's cache had no region */
+    size_t cached_regions;   /* free, in threads' caches */
     size_t dirty_regions;    /* free with contents, in the shared pool */
     size_t clean_regions;    /* free without memory */
 } heapdrome_lgalloc_class_stats;
 
-/* The whole allocator. */
+/* Statistics of the whole allocator. */
 typedef struct {
     heapdrome_lgalloc_class_stats classes[HEAPDROME_LGALLOC_CLASSES];
-    size_t areas;          /* of address space */
-    size_t reserved_bytes; /* of address space */
-    size_t dirty_bytes;    /* free with contents, and what caches may still fill */
-    size_t purged_bytes;   /* returned to the system, in all */
-    size_t stale_bytes;    /* of those, dropped rather than read from swap */
+    size_t areas;          /* number of areas of address space */
+    size_t reserved_bytes; /* reserved address space */
+    size_t dirty_bytes;    /* free with contents, and room that caches have borrowed */
+    size_t purged_bytes;   /* returned to the system */
+    size_t stale_bytes;    /* part of purged_bytes: dropped instead of read from swap */
     size_t moved_bytes;    /* moved with their pages when a region grew */
-    size_t copied_bytes;   /* copied because the system would not move them */
-    size_t purge_failures; /* times the system would not take memory back */
+    size_t copied_bytes;   /* copied because the system refused to move their pages */
+    size_t purge_failures; /* number of purges that the system refused */
 } heapdrome_lgalloc_statistics;
 
-/* The statistics as they are now. */
+/* Writes the current statistics. */
 void heapdrome_lgalloc_stats(heapdrome_lgalloc_statistics *to);
 
 /* Returns the memory of every free region to the system. */

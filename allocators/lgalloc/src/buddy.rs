@@ -1,5 +1,5 @@
-//! Address space: areas, and the buddies into which they are split. Every free block here is clean:
-//! it has no memory.
+//! Buddy allocator of address space, which consists of areas. Every free block here is clean: it
+//! has no memory.
 
 use core::ptr::NonNull;
 
@@ -7,15 +7,16 @@ use heapdrome_pages::{Access, Advice, Pages};
 
 use crate::class::{CLASSES, SizeClass, UNIT};
 
-/// Maximum number of areas. They grow with the reserved bytes, so that terabytes need a few dozen.
+/// Maximum number of areas. New areas grow with the reserved bytes, so that terabytes need only a
+/// few dozen.
 const AREAS: usize = 512;
 /// Class of the first area: 1 GiB.
 const FIRST_AREA: usize = 9;
 
-/// Range of address space whose size is a power of two of units.
+/// Range of address space. Its size is a unit times a power of two.
 ///
-/// `tree` is a binary tree of blocks in an array, with its root at 1: a bit is set if that block is
-/// free as a whole. Blocks in use and blocks that are split have no bit.
+/// `tree` is a binary tree of blocks in an array, with its root at 1: the bit of a block is set if
+/// the whole block is free and not part of a larger free block.
 #[derive(Clone, Copy, Debug)]
 struct Area {
     base: usize,
@@ -24,8 +25,8 @@ struct Area {
     free: [u32; CLASSES],
 }
 
-// SAFETY: the tree belongs to its area alone, and the area to the thread that holds the pool's
-// lock.
+// SAFETY: the tree belongs only to its area, and the area belongs to the thread that holds the
+// pool's lock.
 unsafe impl Send for Area {}
 
 fn tree_bytes<P: Pages>(pages: &P, class: usize) -> Option<usize> {
@@ -43,8 +44,8 @@ impl Area {
     }
 
     fn word(&mut self, node: usize) -> &mut u64 {
-        // SAFETY: nodes are below twice the number of units, for which the tree has bits. The tree
-        // is a mapping of its own that lives as long as the area.
+        // SAFETY: `node` is below twice the number of units, which is the number of bits in the
+        // tree. The tree has its own mapping, which lives as long as the area.
         unsafe { &mut *self.tree.as_ptr().add(node / 64) }
     }
 
@@ -101,7 +102,8 @@ impl Area {
         class == self.class
     }
 
-    /// Takes the right-hand neighbours that extend a block of `class` to one of `wanted`.
+    /// Extends a block of `class` in place to one of `wanted`, by taking its right neighbours.
+    /// Returns false, without any change, if they are not all free.
     fn extend(&mut self, start: usize, class: usize, wanted: usize) -> bool {
         if wanted > self.class {
             return false;
@@ -125,10 +127,10 @@ impl Area {
 pub struct Buddy<P: Pages> {
     pages: P,
     areas: [Option<Area>; AREAS],
-    /// Index below which all areas lie.
+    /// Number of entries of `areas` that have ever been used.
     used: usize,
     reserved: usize,
-    /// Whether areas ask for huge pages.
+    /// Whether new areas request huge pages.
     pub huge_pages: bool,
 }
 
@@ -158,7 +160,8 @@ impl<P: Pages> Buddy<P> {
         areas.map(|area| area.free[class.index()] as usize).sum()
     }
 
-    /// Takes a clean block from the existing areas: the smallest that fits.
+    /// Takes a clean block from the existing areas. Splits the smallest free block that is large
+    /// enough.
     pub fn take(&mut self, class: SizeClass) -> Option<usize> {
         for from in class.index()..CLASSES {
             for area in self.areas[..self.used].iter_mut().flatten() {
@@ -170,8 +173,8 @@ impl<P: Pages> Buddy<P> {
         None
     }
 
-    /// Puts a clean block back. An area that is free as a whole is released, unless it is the only
-    /// one and of ordinary size.
+    /// Puts a clean block back. Releases the area if all of it is free, unless it is the only area
+    /// and no larger than the first.
     pub fn put(&mut self, start: usize, class: SizeClass) {
         let areas = &mut self.areas[..self.used];
         let place = areas
@@ -195,27 +198,28 @@ impl<P: Pages> Buddy<P> {
         let Some(base) = NonNull::new(area.base as *mut u8) else {
             return;
         };
-        // SAFETY: every block of the area is free.
+        // SAFETY: every block of the area is free, so no code uses its addresses.
         if !unsafe { self.pages.release(base, size) } {
             return;
         }
         self.areas[place] = None;
         self.reserved -= size;
         if let Some(bytes) = tree_bytes(&self.pages, area.class) {
-            // SAFETY: the tree was reserved with this size, and its area is gone.
+            // SAFETY: the tree was reserved with this size, and its area no longer exists.
             unsafe { self.pages.release(area.tree.cast(), bytes) };
         }
     }
 
-    /// Grows a block in place.
+    /// Extends a block in place. Returns false, without any change, if that is impossible.
     pub fn extend(&mut self, start: usize, class: SizeClass, wanted: SizeClass) -> bool {
         let mut areas = self.areas[..self.used].iter_mut().flatten();
         let area = areas.find(|area| area.holds(start));
         area.is_some_and(|area| area.extend(start, class.index(), wanted.index()))
     }
 
-    /// Reserves an area for at least one block of `class`: a quarter of the reserved bytes, at
-    /// least 1 GiB and at most the largest class. Halves the size while the system refuses.
+    /// Reserves an area with room for a block of `class`. Its size is a quarter of the reserved
+    /// bytes, at least 1 GiB and at most the largest class. Halves the size while the system
+    /// refuses.
     pub fn grow(&mut self, class: SizeClass) -> bool {
         let place = self.areas.iter().position(Option::is_none);
         let Some(place) = place else { return false };

@@ -1,4 +1,4 @@
-//! Buddies over a simulated system.
+//! Tests of the buddy allocator over a simulated system.
 
 use std::vec::Vec;
 
@@ -70,7 +70,7 @@ fn a_block_grows_into_free_neighbours_only() {
     assert_eq!(buddy.take(class(0)), None);
 }
 
-/// Blocks that are handed out never overlap, and in the end all of them join.
+/// Live blocks never overlap, and in the end all free blocks merge.
 #[test]
 fn random_blocks_never_overlap_and_join_again() {
     let mut draw = draw::Draw(88_172_645_463_325_252);
@@ -124,7 +124,7 @@ struct Strict {
     limit: usize,
 }
 
-// SAFETY: as for `Linux`, which this calls.
+// SAFETY: all calls go to `Linux`, which keeps the contract.
 unsafe impl Pages for Strict {
     fn page_size(&self) -> usize {
         Linux.page_size()
@@ -140,17 +140,17 @@ unsafe impl Pages for Strict {
     }
 
     unsafe fn protect(&self, start: NonNull<u8>, size: usize, access: Access) -> bool {
-        // SAFETY: the contract is that of the method of `Linux`.
+        // SAFETY: this method's contract is that of the method of `Linux`.
         unsafe { Linux.protect(start, size, access) }
     }
 
     unsafe fn purge(&self, start: NonNull<u8>, size: usize) -> bool {
-        // SAFETY: the contract is that of the method of `Linux`.
+        // SAFETY: this method's contract is that of the method of `Linux`.
         unsafe { Linux.purge(start, size) }
     }
 
     unsafe fn advise(&self, start: NonNull<u8>, size: usize, advice: Advice) -> bool {
-        // SAFETY: the contract is that of the method of `Linux`.
+        // SAFETY: this method's contract is that of the method of `Linux`.
         unsafe { Linux.advise(start, size, advice) }
     }
 
@@ -161,13 +161,13 @@ unsafe impl Pages for Strict {
         new_size: usize,
         how: Remap,
     ) -> Option<NonNull<u8>> {
-        // SAFETY: the contract is that of the method of `Linux`.
+        // SAFETY: this method's contract is that of the method of `Linux`.
         unsafe { Linux.remap(start, size, new_size, how) }
     }
 
     unsafe fn release(&self, start: NonNull<u8>, size: usize) -> bool {
         self.committed.fetch_sub(size, Relaxed);
-        // SAFETY: the contract is that of the method of `Linux`.
+        // SAFETY: this method's contract is that of the method of `Linux`.
         unsafe { Linux.release(start, size) }
     }
 }
@@ -187,7 +187,8 @@ fn under_strict_overcommit_the_largest_class_is_refused_and_a_smaller_area_taken
         0,
         "a refusal leaves nothing behind"
     );
-    // Pretend that 256 GiB are reserved: a quarter of them is requested, and then halves of that.
+    // Pretend that 256 GiB are reserved: the next area is a quarter of that, and is halved until
+    // the system agrees.
     buddy.reserved = 256 << 30;
     let refused_before = buddy.pages.refused.load(Relaxed);
     assert!(buddy.grow(class(0)));

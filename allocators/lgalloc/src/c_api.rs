@@ -1,6 +1,7 @@
 //! Interface for C, declared in `include/heapdrome_lgalloc.h`.
 //!
-//! Dropping a [`Handle`] gives nothing back, so each call makes a handle and drops it.
+//! Dropping a [`Handle`] does not deallocate its region, so each call creates a handle and drops
+//! it.
 
 use core::ffi::c_int;
 use core::ops::Range;
@@ -9,7 +10,7 @@ use core::ptr::NonNull;
 use crate::error::{AllocError, RangeError};
 use crate::handle::{Handle, allocate, deallocate};
 
-/// Region, as C sees a handle.
+/// Region, as declared in the C header.
 #[derive(Debug)]
 #[repr(C)]
 pub struct HeapdromeRegion {
@@ -21,7 +22,7 @@ pub struct HeapdromeRegion {
 ///
 /// # Safety
 ///
-/// The region is one that this interface returned and that has not been deallocated.
+/// This interface returned the region, and it has not been deallocated.
 unsafe fn handle(region: &HeapdromeRegion) -> Option<Handle> {
     let start = NonNull::new(region.start)?;
     // SAFETY: this interface returned the region, and no other handle of it exists.
@@ -35,7 +36,8 @@ fn number(error: AllocError) -> c_int {
     }
 }
 
-/// Allocates at least `bytes`. Returns 0, or an error number and leaves `region` alone.
+/// Allocates a region of at least `bytes`. Returns 0 on success. On failure, returns an error
+/// number and does not write to `region`.
 ///
 /// # Safety
 ///
@@ -60,11 +62,11 @@ pub unsafe extern "C" fn heapdrome_lgalloc_allocate(
     }
 }
 
-/// Deallocates a region. Ignores one whose start is NULL.
+/// Deallocates a region. Does nothing if its start is NULL.
 ///
 /// # Safety
 ///
-/// This interface returned the region, it has not been deallocated, and it is in no use.
+/// This interface returned the region, it has not been deallocated, and no code uses it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heapdrome_lgalloc_deallocate(region: HeapdromeRegion) {
     // SAFETY: this function's contract is that of `handle`.
@@ -73,8 +75,8 @@ pub unsafe extern "C" fn heapdrome_lgalloc_deallocate(region: HeapdromeRegion) {
     }
 }
 
-/// Resizes a region to at least `bytes` and keeps the contents; it may move. Returns 0, or an error
-/// number and leaves everything as it was.
+/// Resizes a region to at least `bytes`, and keeps the contents. The region may move. Returns 0 on
+/// success. On failure, returns an error number, and the region is unchanged.
 ///
 /// # Safety
 ///
@@ -85,7 +87,7 @@ pub unsafe extern "C" fn heapdrome_lgalloc_resize(
     region: *mut HeapdromeRegion,
     bytes: usize,
 ) -> c_int {
-    // SAFETY: `region` is valid for reading, and is one that this interface returned.
+    // SAFETY: `region` is valid for reading, and this interface returned the region.
     let Some(mut handle) = (unsafe { handle(&*region) }) else {
         return libc::EINVAL;
     };
@@ -105,7 +107,8 @@ pub unsafe extern "C" fn heapdrome_lgalloc_resize(
     }
 }
 
-/// Calls `act` for bytes `offset` to `offset + length` of a region. Returns 0 or an error number.
+/// Calls `act` with a handle and the byte range from `offset` to `offset + length`. Returns 0 or an
+/// error number.
 ///
 /// # Safety
 ///
@@ -116,8 +119,7 @@ unsafe fn with_range(
     length: usize,
     act: impl FnOnce(&mut Handle, Range<usize>) -> Result<(), RangeError>,
 ) -> c_int {
-    // SAFETY: this function's contract is that of `handle`, and dropping the handle gives nothing
-    // back.
+    // SAFETY: this function's contract is that of `handle`.
     let Some(mut handle) = (unsafe { handle(region) }) else {
         return libc::EINVAL;
     };
@@ -131,8 +133,8 @@ unsafe fn with_range(
     }
 }
 
-/// Asks the system to bring bytes `offset` to `offset + length` into memory. Returns 0 or an error
-/// number.
+/// Requests that the system read bytes `offset` to `offset + length` into memory. Returns 0 or an
+/// error number.
 ///
 /// # Safety
 ///
@@ -153,8 +155,8 @@ pub unsafe extern "C" fn heapdrome_lgalloc_prefetch(
 ///
 /// # Safety
 ///
-/// The conditions of `heapdrome_lgalloc_deallocate` hold, except that only those bytes must not be
-/// in use.
+/// The conditions of `heapdrome_lgalloc_deallocate` hold, except that bytes outside the range may
+/// be in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heapdrome_lgalloc_purge(
     region: HeapdromeRegion,

@@ -8,14 +8,14 @@ use crate::configure::configure;
 use crate::pool;
 use crate::stats::{Stats, stats};
 
-/// Settings, as C sees [`Config`].
+/// C version of [`Config`].
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct HeapdromeLgallocConfig {
     thread_budget: usize,
     dirty_cap: usize,
     stale_after_ms: u64,
-    /// Zero for no worker.
+    /// Zero means no worker.
     worker_interval_ms: u64,
     huge_pages: c_int,
 }
@@ -57,12 +57,12 @@ pub unsafe extern "C" fn heapdrome_lgalloc_default_config(config: *mut Heapdrome
     unsafe { config.write((&Config::default()).into()) };
 }
 
-/// Changes all settings for the whole process, from now on. Regions that exceed a lowered budget go
-/// to the shared pool first. Memory that exceeds a lowered cap is returned to the system.
+/// Changes all settings of the whole process. Caches that exceed a lowered budget are emptied into
+/// the shared pool. Memory that exceeds a lowered cap is returned to the system.
 ///
 /// # Safety
 ///
-/// `config` is valid for reading, and every field of it was written.
+/// `config` is valid for reading, and all of its fields are initialised.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heapdrome_lgalloc_configure(config: *const HeapdromeLgallocConfig) {
     // SAFETY: `config` is valid for reading and initialised, by this function's contract.

@@ -1,20 +1,21 @@
-//! Cap on dirty memory, from which caches borrow.
+//! Count of dirty memory, which enforces the cap. Caches borrow from the cap.
 
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::sync::AtomicUsize;
 
-/// Count of bytes that are held.
+/// Number of bytes that count against the cap on dirty memory.
 #[derive(Debug)]
 pub struct Cap {
     pub(crate) held: AtomicUsize,
 }
 
 impl Cap {
-    /// Adds to the held bytes, unless the sum would exceed `most`. Returns whether it did.
+    /// Adds `bytes` to the count, unless the sum would exceed `most`. Returns whether it added
+    /// them.
     pub fn lease(&self, bytes: usize, most: usize) -> bool {
-        // Relaxed: a count. The regions themselves are handed over under the pool's lock, or in the
-        // slots.
+        // Relaxed: no other memory depends on this count. The pool's lock, or the slots, order the
+        // handover of regions.
         self.held
             .fetch_update(Relaxed, Relaxed, |held| {
                 held.checked_add(bytes).filter(|sum| *sum <= most)
@@ -22,22 +23,22 @@ impl Cap {
             .is_ok()
     }
 
-    /// Subtracts bytes that `lease` added.
+    /// Subtracts bytes that `lease` or `admit` added.
     pub fn unlease(&self, bytes: usize) {
         self.held.fetch_sub(bytes, Relaxed);
     }
 
-    /// Adds bytes that are already there, whatever the cap.
+    /// Adds `bytes` unconditionally.
     pub fn admit(&self, bytes: usize) {
         self.held.fetch_add(bytes, Relaxed);
     }
 
-    /// Replaces the count. No other thread may count at the same time.
+    /// Replaces the count. No other thread may change it at the same time.
     pub fn count_anew(&self, bytes: usize) {
         self.held.store(bytes, Relaxed);
     }
 
-    /// Returns the bytes that are held.
+    /// Returns the count.
     pub fn held(&self) -> usize {
         self.held.load(Relaxed)
     }

@@ -6,9 +6,9 @@ pub const UNIT: usize = 1 << 21;
 pub const CLASSES: usize = if usize::BITS == 64 { 16 } else { 9 };
 /// Maximum number of regions of one class in the cache of one thread.
 pub const PLACES: usize = 16;
-/// Number of caches; further threads work without one.
+/// Number of caches. Further threads have no cache.
 pub const SLOTS: usize = 256;
-/// Maximum number of dirty regions in the shared pool; more are purged.
+/// Maximum number of dirty regions in the shared pool. Any further ones are purged.
 pub const ENTRIES: usize = 1024;
 
 /// Size class: regions of `2 MiB << index`.
@@ -19,7 +19,8 @@ impl SizeClass {
     /// Class of 2 MiB.
     pub const SMALLEST: Self = Self(0);
 
-    /// Returns the smallest class whose regions hold `bytes`; `None` above the largest.
+    /// Returns the smallest class of regions that hold `bytes`; `None` if `bytes` exceeds the
+    /// largest class.
     #[inline]
     #[must_use]
     pub const fn of_bytes(bytes: usize) -> Option<Self> {
@@ -42,7 +43,7 @@ impl SizeClass {
         }
     }
 
-    /// Returns the index of the class, from 0 for 2 MiB.
+    /// Returns the index of the class; the class of 2 MiB has index 0.
     #[inline]
     #[must_use]
     pub const fn index(self) -> usize {

@@ -1,5 +1,4 @@
-//! Settings of the whole process. They may change at any time and apply from then on. A lowered cap
-//! on dirty memory and a lowered budget also apply to memory that is already free.
+//! Settings of the whole process. They may change at any time.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -14,22 +13,21 @@ static WORKER_INTERVAL_MS: AtomicU64 = AtomicU64::new(0);
 /// Settings of the allocator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Maximum number of bytes of free memory that one thread keeps for itself, over all classes. A
-    /// lowered budget also applies to memory that is already free: [`configure`](crate::configure)
-    /// empties caches that had borrowed more into the shared pool.
+    /// Maximum number of bytes of free memory in one thread's cache, over all classes. When the
+    /// budget is lowered, [`configure`](crate::configure) empties caches that have borrowed more
+    /// into the shared pool.
     pub thread_budget: usize,
-    /// Maximum number of bytes of free memory with contents, over all classes and threads. A
-    /// lowered cap also applies to memory that is already free: [`configure`](crate::configure)
-    /// returns the excess to the system.
+    /// Maximum number of bytes of free memory with contents, over all classes and threads. When the
+    /// cap is lowered, [`configure`](crate::configure) returns the excess to the system.
     pub dirty_cap: usize,
-    /// Time after which a free region is checked before it is used again. If parts of it are in
-    /// swap, their contents are dropped instead of read back.
+    /// Time after which a free region is checked for swapped parts before it is reused. The
+    /// contents of these parts are dropped instead of read from swap.
     pub stale_after: Duration,
-    /// Whether new areas ask for huge pages.
+    /// Whether new areas request huge pages.
     pub huge_pages: bool,
-    /// Interval at which a background thread returns the memory of regions that have been free for
-    /// a whole interval, in the shared pool or in a thread's cache. With `None` there is no such
-    /// thread, and only the cap limits the kept memory.
+    /// Interval of a background thread, which returns the memory of regions that have been free for
+    /// a whole interval, in the shared pool or in a thread's cache. `None` means no such thread:
+    /// then only the cap limits free memory with contents.
     pub worker_interval: Option<Duration>,
 }
 
@@ -45,12 +43,12 @@ impl Default for Config {
     }
 }
 
-/// Converts a duration to whole milliseconds, in which the settings are stored.
+/// Converts a duration to whole milliseconds, the unit of the stored settings.
 pub fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Stores the settings only; [`configure`](crate::configure) also applies them to memory that is
+/// Stores the settings. Only [`configure`](crate::configure) also applies them to memory that is
 /// already free.
 pub fn set(config: &Config) {
     THREAD_BUDGET.store(config.thread_budget, Relaxed);
@@ -71,8 +69,8 @@ pub fn dirty_cap() -> usize {
     DIRTY_CAP.load(Relaxed)
 }
 
-/// Returns the staleness threshold. Every allocation reads it, also where it is inlined into
-/// another crate.
+/// Returns the staleness threshold in milliseconds. Inlined into other crates, since every
+/// allocation reads it.
 #[inline]
 pub fn stale_after_ms() -> u64 {
     STALE_AFTER_MS.load(Relaxed)
@@ -82,7 +80,7 @@ pub fn huge_pages() -> bool {
     HUGE_PAGES.load(Relaxed)
 }
 
-/// Returns the interval of the worker; zero if no worker is wanted.
+/// Returns the interval of the worker in milliseconds; zero if no worker is wanted.
 pub fn worker_interval_ms() -> u64 {
     WORKER_INTERVAL_MS.load(Relaxed)
 }

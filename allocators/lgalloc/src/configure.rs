@@ -1,13 +1,13 @@
-//! New settings, applied to memory that is already free.
+//! Applies new settings, also to memory that is already free.
 
 use crate::config::{self, Config};
 use crate::registry::SHARED;
 use crate::worker;
 
-/// Changes the settings. Before it returns, caches that hold more than the budget allows are
-/// emptied into the pool. If more memory is dirty than the cap allows, the excess is returned to
-/// the system, also from other threads' caches. A region that a thread is just freeing may still
-/// follow the previous settings.
+/// Changes the settings. Before it returns, it empties caches that have borrowed more than the new
+/// budget into the pool. It then returns dirty memory above the new cap to the system, even from
+/// other threads' caches. A region that another thread is freeing at the same time may still follow
+/// the old settings.
 pub fn configure(config: &Config) {
     config::set(config);
     worker::start_if_wanted();

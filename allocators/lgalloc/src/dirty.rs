@@ -1,4 +1,4 @@
-//! Free regions with contents that no thread keeps for itself.
+//! Table of free regions with contents that are in no thread's cache.
 
 use crate::cap::Cap;
 use crate::class::{ENTRIES, SizeClass};
@@ -8,7 +8,7 @@ type Entry = (Region, SizeClass);
 
 const NOTHING: Entry = (Region(0), SizeClass::SMALLEST);
 
-/// Table of dirty regions, in the order in which they came. The cap counts each of them.
+/// Table of dirty regions, in order of arrival. The cap counts all of them.
 #[derive(Debug)]
 pub struct Dirty {
     entries: [Entry; ENTRIES],
@@ -31,7 +31,7 @@ impl Dirty {
         entry
     }
 
-    /// Keeps a region if the cap and the table have room. Returns whether it did.
+    /// Adds a region if the cap and the table have room. Returns whether the region was added.
     #[must_use]
     pub fn keep(&mut self, region: Region, class: SizeClass, cap: &Cap, most: usize) -> bool {
         let kept = self.count < ENTRIES && cap.lease(class.bytes(), most);
@@ -42,7 +42,7 @@ impl Dirty {
         kept
     }
 
-    /// Takes the region that has been here longest, if it is wanted.
+    /// Removes and returns the oldest region, if `wanted` returns true for it.
     pub fn take_oldest(&mut self, cap: &Cap, wanted: impl Fn(Region) -> bool) -> Option<Entry> {
         let oldest = self.entries[..self.count].first()?;
         if !wanted(oldest.0) {
@@ -53,27 +53,28 @@ impl Dirty {
         Some((region, class))
     }
 
-    /// Returns the index of the most recent region of the class.
+    /// Returns the index of the newest region of the class.
     fn last_of(&self, class: SizeClass) -> Option<usize> {
         (0..self.count)
             .rev()
             .find(|at| self.entries[*at].1 == class)
     }
 
-    /// Takes the most recent region of the class. If there is none, takes the front of the most
-    /// recent one of the smallest larger class, whose rest stays here.
+    /// Removes and returns the newest region of the class. If there is none, splits a larger
+    /// region: returns its front, and keeps the rest in the table.
     pub fn take(&mut self, class: SizeClass, cap: &Cap) -> Option<Region> {
         let region = match self.last_of(class) {
             Some(at) => self.remove(at).0,
             None => self.take_front(class)?,
         };
-        // The rest of a larger region is already counted.
+        // The cap already counts the rest of a larger region.
         cap.unlease(class.bytes());
         Some(region)
     }
 
-    /// Takes the front of a larger region. The pieces behind it, one of each class from this one
-    /// on, replace the whole region in the table: they are as old.
+    /// Takes the front of the newest region of the smallest larger class. The rest, one piece of
+    /// each class from `class` to below the region's class, replaces the region in the table, since
+    /// its age is the same.
     fn take_front(&mut self, class: SizeClass) -> Option<Region> {
         let larger = (0..self.count)
             .rev()
@@ -93,8 +94,8 @@ impl Dirty {
         Some(region)
     }
 
-    /// Exchanges a region that has been free for long for the most recent one of its class, if that
-    /// was freed later. Returns the younger one.
+    /// Exchanges a region for the newest one of its class, if that was freed later. Returns the
+    /// region that was freed later.
     #[must_use]
     pub fn exchange_for_younger(&mut self, region: Region, class: SizeClass, now: u64) -> Region {
         let Some(at) = self.last_of(class) else {
@@ -104,7 +105,7 @@ impl Dirty {
         if found.age(now) >= region.age(now) {
             return region;
         }
-        // The older region goes to the front, where it is the next to be purged.
+        // The older region goes to the front, so that it is purged next.
         self.entries.copy_within(..at, 1);
         self.entries[0] = (region, class);
         found

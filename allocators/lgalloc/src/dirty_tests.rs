@@ -1,4 +1,5 @@
-//! The table of dirty regions: what it hands out, in which order, and what the cap counts.
+//! Tests of the table of dirty regions: the order of its regions, and the bytes that the cap
+//! counts.
 
 use super::*;
 use crate::class::{ENTRIES, SizeClass, UNIT};
@@ -14,7 +15,7 @@ fn class(index: usize) -> SizeClass {
     SizeClass::of_index(index).expect("a class")
 }
 
-/// Returns the region at this unit, freed at this time.
+/// Creates a region that begins at `unit` and was freed at `freed`.
 fn region(unit: usize, freed: u64) -> Region {
     Region::new(unit * UNIT, freed)
 }
@@ -42,7 +43,7 @@ impl Table {
         taken.map(|region| region.start() / UNIT)
     }
 
-    /// Takes all regions out, in order, and returns them by unit and class.
+    /// Takes out all regions, oldest first. Returns the unit and class of each.
     fn drain(mut self) -> Vec<(usize, usize)> {
         let oldest = || self.dirty.take_oldest(&self.cap, |_| true);
         let all = core::iter::from_fn(oldest);

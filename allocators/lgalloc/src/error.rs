@@ -5,13 +5,13 @@ use core::fmt;
 /// Reason why an allocation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AllocError {
-    /// More elements than fit into the address space, or more than the largest class holds.
+    /// The number of elements exceeds the largest class or the address space.
     TooLarge,
-    /// The type's alignment exceeds that of a region.
+    /// The type's alignment, given here, exceeds the alignment of regions.
     Alignment(usize),
-    /// The system refused, at every size down to the required one.
+    /// The system refused to reserve address space, even for the required size alone.
     OutOfMemory {
-        /// Size of the region that was refused.
+        /// Size of the requested region.
         bytes: usize,
     },
 }
@@ -33,7 +33,7 @@ impl fmt::Display for AllocError {
 
 impl std::error::Error for AllocError {}
 
-/// Reason why an operation on a range of elements did nothing.
+/// Reason why an operation on a range of elements failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeError {
     /// The range ends before it begins, or beyond the allocation.
@@ -41,7 +41,7 @@ pub enum RangeError {
         /// Number of bytes in the allocation.
         length: usize,
     },
-    /// The system refused, with this error number.
+    /// The system refused the operation with this error number.
     Refused(i32),
 }
 

@@ -1,5 +1,5 @@
-//! Handlers of forks. A fork finds the pool at rest. In the child, the caches of the other threads
-//! have no owner, and the held bytes are counted again.
+//! Fork handlers. They hold the pool's locks during a fork. In the child, they remove the owners of
+//! the other threads' caches, and recount the held bytes.
 
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -7,13 +7,13 @@ use crate::registry::{CLEAN, SHARED};
 use crate::{thread_slot, worker};
 
 extern "C" fn prepare() {
-    // The order does not matter, since no thread holds both locks.
+    // The order does not matter, because no other code holds both locks.
     SHARED.dirty.hold_for_fork();
     CLEAN.hold_for_fork();
 }
 
 extern "C" fn parent() {
-    // SAFETY: `prepare` took both locks on this thread; no guard of them is alive.
+    // SAFETY: `prepare` took both locks on this thread, and no guard of them is alive.
     unsafe {
         CLEAN.release_after_fork();
         SHARED.dirty.release_after_fork();
@@ -21,21 +21,21 @@ extern "C" fn parent() {
 }
 
 extern "C" fn child() {
-    // There is no other thread that could take what is released.
+    // Release the locks first: no other thread exists that could take them.
     parent();
     SHARED.outlive_fork(thread_slot::own_slot());
-    // The worker does not exist in the child either. The next free of this thread takes the slow
-    // path, which starts one if it is wanted.
+    // The worker does not exist in the child. The next free of this thread takes the slow path,
+    // which starts a new worker if one is wanted.
     worker::forget();
 }
 
-/// Registers the handlers, once.
+/// Registers the fork handlers. Only the first call does so.
 pub fn install() {
     static DONE: AtomicBool = AtomicBool::new(false);
-    // Relaxed: the thread that sees false first registers, and nothing is published by the flag.
+    // Relaxed: only one thread's swap returns false, and the flag publishes no other memory.
     if !DONE.load(Relaxed) && !DONE.swap(true, Relaxed) {
-        // SAFETY: the handlers are functions that live as long as the program. If the system
-        // refuses them, forks are unprotected, which harms only a program that forks.
+        // SAFETY: the handlers are functions that are never unloaded. If the system refuses them,
+        // forks are not protected.
         unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
     }
 }

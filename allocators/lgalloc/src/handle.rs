@@ -12,20 +12,20 @@ use crate::purge::purge;
 use crate::relocate::relocate;
 use crate::{os, pool, thread};
 
-/// Leased region. [`deallocate`] gives it back; a handle that is forgotten keeps its region.
+/// Owner of an allocated region. Only [`deallocate`] frees the region; dropping the handle leaks
+/// it.
 #[derive(Debug)]
 #[must_use = "a handle that is dropped keeps its memory for ever"]
 pub struct Handle {
     start: NonNull<u8>,
-    /// Class of the region; `None` if no memory is needed, for zero elements or elements of no
-    /// size.
+    /// Class of the region; `None` for zero elements or zero-sized elements, which need no memory.
     class: Option<SizeClass>,
 }
 
-// SAFETY: a handle owns its region, and regions belong to no thread.
+// SAFETY: a handle owns its region, and regions are not tied to a thread.
 unsafe impl Send for Handle {}
-// SAFETY: a shared handle only returns addresses and sizes, and gives advice that changes no
-// contents.
+// SAFETY: through a shared handle, callers only read addresses and sizes, and give advice that
+// changes no contents.
 unsafe impl Sync for Handle {}
 
 /// Returns the class for `capacity` elements; `None` if no memory is needed.
@@ -45,11 +45,11 @@ fn class_for<T>(capacity: usize) -> Result<Option<SizeClass>, AllocError> {
         .ok_or(AllocError::TooLarge)
 }
 
-/// Returns the number of elements that a region of the class holds.
+/// Returns the number of elements that fit into a region of the class.
 #[inline]
 fn capacity_of<T>(class: SizeClass) -> usize {
     let size = size_of::<T>().max(1);
-    // A shift for the usual sizes, since a division costs as much as the rest of an allocation.
+    // Use a shift for powers of two, because a division costs as much as the rest of an allocation.
     if size.is_power_of_two() {
         class.bytes() >> size.trailing_zeros()
     } else {
@@ -57,7 +57,7 @@ fn capacity_of<T>(class: SizeClass) -> usize {
     }
 }
 
-/// Returns start and capacity if no memory is needed.
+/// Returns the start and capacity of an allocation that needs no memory.
 pub fn nothing<T>() -> (NonNull<T>, usize) {
     (
         NonNull::dangling(),
@@ -68,8 +68,8 @@ pub fn nothing<T>() -> (NonNull<T>, usize) {
 /// Allocates memory for `capacity` elements. Returns its start, its actual capacity, and its
 /// handle.
 ///
-/// The contents are undefined: those of an earlier user, or zero. The memory is aligned to 2 MiB,
-/// or as `T` requires if no memory is needed.
+/// The contents are undefined: they may be zero, or those of an earlier user. The memory is aligned
+/// to 2 MiB; if no memory is needed, the start is aligned only as `T` requires.
 ///
 /// # Errors
 ///
@@ -92,7 +92,8 @@ pub fn allocate<T>(capacity: usize) -> Result<(NonNull<T>, usize, Handle), Alloc
     Ok((start.cast(), capacity_of::<T>(class), handle))
 }
 
-/// Frees memory, from any thread. It must not be used afterwards; its elements are not dropped.
+/// Frees a region. Any thread may call this. The memory must not be used afterwards. Does not drop
+/// elements.
 #[inline]
 pub fn deallocate(handle: Handle) {
     if let Some(class) = handle.class {
@@ -101,7 +102,7 @@ pub fn deallocate(handle: Handle) {
 }
 
 impl Handle {
-    /// Handle of no memory.
+    /// Handle without a region.
     pub(crate) const EMPTY: Self = Self {
         start: NonNull::dangling(),
         class: None,
@@ -123,7 +124,7 @@ impl Handle {
     ///
     /// # Safety
     ///
-    /// They come from a handle that was forgotten, and no other handle was made from them since.
+    /// They come from a handle that was forgotten, and no other handle of the region exists.
     pub unsafe fn from_parts(start: NonNull<u8>, bytes: usize) -> Self {
         let class = if bytes == 0 {
             None
@@ -133,18 +134,18 @@ impl Handle {
         Self { start, class }
     }
 
-    /// Resizes the region for `capacity` elements and keeps the contents. A region grows in place
-    /// as long as its neighbours are free. Otherwise its pages move to a larger one (`mremap`),
-    /// without being read or copied. It shrinks in place.
+    /// Resizes the region for `capacity` elements, and keeps the contents. A region grows in place
+    /// if its neighbours are free. Otherwise its pages move to a larger region (`mremap`), without
+    /// a copy if possible. It shrinks in place.
     ///
-    /// Returns the new start and capacity; pointers into the old region are then invalid.
+    /// Returns the new start and capacity. Pointers into the old region are invalid afterwards.
     ///
-    /// The process is aborted in one case that no caller could handle: the system refuses to move
-    /// pages after it has unmapped the larger region, which then cannot be mapped again.
+    /// Aborts the process in one case: the system has unmapped the larger region, then refuses to
+    /// move the pages, and the region cannot be mapped again.
     ///
     /// # Errors
     ///
-    /// Those of [`allocate`]; everything is then as it was.
+    /// Those of [`allocate`]. The region is then unchanged.
     pub fn resize<T>(&mut self, capacity: usize) -> Result<(NonNull<T>, usize), AllocError> {
         let wanted = class_for::<T>(capacity)?;
         match (self.class, wanted) {
@@ -170,7 +171,8 @@ impl Handle {
             };
             let target = thread::take(wanted).ok_or(refused)?;
             let target = NonNull::new(with_exposed_provenance_mut::<u8>(target)).ok_or(refused)?;
-            // SAFETY: both regions are this handle's; the new one is larger; they do not overlap.
+            // SAFETY: this function owns both regions, the new one is larger, and they do not
+            // overlap.
             unsafe { relocate(self.start, target, class.bytes()) };
             thread::put_clean(start, class);
             self.start = target;
@@ -185,7 +187,7 @@ impl Handle {
         self.class = Some(wanted);
     }
 
-    /// Returns the range of a range of elements, in bytes from the start.
+    /// Converts a range of elements to a range of bytes.
     fn bytes_of<T>(&self, range: &Range<usize>) -> Result<Range<usize>, RangeError> {
         let length = self.bytes();
         let outside = RangeError::OutOfBounds { length };
@@ -198,8 +200,8 @@ impl Handle {
         Ok(first..end)
     }
 
-    /// Asks the system to bring elements into memory that may be in swap, without waiting for them.
-    /// It asks for whole pages, from the one with the first byte to the one with the last.
+    /// Requests that the system read elements from swap into memory, and does not wait for them.
+    /// Rounds the range outwards to whole pages.
     ///
     /// # Errors
     ///
@@ -217,17 +219,16 @@ impl Handle {
         os::will_need(start, end - first).map_err(RangeError::Refused)
     }
 
-    /// Drops the contents of elements that are no longer needed: their memory is returned to the
-    /// system immediately. Only pages that lie wholly in the range are dropped; they read as zero
-    /// afterwards.
+    /// Drops the contents of elements, and returns their memory to the system immediately. Affects
+    /// only pages that lie wholly in the range; they read as zero afterwards.
     ///
-    /// A recycled region keeps the contents of its previous user, also in memory. A user that needs
-    /// less than the region holds can drop the rest with this function.
+    /// A recycled region still has the resident contents of its previous user. A user that needs
+    /// only part of the region can drop the rest with this function.
     ///
     /// # Errors
     ///
-    /// [`RangeError`] if the range does not lie in the region, or the system refuses, as it does
-    /// for memory that is locked.
+    /// [`RangeError`] if the range does not lie in the region, or if the system refuses, for
+    /// example because the memory is locked.
     pub fn purge<T>(&mut self, range: Range<usize>) -> Result<(), RangeError> {
         let bytes = self.bytes_of::<T>(&range)?;
         let page = Linux.page_size();
@@ -238,8 +239,7 @@ impl Handle {
         if first >= end || purge(start + first, end - first) {
             return Ok(());
         }
-        // The range is mapped and consists of pages. madvise(2) names no other reason for a
-        // refusal.
+        // The range is mapped and page-aligned, so EINVAL is the only possible error of madvise(2).
         Err(RangeError::Refused(libc::EINVAL))
     }
 }

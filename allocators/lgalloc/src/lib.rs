@@ -1,12 +1,12 @@
-//! Memory for objects of 2 MiB and more, recycled while it is warm.
+//! Allocator for objects of 2 MiB and more, which reuses memory while it is still resident.
 //!
 //! [`allocate`] returns a pointer, a capacity and a [`Handle`]; [`deallocate`] takes the handle
-//! back. [`LargeVec`] does the same without any `unsafe`, and a [`Reader`] prefetches the elements
+//! back. [`LargeVec`] is a safe vector in such memory, and a [`Reader`] prefetches the elements
 //! that it will read. Region sizes are 2 MiB times a power of two, up to 64 GiB.
 //!
-//! A freed region stays in a cache of its thread, last in first out, within one budget over all
-//! classes. From there it goes to a pool that all threads share. Regions that exceed the cap on
-//! dirty memory lose their contents and join their neighbours, so that they serve any class again.
+//! A freed region goes to its thread's cache, a stack with one budget over all classes. From there
+//! it goes to a pool that all threads share. Regions that exceed the cap on dirty memory lose their
+//! contents and merge with free neighbours, so that any class can use the address space again.
 //!
 //! ```
 //! use heapdrome_lgalloc::{LargeVec, Pattern, Reader};
@@ -19,7 +19,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! No step of an allocation uses the heap, except the start of the background thread.
+//! Allocation does not use the program's heap, except to start the background thread.
 
 mod buddy;
 pub mod c_api;

@@ -1,13 +1,13 @@
-//! Services of Linux that this library uses beyond the contract of `heapdrome-pages`.
+//! Linux services that `heapdrome-pages` does not provide.
 
 use heapdrome_pages::{KeepErrno, Linux, Pages};
 
 use crate::class::UNIT;
 
-/// Starts to bring a range of whole pages into memory.
+/// Starts to read a range of whole pages into memory.
 pub fn will_need(start: usize, size: usize) -> Result<(), i32> {
     let _errno = KeepErrno::new();
-    // SAFETY: this advice changes no contents, whatever the range.
+    // SAFETY: this advice changes no contents of any range.
     let result = unsafe { libc::madvise(start as *mut _, size, libc::MADV_WILLNEED) };
     if result == 0 {
         return Ok(());
@@ -15,17 +15,16 @@ pub fn will_need(start: usize, size: usize) -> Result<(), i32> {
     Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(0))
 }
 
-/// Maximum number of stretches of 2 MiB of a region that are checked; smaller regions are checked
-/// as a whole.
+/// Maximum number of stretches of 2 MiB that are checked in a region.
 const LOOKED_AT: usize = 16;
 /// Maximum number of pages in a stretch, with the smallest pages.
 const PAGES: usize = UNIT / 4096;
 
-/// Calls `tell` for the parts of a region whose contents would have to be read from swap. Returns
-/// how many bytes these are. `is_swapped` returns whether some of a stretch of 2 MiB is in swap.
+/// Calls `tell` for the parts of a region that are in swap. Returns the number of bytes in these
+/// parts. `is_swapped` returns whether part of a stretch of 2 MiB is in swap.
 ///
-/// Up to 32 MiB, each stretch is checked and passed by itself. Of a larger region a sample is
-/// checked, and the region is passed as a whole.
+/// In a region of at most 32 MiB, checks each stretch and passes it separately. In a larger region,
+/// checks only a sample, and passes the whole region if one stretch is in swap.
 pub fn swapped_stretches(
     start: usize,
     size: usize,
@@ -49,22 +48,22 @@ pub fn swapped_stretches(
     })
 }
 
-/// `/proc/self/pagemap`, opened when it is first needed. Each use opens it again, since after a
-/// fork an open one would describe the parent.
+/// Reader of `/proc/self/pagemap`, which opens the file when it is first needed. Create one for
+/// each use: after a fork, an open file would still describe the parent.
 #[derive(Default)]
 pub struct PageMap {
     file: Option<std::fs::File>,
 }
 
 impl PageMap {
-    /// Returns whether pages of a stretch of 2 MiB are in swap and not in memory. Pages that were
-    /// never written are not, and if the system does not report it, pages count as in memory.
+    /// Returns whether any page of a stretch of 2 MiB is in swap and not in memory. Returns false
+    /// if the system does not report this. Pages that were never written are not in swap.
     pub fn has_swapped(&mut self, place: usize) -> bool {
         let _errno = KeepErrno::new();
         let page = Linux.page_size();
         let mut present = [0_u8; PAGES];
         let pages = (UNIT / page).min(PAGES);
-        // SAFETY: the kernel writes one byte for each page of the range, `pages` at most.
+        // SAFETY: the kernel writes one byte for each page of the range, at most `PAGES`.
         let result = unsafe { libc::mincore(place as *mut _, UNIT, present.as_mut_ptr()) };
         if result != 0 || present[..pages].iter().all(|page| page & 1 == 1) {
             return false;
@@ -84,8 +83,8 @@ impl PageMap {
     }
 }
 
-/// Returns whether a page is absent from memory, including the swap cache, and its entry marks it
-/// as swapped.
+/// Returns whether any page is marked as swapped in `entries`, and is not in memory or in the swap
+/// cache.
 fn absent_in_swap(present: &[u8], entries: &[u8]) -> bool {
     // See Documentation/admin-guide/mm/pagemap.rst for bit 62 of an entry.
     let swapped = |entry: &[u8]| entry[7] & (1 << 6) != 0;
@@ -95,7 +94,7 @@ fn absent_in_swap(present: &[u8], entries: &[u8]) -> bool {
 
 fn membarrier(command: libc::c_int) -> libc::c_long {
     let _errno = KeepErrno::new();
-    // SAFETY: the call takes numbers, and touches no memory of the process.
+    // SAFETY: the call takes only numbers, and accesses no memory of the process.
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0) }
 }
 
@@ -109,16 +108,17 @@ pub fn can_fence_every_thread() -> bool {
     commands >= 0 && commands & wanted == wanted
 }
 
-/// Executes a full fence in this thread and in every other one of the process, see membarrier(2).
-/// Returns whether the system did it.
+/// Executes a full fence in every thread of the process; see membarrier(2). Returns false if the
+/// system refuses.
 pub fn fence_every_thread() -> bool {
     let fence = || membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
-    // A process registers when it first needs this, since registering takes milliseconds if there
-    // are several threads.
+    // Register only when the fence is first needed, because registering takes milliseconds in a
+    // multithreaded process.
     fence() || (membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 && fence())
 }
 
-/// Returns the milliseconds since some fixed moment, coarse and without a system call.
+/// Returns the milliseconds since some fixed moment, with a resolution of a few milliseconds. Makes
+/// no system call.
 #[inline]
 pub fn now() -> u64 {
     let mut time = libc::timespec {
@@ -144,8 +144,8 @@ mod tests {
         assert!(!absent_in_swap(&[1, 1, 0], &entries), "in the swap cache");
     }
 
-    /// Returns the parts passed for a region of `units` stretches, and the units reported as
-    /// swapped.
+    /// Returns the parts that are passed to `tell` for a region of `units` stretches, and the
+    /// number of units in swap.
     fn told(units: usize, is_swapped: impl Fn(usize) -> bool) -> (Vec<(usize, usize)>, usize) {
         let mut told = Vec::new();
         let swapped = swapped_stretches(

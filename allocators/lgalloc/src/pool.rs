@@ -1,4 +1,4 @@
-//! Path of a region: out of shared memory or clean address space, and back.
+//! Shared pool: dirty regions of all threads, and clean address space.
 
 use crate::class::SizeClass;
 use crate::region::Region;
@@ -16,20 +16,21 @@ fn take_clean(class: SizeClass) -> Option<usize> {
     found
 }
 
-/// Takes a region for a thread whose own cache has none. The flag is true if the region is dirty.
+/// Takes a region of a class from the shared pool, other threads' caches, or clean address space.
+/// The flag is true if the region is dirty.
 pub fn take(class: SizeClass) -> Option<(Region, bool)> {
     if let Some(found) = SHARED.take(class) {
         return Some((found, true));
     }
     let clean = take_clean(class).or_else(|| {
-        // Free memory of other classes may join to form a region of this class.
+        // Free regions of other classes may merge into a region of this class.
         empty_everything();
         take_clean(class)
     });
     clean.map(|start| (Region::new(start, 0), false))
 }
 
-/// Purges regions that have been in the pool or in a cache for `age` milliseconds.
+/// Purges regions that have been free for at least `age` milliseconds, in the pool or in a cache.
 pub fn purge_older(age: u64) {
     let now = os::now();
     SHARED.empty_of(|region| region.age(now) >= age);
@@ -40,7 +41,7 @@ pub fn empty_everything() {
     SHARED.empty();
 }
 
-/// Extends a region into free neighbours.
+/// Extends a region in place. Returns false, without any change, if its neighbours are not free.
 pub fn extend(start: usize, class: SizeClass, wanted: SizeClass) -> bool {
     CLEAN.lock().extend(start, class, wanted)
 }

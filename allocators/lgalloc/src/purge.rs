@@ -1,4 +1,4 @@
-//! Dropping of contents, and statistics of it.
+//! Drops the contents of regions, and counts the dropped bytes.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -13,10 +13,11 @@ static PURGED_BYTES: AtomicUsize = AtomicUsize::new(0);
 static STALE_BYTES: AtomicUsize = AtomicUsize::new(0);
 static PURGE_FAILURES: AtomicUsize = AtomicUsize::new(0);
 
-/// Drops the contents of a range of whole pages. Returns whether the system did.
+/// Drops the contents of a range of whole pages. Returns false if the system refuses.
 pub fn purge(start: usize, size: usize) -> bool {
     let place = NonNull::new(start as *mut u8);
-    // SAFETY: the caller holds the range: its region is free, or its user asks for this.
+    // SAFETY: no code needs the contents: the caller owns the free region, or the region's user
+    // requests the purge.
     let purged = place.is_some_and(|place| unsafe { Linux.purge(place, size) });
     // Relaxed: statistics, on which no other memory depends.
     if purged {
@@ -27,41 +28,43 @@ pub fn purge(start: usize, size: usize) -> bool {
     purged
 }
 
-/// Drops the contents of a region that would have to be read from swap.
+/// Drops the contents of a region that are in swap.
 pub fn freshen(start: usize, class: SizeClass) {
     let mut map = PageMap::default();
     let dropped = drop_swapped(start, class, |stretch| map.has_swapped(stretch));
     STALE_BYTES.fetch_add(dropped, Relaxed);
 }
 
-/// Drops the stretches of 2 MiB for which `is_swapped` is true; returns the number of bytes
-/// dropped.
+/// Drops the contents of the stretches that `is_swapped` reports. Returns the number of dropped
+/// bytes.
 fn drop_swapped(start: usize, class: SizeClass, is_swapped: impl FnMut(usize) -> bool) -> usize {
     swapped_stretches(start, class.bytes(), is_swapped, drop_with_tables)
 }
 
-/// Drops contents, and the page tables of the range.
+/// Drops the contents and page tables of a range.
 ///
-/// Without a page table, 2 MiB become one huge page at the first write, and the system makes room
-/// for all of it in one step. With a table, each of 512 pages waits for room by itself. Linux 6.14
-/// and later free the table together with the contents, unless they are interrupted. Then no
-/// contents are left, and a second call frees the table.
+/// Without a page table, the first write turns 2 MiB into one huge page, and the system makes room
+/// for it in one step. With a table, the system makes room for each of 512 pages separately. Linux
+/// 6.14 and later free the table together with the contents, unless the call is interrupted. A
+/// second call then frees the table.
 fn drop_with_tables(start: usize, size: usize) {
     purge(start, size);
     if let Some(place) = NonNull::new(start as *mut u8).filter(|_| config::huge_pages()) {
-        // SAFETY: as in `purge`. If it fails, the table stays.
+        // SAFETY: no code needs the contents, as in `purge`. If the call fails, only the table
+        // stays.
         unsafe { Linux.purge(place, size) };
     }
 }
 
-/// Totals of dropped contents.
+/// Statistics of dropped contents.
 #[derive(Clone, Copy, Debug)]
 pub struct Dropped {
     /// Bytes whose memory was returned to the system.
     pub purged_bytes: usize,
-    /// Bytes of those that were in swap when their region was wanted again.
+    /// Bytes that were dropped because they were in swap when their region was reused; part of
+    /// `purged_bytes`.
     pub stale_bytes: usize,
-    /// Number of times that the system refused to take memory back.
+    /// Number of purges that the system refused.
     pub failures: usize,
 }
 
@@ -80,22 +83,22 @@ mod tests {
     use crate::class::UNIT;
     use heapdrome_pages::Access;
 
-    /// Returns the contents of a region of four stretches after those reported as swapped were
-    /// dropped, and how many bytes were dropped.
+    /// Drops the stretches that `is_swapped` reports from a region of four stretches. Returns the
+    /// last word of each stretch, and the number of dropped bytes.
     fn left_where(is_swapped: impl Fn(usize) -> bool) -> ([u64; 4], usize) {
         let class = SizeClass::of_bytes(4 * UNIT).expect("a class");
         let region = Linux.reserve(4 * UNIT, UNIT, Access::ReadWrite);
         let region = region.expect("address space");
-        // SAFETY: four stretches were reserved, for this test alone.
+        // SAFETY: four stretches were reserved, and only this test uses them.
         let ends = [0, 1, 2, 3]
             .map(|stretch| unsafe { region.add((stretch + 1) * UNIT - 8).cast::<u64>() });
         for (number, end) in ends.iter().enumerate() {
-            // SAFETY: four stretches were reserved, for this test alone.
+            // SAFETY: four stretches were reserved, and only this test uses them.
             unsafe { end.write(number as u64 + 1) };
         }
         let start = region.as_ptr().expose_provenance();
         let dropped = drop_swapped(start, class, |place| is_swapped((place - start) / UNIT));
-        // SAFETY: four stretches were reserved, for this test alone.
+        // SAFETY: four stretches were reserved, and only this test uses them.
         let left = ends.map(|end| unsafe { end.read() });
         // SAFETY: the region was reserved above, and is no longer used.
         assert!(unsafe { Linux.release(region, 4 * UNIT) });

@@ -1,4 +1,4 @@
-//! Reading of elements whose memory is already on its way.
+//! Reader that prefetches the elements that it will read.
 
 use core::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::vec::LargeVec;
 pub enum Pattern<'a> {
     /// Consecutive elements of this range.
     Sequential(&'a Range<usize>),
-    /// Every `stride`th element from `first` on, `count` of them.
+    /// Every `stride`th element, starting at `first`.
     Strided {
         /// First index.
         first: usize,
@@ -34,7 +34,8 @@ impl Pattern<'_> {
         }
     }
 
-    /// Returns the index that is read at a step below `len`; `None` on overflow.
+    /// Returns the index of the element that is read at `step`, which is below `len`; `None` on
+    /// overflow.
     fn at(&self, step: usize) -> Option<usize> {
         match self {
             Self::Sequential(range) => range.start.checked_add(step),
@@ -44,7 +45,8 @@ impl Pattern<'_> {
     }
 }
 
-/// Reader of a vector in a given order. It prefetches a batch of elements before it reads them.
+/// Iterator over elements of a vector in a given order. It prefetches each batch of elements before
+/// it reads them.
 ///
 /// Prefetching is advice: if the system refuses, reading continues, and [`refusal`](Self::refusal)
 /// returns the reason.
@@ -54,20 +56,20 @@ pub struct Reader<'a, T> {
     pattern: Pattern<'a>,
     batch: usize,
     step: usize,
-    /// Step below which all elements were prefetched.
+    /// Number of steps for which elements were prefetched.
     asked: usize,
-    /// Last page that was prefetched, counted from the vector's start.
+    /// Index of the last prefetched page, counted from the vector's start.
     last_page: Option<usize>,
     refusal: Option<RangeError>,
 }
 
 impl<'a, T> Reader<'a, T> {
-    /// Creates a reader that prefetches `batch` elements at a time, at least one. It has always
-    /// prefetched a batch beyond the element that it reads.
+    /// Creates a reader that prefetches `batch` elements at a time, at least one. It always
+    /// prefetches one batch ahead of the element that it reads.
     ///
     /// # Errors
     ///
-    /// [`RangeError::OutOfBounds`] if the pattern leaves the vector.
+    /// [`RangeError::OutOfBounds`] if the pattern has an index beyond the vector's length.
     pub fn new(
         vec: &'a LargeVec<T>,
         pattern: Pattern<'a>,
@@ -76,7 +78,7 @@ impl<'a, T> Reader<'a, T> {
         let inside = |index: Option<usize>| index.is_some_and(|index| index < vec.len());
         let fits = match pattern {
             Pattern::Indices(indices) => indices.iter().all(|index| *index < vec.len()),
-            // Both ascend: the last index decides.
+            // Both other patterns ascend, so checking the last index suffices.
             _ => pattern.len() == 0 || inside(pattern.at(pattern.len() - 1)),
         };
         if !fits {
@@ -94,13 +96,13 @@ impl<'a, T> Reader<'a, T> {
         })
     }
 
-    /// Returns why the system last refused to prefetch, if it did.
+    /// Returns the error of the last refused prefetch, if any.
     #[must_use]
     pub fn refusal(&self) -> Option<RangeError> {
         self.refusal
     }
 
-    /// Prefetches the next batch. Neighbours are prefetched together.
+    /// Prefetches the next batch. Uses one request for consecutive elements.
     fn ask(&mut self) {
         let end = self
             .asked
@@ -121,12 +123,12 @@ impl<'a, T> Reader<'a, T> {
         self.asked = end;
     }
 
-    /// Prefetches a run, unless it lies in the page that was prefetched last, as many small
-    /// elements do.
+    /// Prefetches a run, unless it lies within the last prefetched page, as runs of small elements
+    /// often do.
     fn ask_for(&mut self, run: Option<Range<usize>>) {
         let Some(run) = run else { return };
         let page = |index: usize| index * size_of::<T>() / Linux.page_size();
-        // The last byte of an element of no size precedes it.
+        // Saturates for zero-sized elements.
         let last = (run.end * size_of::<T>()).saturating_sub(1) / Linux.page_size();
         if self.last_page == Some(last) && page(run.start) == last {
             return;

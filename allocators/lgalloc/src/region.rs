@@ -1,10 +1,10 @@
-//! Free region in one word: its address, a multiple of 2 MiB, and in the bits below the time when
-//! it was freed. The class follows from the place of the word.
+//! Free region in one word: its address, a multiple of 2 MiB, and in the lower bits the time when
+//! it was freed. The place where the word is stored determines the class.
 
 use crate::class::UNIT;
 
-/// Logarithm of the milliseconds in one step of the time that a word holds. The time wraps after
-/// about nine hours, so an old region may look young once.
+/// Binary logarithm of the milliseconds in one step of the stored time. The time wraps after about
+/// nine hours, so an old region may then look young.
 const STEP_SHIFT: u32 = 4;
 
 /// Free region whose contents may still be in memory.
@@ -12,7 +12,7 @@ const STEP_SHIFT: u32 = 4;
 pub struct Region(pub usize);
 
 impl Region {
-    /// Creates the word of the region at `start`, freed at `now`.
+    /// Creates the word of a region at `start` that was freed at `now`.
     #[inline]
     pub const fn new(start: usize, now: u64) -> Self {
         Self(start | ((now >> STEP_SHIFT) as usize & (UNIT - 1)))
@@ -24,7 +24,7 @@ impl Region {
         self.0 & !(UNIT - 1)
     }
 
-    /// Returns the milliseconds since it was freed, in steps of 16.
+    /// Returns the milliseconds since the region was freed, rounded to steps.
     #[inline]
     pub const fn age(self, now: u64) -> u64 {
         let steps = ((now >> STEP_SHIFT) as usize).wrapping_sub(self.0) & (UNIT - 1);

@@ -1,5 +1,5 @@
-//! Shared state, laid out before the program starts. The caches are a fixed table, so that a thread
-//! allocates nothing to join it, and a thief walks it without a lock.
+//! Static shared state. The caches are a fixed table, so that a thread can get a cache without
+//! allocating, and a thief can search all caches without a lock.
 
 use heapdrome_pages::Linux;
 
@@ -48,7 +48,7 @@ impl Slot {
 }
 
 impl<P> Shared<P> {
-    /// Creates the state in which nothing is free and no thread has a cache.
+    /// Creates the state without free regions and without claimed slots.
     pub const fn new(policy: P) -> Self {
         Self {
             policy,
@@ -62,7 +62,7 @@ impl<P> Shared<P> {
     }
 }
 
-/// Policy of the process: its settings, and its address space.
+/// Policy of the process, which uses its settings and its address space.
 #[derive(Debug)]
 pub struct Process;
 
@@ -81,11 +81,11 @@ impl Policy for Process {
     }
 }
 
-/// Caches and free regions with contents of the process.
+/// Free regions with contents, in caches and in the table.
 pub static SHARED: Shared<Process> = Shared::new(Process);
 
-/// Free regions without contents. No thread that holds this lock takes that of the dirty regions,
-/// nor the other way round.
+/// Free regions without contents. Except in fork handlers, no thread holds both this lock and the
+/// lock of dirty regions.
 pub static CLEAN: Lock<Buddy<Linux>> = Lock::new(Buddy::new(Linux));
 
 #[cfg(test)]

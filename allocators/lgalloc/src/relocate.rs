@@ -1,5 +1,5 @@
-//! Growth beyond free neighbours. The contents move to another region with their pages, which are
-//! neither read nor copied, nor read back from swap.
+//! Moves the contents of a region to a larger region. The pages move without being copied or read
+//! from swap.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -13,52 +13,54 @@ use crate::purge::purge;
 static MOVED_BYTES: AtomicUsize = AtomicUsize::new(0);
 static COPIED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// Returns the total of bytes that were moved with their pages, and of bytes that were copied.
+/// Returns the total number of bytes that were moved with their pages, and of bytes that were
+/// copied.
 pub fn totals() -> (usize, usize) {
     (MOVED_BYTES.load(Relaxed), COPIED_BYTES.load(Relaxed))
 }
 
-/// Moves the first `size` bytes of a region to the front of another one. The first region then has
-/// no contents there, and stays reserved.
+/// Moves `size` bytes from one region to another. The source stays reserved, without contents.
 ///
-/// The kernel moves pages of one mapping at a time, and earlier moves may have left several: halves
-/// are then moved by themselves. Memory that the kernel does not move at all is copied.
+/// The kernel moves only pages of one mapping at a time, and earlier moves may have split the
+/// region into several mappings. If a move is refused, both halves are moved separately. Memory
+/// that the kernel refuses to move in pieces of 2 MiB is copied.
 ///
-/// Aborts the process if the kernel has unmapped the target and refused the move, and the target's
-/// addresses cannot be mapped again, perhaps because other code has them now. Halves that moved
-/// before have no other place, and a write to the target would go to the other code's memory.
+/// Aborts the process if the kernel unmaps the target, refuses the move, and the target cannot be
+/// mapped again, perhaps because other code has mapped its addresses. There is no way back, because
+/// other halves may already have moved.
 ///
 /// # Safety
 ///
-/// Both ranges belong to regions that the caller holds, are multiples of 2 MiB, and do not overlap.
+/// The caller owns both ranges. They are multiples of 2 MiB and do not overlap.
 pub unsafe fn relocate(from: NonNull<u8>, to: NonNull<u8>, size: usize) {
     // SAFETY: this function's contract is that of `move_pages`.
     if unsafe { move_pages(from, to, size) } {
         MOVED_BYTES.fetch_add(size, Relaxed);
     } else if size > UNIT {
         let half = size / 2;
-        // SAFETY: both halves lie in the ranges.
+        // SAFETY: both halves lie in the ranges, which this function's contract covers.
         unsafe {
             relocate(from, to, half);
             relocate(from.add(half), to.add(half), half);
         }
     } else {
         COPIED_BYTES.fetch_add(size, Relaxed);
-        // SAFETY: both are mapped, writable, and do not overlap.
+        // SAFETY: both ranges are mapped and writable, and do not overlap.
         unsafe { to.copy_from_nonoverlapping(from, size) };
         purge(from.as_ptr().addr(), size);
     }
 }
 
-/// Returns whether a range is one mapping, as far as can be found out without a change: the kernel
-/// refuses to enlarge a range that spans several mappings before it looks for room.
+/// Returns whether a range is one mapping. Tries to enlarge the range in place: the kernel refuses
+/// with another error than ENOMEM if the range spans several mappings.
 ///
 /// # Safety
 ///
-/// The caller holds the range.
+/// The caller owns the range.
 unsafe fn is_one_mapping(start: NonNull<u8>, size: usize) -> bool {
     let page = Linux.page_size();
-    // SAFETY: without MREMAP_MAYMOVE the range stays, and at most one page is added behind it.
+    // SAFETY: without MREMAP_MAYMOVE the range does not move, and at most one page is added behind
+    // it.
     let grown = unsafe { libc::mremap(start.as_ptr().cast(), size, size + page, 0) };
     if grown == libc::MAP_FAILED {
         return std::io::Error::last_os_error().raw_os_error() == Some(libc::ENOMEM);
@@ -68,28 +70,28 @@ unsafe fn is_one_mapping(start: NonNull<u8>, size: usize) -> bool {
     true
 }
 
-/// Moves pages from one range to another, whose own are dropped. Returns false if nothing has
-/// moved.
+/// Moves the pages of one range to another range, and drops the pages of the latter. Returns false
+/// if no page has moved.
 ///
 /// # Safety
 ///
 /// The conditions of [`relocate`] hold.
 unsafe fn move_pages(from: NonNull<u8>, to: NonNull<u8>, size: usize) -> bool {
     let _errno = KeepErrno::new();
-    // A kernel may unmap the target before it refuses a source of several mappings.
-    // SAFETY: the caller holds the range.
+    // A kernel may unmap the target before it refuses a source of several mappings, so check first.
+    // SAFETY: the caller owns the range.
     if !unsafe { is_one_mapping(from, size) } {
         return false;
     }
     let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
-    // SAFETY: the caller holds both ranges, and no code needs the target's contents. The source
+    // SAFETY: the caller owns both ranges, and no code needs the target's contents. The source
     // stays mapped, so no other code gets its addresses.
     let moved = unsafe {
         let (from, to) = (from.as_ptr().cast(), to.as_ptr().cast::<libc::c_void>());
         libc::mremap(from, size, size, flags, to)
     };
     if moved == libc::MAP_FAILED {
-        // SAFETY: the caller holds the target.
+        // SAFETY: the caller owns the target.
         unsafe { keep_target(to, size) };
         return false;
     }
@@ -98,15 +100,15 @@ unsafe fn move_pages(from: NonNull<u8>, to: NonNull<u8>, size: usize) -> bool {
 
 /// Maps the target of a failed move again if necessary, or aborts the process.
 ///
-/// A target that is mapped as a whole is taken to be untouched. Otherwise another thread would have
-/// to have mapped exactly that hole since the move failed.
+/// Assumes that a fully mapped target was not unmapped. This would be wrong only if another thread
+/// had mapped exactly this range since the move failed.
 ///
 /// # Safety
 ///
-/// The caller holds the range.
+/// The caller owns the range.
 #[cold]
 unsafe fn keep_target(start: NonNull<u8>, size: usize) {
-    // SAFETY: the caller holds the range, by this function's contract.
+    // SAFETY: the caller owns the range, by this function's contract.
     if !is_mapped(start, size) && !unsafe { map_again(start, size) } {
         system::write_error(
             b"lgalloc: the system would not move a region, and unmapped the place that it was to move to; \
@@ -118,24 +120,23 @@ unsafe fn keep_target(start: NonNull<u8>, size: usize) {
 
 /// Returns whether all of a range is mapped.
 fn is_mapped(start: NonNull<u8>, size: usize) -> bool {
-    // SAFETY: no contents change, and private memory is never written to a file. The kernel refuses
-    // a range of which any part is unmapped.
+    // SAFETY: the call changes no contents, and private memory is never written to a file. The
+    // kernel refuses a range that is not fully mapped.
     unsafe { libc::msync(start.as_ptr().cast(), size, libc::MS_ASYNC) == 0 }
 }
 
-/// Maps a range of which nothing is mapped. Returns false if part of it is mapped, or if the system
-/// refuses.
+/// Maps an unmapped range. Returns false if part of it is mapped, or if the system refuses.
 ///
 /// # Safety
 ///
-/// The caller holds the range.
+/// The caller owns the range.
 unsafe fn map_again(start: NonNull<u8>, size: usize) -> bool {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags =
         libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
     // SAFETY: MAP_FIXED_NOREPLACE changes no existing mapping.
     let mapped = unsafe { libc::mmap(start.as_ptr().cast(), size, protection, flags, -1, 0) };
-    // A kernel before 4.17 treats the address as a hint, and may map elsewhere.
+    // A kernel before 4.17 treats the address as a hint, and may map another range.
     let again = mapped == start.as_ptr().cast();
     if again && config::huge_pages() {
         // SAFETY: the range was just mapped.
@@ -156,13 +157,13 @@ mod tests {
 
     fn tag(start: NonNull<u8>, units: usize) {
         for unit in 0..units {
-            // SAFETY: the range was reserved with that many units.
+            // SAFETY: the range was reserved with at least `units` units.
             unsafe { start.add(unit * UNIT).cast::<u64>().write(unit as u64 + 7) };
         }
     }
 
     fn tags(start: NonNull<u8>, units: usize) -> std::vec::Vec<u64> {
-        // SAFETY: the range was reserved with that many units.
+        // SAFETY: the range was reserved with at least `units` units.
         (0..units)
             .map(|unit| unsafe { start.add(unit * UNIT).cast().read() })
             .collect()
@@ -171,7 +172,7 @@ mod tests {
     /// Returns whether this kernel moves pages and leaves the source mapped (Linux 5.7).
     fn kernel_moves() -> bool {
         let (from, to) = (reserve(1), reserve(1));
-        // SAFETY: both ranges are reserved for this test alone.
+        // SAFETY: both ranges are reserved, and only this test uses them.
         unsafe { move_pages(from, to, UNIT) }
     }
 
@@ -180,7 +181,7 @@ mod tests {
         let (from, to) = (reserve(4), reserve(8));
         tag(from, 4);
         let before = totals();
-        // SAFETY: both ranges are reserved for this test alone.
+        // SAFETY: both ranges are reserved, and only this test uses them.
         unsafe { relocate(from, to, 4 * UNIT) };
         let after = totals();
         assert_eq!(tags(to, 4), [7, 8, 9, 10]);
@@ -194,13 +195,14 @@ mod tests {
         assert!(done.0 >= wanted.0 && done.1 >= wanted.1, "{done:?}");
     }
 
-    /// A move leaves a mapping of its own in the middle of a region. The region moves all the same.
+    /// An earlier move leaves a separate mapping in the middle of a region. The region can still be
+    /// moved.
     #[test]
     fn a_region_of_several_mappings_moves() {
         let (small, region, to) = (reserve(1), reserve(4), reserve(4));
         tag(small, 1);
         tag(region, 4);
-        // SAFETY: all ranges are reserved for this test alone.
+        // SAFETY: all ranges are reserved, and only this test uses them.
         unsafe {
             relocate(small, region.add(UNIT), UNIT);
             assert!(!kernel_moves() || !is_one_mapping(region, 4 * UNIT));
@@ -215,18 +217,19 @@ mod tests {
         let start = reserve(2);
         tag(start, 2);
         assert!(is_mapped(start, 2 * UNIT));
-        // SAFETY: the range is reserved for this test alone.
+        // SAFETY: the range is reserved, and only this test uses it.
         unsafe { keep_target(start, 2 * UNIT) };
         assert_eq!(tags(start, 2), [7, 8]);
     }
 
-    /// Returns whether one of many ranges of two units, the first `units` of them unmapped, is as
-    /// wanted. Other tests map memory at the same time, and may take a hole.
+    /// Tries up to 100 ranges of two units, and unmaps the first `units` of each. Returns whether
+    /// `wanted` holds for one of them. Several are needed because other tests may map memory in the
+    /// hole.
     fn any_hole(units: usize, wanted: impl Fn(NonNull<u8>) -> bool) -> bool {
         (0..100).any(|_| {
             let start = reserve(2);
             tag(start, 2);
-            // SAFETY: the range is reserved for this test alone.
+            // SAFETY: the range is reserved, and only this test uses it.
             assert!(unsafe { Linux.release(start, units * UNIT) });
             !is_mapped(start, 2 * UNIT) && wanted(start)
         })

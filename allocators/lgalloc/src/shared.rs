@@ -1,5 +1,5 @@
-//! Free regions with contents: in the caches of threads, or in a table for all threads. One cap
-//! covers both: the held bytes are those in the table and those that the caches have borrowed.
+//! Free regions with contents, in the caches of threads and in a table for all threads. One cap
+//! covers both: it counts the bytes in the table and the bytes that caches have borrowed.
 
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
@@ -10,15 +10,15 @@ use crate::region::Region;
 use crate::slot::Slot;
 use crate::sync::{AtomicUsize, Lock, fence};
 
-/// Decisions of the process, or of a test.
+/// Limits and actions that the process, or a test, provides.
 pub trait Policy {
-    /// Returns the maximum number of bytes that one cache may keep.
+    /// Returns the maximum number of bytes in one cache.
     fn budget(&self) -> usize;
 
     /// Returns the maximum number of dirty bytes in total.
     fn most(&self) -> usize;
 
-    /// Takes a region that may not be kept, and returns its contents to the system.
+    /// Drops the contents of a region that exceeds the limits, and takes the region over.
     fn clean(&self, region: Region, class: SizeClass);
 }
 
@@ -27,7 +27,7 @@ pub trait Policy {
 pub struct Shared<P> {
     pub(crate) policy: P,
     pub(crate) slots: [Slot; SLOTS],
-    /// Index from which slots were never claimed.
+    /// Number of slots that have ever been claimed; the slots from this index on have not.
     pub(crate) claimed: AtomicUsize,
     pub(crate) dirty: Lock<Dirty>,
     pub(crate) cap: Cap,
@@ -38,21 +38,21 @@ impl<P: Policy> Shared<P> {
     pub fn claim(&self) -> Option<&Slot> {
         let mut slots = self.slots.iter().enumerate();
         slots.find_map(|(at, slot)| {
-            // This comes first, so that the child of a fork finds a slot that was just being
-            // claimed. Relaxed: a thread that does not see it yet misses a cache that has just
-            // begun. The later fence in `lend` ensures that its lease is not missed when settings
-            // are lowered.
+            // Raise the number first, so that the child of a fork finds a slot that was just being
+            // claimed. Relaxed: a thread that does not see the new number only misses a new cache.
+            // When settings are lowered, the later fence in `lend` ensures that its lease is not
+            // missed.
             self.claimed.fetch_max(at + 1, Relaxed);
             slot.claim().then_some(slot)
         })
     }
 
-    /// Returns the slots that may hold anything: the maximum number of simultaneous threads so far.
+    /// Returns the slots that were ever claimed. Only these can hold regions.
     pub fn claimed(&self) -> &[Slot] {
         &self.slots[..self.claimed.load(Relaxed)]
     }
 
-    /// Takes a region that some thread has freed.
+    /// Takes a dirty region of a class from the table, or from another thread's cache.
     pub fn take(&self, class: SizeClass) -> Option<Region> {
         let found = self.dirty.lock().take(class, &self.cap);
         found.or_else(|| {
@@ -65,24 +65,24 @@ impl<P: Policy> Shared<P> {
     fn steal(&self, slot: &Slot, class: SizeClass) -> Option<Region> {
         let found = slot.steal(class)?;
         if !slot.is_owned() {
-            // The owner was lost in a fork: no other thread would return the unused lease.
+            // The owner has left, or was lost in a fork, so it will not return the unused lease.
             slot.revoke(&self.cap);
         }
         Some(found)
     }
 
-    /// Puts a region into the table. If there is no room, older regions are cleaned.
+    /// Puts a region into the table. Cleans older regions if there is no room.
     pub fn put(&self, region: Region, class: SizeClass) {
         loop {
             let mut dirty = self.dirty.lock();
-            // Read under the lock: a thread that lowers it takes the lock later, and then checks
-            // the held bytes.
+            // Read the cap under the lock: a thread that lowers the cap takes the lock afterwards,
+            // and then checks the held bytes.
             let most = self.policy.most();
             let fits = class.bytes() <= most;
             if fits && dirty.keep(region, class, &self.cap, most) {
                 return;
             }
-            // A region that exceeds the whole cap displaces nothing.
+            // A region that exceeds the whole cap displaces no other region.
             let displaced = dirty.take_oldest(&self.cap, |_| fits);
             drop(dirty);
             match displaced {
@@ -92,19 +92,19 @@ impl<P: Policy> Shared<P> {
         }
     }
 
-    /// Puts a region back for the owner of a slot, which had no room for it. Only the owner calls
-    /// this.
+    /// Frees a region on the slow path of a slot's owner, into the slot if possible, else into the
+    /// table. Only the owner calls this.
     pub fn put_by_owner(&self, slot: &Slot, region: Region, class: SizeClass) {
         slot.settle();
         if slot.push(class, region) || (self.lend(slot, class) && slot.push(class, region)) {
             return;
         }
         if slot.cached() > slot.lease() {
-            // Regions that were pushed while the lease was revoked are not covered by a lease.
+            // The lease does not cover regions that were pushed while it was being revoked.
             self.give_all(slot);
         }
-        // The next allocation must find the region that was freed last, whose pages are likeliest
-        // to be in memory. So regions that were freed before it go to the table.
+        // The next allocation should get the region that was freed last, because its pages are most
+        // likely still in memory. So older regions go to the table to make room for it.
         let to_table = |older| self.put(older, class);
         if slot.give_older(class, to_table) && slot.push(class, region) {
             return;
@@ -112,15 +112,15 @@ impl<P: Policy> Shared<P> {
         self.put(region, class);
     }
 
-    /// Lends a slot room for one more region. Returns whether there is room. Only the owner calls
-    /// this.
+    /// Lends a slot room for one more region. Returns false if the budget, the cap or the slot has
+    /// no room. Only the owner calls this.
     fn lend(&self, slot: &Slot, class: SizeClass) -> bool {
         let (budget, most) = (self.policy.budget(), self.policy.most());
         if !slot.borrow(class, budget, &self.cap, most) {
             return false;
         }
-        // Pairs with the fence in `hold_to_policy`: the thread that lowers the settings sees this
-        // lease, or this thread sees the new settings.
+        // Pairs with the fence in `hold_to_policy`: either the thread that lowers the settings sees
+        // this lease, or this thread sees the new settings.
         fence(SeqCst);
         let lowered = self.policy.budget() < budget || self.policy.most() < most;
         if lowered {
@@ -131,22 +131,22 @@ impl<P: Policy> Shared<P> {
 
     /// Gives up a slot and its regions. Only the owner calls this.
     pub fn leave(&self, slot: &Slot) {
-        // The lease is returned before the regions, which the table then counts.
+        // Return the lease before the regions: the table counts the regions.
         slot.end_lease(&self.cap);
         self.give_all(slot);
         slot.leave();
     }
 
-    /// Restores the invariants in the child of a fork, whose one thread calls this and owns `own`.
-    /// The other threads may have been anywhere, also between a lease and its count, so the held
-    /// bytes are counted again. A region that one of them was moving is lost.
+    /// Restores the invariants in the child of a fork. The only thread calls this; `own` is its
+    /// slot. The other threads may have been interrupted at any step, even between a lease and its
+    /// count, so the held bytes are counted again. A region that one of them was moving is lost.
     pub fn outlive_fork(&self, own: Option<&Slot>) {
         let mut held = self.dirty.lock().bytes();
         for slot in self.claimed() {
             if own.is_some_and(|own| core::ptr::eq(own, slot)) {
                 slot.outlive();
             } else {
-                // Its regions stay there, to be stolen, or for the next owner.
+                // The regions stay in the slot, for thieves or the next owner.
                 slot.abandon();
             }
             held += slot.lease();
@@ -161,9 +161,9 @@ impl<P: Policy> Shared<P> {
         }
     }
 
-    /// Enforces a lowered budget and a lowered cap. Caches that have borrowed more than the budget
-    /// are emptied into the table. Then regions are cleaned, those of the table first, until no
-    /// more is held than the cap allows.
+    /// Enforces a lowered budget and cap. Empties caches that have borrowed more than the budget
+    /// into the table. Then cleans regions, first those in the table, until the cap is no longer
+    /// exceeded.
     pub fn hold_to_policy(&self) {
         // Pairs with the fence in `lend`.
         fence(SeqCst);
@@ -173,7 +173,7 @@ impl<P: Policy> Shared<P> {
             }
         }
         let over = || self.cap.held() > self.policy.most();
-        // The lock is taken at least once: see `put`.
+        // This takes the lock at least once, as `put` requires.
         while self.clean_oldest(|_| over()) {}
         if over() {
             self.empty_caches();
@@ -186,8 +186,8 @@ impl<P: Policy> Shared<P> {
         while self.clean_oldest(|_| true) {}
     }
 
-    /// Cleans the regions that are `wanted`; in the table, it stops at the first that is not. Then
-    /// revokes unused leases.
+    /// Cleans the regions that are `wanted`, and revokes unused leases. In the table, stops at the
+    /// first region that is not wanted.
     pub fn empty_of(&self, wanted: impl Fn(Region) -> bool) {
         for slot in self.claimed() {
             let robbed = rob(slot, &wanted, |region, class| {
@@ -200,8 +200,8 @@ impl<P: Policy> Shared<P> {
         while self.clean_oldest(&wanted) {}
     }
 
-    /// Cleans the region that has been in the table longest, if it is wanted. Returns whether it
-    /// was.
+    /// Cleans the oldest region in the table if `wanted` returns true for it. Returns false if not,
+    /// or if the table is empty.
     fn clean_oldest(&self, wanted: impl Fn(Region) -> bool) -> bool {
         let oldest = self.dirty.lock().take_oldest(&self.cap, wanted);
         let Some((region, class)) = oldest else {
@@ -217,17 +217,18 @@ impl<P: Policy> Shared<P> {
         }
     }
 
-    /// Takes the lease of a slot and all of its regions. The lease goes first, so the owner then
-    /// pushes only regions for which it borrows again. A region that it is just pushing may be
-    /// missed. It borrows for that one, too, or gives it up, when it frees the next.
+    /// Takes the lease of a slot and all of its regions. The lease goes first, so that the owner
+    /// must borrow again for every further region. A region that the owner is pushing at the same
+    /// time may be missed. When the owner frees its next region, it also borrows for the missed
+    /// one, or gives it up.
     fn rob_of_all(&self, slot: &Slot, take: impl FnMut(Region, SizeClass)) {
         slot.end_lease(&self.cap);
         rob(slot, |_| true, take);
     }
 }
 
-/// Takes the regions of a cache that are `wanted`, at most as many as there are places, since a
-/// busy owner fills places again. Returns whether there were any.
+/// Takes the regions of a cache that are `wanted`. Takes at most [`PLACES`] of each class, because
+/// a busy owner may keep adding regions. Returns whether it took any region.
 fn rob(
     slot: &Slot,
     wanted: impl Fn(Region) -> bool,

@@ -1,4 +1,5 @@
-//! Caches, table and cap together: where regions go, which are cleaned, and what is counted.
+//! Tests of caches, table and cap together: the places of regions, the cleaned regions, and the
+//! counts.
 
 use core::sync::atomic::Ordering::Relaxed;
 use std::sync::Mutex;
@@ -10,7 +11,7 @@ use crate::shared::Policy;
 
 const TWO: SizeClass = SizeClass::SMALLEST;
 
-/// Settings that a test chooses, and the cleaned regions, by unit.
+/// Settings of a test, and the units of the cleaned regions.
 struct Rules {
     budget: AtomicUsize,
     most: AtomicUsize,
@@ -33,7 +34,7 @@ impl Policy for Rules {
     }
 }
 
-/// Creates a state like the process's, except for caches of 16 units and a cap of 64.
+/// Creates a state like the process's, but with a budget of 16 units and a cap of 64.
 const fn shared() -> Shared<Rules> {
     Shared::new(Rules {
         budget: AtomicUsize::new(16 * UNIT),
@@ -56,8 +57,8 @@ impl Shared<Rules> {
         Some(self.take(TWO)?.start() / UNIT)
     }
 
-    /// Asserts that the held bytes are those in the table and those lent, and that no slot holds
-    /// more than was lent to it.
+    /// Asserts that the cap counts the bytes in the table plus all leases, and that no slot holds
+    /// more than its lease.
     fn check(&self) {
         let classes = (0..CLASSES).filter_map(SizeClass::of_index);
         let table = self.dirty.lock();
@@ -74,7 +75,7 @@ impl Shared<Rules> {
 fn the_table_is_looked_at_before_caches_and_only_caches_that_were_claimed() {
     static SHARED: Shared<Rules> = shared();
     assert!(SHARED.claimed().is_empty());
-    // In a program nothing is ever there, since no thread has claimed that slot.
+    // In a program this place is always empty, because no thread has claimed the slot.
     SHARED.slots[7].stacks[0].places[0].store(99 * UNIT, Relaxed);
     assert_eq!(SHARED.taken(), None);
     let slots = [(); 3].map(|()| SHARED.claim().expect("a slot"));
@@ -135,8 +136,8 @@ fn only_what_is_old_is_emptied() {
     assert_eq!(SHARED.cap.held(), 0);
 }
 
-/// The fork catches other threads anywhere: between a lease and its count, or in the middle of a
-/// theft.
+/// The fork interrupts other threads at any step: between a lease and its count, or in the middle
+/// of a theft.
 #[test]
 fn the_child_of_a_fork_counts_anew_what_is_held() {
     static SHARED: Shared<Rules> = shared();

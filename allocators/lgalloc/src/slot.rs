@@ -1,22 +1,23 @@
-//! The cache of one thread.
+//! Cache of one thread.
 //!
-//! Every place of a cache is one word. Only the owner fills an empty place. Any thread may empty
-//! one by exchanging the word for zero. A word identifies its region, and the thread that has
-//! exchanged it owns that region. So no harm is done if the word was taken and put back in between.
+//! Every place of a cache is one word. Only the owner fills an empty place. Any thread may take a
+//! word by an atomic exchange with zero. The word identifies the region, and the thread that took
+//! the word owns the region. So it is harmless if the same word was taken and put back in between
+//! (ABA).
 //!
-//! An exchange costs more than the rest of an allocation, and most caches never meet a thief. So
-//! the owner works without exchanges until the first thief comes: it announces in `taking` which
-//! word it is about to take, then checks `wanted`, and stores zero if that is false. A thief does
-//! the opposite: it sets `wanted`, then checks `taking`, and leaves the word alone that it finds
-//! there. Between its two steps each executes one half of a fence, so that they cannot miss each
-//! other: the owner sees that it must exchange, or the thief sees what the owner takes. The thief's
-//! half is a system call. Once a thief has seen that the owner was taking nothing, it records that
-//! in `shared`, and no further thief needs the call. From then on the owner exchanges, and so do
-//! later owners of the slot, since a thief may be about to exchange at any time.
+//! An atomic exchange costs more than the rest of an allocation, and most caches never meet a
+//! thief. So the owner uses plain stores until the first theft: it announces in `taking` the word
+//! that it is about to take, then checks `wanted`, and if that is false stores zero to the place. A
+//! thief does the opposite: it sets `wanted`, then checks `taking`, and skips the announced word.
+//! Between the two steps each side executes one half of a fence, so that at least one sees the
+//! other: the owner sees that it must use atomic exchanges, or the thief sees the announced word.
+//! The thief's half is a system call. A thief that finds no announced word sets `shared`, and
+//! further thieves skip the call. From then on, the owner and all later owners of the slot use
+//! atomic exchanges, because a thief may come at any time.
 //!
-//! A slot borrows from the cap on dirty memory. Its *lease* covers the regions in it, and those
-//! that it may still take: the owner checks the lease before it fills a place. [`Slot::revoke`]
-//! takes back the unused part.
+//! A slot borrows from the cap on dirty memory. Its *lease* is the number of borrowed bytes, which
+//! covers the regions in the slot and room for more: the owner checks the lease before it fills a
+//! place. [`Slot::revoke`] takes back the unused part.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -25,19 +26,19 @@ use crate::class::{CLASSES, PLACES, SizeClass};
 use crate::region::Region;
 use crate::sync::{AtomicBool, AtomicUsize, can_fence, heavy_fence, light_fence};
 
-/// Number of bytes by which a slot borrows from the cap.
+/// Number of bytes that a slot borrows from the cap in one step.
 const LEASE_STEP: usize = 4 << 20;
 
-/// Counts of each class; only the owner of the slot adds to them.
+/// Counters of one class. Only the slot's owner writes to them.
 #[derive(Debug)]
 pub struct Counters {
     pub allocations: AtomicUsize,
     pub deallocations: AtomicUsize,
-    /// Allocations that the thread's own cache did not serve.
+    /// Number of allocations for which the thread's cache had no region.
     pub slow: AtomicUsize,
 }
 
-/// Adds one without an atomic addition, for the one thread that writes.
+/// Adds one to a counter that only one thread writes, without an atomic addition.
 #[inline]
 fn bump(counter: &AtomicUsize) {
     // Relaxed: statistics, on which no other memory depends.
@@ -63,13 +64,14 @@ impl Counters {
 /// Regions of one class.
 #[derive(Debug)]
 pub struct Stack {
-    /// Place below which all regions lie; thieves leave gaps. Only the owner uses it.
+    /// Index of the place for the next region. All regions lie below it; thefts leave gaps there.
+    /// Only the owner uses it.
     pub(crate) top: AtomicUsize,
     pub(crate) places: [AtomicUsize; PLACES],
 }
 
 impl Stack {
-    /// Returns the places that hold a region.
+    /// Returns the indices of the places that hold a region.
     fn filled(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
         let filled = |at: &usize| self.places[*at].load(Relaxed) != 0;
         (0..PLACES).filter(filled)
@@ -83,19 +85,19 @@ pub struct Slot {
     pub(crate) owned: AtomicBool,
     /// Time when the owner last took a region, in milliseconds. Only the owner uses it.
     pub(crate) clock: AtomicUsize,
-    /// Bytes that the owner has put in and not taken out; never less than the bytes there. Only the
-    /// owner uses it.
+    /// Bytes that the owner has put in and not taken out: at least the bytes in the slot, since
+    /// thefts are counted later. Only the owner uses it.
     pub(crate) cached: AtomicUsize,
-    /// Bytes of the cap on dirty memory that this slot may fill. The owner adds; any thread may
-    /// revoke.
+    /// Bytes that this slot has borrowed from the cap on dirty memory. Only the owner increases it;
+    /// any thread may revoke it.
     pub(crate) lease: AtomicUsize,
-    /// Word that the owner is taking without an exchange; else zero. Only the owner writes it.
+    /// Word that the owner is taking without an atomic exchange, or zero. Only the owner writes it.
     pub(crate) taking: AtomicUsize,
-    /// Whether a thief was here, so that the owner must exchange words. Never reset.
+    /// Whether a thief has come, so that the owner must use atomic exchanges. Never reset.
     pub(crate) wanted: AtomicBool,
-    /// Whether the owner is known to exchange words. Never reset.
+    /// Whether the owner is known to use atomic exchanges. Never reset.
     pub(crate) shared: AtomicBool,
-    /// Whether thieves were here since the owner last counted.
+    /// Whether regions were stolen since the last call of [`settle`](Self::settle).
     pub(crate) robbed: AtomicBool,
     pub(crate) stacks: [Stack; CLASSES],
     pub counters: [Counters; CLASSES],
@@ -106,17 +108,18 @@ impl Slot {
     #[inline]
     pub fn pop(&self, class: SizeClass) -> Option<Region> {
         let stack = &self.stacks[class.index()];
-        // Relaxed: `top` and `cached` are the owner's own, and so are words that no thief has
-        // touched. Regions that a previous owner left here were acquired in `claim`.
+        // Relaxed: only the owner writes `top`, `cached` and the words that no thief has taken.
+        // `claim` has acquired the regions of previous owners.
         let top = stack.top.load(Relaxed).wrapping_sub(1);
         let place = stack.places.get(top)?;
         let word = place.load(Relaxed);
-        // Release, as for every store to it: a thief that reads this word sees the places of
+        // Release, as for every store to `taking`: a thief that reads this word sees the places of
         // earlier words as empty.
         self.taking.store(word, Release);
         // Pairs with the heavy fence in `share`.
         light_fence();
-        // Relaxed: the fence orders it. A thief, or a fork, may have left a gap.
+        // Relaxed: the fence orders the load. The word may be zero, because a thief or a fork has
+        // left a gap.
         if self.wanted.load(Relaxed) || word == 0 {
             return self.pop_shared(class);
         }
@@ -128,10 +131,10 @@ impl Slot {
         Some(Region(word))
     }
 
-    /// Pops a region that another thread may be stealing at the same time.
+    /// Pops a region with atomic exchanges, because other threads may be stealing.
     #[inline(never)]
     fn pop_shared(&self, class: SizeClass) -> Option<Region> {
-        // From here on nothing is taken without an exchange. Release: as in `pop`.
+        // From here on, every word is taken by an atomic exchange. Release: as in `pop`.
         self.taking.store(0, Release);
         let stack = &self.stacks[class.index()];
         let mut top = stack.top.load(Relaxed).min(PLACES);
@@ -150,7 +153,7 @@ impl Slot {
         None
     }
 
-    /// Counts a region that the owner has taken out.
+    /// Subtracts a region that the owner has taken out from `cached`.
     #[inline]
     fn took(&self, class: SizeClass) {
         let cached = self.cached.load(Relaxed);
@@ -166,16 +169,15 @@ impl Slot {
         if top >= PLACES || cached + class.bytes() > self.lease.load(Relaxed) {
             return false;
         }
-        // Release: this thread's accesses to the region happen before those of its next user.
+        // Release: this thread's accesses to the region precede those of the next user.
         stack.places[top].store(region.0, Release);
         stack.top.store(top + 1, Relaxed);
         self.cached.store(cached + class.bytes(), Relaxed);
         true
     }
 
-    /// Makes room for a region that was freed later: gives away the older half of the regions of a
-    /// class, oldest first, and moves the others down. Returns whether there were any. Only the
-    /// owner calls this.
+    /// Passes the older half of the regions of a class to `give`, oldest first, and moves the
+    /// others down. Returns false if the class has no regions. Only the owner calls this.
     pub fn give_older(&self, class: SizeClass, mut give: impl FnMut(Region)) -> bool {
         let stack = &self.stacks[class.index()];
         let older = stack.filled().count().div_ceil(2);
@@ -191,9 +193,9 @@ impl Slot {
                 self.took(class);
                 give(Region(word));
             } else {
-                // Release: a thief's acquire must see the accesses of this region's last user. The
-                // place is empty: this thread has just emptied it or a higher one, and no other
-                // thread fills any.
+                // Release: a thief must see the accesses of the region's last user. The place is
+                // empty: it is this one or a lower one, which this loop has emptied, and no other
+                // thread fills places.
                 stack.places[kept].store(word, Release);
                 kept += 1;
             }
@@ -202,9 +204,11 @@ impl Slot {
         given > 0
     }
 
-    /// Counts again after thefts. Returns whether there were any. Only the owner calls this.
+    /// Recounts the regions after thefts. Returns false if none was stolen since the last call.
+    /// Only the owner calls this.
     pub fn settle(&self) -> bool {
-        // Acquire: pairs with the release in `steal_if`, so that the place is counted as empty.
+        // Acquire: pairs with the release in `steal_if`, so that this thread sees the thief's place
+        // as empty.
         let robbed = self.robbed.swap(false, Acquire);
         if robbed {
             self.recount();
@@ -225,8 +229,8 @@ impl Slot {
         self.lease.load(Relaxed)
     }
 
-    /// Borrows from the cap for one more region of the class, within a budget for the whole slot.
-    /// Returns whether that region is then covered. Only the owner calls this.
+    /// Borrows from the cap for one more region of the class, within `budget` for the whole slot.
+    /// Returns whether the lease now covers that region. Only the owner calls this.
     pub fn borrow(&self, class: SizeClass, budget: usize, cap: &Cap, most: usize) -> bool {
         let wanted = self.cached().saturating_add(class.bytes());
         if !self.has_place(class) || wanted > budget {
@@ -238,8 +242,8 @@ impl Slot {
         if step < missing || !cap.lease(step, most) {
             return false;
         }
-        // Relaxed: a count. If the lease was revoked and set again since it was read, adding the
-        // step to it might exceed the budget.
+        // Relaxed: no other memory depends on this count. A compare-exchange, because if the lease
+        // has changed since it was read, adding the step might exceed the budget.
         let lent = self
             .lease
             .compare_exchange(lease, lease + step, Relaxed, Relaxed);
@@ -249,24 +253,25 @@ impl Slot {
         lent.is_ok()
     }
 
-    /// Returns the whole lease to the cap. The owner then pushes nothing more.
+    /// Returns the whole lease to the cap. The owner then cannot push regions without borrowing
+    /// again.
     pub fn end_lease(&self, cap: &Cap) {
         cap.unlease(self.lease.swap(0, Relaxed));
     }
 
-    /// Returns to the cap the part of the lease beyond what the slot holds. Any thread may call
-    /// this.
+    /// Reduces the lease to the bytes in the slot, and returns the rest to the cap. Any thread may
+    /// call this.
     ///
-    /// It may miss regions that the owner is just pushing, while the owner still sees the old
-    /// lease. The owner finds its lease too small the next time, and borrows for those, too.
+    /// It may miss regions that the owner is pushing under the old lease. At the next free, the
+    /// owner then finds its lease too small, and also borrows for those regions.
     pub fn revoke(&self, cap: &Cap) {
         let before = self.lease.swap(0, Relaxed);
         let held = self.held();
-        // The cap counts the bytes before the lease covers them: a thread that takes the lease
-        // meanwhile must not take from the cap what is not in it yet. The slot may hold more than
-        // its lease was.
+        // Add the bytes to the cap first: another thread may end the lease in between, and must not
+        // subtract bytes that the cap does not count yet. The slot may hold more than the old
+        // lease.
         cap.admit(held);
-        // The owner may have borrowed meanwhile for all that it holds; that is not lent twice.
+        // Do not count bytes twice for which the owner has borrowed in the meantime.
         let lent = self.lease.fetch_max(held, Relaxed);
         cap.unlease(before + lent.min(held));
     }
@@ -282,17 +287,18 @@ impl Slot {
         self.clock.store(now as usize, Relaxed);
     }
 
-    /// Makes the owner exchange words from now on. Returns the word that it may be taking without
-    /// an exchange at this moment, or zero; `None` if the system does not execute the fence.
+    /// Makes the owner use atomic exchanges from now on. Returns the word that it may be taking
+    /// without one at this moment, or zero. Returns `None` if the system refuses the fence.
     fn share(&self) -> Option<usize> {
-        // Acquire: pairs with the release below, or in `claim`: what was seen there holds here.
+        // Acquire: pairs with the release below or in `claim`, so that this thread sees what the
+        // other thread saw.
         if self.shared.load(Acquire) {
             return Some(0);
         }
-        // Relaxed: the fence orders it before the load of `taking`.
+        // Relaxed: the fence orders this store before the load of `taking`.
         self.wanted.store(true, Relaxed);
-        // Pairs with the light fence in `pop`: stores before that are seen below, and loads after
-        // it see `wanted`.
+        // Pairs with the light fence in `pop`: this thread sees the owner's stores before that
+        // fence, or the owner's loads after it see `wanted`.
         if !heavy_fence() {
             return None;
         }
@@ -305,13 +311,13 @@ impl Slot {
         Some(taking)
     }
 
-    /// Takes the region that the owner would use last. Any thread may call this.
+    /// Steals the oldest region of a class, if possible. Any thread may call this.
     pub fn steal(&self, class: SizeClass) -> Option<Region> {
         self.steal_if(class, |_| true)
     }
 
-    /// Takes the first region that is `wanted`, beginning with the one that the owner would use
-    /// last. Leaves out the region that the owner is just taking.
+    /// Steals the oldest region of a class that is `wanted`. Skips the region that the owner is
+    /// taking at the same time.
     pub fn steal_if(&self, class: SizeClass, wanted: impl Fn(Region) -> bool) -> Option<Region> {
         for place in &self.stacks[class.index()].places {
             let word = place.load(Relaxed);
@@ -328,30 +334,33 @@ impl Slot {
         None
     }
 
-    /// Returns the number of regions of a class in this cache, as far as other threads can see it.
+    /// Returns the number of regions of a class in this cache; may be out of date in other threads.
     pub fn count(&self, class: SizeClass) -> usize {
         self.stacks[class.index()].filled().count()
     }
 
-    /// Returns the bytes in this cache, as far as other threads can see it.
+    /// Returns the bytes in this cache; may be out of date in other threads.
     pub fn held(&self) -> usize {
         let classes = (0..CLASSES).filter_map(SizeClass::of_index);
         classes.map(|class| class.bytes() * self.count(class)).sum()
     }
 
-    /// Makes the calling thread the owner of a slot without an owner. Returns whether it did.
+    /// Makes the calling thread the owner of the slot. Returns false if the slot already has an
+    /// owner.
     pub fn claim(&self) -> bool {
-        // Relaxed first: most slots are taken. AcqRel: pairs with the last owner's `leave`.
+        // Relaxed load first, since most slots have an owner. AcqRel: pairs with the release in
+        // `leave`.
         if self.owned.load(Relaxed) || self.owned.swap(true, AcqRel) {
             return false;
         }
         if !can_fence() {
-            // Thieves could not make this thread exchange words, so it does so from the beginning.
-            // Release: pairs with the acquire in `share`, which then sees what the last owner took.
+            // Without the fence, a thief cannot make the owner use atomic exchanges, so use them
+            // from the start. Release: pairs with the acquire in `share`, which then sees the last
+            // owner's stores.
             self.wanted.store(true, Relaxed);
             self.shared.store(true, Release);
         }
-        // The last owner may have vanished in a fork.
+        // The last owner may have been lost in a fork.
         self.recount();
         true
     }
@@ -365,35 +374,36 @@ impl Slot {
         self.cached.store(self.held(), Relaxed);
     }
 
-    /// Gives up the slot of a thread that does not exist in the child of a fork. Its lease becomes
-    /// the bytes in it, which the cap must count again.
+    /// Gives up the slot of a thread that does not exist in the child of a fork. Sets the lease to
+    /// the bytes in the slot. The caller must then recount the cap.
     pub fn abandon(&self) {
-        // Relaxed: the child has one thread. A region that was being taken is lost, or still here.
+        // Relaxed: the child has only one thread. A region that was being taken is lost, or still
+        // in the slot.
         self.taking.store(0, Relaxed);
         self.lease.store(self.held(), Relaxed);
         self.leave();
     }
 
-    /// Prepares the slot of the only thread in the child of a fork. It has no lease, so that the
-    /// next free takes the slow path and borrows for all regions that are here. The cap must be
-    /// counted again.
+    /// Prepares the slot of the only thread in the child of a fork. Sets the lease to zero, so that
+    /// the next free borrows for all regions in the slot. The caller must then recount the cap.
     pub fn outlive(&self) {
-        // Relaxed: the child has one thread. A thief that does not exist here may have taken a
-        // region without setting the flag.
+        // Relaxed: the child has only one thread. A thief of the parent may have taken a region
+        // without setting `robbed`.
         self.lease.store(0, Relaxed);
         self.robbed.store(true, Relaxed);
     }
 
-    /// Returns whether the slot has an owner, who looks after its lease.
+    /// Returns whether the slot has an owner, which then manages the lease.
     pub fn is_owned(&self) -> bool {
-        // Acquire: pairs with the release in `leave`: a thread that sees that the owner has left
-        // sees its places as it left them.
+        // Acquire: pairs with the release in `leave`, so that this thread sees the places as the
+        // last owner left them.
         self.owned.load(Acquire)
     }
 
     /// Gives the slot up.
     pub fn leave(&self) {
-        // Release: pairs with the acquire in `claim`, which must see the owner's words.
+        // Release: pairs with the acquire in `claim`, so that the next owner sees this owner's
+        // words.
         self.owned.store(false, Release);
     }
 }

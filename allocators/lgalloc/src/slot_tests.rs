@@ -1,4 +1,4 @@
-//! One cache: actions of its owner, actions of thieves, and the lease.
+//! Tests of one cache: its owner, thieves, and the lease.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::vec::Vec;
@@ -10,7 +10,7 @@ use crate::sync::can_fence;
 
 const TWO: SizeClass = SizeClass::SMALLEST;
 
-/// Lends enough for `regions` regions.
+/// Adds enough to the lease for `regions` regions.
 fn lend(slot: &Slot, regions: usize) {
     slot.lease.fetch_add(regions * UNIT, Relaxed);
 }
@@ -60,8 +60,8 @@ fn the_older_half_makes_room_and_the_rest_keeps_its_order() {
     assert_eq!(slot.cached(), 0);
 }
 
-/// Guard that raises a flag when it is dropped, so that a failing test ends the threads that wait
-/// for it.
+/// Guard that sets a flag when it is dropped, so that threads that wait for the flag end even if
+/// the test fails.
 struct Raise<'a>(&'a AtomicBool);
 
 impl Drop for Raise<'_> {
@@ -70,7 +70,7 @@ impl Drop for Raise<'_> {
     }
 }
 
-/// One owner and three thieves: every region has one holder at a time.
+/// With one owner and three thieves, every region has only one holder at a time.
 #[test]
 fn no_region_is_had_twice() {
     const REGIONS: usize = 8;
@@ -116,7 +116,7 @@ fn no_region_is_had_twice() {
     });
 }
 
-/// The first thief of a slot meets an owner that does not exchange words.
+/// The first thief of a slot meets an owner that uses plain stores.
 #[test]
 fn a_first_theft_and_what_the_owner_takes_exclude_each_other() {
     for _ in 0..200 {
@@ -138,7 +138,7 @@ fn a_first_theft_and_what_the_owner_takes_exclude_each_other() {
         std::thread::scope(|scope| {
             let _raise = Raise(&done);
             let thief = scope.spawn(steal);
-            // From then on the region lies there until it is stolen.
+            // From now on, the region stays in the slot until it is stolen.
             for _ in 0..20_000 {
                 let stolen = gone.load(Acquire);
                 let Some(region) = slot.pop(TWO) else { break };
@@ -152,7 +152,7 @@ fn a_first_theft_and_what_the_owner_takes_exclude_each_other() {
     }
 }
 
-/// Exchanges are expensive: an owner from which no thread steals works without them.
+/// Atomic exchanges are expensive, so an owner uses none before the first theft.
 #[test]
 fn a_theft_alone_makes_the_owner_exchange() {
     let slot = Slot::new();
@@ -168,7 +168,7 @@ fn a_theft_alone_makes_the_owner_exchange() {
     assert_eq!(exchanges(), [true; 2]);
 }
 
-/// The test acts like an owner that stops for a long time in the middle of `pop`.
+/// The test acts as an owner that is suspended in the middle of `pop`.
 #[test]
 fn what_the_owner_is_taking_is_not_stolen() {
     let slot = Slot::new();

@@ -1,4 +1,4 @@
-//! Statistics: what the allocator has done and what it holds.
+//! Statistics of the allocator.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -6,10 +6,9 @@ use crate::class::{CLASSES, SizeClass};
 use crate::registry::{CLEAN, SHARED};
 use crate::{purge, relocate};
 
-/// Statistics of one class. They count threads that have a cache. A thread adds while others read,
-/// so figures of a busy program are taken at slightly different moments. A region that grows or
-/// shrinks counts as deallocated in the class that it leaves and as allocated in the one that it
-/// enters.
+/// Statistics of one class. They include only threads that have a cache. In a busy program, the
+/// figures describe slightly different moments. A region that grows or shrinks counts as
+/// deallocated in its old class and as allocated in its new class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct ClassStats {
@@ -19,10 +18,10 @@ pub struct ClassStats {
     pub allocations: usize,
     /// Number of deallocations.
     pub deallocations: usize,
-    /// Number of allocations that a thread's own cache did not serve, without growth and shrinking
-    /// in place.
+    /// Number of allocations for which the thread's cache had no region. Excludes growth and
+    /// shrinking in place.
     pub slow_allocations: usize,
-    /// Number of free regions in caches of threads.
+    /// Number of free regions in threads' caches.
     pub cached_regions: usize,
     /// Number of free regions with contents in the shared pool.
     pub dirty_regions: usize,
@@ -34,27 +33,27 @@ pub struct ClassStats {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Stats {
-    /// Statistics of every class, from 2 MiB on.
+    /// Statistics of every class, by index.
     pub classes: [ClassStats; CLASSES],
     /// Number of areas of address space.
     pub areas: usize,
     /// Bytes of reserved address space.
     pub reserved_bytes: usize,
-    /// Bytes of free memory with contents, and those that caches may still fill. They exceed the
-    /// cap until a lowered cap has returned the excess. They also exceed it while the bytes in a
-    /// cache are counted again (and thus twice), and by what a thread was freeing when the cap was
-    /// lowered, until that thread frees the next region. In the child of a fork, they lack what the
-    /// forking thread had cached, until that thread frees a region.
+    /// Bytes that count against the cap: free memory with contents, and room that caches have
+    /// borrowed. May exceed the cap for a moment, while a lowered cap is being enforced or while
+    /// the bytes in a cache are recounted. May also exceed a lowered cap by the region that a
+    /// thread was freeing, until that thread frees another region. In the child of a fork, lacks
+    /// the regions in the forking thread's cache until that thread frees a region.
     pub dirty_bytes: usize,
-    /// Total of bytes whose memory was returned to the system.
+    /// Bytes whose memory was returned to the system.
     pub purged_bytes: usize,
-    /// Bytes of those that were dropped rather than read from swap.
+    /// Bytes that were dropped instead of read from swap; part of `purged_bytes`.
     pub stale_bytes: usize,
     /// Bytes that moved with their pages when a region grew.
     pub moved_bytes: usize,
-    /// Bytes that were copied because the system would not move them.
+    /// Bytes that were copied because the system refused to move their pages.
     pub copied_bytes: usize,
-    /// Number of times that the system refused to take memory back.
+    /// Number of purges that the system refused.
     pub purge_failures: usize,
 }
 
@@ -81,7 +80,7 @@ fn class_stats(class: SizeClass) -> ClassStats {
     stats
 }
 
-/// Returns the current statistics. Allocates nothing.
+/// Returns the current statistics. Does not allocate.
 #[must_use]
 pub fn stats() -> Stats {
     let classes = core::array::from_fn(|index| {

@@ -1,5 +1,5 @@
-//! Atomics of the state that threads share without a lock, and a fence in two halves. The model
-//! test compiles the same files against loom's instead (`tests/model.rs`).
+//! Atomics for state that threads share without a lock, and a fence in two halves. The model test
+//! (`tests/model.rs`) compiles the same files against loom's versions instead.
 
 use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
 
@@ -11,9 +11,9 @@ pub use crate::os::{can_fence_every_thread as can_fence, fence_every_thread as h
 /// Executes the cheap half of a fence: together with [`heavy_fence`] in another thread, it orders
 /// the accesses of both threads as `fence(SeqCst)` in both would.
 ///
-/// The processor orders nothing here. The other half makes every processor that runs a thread of
-/// this process do so, at any point among that thread's instructions. That suffices if the
-/// instructions are in the program's order, which this function ensures.
+/// This half only keeps the compiler from reordering accesses. The other half makes every processor
+/// that runs a thread of this process execute a full fence, at some point between that thread's
+/// instructions.
 #[inline]
 pub fn light_fence() {
     compiler_fence(SeqCst);

@@ -1,8 +1,8 @@
-//! The fast path: the calling thread's own cache.
+//! Fast path: the calling thread's own cache.
 //!
-//! The clock is read when a region is taken, and not when it is freed: a freed region carries the
-//! time of the thread's last allocation. So it may look older than it is, and then be checked once
-//! without need.
+//! The fast path reads the clock when it takes a region, but not when it frees one: a freed region
+//! gets the time of the thread's last allocation. So it may look older than it is, and may be
+//! checked for swapped parts unnecessarily.
 
 use crate::class::SizeClass;
 use crate::purge::freshen;
@@ -26,7 +26,8 @@ pub fn take(class: SizeClass) -> Option<usize> {
     }
 }
 
-/// Takes a region from beyond the cache, or checks one that has been free for long.
+/// Checks the region `found`, which has been free for long. If there is none, takes a region from
+/// the shared pool.
 #[cold]
 #[inline(never)]
 fn take_slow(class: SizeClass, found: Option<Region>) -> Option<usize> {
@@ -60,7 +61,7 @@ fn count_miss(class: SizeClass, now: u64) {
     counters.went_slow();
 }
 
-/// Gives a region back.
+/// Frees a region.
 #[inline]
 pub fn put(start: usize, class: SizeClass) {
     if let Some(slot) = own_slot() {
@@ -90,7 +91,7 @@ fn put_slow(start: usize, class: SizeClass) {
     }
 }
 
-/// Gives back a region that has no contents.
+/// Frees a region without contents.
 pub fn put_clean(start: usize, class: SizeClass) {
     if let Some(slot) = own_slot() {
         slot.counters[class.index()].deallocated();
@@ -98,16 +99,16 @@ pub fn put_clean(start: usize, class: SizeClass) {
     CLEAN.lock().put(start, class);
 }
 
-/// Gives back the part of a region behind its first part, which is of the class `wanted` and stays.
+/// Frees a region of `class` except its first part, which has the class `wanted`.
 pub fn put_rest(start: usize, class: SizeClass, wanted: SizeClass) {
     count_change(class, wanted);
     for piece in (wanted.index()..class.index()).filter_map(SizeClass::of_index) {
-        // Not through `put`: no piece was ever allocated by itself, so none is counted.
+        // Not through `put`, which would count a deallocation of each piece.
         put_slow(start + piece.bytes(), piece);
     }
 }
 
-/// Counts a region that changes its class in place.
+/// Counts a region that changes its class: a deallocation in `from`, and an allocation in `to`.
 pub fn count_change(from: SizeClass, to: SizeClass) {
     if let Some(slot) = slot_or_join() {
         slot.set_clock(os::now());

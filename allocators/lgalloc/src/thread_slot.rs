@@ -1,4 +1,4 @@
-//! The slot that a thread owns: its cache of free regions.
+//! Slot of the calling thread: its cache of free regions.
 
 use std::cell::Cell;
 
@@ -6,9 +6,9 @@ use crate::registry::SHARED;
 use crate::slot::Slot;
 
 thread_local! {
-    /// Slot of the thread. It has no destructor, so it may be read at any time of a thread's life.
+    /// Slot of the thread. It has no destructor, so a thread can read it at any time.
     static SLOT: Cell<Option<&'static Slot>> = const { Cell::new(None) };
-    /// Whether the thread has asked for a slot.
+    /// Whether the thread has tried to claim a slot.
     static ASKED: Cell<bool> = const { Cell::new(false) };
     /// Guard that gives the slot up when the thread ends.
     static END: End = const { End };
@@ -24,15 +24,17 @@ impl Drop for End {
     }
 }
 
-/// Returns the slot of this thread, if it has one.
+/// Returns the slot of the calling thread, if it has one.
 #[inline]
 pub fn own_slot() -> Option<&'static Slot> {
     SLOT.get()
 }
 
-/// Returns the slot of this thread, after claiming one if the thread has never tried to.
+/// Returns the slot of the calling thread. If the thread has never tried to claim one, claims one
+/// first.
 pub fn slot_or_join() -> Option<&'static Slot> {
-    // A thread past its destructors has no `END` that could give a slot up again.
+    // After its destructors have run, a thread has no `END` that could give the slot up, so it gets
+    // none.
     if !ASKED.replace(true) && END.try_with(|_| ()).is_ok() {
         SLOT.set(SHARED.claim());
     }

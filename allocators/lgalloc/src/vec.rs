@@ -1,4 +1,4 @@
-//! Vector in large memory.
+//! Vector whose elements lie in a region.
 
 use core::ops::{Deref, DerefMut, Range};
 use core::ptr::NonNull;
@@ -7,9 +7,9 @@ use core::{fmt, mem, slice};
 use crate::error::{AllocError, RangeError};
 use crate::handle::{Handle, allocate, deallocate, nothing};
 
-/// Growing vector whose elements lie in a region of its own: no `ManuallyDrop`, no raw parts.
+/// Growable vector with its elements in its own region.
 ///
-/// It works like `Vec`, except that running out of memory is an error and does not end the program.
+/// It works like `Vec`, except that it returns an error when out of memory.
 pub struct LargeVec<T> {
     start: NonNull<T>,
     capacity: usize,
@@ -17,13 +17,13 @@ pub struct LargeVec<T> {
     handle: Handle,
 }
 
-// SAFETY: it owns its elements and its region, and regions belong to no thread.
+// SAFETY: a vector owns its elements and its region, and regions are not tied to a thread.
 unsafe impl<T: Send> Send for LargeVec<T> {}
-// SAFETY: a shared vector hands out shared elements only.
+// SAFETY: a shared vector gives only shared access to its elements.
 unsafe impl<T: Sync> Sync for LargeVec<T> {}
 
 impl<T> LargeVec<T> {
-    /// Creates an empty vector, which has no region yet.
+    /// Creates an empty vector without a region.
     #[must_use]
     pub fn new() -> Self {
         let (start, capacity) = nothing();
@@ -61,11 +61,12 @@ impl<T> LargeVec<T> {
         Ok(())
     }
 
-    /// Makes room for `additional` more elements. If the room is too small, it is at least doubled.
+    /// Makes room for `additional` more elements. If the capacity is too small, at least doubles
+    /// it.
     ///
     /// # Errors
     ///
-    /// Those of [`allocate`]; the vector is then as it was.
+    /// Those of [`allocate`]. The vector is then unchanged.
     pub fn reserve(&mut self, additional: usize) -> Result<(), AllocError> {
         let wanted = self
             .length
@@ -81,13 +82,14 @@ impl<T> LargeVec<T> {
     ///
     /// # Errors
     ///
-    /// Those of [`allocate`]; the element is dropped.
+    /// Those of [`allocate`]. The element is then dropped.
     #[inline]
     pub fn push(&mut self, element: T) -> Result<(), AllocError> {
         if self.length == self.capacity {
             self.reserve(1)?;
         }
-        // SAFETY: the length is below the capacity, so the place is the vector's own and empty.
+        // SAFETY: the length is below the capacity, so the place lies in the region and holds no
+        // element.
         unsafe { self.start.add(self.length).write(element) };
         self.length += 1;
         Ok(())
@@ -96,7 +98,7 @@ impl<T> LargeVec<T> {
     /// Removes the last element and returns it.
     pub fn pop(&mut self) -> Option<T> {
         self.length = self.length.checked_sub(1)?;
-        // SAFETY: the element was the last; the length no longer counts it.
+        // SAFETY: the place holds the last element, which the length no longer counts.
         Some(unsafe { self.start.add(self.length).read() })
     }
 
@@ -104,21 +106,22 @@ impl<T> LargeVec<T> {
     ///
     /// # Panics
     ///
-    /// If there is no such element.
+    /// If `index` is not below the length.
     pub fn swap_remove(&mut self, index: usize) -> T {
         let last = self.length.checked_sub(1);
         let last = last.expect("an empty vector has no element to remove");
         self.swap(index, last);
         self.length = last;
-        // SAFETY: the element was the last; the length no longer counts it.
+        // SAFETY: the place holds the last element, which the length no longer counts.
         unsafe { self.start.add(last).read() }
     }
 
-    /// Resizes the vector to `length` elements: adds copies of `element`, or drops the last ones.
+    /// Resizes the vector to `length` elements: adds clones of `element`, or drops the last
+    /// elements.
     ///
     /// # Errors
     ///
-    /// Those of [`allocate`]; the vector is then as it was.
+    /// Those of [`allocate`]. The vector is then unchanged.
     pub fn resize(&mut self, length: usize, element: T) -> Result<(), AllocError>
     where
         T: Clone,
@@ -129,7 +132,7 @@ impl<T> LargeVec<T> {
         self.extend(core::iter::repeat_n(element, missing))
     }
 
-    /// Converts into a vector of this region that drops no elements.
+    /// Converts the vector into one that does not drop its elements, with the same region.
     pub(crate) fn without_drops(self) -> LargeVec<mem::ManuallyDrop<T>> {
         let mut this = mem::ManuallyDrop::new(self);
         LargeVec {
@@ -144,7 +147,7 @@ impl<T> LargeVec<T> {
     ///
     /// # Errors
     ///
-    /// Those of [`allocate`]; elements added until then stay.
+    /// Those of [`allocate`]. The elements that were already added stay in the vector.
     pub fn extend<I: IntoIterator<Item = T>>(&mut self, elements: I) -> Result<(), AllocError> {
         let elements = elements.into_iter();
         self.reserve(elements.size_hint().0)?;
@@ -158,7 +161,7 @@ impl<T> LargeVec<T> {
     ///
     /// # Errors
     ///
-    /// Those of [`allocate`]; the vector is then as it was.
+    /// Those of [`allocate`]. The vector is then unchanged.
     pub fn extend_from_slice(&mut self, elements: &[T]) -> Result<(), AllocError>
     where
         T: Clone,
@@ -166,11 +169,11 @@ impl<T> LargeVec<T> {
         self.reserve(elements.len())?;
         // SAFETY: `reserve` made room behind the existing elements.
         let end = unsafe { self.start.add(self.length) };
-        // Counted separately, so that the compiler copies plain elements in one operation. If a
-        // clone panics, the elements added so far are counted all the same.
+        // Counted separately, so that the compiler can copy plain elements in one operation. If a
+        // clone panics, the guard still counts the elements added so far.
         let mut added = Added(&mut self.length, 0);
         for element in elements {
-            // SAFETY: fewer elements have been added than `reserve` made room for.
+            // SAFETY: `reserve` made room for all elements, so the place lies in the region.
             unsafe { end.add(added.1).write(element.clone()) };
             added.1 += 1;
         }
@@ -183,7 +186,7 @@ impl<T> LargeVec<T> {
             return;
         }
         let dropped = self.length - length;
-        // The length is set first: an element whose drop panics is not dropped again.
+        // The length is set first, so that if a drop panics, no element is dropped twice.
         self.length = length;
         // SAFETY: these elements lie behind the length now, so no other code drops them.
         unsafe {
@@ -197,7 +200,7 @@ impl<T> LargeVec<T> {
         self.truncate(0);
     }
 
-    /// Gives back the memory that a smaller class would not need.
+    /// Shrinks the region to the smallest class that holds the elements.
     ///
     /// # Errors
     ///
@@ -206,23 +209,23 @@ impl<T> LargeVec<T> {
         self.resize_to(self.length)
     }
 
-    /// Returns the memory behind the elements to the system, but keeps the room. That is memory of
-    /// an earlier user of the region, and of removed elements.
+    /// Returns the memory behind the elements to the system, but keeps the capacity. This memory
+    /// may hold contents of an earlier user or of removed elements.
     ///
     /// # Errors
     ///
     /// Those of [`Handle::purge`].
     pub fn purge_spare(&mut self) -> Result<(), RangeError> {
-        // In bytes: a region may end with less than an element.
+        // In bytes, because the end of a region may be too small for an element.
         let first = self.length * size_of::<T>();
         self.handle.purge::<u8>(first..self.handle.bytes())
     }
 
-    /// Asks the system to bring elements into memory; see [`Handle::prefetch_hint`].
+    /// Requests that the system read elements into memory; see [`Handle::prefetch_hint`].
     ///
     /// # Errors
     ///
-    /// Those of [`Handle::prefetch_hint`]; ranges beyond the vector's length are out of bounds.
+    /// Those of [`Handle::prefetch_hint`]. A range beyond the vector's length is out of bounds.
     pub fn prefetch_hint(&self, range: Range<usize>) -> Result<(), RangeError> {
         if range.end > self.length {
             let length = self.length.saturating_mul(size_of::<T>());
@@ -260,7 +263,7 @@ impl<T: fmt::Debug> fmt::Debug for LargeVec<T> {
     }
 }
 
-/// Guard that adds to a length when it goes out of scope, also if a clone panics.
+/// Guard that adds a number of elements to a length when it is dropped, even if a clone panics.
 struct Added<'a>(&'a mut usize, usize);
 
 impl Drop for Added<'_> {
@@ -269,7 +272,7 @@ impl Drop for Added<'_> {
     }
 }
 
-/// Guard that gives a region back when it goes out of scope, also if a drop panics.
+/// Guard that frees a region when it is dropped, even if an element's drop panics.
 struct Back<'a>(&'a mut Handle);
 
 impl Drop for Back<'_> {

@@ -5,10 +5,10 @@ use core::ops::Range;
 
 use crate::vec::LargeVec;
 
-/// Elements of a [`LargeVec`], by value.
+/// Iterator over the elements of a [`LargeVec`], by value.
 #[derive(Debug)]
 pub struct IntoIter<T> {
-    /// Owner of the region; the remaining elements are those of `left`.
+    /// Owner of the region. Only the elements with indices in `left` remain.
     vec: LargeVec<ManuallyDrop<T>>,
     left: Range<usize>,
 }
@@ -16,7 +16,7 @@ pub struct IntoIter<T> {
 impl<T> IntoIter<T> {
     fn take(&mut self, index: Option<usize>) -> Option<T> {
         let element = &mut self.vec[index?];
-        // SAFETY: the index was taken out of `left`, so no code takes or drops the element again.
+        // SAFETY: `left` no longer contains the index, so no code takes or drops the element again.
         Some(unsafe { ManuallyDrop::take(element) })
     }
 }

@@ -1,4 +1,5 @@
-//! Background thread, if one is wanted. It receives no signals: those are the program's.
+//! Background thread, if the settings enable it. It blocks all signals, so that the program's
+//! threads handle them.
 
 use core::ffi::c_void;
 use core::sync::atomic::{
@@ -19,9 +20,9 @@ pub fn forget() {
     RUNNING.store(false, Release);
 }
 
-/// Starts the worker if the settings ask for one and none runs.
+/// Starts the worker if the settings enable it and it is not running.
 pub fn start_if_wanted() {
-    // Relaxed: a thread that sees an old value starts it the next time.
+    // Relaxed: a thread that sees an old value starts the worker at a later call.
     if config::worker_interval_ms() == 0 || RUNNING.load(Relaxed) {
         return;
     }
@@ -35,7 +36,7 @@ pub fn start_if_wanted() {
 }
 
 extern "C" fn run(_: *mut c_void) -> *mut c_void {
-    // SAFETY: the name ends with a zero byte, and is copied.
+    // SAFETY: the name is NUL-terminated, and the kernel copies it.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"lgalloc".as_ptr()) };
     loop {
         let interval = config::worker_interval_ms();

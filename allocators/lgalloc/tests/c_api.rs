@@ -1,10 +1,10 @@
-//! The header and the static library, as used by programs in C and C++.
+//! Use of the header and the static library by C and C++ programs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds the static library into a folder of its own. cargo does not report the library's path in
-/// its own folder to this program, and other copies of the repository may build there, too.
+/// Builds the static library into `folder`. cargo does not report the library's path in its usual
+/// folder, in which other copies of the repository may also build.
 fn library(folder: &Path) -> PathBuf {
     let built = Command::new(env!("CARGO"))
         .args(["build", "--lib", "--quiet", "--locked", "--offline"])
@@ -20,7 +20,7 @@ fn library(folder: &Path) -> PathBuf {
     folder.join("debug/libheapdrome_lgalloc.a")
 }
 
-/// Compiles the example, which uses the whole interface, with this compiler, and runs it.
+/// Compiles the example, which uses the whole interface, with `compiler`, and runs it.
 fn the_example_runs(folder: &Path, library: &Path, compiler: &str, options: &[&str]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let program = folder.join(compiler);
@@ -29,7 +29,7 @@ fn the_example_runs(folder: &Path, library: &Path, compiler: &str, options: &[&s
         .args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-I"])
         .arg(root.join("include"))
         .arg(root.join("tests/c/example.c"))
-        // The files that follow are in no language.
+        // The files that follow are libraries, not source files.
         .args(["-x", "none"])
         .arg(library)
         .args(["-lpthread", "-ldl", "-lm", "-o"])

@@ -1,5 +1,5 @@
-//! Out of address space or memory: the library returns an error, and everything else continues.
-//! Each test runs in a process of its own.
+//! When out of address space or memory, the library returns an error, and the program can continue.
+//! Each test runs in its own process.
 
 mod support;
 
@@ -21,8 +21,8 @@ fn limit(resource: libc::__rlimit_resource_t, bytes: u64) {
     assert_eq!(result, 0);
 }
 
-/// Takes all memory in regions of 4 MiB and gives it back. Returns the number of regions. The
-/// caller provides the room for the handles, since no other memory is available.
+/// Allocates regions of 4 MiB until out of memory, and frees them. Returns their number. The caller
+/// provides the room for the handles, because the process has no other memory.
 fn exhaust(regions: &mut Vec<Handle>) -> usize {
     let refused = loop {
         match allocate::<u8>(4 << 20) {
@@ -47,14 +47,13 @@ fn what_is_refused_is_tried_smaller(resource: libc::__rlimit_resource_t) {
     });
     let room = || Vec::with_capacity(1000);
     let mut regions = room();
-    // A refusal leaves nothing broken, whichever thread meets it. These threads continue when this
-    // one is done.
+    // A refusal must not break other threads. These threads continue when this thread is done.
     let barrier = Arc::new(Barrier::new(4));
     let threads = [(); 3].map(|()| {
         let (barrier, mut regions) = (Arc::clone(&barrier), room());
         std::thread::spawn(move || {
-            // A thread's first use of the heap reserves address space for it. This happens before
-            // the limit, so that it does not affect the count below.
+            // A thread's first use of the heap reserves address space. Do this before the limit is
+            // set, so that it does not affect the count below.
             drop(black_box(Box::new(0_u8)));
             barrier.wait();
             barrier.wait();
@@ -67,7 +66,8 @@ fn what_is_refused_is_tried_smaller(resource: libc::__rlimit_resource_t) {
     assert_eq!(refused, Some(AllocError::OutOfMemory { bytes: 64 << 30 }));
     let count = exhaust(&mut regions);
     assert!(count * 4 > 256, "only {count} regions of 4 MiB in 900 MiB");
-    // Memory that was free in one class serves another, although the limit has no room left.
+    // Memory that is free in one class can be used by another, although the limit leaves no room
+    // for more.
     for _ in 0..count {
         let region = allocate::<u8>(UNIT);
         regions.push(
@@ -91,7 +91,7 @@ fn address_space_that_is_exhausted_is_an_error_and_no_more() {
     }
 }
 
-/// The limit on writable memory, which `ulimit -d` sets.
+/// Uses the limit on writable memory, which `ulimit -d` sets.
 #[test]
 fn memory_that_is_exhausted_is_an_error_and_no_more() {
     if alone("memory_that_is_exhausted_is_an_error_and_no_more") {

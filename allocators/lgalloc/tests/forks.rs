@@ -1,5 +1,5 @@
-//! The child of a fork, wherever the other threads were. Each test runs in a process of its own:
-//! this program starts itself again.
+//! Forks while other threads use the allocator. Each test runs in its own process: this program
+//! starts itself again.
 
 mod support;
 
@@ -12,21 +12,22 @@ use heapdrome_lgalloc::{
 };
 use support::{alone, touch};
 
-/// Returns the status of the child of a fork that ends with the result of `act`.
+/// Runs `act` in the child of a fork. Returns the status of the child, which exits with the result
+/// of `act`.
 fn in_a_child(act: impl FnOnce() -> u8) -> i32 {
-    // SAFETY: the child uses this allocator, a thread, the kernel, and the C library's malloc,
-    // which survives a fork.
+    // SAFETY: the child uses only this allocator, the kernel, threads, and the C library's malloc.
+    // All of these work in the child of a fork.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let status = act();
-        // SAFETY: it ends the process.
+        // SAFETY: no precondition.
         unsafe { libc::_exit(status.into()) };
     }
     if child < 0 {
         return -1;
     }
     let status = wait_for(child);
-    // A signal ends a child that hangs.
+    // A signal kills a child that hangs.
     libc::WEXITSTATUS(status) + 1000 * libc::WTERMSIG(status)
 }
 
@@ -34,12 +35,12 @@ fn wait_for(child: libc::pid_t) -> i32 {
     let deadline = Instant::now() + Duration::from_secs(120);
     loop {
         let mut status = 0;
-        // SAFETY: the status is a local variable, and the child is this process's own.
+        // SAFETY: the status is a local variable.
         if unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == child {
             return status;
         }
         if Instant::now() > deadline {
-            // SAFETY: the child is this process's own.
+            // SAFETY: the number belongs to a child of this process, which has not been waited for.
             unsafe { libc::kill(child, libc::SIGKILL) };
         }
         std::thread::sleep(Duration::from_millis(2));
@@ -51,13 +52,13 @@ fn take(regions: usize) -> Vec<Handle> {
     (0..regions).map(take).collect()
 }
 
-/// Runs `act` while `threads` other threads have five regions each in their caches, and this one
-/// has three.
+/// Runs `act` while the caches of `threads` other threads hold five regions each, and this thread's
+/// cache holds three.
 fn beside_full_caches<T>(threads: usize, act: impl FnOnce() -> T) -> T {
     let all = Barrier::new(threads + 1);
     let fill = |regions| {
         let taken = take(regions);
-        // No thread takes a region that another has already returned.
+        // Wait, so that no thread takes a region that another thread has already returned.
         all.wait();
         taken.into_iter().for_each(deallocate);
         all.wait();
@@ -76,14 +77,14 @@ fn beside_full_caches<T>(threads: usize, act: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Returns the bytes of free regions with contents, wherever they are.
+/// Returns the bytes of free regions with contents, in caches and in the table.
 fn free_bytes(stats: &Stats) -> usize {
     let classes = stats.classes.iter();
     let regions = classes.map(|class| class.bytes * (class.cached_regions + class.dirty_regions));
     regions.sum()
 }
 
-/// Returns whether nothing is counted once everything was returned.
+/// Empties all caches and the table. Returns whether the statistics then count nothing.
 fn counts_nothing_when_empty() -> bool {
     empty_everything();
     let empty = stats();
@@ -104,11 +105,11 @@ fn the_caches_of_lost_threads_serve_the_child() {
     assert_eq!(status, 0, "this step of the child was not as it should be");
 }
 
-/// Takes all regions in caches and returns them. Returns the number of the step that failed, or
-/// zero.
+/// Allocates all regions that lie in caches, and frees them. Returns the number of the failed step,
+/// or zero.
 fn use_up_caches() -> u8 {
     let before = stats();
-    // Its own three regions are counted when it frees the next.
+    // This thread's three regions are counted only at its next free.
     if (free_bytes(&before), before.dirty_bytes) != (18 * UNIT, 15 * UNIT) {
         return 1;
     }
@@ -124,19 +125,19 @@ fn use_up_caches() -> u8 {
     if free_bytes(&after) != 20 * UNIT || after.purged_bytes != before.purged_bytes {
         return 3;
     }
-    // Its cache may have borrowed more than it holds.
+    // This thread's cache may have borrowed more bytes than it holds.
     if !(20 * UNIT..=28 * UNIT).contains(&after.dirty_bytes) {
         return 4;
     }
     if counts_nothing_when_empty() { 0 } else { 5 }
 }
 
-/// Cap of the next test, with which leases come and go.
+/// Cap of the next test: small, so that leases are often refused and revoked.
 const CAP: usize = 8 * UNIT;
 const BUDGET: usize = 2 * UNIT;
 
-/// Forks from a thread without a cache while three threads take and return regions and another
-/// empties all caches.
+/// Forks in a thread without a cache, while three threads allocate and free regions and another
+/// thread empties all caches.
 #[test]
 fn what_is_counted_after_a_fork_is_what_is_there() {
     if !alone("what_is_counted_after_a_fork_is_what_is_there") {
@@ -172,7 +173,7 @@ fn what_is_counted_after_a_fork_is_what_is_there() {
     assert_eq!(failed, None, "this step of a child was not as it should be");
 }
 
-/// Compares the counts with what is there. Returns the number of the step that failed, or zero.
+/// Compares the counts with the free regions. Returns the number of the failed step, or zero.
 fn take_stock() -> u8 {
     let begun = stats();
     if begun.dirty_bytes != free_bytes(&begun) {
@@ -180,7 +181,7 @@ fn take_stock() -> u8 {
     }
     recycle();
     let after = stats();
-    // Its cache may have borrowed more than it holds.
+    // This thread's cache may have borrowed more bytes than it holds.
     if after.dirty_bytes.wrapping_sub(free_bytes(&after)) > BUDGET {
         return 2;
     }
@@ -196,7 +197,7 @@ fn take_stock() -> u8 {
     }
 }
 
-/// Takes and returns regions, more at a time than a cache keeps.
+/// Allocates and frees more regions at a time than fit into a cache.
 fn recycle() {
     for _ in 0..20 {
         let taken = [(); 3].map(|()| allocate::<u8>(UNIT).ok());
@@ -256,7 +257,7 @@ fn the_worker_returns_memory_also_after_a_fork() {
         worker_interval: Some(Duration::from_millis(20)),
         ..Config::default()
     });
-    // From the caches, too: only the worker takes anything out of an idle thread's cache.
+    // Also empties caches: only the worker takes regions out of an idle thread's cache.
     let idle = || {
         take(16).into_iter().for_each(deallocate);
         let until = Instant::now() + Duration::from_secs(60);

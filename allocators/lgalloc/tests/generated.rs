@@ -1,7 +1,7 @@
-//! Conformance suite of the safe layer: generated programs run on `LargeVec` beside `Vec`. Both
-//! must have the same elements, each dropped once, whatever the order of operations and whichever
-//! of them panic. A program that fails is shrunk before it is shown. Vectors with a fault show that
-//! the programs detect it.
+//! Conformance suite of the safe layer: generated programs run on `LargeVec` and on `Vec`. Both
+//! must have the same elements, and drop each once, in every order of operations and even if some
+//! panic. A failing program is shrunk before it is printed. Faulty vectors prove that the programs
+//! detect faults.
 
 #[path = "support/draw.rs"]
 mod draw;
@@ -22,13 +22,14 @@ enum Operation {
     Push,
     Pop,
     Extend(usize),
-    /// Extends by an iterator that panics after this many elements.
+    /// Extends the vector with an iterator that panics after this number of elements.
     ExtendPanics(usize),
     ExtendFromSlice(usize),
-    /// Extends by this many elements; a clone panics after the second number of them.
+    /// Extends the vector by the first number of elements. A clone panics after the second number
+    /// of elements.
     ExtendFromSlicePanics(usize, usize),
     Resize(usize),
-    /// Resizes to this length; a clone panics after the second number of them.
+    /// Resizes the vector to the first number. A clone panics after the second number of elements.
     ResizePanics(usize, usize),
     Reserve(usize),
     Truncate(usize),
@@ -37,13 +38,13 @@ enum Operation {
     Shrink,
     PurgeSpare,
     Clear,
-    /// Continues on another thread.
+    /// Continues in another thread.
     Send,
-    /// Takes this many elements from both ends, and drops the rest.
+    /// Takes this number of elements from each end, and drops the rest.
     TakeApart(usize),
     /// Reads through a reader that prefetches batches of this size.
     Read(usize),
-    /// Prefetches this many elements from the middle on.
+    /// Prefetches this number of elements, starting in the middle.
     Prefetch(usize),
 }
 
@@ -177,7 +178,7 @@ impl State {
 
     fn resize(&mut self, length: usize, fuse: Option<usize>) {
         let page = self.page();
-        // The last element is no clone.
+        // The last element is moved, not cloned.
         let clones = length.saturating_sub(self.model.len() + 1);
         let panicking = fuse.filter(|after| *after < clones);
         let reached = panicking.map_or(length, |after| self.model.len() + after);
@@ -303,7 +304,7 @@ fn every_program_does_what_it_does_to_a_vec() {
     }
 }
 
-/// The programs are those that a vector without a fault passes.
+/// The programs are the same ones that `LargeVec` passes without a fault.
 #[test]
 fn programs_notice_what_is_wrong_with_a_vector() {
     use Fault::*;

@@ -1,4 +1,4 @@
-//! Handles and readers: what they count, drop and prefetch. Each test runs in a process of its own.
+//! Handles and readers: statistics, purges and prefetches. Each test runs in its own process.
 
 mod support;
 
@@ -6,7 +6,7 @@ use heapdrome_lgalloc::{LargeVec, Pattern, RangeError, Reader, UNIT, allocate, d
 use heapdrome_pages::{Linux, Pages};
 use support::{alone, touch};
 
-/// Returns the number of allocated regions of each class, according to the counts.
+/// Returns the number of allocated regions of each class, according to the statistics.
 fn counted() -> Vec<isize> {
     let classes = stats().classes;
     let live = classes
@@ -32,8 +32,8 @@ fn a_region_that_changes_its_class_is_counted_where_it_is() {
         assert_eq!(counted(), only(class), "at class {class}");
     }
     assert_eq!(moved(), 0, "it has grown where it is");
-    // The part that it gave up is free, but has contents: the region must move, which counts as
-    // much.
+    // The freed part still has contents, so the region cannot grow in place and must move. The
+    // counts must be the same.
     handle.resize::<u8>(UNIT << 4).expect("memory");
     assert_ne!(moved(), 0);
     assert_eq!(counted(), only(4));
@@ -97,7 +97,7 @@ fn a_vector_returns_what_it_does_not_fill() {
     assert_eq!(vec.capacity(), bytes / 3);
 }
 
-/// A page that is not mapped shows by its refusal when it was requested.
+/// An unmapped page makes its prefetch fail, which shows when it was requested.
 #[test]
 fn readers_ask_for_a_batch_beyond_what_they_read() {
     if !alone("readers_ask_for_a_batch_beyond_what_they_read") {
@@ -106,7 +106,7 @@ fn readers_ask_for_a_batch_beyond_what_they_read() {
     let page = Linux.page_size();
     let mut vec = LargeVec::with_capacity(UNIT).expect("memory");
     vec.resize(UNIT, 1_u8).expect("memory");
-    // SAFETY: the page is the vector's, and is not read after it is unmapped.
+    // SAFETY: the page belongs to the vector, and is not accessed after it is unmapped.
     let gone = unsafe { libc::munmap(vec.as_mut_ptr().add(3 * page).cast(), page) };
     assert_eq!(gone, 0);
     let read_when_refused = |pattern, batch| {
@@ -117,7 +117,7 @@ fn readers_ask_for_a_batch_beyond_what_they_read() {
         assert_eq!(reader.refusal(), Some(RangeError::Refused(libc::ENOMEM)));
         read.expect("it was refused")
     };
-    // The seventh page is the one that is not mapped.
+    // The last index lies on the unmapped page.
     let indices = [0, 1, 2, 4, 5, 6, 3].map(|at| at * page);
     for (batch, read) in [(1, 6), (2, 5), (3, 4), (32, 1)] {
         assert_eq!(read_when_refused(Pattern::Indices(&indices), batch), read);
@@ -133,6 +133,6 @@ fn readers_ask_for_a_batch_beyond_what_they_read() {
         read_when_refused(Pattern::Sequential(&all), page),
         2 * page + 1
     );
-    // Its region has a hole, so no other code may get it.
+    // The region has a hole, so it must not be reused.
     std::mem::forget(vec);
 }

@@ -1,8 +1,8 @@
-//! State that threads share, under every order of the steps of two threads, and most orders of
-//! three threads or of longer ones (loom).
+//! Models of shared state (loom): all orders of the steps of two threads, and most orders if there
+//! are three threads or many steps.
 //!
-//! The files of the library are compiled here against loom's atomics, with two places in a cache.
-//! Loom also detects accesses to a region's contents that the hand-over does not order.
+//! This test compiles the library's files against loom's atomics, with two places in a cache. Loom
+//! also detects unordered accesses to a region's contents.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -15,9 +15,8 @@ mod sync {
 
     pub use loom::sync::atomic::{AtomicBool, AtomicUsize, fence};
 
-    /// loom's fence orders more than the two halves promise: each is an acquire and a release of
-    /// all earlier accesses. Review must find what this hides: an ordering that is missing
-    /// elsewhere in `pop`.
+    /// loom's fence orders more than the two halves guarantee: each also acquires and releases all
+    /// earlier accesses. So the model cannot detect an ordering that is missing elsewhere in `pop`.
     pub fn light_fence() {
         fence(SeqCst);
     }
@@ -31,7 +30,7 @@ mod sync {
         true
     }
 
-    /// Lock of the library; it cannot be poisoned.
+    /// Replacement for the library's lock, without poisoning.
     #[derive(Debug)]
     pub struct Lock<T>(Mutex<T>);
 
@@ -46,7 +45,8 @@ mod sync {
     }
 }
 
-/// One class with two places, two caches, and a table of two regions; sizes are the library's.
+/// Replacement constants: one class with two places, two caches, and a table of two regions. Sizes
+/// are those of the library.
 mod class {
     pub const UNIT: usize = 1 << 21;
     pub const CLASSES: usize = 1;
@@ -100,7 +100,7 @@ use sync::{AtomicBool, AtomicUsize};
 
 const CLASS: SizeClass = SizeClass;
 
-/// Runs a model of three threads: every order with at most three preemptions, since all take
+/// Runs a model in every order with at most three preemptions, because all orders would take
 /// minutes.
 fn model_of_many(body: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
@@ -131,16 +131,16 @@ fn empty_slot() -> Slot {
     }
 }
 
-/// A cache, a cap, and the contents of regions 1, 2 and 3.
+/// Model with a cache, a cap, and the contents of regions 1, 2 and 3.
 struct World {
     slot: Slot,
     cap: Cap,
     contents: [UnsafeCell<usize>; 3],
 }
 
-// SAFETY: loom itself detects accesses to the contents that are not ordered.
+// SAFETY: loom detects unordered accesses to the contents.
 unsafe impl Sync for World {}
-// SAFETY: loom itself detects accesses to the contents that are not ordered.
+// SAFETY: loom detects unordered accesses to the contents.
 unsafe impl Send for World {}
 
 impl World {
@@ -154,13 +154,13 @@ impl World {
         })
     }
 
-    /// Writes to the contents as a user of the region would.
+    /// Writes to the contents, like a user of the region.
     fn write(&self, region: usize) {
-        // SAFETY: the caller holds the region; loom checks that no other thread does.
+        // SAFETY: the caller owns the region, and loom detects other accesses.
         self.contents[region - 1].with_mut(|contents| unsafe { *contents += 1 });
     }
 
-    /// Frees a region as a thread does. Returns false if the pool would get it.
+    /// Frees a region as a thread does. Returns false if the cache has no room for it.
     fn put(&self, region: usize, most: usize) -> bool {
         self.write(region);
         let region = Region(region * UNIT);
@@ -171,7 +171,7 @@ impl World {
         self.slot.borrow(CLASS, 2 * UNIT, &self.cap, most) && self.slot.push(CLASS, region)
     }
 
-    /// Uses a region that was taken, and returns its number.
+    /// Writes to a region that was taken, and returns its number.
     fn used(&self, region: Region) -> usize {
         let number = region.start() / UNIT;
         self.write(number);
@@ -187,7 +187,8 @@ impl World {
     }
 }
 
-/// Every region has one holder at a time, none is lost, and its contents are handed over.
+/// Every region has only one holder at a time, no region is lost, and each handover orders accesses
+/// to the contents.
 #[test]
 fn an_owner_and_a_thief_share_regions_without_a_lock() {
     loom::model(|| {
@@ -199,7 +200,7 @@ fn an_owner_and_a_thief_share_regions_without_a_lock() {
         });
         assert!(world.put(1, usize::MAX) && world.put(2, usize::MAX));
         let popped = world.pop();
-        // The place is filled again while the thief reads it.
+        // The owner fills the place again while the thief reads it.
         let again = popped.is_some_and(|region| world.put(region, usize::MAX));
         let stolen = thief.join().expect("the thief ends well");
         let mut all: Vec<usize> = stolen.into_iter().collect();
@@ -212,7 +213,7 @@ fn an_owner_and_a_thief_share_regions_without_a_lock() {
     });
 }
 
-/// A region that lies in a cache can be stolen, whatever else happens.
+/// A region in a cache can always be stolen.
 #[test]
 fn no_region_is_held_back_from_thieves() {
     loom::model(|| {
@@ -233,7 +234,7 @@ fn no_region_is_held_back_from_thieves() {
     });
 }
 
-/// A later thief relies on what an earlier one saw.
+/// A later thief relies on an earlier thief's fence.
 #[test]
 fn a_second_thief_needs_no_fence_of_its_own() {
     model_of_many(|| {
@@ -299,8 +300,8 @@ fn two_thieves_never_get_the_same_region() {
     });
 }
 
-/// In every interleaving, the cap is never exceeded, it counts what is lent, and the next region
-/// that is freed pays for one that a revocation missed.
+/// In every order, the cap is never exceeded, it counts all leases, and the next free borrows for a
+/// region that a revocation missed.
 #[test]
 fn a_lease_that_is_revoked_meanwhile_is_paid_for_again() {
     loom::model(|| {
@@ -331,14 +332,14 @@ fn a_lease_that_is_revoked_meanwhile_is_paid_for_again() {
     });
 }
 
-/// The owner borrows while another thread counts again what it holds. The lease covers that once,
-/// within the budget.
+/// The owner borrows while another thread recounts the owner's regions. The lease covers these
+/// regions only once, within the budget.
 #[test]
 fn what_is_counted_again_is_not_lent_twice() {
     loom::model(|| {
         let world = World::new();
         assert!(world.slot.claim());
-        // There is room for all that could be lent twice: a refusal would hide it.
+        // The cap has room even for bytes that are lent twice: a refusal would hide the error.
         let most = 8 * UNIT;
         assert!(world.put(1, most));
         let other = thread::spawn({
@@ -353,8 +354,8 @@ fn what_is_counted_again_is_not_lent_twice() {
     });
 }
 
-/// A slot may hold more than its lease covers, and a thread ends the lease while another revokes
-/// it. The cap takes back only what it has counted.
+/// A slot may hold more than its lease covers, and one thread may end the lease while another
+/// revokes it. The cap must get back only bytes that it has counted.
 #[test]
 fn no_lease_is_given_back_before_it_is_counted() {
     loom::model(|| {
@@ -373,7 +374,7 @@ fn no_lease_is_given_back_before_it_is_counted() {
     });
 }
 
-/// A thread that ends hands its cache over to the next one.
+/// A new thread takes over the cache of an ended thread.
 #[test]
 fn a_slot_changes_hands_with_what_is_in_it() {
     loom::model(|| {

@@ -1,4 +1,4 @@
-//! The whole process: its memory, and ends of threads. Each test runs in a process of its own: this
+//! The whole process: its memory, and threads that end. Each test runs in its own process: this
 //! program starts itself again.
 
 #[path = "support/memory.rs"]
@@ -32,7 +32,7 @@ fn after_a_burst_dirty_memory_is_below_its_cap() {
     let (after, dirty) = (resident().saturating_sub(before), stats().dirty_bytes);
     assert!(dirty <= 24 << 20, "{dirty} bytes dirty");
     assert!(after <= (24 << 20) + (16 << 20), "{after} bytes resident");
-    // At least the excess of one burst: consecutive bursts use the same memory.
+    // At least the excess of one burst, because all bursts use the same memory.
     let purged = stats().purged_bytes;
     assert!(purged >= (64 - 24) << 20, "{purged} bytes purged");
     empty_everything();
@@ -59,7 +59,7 @@ fn memory_moves_between_classes() {
     deallocate(large.2);
 }
 
-/// The last region that was freed is most likely to be in memory, whether in a thread's cache or in
+/// The most recently freed region is the most likely to be in memory, in a thread's cache and in
 /// the pool.
 #[test]
 fn what_was_freed_last_is_handed_out_first() {
@@ -103,8 +103,8 @@ fn threads_past_their_end_are_served() {
     thread_local! {
         static LATE: std::cell::RefCell<Late> = const { std::cell::RefCell::new(Late(None)) };
     }
-    // One is set before the allocator's own thread-locals and one after: destructors run in either
-    // order.
+    // Try a thread-local that is set before the allocator's own and one that is set afterwards,
+    // because destructors run in either order.
     for early in [true, false] {
         let thread = std::thread::spawn(move || {
             if early {
@@ -134,7 +134,7 @@ fn prefetching_reports_what_the_system_says() {
     #[expect(clippy::reversed_empty_ranges, reason = "that is the case under test")]
     let reversed = handle.prefetch_hint::<u8>(5..4);
     assert_eq!(reversed, outside);
-    // SAFETY: the region is this test's own, and is not touched after it is unmapped.
+    // SAFETY: the region belongs to this test, and is not accessed after it is unmapped.
     let gone = unsafe { libc::munmap(handle.start().as_ptr().cast(), capacity) };
     assert_eq!(gone, 0);
     assert_eq!(
@@ -143,8 +143,8 @@ fn prefetching_reports_what_the_system_says() {
     );
 }
 
-/// Only swapped contents are dropped: pages that were never written are no reason to drop the
-/// others.
+/// Only swapped contents are dropped. Pages that were never written must not cause the others to be
+/// dropped.
 #[test]
 fn a_region_that_is_in_memory_is_kept_however_long_it_was_free() {
     if !alone("a_region_that_is_in_memory_is_kept_however_long_it_was_free") {
@@ -171,7 +171,7 @@ fn a_region_that_is_in_memory_is_kept_however_long_it_was_free() {
     }
 }
 
-/// Every region moves when it outgrows its neighbours, and keeps its contents.
+/// Every region that cannot grow in place moves, and keeps its contents.
 #[test]
 fn growth_keeps_contents_and_copies_nothing_that_can_be_moved() {
     if !alone("growth_keeps_contents_and_copies_nothing_that_can_be_moved") {
@@ -188,10 +188,10 @@ fn growth_keeps_contents_and_copies_nothing_that_can_be_moved() {
         for (number, handle) in handles.iter_mut().enumerate() {
             let (start, capacity) = handle.resize::<u8>(bytes).expect("memory");
             assert_eq!(capacity, bytes);
-            // SAFETY: the handle owns its region, whose first unit was written.
+            // SAFETY: the handle owns its region, and the first unit was written.
             let kept = unsafe { std::slice::from_raw_parts(start.as_ptr(), UNIT) };
             assert!(kept.iter().all(|byte| *byte == number as u8 + 1));
-            // SAFETY: the last page is the handle's own.
+            // SAFETY: the last page lies in the handle's region.
             unsafe { start.add(bytes - 4096).write_bytes(9, 4096) };
         }
     }

@@ -1,4 +1,4 @@
-//! Settings and their effects. Each test runs in a process of its own.
+//! Settings and their effects. Each test runs in its own process.
 
 #[path = "support/memory.rs"]
 mod memory;
@@ -17,8 +17,8 @@ fn a_lowered_cap_empties_caches_too() {
     }
 }
 
-/// Without membarrier, no thief could otherwise take from a cache whose owner does not exchange
-/// words.
+/// Without membarrier, a thief cannot make an owner use atomic exchanges, so owners must use them
+/// from the start.
 #[test]
 fn a_lowered_cap_empties_caches_also_where_membarrier_is_forbidden() {
     let name = "a_lowered_cap_empties_caches_also_where_membarrier_is_forbidden";
@@ -27,8 +27,8 @@ fn a_lowered_cap_empties_caches_also_where_membarrier_is_forbidden() {
     }
 }
 
-/// Makes the system refuse membarrier to this thread and to threads that it starts later. Returns
-/// false if the system has no such filters.
+/// Forbids membarrier to this thread and to threads that it starts later. Returns false if the
+/// system does not support such filters.
 fn forbid_membarrier() -> bool {
     let statement = |code: u32, jf: u8, k: u32| libc::sock_filter {
         code: code as u16,
@@ -38,7 +38,7 @@ fn forbid_membarrier() -> bool {
     };
     let refusal = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
     let mut statements = [
-        // The first word of the filter's input is the number of the call.
+        // The first word of the filter's input is the number of the system call.
         statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
         statement(
             libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
@@ -53,7 +53,7 @@ fn forbid_membarrier() -> bool {
         filter: statements.as_mut_ptr(),
     };
     // SAFETY: the kernel copies the program, which lives until the call returns. The filter allows
-    // all calls of this process, except one whose refusal is under test.
+    // all system calls except membarrier.
     let forbidden = unsafe {
         let (yes, unused): (libc::c_ulong, libc::c_ulong) = (1, 0);
         let filter = libc::c_ulong::from(libc::SECCOMP_MODE_FILTER);
@@ -63,7 +63,7 @@ fn forbid_membarrier() -> bool {
     if !forbidden {
         return false;
     }
-    // SAFETY: the call takes numbers, and touches no memory of the process.
+    // SAFETY: the call takes only numbers, and accesses no memory of the process.
     let asked = unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_QUERY, 0) };
     assert_eq!(asked, -1, "membarrier is refused");
     true
@@ -112,7 +112,7 @@ fn a_lowered_budget_holds_for_what_is_cached_already() {
     let idle = std::thread::spawn(move || {
         burst(32);
         send.send(()).expect("the test waits");
-        // The thread stays alive and idle; then it frees as much again.
+        // The thread stays alive and idle, and then frees the same amount again.
         let _ = wait.recv();
         burst(32);
         send.send(()).expect("the test waits");
@@ -136,8 +136,7 @@ fn a_lowered_budget_holds_for_what_is_cached_already() {
     idle.join().expect("no thread fails");
 }
 
-/// A region that has long been free in a cache is exchanged for one that has been free for a
-/// shorter time in the pool.
+/// An old region in a cache is exchanged for a region in the pool that was freed later.
 #[test]
 fn of_two_regions_the_one_that_was_freed_later_is_handed_out() {
     if !alone("of_two_regions_the_one_that_was_freed_later_is_handed_out") {
@@ -155,7 +154,7 @@ fn of_two_regions_the_one_that_was_freed_later_is_handed_out() {
         let younger = take();
         ready.send(()).expect("the test waits");
         receive.recv().expect("the test goes on");
-        // The region goes to the pool when its thread's cache ends.
+        // When the thread ends, the regions in its cache go to the pool.
         let start = younger.0.as_ptr().addr();
         deallocate(younger.2);
         start
@@ -163,7 +162,7 @@ fn of_two_regions_the_one_that_was_freed_later_is_handed_out() {
     begun.recv().expect("the thread lives");
     let cold = older.0.as_ptr().addr();
     deallocate(older.2);
-    // More than two of the steps in which a region's age is stored.
+    // Sleep for more than two steps of a region's stored age.
     std::thread::sleep(Duration::from_millis(60));
     send.send(()).expect("the thread waits");
     let warm = other.join().expect("no thread fails");
@@ -220,7 +219,8 @@ fn the_worker_takes_none_of_the_programs_signals() {
         }
         std::thread::sleep(Duration::from_millis(2));
     };
-    // All except those that cannot be blocked, and two that the C library reserves for itself.
+    // All signals except those that cannot be blocked, and two that the C library reserves for
+    // itself.
     let kept = [libc::SIGKILL, libc::SIGSTOP, 32, 33];
     let all = kept
         .iter()

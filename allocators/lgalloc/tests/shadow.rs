@@ -1,4 +1,4 @@
-//! Sequences of operations checked against a shadow: overlap, alignment, capacity, contents.
+//! Random operations, checked against a shadow: overlap, alignment, capacity and contents.
 
 #[path = "support/draw.rs"]
 mod draw;
@@ -22,7 +22,7 @@ fn words(handle: &Handle) -> (*mut u64, usize) {
     (handle.start().as_ptr().cast(), handle.bytes() / 8)
 }
 
-/// Writes a tag at both ends and in the middle.
+/// Writes a tag at both ends and in the middle of a region.
 fn mark(live: &Live) {
     let (start, count) = words(&live.handle);
     for at in [0, count / 2, count - 1] {
@@ -165,7 +165,7 @@ fn nothing_needs_no_memory() {
 fn the_largest_class_is_served() {
     let (start, capacity, handle) = allocate::<u8>(64 << 30).expect("64 GiB of address space");
     assert_eq!(capacity, 64 << 30);
-    // SAFETY: the region is this test's own; one page of it is touched.
+    // SAFETY: the region belongs to this test and has `capacity` bytes.
     unsafe { start.as_ptr().add(capacity - 1).write(1) };
     deallocate(handle);
 }

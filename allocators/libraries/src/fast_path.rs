@@ -1,4 +1,4 @@
-//! Number of instructions of a function's fast path, counted in a library as it is shipped.
+//! Counts the instructions of a function's fast path in a shipped library.
 
 use std::collections::HashMap;
 
@@ -26,8 +26,8 @@ const fn golden(allocator: &'static str, function: &'static str, at_most: usize)
     }
 }
 
-/// All limited counts, of functions whose shortest path is the one that runs; a test checks that.
-/// For bumpmalloc's `free`, the shortest path is that of null.
+/// Limits of all functions whose shortest path is also the usual path, which a test checks.
+/// bumpmalloc's `free` is not among them: its shortest path frees null.
 pub const GOLDENS: &[Golden] = &[
     golden("elfmalloc", "malloc", 16),
     golden("elfmalloc", "free", 18),
@@ -43,16 +43,16 @@ impl Golden {
         (!library.bytes.is_empty()).then_some(library.bytes)
     }
 
-    /// Returns the count of the function; `None` without the library, and for processors other than
-    /// x86-64.
+    /// Returns the number of instructions of the function's fast path; `None` without the library,
+    /// or on processors other than x86-64.
     pub fn instructions(&self) -> Option<usize> {
         instructions(self.bytes()?, self.function)
     }
 }
 
 /// Returns the minimum number of instructions from the entry point of an exported function through
-/// a return, over all paths that call nothing and do not leave the function. Slow paths are calls,
-/// or jumps to other functions. So the remaining paths run only the fast path.
+/// a return, over all paths without calls that do not leave the function. Slow paths are calls, or
+/// jumps to other functions, so these paths are fast paths.
 ///
 /// Returns `None` if the library is not for x86-64, does not export the function, or has no path to
 /// a return.
@@ -77,11 +77,11 @@ fn code_of<'a>(library: &'a [u8], function: &str) -> Option<(&'a [u8], u64)> {
     Some((code, address))
 }
 
-/// Maximum length of a path that is followed.
+/// Maximum number of instructions on a path.
 const FAR: usize = 200;
 
-/// Returns the minimum number of instructions from the first one of `code`, which lies at
-/// `address`, through a return, over all branches, without calls and without leaving `code`.
+/// Returns the minimum number of instructions from the start of `code` through a return, over all
+/// paths without calls that do not leave `code`. `address` is the address of `code`.
 fn shortest_return(code: &[u8], address: u64) -> Option<usize> {
     let mut least: HashMap<u64, usize> = HashMap::new();
     let mut open = vec![(address, 0_usize)];

@@ -1,6 +1,6 @@
 //! heapdrome's own allocators as preloadable libraries, embedded as bytes.
 //!
-//! To preload one, write it to a file first.
+//! To preload a library, first write it to a file.
 
 mod fast_path;
 

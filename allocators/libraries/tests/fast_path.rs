@@ -1,9 +1,9 @@
-//! Goldens of the fast path: how many instructions malloc and free of a small block take, from the
-//! first one of the entry point through its return. The processor counts them, in the libraries as
-//! they are shipped (`heapdrome_conformance::steps`).
+//! Limits of the number of instructions that malloc and free execute for a small block, from the
+//! entry point through the return. They are counted in the shipped libraries
+//! (`heapdrome_conformance::steps`).
 //!
-//! If the system forbids that (ptrace), the test prints a line. If `HEAPDROME_REQUIRE_PTRACE` is
-//! set, as `.ci/run` sets it, the test fails.
+//! If the system forbids ptrace, the test only prints a line; it fails if
+//! `HEAPDROME_REQUIRE_PTRACE` is set, as in `.ci/run`.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -31,7 +31,7 @@ fn counted(library: &Path, pair: Pair<'_>) -> Option<Steps> {
     match count(library, pair) {
         Ok(steps) => Some(steps),
         Err(error @ StepsError::Forbidden) if std::env::var_os(REQUIRED).is_none() => {
-            // Not through the test's captured output, so that it is visible.
+            // Written directly to standard error, because the test's output is captured.
             let _ = writeln!(std::io::stderr(), "skipped: {error}");
             None
         }
@@ -48,7 +48,7 @@ fn counted_in(library: &str, pair: Pair<'_>) -> Option<Steps> {
     counted(&file, pair)
 }
 
-/// Maximum counts of malloc and free in each library.
+/// Maximum numbers of instructions of malloc and free in each library.
 const LIMITS: [(&str, usize, usize); 4] = [
     ("elfmalloc", 16, 18),
     ("elfmalloc-l", 16, 24),
@@ -71,7 +71,7 @@ fn what_runs_keeps_to_its_limit() {
     }
 }
 
-// The report of `heapdrome suite own-allocators` counts without running anything.
+// The report of `heapdrome suite own-allocators` counts without executing the functions.
 #[test]
 fn what_the_goldens_count_is_what_runs() {
     for golden in GOLDENS {
@@ -96,7 +96,7 @@ fn every_golden_is_kept() {
     }
 }
 
-/// Compiles a library whose functions have their counts in their names.
+/// Compiles a library. The names of its functions contain their numbers of instructions.
 fn known(folder: &Path) -> PathBuf {
     let library = folder.join("known.so");
     let status = Command::new("gcc")
@@ -109,8 +109,8 @@ fn known(folder: &Path) -> PathBuf {
     library
 }
 
-// The limits above can be exceeded: one more instruction changes the count, and a shorter path that
-// is not taken does not.
+// Proves that the limits above can fail: one more instruction changes the count, and a shorter path
+// that is not taken does not.
 #[test]
 fn what_runs_is_counted_to_the_instruction_and_nothing_else() {
     let folder = tempfile::tempdir().expect("a temporary folder");

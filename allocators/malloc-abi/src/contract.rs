@@ -1,4 +1,4 @@
-//! Contract that an allocator fulfils.
+//! Contract of an allocator behind the C and C++ ABI.
 
 use core::ptr::NonNull;
 
@@ -7,7 +7,7 @@ use heapdrome_pages::KeepErrno;
 use crate::fork_gate::{ForkGate, Presence};
 use crate::report::{Form, Report};
 
-/// Minimum alignment of every block, whatever its size, as the C ABI promises for any type.
+/// Minimum alignment of every block of any size. The C ABI promises it for all types.
 pub const MIN_ALIGNMENT: usize = 16;
 
 /// Maximum size of a block: differences of pointers into it must fit into an `isize`.
@@ -16,13 +16,13 @@ pub const MAX_SIZE: usize = isize::MAX as usize;
 /// Memory that an allocator holds, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Bytes of blocks that the program holds, as far as the allocator counts them.
+    /// Bytes of live blocks, as far as the allocator counts them.
     pub live: usize,
     /// Bytes of blocks that have their own mapping; part of `live`.
     pub live_mapped: usize,
     /// Number of blocks that have their own mapping.
     pub mapped_blocks: usize,
-    /// Bytes of free blocks that wait to be allocated again.
+    /// Bytes of free blocks that are kept for reuse.
     pub free: usize,
     /// Bytes that `trim` could return to the system.
     pub releasable: usize,
@@ -35,16 +35,16 @@ pub struct Statistics {
 /// Allocator behind the C and C++ ABI.
 ///
 /// The type only names the allocator: all state is in statics. No function need preserve `errno`,
-/// except [`deallocate_fast`](Self::deallocate_fast), which must leave it alone; the exported
-/// functions see to the rest.
+/// except [`deallocate_fast`](Self::deallocate_fast), which must not change it; for the others, the
+/// exported functions preserve it.
 ///
-/// Sizes may be zero (every block has its own address all the same) and are at most [`MAX_SIZE`],
-/// except for [`allocate_fast`](Self::allocate_fast), which gets any size that the program asks
-/// for. Alignments are powers of two.
+/// Sizes are at most [`MAX_SIZE`], except that [`allocate_fast`](Self::allocate_fast) must accept
+/// any size. A size may be zero; such a block still has its own address. Alignments are powers of
+/// two.
 ///
-/// Any thread may call any function at any time: before constructors have run, after destructors,
-/// in a thread that is about to end, in the child of a fork between its handlers. While another
-/// thread forks, though, only the functions named `..._fast`, `usable_size`, `statistics` and
+/// Any thread may call any function at any time: before constructors have run, after destructors
+/// have run, in an ending thread, and in the child of a fork between its handlers. While another
+/// thread forks, however, only the functions named `..._fast`, `usable_size`, `statistics` and
 /// `report` are called. They change nothing except the calling thread's own state, and locks, which
 /// [`free_locks_in_child`](Self::free_locks_in_child) frees.
 ///
@@ -57,9 +57,9 @@ pub unsafe trait MallocAbi {
     /// Name of the allocator, as in `malloc_info` and in messages.
     const NAME: &'static str;
 
-    /// Runs the fast path: returns a block of at least `size` bytes, which may be any size, or
-    /// `None` if that takes more than a few instructions. It is inlined into `malloc` and `operator
-    /// new`, so it should call nothing.
+    /// Runs the fast path: returns a block of at least `size` bytes, or `None` if the slow path is
+    /// required. Accepts any size. It is inlined into `malloc` and `operator new`, so it should
+    /// call no function.
     #[inline(always)]
     #[must_use]
     fn allocate_fast(size: usize) -> Option<NonNull<u8>> {
@@ -68,7 +68,7 @@ pub unsafe trait MallocAbi {
     }
 
     /// Runs the fast path for blocks at a multiple of `alignment`, a power of two. Returns `None`
-    /// if that takes more than a few instructions.
+    /// if the slow path is required.
     #[inline(always)]
     #[must_use]
     fn allocate_aligned_fast(size: usize, alignment: usize) -> Option<NonNull<u8>> {
@@ -90,20 +90,19 @@ pub unsafe trait MallocAbi {
         Some(block)
     }
 
-    /// Runs the fast path of [`reallocate`](Self::reallocate). The block may be any live block,
-    /// also one that the fallback allocated. Returns `None`, without any change, if a slow path is
-    /// required.
+    /// Runs the fast path of [`reallocate`](Self::reallocate). `block` may also come from the
+    /// fallback. Returns `None`, without any change, if a slow path is required.
     ///
     /// # Safety
     ///
-    /// `block` is a live block; if the result is another block, it is no longer live.
+    /// `block` is live. If the result is another block, `block` is no longer live.
     #[inline(always)]
     unsafe fn reallocate_fast(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
         let _ = (block, size);
         None
     }
 
-    /// Returns a block of at least `size` bytes, or `None` if there is no memory.
+    /// Returns a block of at least `size` bytes, or `None` if out of memory.
     #[must_use]
     fn allocate(size: usize) -> Option<NonNull<u8>>;
 
@@ -112,24 +111,24 @@ pub unsafe trait MallocAbi {
     #[must_use]
     fn allocate_aligned(size: usize, alignment: usize) -> Option<NonNull<u8>>;
 
-    /// Returns a block of at least `size` bytes, the first `size` of which are zero.
+    /// Returns a block whose first `size` bytes are zero.
     #[must_use]
     fn allocate_zeroed(size: usize) -> Option<NonNull<u8>>;
 
-    /// Resizes a block to at least `size` bytes, and moves it if necessary. The contents are kept
-    /// up to the smaller size. The result is aligned to [`MIN_ALIGNMENT`]. `None` leaves the block
-    /// as it was; it must not be returned for a size up to the usable one.
+    /// Resizes a block to at least `size` bytes, and moves it if necessary. Keeps the contents up
+    /// to the smaller size. The result is aligned to [`MIN_ALIGNMENT`]. Returns `None`, with the
+    /// block unchanged, if out of memory; must not do so if `size` is at most the usable size.
     ///
     /// # Safety
     ///
-    /// `block` is a live block of this allocator; if the result is another block, it is no longer
-    /// live.
+    /// `block` is a live block of this allocator. If the result is another block, `block` is no
+    /// longer live.
     unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>>;
 
-    /// Runs the fast path of `free`, which may get null. Returns true if the block has been freed.
-    /// If it returns false, nothing was done, and unless the block is null
-    /// [`deallocate`](Self::deallocate) must be called. It is inlined into `free` and `operator
-    /// delete`.
+    /// Runs the fast path of `free`; `block` may be null. Returns true if the block has been freed.
+    /// Returns false, without any change, if the slow path is required: unless `block` is null, the
+    /// caller must then call [`deallocate`](Self::deallocate). It is inlined into `free` and
+    /// `operator delete`.
     ///
     /// # Safety
     ///
@@ -146,14 +145,14 @@ pub unsafe trait MallocAbi {
     /// `block` is a live block of this allocator, which the caller gives up.
     unsafe fn deallocate(block: NonNull<u8>);
 
-    /// Runs the fast path of freeing a block whose size and alignment the caller knows; otherwise
-    /// like [`deallocate_fast`](Self::deallocate_fast).
+    /// Runs the fast path for freeing a block of known size and alignment; otherwise like
+    /// [`deallocate_fast`](Self::deallocate_fast).
     ///
     /// # Safety
     ///
     /// `block` is null or a live block of this allocator, which the caller gives up. It was
-    /// allocated with `size` and `alignment` (where `operator new` and `malloc` mean
-    /// [`MIN_ALIGNMENT`]), or was last reallocated to `size`.
+    /// allocated with `size` and `alignment`, or was last reallocated to `size`. For `malloc` and
+    /// `operator new`, the alignment is [`MIN_ALIGNMENT`].
     #[inline(always)]
     unsafe fn deallocate_sized_fast(block: *mut u8, size: usize, alignment: usize) -> bool {
         let _ = (size, alignment);
@@ -161,54 +160,54 @@ pub unsafe trait MallocAbi {
         unsafe { Self::deallocate_fast(block) }
     }
 
-    /// Returns how many bytes of the block the program may use: at least as many as it asked for.
+    /// Returns the number of bytes of the block that the program may use: at least the requested
+    /// size.
     ///
     /// # Safety
     ///
     /// `block` is a live block of this allocator.
     unsafe fn usable_size(block: NonNull<u8>) -> usize;
 
-    /// Returns free memory to the system, except about `keep` bytes. Returns whether any was
-    /// returned. Programs call [`trim`](crate::trim), which does nothing while another thread
-    /// forks.
+    /// Returns free memory to the system, except about `keep` bytes. Returns whether the system got
+    /// any memory. Called by [`trim`](crate::trim), which does nothing while another thread forks.
     fn trim(keep: usize) -> bool {
         let _ = keep;
         false
     }
 
-    /// Returns what the allocator holds now.
+    /// Returns the current statistics of the allocator.
     #[must_use]
     fn statistics() -> Statistics {
         Statistics::default()
     }
 
-    /// Writes a whole report of what the allocator holds; by default that of
-    /// [`statistics`](Self::statistics). It must not allocate.
+    /// Writes a complete report; by default a report of [`statistics`](Self::statistics). Must not
+    /// allocate.
     fn report(report: &mut Report<'_>) {
         report.begin(Self::NAME);
         report.statistics(&Self::statistics());
         report.end();
     }
 
-    /// Returns the form of the report of `malloc_stats`.
+    /// Returns the form in which `malloc_stats` reports.
     #[must_use]
     fn report_form() -> Form {
         Form::Text
     }
 
-    /// Sets an option of `mallopt`. Returns whether it was understood. Options are hints, which
-    /// this ABI has from glibc; the default accepts all of them and does nothing.
+    /// Sets an option of `mallopt`. Returns whether the allocator accepts the option. Options are
+    /// only hints; the default accepts all of them and does nothing.
     fn set_option(option: i32, value: i32) -> bool {
         let _ = (option, value);
         true
     }
 
-    /// Runs once, among the constructors of the library or the program. Blocks may have been
-    /// allocated before.
+    /// Runs once, among the constructors of the library or the program. The program may have
+    /// allocated blocks before.
     fn start() {}
 
     /// Runs once, among the destructors of the library or the program, when the process calls
-    /// `exit`. Blocks may be allocated and freed afterwards.
+    /// `exit`. The program may allocate and free blocks afterwards.
     fn stop() {}
 
     /// Returns the gate that keeps threads out of the allocator while one of them forks. Allocators
@@ -219,28 +218,28 @@ pub unsafe trait MallocAbi {
         &GATE
     }
 
-    /// Returns the calling thread's presence on slow paths, or one that it shares while it has no
-    /// state of its own.
+    /// Returns the calling thread's presence on slow paths, or a shared presence if the thread has
+    /// no state.
     #[must_use]
     fn presence() -> &'static Presence {
         &OF_ALL
     }
 
-    /// Calls `visit` with every presence, those that threads share first.
+    /// Calls `visit` with every presence, with shared ones first.
     fn each_presence(visit: &mut dyn FnMut(&Presence)) {
         visit(&OF_ALL);
     }
 
-    /// Frees every lock. Runs first in the child of a fork, which has one thread only: a thread of
-    /// the parent may have held a lock to read.
+    /// Frees every lock of the allocator. Called first in the child of a fork, because a thread of
+    /// the parent may have held a lock to read data. The calling thread is the only one.
     fn free_locks_in_child() {}
 
-    /// Takes over the state of other threads of the parent. Runs last in the child of a fork. No
-    /// thread was in the middle of a slow path.
+    /// Takes over the state of the parent's other threads. Called last in the child of a fork. None
+    /// of these threads was on a slow path when the process forked.
     fn fork_child() {}
 }
 
-/// Presence of all threads, for allocators that know none of each thread.
+/// Presence of all threads, for allocators without a presence for each thread.
 static OF_ALL: Presence = Presence::of_many();
 
 /// Calls `body`, and restores `errno` afterwards.

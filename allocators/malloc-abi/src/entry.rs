@@ -1,7 +1,7 @@
-//! C functions of any allocator. `export!` gives them their names.
+//! C functions for any allocator. `export!` gives them their names.
 //!
-//! The functions that are inlined into entry points are short. Each ends with a call of the same
-//! shape as its own, which the compiler turns into a jump, so that the fast path needs no stack
+//! The functions that are inlined into entry points are short. Each ends with a call that has its
+//! own signature. The compiler turns this call into a jump, so that the fast path needs no stack
 //! frame.
 
 use core::ffi::{c_int, c_void};
@@ -48,7 +48,8 @@ extern "C" fn malloc_slow<A: MallocAbi>(size: usize) -> *mut c_void {
     keeping_errno_unless_null(|| allocate::<A>(size, MIN_ALIGNMENT))
 }
 
-/// Calls `body`, restores `errno`, then sets it if there is no block.
+/// Calls `body` and restores `errno`. If `body` returns `None`, sets `errno` to ENOMEM and returns
+/// null.
 #[inline]
 fn keeping_errno_unless_null(body: impl FnOnce() -> Option<NonNull<u8>>) -> *mut c_void {
     or_errno(keeping_errno(body))
@@ -61,7 +62,8 @@ fn keeping_errno_unless_null(body: impl FnOnce() -> Option<NonNull<u8>>) -> *mut
 /// The conditions of C's `free` hold.
 #[inline(always)]
 pub unsafe fn free<A: MallocAbi>(block: *mut c_void) {
-    // SAFETY: the caller gives up null or a live block.
+    // SAFETY: `block` is null or a live block that the caller gives up, by the contract of this
+    // function.
     unsafe {
         if !A::deallocate_fast(block.cast()) {
             free_slow::<A>(block);
@@ -75,7 +77,7 @@ unsafe extern "C" fn free_slow<A: MallocAbi>(block: *mut c_void) {
     let Some(block) = NonNull::new(block.cast()) else {
         return;
     };
-    // SAFETY: the block is live, and the caller gives it up.
+    // SAFETY: the block is live, and the caller gives it up, by the contract of `free`.
     keeping_errno(|| unsafe { deallocate::<A>(block) });
 }
 
@@ -83,11 +85,11 @@ unsafe extern "C" fn free_slow<A: MallocAbi>(block: *mut c_void) {
 ///
 /// # Safety
 ///
-/// The conditions of C's `free` hold. Size and alignment are those that the block was allocated
-/// with.
+/// The conditions of C's `free` hold. The block was allocated with this size and alignment.
 #[inline(always)]
 pub unsafe fn free_sized<A: MallocAbi>(block: *mut c_void, size: usize, alignment: usize) {
-    // SAFETY: the caller gives up null or a live block.
+    // SAFETY: `block` is null or a live block that the caller gives up, by the contract of this
+    // function.
     unsafe {
         if !A::deallocate_sized_fast(block.cast(), size, alignment.max(MIN_ALIGNMENT)) {
             free_slow::<A>(block);
@@ -116,7 +118,8 @@ pub unsafe fn realloc<A: MallocAbi>(block: *mut c_void, size: usize) -> *mut c_v
         return malloc::<A>(size);
     };
     if size == 0 {
-        // SAFETY: the caller gives up a live block.
+        // SAFETY: `block` is live, by the contract of this function, and the caller does not use it
+        // again.
         unsafe { free::<A>(block) };
         return null_mut();
     }
@@ -148,8 +151,8 @@ pub unsafe fn reallocarray<A: MallocAbi>(
     }
 }
 
-/// Implements `memalign`. As in glibc, an alignment that is no power of two is rounded up to one.
-/// The largest power of two is valid, but no block can have that alignment.
+/// Implements `memalign`. As in glibc, rounds an alignment up to a power of two. The largest power
+/// of two is valid, but no block can have that alignment.
 pub fn memalign<A: MallocAbi>(alignment: usize, size: usize) -> *mut c_void {
     match alignment.checked_next_power_of_two() {
         Some(alignment) if alignment <= MAX_SIZE / 2 => {
@@ -166,8 +169,8 @@ pub fn memalign<A: MallocAbi>(alignment: usize, size: usize) -> *mut c_void {
     }
 }
 
-/// Implements `aligned_alloc`. If the alignment is no power of two, the standard permits undefined
-/// behaviour or an error; here it is an error. The size need not be a multiple of the alignment.
+/// Implements `aligned_alloc`. An alignment that is not a power of two is an error here; the
+/// standard also permits undefined behaviour. The size need not be a multiple of the alignment.
 pub fn aligned_alloc<A: MallocAbi>(alignment: usize, size: usize) -> *mut c_void {
     if alignment.is_power_of_two() {
         return memalign::<A>(alignment, size);
@@ -176,8 +179,8 @@ pub fn aligned_alloc<A: MallocAbi>(alignment: usize, size: usize) -> *mut c_void
     null_mut()
 }
 
-/// Implements `posix_memalign`. The result is the error, `errno` is left alone, and `place` is
-/// written only on success.
+/// Implements `posix_memalign`. Returns the error number and does not change `errno`. Writes to
+/// `place` only on success.
 ///
 /// # Safety
 ///
@@ -215,7 +218,7 @@ pub fn valloc<A: MallocAbi>(size: usize) -> *mut c_void {
     memalign::<A>(page_size(), size)
 }
 
-/// Implements `pvalloc`: allocates whole pages, at least one.
+/// Implements `pvalloc`: allocates at least one page, in whole pages.
 pub fn pvalloc<A: MallocAbi>(size: usize) -> *mut c_void {
     match size.max(1).checked_next_multiple_of(page_size()) {
         Some(size) => memalign::<A>(page_size(), size),

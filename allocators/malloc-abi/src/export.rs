@@ -1,9 +1,9 @@
-//! Macros that export the ABI's symbols.
+//! Macros that export the symbols of the ABI.
 
 /// Defines a panic handler that aborts, for a crate without the standard library that calls
 /// [`export!`](crate::export). The crate should begin with `#![cfg_attr(panic = "abort", no_std)]`.
-/// Built so that it aborts, it loads no library but C's into a process. Built so that it unwinds,
-/// as in debug builds of a workspace, it needs std.
+/// If panics abort, the crate then depends on no shared library except the C library. If panics
+/// unwind, as in debug builds of a workspace, it needs std.
 #[macro_export]
 macro_rules! panic_handler {
     () => {
@@ -126,8 +126,8 @@ macro_rules! export {
             $(
                 #[unsafe(export_name = $symbol)]
                 unsafe extern $abi fn $name($($argument: $type),*) -> $result {
-                    // SAFETY: the program calls a function of the C or C++ standard library and
-                    // keeps to its contract, which is that of the function called.
+                    // SAFETY: the program calls this symbol under the contract of the C or C++
+                    // standard library, which is the contract of the called function.
                     #[allow(unused_unsafe)]
                     unsafe { $crate::exported::$function::<$allocator>($($passed),*) }
                 }

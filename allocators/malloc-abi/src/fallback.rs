@@ -1,10 +1,12 @@
-//! Blocks for threads that may not use the allocator because another thread forks.
+//! Fallback: allocates blocks for threads that may not use the allocator because another thread
+//! forks.
 //!
 //! There is no lock: a lock that some thread holds at the moment of the fork would stay held in the
-//! child. Blocks lie in chunks, in a list that only grows. One word of a chunk holds both its
-//! number of live blocks and the place of the next one, so every change of a chunk is one step. A
-//! chunk is reused when its last block is freed. Whatever step a thread was at when the process
-//! forked, the child can go on; it loses at most the block that the thread was about to get.
+//! child. Blocks lie in chunks, in a list that only grows. One word of a chunk holds both the
+//! number of live blocks and the offset of the next block, so every change of a chunk is one atomic
+//! step. A chunk is reused when its last block is freed. The child can continue from any step at
+//! which the process forked. For each thread of the parent, it loses at most the block that the
+//! thread was about to get.
 //!
 //! ```text
 //! chunk, at a multiple of 1 MiB
@@ -19,45 +21,45 @@ use heapdrome_pages::atomic::{
 
 use heapdrome_pages::{Access, Pages};
 
-/// Alignment of chunks, and the size of all that hold no larger block. Every block begins within
-/// this distance of its chunk's header.
+/// Alignment of chunks, and size of every chunk unless it has a larger block. Every block begins
+/// within this distance of its chunk's header.
 pub const CHUNK: usize = 1 << 20;
 /// Alignment of blocks, and bytes before each block for its size and mark.
 const GRAIN: usize = 16;
 /// Offset of the first byte behind a chunk's header.
 const FIRST: u32 = 64;
-/// In place of an offset: a thread is purging the chunk, which has no live block.
+/// Value in place of the offset while a thread is purging the chunk, which then has no live block.
 const CLAIMED: u32 = u32::MAX;
-/// Bytes of a chunk that may stay resident while it holds no block.
+/// Maximum number of bytes at the start of an empty chunk that may stay resident.
 const KEPT: u32 = 64 << 10;
-/// Number of chunks without a block that may stay resident after a fork: programs that fork often
-/// need them again.
+/// Number of empty chunks that may stay resident after a fork, because a program that has forked
+/// may soon fork again.
 const KEPT_CHUNKS: usize = 2;
-/// Number of chunks that are found without a walk through the list.
+/// Number of entries in a table of known chunks, which saves walks through the list.
 const KNOWN: usize = 64;
-/// Size of the smallest large block. Large blocks have chunks of their own, since a small block in
-/// their chunk may live long and keep their memory from being reused.
+/// Size of the smallest large block. Large blocks have separate chunks, because a long-lived small
+/// block would keep the whole chunk from being reused.
 const LARGE: usize = 16 << 10;
-/// Tag that, combined with its address by exclusive or, marks a live block.
+/// Tag of a live block; its mark is the tag XOR the block's address.
 const LIVE: usize = 0x6c69_7665_626c_6f63;
-/// Tag that marks a freed block in this way.
+/// Tag of a freed block; its mark is the tag XOR the block's address.
 const FREED: usize = 0x6672_6565_626c_6f63;
 
-/// The header of a chunk.
+/// Header of a chunk.
 #[derive(Debug)]
 #[repr(C)]
 struct Chunk {
-    /// Always null. An allocator whose `free` looks for a header at a multiple of 1 MiB finds here
-    /// that the block is none of its own.
+    /// Always null. An allocator's `free` that reads the first word at a multiple of 1 MiB
+    /// recognises thereby that the block is not its own.
     foreign: *mut u8,
-    /// The chunk that was added before this one.
+    /// Chunk that was added before this one.
     next: *mut Chunk,
     /// Bytes of the whole chunk.
     size: usize,
-    /// Whether the chunk holds blocks of [`LARGE`] bytes or more, or smaller ones.
+    /// Whether the chunk holds blocks of at least [`LARGE`] bytes; otherwise it holds only smaller
+    /// blocks.
     large: bool,
-    /// Number of live blocks in the upper half; offset of the free room, or [`CLAIMED`], in the
-    /// lower.
+    /// Upper half: number of live blocks. Lower half: offset of the free room, or [`CLAIMED`].
     state: AtomicU64,
     /// Whether more than [`KEPT`] bytes may be resident.
     resident: AtomicBool,
@@ -65,7 +67,7 @@ struct Chunk {
 
 const _: () = assert!(size_of::<Chunk>() <= FIRST as usize);
 
-/// Words before a block.
+/// Header of a block.
 #[derive(Debug)]
 #[repr(C)]
 struct Prefix {
@@ -78,11 +80,11 @@ const _: () = assert!(size_of::<Prefix>() == GRAIN);
 /// Result of freeing an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freed {
-    /// The block was allocated here, and is free now.
+    /// The fallback had allocated the block, which is free now.
     Done,
-    /// The address lies in a chunk, where no live block begins.
+    /// The address lies in a chunk, but no live block begins there.
     NotABlock,
-    /// The address lies in no chunk.
+    /// The address does not lie in a chunk.
     Elsewhere,
 }
 
@@ -90,9 +92,10 @@ pub enum Freed {
 #[derive(Debug)]
 pub struct Fallback {
     newest: AtomicPtr<Chunk>,
-    /// The chunks that a small and a large block were last taken from.
+    /// Chunks from which the last small and the last large block were taken.
     current: [AtomicPtr<Chunk>; 2],
-    /// Chunks by their addresses, as far as known: each entry was true once, and stays so.
+    /// Table of known chunks, indexed by address. An entry that was once valid stays valid, because
+    /// chunks are never unmapped.
     known: [AtomicPtr<Chunk>; KNOWN],
 }
 
@@ -108,7 +111,7 @@ impl Fallback {
     }
 
     /// Returns a block of at least `size` bytes at a multiple of `alignment`, a power of two;
-    /// `None` if the system has no memory. The contents are undefined.
+    /// `None` if the system is out of memory. The contents are undefined.
     pub fn allocate(
         &self,
         pages: &impl Pages,
@@ -131,7 +134,7 @@ impl Fallback {
         size: usize,
         alignment: usize,
     ) -> Option<NonNull<u8>> {
-        // SAFETY: chunks are never unmapped, and this does not change.
+        // SAFETY: chunks are never unmapped, and `large` does not change.
         let fits = |chunk: &NonNull<Chunk>| unsafe { (*chunk.as_ptr()).large } == (size >= LARGE);
         let found = self
             .chunks()
@@ -146,8 +149,8 @@ impl Fallback {
         Some(block)
     }
 
-    /// Frees the block at `address`, if it was allocated here. The memory of a chunk without a
-    /// block is returned to the system, unless `keep` says that it will be needed again soon.
+    /// Frees the block at `address`, if the fallback allocated it. If the chunk is then empty,
+    /// purges it unless `keep` is true, which means that the memory will soon be needed again.
     pub fn free(&self, pages: &impl Pages, address: usize, keep: bool) -> Freed {
         let Some(chunk) = self.chunk_of(address) else {
             return Freed::Elsewhere;
@@ -157,7 +160,7 @@ impl Fallback {
         };
         // SAFETY: the prefix lies in the chunk, whose memory is never unmapped.
         let mark = unsafe { &(*prefix.as_ptr()).mark };
-        // AcqRel: of two threads that free the block, one succeeds.
+        // AcqRel: if two threads free the block, only one exchange succeeds.
         let was_live = mark
             .compare_exchange(address ^ LIVE, address ^ FREED, AcqRel, Relaxed)
             .is_ok();
@@ -170,8 +173,8 @@ impl Fallback {
         Freed::Done
     }
 
-    /// Returns the number of bytes that the program may use of the block at `address`; `None` if
-    /// the block was not allocated here.
+    /// Returns the usable bytes of the block at `address`; `None` if the fallback did not allocate
+    /// it.
     #[must_use]
     pub fn usable_size(&self, address: usize) -> Option<usize> {
         let prefix = prefix_of(self.chunk_of(address)?, address)?;
@@ -182,7 +185,7 @@ impl Fallback {
     /// Purges empty chunks, except [`KEPT_CHUNKS`].
     pub fn purge(&self, pages: &impl Pages) {
         let empty = |chunk: &NonNull<Chunk>| {
-            // SAFETY: chunks are never unmapped. Relaxed: `purge` looks again.
+            // SAFETY: chunks are never unmapped. Relaxed: `purge` checks again.
             unsafe { (*chunk.as_ptr()).state.load(Relaxed) == pack(0, FIRST) }
         };
         self.chunks()
@@ -191,7 +194,7 @@ impl Fallback {
             .for_each(|chunk| purge(chunk, pages));
     }
 
-    /// Makes chunks usable again that threads of the parent were purging. Must be called in the
+    /// Releases the chunks that threads of the parent were purging. Must be called only in the
     /// child of a fork.
     pub fn restore_in_child(&self) {
         for chunk in self.chunks() {
@@ -216,10 +219,11 @@ impl Fallback {
         })
     }
 
-    /// Returns whether any block was ever allocated here.
+    /// Returns whether the fallback has ever allocated a block.
     #[inline]
     pub fn is_used(&self) -> bool {
-        // Relaxed: a thread that has a block received it from a thread that sees this.
+        // Relaxed: a thread that has a block of the fallback received it from a thread that sees
+        // the list.
         !self.newest.load(Relaxed).is_null()
     }
 
@@ -236,7 +240,7 @@ impl Fallback {
 
     #[cold]
     fn find_chunk_of(&self, address: usize) -> Option<NonNull<Chunk>> {
-        // The position of its header: every block begins within [`CHUNK`] bytes behind it.
+        // Address of the header: every block begins within [`CHUNK`] bytes behind it.
         let base = address.wrapping_sub(1) & !(CHUNK - 1);
         let known = &self.known[base / CHUNK % KNOWN];
         // Acquire: pairs with the release below, so that the header is seen.
@@ -257,8 +261,9 @@ impl Fallback {
         alignment: usize,
     ) -> Option<(NonNull<Chunk>, NonNull<u8>)> {
         let page = pages.page_size();
-        // The block begins at the header's distance or, if its alignment is as large as a chunk, a
-        // chunk behind the header. A larger alignment leaves unused addresses before the header.
+        // The block begins right behind the header, at the next multiple of its alignment; if the
+        // alignment is at least that of a chunk, exactly [`CHUNK`] bytes behind the header. A
+        // larger alignment leaves unused addresses before the header.
         let offset = (FIRST as usize + GRAIN).next_multiple_of(alignment.min(CHUNK));
         let front = alignment.max(CHUNK) - CHUNK;
         let bytes = offset.checked_add(size)?.max(CHUNK);
@@ -268,7 +273,7 @@ impl Fallback {
         // SAFETY: the chunk lies within the reservation.
         let chunk = unsafe { start.add(front) }.cast::<Chunk>();
         // SAFETY: the memory is new, and no other thread knows it. If the system refuses to release
-        // the front, the cost is addresses only.
+        // the front, only addresses are lost.
         unsafe {
             if front > 0 {
                 let _ = pages.release(start, front);
@@ -318,13 +323,13 @@ const fn unpack(state: u64) -> (u32, u32) {
     ((state >> 32) as u32, state as u32)
 }
 
-/// Takes a block out of a chunk, if there is room.
+/// Allocates a block in a chunk; `None` if the chunk has no room.
 fn take(chunk: NonNull<Chunk>, size: usize, alignment: usize) -> Option<NonNull<u8>> {
     // SAFETY: chunks are never unmapped; the size does not change.
     let (state, bytes) = unsafe { (&(*chunk.as_ptr()).state, (*chunk.as_ptr()).size) };
     let base = chunk.addr().get();
-    // Acquire, here and below: pairs with the releases in `give` and `purge`, so that the room's
-    // former users are done.
+    // Acquire, here and below: pairs with the releases in `give` and `purge`, so that accesses to
+    // freed blocks precede the reuse of their room.
     let mut seen = state.load(Acquire);
     let offset = loop {
         let (live, room) = unpack(seen);
@@ -337,14 +342,16 @@ fn take(chunk: NonNull<Chunk>, size: usize, alignment: usize) -> Option<NonNull<
         if offset > CHUNK || end > bytes {
             return None;
         }
-        // No block begins behind the first mebibyte, so it does not matter how far one reaches.
+        // No block begins beyond the first mebibyte, so a larger offset need not be recorded
+        // exactly.
         let after = pack(live + 1, end.min(CHUNK) as u32);
         match state.compare_exchange(seen, after, AcqRel, Acquire) {
             Ok(_) => break offset,
             Err(other) => seen = other,
         }
     };
-    // SAFETY: the block and its prefix lie in the chunk, and are this thread's now.
+    // SAFETY: the block and its prefix lie in the chunk, and since the exchange belong to this
+    // thread.
     unsafe {
         let block = chunk.cast::<u8>().add(offset);
         let prefix = block.sub(GRAIN).cast::<Prefix>().as_ptr();
@@ -355,7 +362,7 @@ fn take(chunk: NonNull<Chunk>, size: usize, alignment: usize) -> Option<NonNull<
     }
 }
 
-/// Returns the position of the prefix of a block at `address`; `None` if no block can begin there.
+/// Returns the prefix of the block at `address`; `None` if no block can begin there.
 fn prefix_of(chunk: NonNull<Chunk>, address: usize) -> Option<NonNull<Prefix>> {
     let offset = address - chunk.addr().get();
     let possible = address.is_multiple_of(GRAIN) && offset >= FIRST as usize + GRAIN;
@@ -363,7 +370,7 @@ fn prefix_of(chunk: NonNull<Chunk>, address: usize) -> Option<NonNull<Prefix>> {
     possible.then(|| unsafe { chunk.cast::<u8>().add(offset - GRAIN) }.cast())
 }
 
-/// Counts a free. Returns whether the chunk no longer holds any block.
+/// Counts a free. Returns whether the chunk is empty now.
 fn give(chunk: NonNull<Chunk>) -> bool {
     // SAFETY: chunks are never unmapped.
     let (state, resident) = unsafe { (&(*chunk.as_ptr()).state, &(*chunk.as_ptr()).resident) };
@@ -371,15 +378,15 @@ fn give(chunk: NonNull<Chunk>) -> bool {
     loop {
         let (live, room) = unpack(seen);
         if room > KEPT {
-            // Relaxed: a hint, ordered by the exchange below.
+            // Relaxed: only a hint, which the exchange below orders.
             resident.store(true, Relaxed);
         }
         let after = match live {
             1 => pack(0, FIRST),
             _ => pack(live - 1, room),
         };
-        // AcqRel: pairs with the acquires in `take`, so the next user of the room follows every
-        // free.
+        // AcqRel: pairs with the acquires in `take`, so that every free precedes the reuse of the
+        // room.
         match state.compare_exchange(seen, after, AcqRel, Relaxed) {
             Ok(_) => return live == 1,
             Err(other) => seen = other,
@@ -387,13 +394,14 @@ fn give(chunk: NonNull<Chunk>) -> bool {
     }
 }
 
-/// Returns a chunk's memory to the system, if the chunk holds no block.
+/// Returns a chunk's memory to the system, if the chunk is empty and more than [`KEPT`] bytes may
+/// be resident.
 fn purge(chunk: NonNull<Chunk>, pages: &impl Pages) {
     // SAFETY: chunks are never unmapped; the size does not change.
     let (header, bytes) = unsafe { (&*chunk.as_ptr(), (*chunk.as_ptr()).size) };
     let (empty, claimed) = (pack(0, FIRST), pack(0, CLAIMED));
-    // Acquire: pairs with the releases in `give`, so that the room's former users are done. The
-    // exchange keeps other threads from taking the room.
+    // Acquire: pairs with the releases in `give`, so that accesses to freed blocks precede the
+    // purge. While the chunk is claimed, no other thread takes a block.
     let claim = || {
         header
             .state
@@ -404,8 +412,8 @@ fn purge(chunk: NonNull<Chunk>, pages: &impl Pages) {
     }
     header.resident.store(false, Relaxed);
     let page = pages.page_size();
-    // SAFETY: the chunk is whole pages and holds no block, and no thread takes one until the store
-    // below.
+    // SAFETY: the chunk consists of whole pages and has no block, and no thread takes a block until
+    // the store below.
     unsafe { pages.purge(chunk.cast::<u8>().add(page), bytes - page) };
     // Release: pairs with the acquire in `take`.
     header.state.store(empty, Release);

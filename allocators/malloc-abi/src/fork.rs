@@ -1,4 +1,4 @@
-//! Handlers around a fork, and at the start and the end of the library or the program.
+//! Handlers for forks, and for the start and the end of the library or program.
 
 use core::ffi::{c_int, c_void};
 
@@ -10,8 +10,8 @@ use crate::{ForkGate, MallocAbi};
 type Handler = extern "C" fn();
 
 unsafe extern "C" {
-    // pthread_atfork is this function with the caller's __dso_handle, which removes the handlers
-    // when the caller is unloaded. An allocator is never unloaded, and needs no handle.
+    // pthread_atfork calls this function with the caller's __dso_handle, so that the handlers are
+    // removed when the caller is unloaded. An allocator is never unloaded, so it passes no handle.
     fn __register_atfork(
         prepare: Option<Handler>,
         parent: Option<Handler>,
@@ -32,7 +32,7 @@ extern "C" fn parent<A: MallocAbi>() {
 extern "C" fn child<A: MallocAbi>() {
     keeping_errno(|| {
         A::free_locks_in_child();
-        // SAFETY: this thread is the copy of the one that closed the gate in `prepare`.
+        // SAFETY: this thread is the copy of the thread that closed the gate in `prepare`.
         unsafe {
             A::fork_gate().open_in_child(A::presence(), &Linux, |visit| A::each_presence(visit));
         }
@@ -41,21 +41,21 @@ extern "C" fn child<A: MallocAbi>() {
 }
 
 impl ForkGate {
-    /// Registers the handlers of `A`, whose gate this is, at the first call. The first allocation
-    /// calls it once the allocator can serve others, since registering may allocate.
-    /// [`MallocAbi::start`] calls it, too.
+    /// Registers the fork handlers of `A`, to which this gate belongs. Only the first call does so.
+    /// It may allocate, so the first allocation makes this call only when the allocator is ready.
+    /// [`MallocAbi::start`] also calls it.
     ///
     /// Before a fork, the C library calls handlers in the reverse order of their registration.
-    /// Another library's handler may wait for a lock whose holder allocates, which takes longest
-    /// behind a closed gate. So the allocator's handlers should be called last, and registered
-    /// first: at the first allocation. The constructor of a preloaded library is too late, since it
-    /// runs after those of the program's libraries.
+    /// Another library's handler may wait for a lock whose holder allocates, so the gate should
+    /// close after all other handlers have run. The allocator's handlers must therefore be
+    /// registered first, at the first allocation. The constructor of a preloaded library would be
+    /// too late, because it runs after the constructors of the program's libraries.
     pub fn register<A: MallocAbi>(&self) {
         if !self.is_first_to_register() {
             return;
         }
-        // SAFETY: the handlers stay in place as long as the process lives. If there is no memory
-        // for them, forks of a program with several threads are as safe as without handlers.
+        // SAFETY: the handlers are never unloaded. If out of memory, forks of a multithreaded
+        // program are as unsafe as without handlers.
         unsafe {
             __register_atfork(
                 Some(prepare::<A>),
@@ -67,8 +67,8 @@ impl ForkGate {
     }
 }
 
-/// Registers the start and the stop of an allocator with the binary that it is linked into. Shared
-/// by `export!` and `global_allocator!`.
+/// Registers the start and stop functions of an allocator in the binary that contains it. Used by
+/// `export!` and `global_allocator!`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! register {
@@ -84,12 +84,12 @@ macro_rules! register {
     };
 }
 
-/// Runs `A::stop` from `.fini_array`, when the process calls `exit`.
+/// Runs `A::stop`; called from `.fini_array` when the process calls `exit`.
 pub extern "C" fn stop<A: MallocAbi>() {
     keeping_errno(A::stop);
 }
 
-/// Runs `A::start` from `.init_array`.
+/// Runs `A::start`; called from `.init_array`.
 pub extern "C" fn start<A: MallocAbi>() {
     keeping_errno(A::start);
 }

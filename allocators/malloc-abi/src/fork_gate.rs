@@ -1,23 +1,23 @@
-//! Keeps threads out of an allocator while one of them forks, without making them wait.
+//! Fork gate: keeps threads out of an allocator while one of them forks, without making them wait.
 //!
 //! The child of a fork gets a copy of the allocator's structures, and only one thread. So no thread
-//! may be changing them at the moment of the copy. Holding the allocator's locks across the fork
-//! would ensure that, but it deadlocks: the C library's `fork` runs its handlers first and then
-//! waits for locks of its own, such as that of the list of streams. Their holder may wait for a
-//! thread that allocates.
+//! may be changing the structures when they are copied. Holding the allocator's locks across the
+//! fork would ensure that, but can deadlock: the C library's `fork` runs its handlers first and
+//! then waits for its own locks, such as that of the list of streams. Their holder may be waiting
+//! for a thread that allocates.
 //!
 //! Instead, a thread marks in a word, its [`Presence`], that it is on a slow path, and then checks
 //! whether the gate is closed. The forking thread closes the gate, and then waits until no thread
 //! is on a slow path. Either the thread sees the closed gate, or the forking thread sees the
-//! thread: both store first and load afterwards, with a full barrier between. On each slow path
-//! that would cost an instruction of 20 cycles. Where the system can, the forking thread instead
-//! makes all threads pass a barrier after it has closed the gate. A thread that finds the gate
-//! closed does not wait: the [`Fallback`] serves it, and the blocks that it frees are kept until
-//! the fork is over. Threads on slow paths wait only for one another, so the forking thread waits
-//! only briefly.
+//! thread's mark: both first store and then load, with a full barrier in between. That barrier
+//! would cost each slow path an instruction of 20 cycles. If the system supports it, the forking
+//! thread instead makes all threads pass a barrier after it has closed the gate. A thread that
+//! finds the gate closed does not wait: it allocates from the [`Fallback`], and its frees are
+//! deferred until the fork is over. Threads on slow paths wait only for one another, so the forking
+//! thread waits only briefly.
 //!
-//! Functions that only read may run while the gate is closed, even under locks: the child frees all
-//! locks.
+//! Functions that only read may run while the gate is closed, and may hold locks, because the child
+//! frees all locks.
 
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::compiler_fence;
@@ -31,12 +31,12 @@ use heapdrome_pages::{Lock, Pages, nap};
 
 use crate::fallback::{Fallback, Freed};
 
-/// Number of times that the forking thread checks a word before it sleeps; in models once, since
-/// every check is a step.
+/// Number of times that the forking thread checks a presence before it sleeps. Models check once,
+/// because every check is a step.
 const LOOKS: usize = if cfg!(modelled) { 1 } else { 256 };
 
-/// Number of calls on slow paths: nested ones of one thread, or those of all threads that have no
-/// state of their own.
+/// Number of slow paths in progress: nested ones of one thread, or those of all threads that share
+/// the presence.
 #[derive(Debug)]
 pub struct Presence {
     count: AtomicU32,
@@ -53,7 +53,7 @@ impl Presence {
         }
     }
 
-    /// Creates the presence of any number of threads.
+    /// Creates a presence that any number of threads may share.
     #[must_use]
     pub const fn of_many() -> Self {
         Self {
@@ -68,20 +68,20 @@ impl Presence {
         self.is_shared
     }
 
-    /// Forgets threads that do not exist in the child of a fork.
+    /// Resets the count in the child of a fork, in which the threads that it counts do not exist.
     pub fn reset(&self) {
         // Relaxed: there is no other thread.
         self.count.store(0, Relaxed);
     }
 
-    /// Waits until the thread is on no slow path. It sleeps for a millisecond at a time, so that a
-    /// thread that leaves need not check for waiters.
+    /// Waits until no slow path is in progress. Sleeps for a millisecond at a time, so that a
+    /// thread that leaves a slow path need not check for waiters.
     fn wait(&self) {
         let mut looks = 0;
         loop {
-            // SeqCst: follows the store that closed the gate, as the load in `enter` follows that
-            // of the presence. Acquire: pairs with the release in `Inside::drop`, so that the slow
-            // path's effects are seen.
+            // SeqCst: follows the store that closed the gate, just as the load in `enter` follows
+            // the store of the presence. Acquire: pairs with the release in `Inside::drop`, so that
+            // this thread sees the slow path's effects.
             let count = self.count.load(SeqCst);
             if count == 0 {
                 return;
@@ -96,7 +96,7 @@ impl Presence {
     }
 }
 
-/// A call deferred until the gate opens.
+/// Call that is deferred until the gate opens.
 #[derive(Debug)]
 struct Deferred {
     next: *mut Deferred,
@@ -108,20 +108,21 @@ struct Deferred {
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct ForkGate {
-    /// The thread that forks, by its [`thread_pointer`]; zero while the gate is open.
+    /// [`thread_pointer`] of the forking thread; zero while the gate is open.
     forking: AtomicUsize,
-    /// Whether a thread that forks makes all others pass a barrier.
+    /// Whether the forking thread makes all others pass a barrier.
     has_barrier: AtomicBool,
-    /// All other state has a cache line of its own: every slow path reads the words above.
+    /// All other state, on a separate cache line, because every slow path reads the fields above.
     rest: Rest,
 }
 
 #[derive(Debug)]
 #[repr(align(64))]
 struct Rest {
-    /// Held by the thread that forks.
+    /// Held by the forking thread.
     turn: Lock<()>,
-    /// Number of nested forks in progress, which handlers of the thread's fork started.
+    /// Number of nested forks in progress: forks that fork handlers of the forking thread have
+    /// started.
     nested: AtomicUsize,
     /// Calls deferred until the gate opens.
     deferred: AtomicPtr<Deferred>,
@@ -130,7 +131,8 @@ struct Rest {
     registered: AtomicBool,
 }
 
-/// Proof that the calling thread may change the allocator's structures, until it is dropped.
+/// Proof that the calling thread is on a slow path, and may change the allocator's structures until
+/// this value is dropped.
 #[derive(Debug)]
 pub struct Inside<'a>(&'a Presence);
 
@@ -164,21 +166,22 @@ impl ForkGate {
         }
     }
 
-    /// Registers the barrier of all threads. Returns true for the first caller.
+    /// Returns true for the first caller, after registering the process for barriers in all
+    /// threads.
     pub fn is_first_to_register(&self) -> bool {
         let registered = &self.rest.registered;
-        // Relaxed: later callers need nothing from the first. A fork before the registration is
-        // unprotected.
+        // Relaxed: later callers do not depend on the first caller's effects. A fork before the
+        // registration is not protected.
         let first = !registered.load(Relaxed) && !registered.swap(true, Relaxed);
         if first {
-            // SeqCst: a thread that relies on the barrier checks the gate later, and a thread that
-            // closed the gate without a barrier checked this flag before.
+            // SeqCst: a thread that sees this flag checks the gate afterwards, and a forking thread
+            // that did not see the flag closed the gate before.
             self.has_barrier.store(register_barrier(), SeqCst);
         }
         first
     }
 
-    /// Returns the fallback, which serves blocks while the gate is closed.
+    /// Returns the fallback, which allocates blocks while the gate is closed.
     #[inline]
     pub const fn fallback(&self) -> &Fallback {
         &self.rest.fallback
@@ -186,19 +189,19 @@ impl ForkGate {
 
     /// Frees a block that the fallback allocated.
     pub fn free_fallback(&self, pages: &impl Pages, address: usize) -> Freed {
-        // Relaxed: a hint.
+        // Relaxed: only a hint.
         let forking = self.forking.load(Relaxed) != 0;
         self.rest.fallback.free(pages, address, forking)
     }
 
     /// Begins a slow path; returns `None` while another thread forks. `presence` is the calling
-    /// thread's, or one that it shares.
+    /// thread's own or shared presence.
     #[inline]
     pub fn enter<'a>(&'a self, presence: &'a Presence) -> Option<Inside<'a>> {
         let count = &presence.count;
         if presence.is_shared {
-            // Refused threads must not keep the forking thread waiting. Relaxed: checked again
-            // below.
+            // A refused thread must not raise a shared count, for which the forking thread waits.
+            // Relaxed: checked again below.
             let forking = self.forking.load(Relaxed);
             if forking != 0 && forking != thread_pointer() {
                 return None;
@@ -206,7 +209,7 @@ impl ForkGate {
             count.fetch_add(1, SeqCst);
             fence_in_models();
         } else {
-            // Relaxed: only this thread changes it.
+            // Relaxed: only this thread changes its own count.
             let nested = count.load(Relaxed);
             if nested != 0 {
                 count.store(nested + 1, Relaxed);
@@ -214,28 +217,29 @@ impl ForkGate {
             }
             if self.has_barrier.load(SeqCst) {
                 count.store(1, Relaxed);
-                // The barrier by the thread that forks orders the two accesses in the processor.
+                // The forking thread's barrier orders the two accesses in the processor.
                 compiler_fence(SeqCst);
             } else {
-                // An exchange, since a fence takes twice as long.
+                // An atomic exchange, because a store and a fence take twice as long.
                 count.swap(1, SeqCst);
                 fence_in_models();
             }
         }
         let inside = Inside(presence);
-        // SeqCst: follows the store of the presence (see the module), and the store in `open` for a
-        // thread that comes after a fork.
+        // SeqCst: follows the store of the presence (see the module), and if the fork is over, the
+        // store in `open`.
         let forking = self.forking.load(SeqCst);
         (forking == 0 || forking == thread_pointer()).then_some(inside)
     }
 
     /// Closes the gate and waits until no other thread is on a slow path. The caller itself may be
-    /// on one, if a signal handler forks; `own` is its presence. `each` visits all presences, those
-    /// that threads share first, since a thread with a shared one may be about to get its own. A
-    /// caller on a slow path with a shared presence waits for ever.
+    /// on a slow path, if a signal handler forks; `own` is its presence. `each` visits all
+    /// presences, with shared ones first, because a thread with a shared presence may be about to
+    /// get its own. A caller that is on a slow path with a shared presence deadlocks.
     pub fn close(&self, own: &Presence, each: impl FnOnce(&mut dyn FnMut(&Presence))) {
         let thread = thread_pointer();
-        // Relaxed: only this thread stores its number, and changes the count meanwhile.
+        // Relaxed: only this thread stores its own number, and only the forking thread changes
+        // `nested`.
         if self.forking.load(Relaxed) == thread {
             self.rest
                 .nested
@@ -246,8 +250,8 @@ impl ForkGate {
         self.forking.store(thread, SeqCst);
         fence_in_models();
         if self.has_barrier.load(SeqCst) && !barrier_in_all_threads() {
-            // A filter of system calls was installed since. A processor completes a store long
-            // before a nap ends.
+            // A filter of system calls was installed since the registration. Sleep instead:
+            // processors complete their stores long before a nap ends.
             nap(&AtomicU32::new(0), 0, 1);
         }
         each(&mut |presence| {
@@ -263,8 +267,8 @@ impl ForkGate {
     ///
     /// The calling thread closed the gate.
     pub unsafe fn open(&self, own: &Presence, pages: &impl Pages) {
-        // Relaxed: only this thread stores its own number. If a handler of another fork forked, the
-        // gate is already open in the child of that fork.
+        // Relaxed: only this thread stores its own number. If the number differs, this is the child
+        // of a fork by another fork's handler, where the gate is already open.
         if self.forking.load(Relaxed) != thread_pointer() {
             return;
         }
@@ -273,25 +277,25 @@ impl ForkGate {
             self.rest.nested.store(nested - 1, Relaxed);
             return;
         }
-        // Runs while the gate is closed for all others: forks in quick succession leave no other
-        // time.
+        // Run the deferred calls before the gate opens, because with forks in quick succession it
+        // may never stay open.
         self.run_deferred(own, pages);
         self.rest.fallback.purge(pages);
-        // SeqCst: a thread that defers a call checks the gate afterwards, as this thread checks the
-        // deferred calls afterwards.
+        // SeqCst: a thread that defers a call then checks the gate, and this thread checks for
+        // deferred calls after this store. So at least one of them sees the other's store.
         self.forking.store(0, SeqCst);
         fence_in_models();
-        // SAFETY: this thread closed the gate, so it holds the lock; no guard is alive.
+        // SAFETY: this thread closed the gate, so it holds the lock, and no guard is alive.
         unsafe { self.rest.turn.release_after_fork() };
         self.run_deferred(own, pages);
     }
 
-    /// Opens the gate in the child, where `each` visits the presences of all threads of the parent.
-    /// The allocator's locks must be free.
+    /// Opens the gate in the child of a fork. `each` visits the presences of all threads of the
+    /// parent. The allocator's locks must be free.
     ///
     /// # Safety
     ///
-    /// The calling thread is the copy of the one that closed the gate.
+    /// The calling thread is the copy of the thread that closed the gate.
     pub unsafe fn open_in_child(
         &self,
         own: &Presence,
@@ -299,7 +303,8 @@ impl ForkGate {
         each: impl FnOnce(&mut dyn FnMut(&Presence)),
     ) {
         each(&mut |presence| {
-            // A signal handler that forks returns to the slow path that it interrupted.
+            // Keep the own presence: if a signal handler forked, the thread returns to the slow
+            // path that it interrupted.
             if presence.is_shared || !core::ptr::eq(own, presence) {
                 presence.reset();
             }
@@ -312,17 +317,18 @@ impl ForkGate {
         // Relaxed: there is no other thread.
         self.rest.nested.store(0, Relaxed);
         self.forking.store(0, Relaxed);
-        // SAFETY: the original of this thread holds the lock for the fork; no guard is alive.
+        // SAFETY: the thread of which this one is a copy holds the lock for the fork, and no guard
+        // is alive.
         unsafe { self.rest.turn.release_after_fork() };
         self.run_deferred(own, pages);
     }
 
-    /// Calls `run` with `subject` when no thread forks: now, or in the thread that forks. Without
-    /// memory to record the call, it is dropped.
+    /// Calls `run` with `subject` once no thread forks: now, or later in the forking thread. If out
+    /// of memory for the record, the call is lost.
     ///
     /// # Safety
     ///
-    /// `run` may be called once with `subject`, by any thread inside.
+    /// Any thread that holds an [`Inside`] may call `run` once with `subject`.
     pub unsafe fn defer(
         &self,
         own: &Presence,
@@ -341,7 +347,7 @@ impl ForkGate {
         let place = place.cast::<Deferred>();
         let mut next = self.rest.deferred.load(Relaxed);
         loop {
-            // SAFETY: the memory is this thread's until the exchange.
+            // SAFETY: the memory belongs to this thread until the exchange.
             unsafe { place.write(Deferred { next, run, subject }) };
             // SeqCst: precedes the check of the gate below. Release: pairs with the swap in
             // `run_deferred`.
@@ -355,13 +361,14 @@ impl ForkGate {
             }
         }
         fence_in_models();
-        // If the forking thread has checked before, it has also opened the gate before.
+        // If the forking thread checked for deferred calls before this one was added, it had
+        // already opened the gate.
         if self.forking.load(SeqCst) == 0 {
             self.run_deferred(own, pages);
         }
     }
 
-    /// Runs the deferred calls, unless another thread forks, which will run them.
+    /// Runs the deferred calls. If another thread forks, leaves them to that thread.
     fn run_deferred(&self, own: &Presence, pages: &impl Pages) {
         // SeqCst: follows the store that opened the gate.
         if self.rest.deferred.load(SeqCst).is_null() {
@@ -370,11 +377,11 @@ impl ForkGate {
         let Some(_inside) = self.enter(own) else {
             return;
         };
-        // AcqRel: pairs with the release in `defer`, so that each record is seen.
+        // AcqRel: pairs with the release in `defer`, so that this thread sees each record.
         let mut next = self.rest.deferred.swap(null_mut(), AcqRel);
         while let Some(place) = NonNull::new(next) {
-            // SAFETY: the swap made the list this thread's, which is inside; the memory came from
-            // the fallback.
+            // SAFETY: since the swap the list belongs to this thread, which is inside. The fallback
+            // allocated the memory.
             unsafe {
                 let deferred = place.read();
                 next = deferred.next;
@@ -391,7 +398,7 @@ impl Default for ForkGate {
     }
 }
 
-/// Adds a fence in models: loom orders sequentially consistent fences, but no single accesses.
+/// Adds a fence in models, because loom orders only SeqCst fences, not SeqCst accesses.
 #[inline]
 fn fence_in_models() {
     if cfg!(modelled) {

@@ -1,4 +1,4 @@
-//! The allocator as a Rust program's `#[global_allocator]`.
+//! Adapter that makes an allocator the `#[global_allocator]` of a Rust program.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::marker::PhantomData;
@@ -9,14 +9,14 @@ use crate::entry::free_sized;
 use crate::slow_path::{allocate, allocate_zeroed, reallocate};
 use crate::{MIN_ALIGNMENT, MallocAbi};
 
-/// Makes an allocator the `#[global_allocator]` of a Rust program. Runs its
-/// [`start`](crate::MallocAbi::start), [`stop`](crate::MallocAbi::stop) and fork handlers with the
-/// program, as [`export!`](crate::export) does with a library. Write
-/// `global_allocator!(Allocator);` once among the items of the program, or of a crate that it
-/// links.
+/// Makes an allocator the `#[global_allocator]` of a Rust program. Also registers its
+/// [`start`](crate::MallocAbi::start), [`stop`](crate::MallocAbi::stop) and fork handlers, as
+/// [`export!`](crate::export) does for a library. Write `global_allocator!(Allocator);` once, in
+/// the program or in a crate that it links.
 ///
 /// Code in other languages in the process still allocates with the C library's `malloc`. A shared
-/// library that contains the allocator must stay loaded (`-z nodelete`), as the handlers do.
+/// library that contains the allocator must stay loaded (`-z nodelete`), because the handlers stay
+/// registered.
 #[macro_export]
 macro_rules! global_allocator {
     ($allocator:ty) => {
@@ -30,19 +30,19 @@ macro_rules! global_allocator {
     };
 }
 
-/// Adapter that the compiler calls. Blocks are as `MallocAbi` promises them. Blocks of no bytes,
-/// which `GlobalAlloc` leaves undefined, have addresses of their own. `errno` is preserved, so that
-/// a value dropped between a system call and the check of its error does not change it.
+/// Adapter from `MallocAbi` to `GlobalAlloc`. Requests for zero bytes, which `GlobalAlloc` leaves
+/// undefined, return blocks with distinct addresses. All functions preserve `errno`, so that
+/// dropping a value between a system call and the check of its error does not change the error.
 #[derive(Debug)]
 pub struct Global<A>(PhantomData<fn() -> A>);
 
 impl<A> Global<A> {
-    /// Returns the adapter; it has no state.
+    /// Creates the adapter, which has no state.
     ///
     /// # Safety
     ///
-    /// The allocator is registered in the same program by `register!`. Without its fork handlers, a
-    /// child might find locks held, and structures half changed, by threads that it does not have.
+    /// `register!` registers the allocator in the same program. Without its fork handlers, a child
+    /// might find locks held and structures half changed by threads that do not exist in it.
     #[must_use]
     pub const unsafe fn registered() -> Self {
         Self(PhantomData)
@@ -61,7 +61,8 @@ fn allocate_slow<A: MallocAbi>(layout: Layout) -> *mut u8 {
     }))
 }
 
-// SAFETY: MallocAbi promises blocks as GlobalAlloc requires; a layout's size is at most MAX_SIZE.
+// SAFETY: the contract of `MallocAbi` covers that of `GlobalAlloc`, and a layout's size is at most
+// `MAX_SIZE`.
 unsafe impl<A: MallocAbi> GlobalAlloc for Global<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -87,7 +88,8 @@ unsafe impl<A: MallocAbi> GlobalAlloc for Global<A> {
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the caller gives up a block that alloc returned for this layout.
+        // SAFETY: `block` was allocated with this layout, and the caller gives it up, by the
+        // contract of `dealloc`.
         unsafe { free_sized::<A>(block.cast(), layout.size(), layout.align()) };
     }
 
@@ -106,8 +108,8 @@ unsafe impl<A: MallocAbi> GlobalAlloc for Global<A> {
         }
         let moved = allocate_slow::<A>(wanted);
         if !moved.is_null() {
-            // SAFETY: the blocks are different ones of at least these sizes; the caller gives up
-            // the old one.
+            // SAFETY: the blocks are different and have at least the copied size, and the caller
+            // gives up the old block.
             unsafe {
                 block.copy_to_nonoverlapping(moved, layout.size().min(new_size));
                 self.dealloc(block, layout);

@@ -1,4 +1,4 @@
-//! Functions of glibc by which a program inspects and controls its allocator.
+//! Functions of glibc with which a program inspects and controls its allocator.
 
 use core::ffi::{c_int, c_void};
 
@@ -34,7 +34,7 @@ pub fn mallinfo2<A: MallocAbi>() -> libc::mallinfo2 {
     }
 }
 
-/// Implements `mallinfo`, whose fields are limited to an int.
+/// Implements `mallinfo`. Its fields are ints, so larger values are clamped.
 pub fn mallinfo<A: MallocAbi>() -> libc::mallinfo {
     let wide = mallinfo2::<A>();
     let narrow = |value: usize| c_int::try_from(value).unwrap_or(c_int::MAX);
@@ -67,7 +67,8 @@ pub unsafe fn malloc_info<A: MallocAbi>(options: c_int, stream: *mut c_void) -> 
         return libc::EINVAL;
     }
     let written = with_report::<A, _>(Form::Xml, |report| {
-        // SAFETY: the text ends with zero; the stream is open.
+        // SAFETY: the text is NUL-terminated, and the stream is open by the contract of this
+        // function.
         unsafe { libc::fputs(report.as_c_str().as_ptr(), stream.cast()) }
     });
     match written {

@@ -1,4 +1,4 @@
-//! Makes any allocator a library with the whole C and C++ allocation ABI.
+//! Turns an allocator into a library that exports the whole C and C++ allocation ABI.
 //!
 //! An allocator implements [`MallocAbi`]. A `cdylib` crate calls [`export!`] with its type, and
 //! [`panic_handler!`] if it is built without the standard library. The result can be preloaded,
@@ -6,12 +6,12 @@
 //! a Rust program.
 //!
 //! The calls are static: `malloc` is the allocator's own [`MallocAbi::allocate_fast`], inlined,
-//! with one jump to the slow path. All details of the ABI (`errno`, overflow, new-handlers,
-//! exceptions, forks) are handled here, once, on slow paths. While a thread forks, no other waits
-//! for it: [`fork_gate`] keeps them out of the allocator, and the [`fallback`] serves them.
+//! with one jump to the slow path. This crate handles all details of the ABI (`errno`, overflow,
+//! new-handlers, exceptions, forks) on slow paths. While a thread forks, no other thread waits:
+//! [`fork_gate`] keeps the others out of the allocator, and they allocate from the [`fallback`].
 //!
-//! There are two further tools for allocators that keep state per thread: [`thread_slot!`], a
-//! thread-local pointer that costs two instructions and never allocates, and [`ThreadExit`].
+//! Two further tools are for allocators with per-thread state: [`thread_slot!`], a thread-local
+//! pointer that costs two instructions and never allocates, and [`ThreadExit`].
 
 #![no_std]
 

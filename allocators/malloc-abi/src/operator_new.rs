@@ -1,12 +1,12 @@
 //! C++'s `operator new` when out of memory.
 //!
-//! The new-handler is called as long as there is one, and may throw. Without one, `std::bad_alloc`
-//! is thrown. A C program has no C++ runtime and must not get one from here, so the runtime's
-//! functions are weak symbols, which are null if it is absent. The exception must not meet a frame
-//! that cannot be unwound. So the loop is written in assembly, with unwind information, and throws
-//! by a jump. The Rust functions before it end with a call of the same shape as their own, which
-//! the optimiser turns into a jump. Where code unwinds at all (debug builds), they are also
-//! `C-unwind`.
+//! As long as a new-handler is installed, it is called and the allocation retried; the handler may
+//! throw. Without a handler, `std::bad_alloc` is thrown. The library must not load a C++ runtime
+//! into a C program, so the runtime's functions are weak symbols, which are null without a runtime.
+//! The exception must not pass through a frame that cannot be unwound. So the loop is written in
+//! assembly, with unwind information, and throws with a jump. The Rust functions that call it end
+//! with a call that has their own signature, which the optimiser turns into a jump. In debug
+//! builds, which unwind, they are also `C-unwind`.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::{NonNull, null_mut};
@@ -17,7 +17,7 @@ use crate::contract::keeping_errno;
 use crate::slow_path::allocate;
 use crate::{MAX_SIZE, MIN_ALIGNMENT, MallocAbi};
 
-/// Function that tries once: (size, alignment).
+/// Function that tries once to allocate a block, given its size and alignment.
 type Attempt = extern "C" fn(usize, usize) -> *mut c_void;
 
 // Intel syntax is Rust's default here. Callee-saved registers hold the loop's values.
@@ -155,9 +155,9 @@ core::arch::global_asm!(
     thrower = sym thrower,
 );
 
-// Catches whatever a new-handler throws. The call below is the only place of the frame that
-// unwinds, so `catch_all` needs no tables. It resumes at the frame's second exit, with the
-// exception in the first result register.
+// Catches all exceptions of a new-handler. Only the call below can throw in this frame, so
+// `catch_all` needs no tables. It resumes at the frame's second exit, with the exception in the
+// first result register.
 #[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(
     ".weak __cxa_begin_catch",
@@ -244,14 +244,14 @@ unsafe extern "C" {
     fn heapdrome_new_caught();
 }
 
-// Constants of the unwinder's ABI that a personality which catches everything needs.
+// Constants of the unwinder's ABI for the personality function below.
 const SEARCH_PHASE: c_int = 1;
 const HANDLER_FRAME: c_int = 4;
 const HANDLER_FOUND: c_int = 6;
 const INSTALL_CONTEXT: c_int = 7;
 const CONTINUE_UNWIND: c_int = 8;
 
-/// Acts as the personality of `heapdrome_new_or_null`: catches every exception.
+/// Personality function of `heapdrome_new_or_null`. Catches every exception.
 unsafe extern "C" fn catch_all(
     _version: c_int,
     actions: c_int,
@@ -268,8 +268,8 @@ unsafe extern "C" fn catch_all(
     let Some((set_register, set_address)) = unwinder() else {
         return CONTINUE_UNWIND;
     };
-    // SAFETY: the unwinder passed its own context. On both architectures, the code at the address
-    // expects the exception in register 0.
+    // SAFETY: the unwinder passed its own context. On both architectures, the code at the
+    // resumption address expects the exception in register 0.
     unsafe {
         set_register(context, 0, exception.addr());
         set_address(context, (heapdrome_new_caught as *const ()).addr());
@@ -280,11 +280,11 @@ unsafe extern "C" fn catch_all(
 type SetRegister = unsafe extern "C" fn(*mut c_void, c_int, usize);
 type SetAddress = unsafe extern "C" fn(*mut c_void, usize);
 
-/// Returns the functions of the running unwinder, which this library does not link.
+/// Returns two functions of the process's unwinder, against which this library is not linked.
 fn unwinder() -> Option<(SetRegister, SetAddress)> {
     let set_register = find(c"_Unwind_SetGR", c"libgcc_s.so.1")?;
     let set_address = find(c"_Unwind_SetIP", c"libgcc_s.so.1")?;
-    // SAFETY: the platform's ABI gives functions of these names these types.
+    // SAFETY: the platform's ABI defines the types of the functions with these names.
     unsafe {
         Some((
             core::mem::transmute::<*mut c_void, SetRegister>(set_register.as_ptr()),
@@ -293,10 +293,11 @@ fn unwinder() -> Option<(SetRegister, SetAddress)> {
     }
 }
 
-/// Returns a function from the default scope, or from a library that a plugin loaded.
+/// Returns a function from the default scope, or from `library` if the process has loaded it, for
+/// example for a plugin.
 fn find(name: &CStr, library: &CStr) -> Option<NonNull<c_void>> {
-    // SAFETY: the names end with zero. RTLD_NOLOAD runs no code; the handle is not closed, so the
-    // function stays.
+    // SAFETY: the names are NUL-terminated. RTLD_NOLOAD runs no code. The handle is never closed,
+    // so the function is not unloaded.
     unsafe {
         NonNull::new(libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr())).or_else(|| {
             let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
@@ -310,14 +311,16 @@ fn find(name: &CStr, library: &CStr) -> Option<NonNull<c_void>> {
 unsafe extern "C-unwind" {
     fn heapdrome_new_or_throw(size: usize, alignment: usize, attempt: Attempt) -> *mut c_void;
 }
-// The same function. It leaves no frame of this crate on the stack when it throws.
+// If this crate is built without unwinding, `extern "C"` suffices: when the function throws, the
+// stack has no frame of this crate.
 #[cfg(not(panic = "unwind"))]
 unsafe extern "C" {
     fn heapdrome_new_or_throw(size: usize, alignment: usize, attempt: Attempt) -> *mut c_void;
 }
 
-/// Returns the function that throws `std::bad_alloc`, or aborts. A program that calls `operator
-/// new` has a C++ runtime, but a plugin may have loaded it where ordinary look-ups do not find it.
+/// Returns the function that throws `std::bad_alloc`. Aborts the process if there is none. A
+/// program that calls `operator new` has a C++ runtime, but a plugin may have loaded it outside the
+/// default scope.
 extern "C" fn thrower() -> *const c_void {
     let found = find(c"_ZSt17__throw_bad_allocv", c"libstdc++.so.6")
         .or_else(|| find(c"_ZNSt3__117__throw_bad_allocEv", c"libc++.so.1"));
@@ -337,7 +340,8 @@ extern "C" fn attempt<A: MallocAbi>(size: usize, alignment: usize) -> *mut c_voi
     } else {
         None
     };
-    // operator new must not change errno, and ENOMEM would outlive a handler's success.
+    // Keeps errno: operator new must not change it, and ENOMEM would remain after a handler's
+    // success.
     let block = fast.or_else(|| keeping_errno(|| allocate::<A>(size, alignment)));
     block.map_or(null_mut(), |block| block.as_ptr().cast())
 }
@@ -354,7 +358,7 @@ pub fn new_or_throw<A: MallocAbi>(size: usize) -> *mut c_void {
 /// Implements `operator new(size, alignment)`.
 #[inline(always)]
 pub fn align_or_throw<A: MallocAbi>(size: usize, alignment: usize) -> *mut c_void {
-    // SAFETY: the function has the declared shape and calls attempt with the same arguments.
+    // SAFETY: the function has the declared signature and calls `attempt` with the same arguments.
     unsafe { heapdrome_new_or_throw(size, alignment, attempt::<A>) }
 }
 
@@ -373,11 +377,13 @@ pub fn align_or_null<A: MallocAbi>(size: usize, alignment: usize) -> *mut c_void
     if !block.is_null() || !has_new_handler() {
         return block;
     }
-    // SAFETY: as in align_or_throw; an exception is caught.
+    // SAFETY: the function has the declared signature, calls `attempt` with the same arguments, and
+    // catches exceptions.
     unsafe { heapdrome_new_or_null(size, alignment, attempt::<A>) }
 }
 
-/// Returns whether the program has a new-handler; without one, nothing is thrown and caught.
+/// Returns whether the program has installed a new-handler. Without one, no exception need be
+/// thrown and caught.
 fn has_new_handler() -> bool {
     let found: *const c_void;
     // SAFETY: reading the weak symbol's slot has no effect.

@@ -1,5 +1,5 @@
-//! Reports of what an allocator holds, for people and for programs. They are written into memory
-//! that the caller lends: nothing is allocated.
+//! Reports of an allocator's statistics, for people and for programs. They are written into memory
+//! of the caller, without any allocation.
 
 use core::ffi::CStr;
 
@@ -25,18 +25,18 @@ pub enum Form {
     Xml,
 }
 
-/// Description of the rows of a report that have the same columns.
+/// Description of a table in a report.
 #[derive(Clone, Copy, Debug)]
 pub struct Table<'a> {
-    /// Name of all rows together.
+    /// Name of the table.
     pub name: &'a str,
     /// Name of one row.
     pub row: &'a str,
-    /// Names of the values of a row.
+    /// Names of the columns.
     pub columns: &'a [&'a str],
 }
 
-/// Report that is being written. Text that does not fit is cut off.
+/// Report under construction. Text that does not fit is cut off.
 #[derive(Debug)]
 pub struct Report<'a> {
     form: Form,
@@ -45,7 +45,7 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// Creates an empty report in `bytes`, of which there is at least one.
+    /// Creates an empty report in `bytes`, which has at least one byte.
     #[must_use]
     pub fn new(form: Form, bytes: &'a mut [u8]) -> Self {
         bytes[0] = 0;
@@ -62,7 +62,7 @@ impl<'a> Report<'a> {
         &self.bytes[..self.length]
     }
 
-    /// Returns the text so far, for C.
+    /// Returns the text so far as a C string.
     #[must_use]
     pub fn as_c_str(&self) -> &CStr {
         CStr::from_bytes_until_nul(self.bytes).unwrap_or_default()
@@ -170,7 +170,7 @@ impl<'a> Report<'a> {
     }
 
     fn push(&mut self, text: &str) {
-        // The last byte is reserved for the zero that ends the text for C.
+        // The last byte is reserved for the NUL of the C string.
         let room = self.bytes.len() - 1 - self.length;
         let text = &text.as_bytes()[..text.len().min(room)];
         self.bytes[self.length..][..text.len()].copy_from_slice(text);
@@ -201,11 +201,11 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Lets the allocator report into newly mapped pages, and passes the report to `body`. Returns
-/// `None` if the system refuses the pages.
+/// Writes the allocator's report into newly mapped pages, and passes it to `body`. Returns `None`
+/// if the system refuses the pages.
 pub fn with_report<A: MallocAbi, T>(form: Form, body: impl FnOnce(&Report<'_>) -> T) -> Option<T> {
     let pages = Linux.reserve(LARGEST, 1, Access::ReadWrite)?;
-    // SAFETY: the pages are new, this function's own, and zero.
+    // SAFETY: the pages are new and zero, and only this function uses them.
     let bytes = unsafe { core::slice::from_raw_parts_mut(pages.as_ptr(), LARGEST) };
     let mut report = Report::new(form, bytes);
     A::report(&mut report);
@@ -215,7 +215,7 @@ pub fn with_report<A: MallocAbi, T>(form: Form, body: impl FnOnce(&Report<'_>) -
     Some(result)
 }
 
-/// Appends a report to a file. Writes it to standard error if there is no file, or if it cannot be
+/// Appends a report to a file. Writes the report to standard error if `file` is `None` or cannot be
 /// written.
 pub fn write_report<A: MallocAbi>(form: Form, file: Option<&CStr>) {
     with_report::<A, _>(form, |report| {

@@ -1,5 +1,5 @@
-//! Slow paths of any allocator, behind its fork gate. While another thread forks, the fallback
-//! serves.
+//! Slow paths of any allocator, behind its fork gate. While another thread forks, they use the
+//! fallback.
 
 use core::ptr::NonNull;
 
@@ -21,7 +21,7 @@ fn allocate_from_fallback<A: MallocAbi>(size: usize, alignment: usize) -> Option
     A::fork_gate().fallback().allocate(&Linux, size, alignment)
 }
 
-/// Returns a block, unless the size is too large or there is no memory.
+/// Returns a block of at least `size` bytes; `None` if the size is too large or out of memory.
 #[inline]
 pub fn allocate<A: MallocAbi>(size: usize, alignment: usize) -> Option<NonNull<u8>> {
     if size > MAX_SIZE {
@@ -37,7 +37,7 @@ pub fn allocate<A: MallocAbi>(size: usize, alignment: usize) -> Option<NonNull<u
     }
 }
 
-/// Returns a block of zeros.
+/// Returns a block whose first `size` bytes are zero; `None` if out of memory.
 #[inline]
 pub fn allocate_zeroed<A: MallocAbi>(size: usize) -> Option<NonNull<u8>> {
     if let Some(_inside) = enter::<A>() {
@@ -60,17 +60,19 @@ pub unsafe fn reallocate<A: MallocAbi>(block: NonNull<u8>, size: usize) -> Optio
     if kept.is_none()
         && let Some(_inside) = enter::<A>()
     {
-        // SAFETY: the block is live, by this function's contract, and the allocator's own.
+        // SAFETY: the block is live, by this function's contract, and the fallback did not allocate
+        // it.
         return unsafe { A::reallocate(block, size) };
     }
-    // SAFETY: the block is live and the allocator's own, or the size is known.
+    // SAFETY: the closure runs only for a block that the fallback did not allocate, so this is a
+    // live block of the allocator.
     let kept = kept.unwrap_or_else(|| unsafe { A::usable_size(block) });
     let moved = A::allocate_fast(size).or_else(|| allocate::<A>(size, MIN_ALIGNMENT));
     let Some(moved) = moved else {
         return (size <= kept).then_some(block);
     };
-    // SAFETY: the blocks are different and have at least that many bytes; the caller gives up the
-    // old one.
+    // SAFETY: the blocks are different and have at least the copied size, and the caller gives up
+    // the old block.
     unsafe {
         moved.copy_from_nonoverlapping(block, kept.min(size));
         if !A::deallocate_fast(block.as_ptr()) {
@@ -92,14 +94,17 @@ pub unsafe fn deallocate<A: MallocAbi>(block: NonNull<u8>) {
         return;
     }
     match enter::<A>() {
-        // SAFETY: the caller gives the block up, and it is the allocator's own.
+        // SAFETY: the caller gives up a live block, by this function's contract, and the fallback
+        // did not allocate it.
         Some(_inside) => unsafe { A::deallocate(block) },
-        // SAFETY: the caller gives the block up, so any thread inside may free it.
+        // SAFETY: the caller gives up a live block of the allocator, so any thread inside may free
+        // it.
         None => unsafe { defer::<A>(|block| A::deallocate(block), block) },
     }
 }
 
-/// Frees a block that the fallback allocated; returns false for any other.
+/// Frees a block that the fallback allocated. Returns false, without any change, for every other
+/// block.
 #[cold]
 fn free_fallback<A: MallocAbi>(block: NonNull<u8>) -> bool {
     match A::fork_gate().free_fallback(&Linux, block.addr().get()) {
@@ -113,7 +118,7 @@ fn free_fallback<A: MallocAbi>(block: NonNull<u8>) -> bool {
     }
 }
 
-/// Returns how many bytes the program may use of a block.
+/// Returns the usable bytes of a block.
 ///
 /// # Safety
 ///
@@ -121,12 +126,13 @@ fn free_fallback<A: MallocAbi>(block: NonNull<u8>) -> bool {
 /// the block.
 pub unsafe fn usable_size<A: MallocAbi>(block: NonNull<u8>) -> usize {
     let known = A::fork_gate().fallback().usable_size(block.addr().get());
-    // SAFETY: the block is live and, if its size is not known here, the allocator's own.
+    // SAFETY: the closure runs only for a block that the fallback did not allocate, so this is a
+    // live block of the allocator.
     known.unwrap_or_else(|| unsafe { A::usable_size(block) })
 }
 
-/// Returns free memory to the system, except about `keep` bytes. Returns whether any was returned.
-/// Does nothing while another thread forks.
+/// Returns free memory to the system, except about `keep` bytes. Returns whether the system got any
+/// memory. Does nothing while another thread forks.
 pub fn trim<A: MallocAbi>(keep: usize) -> bool {
     enter::<A>().is_some_and(|_inside| {
         A::fork_gate().fallback().purge(&Linux);
@@ -134,7 +140,7 @@ pub fn trim<A: MallocAbi>(keep: usize) -> bool {
     })
 }
 
-/// Calls `run` with `subject` when no thread forks.
+/// Calls `run` with `subject` once no thread forks, perhaps in another thread.
 ///
 /// # Safety
 ///
@@ -145,13 +151,13 @@ pub unsafe fn defer<A: MallocAbi>(run: unsafe fn(NonNull<u8>), subject: NonNull<
     unsafe { A::fork_gate().defer(A::presence(), &Linux, run, subject) };
 }
 
-/// Calls `end` for the state of a thread that ends, after any fork in progress. The calling thread
-/// no longer has a presence of its own: another thread may get this state at any time.
+/// Calls `end` with the state of an ending thread, once no other thread forks. The thread must
+/// already use a shared presence, because another thread may soon own the state.
 ///
 /// # Safety
 ///
-/// The conditions of [`defer`] hold, and [`MallocAbi::presence`] is a shared one for the calling
-/// thread.
+/// The conditions of [`defer`] hold, and [`MallocAbi::presence`] returns a shared presence to the
+/// calling thread.
 pub unsafe fn end_thread<A: MallocAbi>(end: unsafe fn(NonNull<u8>), state: NonNull<u8>) {
     debug_assert!(A::presence().is_shared());
     match enter::<A>() {

@@ -1,10 +1,10 @@
-//! Handler that is called when a thread ends.
+//! Destructor of an allocator's per-thread state, which is called when a thread ends.
 //!
 //! glibc runs the destructors of `pthread_key`s after those of C++ and Rust thread-local variables,
 //! in up to four rounds. An allocator's key is among the first that a process creates, so its
 //! destructor is among the first in a round, and destructors of other keys may still free. The key
-//! is therefore armed again once, and the handler runs in the second round. Later frees are those
-//! of a thread without state of its own.
+//! is therefore armed again once, and the handler runs in the second round. If the thread frees
+//! blocks later, it does so without its own state.
 
 use core::ffi::c_void;
 use core::ptr::NonNull;
@@ -15,7 +15,7 @@ use heapdrome_pages::atomic::{
 };
 use heapdrome_pages::thread_key::{self, Destructor, Key};
 
-/// Offset of the stored key number, so that zero can mean that there is no key yet.
+/// Offset of the stored key number, so that zero means that no key exists yet.
 const MADE: usize = 1;
 
 /// Handler that is called for every armed thread when it ends.
@@ -36,16 +36,16 @@ impl ThreadExit {
         }
     }
 
-    /// Arms the calling thread: when it ends, the destructor is called with `state`.
+    /// Arms the calling thread, so that the destructor is called with `state` when the thread ends.
     ///
-    /// This may call `calloc`, so the thread's state must be in place before. Returns false if the
-    /// process has no key left, or no memory for it: then the destructor is not called.
+    /// May call `calloc`, so the thread's state must already be set. Returns false, and the
+    /// destructor will not be called, if the process has no key left or is out of memory.
     pub fn arm<T>(&self, state: NonNull<T>) -> bool {
         self.set(state.as_ptr().cast())
     }
 
-    /// Begins a call of the destructor. Returns the state if the thread really ends now; returns
-    /// `None` if the key has been armed again and the destructor should just return.
+    /// Begins a call of the destructor. Returns the state in the second round; in the first round,
+    /// arms the key again and returns `None`, and the destructor must return at once.
     ///
     /// # Safety
     ///
@@ -59,7 +59,8 @@ impl ThreadExit {
     }
 
     fn set(&self, word: *mut c_void) -> bool {
-        // SAFETY: the key was created here and stays; the destructor accepts every armed value.
+        // SAFETY: the key was created by this handler and is never deleted. The destructor accepts
+        // every armed value.
         self.key()
             .is_some_and(|key| unsafe { thread_key::set(key, word) })
     }
@@ -74,7 +75,8 @@ impl ThreadExit {
         // SAFETY: the destructor accepts the values that `arm` sets, and those with the lowest bit
         // set.
         let made = unsafe { thread_key::create(self.destructor) }?;
-        // AcqRel: publishes the key, or shows the key of another thread that was faster.
+        // AcqRel: publishes the key, or acquires the key that another thread has created in the
+        // meantime.
         match self
             .key
             .compare_exchange(0, made as usize + MADE, AcqRel, Acquire)

@@ -2,15 +2,15 @@
 //!
 //! std's `thread_local!` may allocate when a thread first uses a variable with a destructor, and in
 //! a shared library each use may be a call. An allocator needs a symbol of the initial-exec model,
-//! which stable Rust reaches through assembly.
+//! which stable Rust can access only through assembly.
 //!
-//! A library that `dlopen` loads gets room for such symbols from a reserve that all libraries
-//! share, so an allocator should use less than 64 bytes in total.
+//! Libraries that are loaded by `dlopen` share a small reserve for such symbols, so an allocator
+//! should use less than 64 bytes in total.
 
 /// Defines a thread-local pointer: `thread_slot!(pub(crate) HEAP: Heap = EMPTY, "elfmalloc_heap")`
 /// defines a module `HEAP`, whose `get()` and `set(*mut Heap)` read and write the calling thread's
-/// pointer. Its initial value is the address of the static `EMPTY`, which all threads share and
-/// which must have interior mutability or never be written to; `= null` begins with null. The
+/// pointer. Its initial value is the address of the static `EMPTY`, or null after `= null`. All
+/// threads share this static, so it must have interior mutability or never be written to. The
 /// string is the name of the symbol, which is hidden and must be unique among all code that is
 /// linked together.
 #[macro_export]
@@ -67,7 +67,7 @@ macro_rules! thread_slot {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             #[inline(always)]
             pub fn set(pointer: *mut $type) {
-                // SAFETY: the symbol is a thread-local word, defined above, that only get reads.
+                // SAFETY: the symbol is a thread-local word, defined above, that only `get` reads.
                 unsafe {
                     ::core::arch::asm!(
                         concat!("mov {0}, qword ptr [rip + ", $symbol, "@GOTTPOFF]"),

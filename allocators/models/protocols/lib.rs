@@ -1,4 +1,4 @@
-//! Helpers of the models in `tests`, beside the allocators' own sources.
+//! Helpers for the models in `tests`, and the allocators' sources that these compile.
 
 pub mod scene;
 
@@ -19,19 +19,20 @@ pub mod pool;
 #[allow(missing_docs, dead_code)]
 pub mod footprint;
 
-/// The gate that keeps threads out of an allocator while one of them forks, unmodified.
+/// Gate that keeps threads out of an allocator while one of them forks, unmodified.
 #[path = "../../malloc-abi/src/fork_gate.rs"]
 pub mod fork_gate;
 
-/// The fallback that serves those threads meanwhile, unmodified.
+/// Fallback from which these threads allocate meanwhile, unmodified.
 #[path = "../../malloc-abi/src/fallback.rs"]
 pub mod fallback;
 
-/// The key for the end of threads, unmodified.
+/// Key that detects the end of threads, unmodified.
 #[path = "../../malloc-abi/src/thread_exit.rs"]
 pub mod thread_exit;
 
-/// Memory that loom watches: if two threads use it without an order between them, the model fails.
+/// Memory whose accesses loom checks: if two threads use it without an order between them, the
+/// model fails.
 #[derive(Debug)]
 pub struct Watched(loom::cell::UnsafeCell<usize>);
 
@@ -41,16 +42,16 @@ impl Default for Watched {
     }
 }
 
-// SAFETY: loom ends the model if two threads use it at the same time.
+// SAFETY: the model fails if two threads use the memory at the same time.
 unsafe impl Sync for Watched {}
-// SAFETY: loom ends the model if two threads use it at the same time.
+// SAFETY: the model fails if two threads use the memory at the same time.
 unsafe impl Send for Watched {}
 
 impl Watched {
-    /// Writes to the memory. Returns how often that was done before.
+    /// Writes to the memory. Returns the number of earlier writes.
     pub fn touch(&self) -> usize {
         self.0.with_mut(|count| {
-            // SAFETY: no other thread uses it now, or loom ends the model.
+            // SAFETY: the model fails if another thread uses the memory at the same time.
             unsafe {
                 *count += 1;
                 *count - 1

@@ -1,4 +1,4 @@
-//! elfmalloc's back-end over simulated pages, and operations of threads on it.
+//! elfmalloc's back-end over simulated pages, with operations of threads.
 
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use heapdrome_elfmalloc::slabs::bin::ClassBin;
 use heapdrome_elfmalloc::slabs::free_blocks::FreeBlocks;
 use heapdrome_pages::Simulated;
 
-/// Heaps that the threads of a model share.
+/// Back-end that the threads of a model share.
 pub type Shared = Arc<Heaps<Simulated>>;
 
-/// Settings of models: small arenas, no clock, magazines with at most 14 blocks of [`many`].
+/// Settings of models: small arenas, no decay, and magazines with at most 14 blocks of [`many`].
 pub const SETTINGS: Settings = Settings {
     arena: 0,
     decay: u64::MAX,
@@ -49,23 +49,23 @@ impl<T> Sent<T> {
     }
 }
 
-/// Returns a class whose slabs threads have for themselves.
+/// Returns a small class, for which each shard has its own slabs.
 #[must_use]
 pub fn small() -> SizeClass {
     SizeClass::of(2048)
 }
 
-/// Returns a class of whose blocks a magazine gives up as many in one batch as a depot takes.
+/// Returns a small class whose magazines are flushed to depots in batches.
 #[must_use]
 pub fn many() -> SizeClass {
     SizeClass::of(512)
 }
 
-/// Takes blocks from the slabs that the heap's thread uses.
+/// Takes blocks from the bin of the heap's thread.
 ///
 /// # Panics
 ///
-/// If there are none.
+/// If out of memory.
 #[must_use]
 pub fn take(backend: &Shared, heap: HeapRef, class: SizeClass, count: usize) -> Vec<*mut u8> {
     let mut slots: Vec<*mut u8> = vec![null_mut(); count];
@@ -82,14 +82,14 @@ pub fn take(backend: &Shared, heap: HeapRef, class: SizeClass, count: usize) -> 
 ///
 /// # Panics
 ///
-/// If one is no block in use.
+/// If a pointer is not an allocated block.
 pub fn give_all(
     backend: &Shared,
     home: Option<ClassBin<'_>>,
     class: SizeClass,
     blocks: &mut [*mut u8],
 ) {
-    // SAFETY: models give up what they took.
+    // SAFETY: the blocks belong to the model, which no longer uses them.
     let blocks = unsafe { FreeBlocks::new(class, blocks) };
     assert!(backend.shards.give(home, blocks).is_ok());
 }
@@ -98,7 +98,7 @@ pub fn give_all(
 ///
 /// # Panics
 ///
-/// If it is no block in use.
+/// If `block` is not an allocated block.
 pub fn give(backend: &Shared, class: SizeClass, block: *mut u8) {
     give_all(backend, None, class, &mut [block]);
 }

@@ -1,6 +1,7 @@
-//! `errno` belongs to the caller: an allocator that succeeds, and `free` always, leave it alone.
+//! Preserves `errno`: `free` must never change it, and other functions of an allocator only if they
+//! fail.
 
-/// Guard that restores `errno` when it is dropped to its value when the guard was created.
+/// Guard that saves `errno` when it is created, and restores it when it is dropped.
 #[derive(Debug)]
 #[must_use = "errno is put back when this is dropped"]
 pub struct KeepErrno(libc::c_int);

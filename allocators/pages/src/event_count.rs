@@ -1,4 +1,4 @@
-//! Sleep that ends when an event has happened, and misses none.
+//! Event count: a sleep that another thread can end, without lost wakeups.
 
 use crate::atomic::{
     AtomicU32,
@@ -17,7 +17,7 @@ use crate::futex::{wait, wake_one};
 pub struct EventCount(AtomicU32);
 
 impl EventCount {
-    /// Creates a count of no events.
+    /// Creates a count of zero.
     #[must_use]
     pub const fn new() -> Self {
         Self(AtomicU32::new(0))
@@ -31,14 +31,14 @@ impl EventCount {
         self.0.load(Acquire)
     }
 
-    /// Counts one more event, and wakes a thread that sleeps.
+    /// Counts an event, and wakes the sleeping thread, if any.
     pub fn advance(&self) {
         // Release: pairs with the acquire in `read`.
         self.0.fetch_add(1, Release);
         wake_one(&self.0);
     }
 
-    /// Sleeps while there were exactly `seen` events, for at most `milliseconds`; may return early.
+    /// Sleeps until the count differs from `seen`, for at most `milliseconds`; may return early.
     /// Only one thread at a time may sleep.
     pub fn sleep(&self, seen: u32, milliseconds: u64) {
         wait(&self.0, seen, Some(milliseconds));

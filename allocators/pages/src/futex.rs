@@ -1,4 +1,4 @@
-//! Words that threads sleep on.
+//! Sleep until a word changes, and wakeups.
 
 use crate::atomic::AtomicU32;
 
@@ -21,7 +21,7 @@ pub(crate) fn wait(word: &AtomicU32, value: u32, most: Option<u64>) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, limit) };
 }
 
-/// Waits in models, where no time passes: only a wakeup ends a sleep.
+/// Sleeps in a model. No time passes in models, so only a wakeup ends the sleep.
 #[cfg(modelled)]
 pub(crate) fn wait(word: &AtomicU32, value: u32, _most: Option<u64>) {
     crate::atomic::futex_wait(word, value);
@@ -40,7 +40,7 @@ pub(crate) fn wake_one(word: &AtomicU32) {
 pub(crate) use crate::atomic::futex_wake as wake_one;
 
 /// Sleeps for at most `milliseconds` while `word` is `value`. The thread that changes the word need
-/// not wake any other.
+/// not wake the sleeper.
 pub fn nap(word: &AtomicU32, value: u32, milliseconds: u64) {
     #[cfg(not(modelled))]
     wait(word, value, Some(milliseconds));

@@ -2,23 +2,22 @@
 //!
 //! [`Pages`] is the contract: address space, the memory behind it, and nothing else. [`Linux`]
 //! implements it with system calls. `Simulated` (feature `simulated`) implements it with a table,
-//! so that tests explore rare behaviour of a kernel, and Miri can run an allocator. [`Lock`] is a
-//! lock that never allocates and that survives a fork. [`EventCount`] is a sleep that another
-//! thread ends. [`system`] has the few other services of the process that an allocator uses: a
-//! coarse clock, a random word, the environment, a last message. [`thread_key`] detects the end of
-//! a thread.
+//! so that tests can explore rare behaviour of a kernel, and Miri can run an allocator. [`Lock`]
+//! never allocates, and can be held across a fork. [`EventCount`] is a sleep that another thread
+//! can end. [`system`] has the other services that an allocator uses: a coarse clock, a random
+//! word, the environment, messages to standard error. [`thread_key`] detects the end of a thread.
 //!
-//! Nothing here allocates, and nothing here changes `errno`.
+//! Nothing in this crate changes `errno`, and only functions that say so may allocate.
 //!
-//! The `libc` crate without its default features is `no_std`, and replaces declarations by hand.
-//! Its constants and layouts are tested for every architecture.
+//! The `libc` crate (`no_std`, without its default features) replaces hand-written declarations.
+//! Its constants and layouts are tested on every architecture.
 
 #![no_std]
 
 #[cfg(any(test, miri, feature = "simulated"))]
 extern crate std;
 
-/// Atomics that the allocators use: core's, or in models (allocators/models) loom's.
+/// Atomics for the allocators: core's, or loom's in models (allocators/models).
 #[cfg(not(modelled))]
 pub use core::sync::atomic;
 #[cfg(modelled)]

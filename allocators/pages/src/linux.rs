@@ -1,4 +1,4 @@
-//! Implementation of the contract by Linux.
+//! Implementation of [`Pages`] with Linux system calls.
 
 #[cfg(not(miri))]
 use core::ptr::with_exposed_provenance_mut;
@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use crate::Placed;
 use crate::{Access, Advice, KeepErrno, Pages, Remap};
 
-/// Memory mappings of this process.
+/// Memory of this process, mapped by Linux.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Linux;
 
@@ -23,11 +23,12 @@ fn protection(access: Access) -> libc::c_int {
     }
 }
 
-/// New, private memory, of which the system counts only written pages.
+/// Flags for new, private memory. The system counts only its written pages.
 const ANONYMOUS: libc::c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
 
 fn map(size: usize, access: Access) -> Option<NonNull<u8>> {
-    // SAFETY: a new anonymous mapping at an address of the kernel's choice disturbs nothing.
+    // SAFETY: a new anonymous mapping at an address of the kernel's choice replaces no other
+    // mapping.
     let start = unsafe { libc::mmap(null_mut(), size, protection(access), ANONYMOUS, -1, 0) };
     if start == libc::MAP_FAILED {
         return None;
@@ -35,7 +36,7 @@ fn map(size: usize, access: Access) -> Option<NonNull<u8>> {
     NonNull::new(start.cast())
 }
 
-/// Unmaps `size` bytes, which may be none.
+/// Unmaps `size` bytes; `size` may be zero.
 ///
 /// # Safety
 ///
@@ -51,7 +52,7 @@ fn map_aligned(size: usize, alignment: usize, page: usize, access: Access) -> Op
     let start = map(whole, access)?.as_ptr();
     let head = start.align_offset(alignment);
     // SAFETY: head is below alignment, so head + size lies within the new mapping. If the kernel
-    // refuses to unmap an edge, it stays reserved, which costs address space only.
+    // refuses to unmap an edge, only address space is lost.
     unsafe {
         unmap(start, head);
         unmap(start.add(head + size), whole - head - size);
@@ -59,7 +60,7 @@ fn map_aligned(size: usize, alignment: usize, page: usize, access: Access) -> Op
     }
 }
 
-// SAFETY: anonymous private mappings are new, zero, and belong to this process alone.
+// SAFETY: anonymous private mappings are new and zero, and belong only to this process.
 unsafe impl Pages for Linux {
     #[inline]
     fn page_size(&self) -> usize {
@@ -93,8 +94,8 @@ unsafe impl Pages for Linux {
 
     /// Returns about half the address of a new mapping. The kernel places mappings from the highest
     /// address downward, or from a third of the address space upward. In either case it reaches
-    /// half the address of a new mapping last: after tens of terabytes. An emulator may begin at
-    /// the lowest address; then the result lies above.
+    /// that address only after tens of terabytes. An emulator may begin at the lowest address; then
+    /// the result lies above the new mapping.
     #[cfg(not(miri))]
     fn find_room(&self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
         let _errno = KeepErrno::new();
@@ -116,7 +117,7 @@ unsafe impl Pages for Linux {
         let _errno = KeepErrno::new();
         let flags = ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
         let place = start.as_ptr().cast();
-        // SAFETY: a new mapping that replaces no other disturbs nothing.
+        // SAFETY: the flags forbid to replace another mapping.
         let found = unsafe { libc::mmap(place, size, protection(access), flags, -1, 0) };
         if found == place {
             return Placed::Done;
@@ -130,8 +131,8 @@ unsafe impl Pages for Linux {
                 Placed::Refused
             };
         }
-        // Before Linux 4.17 the address is a hint only.
-        // SAFETY: the mapping was made above and is unused.
+        // Before Linux 4.17, the address is only a hint. SAFETY: the mapping was made above and is
+        // unused.
         unsafe { unmap(found.cast(), size) };
         Placed::Refused
     }
@@ -171,8 +172,8 @@ unsafe impl Pages for Linux {
             Remap::MayMove => (libc::MREMAP_MAYMOVE, null_mut()),
             Remap::Onto(target) => (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, target.as_ptr()),
         };
-        // SAFETY: the caller owns the range, and gives up the old one if the result differs. It
-        // owns the target, which is unused. Without MREMAP_FIXED the kernel ignores the target.
+        // SAFETY: the caller owns the range, and gives it up if the result differs. The caller owns
+        // the target, which is unused. Without MREMAP_FIXED the kernel ignores the target.
         let moved = unsafe { libc::mremap(start.as_ptr().cast(), size, new_size, flags, target) };
         if moved == libc::MAP_FAILED {
             return None;
@@ -184,7 +185,7 @@ unsafe impl Pages for Linux {
         let _errno = KeepErrno::new();
         // Supported by Linux 5.7 and later; older kernels refuse.
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP;
-        // SAFETY: the caller owns the range; its contents are found at the new address.
+        // SAFETY: the caller owns the range, and no other code uses it during the call.
         let moved = unsafe { libc::mremap(start.as_ptr().cast(), size, size, flags) };
         if moved == libc::MAP_FAILED {
             return None;

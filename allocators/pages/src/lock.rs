@@ -1,9 +1,8 @@
 //! Lock for allocators: it allocates nothing, and can be held across a fork.
 //!
-//! A lock that is held for a fork lets the forking thread pass: fork handlers of other libraries
-//! run meanwhile and may allocate, in whatever order they were registered. Each lock records by
-//! itself whether it is held for a fork, since a process may have several allocators, each with
-//! handlers of its own.
+//! While a lock is held for a fork, the forking thread may still take it, because other libraries'
+//! fork handlers run in that thread and may allocate. Each lock records separately whether it is
+//! held for a fork, because a process may have several allocators, each with its own handlers.
 
 use crate::atomic::{
     AtomicU32, AtomicUsize,
@@ -20,23 +19,24 @@ use crate::system::thread_pointer;
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
-/// Held, and a thread may sleep on it.
+/// Held, and another thread may be sleeping until it is free.
 const AWAITED: u32 = 2;
 
-/// Number of times that a thread checks the lock before it sleeps. In models once, since every
+/// Number of times that a thread checks the lock before it sleeps. Models check once, because every
 /// check is a step.
 const LOOKS: usize = if cfg!(modelled) { 1 } else { 64 };
 
-/// Value that one thread at a time may use.
+/// Lock around a value, which only one thread at a time may use.
 #[derive(Debug)]
 pub struct Lock<T> {
     state: AtomicU32,
-    /// Thread that holds the lock for a fork, while it has no guard; zero otherwise.
+    /// [`thread_pointer`] of the thread that holds the lock for a fork and has no guard; zero
+    /// otherwise.
     forking: AtomicUsize,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the lock lets one thread at a time use the value.
+// SAFETY: the lock lets only one thread at a time use the value.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
 impl<T> Lock<T> {
@@ -61,12 +61,13 @@ impl<T> Lock<T> {
     /// Takes the lock if it is free.
     #[inline]
     pub fn try_lock(&self) -> Option<Guard<'_, T>> {
-        // Acquire: pairs with the release in `unlock`, so that the last holder's changes are seen.
+        // Acquire: pairs with the release in `unlock`, so that this thread sees the last holder's
+        // changes.
         let taken = self
             .state
             .compare_exchange(FREE, HELD, Acquire, Relaxed)
             .is_ok();
-        // Create no guard on failure: dropping it would release another thread's lock.
+        // Create no guard on failure: dropping it would release the other thread's lock.
         taken.then(|| self.guard(0))
     }
 
@@ -74,8 +75,8 @@ impl<T> Lock<T> {
     #[inline(never)]
     fn lock_contended(&self) -> Guard<'_, T> {
         let thread = thread_pointer();
-        // Acquire: pairs with the release in `Guard::drop`, perhaps of another thread. A thread
-        // finds its own number only if it holds the lock for a fork itself.
+        // Acquire: pairs with the release in `Guard::drop`. A thread finds its own number only if
+        // it holds the lock for a fork itself.
         if self.forking.load(Acquire) == thread {
             // Relaxed: no other thread compares this word with this number.
             self.forking.store(0, Relaxed);
@@ -120,8 +121,8 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Takes the lock and keeps it across a fork. The calling thread may still `lock` it as usual,
-    /// with one guard at a time; all others wait.
+    /// Takes the lock and keeps it across a fork. The calling thread may still call `lock`, with
+    /// one guard at a time; all other threads wait.
     pub fn hold_for_fork(&self) {
         if self
             .state
@@ -135,31 +136,31 @@ impl<T> Lock<T> {
     }
 
     /// Releases a lock that [`hold_for_fork`](Self::hold_for_fork) took, in the parent or in the
-    /// child. Waiters of the parent do not exist in the child, where a wakeup without waiters is
-    /// harmless.
+    /// child. The child has no waiters, and a wakeup without waiters is harmless.
     ///
     /// # Safety
     ///
-    /// The calling thread, or in a child the thread that it is a copy of, holds the lock for a
-    /// fork, and no guard of it is alive.
+    /// The calling thread holds the lock for a fork, or in the child is a copy of the thread that
+    /// does. No guard of the lock is alive.
     pub unsafe fn release_after_fork(&self) {
         // Relaxed: only this thread compares the value with its own.
         self.forking.store(0, Relaxed);
         self.unlock();
     }
 
-    /// Frees the lock in the child of a fork, where a thread of the parent may have held it.
+    /// Frees the lock in the child of a fork, because a thread of the parent may have held it.
     ///
     /// # Safety
     ///
-    /// The calling thread is the only one, it has no guard of the lock, and the value is whole.
+    /// The calling thread is the only one and has no guard of the lock. No thread of the parent was
+    /// changing the value.
     pub unsafe fn free_in_child(&self) {
         // Relaxed: there is no other thread.
         self.forking.store(0, Relaxed);
         self.state.store(FREE, Relaxed);
     }
 
-    /// Returns the value, without taking the lock.
+    /// Returns a pointer to the value, without taking the lock.
     pub fn as_ptr(&self) -> *mut T {
         #[cfg(modelled)]
         note_use(&self.state);
@@ -167,8 +168,8 @@ impl<T> Lock<T> {
     }
 }
 
-/// Right to use the value of a [`Lock`]. Like a `&mut T`, it may be shared with other threads only
-/// if the value may:
+/// Access to the value of a [`Lock`] until the guard is dropped. Like a `&mut T`, a guard may be
+/// shared with other threads only if the value may:
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -185,7 +186,8 @@ impl<T> Lock<T> {
 #[derive(Debug)]
 pub struct Guard<'a, T> {
     lock: &'a Lock<T>,
-    /// Thread that passed because it holds the lock for a fork anyway; zero otherwise.
+    /// [`thread_pointer`] of the guard's thread if that already holds the lock for a fork; zero
+    /// otherwise.
     forking: usize,
     value: PhantomData<&'a mut T>,
 }
@@ -223,8 +225,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-    /// Waits until a thread sleeps on the lock, or has passed without waiting: then `passed` is
-    /// set.
+    /// Waits until a thread sleeps on the lock, or until `passed` is set.
     fn until_awaited<T>(lock: &Lock<T>, passed: &AtomicBool) {
         while lock.state.load(Relaxed) != AWAITED && !passed.load(SeqCst) {
             std::thread::yield_now();
@@ -251,8 +252,8 @@ mod tests {
         assert_eq!(*lock.lock(), 3);
     }
 
-    // The case of two allocators in one process with fork handlers, and an allocation between
-    // these.
+    // Happens if two allocators of one process have fork handlers, and an allocation runs between
+    // these handlers.
     #[test]
     fn the_forking_thread_waits_for_a_lock_that_another_holds() {
         let (held, other) = (Lock::new(()), Lock::new(1));

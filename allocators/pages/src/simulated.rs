@@ -1,5 +1,5 @@
-//! Simulated operating system: real memory from std's allocator, refusals on demand, and a table
-//! that panics if a caller breaks the contract.
+//! Simulated operating system. It gets memory from std's allocator, refuses requests on demand, and
+//! panics if a caller breaks the contract.
 
 use core::ptr::NonNull;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -10,22 +10,22 @@ use crate::system::thread_pointer;
 use crate::{Access, Advice, Pages, Placed, Remap};
 
 const PAGE: usize = 4096;
-/// Bytes of the largest room that [`Pages::find_room`] finds: 1 GiB. std's allocator reserves all
-/// of it and may write to it (Miri's does), whereas Linux only returns an address.
+/// Maximum number of bytes for [`Pages::find_room`]. std's allocator reserves all of them and may
+/// write to them (Miri's does), whereas Linux only returns an address.
 const LARGEST_ROOM: usize = 1 << 30;
 
-/// Memory that std's allocator returned in one call, and which of its pages are still reserved.
+/// Memory from one call of std's allocator, with the set of its pages that are still reserved.
 #[derive(Debug)]
 struct Region {
     memory: NonNull<u8>,
     layout: Layout,
-    /// A byte for each page, nonzero if the page was released. Miri is fast with bytes: it fills
-    /// and compares many of them in one operation.
+    /// One byte for each page, nonzero if the page is released. Bytes are fast under Miri, which
+    /// fills and compares many in one operation.
     released: std::vec::Vec<u8>,
     /// Number of pages that are still reserved.
     reserved: usize,
-    /// Whether the region is room for [`Pages::reserve_at`]. Such a region stays when none of it is
-    /// reserved.
+    /// Whether the region is room for [`Pages::reserve_at`]. Such a region is kept even if no page
+    /// of it is reserved.
     is_room: bool,
 }
 
@@ -50,7 +50,7 @@ struct State {
     limit: usize,
     reserved: usize,
     refuses_access: bool,
-    /// Processor of each thread.
+    /// Processor of each thread, by [`thread_pointer`].
     processors: BTreeMap<usize, usize>,
     calls: Calls,
 }
@@ -61,7 +61,7 @@ pub struct Simulated {
     state: Mutex<State>,
 }
 
-// SAFETY: the pointers within are used only under the mutex.
+// SAFETY: the pointers in the state are used only under the mutex.
 unsafe impl Send for State {}
 
 impl Simulated {
@@ -103,13 +103,13 @@ impl Simulated {
         self.state().limit = limit;
     }
 
-    /// Sets whether `protect` is refused from now on, as when a limit on writable memory is
-    /// reached.
+    /// Sets whether the system refuses all calls of `protect`, as if a limit on writable memory
+    /// were reached.
     pub fn refuse_access(&self, refuse: bool) {
         self.state().refuses_access = refuse;
     }
 
-    /// Sets the processor that the calling thread runs on from now on.
+    /// Sets the processor of the calling thread.
     pub fn set_processor(&self, processor: usize) {
         self.state().processors.insert(thread_pointer(), processor);
     }
@@ -184,11 +184,12 @@ impl State {
         Placed::Done
     }
 
-    /// Calls `each` with the region, and the first and last page in it, of every part of the range.
+    /// Calls `each` for every region that overlaps the range, with the first and last page of the
+    /// range in it.
     ///
     /// # Panics
     ///
-    /// If the range is not one of a reservation.
+    /// If part of the range is not reserved.
     fn parts(
         &mut self,
         start: NonNull<u8>,
@@ -239,7 +240,8 @@ impl State {
         self.reserved -= size;
         for base in emptied {
             if let Some(region) = self.regions.remove(&base) {
-                // SAFETY: the memory came from alloc_zeroed with this layout, and is all released.
+                // SAFETY: the memory came from alloc_zeroed with this layout, and all of its pages
+                // are released.
                 unsafe { dealloc(region.memory.as_ptr(), region.layout) };
             }
         }
@@ -249,8 +251,8 @@ impl State {
 impl Drop for State {
     fn drop(&mut self) {
         for region in self.regions.values() {
-            // SAFETY: the memory came from alloc_zeroed with this layout, and no code can use
-            // memory of a system that is gone.
+            // SAFETY: the memory came from alloc_zeroed with this layout, and no code uses it after
+            // the system is dropped.
             unsafe { dealloc(region.memory.as_ptr(), region.layout) };
         }
     }
@@ -313,7 +315,8 @@ unsafe impl Pages for Simulated {
         if let Remap::Onto(target) = how {
             state.parts(target, new_size, |_, _, _| ());
             state.zero(target, new_size);
-            // SAFETY: both ranges are this system's, and the target is no part of the old one.
+            // SAFETY: both ranges are reserved in this system, and the target is no part of the old
+            // one.
             unsafe { target.copy_from_nonoverlapping(start, size.min(new_size)) };
             state.release(start, size);
             return Some(target);
@@ -330,7 +333,7 @@ unsafe impl Pages for Simulated {
             return None;
         }
         let moved = state.reserve(new_size, PAGE)?;
-        // SAFETY: both ranges are this system's, and a new one overlaps no old one.
+        // SAFETY: both ranges are reserved in this system, and a new one overlaps no old one.
         unsafe { moved.copy_from_nonoverlapping(start, size) };
         state.release(start, size);
         Some(moved)
@@ -341,7 +344,7 @@ unsafe impl Pages for Simulated {
         state.calls.remap += 1;
         state.parts(start, size, |_, _, _| ());
         let moved = state.reserve(size, PAGE)?;
-        // SAFETY: both ranges are this system's, and a new one overlaps no old one.
+        // SAFETY: both ranges are reserved in this system, and a new one overlaps no old one.
         unsafe { moved.copy_from_nonoverlapping(start, size) };
         state.zero(start, size);
         Some(moved)

@@ -1,4 +1,4 @@
-//! Services of the process that an allocator uses, beside memory.
+//! System services for an allocator, other than memory.
 
 use core::ffi::{CStr, c_void};
 
@@ -47,8 +47,8 @@ pub fn thread_pointer() -> usize {
 #[cfg(modelled)]
 pub use crate::atomic::thread_number as thread_pointer;
 
-/// Returns the milliseconds since some fixed moment, in steps of a few milliseconds, without a
-/// system call.
+/// Returns the milliseconds since some fixed moment, with a resolution of a few milliseconds. Makes
+/// no system call.
 #[must_use]
 pub fn coarse_milliseconds() -> u64 {
     #[cfg(not(miri))]
@@ -58,14 +58,14 @@ pub fn coarse_milliseconds() -> u64 {
     microseconds(clock) / 1000
 }
 
-/// Resources that all threads of the process together have used so far.
+/// Resources that the whole process has used so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
     /// Microseconds of processor time.
     pub microseconds: u64,
-    /// Page faults that read nothing from a disk.
+    /// Number of page faults without disk access.
     pub faults: usize,
-    /// Maximum of resident bytes so far. It may be that of the program that started this one.
+    /// Maximum of resident bytes so far. May be inherited from the program that started this one.
     pub most_resident: usize,
 }
 
@@ -88,8 +88,8 @@ pub fn usage() -> Option<Usage> {
     })
 }
 
-/// Factor by which time passes more slowly under Miri, where all code takes about as many times
-/// longer. Otherwise a program would look at the clock with every step.
+/// Divisor of time. Under Miri all code is slower by about this factor, and programs would
+/// otherwise look at the clock at every step.
 const SLOWER: u64 = if cfg!(miri) { 1000 } else { 1 };
 
 /// Returns the time of a clock; 0 if the system has no such clock.
@@ -105,7 +105,7 @@ fn microseconds(clock: libc::clockid_t) -> u64 {
 }
 
 /// Registers the process for [`barrier_in_all_threads`]. Returns false if the system has no such
-/// barrier. Costs a system call, and milliseconds if the process has several threads.
+/// barrier. Makes a system call, which takes milliseconds if the process has several threads.
 #[must_use]
 pub fn register_barrier() -> bool {
     membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
@@ -124,7 +124,7 @@ fn membarrier(command: libc::c_int) -> bool {
     !cfg!(miri) && unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) } == 0
 }
 
-/// Returns the current limit on the process's address space in bytes; `None` if there is none.
+/// Returns the current limit on the process's address space in bytes; `None` if it is unlimited.
 #[must_use]
 pub fn address_space_limit() -> Option<usize> {
     let _errno = KeepErrno::new();
@@ -135,13 +135,13 @@ pub fn address_space_limit() -> Option<usize> {
     (known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as usize)
 }
 
-/// Returns how many processors the calling thread may run on; `None` if the system does not report
-/// it.
+/// Returns the number of processors on which the calling thread may run; `None` if the system does
+/// not report it.
 #[must_use]
 pub fn processors() -> Option<usize> {
     let _errno = KeepErrno::new();
     let size = size_of::<libc::cpu_set_t>();
-    // SAFETY: all zero is the empty set, and the kernel writes no more than its size.
+    // SAFETY: all-zero memory is the empty set, and the kernel writes at most `size` bytes.
     let count = unsafe {
         let mut set: libc::cpu_set_t = core::mem::zeroed();
         if libc::sched_getaffinity(0, size, &raw mut set) != 0 {
@@ -152,10 +152,9 @@ pub fn processors() -> Option<usize> {
     usize::try_from(count).ok().filter(|&count| count != 0)
 }
 
-/// Returns the number of the processor that the calling thread runs on; `None` if the system does
-/// not report it. The C library reads it from memory that the kernel updates (from glibc 2.35 on,
-/// unless other code has registered such memory), or else asks the vDSO, or else makes a system
-/// call.
+/// Returns the number of the calling thread's processor; `None` if the system does not report it.
+/// Since glibc 2.35, the C library normally reads it from memory that the kernel updates (`rseq`).
+/// Otherwise it uses the vDSO, or a system call.
 #[cfg(not(miri))]
 #[must_use]
 pub fn processor() -> Option<usize> {
@@ -189,7 +188,7 @@ pub fn start_thread(body: extern "C" fn(*mut c_void) -> *mut c_void) -> bool {
     }
 }
 
-/// Returns a word that differs from process to process and cannot be guessed. Costs a system call.
+/// Returns a random word, which differs from process to process. Makes a system call.
 #[must_use]
 pub fn random_word() -> u64 {
     let _errno = KeepErrno::new();
@@ -207,7 +206,7 @@ pub fn random_word() -> u64 {
     if usize::try_from(got) == Ok(bytes) {
         return word;
     }
-    // The kernel has gathered no randomness yet: addresses and time must suffice.
+    // The kernel has not gathered enough randomness yet, so use addresses and the time.
     let place = (&raw const word).addr() as u64;
     let seed = place ^ coarse_milliseconds().rotate_left(32) ^ (thread_pointer() as u64);
     seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -217,7 +216,7 @@ unsafe extern "C" {
     static environ: *const *const libc::c_char;
 }
 
-/// Returns the value of an environment variable, found by walking the current environment.
+/// Returns the value of an environment variable; `None` if it is not set.
 ///
 /// # Safety
 ///
@@ -226,9 +225,8 @@ unsafe extern "C" {
 #[must_use]
 pub unsafe fn variable(name: &CStr) -> Option<&'static CStr> {
     let name = name.to_bytes();
-    // SAFETY: environ is null or a list of strings that ends with null, and no thread changes it,
-    // by the contract of this function. The bytes compared lie within the string, since a
-    // difference or its end stops the comparison.
+    // SAFETY: environ is null or a null-terminated list of C strings, and no thread changes it, by
+    // the contract of this function.
     unsafe {
         let mut entry = environ;
         if entry.is_null() {
@@ -245,19 +243,19 @@ pub unsafe fn variable(name: &CStr) -> Option<&'static CStr> {
     None
 }
 
-/// Writes bytes to standard error, as far as possible. Allocates nothing.
+/// Writes bytes to standard error, and ignores failures. Does not allocate.
 pub fn write_error(text: &[u8]) {
     let _errno = KeepErrno::new();
     write_all(libc::STDERR_FILENO, text);
 }
 
-/// Appends bytes to a file, which is created on demand. Returns false if not all could be written.
-/// Allocates nothing.
+/// Appends bytes to a file, which is created on demand. Returns false if not all bytes could be
+/// written. Does not allocate.
 pub fn append_to_file(path: &CStr, text: &[u8]) -> bool {
     let _errno = KeepErrno::new();
     let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOCTTY;
     let everybody: libc::c_uint = 0o666;
-    // SAFETY: the path ends with zero; the process's umask restricts the permissions.
+    // SAFETY: the path is NUL-terminated.
     let file = uninterrupted(|| unsafe { libc::open(path.as_ptr(), flags, everybody) });
     if file < 0 {
         return false;
@@ -268,7 +266,8 @@ pub fn append_to_file(path: &CStr, text: &[u8]) -> bool {
     done
 }
 
-/// Writes bytes to an open file. Returns false if not all could be written. May change `errno`.
+/// Writes bytes to an open file. Returns false if not all bytes could be written. May change
+/// `errno`.
 pub(crate) fn write_all(file: libc::c_int, mut text: &[u8]) -> bool {
     while !text.is_empty() {
         // SAFETY: the bytes are valid for the call.
@@ -282,7 +281,7 @@ pub(crate) fn write_all(file: libc::c_int, mut text: &[u8]) -> bool {
     true
 }
 
-/// Repeats a system call until no signal handler interrupts it, and returns its result.
+/// Repeats a system call as long as signal handlers interrupt it, and returns its result.
 fn uninterrupted<T: PartialEq + From<i8>>(call: impl Fn() -> T) -> T {
     loop {
         let result = call();
@@ -294,15 +293,15 @@ fn uninterrupted<T: PartialEq + From<i8>>(call: impl Fn() -> T) -> T {
     }
 }
 
-/// Returns whether the process has rights that the user who started it may lack. The environment
-/// must not name files then.
+/// Returns whether the process may have more rights than the user who started it (setuid). Such a
+/// process must not use file names from the environment.
 #[must_use]
 pub fn is_privileged() -> bool {
     // SAFETY: no precondition.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// Ends the process as the C library's `abort` does.
+/// Ends the process with the C library's `abort`.
 pub fn abort() -> ! {
     // SAFETY: no precondition.
     unsafe { libc::abort() }

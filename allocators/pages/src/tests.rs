@@ -7,7 +7,7 @@ use std::vec::Vec;
 
 use crate::{Access, EventCount, Linux, Lock, Pages, Placed, Remap, Simulated, system};
 
-/// Asserts what every implementation must do.
+/// Asserts that an implementation keeps the contract of [`Pages`].
 fn keeps_the_contract(pages: &impl Pages) {
     let page = pages.page_size();
     assert!(page.is_power_of_two());
@@ -27,7 +27,7 @@ fn keeps_the_contract(pages: &impl Pages) {
             assert!(pages.purge(start.add(page), page));
             assert_eq!(start.add(page).read(), 0);
             assert_eq!(start.add(2 * page).read(), 7);
-            // An old kernel refuses.
+            // Old kernels refuse this call.
             if let Some(other) = pages.detach(start, size) {
                 assert_eq!(start.add(2 * page).read(), 0);
                 assert_eq!(other.add(2 * page).read(), 7);
@@ -109,7 +109,8 @@ fn the_fake_notices_a_second_release() {
     let start = fake
         .reserve(4096, 4096, Access::ReadWrite)
         .expect("there is room");
-    // SAFETY: the second call breaks the contract on purpose; the fake checks it first.
+    // SAFETY: the second call breaks the contract on purpose, and the simulated system panics
+    // before it accesses the memory.
     unsafe {
         fake.release(start, 4096);
         fake.release(start, 4096);
@@ -119,10 +120,10 @@ fn the_fake_notices_a_second_release() {
 #[test]
 #[cfg_attr(miri, ignore = "Miri allows no such address space")]
 fn refusals_leave_errno_alone() {
-    // SAFETY: the calling thread's own errno.
+    // SAFETY: the address is that of the calling thread's own errno.
     unsafe { *libc::__errno_location() = 77 };
     assert!(Linux.reserve(1 << 60, 1 << 20, Access::ReadWrite).is_none());
-    // SAFETY: the calling thread's own errno.
+    // SAFETY: the address is that of the calling thread's own errno.
     assert_eq!(unsafe { *libc::__errno_location() }, 77);
 }
 
@@ -184,7 +185,8 @@ fn a_sleep_ends_with_its_time_or_with_an_event() {
     let seen = events.read();
     std::thread::scope(|scope| {
         scope.spawn(|| events.advance());
-        // The sleep returns early a few times at most: it is woken, or finds another count.
+        // A sleep may return early, but the event ends the last one: the thread is woken, or finds
+        // a different count.
         while events.read() == seen {
             events.sleep(seen, u64::MAX);
         }
@@ -211,12 +213,13 @@ fn words_of_randomness_differ() {
 /// Number of signals handled.
 static SIGNALS: AtomicUsize = AtomicUsize::new(0);
 
-/// Lets signals of one kind reach the calling thread, and interrupt its system calls with `EINTR`.
+/// Installs a handler so that `signal` interrupts the calling thread's system calls with `EINTR`.
 fn be_interrupted_by(signal: libc::c_int) {
     extern "C" fn count(_: libc::c_int) {
         SIGNALS.fetch_add(1, SeqCst);
     }
-    // SAFETY: all zeros are no flags and an empty mask; the handler only uses an atomic, and stays.
+    // SAFETY: all-zero memory means no flags and an empty mask. The handler only uses an atomic,
+    // and is never unloaded.
     unsafe {
         let mut action: libc::sigaction = core::mem::zeroed();
         action.sa_sigaction = count as *const () as usize;
@@ -230,7 +233,7 @@ fn be_interrupted_by(signal: libc::c_int) {
 #[test]
 #[cfg_attr(miri, ignore = "Miri delivers no signals")]
 fn what_signals_interrupt_is_written_whole_and_once() {
-    // More than a pipe holds: the rest waits until the other end reads.
+    // More bytes than a pipe holds, so that writing blocks until the other end reads.
     let text: Vec<u8> = (0..1 << 20).map(|at: usize| (at % 251) as u8).collect();
     let (mut reader, writer) = std::io::pipe().expect("there are pipes");
     let (tell, told) = std::sync::mpsc::channel();

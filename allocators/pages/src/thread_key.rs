@@ -1,5 +1,5 @@
-//! Thread-local values whose destructor runs when a thread ends: keys of the C library, or in
-//! models keys of loom's threads.
+//! Keys of thread-local values with a destructor that runs when a thread ends: the C library's, or
+//! loom's in models.
 
 use core::ffi::c_void;
 
@@ -8,25 +8,26 @@ pub use crate::atomic::{create_key as create, delete_key as delete, set_key as s
 
 /// Number of a key.
 pub type Key = libc::pthread_key_t;
-/// Function that is called with the value of an ending thread, unless that is null.
+/// Function that is called with an ending thread's value, unless the value is null.
 pub type Destructor = unsafe extern "C" fn(*mut c_void);
 
-/// Creates a key; every thread's value is null. Returns `None` if the process has no keys left.
+/// Creates a key with the value null in every thread. Returns `None` if the process has no keys
+/// left.
 ///
 /// # Safety
 ///
-/// The destructor may be called with every value that is set.
+/// The destructor may be called with every value that is set for the key.
 #[cfg(not(modelled))]
 #[must_use]
 pub unsafe fn create(destructor: Destructor) -> Option<Key> {
     let mut key = 0;
-    // SAFETY: the number is written to the local variable; the destructor fits the values, by the
-    // contract of this function.
+    // SAFETY: the number is written to the local variable, and the destructor accepts all values,
+    // by the contract of this function.
     let failed = unsafe { libc::pthread_key_create(&raw mut key, Some(destructor)) } != 0;
     (!failed).then_some(key)
 }
 
-/// Sets the calling thread's value. Returns false if there is no memory for it. May call `calloc`.
+/// Sets the calling thread's value. Returns false if out of memory. May call `calloc`.
 ///
 /// # Safety
 ///

@@ -1,4 +1,4 @@
-/* libelfmalloc-hardened: the C and C++ allocation functions, served by elfmalloc behind checks.
+/* libelfmalloc-hardened: the C and C++ allocation functions, implemented by elfmalloc with checks for misuse.
  *
  * Linking with -lelfmalloc-hardened, or preloading the library, is enough: it provides malloc and its kin under
  * their own names. This header declares those that the C library's headers may lack. */
@@ -13,9 +13,9 @@
 extern "C" {
 #endif
 
-/* C23: free, if the caller knows the size that it requested. */
+/* C23: frees a block whose requested size the caller knows. */
 void free_sized(void *block, size_t size) __THROW;
-/* C23: free for blocks of aligned_alloc, if the caller knows their alignment and size. */
+/* C23: frees a block of aligned_alloc whose alignment and size the caller knows. */
 void free_aligned_sized(void *block, size_t alignment, size_t size) __THROW;
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-//! Child that asked to be traced, by the thread that started it.
+//! Child process that is traced by the thread that started it.
 
 use std::io;
 use std::process::Child;
@@ -9,13 +9,14 @@ use libc::{c_int, c_long, c_uint, pid_t};
 /// Event of the child.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Event {
-    /// A signal stopped it.
+    /// A signal stopped the child.
     Stopped(c_int),
-    /// It ended, with this status unless a signal killed it.
+    /// The child ended: with this exit status, or killed by a signal.
     Ended(Option<c_int>),
 }
 
-/// Traced child. It is killed when this is dropped; only the thread that started it may use it.
+/// Traced child. Dropping this value kills the child. Only the thread that started the child may
+/// use it.
 #[derive(Debug)]
 pub(super) struct Traced {
     pid: pid_t,
@@ -23,7 +24,7 @@ pub(super) struct Traced {
 }
 
 impl Traced {
-    /// Takes over the waiting for a child. No other code may wait for it.
+    /// Takes over a child. From now on, no other code may wait for it.
     pub(super) fn new(child: &Child) -> Self {
         Self {
             pid: child.id() as pid_t,
@@ -34,8 +35,8 @@ impl Traced {
     /// Waits until the child stops or ends.
     pub(super) fn wait(&mut self) -> io::Result<Event> {
         let mut status = 0;
-        // SAFETY: the status outlives the call. The child has not been waited for, so the number is
-        // still the child's.
+        // SAFETY: the status outlives the call. The child has not been waited for, so the number
+        // still belongs to it.
         while unsafe { libc::waitpid(self.pid, &raw mut status, 0) } < 0 {
             let error = io::Error::last_os_error();
             if error.kind() != io::ErrorKind::Interrupted {
@@ -50,27 +51,27 @@ impl Traced {
         Ok(Event::Ended(code))
     }
 
-    /// Makes the kernel kill the child when this process ends, for whatever reason.
+    /// Makes the kernel kill the child when this process ends for any reason.
     pub(super) fn end_with_tracer(&self) -> io::Result<()> {
         self.request(libc::PTRACE_SETOPTIONS, libc::PTRACE_O_EXITKILL as usize)
     }
 
-    /// Lets the child run one instruction, and suppresses the signal that stopped it.
+    /// Lets the child execute one instruction. Suppresses the signal that stopped the child.
     pub(super) fn step(&self) -> io::Result<()> {
         self.request(libc::PTRACE_SINGLESTEP, 0)
     }
 
     fn request(&self, operation: c_uint, data: usize) -> io::Result<()> {
-        // SAFETY: these requests use no memory of this process.
+        // SAFETY: these requests do not access memory of this process.
         check(unsafe { libc::ptrace(operation, self.pid, null_mut::<u8>(), data) })
     }
 
     /// Returns the address of the child's next instruction, and its stack pointer.
     pub(super) fn place(&self) -> io::Result<(u64, u64)> {
-        // SAFETY: all zeros are valid registers.
+        // SAFETY: all-zero registers are a valid value.
         let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
         let place = &raw mut registers;
-        // SAFETY: the structure is the one that this request writes, and outlives it.
+        // SAFETY: this request writes a structure of this type, which outlives the call.
         let result =
             unsafe { libc::ptrace(libc::PTRACE_GETREGS, self.pid, null_mut::<u8>(), place) };
         check(result)?;
@@ -81,8 +82,8 @@ impl Traced {
 impl Drop for Traced {
     fn drop(&mut self) {
         if !self.ended {
-            // SAFETY: the child has not been waited for to its end, so the number is still the
-            // child's; no status is requested.
+            // SAFETY: the child's end has not been waited for, so the number still belongs to it.
+            // No status is requested.
             unsafe {
                 libc::kill(self.pid, libc::SIGKILL);
                 libc::waitpid(self.pid, null_mut(), 0);

@@ -1,11 +1,11 @@
-//! The thread that purges while all other threads are silent.
+//! Background thread that purges while the program is idle.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::libraries::{build, compile};
 
-/// Decay time in milliseconds that is short, for tests that purge.
+/// Short decay time in milliseconds, for tests that purge.
 const SHORT: &str = "20";
 /// Decay time that is practically infinite.
 const LONG: &str = "18446744073709551615";
@@ -37,7 +37,7 @@ fn it_ends_with_the_last_other_thread() {
     }
 }
 
-// The checks above can fail: without the thread, nothing is purged.
+// Proves that the checks above can fail: without the thread, nothing is purged.
 #[test]
 fn there_is_none_unless_it_is_asked_for() {
     for (what, wanted) in [("fork", "0"), ("end", "0"), ("end", "yes")] {

@@ -6,7 +6,7 @@ use object::{Object, ObjectSection, ObjectSymbol};
 
 use crate::libraries::build;
 
-/// Checks with a fault that each must detect. Every check is among them.
+/// Every check, with a fault that it must detect.
 const FAULTS: &[(&str, &str)] = &[
     ("C", "REALLOC_LOSES"),
     ("C++", "NEW_ALIGNS_NOT"),
@@ -14,7 +14,8 @@ const FAULTS: &[(&str, &str)] = &[
     ("aligned", "MISALIGNED"),
     ("fork", "FEW_PER_THREAD"),
     ("exhaustion", "HUGE_GRANTED"),
-    // This fault leaves most names to the C library.
+    // With this fault, the library does not export most names, so the C library's functions are
+    // used.
     ("exports", "NONE"),
     ("errno-kept", "ERRNO_LOST"),
     ("overflow", "OVERFLOWS"),
@@ -154,13 +155,14 @@ fn without_a_fault_the_same_library_passes() {
     assert!(texts.is_empty(), "{}", texts.join("\n"));
 }
 
-/// Bytes of a symbol in a library's table: its name, two properties, its section, and from
-/// [`ADDRESS`] on its address and size.
+/// Size in bytes of an entry in a library's symbol table: name, two properties, section, and from
+/// [`ADDRESS`] on address and size.
 const SYMBOL: usize = 24;
 const SECTION: usize = 6;
 const ADDRESS: usize = 8;
 
-/// Returns the names that a library exports, and the positions of their symbols.
+/// Returns the names of a library's exported symbols, and the positions of their entries in the
+/// file.
 fn exports(library: &[u8]) -> Vec<(String, usize)> {
     let file = object::File::parse(library).expect("it is an object");
     let table = file
@@ -199,10 +201,11 @@ fn each_name_that_is_missing_or_does_something_else_is_noticed() {
     assert!(!notices(&whole));
     for (name, at) in &exports {
         let mut changed = whole.clone();
-        // Becomes an undefined symbol, like one that the library imports.
+        // Turn the entry into an undefined symbol, like an imported one.
         changed[at + SECTION..at + SYMBOL].fill(0);
         assert!(notices(&changed), "{name} missing");
-        // It returns an error and does nothing else, with any block or size.
+        // Redirect the symbol to a function that returns an error and does nothing else, with any
+        // block or size.
         let other = if name == "malloc_info" {
             "malloc_trim"
         } else {
@@ -218,7 +221,7 @@ fn each_name_that_is_missing_or_does_something_else_is_noticed() {
 fn generated_programs_notice_faults_and_shrink() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for fault in PROGRAM_FAULTS {
-        // One thread: the same steps fail every time, so that shrinking succeeds.
+        // With one thread, the same steps fail in every run, so that shrinking succeeds.
         let suite = Suite {
             threads: 1,
             steps: 4_000,

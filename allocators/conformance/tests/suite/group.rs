@@ -1,5 +1,5 @@
 //! Small control groups, in which the kernel kills a process that exceeds the limit. Memory that an
-//! allocator keeps must serve again, or be returned in time.
+//! allocator keeps must be reused, or returned in time.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -15,10 +15,10 @@ use crate::faults::faulty;
 use crate::libraries::{build, compile};
 
 const LIMIT: u64 = 96 << 20;
-/// MiB that the program uses of that in each round.
+/// MiB that the program touches in each round.
 const USED: u64 = 16;
 const ROUNDS: u64 = 100;
-/// Number of rounds that exceed the limit if every third loses its memory.
+/// Number of rounds that exceed the limit if every third round leaks its memory.
 const ENOUGH: u64 = 3 * ((LIMIT >> 20) / USED + 2);
 
 /// Control group with a limit on memory, removed when the value is dropped.
@@ -37,7 +37,7 @@ impl Group {
         let cannot = |what: &Path, error: io::Error| format!("{}: {error}", what.display());
         std::fs::create_dir(&folder).map_err(|error| cannot(&folder, error))?;
         let group = Self(folder);
-        // No swap beside the memory: version 1 counts both together.
+        // Allow no swap. Version 1 limits the sum of memory and swap.
         let (limit, with_swap, swap) = match version {
             Version::One => (
                 "memory.limit_in_bytes",
@@ -48,7 +48,7 @@ impl Group {
         };
         let file = group.0.join(limit);
         std::fs::write(&file, LIMIT.to_string()).map_err(|error| cannot(&file, error))?;
-        // Without swap, its file may be missing.
+        // On a system without swap, this file may be missing.
         let _ = std::fs::write(group.0.join(with_swap), swap.to_string());
         Ok(group)
     }
@@ -80,7 +80,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // A group may be busy for a moment after its last process ended.
+        // A group may be busy for a short time after its last process has ended.
         for _ in 0..100 {
             if std::fs::remove_dir(&self.0).is_ok() {
                 return;
@@ -90,10 +90,11 @@ impl Drop for Group {
     }
 }
 
-/// Returns whether the limit holds here: a library that loses blocks must not survive.
+/// Checks that the limit is enforced on this machine: the kernel must kill a program with a leaking
+/// library.
 fn limit_holds(program: &Path, folder: &Path) -> Result<(), String> {
-    // It loses blocks that threads other than the main one free: those of every other round, of
-    // which every third uses nothing.
+    // The library leaks blocks that threads other than the main thread free. These are the blocks
+    // of every second round, and a third of those rounds use no memory.
     let status = Group::new("leaks")?.run(program, ENOUGH, &faulty(folder, "LEAKS"))?;
     if status.signal() == Some(libc::SIGKILL) {
         return Ok(());

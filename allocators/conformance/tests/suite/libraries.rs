@@ -17,7 +17,7 @@ fn must_pass(library: Library) {
     assert!(texts.is_empty(), "{}", texts.join("\n"));
 }
 
-/// Builds one of the libraries under allocators/preload, in the form that users build.
+/// Builds one of the libraries under allocators/preload, with the same settings as users.
 pub(crate) fn build(package: &str, file: &str) -> PathBuf {
     let executable = Path::new(env!("CARGO_BIN_EXE_heapdrome-conformance"));
     let target = executable
@@ -55,7 +55,7 @@ pub(crate) fn compile(folder: &Path, source: &Path) -> PathBuf {
     program
 }
 
-/// Runs a generated program with a library preloaded and these variables set.
+/// Runs a generated program with a preloaded library and the given environment variables.
 pub(crate) fn execute(library: &Path, program: &Program, variables: &[(&str, &str)]) -> Output {
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     std::fs::write(file.path(), program.to_string()).expect("it can be written");

@@ -1,5 +1,4 @@
-//! Programs that are linked with a library, through its header and the flags of its pkg-config
-//! file.
+//! Programs that are linked with a library, with its header and the flags of its pkg-config file.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -35,8 +34,8 @@ fn package_file(name: &str, prefix: &Path) -> PathBuf {
     prefix.join("lib/pkgconfig").join(format!("{name}.pc"))
 }
 
-/// Returns the flags in the file with variables expanded, which is all of the format that these
-/// files use.
+/// Returns the flags in the pkg-config file, sorted. Expands variables; these files use no other
+/// feature of the format.
 fn flags_in_file(name: &str, prefix: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(package_file(name, prefix)).expect("it was written");
     let mut variables: Vec<(String, String)> = Vec::new();
@@ -60,7 +59,7 @@ fn flags_in_file(name: &str, prefix: &Path) -> Vec<String> {
     flags
 }
 
-/// Returns the flags from pkg-config, sorted as well; `None` if it is not installed.
+/// Returns the flags that pkg-config prints, sorted; `None` if pkg-config is not installed.
 fn flags_by_tool(name: &str, prefix: &Path) -> Option<Vec<String>> {
     let output = Command::new("pkg-config")
         .args(["--cflags", "--libs", name])

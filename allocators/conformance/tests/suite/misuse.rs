@@ -71,7 +71,8 @@ fn the_hardened_variant_ends_every_misuse_and_names_the_address() {
     }
 }
 
-// The checks above can fail: the default variant hands the same block out again immediately.
+// Proves that the checks above can fail: the default variant hands out a freed block again
+// immediately.
 #[test]
 fn the_default_variant_reuses_at_once_and_leaves_contents() {
     let folder = tempfile::tempdir().expect("a temporary folder");

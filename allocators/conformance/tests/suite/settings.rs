@@ -1,5 +1,5 @@
-//! elfmalloc's settings. With each of them the allocator works, and each has a visible effect, so
-//! that none is misspelt.
+//! elfmalloc's settings. The allocator must work with each of them. Each must have a visible
+//! effect, which proves that its name is right.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::libraries::{build, compile, execute};
 
-/// Setting that makes the allocator print its counts on standard error at exit.
+/// Setting that makes the allocator print statistics to standard error at exit.
 const COUNTS: (&str, &str) = ("ELFMALLOC_STATISTICS", "json");
 
 fn elfmalloc() -> PathBuf {
@@ -46,7 +46,7 @@ fn generated_programs_pass_with_every_setting_at_its_ends() {
     }
 }
 
-/// Runs one of the loads of `settings.c`.
+/// Runs the load `what` of `settings.c`.
 fn load(program: &Path, what: &str, library: &Path, settings: &[(&str, &str)]) -> Output {
     let mut command = Command::new(program);
     command.arg(what).env("LD_PRELOAD", library);
@@ -56,7 +56,7 @@ fn load(program: &Path, what: &str, library: &Path, settings: &[(&str, &str)]) -
     output
 }
 
-/// Returns a number from the statistics that the allocator printed at the end of a load.
+/// Runs a load, and returns the value `name` from the statistics that the allocator prints at exit.
 fn counted(program: &Path, what: &str, setting: Option<(&str, &str)>, name: &str) -> u64 {
     let settings: Vec<_> = setting.into_iter().chain([COUNTS]).collect();
     let output = load(program, what, &elfmalloc(), &settings);
@@ -77,7 +77,7 @@ fn magazines_of_no_kibibytes_hold_a_block_each() {
         let setting = value.map(|value| ("ELFMALLOC_MAGAZINE_KIB", value));
         counted(&program, "refills", setting, "refills")
     };
-    // 10,000 blocks are allocated, and none is freed in between.
+    // The load allocates 10,000 blocks before it frees any.
     let (none, unset) = (refills(Some("0")), refills(None));
     assert!(none >= 10_000, "{none}");
     assert!(unset <= 2_500, "{unset}");
@@ -115,15 +115,15 @@ fn freed_blocks_are_overwritten_wholly_where_that_is_asked_for() {
     assert_eq!(stale("1"), 0);
 }
 
-/// Returns the number that one of the loads prints.
+/// Runs a load, and returns the number that it prints.
 fn number(program: &Path, what: &str, library: &Path, settings: &[(&str, &str)]) -> usize {
     let output = load(program, what, library, settings);
     let text = String::from_utf8(output.stdout).expect("it is text");
     text.trim_end().parse().expect("it is a number")
 }
 
-/// Returns whether huge pages were requested in any mapping, after blocks were allocated that were
-/// `touched` or not, or `buffers`.
+/// Runs the load `what`: `touched` or `untouched` blocks, or `buffers`. Returns whether the
+/// allocator requested huge pages for any mapping.
 fn asked_for_huge(program: &Path, what: &str, library: &Path, value: Option<&str>) -> bool {
     let setting = value.map(|value| ("ELFMALLOC_HUGE_PAGES", value));
     let settings: Vec<_> = setting.into_iter().collect();
@@ -148,7 +148,7 @@ fn huge_pages_are_asked_for_as_the_setting_or_else_the_library_says() {
             let asked = |what| asked_for_huge(&program, what, &library, value);
             let which = format!("{}, {value:?}", library.display());
             assert_eq!(asked("touched"), expected, "{which}");
-            // Buffers may be filled later.
+            // A program may fill buffers later, so untouched buffers also count.
             assert_eq!(asked("buffers"), expected, "{which}");
             assert!(!asked("untouched"), "{which}");
         }

@@ -1,4 +1,4 @@
-//! elfmalloc's statistics, as a preloaded program prints them at exit.
+//! elfmalloc's statistics, which a program with the preloaded library prints at exit.
 
 use std::path::Path;
 use std::process::Output;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::libraries::{build, execute};
 
-/// Runs a program of eight threads that free each other's blocks, with statistics.
+/// Runs a program with statistics. Its eight threads free each other's blocks.
 fn run(form: &str, file: Option<&Path>) -> Output {
     let library = build("heapdrome-preload-elfmalloc", "libelfmalloc.so");
     let program = Program::generate(11, 8, 20_000);
@@ -48,9 +48,9 @@ fn the_report_at_exit_is_one_line_of_json_whose_parts_add_up() {
             assert_eq!(sum(name), number(&report, name), "{name}");
         }
         assert!(sum("refills") > 100, "{line}");
-        // On one processor all threads share slabs, and no free is remote. On several processors,
-        // excess threads use the slabs of the processor on which they run, so the number of remote
-        // frees depends on the system.
+        // On one processor all threads share one shard, so no free is remote. On several
+        // processors, threads beyond the number of shards use the shard of their current processor,
+        // so the number of remote frees varies.
         if processors() == Some(1) {
             assert_eq!(sum("remote_frees"), 0, "{line}");
         }

@@ -26,7 +26,8 @@ fn begins(address: usize, class: SizeClass) -> bool {
     offset.is_some_and(|offset| class.geometry().block_at(offset).is_some())
 }
 
-/// Aborts the process because the program has no block that begins at `address`.
+/// Aborts the process because no live block begins at `address`: reports a double free or an
+/// invalid free.
 #[cold]
 fn no_block(address: usize, class: SizeClass) -> ! {
     report(if begins(address, class) {
@@ -37,7 +38,7 @@ fn no_block(address: usize, class: SizeClass) -> ! {
 }
 
 /// Returns the state of the block at `address`, which lies in a slab of `class`, and its slack.
-/// Aborts the process if the program has no block there.
+/// Aborts the process if no live block begins there.
 pub(crate) fn state_or_report(address: usize, class: SizeClass) -> (Any, usize) {
     let state = Any::find(HEAPS.memory().directory(), address, Shape::of(class));
     let found = state.and_then(|state| Some((state, state.slack()?)));
@@ -49,9 +50,8 @@ pub(crate) fn slack_or_report(address: usize, class: SizeClass) -> usize {
     state_or_report(address, class).1
 }
 
-/// Records that the program no longer has a block, and fills it. Returns false, without any change,
-/// if a byte was written behind the last one that the program asked for, or before the block that
-/// follows.
+/// Marks a block as freed, and fills it. Returns false, without any change, if one of its canaries
+/// was overwritten.
 ///
 /// # Safety
 ///
@@ -75,13 +75,13 @@ pub(crate) unsafe fn end<S: State>(
     true
 }
 
-/// Hands out a block for `size` bytes. Returns false, without any change, if that takes more than a
-/// few instructions or if a check fails.
+/// Hands out a block for `size` bytes. Returns false, without any change, if the slow path is
+/// required or if a check fails.
 ///
 /// # Safety
 ///
-/// The block lies in a slab of `class`, the smallest class with more than `size` bytes, and is in
-/// no use. Its state is of kind `S`.
+/// The block lies in a slab of `class`, the smallest class with more than `size` bytes, and is
+/// free. Its state is of kind `S`.
 #[inline(always)]
 pub(crate) unsafe fn hand_out_fast<S: State>(
     block: NonNull<u8>,
@@ -90,7 +90,7 @@ pub(crate) unsafe fn hand_out_fast<S: State>(
 ) -> bool {
     let shape = Shape::of(class);
     let slack = shape.size() - size;
-    // SAFETY: the block lies in a slab of this shape, and is in no use.
+    // SAFETY: the block lies in a slab of this shape, and is free.
     unsafe {
         let Some(state) = S::of_block(block, shape) else {
             return false;
@@ -109,14 +109,14 @@ pub(crate) unsafe fn hand_out_fast<S: State>(
 ///
 /// # Safety
 ///
-/// The block lies in a slab of `class`, has more than `size` bytes, and is in no use.
+/// The block lies in a slab of `class`, has more than `size` bytes, and is free.
 pub(crate) unsafe fn hand_out(block: NonNull<u8>, class: SizeClass, size: usize) {
     let address = block.addr().get();
     let Some(state) = Any::find(HEAPS.memory().directory(), address, Shape::of(class)) else {
         report(Misuse::NotABlock(address));
     };
     let slack = slack_for(class, size);
-    // SAFETY: the block is in no use, so it is this function's, and has more than `size` bytes.
+    // SAFETY: the block is free, so no other code uses it, and it has more than `size` bytes.
     unsafe {
         let page = HEAPS.memory().pages.page_size();
         if state.is_freed() && !is_filled_or_purged(block, class.size(), page) {
@@ -127,21 +127,21 @@ pub(crate) unsafe fn hand_out(block: NonNull<u8>, class: SizeClass, size: usize)
     }
 }
 
-/// Records that the program now asks for `size` bytes of a block that it has.
+/// Records that a live block now has `size` requested bytes, and rewrites its canaries.
 ///
 /// # Safety
 ///
-/// The block is the program's, lies in a slab of `class`, and has more than `size` bytes. The state
-/// is its own.
+/// The block belongs to the program, lies in a slab of `class`, and has more than `size` bytes. The
+/// state is its own.
 pub(crate) unsafe fn change(block: NonNull<u8>, state: Any, class: SizeClass, size: usize) {
     let slack = slack_for(class, size);
     state.set_slack(slack);
-    // SAFETY: the block is the program's, and has `slack` bytes of slack.
+    // SAFETY: the block belongs to the program, and has `slack` bytes of slack.
     unsafe { canary::rewrite(block, class.size(), slack) };
 }
 
-/// Returns the slack that is recorded and guarded. A short block that was aligned to more than its
-/// size may have more slack than one byte records.
+/// Returns the slack that is recorded and guarded by canaries. A short block may have more slack
+/// than one byte can record, if the program requested an alignment above its size.
 const fn slack_for(class: SizeClass, size: usize) -> usize {
     let slack = class.size() - size;
     if slack > MOST_SHORT && !is_long(class) {
@@ -151,8 +151,9 @@ const fn slack_for(class: SizeClass, size: usize) -> usize {
     }
 }
 
-/// Returns whether a block with this slack was allocated with another size; a size of zero counts
-/// as one. If a short block has more slack than its state records, only that is known.
+/// Returns whether a block with this slack was allocated with a size other than `size`; zero counts
+/// as one. If a short block has more slack than its state can record, all sizes with that much
+/// slack count as equal.
 pub(crate) const fn is_another_size(class: SizeClass, slack: usize, size: usize) -> bool {
     let size = if size == 0 { 1 } else { size };
     size >= class.size() || slack_for(class, size) != slack

@@ -1,9 +1,9 @@
-//! Canaries of the hardened variant: bytes around the part of a block that the program asked for.
-//! The program has no reason to write them, and they are checked when it frees the block.
+//! Canaries of the hardened variant: bytes around the requested part of a block. A correct program
+//! never writes them. They are checked when the program frees the block.
 //!
-//! Each block has a word, made of its address and of a secret. The canary byte at offset `o` of the
-//! block is byte `o % 8` of that word, wherever the canary begins, so two canaries may overlap. No
-//! byte is zero, since an overflow often writes the zero that ends a string.
+//! Each block has a word, computed from its address and a secret. The canary byte at offset `o` of
+//! the block is byte `o % 8` of that word, wherever the canary begins, so two canaries may overlap.
+//! No canary byte is zero, since an overflow often writes the NUL at the end of a string.
 
 use core::ptr::NonNull;
 use heapdrome_pages::atomic::{
@@ -13,10 +13,10 @@ use heapdrome_pages::atomic::{
 
 use heapdrome_pages::system::random_word;
 
-/// Number of canary bytes behind a block's last byte, if the block has as many, and again at the
-/// block's end.
+/// Number of bytes in each of a block's two canaries: one behind the requested bytes, as far as the
+/// slack suffices, and one at the end of the block.
 const CANARY: usize = size_of::<u64>();
-/// Maximum number of canary bytes before and behind a block in a mapping of its own.
+/// Maximum number of canary bytes on each side of a block with its own mapping.
 const EDGE: usize = 64;
 /// Lowest bit of each byte, which is set so that no byte is zero.
 const NO_ZEROS: u64 = 0x0101_0101_0101_0101;
@@ -26,16 +26,17 @@ const _: () = assert!(cfg!(target_endian = "little"));
 
 static SECRET: AtomicU64 = AtomicU64::new(0);
 
-/// Returns whether there is no secret yet, as before the first block.
+/// Returns whether the secret has not been drawn yet.
 pub(crate) fn wants_secret() -> bool {
-    // Acquire: pairs with the release in `draw_secret`. A thread that finds a secret also finds
-    // that states were asked for.
+    // Acquire: pairs with the release in `draw_secret`. A thread that sees the secret also sees
+    // that block states are enabled.
     SECRET.load(Acquire) == 0
 }
 
-/// Draws the secret, unless there is one. All other preparations for the first block precede this.
+/// Draws the secret, unless it has been drawn. All other preparations for the first block must
+/// precede this call.
 pub(crate) fn draw_secret() {
-    // Release: pairs with the acquire in `wants_secret`. Any value will do, and the first one
+    // Release: pairs with the acquire in `wants_secret`. If several threads draw, the first value
     // stays.
     let _ = SECRET.compare_exchange(0, random_word() | 1, Release, Relaxed);
 }
@@ -47,16 +48,16 @@ fn word(address: usize) -> u64 {
     (address as u64 / 16).wrapping_mul(SECRET.load(Relaxed)) | NO_ZEROS
 }
 
-/// Positions of a block's canaries. Nothing here branches, since sizes are random to a branch
-/// predictor.
+/// Positions of a block's canaries. The code has no branches, because a predictor cannot predict
+/// sizes.
 struct Canaries {
-    /// Start of the first canary: behind the last byte that the program asked for, but early enough
-    /// to end within the block.
+    /// Start of the first canary: behind the last requested byte, but early enough to end within
+    /// the block.
     first: usize,
-    /// Start of the last canary, which ends with the block. It may overlap the first, or be the
-    /// same.
+    /// Start of the last canary, which ends with the block. It may overlap or equal the first.
     last: usize,
-    /// Number of bits of the first canary that are the program's; zero unless it is also the last.
+    /// Number of bits of the first canary that belong to the program; zero unless both canaries
+    /// coincide.
     taken: usize,
 }
 
@@ -81,12 +82,12 @@ impl Canaries {
     }
 }
 
-/// Writes the canaries of a block of `size` bytes, the last `slack` of which are not the program's.
-/// Up to seven bytes before these are written to as well.
+/// Writes the canaries of a block of `size` bytes, of which the last `slack` do not belong to the
+/// program. Also overwrites up to seven bytes before the slack.
 ///
 /// # Safety
 ///
-/// The block has `size` bytes, a multiple of 16, and slack. Its contents do not matter yet.
+/// The block has `size` bytes, a multiple of 16, including slack. Its contents do not matter yet.
 #[inline(always)]
 pub(crate) unsafe fn write(block: NonNull<u8>, size: usize, slack: usize) {
     let canaries = Canaries::of(size, slack);
@@ -103,7 +104,7 @@ pub(crate) unsafe fn write(block: NonNull<u8>, size: usize, slack: usize) {
 ///
 /// # Safety
 ///
-/// The block has `size` bytes, a multiple of 16, and slack, and is the program's.
+/// The block belongs to the program. It has `size` bytes, a multiple of 16, including slack.
 pub(crate) unsafe fn rewrite(block: NonNull<u8>, size: usize, slack: usize) {
     let canaries = Canaries::of(size, slack);
     let word = word(block.addr().get());
@@ -120,8 +121,7 @@ pub(crate) unsafe fn rewrite(block: NonNull<u8>, size: usize, slack: usize) {
     }
 }
 
-/// Returns whether no byte was written behind the last one that the program asked for, nor before
-/// the block that follows.
+/// Returns whether both canaries behind the requested bytes are intact.
 ///
 /// # Safety
 ///
@@ -133,13 +133,13 @@ pub(crate) unsafe fn is_whole(block: NonNull<u8>, size: usize, slack: usize) -> 
     // SAFETY: both places lie in the block.
     let found = |place| unsafe { block.add(place).cast::<u64>().read_unaligned() };
     let changed = (found(canaries.first) ^ canaries.first_of(word)) >> canaries.taken;
-    // If the first is the last, both words have the same bits above those taken.
+    // If both canaries coincide, they have the same bits above those taken.
     let changed_last = (found(canaries.last) ^ word) >> canaries.taken;
     changed | changed_last == 0
 }
 
-/// Canary around a block with a mapping of its own: bytes before it, back to the inaccessible page
-/// at most, and behind it.
+/// Numbers of canary bytes around a block with its own mapping: before it, at most back to the
+/// inaccessible page, and behind it.
 struct Edges {
     before: usize,
     behind: usize,
@@ -158,7 +158,7 @@ impl Edges {
 ///
 /// # Safety
 ///
-/// The block has `size` bytes in whole pages of its own.
+/// The block has `size` bytes. Its pages contain no other block.
 pub(crate) unsafe fn guard(block: NonNull<u8>, size: usize, page: usize) {
     let edges = Edges::of(block.addr().get(), size, page);
     let byte = word(block.addr().get()) as u8;

@@ -1,30 +1,29 @@
-//! Filling of freed blocks in the hardened variant, and the check that they were not written to
-//! since.
+//! Fills freed blocks in the hardened variant, and checks later that no one has written to them.
 
 use core::ptr::NonNull;
 
 use crate::slabs::shape::{PIECE, Shape};
 
-/// Byte that freed blocks are filled with.
+/// Byte that fills freed blocks.
 const FILL: u8 = 0xdb;
-/// Number of bytes of a block that are checked when it is handed out again.
+/// Number of bytes that are checked when a freed block is handed out again.
 const LOOKED_AT: usize = 64;
 /// Overwrites the whole of a block.
 ///
 /// # Safety
 ///
-/// The block has `size` bytes, and is in no use.
+/// The block has `size` bytes, and is free.
 pub(crate) unsafe fn fill_whole(block: NonNull<u8>, size: usize) {
-    // SAFETY: the block has `size` bytes, and is in no use.
+    // SAFETY: the block has `size` bytes, and is free.
     unsafe { block.as_ptr().write_bytes(FILL, size) };
 }
 
-/// Overwrites the start of a block: the bytes that are checked, and those behind them in the same
-/// two cache lines.
+/// Overwrites the start of a block: the checked bytes, and the bytes behind them in the same two
+/// cache lines.
 ///
 /// # Safety
 ///
-/// The block has this shape, and is in no use.
+/// The block has this shape, and is free.
 #[inline(always)]
 pub(crate) unsafe fn fill(block: NonNull<u8>, shape: &Shape) {
     let rest = shape.rest_from(block.addr().get());
@@ -49,8 +48,8 @@ pub(crate) unsafe fn is_filled(block: NonNull<u8>, shape: &Shape) -> bool {
     unsafe { all_filled(shape.looked_at().map(|start| block.add(start))) }
 }
 
-/// Returns whether four pieces are filled. Written with intrinsics, since a compiler creates a
-/// branch for every eight bytes.
+/// Returns whether four pieces are filled. Uses intrinsics, because compilers would emit a branch
+/// for every eight bytes.
 ///
 /// # Safety
 ///
@@ -90,12 +89,12 @@ unsafe fn all_filled(pieces: [NonNull<u8>; 4]) -> bool {
     found == [u128::from_ne_bytes([FILL; PIECE]); 4]
 }
 
-/// Returns whether a block in a slab is still filled. Whole pages of it may have been purged since:
-/// those read as zero.
+/// Returns whether a block in a slab is still filled. Pages of it that were purged since read as
+/// zero, and count as filled.
 ///
 /// # Safety
 ///
-/// The block has `size` bytes, and is in no use.
+/// The block has `size` bytes, and is free.
 pub(crate) unsafe fn is_filled_or_purged(block: NonNull<u8>, size: usize, page: usize) -> bool {
     let length = size.min(LOOKED_AT);
     let to_next_page = (page - block.addr().get() % page).min(length);

@@ -1,5 +1,5 @@
-//! How the hardened variant takes back a block of a slab: checks, then the quarantine, and from
-//! there the magazine.
+//! Frees slab blocks in the hardened variant: checks the block, puts it into the quarantine, and
+//! moves blocks that leave the quarantine to a magazine.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -19,11 +19,11 @@ use crate::slabs::free_blocks::{FreeBlock, FreeBlocks};
 use crate::slabs::shape::{Shape, is_long};
 use crate::slabs::states::{Long, Short, State, are_known};
 
-/// Blocks freed by threads that have no quarantine.
+/// Freed blocks of threads without a quarantine.
 static STRAYS: Strays = Strays::new();
 
-/// Runs the fast path of `free`. Returns false, without any change, if the slow path is required,
-/// or if a check fails, which the slow path repeats and reports.
+/// Runs the fast path of `free`. Returns false, without any change, if the slow path is required or
+/// a check fails; the slow path repeats and reports the check.
 ///
 /// # Safety
 ///
@@ -34,16 +34,16 @@ pub(crate) unsafe fn free_fast(block: *mut u8) -> bool {
     if quarantine.is_null() {
         return false;
     }
-    // SAFETY: the quarantine is this thread's.
+    // SAFETY: the quarantine belongs to this thread.
     let Some(class) = (unsafe { (*quarantine).class_at(block.addr()) }) else {
         return false;
     };
     if !has_places(class) {
         return false;
     }
-    // SAFETY: the quarantine is this thread's, and has places for the class. An address in a slab
-    // is not null. The program had the block, and gives it up. A block that leaves the quarantine
-    // is a free block of the class.
+    // SAFETY: the quarantine belongs to this thread, and has places for the class. An address in a
+    // slab is not null. The caller gives the block up. A block that leaves the quarantine is a free
+    // block of the class.
     unsafe {
         let block = NonNull::new_unchecked(block);
         if is_long(class) {
@@ -66,8 +66,8 @@ pub(crate) unsafe fn free_fast(block: *mut u8) -> bool {
     true
 }
 
-/// Ends the use of a block, if the program has one there and the checks pass. Otherwise returns
-/// false, without any change.
+/// Marks a block as freed, if a live block begins there and its canaries are intact. Otherwise
+/// returns false, without any change.
 ///
 /// # Safety
 ///
@@ -82,12 +82,13 @@ unsafe fn end_fast<S: State>(block: NonNull<u8>, class: SizeClass) -> bool {
     let Some(slack) = state.slack() else {
         return false;
     };
-    // SAFETY: the program has a block there with that slack.
+    // SAFETY: the state shows that a live block with that slack begins there, and the caller gives
+    // it up.
     unsafe { end(block, state, shape, slack) }
 }
 
-/// Returns whether a block at an address was allocated with another size than `size`; false if only
-/// the slow path can find out.
+/// Returns whether the block at `address` was allocated with a size other than `size`; false if
+/// only the slow path can tell.
 #[inline(always)]
 pub(crate) fn has_another_size(address: usize, size: usize) -> bool {
     let class = HEAPS.memory().map.get(address);
@@ -103,15 +104,16 @@ pub(crate) fn has_another_size(address: usize, size: usize) -> bool {
     slack.is_some_and(|slack| is_another_size(class, slack, size))
 }
 
-/// Moves a group of blocks that leaves the quarantine to their magazine.
+/// Starts the next group of the quarantine, and moves the blocks that leave it for this to their
+/// magazine.
 ///
 /// # Safety
 ///
-/// The quarantine is this thread's, and a group of `class` is full.
+/// The quarantine belongs to this thread, and a group of `class` is full.
 #[inline(never)]
 unsafe fn pass_on(quarantine: *mut Quarantine, class: SizeClass) {
-    // SAFETY: the blocks are free blocks of the class. The heap is this thread's, and `push_all`
-    // finds the room in its magazine.
+    // SAFETY: the blocks are free blocks of the class. The heap belongs to this thread, and
+    // `push_all` checks that the magazine has room.
     unsafe {
         let Some(group) = (*quarantine).next_group(class) else {
             return;
@@ -129,7 +131,7 @@ unsafe fn pass_on(quarantine: *mut Quarantine, class: SizeClass) {
     }
 }
 
-/// Frees a block that has left the quarantine, and that no magazine has room for.
+/// Frees a block that has left the quarantine and does not fit into a magazine.
 ///
 /// # Safety
 ///
@@ -149,7 +151,7 @@ unsafe fn free_other(block: *mut u8) {
     }
 }
 
-/// Takes back a block of a slab from the program.
+/// Frees a block of a slab on the slow path. Aborts the process if a check fails.
 ///
 /// # Safety
 ///
@@ -157,8 +159,8 @@ unsafe fn free_other(block: *mut u8) {
 pub(crate) unsafe fn take_back(block: NonNull<u8>, class: SizeClass) {
     let address = block.addr().get();
     let (state, slack) = state_or_report(address, class);
-    // SAFETY: the block was the caller's and is this function's now. A block that leaves the
-    // quarantine is free.
+    // SAFETY: the caller gives up the block, which is live by the check above. A block that leaves
+    // the quarantine is free.
     unsafe {
         if !end(block, state, Shape::of(class), slack) {
             report(Misuse::Overflow(address));
@@ -178,8 +180,7 @@ pub(crate) unsafe fn take_back(block: NonNull<u8>, class: SizeClass) {
     }
 }
 
-/// Puts a freed block among those of other threads without a quarantine. The block that it replaces
-/// goes back to its slab.
+/// Adds a freed block to [`STRAYS`]. The block that it replaces goes back to its slab.
 ///
 /// # Safety
 ///
@@ -188,18 +189,18 @@ pub(crate) unsafe fn take_back(block: NonNull<u8>, class: SizeClass) {
 unsafe fn put_among_strays(block: NonNull<u8>) {
     if let Some(other) = NonNull::new(STRAYS.exchange(random_word(), block.as_ptr())) {
         let class = class_of(other.addr().get());
-        // SAFETY: a stray block is a free block of a slab, and no other code has it now.
+        // SAFETY: a block that leaves `STRAYS` is a free block of a slab, and no other code has it.
         HEAPS.give_one(None, unsafe { FreeBlock::new(class, other) });
     }
 }
 
-/// Puts a freed block into the quarantine. Returns a block that leaves it for that, or null.
+/// Puts a freed block into the quarantine. Returns the block that it replaces, or null.
 ///
 /// # Safety
 ///
-/// The quarantine is this thread's, and the block is a free block of `class`.
+/// The quarantine belongs to this thread, and the block is a free block of `class`.
 unsafe fn detain(quarantine: *mut Quarantine, class: SizeClass, block: *mut u8) -> *mut u8 {
-    // SAFETY: the quarantine is this thread's, and the block is a free block of `class`.
+    // SAFETY: the quarantine belongs to this thread, and the block is a free block of `class`.
     unsafe {
         if !has_places(class) {
             return (*quarantine).exchange_shared(block);
@@ -214,7 +215,7 @@ unsafe fn detain(quarantine: *mut Quarantine, class: SizeClass, block: *mut u8) 
     }
 }
 
-/// Returns the thread's quarantine, created on demand; `None` if there is no memory.
+/// Returns the thread's quarantine, created on demand; `None` if out of memory.
 fn quarantine_of(heap: HeapRef) -> Option<NonNull<Quarantine>> {
     if heap.quarantine.get().is_null() {
         let memory = HEAPS.memory();

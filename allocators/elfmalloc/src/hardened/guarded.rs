@@ -1,4 +1,4 @@
-//! Large blocks of the hardened variant: mappings of their own, between inaccessible pages.
+//! Large blocks of the hardened variant. Each has its own mapping, between inaccessible pages.
 
 use core::ptr::NonNull;
 
@@ -10,8 +10,8 @@ use crate::misuse::{Misuse, report};
 use crate::process::HEAPS;
 use crate::units::large::Large;
 
-/// Allocates a block with its own mapping between guard pages, or without guard pages if the system
-/// allows no more mappings or addresses.
+/// Allocates a block with its own mapping between guard pages. If the system refuses that mapping,
+/// allocates an ordinary large block.
 pub(crate) fn allocate_guarded(size: usize, alignment: usize) -> Option<Large> {
     let pages = &HEAPS.memory().pages;
     let Some(block) = HEAPS.mapped.map_guarded(pages, size, alignment) else {
@@ -22,14 +22,14 @@ pub(crate) fn allocate_guarded(size: usize, alignment: usize) -> Option<Large> {
     Some(Large { block, clean: true })
 }
 
-/// Shrinks a block outside slabs in place to `size` bytes, fewer than it has.
+/// Shrinks a block outside slabs in place to `size` bytes, less than its size.
 ///
 /// # Safety
 ///
-/// The block is the caller's.
+/// The block belongs to the caller.
 pub(crate) unsafe fn shrink_guarded(block: NonNull<u8>, size: usize) {
     let entry = HEAPS.mapped.find(block.addr().get());
-    // SAFETY: the block is the caller's.
+    // SAFETY: the block belongs to the caller.
     unsafe {
         match entry {
             Some(entry) if entry.block != entry.base => {
@@ -38,7 +38,8 @@ pub(crate) unsafe fn shrink_guarded(block: NonNull<u8>, size: usize) {
                 HEAPS.mapped.shrink_guarded(pages, block.addr().get(), size);
                 guard(block, size, HEAPS.memory().pages.page_size());
             }
-            // It has no guard pages. If the system refuses to shrink it, it keeps its size.
+            // The block has no guard pages. If the system refuses to shrink the block, it keeps its
+            // size.
             _ => {
                 HEAPS.mapped.resize(HEAPS.memory(), block, size);
             }
@@ -50,15 +51,15 @@ pub(crate) unsafe fn shrink_guarded(block: NonNull<u8>, size: usize) {
 ///
 /// # Safety
 ///
-/// The block is the caller's, and has `size` bytes.
+/// The block belongs to the caller, and has `size` bytes.
 unsafe fn look_at_edges(block: NonNull<u8>, size: usize) {
-    // SAFETY: the block is the caller's, and has `size` bytes.
+    // SAFETY: the block belongs to the caller, and has `size` bytes.
     if unsafe { !is_guarded(block, size, HEAPS.memory().pages.page_size()) } {
         report(Misuse::Around(block.addr().get()));
     }
 }
 
-/// Frees a guarded block. Returns false if there is none at `block`.
+/// Frees a block with its own mapping. Returns false if no such block begins at `block`.
 ///
 /// # Safety
 ///

@@ -1,16 +1,15 @@
-//! The hardened variant: the same allocator behind checks.
+//! The hardened variant: elfmalloc with checks for misuse.
 //!
-//! The allocator records out of band, out of the program's reach, which blocks the program has and
-//! how much of each it asked for ([`states`](crate::slabs::states)). So it also recognises every
-//! address at which no such block begins. Behind a block's last byte lies a
-//! [`canary`](crate::hardened::canary), which is checked when the block is freed. Freed blocks are
-//! [filled](crate::hardened::fill) and stay in a
+//! The allocator records out of band which blocks are live, and the requested size of each
+//! ([`states`](crate::slabs::states)). So it detects every free of an address at which no live
+//! block begins. Behind the requested bytes lie [canaries](crate::hardened::canary), which are
+//! checked when the block is freed. Freed blocks are [filled](crate::hardened::fill) and stay in a
 //! [`Quarantine`](crate::heap::quarantine::Quarantine) ([`hardened_free`](crate::hardened::free)).
-//! Blocks above 128 KiB are mappings between guard pages ([`guarded`](crate::hardened::guarded)).
+//! Blocks of 128 KiB and more have their own mappings between guard pages
+//! ([`guarded`](crate::hardened::guarded)).
 //!
-//! No other variant may serve in the same process: the variants share free blocks, and only this
-//! one fills the blocks that it frees. It would mistake the contents of a block that another
-//! variant freed for a write after free.
+//! No other variant may serve the same process. All variants share free blocks, but only this one
+//! fills them, so it would report a block that another variant freed as written after free.
 
 pub(crate) mod block;
 pub(crate) mod canary;
@@ -38,15 +37,15 @@ use crate::size_class::{LARGEST, SizeClass};
 use crate::slabs::shape::SHORT;
 use crate::slabs::states::{Long, Short, State, find_states};
 
-/// Hands out the top block of its magazine for `size` bytes. Returns `None`, without any change, if
-/// the slow path is required or a check fails.
+/// Pops a block from the magazine of `class`, and hands it out for `size` bytes. Returns `None`,
+/// without any change, if the slow path is required or a check fails.
 #[inline(always)]
 fn take<S: State>(class: SizeClass, size: usize) -> Option<NonNull<u8>> {
-    // The front of a thread without a heap has no block.
+    // If the thread has no heap, its front is a static whose magazines are empty.
     let front = front();
     let top = front.top(class);
-    // SAFETY: before a top there is a slot, or null. The slot holds a free block of the class,
-    // whose size is close enough to `size` for the state to record the slack.
+    // SAFETY: the word before a top is a slot with a free block of the class, or null. The class is
+    // the smallest with more than `size` bytes, so a state of kind `S` can record the slack.
     unsafe {
         let block = NonNull::new(*top.sub(1))?;
         if !hand_out_fast::<S>(block, class, size) {
@@ -58,15 +57,16 @@ fn take<S: State>(class: SizeClass, size: usize) -> Option<NonNull<u8>> {
     }
 }
 
-/// Records that the program now wants only `size` bytes of a block, at most its usable size. The
-/// block stays where it is, because there is no memory for another.
+/// Shrinks a block in place to `size` bytes, at most its usable size. Used when out of memory for a
+/// new block.
 ///
 /// # Safety
 ///
-/// The block is the caller's, of `class`.
+/// The block has this class and belongs to the caller.
 #[cold]
 unsafe fn shrink(block: NonNull<u8>, class: SizeClass, size: usize) {
-    // SAFETY: the block is the caller's, of `class`; a block of a slab has slack.
+    // SAFETY: the block has this class and belongs to the caller. A slab block has at least one
+    // byte of slack, so its class has more than `size` bytes.
     unsafe {
         if class.is_slab() {
             let (state, _) = state_or_report(block.addr().get(), class);
@@ -77,13 +77,13 @@ unsafe fn shrink(block: NonNull<u8>, class: SizeClass, size: usize) {
     }
 }
 
-/// Moves the first `kept` bytes of a block to another, and frees it.
+/// Copies the first `kept` bytes of `block` to the block `to`, and frees `block`.
 ///
 /// # Safety
 ///
-/// The blocks are different, are the caller's, and have at least `kept` bytes.
+/// The blocks are different, belong to the caller, and have at least `kept` bytes.
 unsafe fn move_to(to: NonNull<u8>, block: NonNull<u8>, kept: usize) {
-    // SAFETY: the blocks are different, are the caller's, and have at least `kept` bytes.
+    // SAFETY: the blocks are different, belong to the caller, and have at least `kept` bytes.
     unsafe {
         to.as_ptr().copy_from_nonoverlapping(block.as_ptr(), kept);
         if !free_fast(block.as_ptr()) {
@@ -96,14 +96,16 @@ unsafe fn move_to(to: NonNull<u8>, block: NonNull<u8>, kept: usize) {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hardened;
 
-// SAFETY: blocks are elfmalloc's, with a byte more than asked for, or mappings between guard pages.
+// SAFETY: blocks are elfmalloc's, with at least one byte more than requested, or mappings between
+// guard pages.
 unsafe impl MallocAbi for Hardened {
     const NAME: &'static str = "elfmalloc-hardened";
 
     #[inline(always)]
     fn allocate_fast(size: usize) -> Option<NonNull<u8>> {
-        // The kind of state is distinguished here, where the class has to be anyway, because sizes
-        // are random to a branch predictor. Size zero takes the slow path, which makes it one.
+        // This branch already distinguishes how to find the class, so it also selects the kind of
+        // state: another branch on the size would be mispredicted. Size zero takes the slow path,
+        // which replaces it by one.
         if size.wrapping_sub(1) < SHORT - 1 {
             take::<Short>(front().class_of_small(size + 1), size)
         } else if size.wrapping_sub(SHORT) < LARGEST - SHORT {
@@ -129,7 +131,7 @@ unsafe impl MallocAbi for Hardened {
             let fast = Elfmalloc::allocate_fast(class.size());
             let block = fast.or_else(|| Elfmalloc::allocate(class.size()))?;
             find_states(&memory.map, memory.directory(), block);
-            // SAFETY: the block is new, and a slab's.
+            // SAFETY: the block is new, lies in a slab of `class`, and has more than `size` bytes.
             unsafe { hand_out(block, class, size) };
             return Some(block);
         }

@@ -1,7 +1,8 @@
-//! Blocks on their way back to slabs, gathered by slab, so that one lock of a bin serves several.
+//! Coalescer: gathers freed blocks by slab, so that taking a bin's lock once gives several blocks
+//! back.
 //!
-//! All fields are cells, and blocks leave as a copy: the code that gives them back may use the
-//! coalescer again.
+//! All fields are cells, and `give` receives a copy of the blocks, so it may use the coalescer
+//! again.
 
 use core::cell::Cell;
 use core::ptr::null_mut;
@@ -10,11 +11,11 @@ use crate::size_class::SizeClass;
 use crate::slabs::free_blocks::{FreeBlock, FreeBlocks};
 use crate::units::descriptor::DESCRIPTOR;
 
-/// Number of slabs for which blocks are gathered at the same time.
+/// Number of sets, each of which gathers the blocks of one slab.
 const SETS: usize = 16;
 /// Maximum number of blocks that are gathered for a slab.
 const MOST: usize = 14;
-/// Maximum number of bytes of blocks that are gathered for a slab, except that one block always is.
+/// Maximum number of bytes of blocks that are gathered for a slab; a single block may be larger.
 const BYTES: usize = 4 << 10;
 
 /// Gathered blocks of one slab.
@@ -28,13 +29,13 @@ struct Gathered {
     blocks: [Cell<*mut u8>; MOST],
 }
 
-/// Blocks of one thread on their way back to slabs.
+/// Blocks that one thread has freed and not yet given back to their slabs.
 #[derive(Debug)]
 pub struct Coalescer {
     sets: [Gathered; SETS],
 }
 
-// A coalescer lies in one block of the allocator's own memory, whose sizes are powers of two.
+// A coalescer fills one block of the allocator's own memory, whose block sizes are powers of two.
 const _: () = assert!(size_of::<Coalescer>() == 2048);
 
 impl Coalescer {
@@ -53,14 +54,15 @@ impl Coalescer {
         }
     }
 
-    /// Adds a block of the slab whose descriptor has this address. Passes blocks to `give` that go
-    /// back now: those gathered for another slab in the same place, or enough of this slab.
+    /// Adds a block of the slab whose descriptor lies at address `slab`. If another slab occupies
+    /// the same set, first passes that slab's blocks to `give`. Passes this slab's blocks to `give`
+    /// once enough are gathered.
     pub fn add(&self, slab: usize, block: FreeBlock, give: impl Fn(FreeBlocks<'_>)) {
         let class = block.class();
         let set = &self.sets[slab / DESCRIPTOR % SETS];
         while set.slab.get() != slab || set.class.get() != class {
             set.empty(&give);
-            // Otherwise code that gives blocks back has added some here.
+            // If the set is not empty here, `give` has added blocks to it.
             if set.count.get() == 0 {
                 set.slab.set(slab);
                 set.class.set(class);
@@ -81,7 +83,7 @@ impl Coalescer {
         }
     }
 
-    /// Forgets all gathered blocks.
+    /// Discards all gathered blocks without giving them back.
     pub fn forget(&self) {
         for set in &self.sets {
             set.count.set(0);
@@ -100,14 +102,14 @@ impl Gathered {
         let count = usize::from(self.count.take());
         if count != 0 {
             let mut blocks = self.blocks.each_ref().map(Cell::get);
-            // SAFETY: the gathered blocks are free blocks of the class, and the set no longer has
-            // them.
+            // SAFETY: the gathered blocks are free blocks of the class, and the set's count is 0
+            // now.
             give(unsafe { FreeBlocks::new(self.class.get(), &mut blocks[..count]) });
         }
     }
 }
 
-/// Returns the number of blocks of a class that is enough to give them back.
+/// Returns the number of gathered blocks of a class at which they go back to their slab.
 fn enough(class: SizeClass) -> usize {
     (BYTES / class.size()).clamp(1, MOST)
 }
@@ -158,8 +160,8 @@ mod tests {
         let coalescer = Coalescer::new();
         let given: RefCell<Vec<usize>> = RefCell::default();
         let later = RefCell::new((100..100 + 2 * MOST).rev().collect::<Vec<_>>());
-        // Each time blocks are given back, two more are freed: both in the same place, one of the
-        // same slab.
+        // Each time blocks are given back, two more are freed: both map to the same set, one of
+        // them to the same slab.
         let give = |blocks: FreeBlocks<'_>| {
             for slab in [1, 1 + SETS] {
                 let next = later.borrow_mut().pop();

@@ -1,11 +1,11 @@
-//! Depots: free blocks that do not fit into a thread's magazines, and that are likely to be wanted
-//! again while they are still in the cache.
+//! Depots: free blocks that do not fit into a thread's magazines, and that the thread is likely to
+//! allocate again while they are still in the cache.
 //!
-//! A depot has a stack of chunks of pointers for each class. The blocks that were freed last are
-//! handed out first, and those that have lain longest go back to their slabs first. Moving blocks
-//! between a magazine and a depot reads neither blocks nor slabs. A thread's depot has a lock of
-//! its own, so that other threads can empty it: before memory grows, when its blocks have been
-//! idle, and for `malloc_trim`.
+//! A depot has a stack of chunks of pointers for each class. The most recently freed blocks are
+//! handed out first; the oldest go back to their slabs first. Moving blocks between a magazine and
+//! a depot reads neither blocks nor slabs. Each thread's depot has its own lock, so that other
+//! threads can empty it: before memory grows, when its blocks have been idle, and for
+//! `malloc_trim`.
 //!
 //! The design follows Bonwick and Adams, "Magazines and Vmem", USENIX 2001, whose depots are shared
 //! by all threads.
@@ -22,20 +22,20 @@ use crate::units::metadata::Metadata;
 
 /// Bytes of a chunk.
 pub const CHUNK_BYTES: usize = 2048;
-/// Number of bytes that a thread's depot, and its magazines, may keep however little memory is
-/// live: those of the smallest slab.
+/// Number of bytes that a thread's depot may keep, and its magazines again, even if little memory
+/// is live: the size of the smallest slab.
 pub(super) const LEAST_KEPT: usize = UNIT;
-/// Number of blocks in a chunk: its words, except for the links and the count.
+/// Maximum number of blocks in a chunk: its words, minus three for the header.
 pub const CHUNK: usize = CHUNK_BYTES / size_of::<*mut u8>() - 3;
 
-/// Free blocks of one class. A chunk in a stack is never empty. All zeros are a chunk without
-/// blocks.
+/// Free blocks of one class. A chunk in a stack is never empty. All-zero memory is a valid chunk
+/// without blocks.
 #[derive(Debug)]
 #[repr(C)]
 struct Chunk {
-    /// Chunk that was begun after this one.
+    /// Next newer chunk in the stack.
     newer: Cell<Option<ChunkRef>>,
-    /// Chunk that was begun before this one; outside the depot, the next in a list.
+    /// Next older chunk in the stack; outside the depot, the next chunk in a list.
     older: Cell<Option<ChunkRef>>,
     count: Cell<u32>,
     class: Cell<SizeClass>,
@@ -53,8 +53,8 @@ impl Chunk {
     /// Calls `action` with the slots, the first of which hold the blocks.
     fn with_slots<R>(&self, action: impl FnOnce(&mut [*mut u8; CHUNK]) -> R) -> R {
         // SAFETY: the chunk belongs to the caller's depot, whose lock is held, or to the caller's
-        // list. Actions copy pointers, or give away the blocks of a chunk that is in no depot; none
-        // of them uses the slots of the same chunk again.
+        // list. No action reaches the slots of the same chunk by another path: actions copy
+        // pointers, or give away the blocks of a chunk that is in no depot.
         action(unsafe { &mut *self.blocks.get() })
     }
 }
@@ -74,15 +74,15 @@ impl Deref for ChunkRef {
     }
 }
 
-/// Chunks that are out of their depot, and belong to the holder of this value.
+/// List of chunks that were taken out of their depot. The holder of this value owns them.
 #[derive(Debug)]
 pub struct Chunks(Option<ChunkRef>);
 
 impl Chunks {
-    /// No chunks.
+    /// List without chunks.
     pub const NONE: Self = Self(None);
 
-    /// Returns whether there are none.
+    /// Returns whether the list has no chunks.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_none()
@@ -101,8 +101,8 @@ impl Chunks {
             if count != 0 {
                 chunk.with_slots(|slots| {
                     let blocks = &mut slots[..count];
-                    // SAFETY: the first slots hold free blocks of the class, and the chunk is freed
-                    // next.
+                    // SAFETY: the first `count` slots hold free blocks of the class. The chunk is
+                    // freed next, so no other code uses the slots.
                     give(unsafe { FreeBlocks::new(class, blocks) });
                 });
             }
@@ -119,7 +119,7 @@ struct Stack {
     oldest: Option<ChunkRef>,
     /// Number of chunks.
     chunks: u32,
-    /// Minimum number of chunks since the stack was last looked at.
+    /// Minimum number of chunks since the last call of [`Depot::take_idle`].
     low: u32,
 }
 
@@ -131,11 +131,12 @@ pub struct Depot {
     chunks: usize,
     /// Bytes of the blocks in all stacks.
     bytes: usize,
-    /// Chunks that have become empty. They are kept for reuse until the depot is next looked at.
+    /// Chunks that have become empty. They are kept for reuse until the next call of
+    /// [`take_idle`](Self::take_idle) or [`take_all`](Self::take_all).
     spare: Option<ChunkRef>,
 }
 
-// SAFETY: any thread may use the chunks and what they point to while it holds the depot's lock.
+// SAFETY: any thread may use the chunks and the blocks in them while it holds the depot's lock.
 unsafe impl Send for Depot {}
 
 impl Depot {
@@ -180,8 +181,8 @@ impl Depot {
         count
     }
 
-    /// Pushes blocks onto the stack of their class, the last one topmost. Returns how many were
-    /// pushed, from the first on; it is fewer than given only if there is no memory for a chunk.
+    /// Pushes blocks in order onto the stack of their class. Returns the number of pushed blocks.
+    /// This is less than the number of `blocks` only if out of memory for a chunk.
     pub fn push(
         &mut self,
         blocks: &mut FreeBlocks<'_>,
@@ -207,8 +208,8 @@ impl Depot {
         done
     }
 
-    /// Pops blocks from the stack into the first slots, of which there is at least one; they keep
-    /// their order. Returns how many: 0 only if the stack is empty.
+    /// Pops blocks from the stack into the first of `slots`, which is not empty, and keeps their
+    /// order. Returns the number of blocks: 0 only if the stack is empty.
     pub fn pop(&mut self, class: SizeClass, slots: &mut [*mut u8]) -> usize {
         let Some(chunk) = self.stacks[class.number()].newest else {
             return 0;
@@ -227,7 +228,7 @@ impl Depot {
         taken
     }
 
-    /// Takes all blocks out.
+    /// Takes out all chunks.
     pub fn take_all(&mut self) -> Chunks {
         let mut taken = Chunks::NONE;
         for number in 1..FIRST_SHARED {
@@ -237,7 +238,7 @@ impl Depot {
         taken
     }
 
-    /// Takes the chunks out that have been untouched since the last call.
+    /// Takes out the chunks that have been idle since the last call, and the spare chunks.
     pub fn take_idle(&mut self) -> Chunks {
         let mut taken = Chunks::NONE;
         for number in 1..FIRST_SHARED {
@@ -250,7 +251,7 @@ impl Depot {
         taken
     }
 
-    /// Moves the spare chunks to a list: they hold no blocks, and are freed like the others.
+    /// Moves the spare chunks, which hold no blocks, to the list `to`.
     fn move_spare(&mut self, to: &mut Chunks) {
         while let Some(chunk) = self.spare {
             self.spare = chunk.older.get();
@@ -268,7 +269,8 @@ impl Depot {
         true
     }
 
-    /// Returns the chunk that takes the next block of a class; `None` if there is no memory.
+    /// Returns the newest chunk of a class if it has room, otherwise a new chunk; `None` if out of
+    /// memory.
     fn open(
         &mut self,
         class: SizeClass,

@@ -1,4 +1,5 @@
-//! Blocks that leave magazines: to the thread's depot, or to the slabs if it has no room for them.
+//! Flushes: blocks that leave a magazine go to the thread's depot, or to their slabs if the depot
+//! has no room.
 
 use heapdrome_pages::Pages;
 
@@ -10,10 +11,12 @@ use crate::heap::thread_heap::HeapRef;
 use crate::size_class::{FIRST_SHARED, SizeClass};
 use crate::slabs::free_blocks::{FreeBlock, FreeBlocks};
 
-/// Divisor of live memory: all depots together, blocks and chunks, may take this part of it.
+/// Divisor of live memory that limits all depots together, with their chunks: they may hold live
+/// memory divided by this.
 const DEPOTS_PART: usize = 4;
 
-/// Puts a block into a magazine that was found full, has no slots, or rests.
+/// Puts a block into a magazine that is full, has no slots, or rests. Enlarges or flushes the
+/// magazine first.
 pub fn flush<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
     let class = block.class();
     let magazine = heap.magazine(class);
@@ -26,7 +29,8 @@ pub fn flush<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
             heaps.give_one(Some(heap), block);
             return;
         }
-        // A thread that only frees allocates none of them again.
+        // After two flushes in a row, the thread probably only frees: flush everything, since it
+        // will not allocate these blocks again.
         let oldest = magazine.capacity().div_ceil(if again { 1 } else { 2 });
         if magazine.was_refilled() {
             remove_oldest(heap, class, oldest, |blocks| spill(heaps, heap, blocks));
@@ -39,7 +43,8 @@ pub fn flush<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
     }
 }
 
-/// Finds a place for blocks that leave a magazine, of which the last was freed last.
+/// Moves blocks that leave a magazine to the depot, the others to their slabs. The last block is
+/// the most recently freed one.
 fn spill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, mut blocks: FreeBlocks<'_>) {
     let mut kept = 0;
     if blocks.class().number() < FIRST_SHARED {
@@ -61,14 +66,16 @@ fn has_room<P: Pages>(heaps: &Heaps<P>, depot: &Depot, blocks: &FreeBlocks<'_>) 
     depot.bytes() + depot.chunk_bytes() + more <= (live / DEPOTS_PART).max(LEAST_KEPT)
 }
 
-/// Gives all blocks of a magazine back to their slabs, and records that it holds none.
+/// Gives all blocks of a magazine back to their slabs, and updates the length that other threads
+/// read.
 pub(super) fn empty_magazine<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) {
     let length = heap.magazine(class).length();
     release_oldest(heaps, heap, class, length);
     heap.note_length(class);
 }
 
-/// Gives the `count` oldest blocks in a magazine, which has at least as many, back to their slabs.
+/// Gives the `count` oldest blocks of a magazine back to their slabs. The magazine has at least
+/// `count` blocks.
 pub(super) fn release_oldest<P: Pages>(
     heaps: &Heaps<P>,
     heap: HeapRef,
@@ -78,7 +85,8 @@ pub(super) fn release_oldest<P: Pages>(
     remove_oldest(heap, class, count, |blocks| heaps.give_from(heap, blocks));
 }
 
-/// Passes the `count` oldest blocks in a magazine, which has at least as many, to `give`.
+/// Passes the `count` oldest blocks of a magazine to `give`. The magazine has at least `count`
+/// blocks.
 fn remove_oldest(heap: HeapRef, class: SizeClass, count: usize, give: impl FnOnce(FreeBlocks<'_>)) {
     if count != 0 {
         heap.gave(count);
@@ -87,14 +95,14 @@ fn remove_oldest(heap: HeapRef, class: SizeClass, count: usize, give: impl FnOnc
     }
 }
 
-/// Gives back the blocks in the heap's coalescer.
+/// Gives the blocks in the heap's coalescer back to their slabs.
 pub(super) fn empty_coalescer<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     if let Some(coalescer) = heap.coalescer() {
         coalescer.empty(|blocks| heaps.give_from(heap, blocks));
     }
 }
 
-/// Gives back all blocks in the heap's magazines and in its coalescer.
+/// Gives all blocks in the heap's magazines and coalescer back to their slabs.
 pub fn empty_magazines<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     for (class, _) in heap.magazines() {
         empty_magazine(heaps, heap, class);

@@ -1,8 +1,8 @@
 //! The fast path.
 //!
-//! A magazine is a stack of free blocks of one class. Before its first slot lies null, and behind
-//! its last slot the word [`FULL`]. The fast path reads the slot that it is about to use, and needs
-//! no count.
+//! A magazine is a stack of free blocks of one class. Null precedes its first slot, and the word
+//! [`FULL`] follows its last slot. The fast path reads the slot that it is about to use, so it
+//! needs no count.
 //!
 //! ```text
 //!            front.tops[class] --------+
@@ -21,23 +21,24 @@ use crate::units::class_map::{ClassMap, Window};
 
 /// Word behind the last slot of a magazine.
 pub const FULL: *mut u8 = without_provenance_mut(1);
-/// Number of entries of a front: classes, and the numbers that no slab serves.
+/// Number of entries in a front. Exceeds every class number, including those of [`SizeClass::NONE`]
+/// and [`SizeClass::LARGE`].
 const ENTRIES: usize = 96;
-/// Number of frees after which a new thread looks at the clock.
+/// Number of frees after which a new thread first looks at the clock.
 pub const FEWEST_TICKS: i32 = 16;
 /// Maximum number of frees between two looks at the clock.
 pub const MOST_TICKS: i32 = 4096;
-/// Maximum number of frees between two looks at the clock by a thread that flushes: it may soon
-/// fall idle.
+/// Maximum number of frees between two looks at the clock while blocks leave the thread's heap: the
+/// thread may soon fall idle.
 pub const MOST_TICKS_GIVING: i32 = 256;
 
-/// Prefetches the start of a block for writing. Any address will do, including null.
+/// Prefetches the start of a block for writing. Accepts any address, including null.
 ///
-/// The program writes to a block that it gets, and the block may lie in the cache of the processor
-/// that freed it. `prefetchw` takes that line over in one step. A plain prefetch would share it,
-/// and the write would have to ask again. The compiler's own intrinsics emit `prefetchw` only when
-/// told that the processor has it. A processor that lacks it treats it as a no-operation, except
-/// the first 64-bit ones of Intel (2004), which would fault.
+/// The program is about to write to the block, which may lie in the cache of the processor that
+/// freed it. `prefetchw` takes that line over in one step. A plain prefetch would only share it,
+/// and the write would need a second step. The compiler's intrinsics emit `prefetchw` only if that
+/// target feature is enabled. Processors without the feature treat the instruction as a no-op,
+/// except the first 64-bit ones of Intel (2004), which would fault.
 #[inline(always)]
 pub(crate) fn will_be_used(block: *mut u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -54,14 +55,14 @@ pub(crate) fn will_be_used(block: *mut u8) {
 #[repr(transparent)]
 pub(crate) struct Shared<T>(pub(crate) T);
 
-// SAFETY: the words are pointers that no code follows, and the static of this type is never written
+// SAFETY: no code dereferences the two pointers, and the only static of this type is never written
 // to.
 unsafe impl Sync for Shared<[*mut u8; 2]> {}
-// SAFETY: the cells in statics of this type are never written to: no block can be put into their
-// magazines, and frees of threads without a heap are not counted there. The presence is atomic.
+// SAFETY: no code writes to the cells in statics of this type: no block fits into their magazines,
+// and frees of threads without a heap are not counted. The presence is atomic.
 unsafe impl Sync for Shared<Front> {}
 
-/// Magazine that is both empty and full: every use of it takes the slow path.
+/// Magazine that is both empty and full, so that every push and pop takes the slow path.
 static NO_SLOTS: Shared<[*mut u8; 2]> = Shared([null_mut(), FULL]);
 
 /// Returns the top of a magazine without slots.
@@ -71,8 +72,8 @@ pub const fn no_slots() -> *mut *mut u8 {
     unsafe { (&raw const NO_SLOTS.0).cast::<*mut u8>().add(1).cast_mut() }
 }
 
-/// Slab that a thread last took blocks of a class from. By now it may serve another thread, or be
-/// gone: it only decides which blocks to keep at hand.
+/// Slab from which a thread's last refill of a class took blocks. Another thread may have taken it
+/// over, or it may no longer exist: it only decides which blocks to cache.
 #[derive(Debug)]
 #[repr(C)]
 struct Own {
@@ -88,22 +89,23 @@ pub struct Front {
     /// Location of the class map.
     window: Cell<Window>,
     ticks: Cell<i32>,
-    /// Whether the thread is on a slow path. A thread that forks reads it.
+    /// Whether the thread is on a slow path, for threads that fork.
     presence: Presence,
-    /// Class of each 16-byte step up to [`SMALL`]. It lies here so that no instruction has to load
+    /// Class of each 16-byte step up to [`SMALL`]. Stored here so that no instruction has to load
     /// its address. Never changed.
     small: [SizeClass; SMALL / 16 + 1],
-    /// Own slabs, for the front-end that keeps only their blocks.
+    /// Slab of each class from which the thread last refilled, for the front-end that caches only
+    /// their blocks.
     own: [Own; ENTRIES],
 }
 
 /// Front of threads without a heap.
 pub(crate) static NO_HEAP: Shared<Front> = Shared(Front::of_many());
-/// Front of threads that are about to end.
+/// Front of threads that are ending.
 pub(crate) static ENDED: Shared<Front> = Shared(Front::of_many());
 
 impl Front {
-    /// Creates a front whose every use takes the slow path.
+    /// Creates a front that always takes the slow path.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -121,7 +123,7 @@ impl Front {
         }
     }
 
-    /// Creates a front whose every use takes the slow path, for any number of threads.
+    /// Creates a front that always takes the slow path and that any number of threads may share.
     const fn of_many() -> Self {
         Self {
             presence: Presence::of_many(),
@@ -129,7 +131,7 @@ impl Front {
         }
     }
 
-    /// Returns whether the thread, or one of the threads, is on a slow path.
+    /// Returns the presence, which shows whether a thread of this front is on a slow path.
     #[inline(always)]
     pub(crate) const fn presence(&self) -> &Presence {
         &self.presence
@@ -140,7 +142,7 @@ impl Front {
         self.window.set(map.window());
     }
 
-    /// Returns the place for the next block of `class`.
+    /// Returns the top of the magazine of `class`: the slot for the next pushed block.
     #[inline(always)]
     #[must_use]
     pub fn top(&self, class: SizeClass) -> *mut *mut u8 {
@@ -149,13 +151,12 @@ impl Front {
         unsafe { self.tops.get_unchecked(class.number()) }.get()
     }
 
-    /// Sets the top.
+    /// Sets the top of the magazine of `class`.
     ///
     /// # Safety
     ///
-    /// `top` is a slot of a magazine of `class`, or the [`FULL`] behind its last slot. The slots
-    /// before it, down to the null before the first, hold blocks of the class that are in no use.
-    /// The caller is the thread whose front this is.
+    /// `top` is a slot of a magazine of `class`, or the [`FULL`] behind its last slot. All slots
+    /// before it hold free blocks of the class. The calling thread owns this front.
     #[inline(always)]
     pub unsafe fn set_top(&self, class: SizeClass, top: *mut *mut u8) {
         debug_assert!(class.number() < ENTRIES);
@@ -163,27 +164,28 @@ impl Front {
         unsafe { self.tops.get_unchecked(class.number()) }.set(top);
     }
 
-    /// Returns whether it is time to look at the clock.
+    /// Returns whether the thread should look at the clock now.
     #[must_use]
     pub fn is_due(&self) -> bool {
         self.ticks.get() < 0
     }
 
-    /// Counts frees that took the slow path, or blocks of a refill.
+    /// Counts frees on the slow path, or the blocks of a refill, towards the next look at the
+    /// clock.
     pub fn count(&self, blocks: usize) {
         self.ticks
             .set(self.ticks.get().saturating_sub(blocks as i32));
     }
 
-    /// Sets the slab that the thread takes blocks of `class` from: `bytes` from `base` on. No bytes
-    /// mean no slab.
+    /// Records the slab of the last refill of `class`, which begins at `base` and has `bytes`
+    /// bytes. Zero bytes mean no slab.
     pub fn set_own(&self, class: SizeClass, base: usize, bytes: usize) {
         let own = &self.own[class.number()];
         own.base.set(base);
         own.bytes.set(bytes);
     }
 
-    /// Returns whether `address` lies in the slab that the thread last took blocks of `class` from.
+    /// Returns whether `address` lies in the slab of the thread's last refill of `class`.
     #[inline(always)]
     #[must_use]
     pub fn owns(&self, class: SizeClass, address: usize) -> bool {
@@ -193,12 +195,12 @@ impl Front {
         address.wrapping_sub(own.base.get()) < own.bytes.get()
     }
 
-    /// Sets the number of frees after which the thread looks at the clock again.
+    /// Sets the number of frees until the next look at the clock.
     pub fn set_ticks(&self, ticks: i32) {
         self.ticks.set(ticks);
     }
 
-    /// Limits the number of frees after which the thread looks at the clock again.
+    /// Lowers the number of frees until the next look at the clock to at most `most`.
     pub fn limit_ticks(&self, most: i32) {
         self.ticks.set(self.ticks.get().min(most));
     }
@@ -228,11 +230,11 @@ impl Front {
     #[inline(always)]
     pub(crate) fn pop(&self, class: SizeClass) -> *mut u8 {
         let top = self.top(class);
-        // SAFETY: a slot always precedes a top, or the null before the first slot.
+        // SAFETY: the word before a top is a slot, or the null before the first slot.
         let block = unsafe { *top.sub(1) };
         if !block.is_null() {
-            // SAFETY: the slot before the top held a block, so another slot precedes it, or the
-            // null.
+            // SAFETY: the slot before the top held a block, so the word before that is another slot
+            // or the null.
             unsafe {
                 will_be_used(*top.sub(2));
                 self.set_top(class, top.sub(1));
@@ -241,8 +243,8 @@ impl Front {
         block
     }
 
-    /// Pushes a block onto the magazine of its class. Returns false if the slow path is required;
-    /// the block is then still to be freed.
+    /// Pushes a block onto the magazine of its class. Returns false, without freeing the block, if
+    /// the slow path is required.
     ///
     /// # Safety
     ///
@@ -253,12 +255,13 @@ impl Front {
         let Some(class) = self.window.get().find(block.addr()) else {
             return false;
         };
-        // SAFETY: the block is no longer used, and the map names its class, or one without a
+        // SAFETY: the block is no longer used. The map returns its class, or a class without a
         // magazine.
         unsafe { self.push(class, block) }
     }
 
-    /// Frees a block of the thread's own slab of its class; returns false for every other block.
+    /// Frees a block if it lies in the slab of the thread's last refill of its class. Returns
+    /// false, without freeing the block, if not, or if the slow path is required.
     ///
     /// # Safety
     ///
@@ -277,7 +280,7 @@ impl Front {
     ///
     /// # Safety
     ///
-    /// `block` is a block of `class` that is in no use, or `class` has no magazine.
+    /// `block` is a free block of `class`, or `class` has no magazine.
     #[inline(always)]
     pub(crate) unsafe fn push(&self, class: SizeClass, block: *mut u8) -> bool {
         let top = self.top(class);
@@ -290,7 +293,8 @@ impl Front {
         if ticks < 0 {
             return false;
         }
-        // SAFETY: the slot is free and this thread's; another slot follows it, or FULL.
+        // SAFETY: the top is a slot and not FULL, so another slot or FULL follows it. Only this
+        // thread uses the slots.
         unsafe {
             *top = block;
             self.set_top(class, top.add(1));

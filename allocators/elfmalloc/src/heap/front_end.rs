@@ -1,5 +1,5 @@
-//! Front-ends: the layer between a thread and the slabs. There are two over one back-end. A library
-//! chooses one by a type, which costs nothing at run time.
+//! Front-ends: the layer between a thread and the slabs. Two front-ends share one back-end. Each
+//! library chooses its front-end by a type parameter, at no cost at run time.
 
 use core::fmt::Debug;
 
@@ -13,34 +13,34 @@ use crate::heap::thread_heap::HeapRef;
 use crate::size_class::SizeClass;
 use crate::slabs::free_blocks::FreeBlock;
 
-/// Policy for keeping free blocks at hand. `malloc` takes from the top of a magazine in either
-/// front-end; they differ in what they put there.
+/// Policy for caching free blocks. In both front-ends `malloc` pops a block from a magazine; they
+/// differ in the blocks that they put into magazines.
 ///
-/// A magazine holds free blocks of its class and nothing else, whichever slabs they come from. So
-/// the front-ends may even be mixed in one process.
+/// A magazine holds only free blocks of its class, from any slabs, so both front-ends may run in
+/// one process.
 pub trait FrontEnd: Clone + Copy + Debug + Default + Send + Sync + 'static {
     /// Name of the allocator with this front-end.
     const NAME: &'static str;
 
-    /// Whether huge pages are asked for if the settings do not decide.
+    /// Whether to request huge pages if the settings leave it open.
     const HUGE_PAGES: bool;
 
-    /// Runs the fast path of `free`. Returns false if the slow path is required; the block is then
-    /// still to be freed.
+    /// Runs the fast path of `free`. Returns false, without freeing the block, if the slow path is
+    /// required.
     ///
     /// # Safety
     ///
     /// `block` is null or was allocated, and is no longer used.
     unsafe fn free(front: &Front, block: *mut u8) -> bool;
 
-    /// Takes a block after the magazine of its class was found empty; null if there is no memory.
+    /// Takes a block when the magazine of `class` is empty. Returns null if out of memory.
     fn refill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> *mut u8;
 
-    /// Takes back a block that the fast path did not take, for whatever reason.
+    /// Takes back a block when the fast path cannot.
     fn put<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock);
 }
 
-/// Front-end with magazines for the blocks of all slabs: a thread keeps what it frees.
+/// Front-end with magazines for the blocks of all slabs: a thread caches every block that it frees.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Magazines;
 

@@ -1,7 +1,7 @@
-//! Heaps of all threads, over shards of slabs, over memory.
+//! Back-end of the allocator: the heaps of all threads, over the shards of slabs, over memory.
 //!
-//! Order of locks: list of heaps, depot, then those of shards ([`shards`](crate::slabs::shards));
-//! blocks with their own mapping come before the pool.
+//! Lock order: list of heaps, depot, then the locks of shards ([`shards`](crate::slabs::shards));
+//! the lock of blocks with their own mapping precedes the pool's.
 
 mod epochs;
 #[cfg(test)]
@@ -39,9 +39,9 @@ pub struct Heaps<P> {
     magazine: AtomicUsize,
     /// Maximum number of bytes in the magazines of a thread.
     budget: AtomicUsize,
-    /// Number of times that the last thread with a heap ended.
+    /// Counts the times that the last thread with a heap ended.
     silences: EventCount,
-    /// Number of units that were in use when depots were last emptied to avoid growth.
+    /// Number of live units when [`before_growth`](Self::before_growth) last gave empty slabs back.
     emptied_at: AtomicUsize,
     /// Time when the last epoch of purging began, in milliseconds.
     epoch: AtomicU64,
@@ -66,12 +66,12 @@ impl<P: Pages> Heaps<P> {
         }
     }
 
-    /// Reserves address space, once; later calls do nothing and do not read the settings. Without
-    /// this call everything works, but more slowly.
+    /// Reserves address space. Only the first call does so; later calls do not even read the
+    /// settings. Without this call everything works, but more slowly.
     pub fn start(&self, settings: impl FnOnce() -> Settings) {
         self.memory().start(|| {
             let settings = settings();
-            // Relaxed: no other memory depends on these numbers, and any of their values will do.
+            // Relaxed: no other memory depends on these numbers, and old values are harmless.
             self.decay.store(settings.decay, Relaxed);
             self.magazine.store(settings.magazine, Relaxed);
             self.budget.store(settings.budget, Relaxed);
@@ -80,19 +80,19 @@ impl<P: Pages> Heaps<P> {
         });
     }
 
-    /// Returns the memory that slabs are cut from.
+    /// Returns the memory for slabs.
     #[inline]
     pub const fn memory(&self) -> &Memory<P> {
         &self.shards.memory
     }
 
-    /// Returns for how many milliseconds idle memory is kept.
+    /// Returns the number of milliseconds for which idle memory is kept.
     pub fn decay(&self) -> u64 {
         // Relaxed, here and below: no other memory depends on these numbers.
         self.decay.load(Relaxed)
     }
 
-    /// Changes for how many milliseconds idle memory is kept.
+    /// Sets the number of milliseconds for which idle memory is kept.
     pub fn set_decay(&self, milliseconds: u64) {
         self.decay.store(milliseconds, Relaxed);
     }
@@ -112,15 +112,14 @@ impl<P: Pages> Heaps<P> {
         self.list.lock().all()
     }
 
-    /// Returns the bin that a thread takes blocks of `class` from, if it runs where the caller
-    /// does.
+    /// Returns the bin that supplies blocks of `class` to the thread of `heap`, assuming that it
+    /// runs on the calling thread's processor.
     #[inline]
     pub fn bin(&self, heap: HeapRef, class: SizeClass) -> ClassBin<'_> {
         self.shards.bin(heap.attachment(), class)
     }
 
-    /// Returns a heap for the calling thread, a new one if none is idle; `None` if there is no
-    /// memory.
+    /// Returns a heap for the calling thread: an idle one, else a new one. `None` if out of memory.
     pub fn attach(&self) -> Option<HeapRef> {
         let mut list = self.list.lock();
         let heap = match list.take_idle() {
@@ -144,8 +143,8 @@ impl<P: Pages> Heaps<P> {
         Some(heap)
     }
 
-    /// Takes back a heap without blocks from a thread that ends. Slabs that no other thread uses go
-    /// where others find them.
+    /// Takes back a heap without blocks from an ending thread. Partial slabs that no other thread
+    /// uses become available to other threads.
     pub(super) fn leave(&self, heap: HeapRef) {
         heap.budget.set(self.budget());
         let (was_last, _) = self.shards.detach(heap.attachment());
@@ -156,12 +155,12 @@ impl<P: Pages> Heaps<P> {
         self.tick();
     }
 
-    /// Sleeps for some milliseconds, or until no thread has a heap. Returns whether any has one.
-    /// Only one thread may be in this call at a time.
+    /// Sleeps for `milliseconds`, or until no thread has a heap. Returns whether any thread has a
+    /// heap. Only one thread may be in this call at a time.
     pub fn rest(&self, milliseconds: u64) -> bool {
         let seen = self.silences.read();
-        // A thread that reads the count of a silence also sees the number of threads that made it
-        // one, or a later number.
+        // A thread that reads an advanced count also sees that the number of threads was zero, or a
+        // later number.
         let any = || self.shards.threads() != 0;
         if any() {
             self.silences.sleep(seen, milliseconds);
@@ -169,14 +168,15 @@ impl<P: Pages> Heaps<P> {
         any()
     }
 
-    /// Takes blocks of the bin's class into the first slots. Returns 0 only if there is no memory.
+    /// Takes blocks of the bin's class into the first slots. Returns their number, which is 0 only
+    /// if out of memory.
     pub fn take(&self, bin: ClassBin<'_>, slots: &mut [*mut u8]) -> usize {
         let taken = self.take_by(bin, |slabs| NonZero::new(slabs.take(slots)));
         taken.map_or(0, NonZero::get)
     }
 
-    /// Takes blocks of the bin's class from one slab into the first slots. Returns 0 only if there
-    /// is no memory.
+    /// Takes blocks of the bin's class from one slab into the first slots. Returns their number,
+    /// which is 0 only if out of memory.
     pub fn take_from_one(&self, bin: ClassBin<'_>, slots: &mut [*mut u8]) -> usize {
         let taken = self.take_by(bin, |slabs| NonZero::new(slabs.take_from_one(slots)));
         taken.map_or(0, NonZero::get)
@@ -200,19 +200,20 @@ impl<P: Pages> Heaps<P> {
         taken
     }
 
-    /// Takes a block for a thread without a heap, or without slots; null if there is no memory.
+    /// Takes a block for a thread without a heap, or without slots for its class. Returns null if
+    /// out of memory.
     pub fn take_one(&self, bin: ClassBin<'_>) -> *mut u8 {
         let block = self.take_by(bin, Slabs::take_one);
         block.map_or(null_mut(), NonNull::as_ptr)
     }
 
-    /// Takes a block for a thread without a heap; null if there is no memory.
+    /// Takes a block for a thread without a heap. Returns null if out of memory.
     pub fn take_without_heap(&self, class: SizeClass) -> *mut u8 {
         self.take_one(self.shards.common_bin(class))
     }
 
-    /// Gives blocks back to their slabs, in whatever bins those are. Aborts the process if one is
-    /// no block in use. `home` is the bin of the calling thread.
+    /// Gives blocks back to their slabs, which may belong to any bins. Aborts the process if a
+    /// pointer is not an allocated block. `home` is the bin of the calling thread.
     #[inline(never)]
     pub fn give(&self, home: Option<ClassBin<'_>>, blocks: FreeBlocks<'_>) {
         match self.shards.give(home, blocks) {
@@ -227,7 +228,7 @@ impl<P: Pages> Heaps<P> {
         self.give(Some(self.bin(heap, blocks.class())), blocks);
     }
 
-    /// Gives a block back to its slab. `heap` is the calling thread's, if it has one.
+    /// Gives a block back to its slab. `heap` is the calling thread's heap, if it has one.
     pub fn give_one(&self, heap: Option<HeapRef>, block: FreeBlock) {
         let home = heap.map(|heap| self.bin(heap, block.class()));
         self.give(home, block.listed(&mut [null_mut()]));
@@ -238,8 +239,8 @@ impl<P: Pages> Heaps<P> {
     ///
     /// # Safety
     ///
-    /// The calling thread is the only one, it holds no guard of a lock, and no thread of the parent
-    /// was changing the data of one.
+    /// The calling thread is the only one and holds no guard of these locks. No thread of the
+    /// parent was changing the data that they guard.
     pub unsafe fn free_locks(&self) {
         // SAFETY: this function's contract is that of `Memory::free_locks` and
         // `Lock::free_in_child`.
@@ -254,15 +255,15 @@ impl<P: Pages> Heaps<P> {
         }
     }
 
-    /// In the child of a fork, makes the heaps of threads that do not exist here available to
-    /// others. The blocks in their magazines and quarantines are lost: fast paths bypass the gate,
-    /// so a thread may have been on one when the process forked.
+    /// In the child of a fork, makes the heaps of the parent's other threads available to new
+    /// threads. The blocks in their magazines and quarantines are lost: fast paths bypass the fork
+    /// gate, so a thread may have been changing a magazine when the process forked.
     ///
     /// # Safety
     ///
     /// The calling thread is the only one, and its heap is `own`, if it has one.
     pub unsafe fn disown(&self, own: Option<HeapRef>) {
-        // The child's processor time starts again from zero.
+        // The child's processor time restarts at zero, so earlier readings are void.
         self.memory().pool.lock().forget_steps();
         let budget = self.budget();
         self.list.lock().disown(own.map(HeapRef::as_any), |heap| {
@@ -277,8 +278,8 @@ impl<P: Pages> Heaps<P> {
         }
     }
 
-    /// Asserts the invariants that hold whenever no thread is in the allocator: those of
-    /// [`Shards::check`], and those of depots.
+    /// Asserts the invariants of [`Shards::check`] and of all depots. They hold while no thread is
+    /// in the allocator.
     ///
     /// # Panics
     ///

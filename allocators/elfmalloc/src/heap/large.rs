@@ -1,4 +1,4 @@
-//! Large blocks, and how room is made for them: threads give back kept memory before memory grows.
+//! Allocation of large blocks. Cached memory is given back before memory grows.
 
 use core::ptr::NonNull;
 
@@ -11,7 +11,7 @@ use crate::units::amount::Units;
 use crate::units::large::{self, GROWS_BY_REMAP, Large};
 
 /// Allocates a block of at least `size` bytes at a multiple of `alignment`. Works for any size, but
-/// is meant for those that no class serves.
+/// is meant for sizes above the largest class.
 pub fn allocate_large<P: Pages>(heaps: &Heaps<P>, size: usize, alignment: usize) -> Option<Large> {
     let units = Units::filled_by(size.max(1).checked_next_multiple_of(UNIT)?);
     let fits = large::fits_in_run(units, alignment);
@@ -23,8 +23,8 @@ pub fn allocate_large<P: Pages>(heaps: &Heaps<P>, size: usize, alignment: usize)
         heaps.memory().purge_for(units, None);
         return Some(large);
     }
-    // Memory that the system refuses may be free in an arena. If no arena is large enough, nothing
-    // is given back in vain.
+    // The system refused a mapping, but an arena may have free units. Skip this if no arena is
+    // large enough, since giving cached memory back would not help.
     let possible = !fits && heaps.memory().pool.lock().may_hold(units);
     possible
         .then(|| allocate_in_run(heaps, units, alignment))
@@ -60,11 +60,11 @@ pub fn allocate_grown<P: Pages>(heaps: &Heaps<P>, size: usize) -> Option<NonNull
 ///
 /// # Errors
 ///
-/// The address is not that of such a block.
+/// No such block begins at `address`.
 ///
 /// # Safety
 ///
-/// If there is such a block, it is in no use.
+/// If there is such a block, the caller gives it up.
 pub unsafe fn free_large<P: Pages>(heaps: &Heaps<P>, address: usize) -> Result<(), Misuse> {
     // SAFETY: this function's contract is that of `large::free_large`.
     unsafe { large::free_large(heaps.memory(), address)? };

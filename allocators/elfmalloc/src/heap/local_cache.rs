@@ -1,8 +1,8 @@
-//! The thread-local cache: a front-end that keeps fewer free blocks at hand.
+//! Thread-local cache: a front-end that caches fewer free blocks.
 //!
-//! A magazine holds only blocks of the slab that it was last refilled from, the thread's own for
-//! that class. Everything else that the thread frees goes back to its slab through a small
-//! coalescer. Blocks above 4 KiB are not kept at all.
+//! A magazine holds only blocks of the slab that supplied its last refill. All other blocks that
+//! the thread frees go back to their slabs through a small coalescer. Blocks above 4 KiB are not
+//! cached.
 
 use core::ptr::NonNull;
 
@@ -24,7 +24,7 @@ const BYTES: usize = 4 << 10;
 /// Maximum number of blocks in a magazine.
 const MOST: usize = 30;
 
-/// Front-end that keeps blocks of the thread's own active slabs, and only those.
+/// Front-end that caches only blocks of the slabs that supplied the thread's last refills.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LocalCache;
 
@@ -78,12 +78,13 @@ impl FrontEnd for LocalCache {
     }
 }
 
-/// Returns how many blocks a magazine may hold.
+/// Returns the number of blocks that a magazine may hold.
 fn capacity_of(class: SizeClass) -> usize {
     (BYTES / class.size()).clamp(2, MOST)
 }
 
-/// Ensures that a magazine has all of its slots. Returns false if there is no memory for any.
+/// Enlarges a magazine to its fixed capacity. Returns whether it has any slots; it has none only if
+/// out of memory.
 fn open<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> bool {
     let magazine = heap.magazine(class);
     let (capacity, wanted) = (magazine.capacity(), capacity_of(class));
@@ -111,7 +112,7 @@ fn coalesce<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
     }
 }
 
-/// Returns the heap's coalescer, created on demand; `None` if there is no memory.
+/// Returns the heap's coalescer, created on demand; `None` if out of memory.
 fn coalescer<'a, P: Pages>(heaps: &Heaps<P>, heap: &'a HeapRef) -> Option<&'a Coalescer> {
     if heap.coalescer.get().is_none() {
         let memory = heaps.memory();
@@ -136,7 +137,7 @@ mod tests {
     use crate::settings::Settings;
     use crate::size_class::UNIT_SHIFT;
 
-    /// A thread over little memory.
+    /// A thread, and a back-end with little memory.
     struct Scene {
         heaps: Heaps<Simulated>,
         heap: HeapRef,
@@ -164,7 +165,7 @@ mod tests {
 
         fn free<F: FrontEnd>(&self, class: SizeClass, block: *mut u8) {
             let block = NonNull::new(block).expect("a block");
-            // SAFETY: the block is the test's own, and given up.
+            // SAFETY: the block belongs to the test, which no longer uses it.
             let block = unsafe { FreeBlock::new(class, block) };
             F::put(&self.heaps, self.heap, block);
         }
@@ -174,8 +175,8 @@ mod tests {
             blocks.take_while(|block| !block.is_null()).collect()
         }
 
-        /// Returns how many blocks of `class` the magazine holds, and how many of all classes were
-        /// counted.
+        /// Returns the number of blocks of `class` in the magazine, and the counted number of
+        /// blocks that the thread has, of all classes.
         fn counts(&self, class: SizeClass) -> (usize, isize) {
             let length = self.heap.magazine(class).length();
             (length, -self.heap.outflow.balance())
@@ -185,14 +186,14 @@ mod tests {
     fn all_that_a_thread_has_is_counted<F: FrontEnd>() {
         let scene = Scene::new();
         let [small, other, large] = [896, 64, 96 << 10].map(SizeClass::of);
-        // One comes first, so that its magazine has slots when there is no memory for them.
+        // Allocate one block first, so that its magazine has slots when memory is used up.
         assert!(!scene.allocate::<F>(other).is_null());
         let blocks = scene.fill::<F>(small);
         let more = scene.fill::<F>(other).len() + scene.fill::<F>(large).len();
         let had = 1 + blocks.len() + more;
         assert_eq!(scene.counts(other), (0, had as isize));
-        // Free the blocks of one slab. Except for those that a magazine keeps, they are all that is
-        // left for another class.
+        // Free the blocks of one slab. Apart from the blocks that stay in a magazine, only this
+        // slab's memory is available to another class.
         let unit = |block: *mut u8| block.addr() >> UNIT_SHIFT;
         let slab = unit(blocks[0])..unit(blocks[0]) + usize::from(small.geometry().units);
         let free = blocks.iter().filter(|block| slab.contains(&unit(**block)));

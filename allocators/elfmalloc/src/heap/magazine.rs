@@ -1,4 +1,4 @@
-//! Magazines: how many blocks a thread keeps at hand, and when that number changes.
+//! Magazines: how many free blocks a thread caches, and when that number changes.
 
 pub mod slots;
 
@@ -8,14 +8,14 @@ use core::ptr::null_mut;
 use crate::heap::depot::CHUNK;
 use crate::size_class::SizeClass;
 
-/// Number of slots of the largest magazine. When it is full, half of it goes to the depot: one
-/// chunk.
+/// Number of slots of the largest magazine. A flush moves half of it, one chunk, to the depot.
 const MOST: usize = 2 * CHUNK;
-/// Number of slow paths after which a magazine grows. One that follows the other kind counts twice.
+/// Number of slow paths after which a magazine grows. A refill after a flush counts twice, as does
+/// a flush after a refill.
 const GROWS_AFTER: u8 = 4;
 
-/// Number of bytes of blocks that suffice for a thread that only allocates, or only frees. They
-/// stay with it when it has nothing more to do.
+/// Number of bytes up to which a magazine grows in a thread that only allocates, or only frees.
+/// These blocks stay in the magazine when the thread falls idle.
 const ENOUGH_ONE_WAY: usize = 16 << 10;
 
 /// Reason for a slow path.
@@ -27,34 +27,34 @@ pub enum Event {
     Flush,
 }
 
-/// Slow paths of a magazine since it was last looked at.
+/// Slow paths of a magazine since the last call of [`Magazine::look`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Since {
     /// No slow path was taken.
     Nothing,
-    /// It was flushed.
+    /// The magazine was flushed and not refilled.
     Flushed,
-    /// It was refilled: blocks that leave it may be wanted again.
+    /// The magazine was refilled, so the thread may soon need the blocks that leave it.
     Refilled,
 }
 
-/// Part of a magazine that the fast path does not use. Only its thread uses it.
+/// Part of a magazine that the fast path does not use. Only the owning thread uses it.
 #[derive(Debug)]
 pub struct Magazine {
-    /// First slot; null if there are none yet.
+    /// First slot; null if the magazine has no array.
     slots: Cell<*mut *mut u8>,
     /// Number of slots in use.
     capacity: Cell<u16>,
     /// Number of slots to restore after the next refill; zero if the magazine does not rest.
     resting: Cell<u16>,
-    /// Logarithm of the number of words in the array, if there is one.
+    /// Binary logarithm of the number of words in the array, if there is one.
     order: Cell<u8>,
     events: Cell<u8>,
     last: Cell<Event>,
     since: Cell<Since>,
 }
 
-// A heap has one for each class, and slow paths read them.
+// Kept small: a heap has one for each class, and slow paths read them.
 const _: () = assert!(size_of::<Magazine>() == 16);
 
 impl Magazine {
@@ -90,9 +90,9 @@ impl Magazine {
         usize::from(self.capacity.get())
     }
 
-    /// Records a slow path for blocks of `class`. Returns whether the magazine should grow, because
-    /// slots that were just filled have to be emptied, or the other way round. A thread that only
-    /// allocates, or only frees, gains little from a larger magazine, and would only keep more.
+    /// Records a slow path for blocks of `class`. Returns whether the magazine should grow: mainly
+    /// if refills and flushes alternate. A thread that only allocates, or only frees, gains little
+    /// from a larger magazine, and would cache more memory.
     pub fn note(&self, event: Event, class: SizeClass) -> bool {
         self.since.set(self.since.get().max(match event {
             Event::Refill => Since::Refilled,
@@ -121,8 +121,8 @@ impl Magazine {
         self.since.get() == Since::Refilled
     }
 
-    /// Looks at the magazine. Returns whether its slots were unused since the last look: no slow
-    /// path needed them, or it rests and no refill woke it.
+    /// Returns whether the magazine's slots were unused since the last call: no slow path was
+    /// taken, or the magazine rests and no refill woke it.
     pub fn look(&self) -> bool {
         let since = self.since.replace(Since::Nothing);
         let unused = since == Since::Nothing || self.resting() != 0 && since == Since::Flushed;
@@ -152,9 +152,9 @@ impl Magazine {
         capacity * 2 + 2
     }
 
-    /// Returns the maximum capacity if a magazine of small blocks may hold `limit` bytes. One of
-    /// larger blocks may hold up to four times as much, so that a batch is worth the access to the
-    /// slabs.
+    /// Returns the maximum capacity if a magazine of small blocks may hold `limit` bytes. A
+    /// magazine of larger blocks may hold up to four times as many bytes, so that a batch is worth
+    /// the access to the slabs.
     #[must_use]
     pub fn largest(class: SizeClass, limit: usize) -> usize {
         let bytes = (class.size() * 256).clamp(limit, limit.saturating_mul(4));

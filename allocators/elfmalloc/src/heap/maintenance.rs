@@ -1,4 +1,4 @@
-//! Maintenance that each thread does now and then, when it looks at the clock.
+//! Periodic maintenance, which each thread does when it looks at the clock.
 
 use heapdrome_pages::Pages;
 use heapdrome_pages::system::coarse_milliseconds;
@@ -10,10 +10,11 @@ use crate::heap::magazine::Magazine;
 use crate::heap::thread_heap::HeapRef;
 use crate::size_class::{FIRST_SHARED, SizeClass};
 
-/// Divisor of the budget: magazines that may hold at most this part of it are not emptied.
+/// Divisor of the budget: a thread whose magazines may hold at most the budget divided by this does
+/// not drain them.
 const KEPT_PART: usize = 8;
 
-/// Does periodic maintenance: purges if it is time, and empties magazines that are not used.
+/// Does periodic maintenance: empties unused magazines, and purges if an epoch has passed.
 pub fn look_around<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     let now = coarse_milliseconds();
     let most = if heap.giving.take() {
@@ -35,8 +36,8 @@ pub fn look_around<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
 }
 
 /// Empties the thread's magazines if they may hold much, and lets those of blocks above 4 KiB rest.
-/// The thread has given back most of its blocks. It may now fall silent, and no other thread can
-/// reach its magazines.
+/// Called when the thread has given back most of its blocks: it may now fall idle, and no other
+/// thread can empty its magazines.
 fn drain<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     let whole = heaps.budget();
     let balance = heap.outflow.balance();
@@ -82,9 +83,9 @@ fn shrink<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) {
     }
 }
 
-/// Returns when to look at the clock next. The last look was at `last.0`, and `last.1` frees went
-/// by until `now`. The next look is some tens of milliseconds from now at this thread's pace, and
-/// after at most `most` frees.
+/// Returns `now`, and the number of frees until the next look at the clock: at the thread's current
+/// pace some tens of milliseconds, and at most `most` frees. The last look was at `last.0`,
+/// `last.1` frees before `now`.
 fn next_look(last: (u64, i32), now: u64, most: i32) -> (u64, i32) {
     let ticks = match now.wrapping_sub(last.0) {
         0..10 => last.1 * 2,

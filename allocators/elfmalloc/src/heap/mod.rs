@@ -1,4 +1,4 @@
-//! The state of threads: fast path, magazines, depots, and the paths between them and slabs.
+//! State of threads: fast path, magazines, depots, and the paths between them and slabs.
 
 pub mod coalescer;
 pub mod depot;

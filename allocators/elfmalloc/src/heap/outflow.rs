@@ -1,20 +1,21 @@
-//! The number of blocks that a thread has, and when it has given most of them back.
+//! Counts the blocks of a thread, to detect that it has given most of them back.
 
 use core::cell::Cell;
 
-/// Minimum number of blocks that count as most of what a thread had.
+/// Minimum number of blocks that a thread must give back before [`Outflow::look`] returns true.
 const LEAST: isize = 256;
 
-/// Number of blocks that a thread has, and when it has given most of them back. Only slow paths
-/// count, so blocks in magazines count as the thread's.
+/// Count of a thread's blocks, which shows when it has given most of them back. Only slow paths
+/// update it, so it includes the blocks in magazines.
 #[derive(Debug)]
 pub struct Outflow {
-    /// Blocks that left the magazines minus blocks that entered: negative while the thread has
-    /// some.
+    /// Number of blocks that have left the thread's heap, minus those that have entered it:
+    /// negative while the thread has blocks of its own.
     balance: Cell<isize>,
-    /// Minimum of the balance at looks at the clock since the thread last gave most of it back.
+    /// Minimum of the balance, sampled at looks at the clock, since the thread last gave back most
+    /// of its blocks.
     least: Cell<isize>,
-    /// Number of blocks that magazines held when they were last emptied.
+    /// Number of blocks that left when the magazines were last emptied.
     emptied: Cell<usize>,
 }
 
@@ -36,28 +37,29 @@ impl Outflow {
         self.emptied.set(0);
     }
 
-    /// Returns the number of blocks that left minus those that entered.
+    /// Returns the number of blocks that have left the heap, minus those that have entered it.
     #[must_use]
     pub fn balance(&self) -> isize {
         self.balance.get()
     }
 
-    /// Counts blocks that enter.
+    /// Counts blocks that enter the heap.
     #[inline]
     pub fn take(&self, blocks: usize) {
         self.balance.set(self.balance.get() - blocks as isize);
     }
 
-    /// Counts blocks that leave.
+    /// Counts blocks that leave the heap.
     #[inline]
     pub fn give(&self, blocks: usize) {
         self.balance.set(self.balance.get() + blocks as isize);
     }
 
-    /// Records how much the thread has. Returns whether that is at most a quarter of the maximum;
-    /// then [`settle`](Self::settle) must be called. A thread with no blocks left frees those of
-    /// others. For such a thread, this returns true each time as many blocks have left as magazines
-    /// held, so that emptying these costs no more than the frees did.
+    /// Samples the number of blocks that the thread has. Returns whether it is at most a quarter of
+    /// the maximum; the caller must then call [`settle`](Self::settle). A thread without blocks of
+    /// its own can only free blocks of other threads. For such a thread, this returns true whenever
+    /// it has freed as many blocks as the last emptying of its magazines gave back, so that
+    /// emptying costs no more than the frees.
     pub fn look(&self) -> bool {
         let wait = match self.least.get() {
             0.. => self.emptied.get() as isize,
@@ -69,8 +71,8 @@ impl Outflow {
         balance >= least + wait.max(LEAST)
     }
 
-    /// Starts to wait for a quarter of what the thread has now; `balance` was the count before its
-    /// magazines were emptied.
+    /// Makes the thread's current number of blocks the new maximum. `balance` is the balance before
+    /// its magazines were emptied.
     pub(super) fn settle(&self, balance: isize) {
         self.emptied.set((self.balance.get() - balance) as usize);
         self.least.set(self.balance.get());

@@ -1,10 +1,10 @@
-//! Quarantine: freed blocks that the hardened variant keeps before they are allocated again.
+//! Quarantine: delays the reuse of freed blocks in the hardened variant.
 //!
-//! Short blocks are kept in groups of eight, in the order in which they were freed. When a group is
-//! full, another one of its class is drawn, the eight blocks in it leave in a random direction, and
-//! then that group is filled. So neighbours in memory that were freed together stay together, and
-//! go back to their slab in one batch. A long block takes a random place, and the block that lay
-//! there leaves.
+//! Short blocks are kept in groups of eight, in the order of their frees. When a group is full,
+//! another group of its class is drawn at random. The blocks in that group leave, in the same or
+//! reverse order at random, and new blocks fill it. So adjacent blocks that were freed together
+//! stay together, and go back to their slab in one batch. A long block takes a random place, and
+//! the block that it replaces leaves.
 
 use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::{AtomicPtr, Ordering::AcqRel};
@@ -13,30 +13,30 @@ use crate::size_class::SizeClass;
 use crate::slabs::shape::{SHORT, is_long};
 use crate::units::class_map::{ClassMap, Window};
 
-/// Number of blocks in a group. A group is a cache line.
+/// Number of blocks in a group. Their pointers fill a cache line.
 pub const GROUP: usize = 8;
-/// Number of groups of a class.
+/// Number of groups of each class.
 const GROUPS: usize = 5;
-/// Number of short classes, with class 0.
+/// Number of short classes, including class 0.
 const SHORT_CLASSES: usize = SizeClass::of(SHORT).number() + 1;
-/// Number of the largest class that has places of its own: 16 KiB. Larger classes share some.
+/// Number of the largest class with its own places. Larger classes share places.
 const LAST_OWN: usize = SizeClass::of(16 << 10).number();
-/// Number of places of each long class. A block that lies there is memory that cannot be used.
+/// Number of places of each long class. Kept small, because quarantined blocks are unusable memory.
 const LONG_PLACES: usize = 8;
-/// Number of places that larger classes share.
+/// Number of places that all larger classes share.
 const SHARED: usize = 16;
-/// Number of places for the blocks of all threads that have no quarantine.
+/// Number of places in [`Strays`].
 const STRAYS: usize = 64;
 
 type Group = [*mut u8; GROUP];
 type Groups = [Group; GROUPS];
 
-/// Blocks that a thread has freed recently.
+/// Quarantine of one thread.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Quarantine {
     groups: [Groups; SHORT_CLASSES],
-    /// By class, the index of the next block's place among all places in groups.
+    /// Index of the next block's place for each class, among the places of all groups.
     next: [u32; SHORT_CLASSES],
     random: u64,
     /// Location of the class map, for the fast path of `free`.
@@ -45,7 +45,8 @@ pub struct Quarantine {
     shared: [*mut u8; SHARED],
 }
 
-/// Returns whether a class has places of its own; false for every class that is not one of slabs.
+/// Returns whether a class has its own places; false for [`SizeClass::NONE`] and
+/// [`SizeClass::LARGE`].
 #[inline(always)]
 #[must_use]
 pub const fn has_places(class: SizeClass) -> bool {
@@ -58,14 +59,15 @@ const fn start_of(class: usize) -> u32 {
 }
 
 impl Quarantine {
-    /// Creates an empty quarantine; `seed` determines the order.
+    /// Creates an empty quarantine. `seed` is the seed of its random numbers.
     ///
     /// # Safety
     ///
     /// `memory` is zero, large enough, aligned to 64, and used by no other code.
     pub unsafe fn write(memory: NonNull<u8>, seed: u64) -> NonNull<Self> {
         let mut quarantine: NonNull<Self> = memory.cast();
-        // SAFETY: zeros are a quarantine, except for `next`, which is written before it is read.
+        // SAFETY: all-zero memory is a valid quarantine, except for `next`, which is written before
+        // it is read.
         let place = unsafe { quarantine.as_mut() };
         place.window = Window::NONE;
         place.random = seed | 1;
@@ -78,7 +80,7 @@ impl Quarantine {
         self.window = map.window();
     }
 
-    /// Returns the class of the blocks at `address`; `None` if the slow path has to find it.
+    /// Returns the class of the blocks at `address`; `None` if the slow path must find it.
     #[inline(always)]
     pub(crate) fn class_at(&self, address: usize) -> Option<SizeClass> {
         self.window.find(address)
@@ -90,8 +92,8 @@ impl Quarantine {
         }
     }
 
-    /// Returns a random number whose upper bits cannot be predicted without having seen many
-    /// (Knuth's linear congruence).
+    /// Returns a pseudo-random number (Knuth's linear congruential generator). Its upper bits are
+    /// hard to predict for a program that has seen only a few.
     #[inline(always)]
     fn draw(&mut self) -> usize {
         self.random = self
@@ -101,17 +103,17 @@ impl Quarantine {
         (self.random >> 40) as usize
     }
 
-    /// Puts a short block in. Returns whether its group is full now.
+    /// Adds a short block. Returns whether its group is now full.
     ///
     /// # Safety
     ///
-    /// The class is that of a short block, and [`next_group`](Self::next_group) was called each
-    /// time that a group of it was full.
+    /// The class is short, and after each full group of the class, [`next_group`](Self::next_group)
+    /// was called.
     #[inline(always)]
     #[must_use]
     pub unsafe fn put(&mut self, class: SizeClass, block: *mut u8) -> bool {
         debug_assert!(has_places(class) && !is_long(class));
-        // SAFETY: the group has room, since `next_group` was called when the last one was full.
+        // SAFETY: the group has room, because `next_group` was called after the last full group.
         unsafe {
             let next = self.next.get_unchecked_mut(class.number());
             let place = *next as usize;
@@ -122,25 +124,25 @@ impl Quarantine {
         }
     }
 
-    /// Draws the group that is filled next, since that of `class` is full. Returns the blocks that
-    /// lay there, if there were any.
+    /// Draws the next group to fill, after a group of `class` is full. Returns the blocks in the
+    /// drawn group, if any.
     #[must_use]
     pub fn next_group(&mut self, class: SizeClass) -> Option<Group> {
         let draw = self.draw();
         let class = class.number();
         let end = (self.next[class] - start_of(class)) as usize / GROUP;
-        // The full group is the one before `end`. Any other may be drawn.
+        // The full group precedes `end`. Any other group may be drawn.
         let index = (end + draw % (GROUPS - 1)) % GROUPS;
         self.next[class] = start_of(class) + (index * GROUP) as u32;
         let group = &self.groups[class][index];
-        // All bits or none: each place is then a block's index, or its distance from the last one.
+        // Zero, or a mask that reverses the order of the places.
         let turn = (draw >> 16 & 1).wrapping_neg() % GROUP;
         let blocks = core::array::from_fn(|place| group[(place ^ turn) % GROUP]);
         (!group[0].is_null()).then_some(blocks)
     }
 
-    /// Puts in a long block of a class that [has places](has_places). Returns another block that
-    /// was there, or null.
+    /// Adds a long block of a class that [has places](has_places). Returns the block that it
+    /// replaces, or null.
     #[inline(always)]
     pub fn exchange(&mut self, class: SizeClass, block: *mut u8) -> *mut u8 {
         debug_assert!(has_places(class) && is_long(class));
@@ -154,17 +156,18 @@ impl Quarantine {
         core::mem::replace(place, block)
     }
 
-    /// Puts in a block of a larger class. Returns another one, of any such class, or null.
+    /// Adds a block of a class without its own places. Returns the block that it replaces, of any
+    /// such class, or null.
     pub fn exchange_shared(&mut self, block: *mut u8) -> *mut u8 {
         let index = self.draw() % SHARED;
         core::mem::replace(&mut self.shared[index], block)
     }
 
-    /// Takes all blocks out, and passes them to `give`.
+    /// Removes all blocks, and passes each to `give`.
     pub fn empty(&mut self, mut give: impl FnMut(*mut u8)) {
         for (class, groups) in self.groups.iter_mut().enumerate() {
-            // The places behind the last block that was put into a group hold blocks that have
-            // left.
+            // In the group that is being filled, the places behind the last block still hold old
+            // blocks, which have left.
             let next = (self.next[class] - start_of(class)) as usize;
             let left = groups.as_flattened_mut().iter_mut().skip(next);
             left.take(GROUP - next % GROUP)
@@ -182,7 +185,7 @@ impl Quarantine {
     }
 }
 
-/// Blocks that threads without a quarantine have freed, of all classes.
+/// Quarantine for blocks of all classes that were freed by threads without their own quarantine.
 #[derive(Debug)]
 pub struct Strays([AtomicPtr<u8>; STRAYS]);
 
@@ -193,11 +196,11 @@ impl Strays {
         Self([const { AtomicPtr::new(null_mut()) }; STRAYS])
     }
 
-    /// Puts a block into the place that `draw` selects. Returns another block that was there, or
+    /// Puts a block into the place that `draw` selects. Returns the block that it replaces, or
     /// null.
     pub fn exchange(&self, draw: u64, block: *mut u8) -> *mut u8 {
         // Release: publishes the filling of this block. Acquire: pairs with the release of the
-        // thread that put the other block in.
+        // thread that stored the replaced block.
         self.0[draw as usize % STRAYS].swap(block, AcqRel)
     }
 }
@@ -217,7 +220,7 @@ mod tests {
 
     fn quarantine() -> Box<Quarantine> {
         let mut memory = Box::<Quarantine>::new_zeroed();
-        // SAFETY: the memory is new, zero, and a quarantine's.
+        // SAFETY: the memory is new, zero, and has the size and alignment of a quarantine.
         unsafe {
             Quarantine::write(NonNull::from(&mut *memory).cast(), 5);
             memory.assume_init()
@@ -231,7 +234,7 @@ mod tests {
         let mut out = Vec::new();
         let class = SizeClass::of(64);
         for number in 1..=BLOCKS {
-            // SAFETY: the class is that of short blocks, and full groups are passed on.
+            // SAFETY: the class is short, and `next_group` is called after each full group.
             if unsafe { quarantine.put(class, without_provenance_mut(number)) } {
                 let group = quarantine.next_group(class).into_iter().flatten();
                 let group: Vec<_> = group.map(|other| other.addr()).collect();
@@ -255,14 +258,14 @@ mod tests {
         let mut quarantine = quarantine();
         let class = SizeClass::of(SHORT);
         for number in 1..=100 {
-            // SAFETY: the class is that of short blocks, and full groups are passed on.
+            // SAFETY: the class is short, and `next_group` is called after each full group.
             if unsafe { quarantine.put(class, without_provenance_mut(number)) } {
                 let _ = quarantine.next_group(class);
             }
         }
         quarantine.empty(|_| ());
         quarantine.empty(|block| panic!("{block:?}"));
-        // SAFETY: the class is that of short blocks, and the group is empty.
+        // SAFETY: the class is short, and the group is empty.
         assert!(!unsafe { quarantine.put(class, without_provenance_mut(1)) });
     }
 

@@ -1,4 +1,4 @@
-//! Blocks that enter magazines: from the thread's depot, or else from slabs.
+//! Refills: blocks enter a magazine from the thread's depot, or else from slabs.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -13,7 +13,7 @@ use crate::heap::thread_heap::HeapRef;
 use crate::size_class::{FIRST_SHARED, SizeClass};
 use crate::slabs::bin::ClassBin;
 
-/// Takes a block of `class` after its magazine was found empty; null if there is no memory.
+/// Takes a block of `class` when its magazine is empty. Returns null if out of memory.
 pub fn refill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> *mut u8 {
     if heap.front.is_due() {
         look_around(heaps, heap);
@@ -24,8 +24,7 @@ pub fn refill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> *m
         grow(heaps, heap, class);
     }
     if magazine.capacity() == 0 {
-        // The thread may keep none of these large blocks, but has to look at the clock all the
-        // same.
+        // The thread caches no blocks of this class, but must still look at the clock.
         heap.front.count(1);
         return take_only(heaps, heap, heaps.bin(heap, class));
     }
@@ -49,8 +48,8 @@ pub fn refill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> *m
     block
 }
 
-/// Takes a block for a thread that keeps none of its class. Returns null if there is no memory even
-/// after the thread has given back its blocks of other classes.
+/// Takes a block for a thread that caches none of the class. Returns null if out of memory, even
+/// after the thread has given its cached blocks back.
 pub(super) fn take_only<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin<'_>) -> *mut u8 {
     let block = heaps.take_one(bin);
     if block.is_null() {
@@ -60,7 +59,7 @@ pub(super) fn take_only<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin
     block
 }
 
-/// Retries after giving back the blocks that this thread keeps.
+/// Retries after giving back this thread's cached blocks, all depots, and all empty slabs.
 #[cold]
 pub(super) fn take_last<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin<'_>) -> *mut u8 {
     empty_magazines(heaps, heap);
@@ -73,8 +72,8 @@ pub(super) fn take_last<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin
     block
 }
 
-/// Takes a block from any bin that has one. Blocks that the thread freed may lie in another shard's
-/// bins, since it ran on another processor when it took them.
+/// Takes a block of `class` from any bin. The thread may have freed blocks into another shard's
+/// bins, because it ran on another processor when it took them.
 fn take_anywhere<P: Pages>(heaps: &Heaps<P>, class: SizeClass) -> *mut u8 {
     let mut block = None;
     heaps.shards.each_bin(|bin| {
@@ -85,8 +84,8 @@ fn take_anywhere<P: Pages>(heaps: &Heaps<P>, class: SizeClass) -> *mut u8 {
     block.map_or(null_mut(), NonNull::as_ptr)
 }
 
-/// Returns how many blocks a refill takes: half the capacity, rounded down to whole bitmap words if
-/// it is more than one.
+/// Returns the number of blocks that a refill takes: half the capacity, rounded down to whole
+/// bitmap words (64 blocks) if it is at least one word.
 const fn batch(capacity: usize) -> usize {
     let half = capacity.div_ceil(2);
     if half < 64 { half } else { half & !63 }

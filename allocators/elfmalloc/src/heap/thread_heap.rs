@@ -1,4 +1,4 @@
-//! Thread heaps, and the list of them.
+//! Thread heaps, and the lists of all heaps and of unused heaps.
 
 use core::cell::{Cell, RefCell};
 use core::ops::Deref;
@@ -19,10 +19,9 @@ use crate::size_class::{CLASSES, SizeClass};
 use crate::slabs::shard::Attachment;
 use crate::units::metadata::ThreadMetadata;
 
-/// State of one thread. Heaps are never freed; a new thread takes over the heap of one that has
-/// ended.
+/// State of one thread. Heaps are never freed: a new thread takes over the heap of an ended thread.
 ///
-/// Only its thread uses a heap, except for the parts that [`AnyHeap`] exposes.
+/// Only the owning thread uses a heap, except for the parts that [`AnyHeap`] exposes.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ThreadHeap {
@@ -32,13 +31,13 @@ pub struct ThreadHeap {
     magazines: [Magazine; CLASSES + 1],
     /// Memory for the slots of magazines.
     pub metadata: RefCell<ThreadMetadata>,
-    /// Blocks on their way back to slabs; `None` if there never were any.
+    /// Coalescer of freed blocks; `None` if it was never needed.
     pub coalescer: Cell<Option<NonNull<Coalescer>>>,
-    /// Freed blocks that are kept from reuse; null if there never were any.
+    /// Quarantine of freed blocks; null if it was never needed.
     pub quarantine: Cell<*mut Quarantine>,
     /// Bytes by which magazines may still grow.
     pub budget: Cell<usize>,
-    /// Time when the magazines were last looked through, in milliseconds.
+    /// Time when unused magazines were last emptied, in milliseconds.
     pub looked: Cell<u64>,
     /// Time of the last look at the clock, in milliseconds, and the number of frees until the next.
     pub clock: Cell<(u64, i32)>,
@@ -46,23 +45,24 @@ pub struct ThreadHeap {
     pub giving: Cell<bool>,
     /// Counts that show when the thread has given most of its blocks back.
     pub outflow: Outflow,
-    /// By class, the number of blocks in the magazine after its last slow path. Others may read it.
+    /// Number of blocks in each class's magazine after its last slow path. Other threads may read
+    /// it.
     cached: [AtomicU16; CLASSES + 1],
-    /// Blocks that do not fit into magazines. Any thread may use it.
+    /// Depot for blocks that do not fit into magazines. Any thread may lock it.
     depot: Lock<Depot>,
-    /// Shard that the thread is attached to, and the heap's own shard.
+    /// The heap's own shard, and a pointer to the shard to which the thread is attached.
     attachment: Attachment,
-    /// Next heap without a thread. The lock of the list guards it.
+    /// Next heap in the list of heaps without a thread. The list's lock guards it.
     next_idle: Cell<Option<AnyHeap>>,
-    /// Next of all heaps, written before the heap is listed.
+    /// Next heap in the list of all heaps. Written before the heap is listed.
     next: Cell<Option<AnyHeap>>,
 }
 
-// A heap lies in one block of the allocator's own memory, whose sizes are powers of two.
+// A heap lies in one block of the allocator's own memory, whose block sizes are powers of two.
 const _: () = assert!(size_of::<ThreadHeap>() <= 16384);
 
 impl ThreadHeap {
-    /// Creates a heap without blocks in `memory`; its magazines may hold `budget` bytes of blocks.
+    /// Creates a heap without blocks in `memory`. Its magazines may hold `budget` bytes of blocks.
     ///
     /// # Safety
     ///
@@ -70,7 +70,8 @@ impl ThreadHeap {
     /// freed.
     pub(super) unsafe fn write(memory: NonNull<u8>, budget: usize) -> AnyHeap {
         let heap: NonNull<Self> = memory.cast();
-        // SAFETY: there is memory for a heap; each part is written before anything reads it.
+        // SAFETY: the memory is large enough and used by no other code. Every field that is not
+        // valid as zero is written before it is read.
         unsafe {
             let place = heap.as_ptr();
             (&raw mut (*place).front).write(Front::new());
@@ -106,7 +107,7 @@ impl ThreadHeap {
         classes.map(|class| (class, self.magazine(class)))
     }
 
-    /// Returns the shard that the thread is attached to.
+    /// Returns the heap's own shard and the shard to which the thread is attached.
     #[inline]
     pub const fn attachment(&self) -> &Attachment {
         &self.attachment
@@ -144,15 +145,15 @@ impl ThreadHeap {
         self.front.limit_ticks(MOST_TICKS_GIVING);
     }
 
-    /// Returns the coalescer, if there ever was one.
+    /// Returns the coalescer, if it exists.
     pub fn coalescer(&self) -> Option<&Coalescer> {
-        // SAFETY: the coalescer was created for this heap, whose thread alone uses it, and is never
-        // freed.
+        // SAFETY: the coalescer was created for this heap, is never freed, and only the heap's
+        // thread uses it.
         self.coalescer.get().map(|place| unsafe { place.as_ref() })
     }
 }
 
-/// Handle of any heap, for the parts that threads may use of one another's.
+/// Handle of any thread's heap. Exposes only the parts that all threads may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct AnyHeap(NonNull<ThreadHeap>);
@@ -161,8 +162,9 @@ impl AnyHeap {
     /// Returns the heap.
     #[inline]
     fn heap<'a>(self) -> &'a ThreadHeap {
-        // SAFETY: heaps are never freed, and all fields of one are cells, atomics and locks.
-        // Callers use no cell of another thread's heap, except the links of lists under their lock.
+        // SAFETY: heaps are never freed, and all of their fields are cells, atomics and locks.
+        // Callers use no cells of another thread's heap, except links of lists whose lock they
+        // hold.
         unsafe { self.0.as_ref() }
     }
 
@@ -170,23 +172,24 @@ impl AnyHeap {
     ///
     /// # Safety
     ///
-    /// Only the calling thread uses the heap: it is its own, or that of a thread that has ended.
+    /// Only the calling thread uses the heap: it is the calling thread's heap, or an ended
+    /// thread's.
     #[inline]
     #[must_use]
     pub const unsafe fn of_this_thread(self) -> HeapRef {
         HeapRef(self.0)
     }
 
-    /// In the child of a fork, makes a heap whose thread does not exist here ready for a new
-    /// thread, which may keep `budget` bytes in magazines. Its blocks are lost: the thread may have
-    /// been on a fast path.
+    /// In the child of a fork, prepares the heap of a thread of the parent for a new thread.
+    /// `budget` is the new budget of its magazines. The blocks in its magazines and quarantine are
+    /// lost, because the thread may have been on a fast path.
     ///
     /// # Safety
     ///
-    /// The calling thread is the only one, and the heap is not its own. The thread that had it was
-    /// on no slow path.
+    /// The calling thread is the only one, and the heap is not its own. The heap's thread was not
+    /// on a slow path when the process forked.
     pub(super) unsafe fn forget_owner(self, budget: usize) {
-        // SAFETY: no other thread uses the heap, and this one has no reference to its front.
+        // SAFETY: no other thread uses the heap, and this thread has no reference to its front.
         unsafe { (&raw mut (*self.0.as_ptr()).front).write(Front::new()) };
         let heap = self.heap();
         heap.magazines.iter().for_each(Magazine::forget);
@@ -197,7 +200,7 @@ impl AnyHeap {
             coalescer.forget();
         }
         if let Some(mut quarantine) = NonNull::new(heap.quarantine.get()) {
-            // SAFETY: the quarantine is the heap's, whose thread does not exist.
+            // SAFETY: the quarantine belongs to the heap, whose thread does not exist.
             unsafe { quarantine.as_mut().empty(|_| ()) };
         }
         heap.budget.set(budget);
@@ -209,26 +212,26 @@ impl AnyHeap {
         &self.heap().depot
     }
 
-    /// Returns the shard that its thread is attached to.
+    /// Returns the heap's own shard and the shard to which its thread is attached.
     #[must_use]
     pub fn attachment<'a>(self) -> &'a Attachment {
         &self.heap().attachment
     }
 
-    /// Returns, by class, the number of blocks in the magazine after its last slow path.
+    /// Returns the number of blocks in each class's magazine after its last slow path.
     #[must_use]
     pub fn cached<'a>(self) -> &'a [AtomicU16; CLASSES + 1] {
         &self.heap().cached
     }
 
-    /// Returns whether its thread is on a slow path.
+    /// Returns the presence, which shows whether the heap's thread is on a slow path.
     #[must_use]
     pub fn presence<'a>(self) -> &'a Presence {
         self.heap().front.presence()
     }
 }
 
-/// Handle of the calling thread's heap. A thread that ends gives it up.
+/// Handle of the calling thread's heap. An ending thread gives it up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct HeapRef(NonNull<ThreadHeap>);
@@ -248,12 +251,12 @@ impl HeapRef {
         self.0
     }
 
-    /// Returns the handle of the heap that a pointer leads to.
+    /// Creates the handle of a heap from a pointer.
     ///
     /// # Safety
     ///
     /// The pointer came from [`as_ptr`](Self::as_ptr), and only the calling thread uses the heap:
-    /// it is its own, or that of a thread that has ended.
+    /// it is the calling thread's heap, or an ended thread's.
     #[inline]
     #[must_use]
     pub const unsafe fn from_ptr(heap: NonNull<ThreadHeap>) -> Self {
@@ -266,20 +269,20 @@ impl Deref for HeapRef {
 
     #[inline]
     fn deref(&self) -> &ThreadHeap {
-        // SAFETY: heaps are never freed, this one is the calling thread's, and all of its fields
-        // are cells, atomics and locks.
+        // SAFETY: heaps are never freed, this heap belongs to the calling thread, and all of its
+        // fields are cells, atomics and locks.
         unsafe { self.0.as_ref() }
     }
 }
 
-/// Lists of thread heaps; a lock guards them.
+/// Lists of all heaps and of unused heaps, guarded by a lock.
 #[derive(Debug)]
 pub struct HeapList {
     all: Option<AnyHeap>,
     idle: Option<AnyHeap>,
 }
 
-// SAFETY: any thread may list heaps while it holds the lock.
+// SAFETY: any thread may use the listed heaps' links while it holds the lock.
 unsafe impl Send for HeapList {}
 
 impl HeapList {
@@ -298,20 +301,20 @@ impl HeapList {
         self.all = Some(heap);
     }
 
-    /// Takes a heap that no thread has from the list of idle ones.
+    /// Removes and returns a heap from the list of unused heaps.
     pub(super) fn take_idle(&mut self) -> Option<AnyHeap> {
         let heap = self.idle?;
         self.idle = heap.heap().next_idle.get();
         Some(heap)
     }
 
-    /// Adds a heap that its thread no longer uses. It stays in the list of all heaps.
+    /// Adds a heap to the list of unused heaps. It stays in the list of all heaps.
     pub(super) fn put_idle(&mut self, heap: AnyHeap) {
         heap.heap().next_idle.set(self.idle);
         self.idle = Some(heap);
     }
 
-    /// In the child of a fork, leaves only `own` with a thread. Passes each other heap to `forget`.
+    /// In the child of a fork, passes every heap except `own` to `forget`, and marks it as unused.
     pub(super) fn disown(&mut self, own: Option<AnyHeap>, mut forget: impl FnMut(AnyHeap)) {
         self.idle = None;
         for heap in self.all().filter(|heap| Some(*heap) != own) {
@@ -320,7 +323,8 @@ impl HeapList {
         }
     }
 
-    /// Returns all heaps. Without the lock the list stays right, except that it lacks later heaps.
+    /// Returns all heaps. The result stays valid without the lock, but lacks heaps that are added
+    /// later.
     #[must_use]
     pub const fn all(&self) -> AllHeaps {
         AllHeaps(self.all)
@@ -333,7 +337,7 @@ impl Default for HeapList {
     }
 }
 
-/// Heaps that existed at some moment.
+/// Iterator over all heaps that existed at some moment.
 #[derive(Clone, Copy, Debug)]
 pub struct AllHeaps(Option<AnyHeap>);
 

@@ -1,4 +1,4 @@
-//! The end of a thread's heap, and the requests that a thread may make.
+//! Operations on a thread's heap as a whole: detaching, statistics and `malloc_trim`.
 
 use core::ptr::NonNull;
 
@@ -10,12 +10,12 @@ use crate::heap::thread_heap::HeapRef;
 use crate::slabs::free_blocks::FreeBlock;
 use crate::units::amount::Units;
 
-/// Takes the heap of a thread that ends. Its blocks go back to their slabs, and slabs that no other
-/// thread uses go where others find them.
+/// Detaches the heap of an ending thread. Gives its blocks back to their slabs; partial slabs that
+/// no other thread uses become available to other threads.
 ///
 /// # Safety
 ///
-/// No thread uses the heap any longer: its thread has ended, or is the calling one.
+/// No other thread uses the heap: its thread has ended, or is the calling thread.
 pub unsafe fn detach<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     empty_quarantine(heaps, heap);
     empty_magazines(heaps, heap);
@@ -32,8 +32,8 @@ fn empty_quarantine<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     let Some(mut quarantine) = NonNull::new(heap.quarantine.get()) else {
         return;
     };
-    // SAFETY: the quarantine belongs to the heap, and thus to this thread. Its blocks lie in slabs;
-    // those that leave it are in no use.
+    // SAFETY: the quarantine belongs to the heap, and thus to this thread. Its blocks lie in slabs,
+    // and the program no longer uses them.
     unsafe {
         quarantine.as_mut().empty(|block| {
             if let Some(slab) = heaps.shards.slab_of(block.addr())
@@ -54,12 +54,12 @@ pub fn note_cached<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     }
 }
 
-/// Gives back all memory that can be given back, except `keep` bytes of free units. `heap` is the
-/// thread's, if it has one. Returns whether any memory was returned to the system.
+/// Returns as much memory as possible to the system, except `keep` bytes of free units. `heap` is
+/// the heap of the calling thread, if it has one. Returns whether the system got any memory.
 pub fn trim<P: Pages>(heaps: &Heaps<P>, heap: Option<HeapRef>, keep: usize) -> bool {
     if let Some(heap) = heap {
-        // The quarantine comes first, since it may fill the magazines. A block that stays keeps its
-        // unit, and all addresses before that.
+        // The quarantine comes first, since its blocks may enter the magazines. Every cached block
+        // keeps its unit in use, and with it the address space of the arena up to there.
         empty_quarantine(heaps, heap);
         empty_magazines(heaps, heap);
     }

@@ -1,8 +1,8 @@
-//! Background thread that purges while all other threads are silent, if the settings ask for it.
+//! Background thread that purges while the program is idle, if the settings enable it.
 //!
-//! A thread that allocates starts it. It sleeps most of the time, and longer if there was little to
-//! purge recently. It ends when no other thread has a heap; the last one wakes it for that.
-//! Otherwise a process whose main thread ended before others would end late, or never.
+//! An allocating thread starts it. It mostly sleeps, and sleeps longer while there is nothing to
+//! purge. It ends when no other thread has a heap: the last such thread wakes it. Otherwise it
+//! could delay or prevent the end of a process whose main thread has called `pthread_exit`.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -16,7 +16,7 @@ use heapdrome_pages::system::start_thread;
 
 use super::{Elfmalloc, HEAPS};
 
-/// Number of rounds without anything to purge that each double the sleep. Further ones do not.
+/// Maximum number of times that the sleep doubles. Each round without a purge doubles it.
 const ROUNDS: u32 = 4;
 
 static WANTED: AtomicBool = AtomicBool::new(false);
@@ -29,11 +29,11 @@ pub(crate) fn want(wanted: bool) {
 }
 
 /// Starts the thread if it is wanted and not running. This may allocate, so the caller must have a
-/// heap, hold no lock and be in the middle of no operation.
+/// heap, hold no lock, and not be in the middle of an operation.
 #[inline]
 pub(crate) fn start_if_wanted() {
     // Relaxed: no other memory depends on the flag. AcqRel: pairs with the release in `run`, so
-    // that the work of an earlier thread is done.
+    // that the new thread sees the work of an earlier one.
     if WANTED.load(Relaxed) && !RUNNING.load(Relaxed) && !RUNNING.swap(true, AcqRel) {
         // If the thread cannot be created, leave `RUNNING` set so that later slow paths do not
         // retry.
@@ -41,7 +41,7 @@ pub(crate) fn start_if_wanted() {
     }
 }
 
-/// Records, in the child of a fork, that the thread does not exist there.
+/// Records in the child of a fork that the background thread does not exist there.
 pub(crate) fn forked() {
     RUNNING.store(false, Relaxed);
 }
@@ -57,7 +57,7 @@ extern "C" fn run(_: *mut c_void) -> *mut c_void {
         let same = HEAPS.memory().purges() == before;
         silent = if same { (silent + 1).min(ROUNDS) } else { 0 };
     }
-    // Release: pairs with the swap of the thread that starts the next one.
+    // Release: pairs with the swap in `start_if_wanted`.
     RUNNING.store(false, Release);
     null_mut()
 }

@@ -1,5 +1,5 @@
-//! Report at the end of the process: whether one was asked for, in what form, and where. Read from
-//! the environment at the start, since a program may have changed it by its end.
+//! Settings of the report at the end of the process: its form and file. They are read from the
+//! environment at the start, because the program may change the environment later.
 
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
@@ -11,14 +11,14 @@ use heapdrome_pages::atomic::{
 use heapdrome_malloc_abi::Form;
 use heapdrome_pages::system::{is_privileged, variable};
 
-/// Maximum number of bytes of a path, with the zero behind it.
+/// Maximum number of bytes of a path, including the terminating NUL.
 const LONGEST: usize = 1024;
 
 const NONE: u8 = 0;
 const TEXT: u8 = 1;
 const JSON: u8 = 2;
 
-/// Report that was asked for, if any.
+/// Settings of the report that the environment requests, if any.
 #[derive(Debug)]
 pub struct ExitReport {
     form: AtomicU8,
@@ -30,7 +30,7 @@ pub struct ExitReport {
 unsafe impl Sync for ExitReport {}
 
 impl ExitReport {
-    /// Creates the state in which no report was asked for.
+    /// Creates the settings for no report.
     #[must_use]
     pub const fn none() -> Self {
         Self {
@@ -39,12 +39,13 @@ impl ExitReport {
         }
     }
 
-    /// Reads the environment. A path that is too long counts as none, and so does every path in a
-    /// privileged process (setuid).
+    /// Reads the environment. Ignores a path that is too long, and every path in a privileged
+    /// process (setuid).
     ///
     /// # Safety
     ///
-    /// It is called once, and no other thread changes the environment during the call.
+    /// This function is called only once, and no other thread changes the environment during the
+    /// call.
     pub unsafe fn read_environment(&self) {
         // SAFETY: no other thread changes the environment, by the contract of this function.
         let (form, path) = unsafe {
@@ -65,7 +66,7 @@ impl ExitReport {
         self.form.store(form, Release);
     }
 
-    /// Returns the form, if a report was asked for.
+    /// Returns the form of the requested report; `None` if none is requested.
     #[must_use]
     pub fn form(&self) -> Option<Form> {
         // Acquire: pairs with the release in `read_environment`.
@@ -76,7 +77,7 @@ impl ExitReport {
         }
     }
 
-    /// Returns the file that the report is appended to; `None` means standard error.
+    /// Returns the file to which the report is appended; `None` means standard error.
     #[must_use]
     pub fn file(&self) -> Option<&CStr> {
         self.form()?;

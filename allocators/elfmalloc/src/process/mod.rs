@@ -1,4 +1,4 @@
-//! The allocator of the process: one back-end, and a heap for each thread
+//! Allocator of the process: one back-end, and a heap for each thread
 //! ([`thread_local`](crate::process::thread_local)).
 
 pub(crate) mod background;
@@ -34,32 +34,33 @@ use statistics::Snapshot;
 use thread_local::{front, heap, heap_to_free, present_heap};
 
 pub(crate) static HEAPS: Heaps<Linux> = Heaps::new(Linux);
-/// Gate of all variants, which share one back-end. Only threads inside change the back-end.
+/// Fork gate of all variants, which share one back-end. Only threads that have entered the gate
+/// change the back-end.
 static FORK_GATE: ForkGate = ForkGate::new();
-/// Whether arenas keep the states of blocks; set before the first block.
+/// Whether arenas record the states of blocks; set before the first block is allocated.
 static STATES: AtomicBool = AtomicBool::new(false);
 static EXIT_REPORT: ExitReport = ExitReport::none();
 /// Whether the hardened variant overwrites whole blocks; set before the first block is handed out.
 static OVERWRITES_WHOLE: AtomicBool = AtomicBool::new(false);
 
-/// Reads the environment and reserves address space, at the first call.
+/// Reads the environment and reserves address space. Only the first call does so.
 pub(crate) fn start() {
-    // SAFETY: until the first thread has allocated, there is no other that could change the
-    // environment; after that the closure is not called.
+    // SAFETY: the closure runs once, at the first allocation, before another thread exists that
+    // could change the environment.
     HEAPS.start(|| unsafe {
         EXIT_REPORT.read_environment();
         let settings = Settings {
-            // Relaxed: set by this thread, or by the one whose secret it found
-            // (`canary::wants_secret`), or not at all.
+            // Relaxed: if set, then by this thread, or by the thread whose secret it has seen with
+            // acquire (`canary::wants_secret`).
             states: STATES.load(Relaxed),
             arena: address_space_limit().map_or(Settings::DEFAULT.arena, Settings::arena_within),
-            // `thread_local::first_heap` raises it to the number of processors. No more threads run
-            // at the same time, so others can share slabs and seldom meet.
+            // `thread_local::first_heap` raises this to the number of processors. No more threads
+            // than that run at the same time, so threads that share a shard seldom contend.
             shards: 1,
             ..Settings::from_environment()
         };
         background::want(settings.background);
-        // Relaxed: a thread that frees a block got it, or its address, from a thread that had
+        // Relaxed: a thread that frees a block received its address from a thread that had already
         // passed here.
         OVERWRITES_WHOLE.store(settings.overwrite, Relaxed);
         settings
@@ -72,7 +73,7 @@ pub(crate) fn overwrites_whole() -> bool {
     OVERWRITES_WHOLE.load(Relaxed)
 }
 
-/// Makes arenas keep states. It has no effect once there is a block.
+/// Makes arenas record states. Has no effect after the first allocation.
 pub(crate) fn want_states() {
     STATES.store(true, Relaxed);
 }
@@ -84,11 +85,11 @@ fn allocate_class<F: FrontEnd>(class: SizeClass) -> Option<NonNull<u8>> {
     let Some(heap) = heap() else {
         return NonNull::new(HEAPS.take_without_heap(class));
     };
-    // Here rather than in `free`, which the C library calls under locks that starting a thread
-    // takes.
+    // Started here and not in `free`: the C library calls `free` while it holds locks that starting
+    // a thread needs.
     background::start_if_wanted();
-    // Creating the heap, which arms the thread's exit, and starting the thread may both have
-    // allocated and freed in the meantime.
+    // Creating the heap and starting the thread may both have allocated and freed in the meantime,
+    // so the magazine may have blocks.
     let block = heap.front.pop(class);
     NonNull::new(if block.is_null() {
         F::refill(&HEAPS, heap, class)
@@ -97,7 +98,7 @@ fn allocate_class<F: FrontEnd>(class: SizeClass) -> Option<NonNull<u8>> {
     })
 }
 
-/// Returns the class of a live block, from the map or else from the directory.
+/// Returns the class of a live block from the class map, or else from the directory.
 pub(crate) fn class_of(address: usize) -> SizeClass {
     let class = HEAPS.memory().map.get(address);
     if class != SizeClass::NONE {
@@ -107,7 +108,7 @@ pub(crate) fn class_of(address: usize) -> SizeClass {
     run.map_or(SizeClass::NONE, |run| run.class())
 }
 
-/// Takes back a free block that the fast path did not take.
+/// Takes back a free block on the slow path.
 fn free_class<F: FrontEnd>(block: FreeBlock) {
     let Some(heap) = heap_to_free() else {
         HEAPS.give_one(None, block);
@@ -119,7 +120,7 @@ fn free_class<F: FrontEnd>(block: FreeBlock) {
     F::put(&HEAPS, heap, block);
 }
 
-/// Moves the first `kept` bytes of a block to another, and frees it.
+/// Copies the first `kept` bytes of `block` to the block `to`, and frees `block`.
 ///
 /// # Safety
 ///
@@ -135,7 +136,7 @@ unsafe fn move_to<F: FrontEnd>(to: NonNull<u8>, block: NonNull<u8>, kept: usize)
     to
 }
 
-/// Returns whether a block of `usable` bytes may stay in place when `size` bytes are wanted.
+/// Returns whether `realloc` to `size` bytes may leave a block of `usable` bytes in place.
 const fn fits(usable: usize, size: usize) -> bool {
     size <= usable && size >= usable / 2
 }
@@ -151,14 +152,14 @@ pub(crate) fn snapshot() -> Snapshot {
     Snapshot::of(&HEAPS)
 }
 
-/// Writes the report that was asked for, if any.
+/// Writes the requested report, if any.
 pub(crate) fn report_at_exit<A: MallocAbi>() {
     if let Some(form) = EXIT_REPORT.form() {
         write_report::<A>(form, EXIT_REPORT.file());
     }
 }
 
-/// Allocator with one of its front-ends. All of them use the one back-end of the process.
+/// Allocator with front-end `F`. All front-ends use the single back-end of the process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allocator<F>(PhantomData<F>);
 
@@ -167,8 +168,8 @@ pub type Elfmalloc = Allocator<Magazines>;
 /// Allocator with the thread-local cache.
 pub type ElfmallocL = Allocator<LocalCache>;
 
-// SAFETY: blocks come from slabs, runs and mappings that nothing else uses, in classes that are
-// multiples of 16 and of the alignment asked for.
+// SAFETY: blocks come from slabs, runs and mappings that no other code uses. Class sizes are
+// multiples of 16 and of the requested alignment.
 unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
     const NAME: &'static str = F::NAME;
 
@@ -228,7 +229,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
             return Some(block);
         }
         let to = Self::allocate_fast(size)?;
-        // SAFETY: the block is the caller's, and both blocks have that many bytes.
+        // SAFETY: the block belongs to the caller, and both blocks have that many bytes.
         Some(unsafe { move_to::<F>(to, block, usable.min(size)) })
     }
 
@@ -253,8 +254,8 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
             match to {
                 Some(to) => Some(move_to::<F>(to, block, usable.min(size))),
                 None if size > usable => None,
-                // There is no memory for a smaller block, so this one stays. If it is large, it
-                // shrinks in place.
+                // Out of memory for a smaller block, so this block stays. A large block shrinks in
+                // place.
                 None if class.is_slab() => Some(block),
                 None => HEAPS
                     .mapped
@@ -319,7 +320,8 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
     fn start() {
         start();
         FORK_GATE.register::<Elfmalloc>();
-        // If the library is loaded while another thread forks, no preference is set.
+        // While another thread forks, the gate is closed, and the front-end's default is not
+        // applied.
         if let Some(_inside) = enter::<Self>() {
             HEAPS.memory().pool.lock().prefer_huge_pages(F::HUGE_PAGES);
         }
@@ -346,7 +348,8 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
     }
 
     fn free_locks_in_child() {
-        // SAFETY: this thread is the only one; no other was on a slow path when the process forked.
+        // SAFETY: this thread is the only one, and no other thread was on a slow path when the
+        // process forked.
         unsafe { HEAPS.free_locks() };
     }
 

@@ -1,7 +1,8 @@
-//! Statistics by class: memory that is live or kept, and events. Slow paths count them.
+//! Statistics by class: live, cached and dirty bytes, and counts of events. Only slow paths update
+//! them.
 //!
-//! The fast paths count nothing. The number of blocks in the calling thread's magazines is exact.
-//! For another thread it is the number at its last slow path, and the rest counts as live.
+//! The number of blocks in the calling thread's magazines is exact. For any other thread it is the
+//! number at its last slow path; blocks freed since then count as live.
 
 use heapdrome_pages::atomic::Ordering::Relaxed;
 
@@ -30,18 +31,17 @@ const COLUMNS: Table<'static> = Table {
 /// Statistics of one class, in bytes and events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassStatistics {
-    /// Bytes of blocks that the program has.
+    /// Bytes of live blocks.
     pub live: usize,
-    /// Bytes of free blocks that threads keep at hand.
+    /// Bytes of free blocks in magazines and depots.
     pub cached: usize,
-    /// Bytes of free blocks in slabs, which may be resident.
+    /// Bytes of free blocks in slabs. Their pages may be resident.
     pub dirty: usize,
     /// Bytes of slabs.
     pub mapped: usize,
     /// Number of times that blocks were taken from slabs.
     pub refills: u64,
-    /// Number of blocks that went back to slabs of another shard than the one whose bins the thread
-    /// that freed them was using.
+    /// Number of blocks that were given back by a thread that was using another bin.
     pub remote_frees: u64,
 }
 
@@ -67,14 +67,15 @@ impl ClassStatistics {
     }
 }
 
-/// Statistics at one moment, as far as a running process has one.
+/// Statistics of the process. Other threads may allocate meanwhile, so they need not all describe
+/// the same moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Snapshot {
     /// Statistics of each class.
     pub classes: [ClassStatistics; CLASSES + 1],
     /// Sum over all classes.
     pub all: ClassStatistics,
-    /// Bytes of large blocks in arenas.
+    /// Bytes of large blocks that are runs of units.
     pub large: usize,
     /// Bytes of blocks with their own mapping.
     pub mapped_blocks: usize,
@@ -84,17 +85,17 @@ pub struct Snapshot {
     pub idle: usize,
     /// Bytes of the committed units of all arenas, and of blocks with their own mapping.
     pub mapped: usize,
-    /// Maximum that these bytes may have reached.
+    /// Upper bound of the maximum of `mapped` so far.
     pub peak_mapped: usize,
     /// Number of times that memory was returned to the system.
     pub purges: u64,
-    /// Number of bytes that were returned.
+    /// Number of bytes that were returned to the system.
     pub purged: u64,
 }
 
 impl Snapshot {
-    /// Gathers the current statistics. The caller first records the blocks that its own thread
-    /// keeps ([`note_cached`](crate::heap::threads::note_cached)).
+    /// Gathers the current statistics. The caller must first record the blocks in its own magazines
+    /// ([`note_cached`](crate::heap::threads::note_cached)).
     #[must_use]
     pub fn of<P: Pages>(heaps: &Heaps<P>) -> Self {
         let mut classes = count_classes(heaps);
@@ -174,8 +175,8 @@ impl Snapshot {
     }
 }
 
-/// Counts the blocks of each class in bins, depots and magazines. Blocks that threads keep count as
-/// live, too.
+/// Counts the blocks of each class in bins, depots and magazines. Blocks in depots and magazines
+/// also count as live.
 fn count_classes<P: Pages>(heaps: &Heaps<P>) -> [ClassStatistics; CLASSES + 1] {
     let mut classes = [ClassStatistics::default(); CLASSES + 1];
     heaps.shards.each_bin(|bin| {

@@ -1,9 +1,8 @@
-//! Heap of the calling thread, from its first allocation until it ends.
+//! Heap of the calling thread, from its first allocation until the thread ends.
 //!
-//! A thread that only frees gets a heap after some frees. It may be a thread that is ending: after
-//! the destructors of its keys, the C library frees some blocks for it, such as the tables of
-//! thread-local variables of stacks that it no longer keeps. No thread would ever take over a heap
-//! that was created then.
+//! A thread that only frees gets a heap only after some frees, because it may be an ending thread:
+//! after the destructors of its keys have run, the C library frees some more blocks, such as tables
+//! of thread-local variables. A heap created then would never be reused.
 
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut, without_provenance_mut};
@@ -17,45 +16,45 @@ use crate::heap::quarantine::Quarantine;
 use crate::heap::thread_heap::{HeapRef, ThreadHeap};
 use crate::heap::threads::detach;
 
-/// Number of blocks that a thread without a heap gives back to their slabs one by one. The C
-/// library frees fewer for most threads that end, and a thread that is there to free soon exceeds
-/// it. jemalloc does likewise, and counts to 128.
+/// Number of frees after which a thread that only frees gets a heap; until then its blocks go
+/// directly to their slabs. The C library frees fewer blocks for most ending threads. jemalloc has
+/// a similar limit, 128.
 const FREES_WITHOUT: usize = 64;
 
 static THREAD_EXIT: ThreadExit = ThreadExit::new(thread_ends);
 
 thread_slot!(
-    /// The calling thread's heap.
+    /// Front of the calling thread's heap, or a static front.
     HEAP: Shared<Front> = NO_HEAP, "heapdrome_elfmalloc_heap"
 );
 
 thread_slot!(
-    /// Number of blocks that the thread freed while it had no heap, as an address; at most
+    /// Number of blocks that the thread has freed without a heap, stored as an address; at most
     /// [`FREES_WITHOUT`].
     FREED: u8 = null, "heapdrome_elfmalloc_freed"
 );
 
 thread_slot!(
-    /// The calling thread's quarantine, for the fast path of the hardened variant. It is null until
-    /// the thread has freed a block, once the thread has ended, while the location of the states is
-    /// unknown, and if whole blocks are overwritten.
+    /// The calling thread's quarantine, for the fast path of the hardened variant. Null before the
+    /// thread's first free, after the thread has ended, while the location of the states is
+    /// unknown, and if freed blocks are overwritten completely.
     QUARANTINE: Quarantine = null, "heapdrome_elfmalloc_quarantine"
 );
 
 unsafe extern "C" fn thread_ends(word: *mut c_void) {
-    // SAFETY: the word is the value that was armed: a heap, which is this thread's if it uses it.
+    // SAFETY: the word is a value that was armed, so it is a heap. It is this thread's heap only if
+    // `HEAP` points to it, which is checked before the heap is used.
     unsafe {
         let Some(heap) = THREAD_EXIT.ends::<ThreadHeap>(word) else {
             return;
         };
-        // The C library keeps the keys' values with a stack. If a value was set after they had been
-        // looked through, the next thread on that stack finds it, when the heap may already have
-        // been given to a third thread.
+        // The C library stores keys' values with a stack. If a value was set after the destructors
+        // had run, the next thread on that stack finds it. A third thread may own the heap by then.
         if HEAP::get().cast() != heap.as_ptr() {
             return;
         }
         HEAP::set((&raw const ENDED).cast_mut());
-        // The next thread that gets the heap may soon use its quarantine.
+        // Another thread may soon own the heap and use its quarantine.
         QUARANTINE::set(null_mut());
         end_thread::<Elfmalloc>(
             |heap| detach(&HEAPS, HeapRef::from_ptr(heap.cast())),
@@ -64,13 +63,13 @@ unsafe extern "C" fn thread_ends(word: *mut c_void) {
     }
 }
 
-/// Returns the calling thread's quarantine; null if it has none for the fast path.
+/// Returns the quarantine that the calling thread's fast path may use, or null.
 #[inline(always)]
 pub(crate) fn quarantine() -> *mut Quarantine {
     QUARANTINE::get()
 }
 
-/// Lets the fast path use the calling thread's quarantine.
+/// Allows the fast path to use the calling thread's quarantine.
 pub(crate) fn set_quarantine(quarantine: *mut Quarantine) {
     QUARANTINE::set(quarantine);
 }
@@ -81,7 +80,7 @@ pub(crate) fn front() -> &'static Front {
     unsafe { &(*HEAP::get()).0 }
 }
 
-/// Returns the heap that the thread has, without creating one.
+/// Returns the calling thread's heap; `None` if it has none.
 #[inline]
 pub(crate) fn present_heap() -> Option<HeapRef> {
     let front = HEAP::get();
@@ -89,20 +88,20 @@ pub(crate) fn present_heap() -> Option<HeapRef> {
     if none {
         return None;
     }
-    // SAFETY: the slot is never null. It holds the calling thread's heap, unless it holds one of
-    // the statics.
+    // SAFETY: the slot is never null, and it is neither of the statics, so it holds the calling
+    // thread's heap.
     Some(unsafe { HeapRef::from_ptr(NonNull::new_unchecked(front.cast())) })
 }
 
-/// Returns the thread's heap, created on demand; `None` if the thread is about to end, or if there
-/// is no memory.
+/// Returns the calling thread's heap, created on demand; `None` if the thread is ending or out of
+/// memory.
 #[inline]
 pub(crate) fn heap() -> Option<HeapRef> {
     present_heap().or_else(first_heap)
 }
 
-/// Returns the heap of a thread that frees a block; `None` also for the first frees of a thread
-/// without a heap.
+/// Returns the heap for a free by the calling thread. Creates a heap only after [`FREES_WITHOUT`]
+/// frees without one.
 #[inline]
 pub(crate) fn heap_to_free() -> Option<HeapRef> {
     present_heap().or_else(|| {
@@ -126,8 +125,8 @@ fn first_heap() -> Option<HeapRef> {
         .widen(system::processors().unwrap_or(usize::MAX));
     let heap = HEAPS.attach()?;
     HEAP::set(heap.as_ptr().as_ptr().cast());
-    // Arming may allocate, which the heap in place can serve. If it fails, this thread's heap is
-    // not reused after it ends, which only costs memory.
+    // Arming may allocate, so the heap must already be set. If arming fails, the heap is not reused
+    // after the thread ends, which only costs memory.
     THREAD_EXIT.arm(heap.as_ptr());
     Elfmalloc::fork_gate().register::<Elfmalloc>();
     Some(heap)
@@ -144,7 +143,8 @@ mod tests {
     use crate::{Elfmalloc, ElfmallocL};
 
     struct Sent<T>(T);
-    // SAFETY: each sent value is used by one thread at a time, or only its address is used.
+    // SAFETY: only one thread at a time uses each sent value, or the receiver uses only its
+    // address.
     unsafe impl<T> Send for Sent<T> {}
 
     impl<T> Sent<T> {
@@ -160,11 +160,11 @@ mod tests {
             let mut blocks = blocks.get();
             let last = blocks.pop().expect("a block");
             for block in blocks {
-                // SAFETY: the block is the test's own.
+                // SAFETY: the block belongs to the test.
                 unsafe { A::deallocate(block) };
                 assert!(present_heap().is_none(), "a few frees make no heap");
             }
-            // SAFETY: the block is the test's own.
+            // SAFETY: the block belongs to the test.
             unsafe { A::deallocate(last) };
             assert!(present_heap().is_some(), "who goes on gets one");
         });
@@ -185,13 +185,14 @@ mod tests {
         let mine = Sent(own);
         let other = thread::spawn(move || {
             let mine = mine.get();
-            // The value of the second round.
+            // Value that the key has when its destructor runs a second time.
             let word = mine.as_ptr().as_ptr().map_addr(|address| address | 1);
-            // SAFETY: the word is a thread's heap, as it may be found with a stack.
+            // SAFETY: the word is the heap of another thread, like a value that is left on a reused
+            // stack.
             unsafe { thread_ends(word.cast()) };
             let next = HEAPS.attach().expect("there is memory");
             assert_ne!(next, mine, "it was given to this thread too");
-            // SAFETY: the heap is this thread's, which does not use it.
+            // SAFETY: the heap belongs to this thread, which no longer uses it.
             unsafe { detach(&HEAPS, next) };
         });
         other.join().expect("it ends well");

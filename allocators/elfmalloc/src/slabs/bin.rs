@@ -1,8 +1,8 @@
 //! Bins: groups of slabs of one class, each under one lock.
 //!
 //! Each shard has a bin for each small class, which several threads may share. All threads share
-//! one bin for each larger class. A bin serves from its active slab, and once that is used up from
-//! the partial slab that was listed last.
+//! one bin for each larger class. A bin hands out blocks of its active slab. When that slab is
+//! full, the most recently listed partial slab becomes active.
 
 use core::ops::{Deref, DerefMut};
 use core::ptr::{NonNull, from_ref};
@@ -76,16 +76,17 @@ impl Bin {
 }
 
 impl SlabRef {
-    /// Returns the bin that the slab belongs to; `None` for a descriptor that never was a slab.
-    /// Until the bin's lock is held, the slab may move to another bin.
+    /// Returns the bin of the slab; `None` for a descriptor that never was a slab. The slab may
+    /// move to another bin unless the caller holds the bin's lock.
     #[inline]
     pub(super) fn bin<'a>(self) -> Option<&'a Bin> {
-        // SAFETY: only `LockedBin` writes owners, and each is a bin; bins are never freed.
+        // SAFETY: every owner is a bin, because only `LockedBin` writes owners. Bins are never
+        // freed.
         Some(unsafe { NonNull::new(self.owner())?.cast().as_ref() })
     }
 }
 
-/// A bin whose lock is held.
+/// Bin whose lock is held.
 #[derive(Debug)]
 pub struct LockedBin<'a> {
     bin: &'a Bin,
@@ -108,18 +109,18 @@ impl DerefMut for LockedBin<'_> {
 
 impl LockedBin<'_> {
     /// Returns access to a slab of this bin; `None` for a slab of another bin. While the lock is
-    /// held, neither changes.
+    /// held, the result stays valid.
     #[inline]
     pub(super) fn find(&self, slab: SlabRef) -> Option<LockedSlab<'_>> {
         core::ptr::eq(slab.owner(), self.bin.as_owner()).then(|| self.locked(slab))
     }
 
-    /// Returns whether this is that bin.
+    /// Returns whether `bin` is the locked bin.
     pub(super) fn is(&self, bin: &Bin) -> bool {
         core::ptr::eq(self.bin, bin)
     }
 
-    /// Makes a slab of the bin's class that is in no bin the active one. None may be active.
+    /// Adds a slab of the bin's class as the active slab. The bin must not have an active slab.
     pub(super) fn add(&mut self, slab: Detached) {
         debug_assert!(self.active.is_none());
         slab.slab().set_owner(self.bin.as_owner());
@@ -127,8 +128,8 @@ impl LockedBin<'_> {
         self.slabs.activate(slab.handle());
     }
 
-    /// Adds a slab with free blocks that was in another bin of the class. The caller still holds
-    /// that bin's lock, so threads that free a block of the slab meanwhile wait for one of the two
+    /// Adds a slab with free blocks from another bin of the class. The caller still holds that
+    /// bin's lock, so threads that free a block of the slab meanwhile wait for one of the two
     /// locks.
     pub(super) fn attach(&mut self, slab: Detached) {
         slab.slab().set_owner(self.bin.as_owner());

@@ -1,8 +1,9 @@
-//! Runs of neighbouring blocks in a slab, which are handed out and taken back in one batch.
+//! Runs of adjacent blocks in a slab, which are taken and given back in one batch.
 
 use crate::size_class::Geometry;
 
-/// Puts neighbouring blocks from `lowest` on into slots, the highest first.
+/// Fills `slots` with adjacent blocks of `size` bytes in descending order. The last slot gets
+/// `lowest`.
 #[inline]
 pub(super) fn fill(slots: &mut [*mut u8], lowest: *mut u8, size: usize) {
     let mut block = lowest;
@@ -12,8 +13,9 @@ pub(super) fn fill(slots: &mut [*mut u8], lowest: *mut u8, size: usize) {
     }
 }
 
-/// Returns the set bits of a word as a run, if there are any and they are adjacent. In a slab whose
-/// blocks are freed in no order they rarely are. There, this costs four instructions for a word.
+/// Returns the set bits of a word as a run; `None` if there are none, or if they are not adjacent.
+/// Slabs whose blocks are freed in random order rarely have such words, but the test costs only
+/// four instructions.
 #[inline]
 pub(super) fn only_run(word: u64) -> Option<Run> {
     let first = word.trailing_zeros();
@@ -24,22 +26,23 @@ pub(super) fn only_run(word: u64) -> Option<Run> {
     })
 }
 
-/// Returns a word in which `count` bits from `first` on are set, at least one.
+/// Returns a word with `count` set bits, from bit `first` upwards. `count` is at least 1.
 #[inline]
 pub(super) const fn bits_of(first: usize, count: usize) -> u64 {
     (!0 >> (64 - count)) << first
 }
 
-/// Blocks that are neighbours both in memory and in a list.
+/// Blocks that are adjacent both in memory and in a list.
 pub(super) struct Run {
-    /// Lowest index of these blocks.
+    /// Lowest index among the blocks.
     pub(super) first: usize,
     /// Number of blocks.
     pub(super) length: usize,
 }
 
-/// Returns the run of neighbours at the start of `blocks`, at least one, where the first has
-/// `index`. Bursts are freed in the order in which they were allocated, or in reverse.
+/// Returns the run of adjacent blocks, ascending or descending, with which `blocks` begins. It has
+/// at least one block; `index` is the index of the first. Programs often free a burst of blocks in
+/// allocation order, or in reverse.
 #[inline]
 pub(super) fn run_of(blocks: &[*mut u8], shape: &Geometry, index: usize) -> Run {
     let size = shape.size as usize;

@@ -1,10 +1,10 @@
-//! Handles of free blocks on their way from one place to another.
+//! Handles of free blocks that move between caches and slabs.
 
 use core::ptr::NonNull;
 
 use crate::size_class::SizeClass;
 
-/// Block that is neither in use nor on a list of free blocks.
+/// Free block that is in no cache and not marked free in its slab.
 #[derive(Debug)]
 #[must_use]
 pub struct FreeBlock {
@@ -17,7 +17,8 @@ impl FreeBlock {
     ///
     /// # Safety
     ///
-    /// The block comes from a slab of `class`, is not in use, and is on no list of free blocks.
+    /// The block lies in a slab of `class`, the program does not use it, and it is on no list of
+    /// free blocks.
     #[inline]
     pub const unsafe fn new(class: SizeClass, block: NonNull<u8>) -> Self {
         Self { class, block }
@@ -37,7 +38,7 @@ impl FreeBlock {
         self.block.as_ptr()
     }
 
-    /// Returns a list of this block alone, in `slot`.
+    /// Returns a list with only this block, stored in `slot`.
     #[inline]
     pub const fn listed(self, slot: &mut [*mut u8; 1]) -> FreeBlocks<'_> {
         slot[0] = self.as_ptr();
@@ -48,8 +49,7 @@ impl FreeBlock {
     }
 }
 
-/// Pointers to blocks of one class that are in no use and on no other list of free blocks. Their
-/// order may change.
+/// List of pointers to free blocks of one class, which are on no other list. The order may change.
 #[derive(Debug)]
 pub struct FreeBlocks<'a> {
     class: SizeClass,
@@ -61,8 +61,8 @@ impl<'a> FreeBlocks<'a> {
     ///
     /// # Safety
     ///
-    /// The blocks come from slabs of `class`, are in no use, and are on no other list of free
-    /// blocks any longer.
+    /// The blocks lie in slabs of `class`, the program does not use them, and they are on no other
+    /// list of free blocks.
     pub const unsafe fn new(class: SizeClass, blocks: &'a mut [*mut u8]) -> Self {
         Self { class, blocks }
     }
@@ -84,7 +84,7 @@ impl<'a> FreeBlocks<'a> {
         self.blocks
     }
 
-    /// Leaves out the first `count` blocks, which have found a place.
+    /// Removes the first `count` blocks, which the caller has stored elsewhere.
     #[must_use]
     pub fn without_first(self, count: usize) -> Self {
         Self {

@@ -1,5 +1,5 @@
-//! Slabs: runs of units that are cut into blocks of one class. This layer has the bins of slabs,
-//! and decides which thread uses which bin.
+//! Slabs: runs of units that are divided into blocks of one class. This layer manages the bins of
+//! slabs, and assigns bins to threads.
 
 pub mod bin;
 pub(crate) mod bit_runs;

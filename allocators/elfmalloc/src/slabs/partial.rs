@@ -1,4 +1,4 @@
-//! Slabs of a bin that have free blocks: a list of partial ones and one of empty ones.
+//! Slabs of a bin that have free blocks: a list of partial slabs and a list of empty slabs.
 
 pub(super) mod held;
 pub(super) mod purge;
@@ -10,13 +10,13 @@ use held::{Detached, DetachedList, LockedSlab, detached, locked};
 use crate::misuse::Misuse;
 use crate::slabs::slab::{Place, SlabRef};
 
-/// Number of lists of slabs with free blocks: partial ones, and the empty ones that the bin keeps.
+/// Number of lists: one of partial slabs, and one of empty slabs.
 pub(super) const BUCKETS: usize = 2;
 /// Index of the list of empty slabs.
 const EMPTY: usize = 1;
 
-/// Slabs of a bin, guarded by its lock. Slabs without a free block are in no list: they return to
-/// one when a block of theirs is freed.
+/// Slabs of a bin, guarded by its lock. Slabs without a free block are in no list until one of
+/// their blocks is freed.
 #[derive(Debug)]
 pub struct Slabs {
     pub(super) active: Option<SlabRef>,
@@ -27,20 +27,22 @@ pub struct Slabs {
     pub slabs: u32,
     /// Whether this is the bin of a shard to which no thread is attached.
     pub idle: bool,
-    /// Whether empty slabs stay until others want their memory. A thread that repeatedly frees what
-    /// it allocates then leaves the pool alone, which all threads share.
+    /// Whether the bin keeps empty slabs until the memory is needed elsewhere. A thread that
+    /// repeatedly allocates and frees then does not use the shared pool.
     pub keeps: bool,
     /// Number of empty slabs.
     pub empties: u32,
-    /// Minimum number of empty slabs since idle ones were last taken out.
+    /// Minimum number of empty slabs since the last call of
+    /// [`take_idle_empties`](Self::take_idle_empties).
     low: u32,
-    /// Number of times that blocks were taken.
+    /// Number of times that blocks were taken from the bin.
     pub refills: u64,
     /// Number of blocks that were given back by threads that used another bin at the time.
     pub remote_frees: u64,
 }
 
-// SAFETY: the pointers lead to descriptors, which any thread may use under the bin's lock.
+// SAFETY: the pointers refer to descriptors, which any thread may use while it holds the bin's
+// lock.
 unsafe impl Send for Slabs {}
 
 /// Result of giving blocks back.
@@ -48,7 +50,7 @@ unsafe impl Send for Slabs {}
 pub(super) struct Given {
     /// Number of blocks that were taken back.
     pub(super) count: usize,
-    /// The slab, if it is empty now; it no longer belongs to the bin.
+    /// The slab, if it has become empty and left the bin.
     pub(super) empty: Option<Detached>,
 }
 
@@ -75,8 +77,8 @@ impl Slabs {
         self.keeps = !idle;
     }
 
-    /// Takes blocks from the slabs of this bin into the first slots. Returns fewer than there are
-    /// slots, or 0, if the slabs have no more free blocks.
+    /// Takes blocks from the slabs of this bin into the first slots. Returns the number of blocks,
+    /// which is less than the number of slots only if the bin has no free block left.
     pub fn take(&mut self, slots: &mut [*mut u8]) -> usize {
         let mut taken = 0;
         while taken < slots.len() {
@@ -89,8 +91,8 @@ impl Slabs {
         taken
     }
 
-    /// Takes blocks from one slab into the first slots, of which there is at least one. Returns 0
-    /// only if the bin has no free block.
+    /// Takes blocks from one slab into the first of `slots`, which is not empty. Returns the number
+    /// of blocks: 0 only if the bin has no free block.
     #[inline(always)]
     pub fn take_from_one(&mut self, slots: &mut [*mut u8]) -> usize {
         let taken = self.with_active(|slab| slab.take(slots));
@@ -104,8 +106,8 @@ impl Slabs {
         block.and_then(NonNull::new)
     }
 
-    /// Calls `take` with the active slab. If none is active, activates a partial slab, or else an
-    /// empty one. Returns `None` if the bin has no free block.
+    /// Calls `take` with the active slab. If there is none, first activates a partial slab, or else
+    /// an empty slab. Returns `None` if the bin has no free block.
     #[inline(always)]
     fn with_active<T>(&mut self, take: impl FnOnce(LockedSlab<'_>) -> T) -> Option<T> {
         let slab = match self.active {
@@ -132,13 +134,12 @@ impl Slabs {
         locked(slab)
     }
 
-    /// Gives the leading blocks of `blocks` that lie in `slab`, a slab of this bin, back to it.
-    /// With `own`, the calling thread uses this bin, and the bin may keep the slab if it becomes
-    /// empty.
+    /// Gives blocks back to `slab`, a slab of this bin: those at the start of `blocks` that lie in
+    /// it. If `own` is true, the bin may keep the slab when it becomes empty.
     ///
     /// # Errors
     ///
-    /// A pointer that is no block in use.
+    /// A pointer is not an allocated block.
     pub(super) fn give(
         &mut self,
         slab: SlabRef,
@@ -149,7 +150,7 @@ impl Slabs {
         let count = held.give(blocks)?;
         let place = held.place.get();
         let empty = held.is_empty() && place != Place::Claimed;
-        // Whether the slab is in no list, but belongs into one if it stays.
+        // Whether the slab is in no list, and must be added to one if it stays in the bin.
         let loose = match place {
             Place::Listed if empty || bucket_of(held) != held.bucket.get() => {
                 self.unlink(slab);
@@ -178,8 +179,8 @@ impl Slabs {
         detached(slab)
     }
 
-    /// Takes a slab with free blocks out of the bin, for another bin of the class; `None` if there
-    /// is none.
+    /// Removes a slab with free blocks from the bin, for another bin of the class; `None` if no
+    /// slab has a free block.
     pub(super) fn detach(&mut self) -> Option<Detached> {
         let slab = match self.active.take() {
             Some(slab) => slab,
@@ -192,12 +193,12 @@ impl Slabs {
         Some(self.let_go(slab))
     }
 
-    /// Takes all empty slabs out of the bin.
+    /// Removes all empty slabs from the bin.
     pub(super) fn take_empties(&mut self) -> DetachedList {
         self.take_some(self.empties)
     }
 
-    /// Takes those empty slabs out of the bin that were idle since the last call.
+    /// Removes the empty slabs that have been idle since the last call from the bin.
     pub(super) fn take_idle_empties(&mut self) -> DetachedList {
         let taken = self.take_some(self.low);
         self.low = self.empties;
@@ -271,14 +272,14 @@ impl Slabs {
         self.buckets.iter().find_map(|first| *first)
     }
 
-    /// Makes a slab of this bin that is in no list the active one. No other slab may be active.
+    /// Makes a slab of this bin, which is in no list, the active slab. No slab may be active.
     pub(super) fn activate(&mut self, slab: SlabRef) {
         locked(slab).place.set(Place::Active);
         locked(slab).settled.set(slab.class().geometry().blocks);
         self.active = Some(slab);
     }
 
-    /// Puts a slab of this bin that is in no list into the list that fits its free blocks.
+    /// Adds a slab of this bin, which is in no list, to the list of partial or of empty slabs.
     #[inline]
     pub(super) fn link(&mut self, slab: SlabRef) {
         let held = locked(slab);
@@ -316,7 +317,8 @@ impl Slabs {
     }
 }
 
-/// Returns the list for a slab: [`EMPTY`] if all blocks are free, else that of partial slabs.
+/// Returns the index of the list for a slab: [`EMPTY`] if all blocks are free, else the list of
+/// partial slabs.
 #[inline]
 fn bucket_of(slab: LockedSlab<'_>) -> u8 {
     u8::from(slab.is_empty())

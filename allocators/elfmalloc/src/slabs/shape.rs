@@ -1,17 +1,17 @@
-//! Properties of a class that the checks of the hardened variant need, in one place.
+//! Properties of a class that the checks of the hardened variant need.
 
 use crate::size_class::{CLASSES, SizeClass, UNIT};
 
 /// Size of the largest short block. All larger blocks are long.
 pub(crate) const SHORT: usize = 1024;
-/// Size of the pieces in which blocks are filled and checked.
+/// Size of a piece. Blocks are filled and checked piece by piece.
 pub(crate) const PIECE: usize = size_of::<u128>();
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Size of a class, and the positions of the pieces that are filled: all sums of a subset of three
-/// steps. If a block is smaller than the filled part, pieces overlap, so that no code branches on
-/// the size.
+/// Size of a class, and the positions of the pieces to fill: the sums of all subsets of three
+/// steps. In a block that is too small for all pieces they overlap, so that no code branches on the
+/// size.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(16))]
 pub(crate) struct Shape {
@@ -20,12 +20,12 @@ pub(crate) struct Shape {
     by_one: u8,
     by_two: u8,
     by_four: u8,
-    /// Bits of a block's address by which the last step is shorter.
+    /// Mask. The last step is shortened by the masked bits of the block's address.
     skew: u8,
 }
 
 impl Shape {
-    /// Creates the shape of a class, whose size is a multiple of [`PIECE`].
+    /// Creates the shape of a class. Its size is a multiple of [`PIECE`].
     const fn new(class: SizeClass) -> Self {
         let geometry = class.geometry();
         let size = geometry.size as usize;
@@ -41,7 +41,8 @@ impl Shape {
         }
     }
 
-    /// Returns `bytes` if the block holds twice as many, else a step that ends with the block.
+    /// Returns a step of `bytes`, shortened if a block has fewer than twice as many bytes, so that
+    /// the piece of `bytes` at the step ends with the block.
     const fn step(size: usize, bytes: usize) -> u8 {
         let rest = size.saturating_sub(bytes);
         if rest < bytes {
@@ -63,8 +64,8 @@ impl Shape {
         self.size as usize
     }
 
-    /// Returns the index of the short block in its unit that begins at `address`; any number if
-    /// none does.
+    /// Returns the index of the short block that begins at `address` within its unit; any number if
+    /// none begins there.
     #[inline(always)]
     pub(crate) const fn index(&self, address: usize) -> usize {
         (((address % UNIT) as u64 * self.reciprocal as u64) >> 32) as usize
@@ -77,16 +78,16 @@ impl Shape {
         [0, one, two, one + two]
     }
 
-    /// Returns the distance of the other filled pieces from the checked ones, for a block at
-    /// `address`. They end with the second cache line if the block reaches that far: a third line
-    /// would be fetched for them alone.
+    /// Returns the distance from each checked piece to the corresponding unchecked piece, for a
+    /// block at `address`. In larger blocks the filled part ends with the second cache line, so
+    /// that no third line is fetched.
     #[inline(always)]
     pub(crate) fn rest_from(&self, address: usize) -> usize {
         usize::from(self.by_four) - (address & usize::from(self.skew))
     }
 }
 
-/// Shapes by class. There is an entry for every possible number, so that no index is out of bounds.
+/// Shapes by class number. Has an entry for every `u8`, so that indexing needs no bounds check.
 static SHAPES: [Shape; 256] = {
     let mut shapes = [Shape::new(SizeClass::NONE); 256];
     let mut class = 1;
@@ -103,7 +104,7 @@ pub(crate) const fn is_long(class: SizeClass) -> bool {
     class.number() > SizeClass::of(SHORT).number()
 }
 
-// The index of a short block follows from its address alone, since its slab is one unit.
+// Slabs of short blocks have one unit, so the address of a block alone gives its index.
 const _: () = {
     let mut class = 1;
     while class <= SizeClass::of(SHORT).number() {

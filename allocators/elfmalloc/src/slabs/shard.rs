@@ -1,4 +1,4 @@
-//! Shards: bins of small classes that some threads use, and the list of all shards.
+//! Shards: sets of bins for small classes, and the list of all shards.
 
 use core::cell::Cell;
 use core::ops::Deref;
@@ -11,19 +11,19 @@ use heapdrome_pages::atomic::{
 use crate::size_class::FIRST_SHARED;
 use crate::slabs::bin::Bin;
 
-/// Bins of small classes. Shards are never freed.
+/// Set of bins for small classes, used by one or more threads. Shards are never freed.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Shard {
-    /// Number of threads that are attached. Changed under the lock of the list; attached threads
-    /// read it without the lock.
+    /// Number of attached threads. Changed under the lock of the list, but also read without the
+    /// lock.
     attached: AtomicUsize,
     /// Whether the shard is in the list. The lock of the list guards it.
     is_listed: AtomicBool,
     /// Next shard in the list, written before the shard is listed.
     next: Cell<Option<ShardRef>>,
-    /// Bins by class; that of class 0 is unused. The words before the first bin that is used are
-    /// read by many threads, and seldom written.
+    /// Bins by class; the bin of class 0 is unused. Many threads read the fields before this one,
+    /// but seldom write to them.
     pub bins: [Bin; FIRST_SHARED],
 }
 
@@ -37,9 +37,9 @@ impl Shard {
         }
     }
 
-    /// Returns the number of threads that are attached. Without the lock it may be out of date.
+    /// Returns the number of attached threads. Without the lock of the list it may be out of date.
     pub fn attached(&self) -> usize {
-        // Relaxed: the lock of the list orders it, or nothing depends on it.
+        // Relaxed: callers hold the lock of the list, or tolerate an old value.
         self.attached.load(Relaxed)
     }
 
@@ -59,7 +59,7 @@ impl ShardRef {
     #[inline]
     pub fn get<'a>(self) -> &'a Shard {
         // SAFETY: shards are never freed, and any thread may use one: all fields are atomic or have
-        // a lock, except the link, which no longer changes once other threads know the shard.
+        // a lock, except the link, which no longer changes once the shard is listed.
         unsafe { self.0.as_ref() }
     }
 
@@ -84,22 +84,22 @@ impl Deref for ShardRef {
     }
 }
 
-/// Shard that belongs to a thread's heap, and shard that the thread is attached to. Like heaps,
-/// attachments are never freed.
+/// Shard that is part of a thread's heap, and pointer to the shard to which the thread is attached.
+/// Like heaps, attachments are never freed.
 ///
-/// It begins a cache line: other threads read it, and should not wait for the heap owner's writes
-/// to the fields before it.
+/// Begins a cache line, so that other threads that read it do not share a line with the fields
+/// before it, which the heap's owner writes.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Attachment {
-    /// Null until the thread is first attached. Other threads may read an old value: each was right
-    /// once, and any bin will do.
+    /// Null until the thread is first attached. Other threads may read an old value, which is
+    /// harmless: every bin accepts the blocks.
     to: AtomicPtr<Shard>,
     own: Shard,
 }
 
 impl Attachment {
-    /// Creates a shard that is in no list, and an attachment to none.
+    /// Creates a shard that is not listed, and no attachment.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -108,22 +108,22 @@ impl Attachment {
         }
     }
 
-    /// Returns the shard that belongs to the heap.
+    /// Returns the shard that is part of the heap.
     pub fn own(&self) -> ShardRef {
         ShardRef(NonNull::from(&self.own))
     }
 
-    /// Returns the shard that the thread is attached to.
+    /// Returns the shard to which the thread is attached.
     #[inline]
     pub fn shard(&self) -> ShardRef {
-        // Acquire: pairs with the release in `ShardList::attach`, since the shard may be younger
-        // than the heap.
+        // Acquire: pairs with the release in `ShardList::attach`, because the shard may have been
+        // created after the heap.
         ShardRef::of_pointer(self.to.load(Acquire)).unwrap_or_else(|| self.own())
     }
 }
 
 impl Attachment {
-    /// Frees the locks of its shard in the child of a fork.
+    /// Frees the locks of the heap's own shard in the child of a fork.
     ///
     /// # Safety
     ///
@@ -141,7 +141,7 @@ impl Default for Attachment {
     }
 }
 
-/// List of all shards that threads may be attached to; a lock guards it.
+/// List of all shards to which threads may be attached; a lock guards it.
 #[derive(Debug)]
 pub(super) struct ShardList {
     first: Option<ShardRef>,
@@ -160,12 +160,12 @@ impl ShardList {
         }
     }
 
-    /// Attaches a thread to its own heap's shard if that may be listed and no other thread is
-    /// there, else to the shard with the fewest threads. There are at most `most` shards, which is
-    /// at least one. Returns whether no thread was there, so that the bins count as idle.
+    /// Attaches a thread to its own heap's shard, if that shard is or may be listed and has no
+    /// thread, else to the shard with the fewest threads. At most `most` shards are listed; `most`
+    /// is at least 1. Returns whether the shard had no thread before, so that its bins were idle.
     pub(super) fn attach(&mut self, attachment: &Attachment, most: usize) -> bool {
         let own = attachment.own();
-        // Relaxed, here and below: the lock of the list orders it.
+        // Relaxed, here and below: the lock of the list orders all accesses.
         if self.count < most && !own.is_listed.swap(true, Relaxed) {
             own.next.set(self.first);
             self.first = Some(own);
@@ -184,8 +184,8 @@ impl ShardList {
         self.count
     }
 
-    /// Returns the shard with the fewest threads, the oldest of several. The first thread of a
-    /// process usually waits for others.
+    /// Returns the shard with the fewest threads, among equals the oldest: that is often the shard
+    /// of the main thread, which usually waits for the others.
     fn emptiest(&self) -> Option<ShardRef> {
         let mut best = self.first?;
         for shard in self.all() {
@@ -205,12 +205,13 @@ impl ShardList {
         attachment.shard().attached() > emptiest + 1
     }
 
-    /// Detaches a thread. Returns whether it was the last, so that the bins count as idle.
+    /// Detaches a thread from its shard. Returns whether the shard has no threads now, so that its
+    /// bins are idle.
     pub(super) fn detach(&mut self, attachment: &Attachment) -> bool {
         attachment.shard().attached.fetch_sub(1, Relaxed) == 1
     }
 
-    /// In the child of a fork, leaves only the thread of `own` attached, if that is given.
+    /// In the child of a fork, detaches all threads except that of `own`, if given.
     pub(super) fn forget_attached(&mut self, own: Option<&Attachment>) {
         for shard in self.all() {
             shard.attached.store(0, Relaxed);
@@ -220,14 +221,14 @@ impl ShardList {
         }
     }
 
-    /// Returns all shards. Without the lock the list stays right, except that it lacks later
-    /// shards.
+    /// Returns all shards. The result stays valid without the lock, but lacks shards that are added
+    /// later.
     pub(super) const fn all(&self) -> AllShards {
         AllShards(self.first)
     }
 }
 
-/// Shards that were listed at some moment.
+/// Iterator over all shards that were listed at some moment.
 #[derive(Clone, Copy, Debug)]
 pub struct AllShards(Option<ShardRef>);
 

@@ -1,6 +1,6 @@
-//! All slabs: the bins of shards, the bins that all threads share, and who uses which.
+//! All slabs: bins of shards, common bins, and the choice of a bin for a thread.
 //!
-//! Order of locks: purging, list of shards, bin of a shard, common bin, then those of memory. No
+//! Lock order: purging, list of shards, bin of a shard, common bin, then the locks of memory. No
 //! thread holds the locks of bins of two shards.
 
 mod give;
@@ -25,21 +25,21 @@ use crate::units::amount::Units;
 use crate::units::memory::Memory;
 use crate::units::pool::Run;
 
-/// Slabs, and the memory that they are cut from.
+/// All slabs, and the memory for them.
 #[derive(Debug)]
 pub struct Shards<P> {
-    /// Memory that slabs are cut from.
+    /// Memory for slabs.
     pub memory: Memory<P>,
-    /// Bins by class. For larger blocks these are shared by all threads. For small ones they serve
-    /// threads without a heap, and hold partial slabs that ended threads left.
+    /// Bins by class. All threads share the bins of larger classes. The bins of small classes serve
+    /// threads without a heap, and hold partial slabs that ended threads have left.
     common: [Bin; CLASSES + 1],
     list: Lock<ShardList>,
     processors: Processors,
     /// Maximum number of shards.
     most: AtomicUsize,
-    /// Number of threads that are attached.
+    /// Number of attached threads.
     threads: AtomicUsize,
-    /// Held while slabs are out of their bins' lists to be purged.
+    /// Held during a purge, while the purged slabs are out of their bins' lists.
     purging: Lock<()>,
 }
 
@@ -59,25 +59,25 @@ impl<P: Pages> Shards<P> {
 
     /// Applies the settings, before the first thread is attached.
     pub(crate) fn configure(&self, settings: &Settings) {
-        // Relaxed: no other memory depends on this number, and any of its values will do.
+        // Relaxed: no other memory depends on this number, and an old value is harmless.
         self.most.store(settings.shards, Relaxed);
     }
 
-    /// Returns the slab that an address lies in, or once lay in.
+    /// Returns the slab that contains an address, or once contained it.
     pub fn slab_of(&self, address: usize) -> Option<SlabRef> {
         self.memory.run_of(address).map(SlabRef::from)
     }
 
-    /// Returns the bin for a class that threads without a heap use. If the blocks are not small,
-    /// all threads use it.
+    /// Returns the common bin of a class. Threads without a heap use it; for classes that are not
+    /// small, all threads do.
     #[inline]
     pub fn common_bin(&self, class: SizeClass) -> ClassBin<'_> {
         let bin = &self.common[class.number()];
         ClassBin { bin, class }
     }
 
-    /// Returns the bin that a thread takes blocks of `class` from, if it runs where the caller
-    /// does.
+    /// Returns the bin that supplies blocks of `class` to the thread of `attachment`, assuming that
+    /// it runs on the calling thread's processor.
     #[inline]
     pub fn bin(&self, attachment: &Attachment, class: SizeClass) -> ClassBin<'_> {
         if class.number() >= FIRST_SHARED {
@@ -86,9 +86,9 @@ impl<P: Pages> Shards<P> {
         bin_of(self.shard_in_use(attachment), class)
     }
 
-    /// Returns the shard whose bins a thread uses now. If there are more threads than shards, that
-    /// is the shard of the processor that it runs on, if it has threads; else the one that it is
-    /// attached to.
+    /// Returns the shard whose bins the thread of `attachment` uses now: its own, or if threads
+    /// outnumber shards that of the current processor, unless
+    /// [`shard_of_processor`](Self::shard_of_processor) returns `None` or the processor is unknown.
     #[inline]
     fn shard_in_use(&self, attachment: &Attachment) -> ShardRef {
         let own = attachment.shard();
@@ -101,15 +101,15 @@ impl<P: Pages> Shards<P> {
             .unwrap_or(own)
     }
 
-    /// Returns the shard that serves a processor; `None` if no thread is attached to the shard, or
-    /// another thread holds the lock of the list.
+    /// Returns the shard that serves a processor. Assigns one if necessary. Returns `None` if the
+    /// shard has no threads, or if assigning one would have to wait for a lock.
     fn shard_of_processor(&self, processor: usize) -> Option<ShardRef> {
         let shard = match self.processors.shard_of(processor) {
             Some(shard) => shard,
             None => {
                 let list = self.list.try_lock()?;
-                // Another thread may have done so in the meantime. If a processor were served
-                // twice, it would count for both shards, and one of them might never get any.
+                // Another thread may have assigned a shard in the meantime. A second one would
+                // leave the first with fewer processors than it should serve, perhaps none.
                 if self.processors.shard_of(processor).is_none() {
                     self.processors.serve(processor, list.all());
                 }
@@ -117,28 +117,27 @@ impl<P: Pages> Shards<P> {
                 self.processors.shard_of(processor)?
             }
         };
-        // All threads leave the bins of a shard without threads: its slabs go where others find
-        // them.
+        // No thread uses the bins of a shard without threads: its slabs have moved to the common
+        // bins.
         (shard.attached() != 0).then_some(shard)
     }
 
-    /// Notes that `processors` threads may run at the same time. The number never decreases: the
-    /// caller may be a thread that was bound to a processor.
+    /// Raises the maximum number of shards to `processors`. Never lowers it.
     pub fn widen(&self, processors: usize) {
-        // Relaxed: no other memory depends on this number. Most threads find it large enough, and
-        // so do not write to the line that all threads read.
+        // Relaxed: no other memory depends on this number. The load usually avoids a write to a
+        // cache line that all threads read.
         if self.most.load(Relaxed) < processors {
             self.most.fetch_max(processors, Relaxed);
         }
     }
 
-    /// Returns the maximum number of shards, at least one.
+    /// Returns the maximum number of shards, at least 1.
     pub fn most(&self) -> usize {
         // Relaxed: no other memory depends on this number.
         self.most.load(Relaxed).max(1)
     }
 
-    /// Returns the number of threads that are attached.
+    /// Returns the number of attached threads.
     #[inline]
     pub fn threads(&self) -> usize {
         // Relaxed: no other memory depends on this number.
@@ -150,8 +149,7 @@ impl<P: Pages> Shards<P> {
         self.threads() > self.most()
     }
 
-    /// Returns the shards that threads may be attached to. Their number grows only when threads use
-    /// processors on which none was seen before.
+    /// Returns the shards to which threads may be attached. Shards are only ever added.
     pub fn all(&self) -> AllShards {
         self.list.lock().all()
     }
@@ -167,8 +165,8 @@ impl<P: Pages> Shards<P> {
 
     fn attach_by(&self, list: &mut ShardList, attachment: &Attachment) {
         let shards = list.count();
-        // Under the lock of the list: otherwise a last thread that leaves in the meantime could
-        // mark the bins as idle afterwards.
+        // Under the lock of the list: otherwise the shard's previous thread, which is leaving,
+        // could mark the bins as idle afterwards.
         if list.attach(attachment, self.most()) {
             set_idle(attachment.shard(), false);
         }
@@ -177,7 +175,7 @@ impl<P: Pages> Shards<P> {
         }
     }
 
-    /// Moves a thread to a shard with fewer threads, if there is one because threads have ended.
+    /// Moves a thread to a shard with fewer threads, if there is one.
     pub fn spread(&self, attachment: &Attachment) {
         if attachment.shard().attached() < 2 {
             return;
@@ -185,14 +183,15 @@ impl<P: Pages> Shards<P> {
         if let Some(mut list) = self.list.try_lock()
             && list.has_emptier(attachment)
         {
-            // It is not the last thread there, so the bins do not become idle.
+            // Other threads stay attached to the shard, so its bins do not become idle.
             list.detach(attachment);
             self.attach_by(&mut list, attachment);
         }
     }
 
-    /// Detaches a thread that ends. Slabs that no other thread uses go where others find them.
-    /// Returns whether it was the last of all threads, and whether units went back to the pool.
+    /// Detaches an ending thread. If its shard has no other threads, moves the shard's partial
+    /// slabs to the common bins. Returns whether this was the last thread of all, and whether units
+    /// went back to the pool.
     pub fn detach(&self, attachment: &Attachment) -> (bool, bool) {
         let mut list = self.list.lock();
         let alone = list.detach(attachment);
@@ -202,13 +201,13 @@ impl<P: Pages> Shards<P> {
         }
         drop(list);
         let retired = alone && self.move_all_to_common(shard.get());
-        // Relaxed: a thread that waits for the end of the last one reads an event count, which
-        // orders this.
+        // Relaxed: a thread that waits for the last thread to end reads an event count, which
+        // orders this store.
         (self.threads.fetch_sub(1, Relaxed) == 1, retired)
     }
 
-    /// In the child of a fork, leaves only the thread of `own` attached, if that is given. Returns
-    /// whether units went back to the pool.
+    /// In the child of a fork, detaches all threads except that of `own`. Returns whether units
+    /// went back to the pool.
     pub(crate) fn forget_threads(&self, own: Option<&Attachment>) -> bool {
         let mut list = self.list.lock();
         list.forget_attached(own);
@@ -224,7 +223,8 @@ impl<P: Pages> Shards<P> {
         retired
     }
 
-    /// Takes blocks of the bin's class with `take`; `None` if none is there.
+    /// Takes blocks of the bin's class with `take`, without creating a slab; `None` if no block is
+    /// available.
     #[inline(always)]
     pub fn take_present<T>(
         &self,
@@ -236,8 +236,8 @@ impl<P: Pages> Shards<P> {
         self.take_from(&mut slabs, bin.class, take)
     }
 
-    /// Takes blocks of the bin's class with `take`, from a new slab if none is there. Returns
-    /// `None` only when out of memory. Also returns the units of the new slab.
+    /// Takes blocks of the bin's class with `take`, if necessary from a new slab. Returns `None`
+    /// only if out of memory. Also returns the units of the new slab, if any.
     pub fn take_or_add<T>(
         &self,
         bin: ClassBin<'_>,
@@ -256,14 +256,14 @@ impl<P: Pages> Shards<P> {
         let idle = slabs.idle;
         drop(slabs);
         if idle {
-            // The shard's last thread left after the bin had been chosen. Others must find the
-            // slab, which is not empty.
+            // The shard's last thread left after this thread had chosen the bin. Move the new slab
+            // to the common bin, for other threads.
             self.move_to_common(bin);
         }
         (taken, Some(run))
     }
 
-    /// Takes from the bin, or else from a slab that an ended thread left.
+    /// Takes blocks from the bin, or else from a slab that an ended thread has left.
     #[inline(always)]
     fn take_from<T>(
         &self,
@@ -278,8 +278,7 @@ impl<P: Pages> Shards<P> {
         taken
     }
 
-    /// Moves a partial slab that an ended thread left into a bin without free blocks, if one is
-    /// available.
+    /// Moves a partial slab from the common bin to a bin without free blocks, if one is available.
     #[inline(never)]
     fn adopt_from_common(&self, slabs: &mut LockedBin<'_>, class: SizeClass) -> bool {
         let common = &self.common[class.number()];
@@ -289,8 +288,8 @@ impl<P: Pages> Shards<P> {
         let Some(mut source) = common.try_lock() else {
             return false;
         };
-        // Both locks are held until the slab belongs to this bin, so threads that free a block of
-        // it in the meantime wait for one of them.
+        // While the slab changes bins, both locks are held, so a thread that frees one of its
+        // blocks waits.
         let Some(slab) = source.detach() else {
             return false;
         };
@@ -309,7 +308,8 @@ impl<P: Pages> Shards<P> {
         let units = Units::of_slab(class);
         let Some(run) = self.memory.allocate_run(units, UNIT) else {
             if let Some(bitmap) = bitmap {
-                self.free_bitmap(bitmap.cast(), class);
+                // SAFETY: the bitmap was allocated above for this class, and no slab has it.
+                unsafe { self.free_bitmap(bitmap.cast(), class) };
             }
             return None;
         };
@@ -318,8 +318,8 @@ impl<P: Pages> Shards<P> {
         }
         run.descriptor.set(run.base, units, class);
         let words = bitmap.map_or(null_mut(), |words| words.as_ptr().cast());
-        // SAFETY: the run was just taken from the pool, and the bitmap has the words that the class
-        // needs.
+        // SAFETY: the run was just taken from the pool, and the bitmap, if any, has as many words
+        // as the class needs.
         let slab = unsafe { Detached::start(SlabRef::from(run.descriptor), class, words) };
         forget_all(self.memory.directory(), run.base, class);
         self.memory.map.set(run.base, units, class);
@@ -346,7 +346,7 @@ impl<P: Pages> Shards<P> {
         count
     }
 
-    /// Asserts the invariants of each bin, and those of [`Memory::check`].
+    /// Asserts the invariants of each bin and of [`Memory::check`].
     ///
     /// # Panics
     ///
@@ -390,8 +390,8 @@ fn each_bin_of<'a>(shard: &'a Shard, visit: &mut impl FnMut(ClassBin<'a>)) {
     bins.for_each(|(number, bin)| visit(class_bin(bin, number)));
 }
 
-/// Sets whether no thread is attached to a shard. The caller holds the lock of the list of shards,
-/// or is the only thread.
+/// Sets whether a shard has no threads. The caller holds the lock of the list, or is the only
+/// thread.
 fn set_idle(shard: ShardRef, idle: bool) {
     for bin in &shard.get().bins {
         bin.lock().set_idle(idle);

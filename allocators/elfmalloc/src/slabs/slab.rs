@@ -1,9 +1,9 @@
 //! Slabs and their bitmaps of free blocks. The bitmaps lie out of band: the allocator reads and
 //! writes no byte of a block.
 //!
-//! All of a slab except its head and its bin belongs to the thread that holds the lock of that bin.
-//! A [`SlabRef`] leads to the head and the bin only. The rest is reached through the data that the
-//! lock guards ([`LockedSlab`](crate::slabs::partial::LockedSlab)).
+//! The lock of a slab's bin guards the whole slab except its head and its bin. A [`SlabRef`] gives
+//! access only to these two; the data that the lock guards gives access to the rest
+//! ([`LockedSlab`](crate::slabs::partial::LockedSlab)).
 
 use core::cell::Cell;
 use core::mem::offset_of;
@@ -16,21 +16,21 @@ use crate::size_class::{Geometry, SizeClass, UNIT};
 use crate::slabs::bit_runs::{bits_of, fill, only_run, run_of};
 use crate::units::descriptor::{DESCRIPTOR, DescriptorRef, Head};
 
-/// Number of bitmap words within a descriptor: enough for blocks from 128 bytes on.
+/// Number of bitmap words within a descriptor: enough for blocks of at least 128 bytes.
 const INLINE_WORDS: usize = 8;
 
-/// Number of words of the largest bitmap: that of a unit of the smallest blocks.
+/// Number of words of the largest bitmap: one unit of the smallest blocks.
 pub(super) const MOST_WORDS: usize = UNIT / 16 / 64;
 
-/// Time at which blocks of a slab were last taken.
+/// Time at which blocks were last taken from a slab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Drawn {
-    /// Before free blocks of the slab were last purged.
+    /// Before the last purge of the slab.
     NotSincePurge = 0,
-    /// Since that purge, but before the purging thread last looked.
+    /// After that purge, but before the last look of a purging thread.
     BeforeLook,
-    /// Since that look.
+    /// After that look.
     SinceLook,
 }
 
@@ -38,24 +38,24 @@ pub(super) enum Drawn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Place {
-    /// In no bin: the unit is free, or lies within a slab or run that begins elsewhere.
+    /// In no bin: the unit is free, or part of a slab or run that begins at another unit.
     Nowhere = 0,
-    /// No block is free. In no list.
+    /// Slab without free blocks. In no list.
     Full,
-    /// The bin is refilled from it. In no list.
+    /// Slab from which the bin hands out blocks. In no list.
     Active,
     /// In one of its bin's lists.
     Listed,
-    /// Taken out of the lists by the thread that purges its free pages. It stays in its bin even
-    /// when it is empty; freed blocks return to it, and none are taken.
+    /// Removed from the lists during a purge of its free pages. It stays in its bin even if it
+    /// becomes empty. Threads may give blocks back, but take none.
     Claimed,
 }
 
-/// Placeholder for the bin that a slab belongs to. The layers above define bins.
+/// Placeholder for a slab's bin. The layers above define bins.
 #[derive(Debug)]
 pub(super) struct Owner(());
 
-/// A slab: a descriptor in use.
+/// Slab, stored in the descriptor of its first unit.
 ///
 /// Invariants (see [`check`](Self::check)): `free` is the number of set bits, and `least` is no
 /// larger; bits beyond the number of blocks are clear; no word before `hint` has a set bit.
@@ -64,29 +64,29 @@ pub(super) struct Owner(());
 pub struct Slab {
     head: Head,
     bin: AtomicPtr<Owner>,
-    /// Neighbours in a list.
+    /// Next slab in a list.
     pub(super) next: Cell<Option<SlabRef>>,
     pub(super) prev: Cell<Option<SlabRef>>,
     /// One bit for each block, set while the block is free.
     bits: Cell<*mut Cell<u64>>,
     /// Number of free blocks.
     pub(super) free: Cell<u16>,
-    /// While fewer blocks than this are free, giving one back changes only the bitmap and the
-    /// counts: the slab stays where it is.
+    /// While fewer blocks than this are free, giving a block back changes only the bitmap and the
+    /// counts: the slab stays in its list.
     pub(super) settled: Cell<u16>,
     /// First word of the bitmap that may have a set bit.
     hint: Cell<u16>,
-    /// Index of the list that the slab is in.
+    /// Index of the slab's list.
     pub(super) bucket: Cell<u8>,
     /// Location of the slab.
     pub(super) place: Cell<Place>,
-    /// When blocks were last taken, for the purging thread.
+    /// Time at which blocks were last taken, for purging.
     pub(super) drawn: Cell<Drawn>,
-    /// Minimum number of free blocks since that thread last looked. Blocks are taken lowest first,
-    /// so the last ones were idle.
+    /// Minimum number of free blocks since the last look of a purging thread. The lowest blocks are
+    /// taken first, so this many of the last free blocks were idle.
     pub(super) least: Cell<u16>,
-    /// Number of the last free blocks that were purged. Exact if none was taken since: a block that
-    /// is freed behind them later counts as one of them.
+    /// Number of the last free blocks that are purged. May be wrong after blocks were taken,
+    /// because a block that is freed behind the purged ones then counts as purged.
     pub(super) purged: Cell<u16>,
     /// Number of the last free blocks that are due for a purge.
     pub(super) due: Cell<u16>,
@@ -122,29 +122,30 @@ impl SlabRef {
         self.0
     }
 
-    /// Returns the memory of the slab's descriptor. It is committed and stays. All zeros are a
-    /// valid slab, and all of its fields are cells or atomics.
+    /// Returns the memory of the descriptor, which is never freed. All-zero memory is a valid slab.
     #[inline]
     pub(super) const fn as_ptr(self) -> NonNull<Slab> {
         self.0.as_ptr().cast()
     }
 
-    /// Returns the bin. Until its lock is held, the slab may move to another one at any time.
+    /// Returns the bin of the slab. The slab may move to another bin unless the caller holds the
+    /// bin's lock.
     #[inline]
     pub(super) fn owner(self) -> *mut Owner {
-        // SAFETY: the descriptor stays. Relaxed: the reader takes the bin's lock and looks again.
+        // SAFETY: descriptors are never freed. Relaxed: the caller locks the bin and then checks
+        // again.
         unsafe { (*self.as_ptr().as_ptr()).bin.load(Relaxed) }
     }
 }
 
 impl Slab {
-    /// Makes the descriptor that of an empty slab: a run of units, described by its head.
-    /// `external` holds the bitmap if the descriptor's own words do not suffice.
+    /// Turns the descriptor into an empty slab of the units in its head. `external` is the bitmap,
+    /// or null if the descriptor's own words suffice.
     ///
     /// # Safety
     ///
-    /// The run is the caller's and in no bin. `external` is null, or it is the caller's and has as
-    /// many words as the class needs.
+    /// The run and `external` belong to the caller. `external` has as many words as the class
+    /// needs.
     pub(super) unsafe fn start(&self, class: SizeClass, external: *mut u64) {
         let shape = class.geometry();
         let bits = if external.is_null() {
@@ -183,9 +184,9 @@ impl Slab {
         shape.words() > INLINE_WORDS
     }
 
-    /// Sets the bin that the slab belongs to.
+    /// Sets the bin of the slab.
     pub(super) fn set_owner(&self, bin: *mut Owner) {
-        // Relaxed: readers take the bin's lock and look again.
+        // Relaxed: readers take the bin's lock and then check again.
         self.bin.store(bin, Relaxed);
     }
 
@@ -210,15 +211,15 @@ impl Slab {
         unsafe { &*self.bits.get().add(index) }
     }
 
-    /// Takes free blocks, lowest address first, into the slots, last slot first. A magazine hands
-    /// out its last slot first, so the program gets ascending addresses. Returns the number of
-    /// blocks, which lie in the first slots.
+    /// Takes the free blocks with the lowest addresses into the first slots, in descending order. A
+    /// magazine hands out its last slot first, so the program gets ascending addresses. Returns the
+    /// number of blocks.
     #[inline(always)]
     pub(super) fn take(&self, slots: &mut [*mut u8]) -> usize {
         let taken = slots.len().min(usize::from(self.free.get()));
         let size = self.class().size();
         let base = self.head.base();
-        // Blocks are written to the end of the remaining slice, which needs no bounds checks.
+        // Splitting the remaining slice at its end avoids bounds checks.
         let mut rest = &mut slots[..taken];
         let mut word = usize::from(self.hint.get());
         while !rest.is_empty() {
@@ -273,9 +274,8 @@ impl Slab {
         self.drawn.set(Drawn::SinceLook);
     }
 
-    /// Takes back one block if the slab then stays where it is. Otherwise, or if the pointer is no
-    /// block in use, does nothing and returns false. Blocks that are freed in no order take this
-    /// path only.
+    /// Takes back one block if the slab can stay in its list. Otherwise, or if the pointer is not
+    /// an allocated block, does nothing and returns false.
     #[inline(always)]
     pub(super) fn give_one(&self, block: *mut u8) -> bool {
         let free = self.free.get() + 1;
@@ -299,12 +299,12 @@ impl Slab {
         true
     }
 
-    /// Takes back the leading blocks of `blocks` that lie in this slab. Returns how many.
+    /// Takes back the blocks at the start of `blocks` that lie in this slab. Returns their number.
     ///
     /// # Errors
     ///
-    /// A pointer at which no block in use begins. The blocks before it were taken back, except for
-    /// neighbours in descending order.
+    /// A pointer is not an allocated block. The blocks before it were taken back, except for
+    /// adjacent blocks in descending order.
     pub(super) fn give(&self, blocks: &[*mut u8]) -> Result<usize, Misuse> {
         let (base, shape) = (self.head.base().addr(), self.class().geometry());
         let length = usize::from(shape.units) * UNIT;
@@ -340,7 +340,7 @@ impl Slab {
     ///
     /// # Errors
     ///
-    /// The lowest index whose bit was already set. Bits below it, maybe others, are set then.
+    /// The lowest index whose bit was already set. Some of the other bits have been set by then.
     #[inline]
     fn set_range(&self, first: usize, count: usize) -> Result<(), usize> {
         let mut index = first;

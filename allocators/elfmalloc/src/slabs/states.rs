@@ -1,10 +1,10 @@
-//! States of blocks, which the hardened variant keeps out of band.
+//! States of blocks, which the hardened variant records out of band.
 //!
-//! Each unit has one byte of state for each [`GRAIN`] bytes. While the program has a block, its
-//! state records the slack: the number of bytes at its end that the program did not ask for. After
-//! the block was freed, the state records that it was filled. The state is zero if the program
-//! never had the block. Where no block of the slab's class has its state, it may still record that
-//! a block of an earlier slab of another class was freed.
+//! Each unit has one byte of state for each [`GRAIN`] bytes. The state of a live block records its
+//! slack: the number of bytes at its end that the program did not request. The state of a freed
+//! block records that the block is filled. The state of a block that was never allocated is zero. A
+//! byte that belongs to no block of the slab's class may still hold the state of a freed block of
+//! an earlier slab.
 //!
 //! ```text
 //!  short block:  | slack |                         1 to 253
@@ -12,10 +12,10 @@
 //!  freed:        | 254 |                           a whole word for long blocks
 //! ```
 //!
-//! The state of a short block lies at the block's index in the unit, so that those of 64 blocks
-//! share a cache line, whatever their size. The place of the first one differs from unit to unit,
-//! so that the lines of all units do not compete for the same places in the cache. The state of a
-//! long block lies at the block's distance from the unit's start.
+//! The state of a short block lies at the block's index in the unit, so that the states of 64
+//! blocks of any size share a cache line. Each unit starts at a different offset, so that the
+//! states of all units do not compete for the same cache sets. The state of a long block lies at
+//! the block's offset in the unit, divided by [`GRAIN`].
 
 use core::ptr::NonNull;
 use heapdrome_pages::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering::Relaxed};
@@ -31,18 +31,19 @@ use crate::units::directory::Directory;
 pub(crate) const MOST_SHORT: usize = 253;
 /// State of a block that was freed and filled.
 const FREED: u8 = 254;
-/// First byte of the state of a long block that the program has.
+/// First byte of the state of a live long block.
 const LONG: u8 = 255;
 /// Number of bytes of a unit's states.
 const BYTES: usize = UNIT / GRAIN;
-/// Distance by which the states of the next unit begin later: two cache lines.
+/// Difference between the offsets at which two consecutive units start their states: two cache
+/// lines.
 const STAGGER: usize = 128;
 /// Message for a slab whose blocks have no states.
 const OTHER_VARIANT: &str =
     "elfmalloc: another variant served this process before the hardened one; use one of them\n";
 
-/// Location of the states, shifted so that those of address zero would lie there. Null until it is
-/// known, and for ever where there are several arenas.
+/// Location of the states, minus the offset of the arena's address: points to where the states of
+/// address zero would lie. Null until known; stays null if there are several arenas.
 static STATES: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Returns whether the location of the states is known.
@@ -50,9 +51,9 @@ pub(crate) fn are_known() -> bool {
     !STATES.load(Relaxed).is_null()
 }
 
-/// Derives the location of the states from a block of a slab, if there are states. Where the class
-/// map knows the block, all slabs lie in one arena. Nothing is stored once the location is known,
-/// because every fast path reads the word.
+/// Derives the location of the states from a slab block, if the arena has states. If the class map
+/// covers the block, all slabs lie in one arena. Stores the location only once, because every fast
+/// path reads it.
 #[cold]
 pub(crate) fn find_states(map: &ClassMap, directory: &Directory, block: NonNull<u8>) {
     let address = block.addr().get();
@@ -61,23 +62,24 @@ pub(crate) fn find_states(map: &ClassMap, directory: &Directory, block: NonNull<
     }
     let state = directory.state_of(address).cast_mut().cast::<u8>();
     if !state.is_null() {
-        // Relaxed: every thread that stores here stores the same.
+        // Relaxed: every thread stores the same value.
         STATES.store(state.wrapping_sub(address / GRAIN), Relaxed);
     }
 }
 
-/// Returns the states of the unit in a slab that `address` lies in; `None` if the slow path has to
-/// find them.
+/// Returns the states of the unit that contains `address`, an address in a slab; `None` if the slow
+/// path must find them.
 #[inline(always)]
 fn near(address: usize) -> Option<NonNull<u8>> {
     let states = NonNull::new(STATES.load(Relaxed))?;
     let unit = (address >> UNIT_SHIFT) * BYTES;
-    // SAFETY: the states of a slab's memory lie at that distance, and are not at null.
+    // SAFETY: the address lies in a slab, whose states lie at that offset from `STATES`, and not at
+    // null.
     unsafe { Some(NonNull::new_unchecked(states.as_ptr().wrapping_add(unit))) }
 }
 
-/// Returns the states of the unit, in any arena. If there are none, another variant of the
-/// allocator served this process first and created arenas without states: the process is aborted.
+/// Returns the states of the unit that contains `address`, in any arena. Aborts the process if the
+/// arena has no states: another variant of the allocator has served the process before.
 fn far(directory: &Directory, address: usize) -> NonNull<u8> {
     let start = address & !(UNIT - 1);
     let found = || NonNull::new(directory.state_of(start).cast_mut().cast());
@@ -89,66 +91,67 @@ fn far(directory: &Directory, address: usize) -> NonNull<u8> {
 
 /// State of a block.
 pub(crate) trait State: Copy {
-    /// Returns whether a block of this shape can begin at `address`, which lies in a slab of it.
+    /// Returns whether a block can begin at `address`, which lies in a slab of this shape.
     fn can_begin(address: usize, shape: &Shape) -> bool;
 
-    /// Returns the state of the block that begins at `address`, where `states` are those of its
+    /// Returns the state of the block that begins at `address`. `states` are the states of its
     /// unit.
     ///
     /// # Safety
     ///
-    /// The states of the unit are there, and a block can begin at the address.
+    /// `states` points to the committed states of the unit, and a block can begin at the address.
     unsafe fn at(states: NonNull<u8>, address: usize, shape: &Shape) -> Self;
 
-    /// Returns the block's slack; `None` if the program has no block there.
+    /// Returns the block's slack; `None` if the block is not live.
     fn slack(self) -> Option<usize>;
 
-    /// Records that the program has the block, with `slack` bytes at its end.
+    /// Records that the block is live, with `slack` bytes of slack.
     fn set_slack(self, slack: usize);
 
-    /// Returns whether the block was filled, and not handed out since.
+    /// Returns whether the block was freed and filled, and not handed out since.
     fn is_freed(self) -> bool;
 
-    /// Records that the program no longer has the block, and that the block is filled.
+    /// Records that the block was freed and filled.
     fn set_freed(self);
 
-    /// Records that the program never had the block.
+    /// Records that the block was never allocated.
     fn forget(self);
 
-    /// Returns the state of a block; `None` if the slow path has to find it.
+    /// Returns the state of a block; `None` if the slow path must find it.
     ///
     /// # Safety
     ///
-    /// The block is one of a slab of this shape.
+    /// The block lies in a slab of this shape.
     #[inline(always)]
     unsafe fn of_block(block: NonNull<u8>, shape: &Shape) -> Option<Self> {
         let address = block.addr().get();
-        // SAFETY: the states of a slab's memory are committed with it, and stay.
+        // SAFETY: the states of a slab are committed together with its memory, and stay committed.
         near(address).map(|states| unsafe { Self::at(states, address, shape) })
     }
 
-    /// Returns the state of the block at any address in such a slab; `None` also if no block can
-    /// begin there.
+    /// Returns the state of the block at `address`, any address in a slab of this shape. Returns
+    /// `None` if no block can begin there, or if the slow path must find the state.
     #[inline(always)]
     fn near(address: usize, shape: &Shape) -> Option<Self> {
         let states = near(address)?;
-        // SAFETY: the states of a slab's memory are committed with it, and a block can begin at the
-        // address.
+        // SAFETY: the states of a slab are committed together with its memory, and a block can
+        // begin at the address.
         Self::can_begin(address, shape).then(|| unsafe { Self::at(states, address, shape) })
     }
 
-    /// Returns the state of the block at any address in such a slab, on the slow path if necessary;
-    /// `None` if no block can begin there.
+    /// Returns the state of the block at `address`, any address in a slab of this shape, on the
+    /// slow path if necessary. Returns `None` if no block can begin there.
     fn find(directory: &Directory, address: usize, shape: &Shape) -> Option<Self> {
-        // SAFETY: the states of a slab's memory are committed with it, and a block can begin at the
-        // address.
+        // SAFETY: the states of a slab are committed together with its memory, and a block can
+        // begin at the address.
         Self::can_begin(address, shape)
             .then(|| unsafe { Self::at(far(directory, address), address, shape) })
     }
 }
 
-// Relaxed, below: locks, or the program, order the handover of the block itself. If two threads
-// free a block at the same moment, both may find it live; the slab's bitmap detects that later.
+// Relaxed, below: locks or the program's own synchronisation order the handover of the block. If
+// two threads free a block at the same time, both may find it live; the slab's bitmap detects that
+// later.
 
 /// State of a short block.
 #[derive(Clone, Copy)]
@@ -157,7 +160,7 @@ pub(crate) struct Short(NonNull<AtomicU8>);
 impl Short {
     #[inline(always)]
     fn cell(&self) -> &AtomicU8 {
-        // SAFETY: `at` made this from the state of a block, which stays with the arena.
+        // SAFETY: `at` derived this pointer from the state of a block, which is never freed.
         unsafe { self.0.as_ref() }
     }
 
@@ -176,7 +179,8 @@ impl State for Short {
     #[inline(always)]
     unsafe fn at(states: NonNull<u8>, address: usize, shape: &Shape) -> Self {
         let place = ((address >> UNIT_SHIFT) * STAGGER + shape.index(address)) % BYTES;
-        // SAFETY: the place is below `BYTES`, and the caller passes the states of the whole unit.
+        // SAFETY: the place is below `BYTES`, the number of bytes of the unit's states, to which
+        // `states` points.
         Self(unsafe { states.add(place) }.cast())
     }
 
@@ -214,7 +218,7 @@ pub(crate) struct Long(NonNull<AtomicU64>);
 impl Long {
     #[inline(always)]
     fn cell(&self) -> &AtomicU64 {
-        // SAFETY: `at` made this from the state of a block, which stays with the arena.
+        // SAFETY: `at` derived this pointer from the state of a block, which is never freed.
         unsafe { self.0.as_ref() }
     }
 
@@ -227,13 +231,14 @@ impl Long {
 impl State for Long {
     #[inline(always)]
     fn can_begin(address: usize, _: &Shape) -> bool {
-        // Long blocks begin at multiples of 128 bytes, whose states are words.
+        // Long blocks begin at multiples of 128 bytes, so each has a whole word of states.
         address.is_multiple_of(GRAIN * size_of::<u64>())
     }
 
     #[inline(always)]
     unsafe fn at(states: NonNull<u8>, address: usize, _: &Shape) -> Self {
-        // SAFETY: the place is below `BYTES`, and the caller passes the states of the whole unit.
+        // SAFETY: the place is below `BYTES`, the number of bytes of the unit's states, to which
+        // `states` points.
         Self(unsafe { states.add(address % UNIT / GRAIN) }.cast())
     }
 
@@ -282,7 +287,8 @@ impl State for Any {
     }
 
     unsafe fn at(states: NonNull<u8>, address: usize, shape: &Shape) -> Self {
-        // SAFETY: the caller passes the states of the unit, and a block can begin at the address.
+        // SAFETY: `states` are the states of the unit, and a block can begin at the address, by the
+        // contract of this function.
         unsafe {
             if shape.size() > SHORT {
                 Self::Long(Long::at(states, address, shape))
@@ -328,29 +334,30 @@ impl State for Any {
     }
 }
 
-/// Clears the states of the blocks of a new slab of `class` at `base`, of which the program has no
-/// block. States of earlier slabs stay where no block begins now: they record that the program has
-/// none.
+/// Clears the states of all blocks of a new slab of `class` at `base`. Other state bytes keep the
+/// values of earlier slabs, which mark no block as live.
 pub(super) fn forget_all(directory: &Directory, base: NonNull<u8>, class: SizeClass) {
     let address = base.addr().get();
     let states = directory.state_of(address).cast_mut().cast();
     let Some(states) = NonNull::new(states) else {
         return;
     };
-    // SAFETY: the states of a slab's units are committed with them.
+    // SAFETY: the states of a slab's units are committed together with the units.
     unsafe { forget_from(states, address, class) };
 }
 
-/// Clears the states of the blocks of a slab at `address`, whose states begin at `states`.
+/// Clears the states of all blocks of a slab of `class` at `address`. `states` points to the states
+/// of its first unit.
 ///
 /// # Safety
 ///
-/// The states of all units of the slab are there.
+/// The states of all units of the slab are committed, from `states` on.
 unsafe fn forget_from(states: NonNull<u8>, address: usize, class: SizeClass) {
     let shape = Shape::of(class);
     for block in 0..usize::from(class.geometry().blocks) {
         let offset = block * shape.size();
-        // SAFETY: the states of all units of the slab are there, and a block begins at the offset.
+        // SAFETY: the states of all units of the slab are committed, and a block begins at the
+        // offset.
         unsafe {
             let states = states.add(offset / UNIT * BYTES);
             Any::at(states, address + offset, shape).forget();

@@ -1,4 +1,5 @@
-//! Amounts of memory in units. All other numbers are bytes, counts or indices.
+//! Type for amounts of memory in units, so that they are not confused with bytes, counts or
+//! indices.
 
 use core::ops::{Add, AddAssign, Div, Sub, SubAssign};
 
@@ -23,7 +24,7 @@ impl Units {
         Self(count)
     }
 
-    /// Returns the number of whole units in `bytes`.
+    /// Returns the number of whole units that fit into `bytes`.
     #[must_use]
     pub const fn filled_by(bytes: usize) -> Self {
         Self(bytes >> UNIT_SHIFT)

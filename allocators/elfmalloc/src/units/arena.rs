@@ -1,15 +1,15 @@
-//! Arenas: stretches of address space that are cut into units.
+//! Arenas: ranges of address space that are divided into units.
 //!
-//! One arena of up to a terabyte takes addresses only as it grows: addresses count against a limit
-//! that a program may set for itself at any time.
+//! Usually there is one arena of up to a terabyte. It reserves addresses only as it grows, because
+//! a program may limit its own address space at any time.
 //!
 //! ```text
 //!  | states ...      | descriptors ...      | units ...                                        |
 //!  ^ each part grows from its start, in a range of addresses that other mappings reach last
 //! ```
 //!
-//! If the system cannot place mappings, up to [`MOST`] small arenas serve instead, each reserved as
-//! a whole.
+//! If the system cannot place mappings at given addresses, the allocator uses up to [`MOST`] small
+//! arenas instead, and reserves each as a whole.
 
 use core::ptr::NonNull;
 use heapdrome_pages::system::Usage;
@@ -21,17 +21,18 @@ use crate::units::unit_map::UnitMap;
 
 /// Maximum number of arenas. Few under Miri, which visits each at every use of the back-end.
 pub const MOST: usize = if cfg!(miri) { 8 } else { 64 };
-/// Number of units of the largest run that a new arena is created for: 32 MiB. Longer runs are
-/// served only from existing arenas.
+/// Number of units of the longest run for which a new arena is created. Longer runs come only from
+/// existing arenas.
 pub const LARGEST_RUN: usize = 512;
-/// Units of a huge page.
+/// Number of units in a huge page.
 pub const HUGE: usize = (2 << 20) / UNIT;
-/// Granularity, in bytes, in which descriptors are committed.
+/// Number of bytes of descriptors that are committed in one step.
 const DESCRIPTOR_STEP: usize = UNIT;
-/// Granularity, in bytes, at which blocks begin. Each multiple of it may have a byte of state.
+/// Granularity, in bytes, of the addresses at which blocks begin. An arena with states has one byte
+/// for each.
 pub(crate) const GRAIN: usize = 16;
 
-/// Last commit of an arena.
+/// Record of an arena's last commit.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     /// Resources that the process had used before the commit.
@@ -39,17 +40,17 @@ pub struct Step {
     pub(super) units: usize,
 }
 
-/// An arena; the pool's lock guards it.
+/// Arena, guarded by the pool's lock.
 #[derive(Debug)]
 pub struct Arena {
     pub(crate) base: *mut u8,
     units: usize,
-    /// Number of units from the start that are readable and writable, or skipped.
+    /// Number of units at the start that are readable and writable, or skipped.
     pub committed: usize,
-    /// Number of units before [`committed`](Self::committed) that are skipped because other
-    /// mappings occupy them.
+    /// Number of units below [`committed`](Self::committed) that are skipped because other mappings
+    /// occupy them.
     pub skipped: usize,
-    /// Whether the parts are reserved only as far as they are committed.
+    /// Whether addresses are reserved only when they are committed.
     grows: bool,
     pub(crate) descriptors: *mut Descriptor,
     descriptor_bytes: usize,
@@ -62,12 +63,12 @@ pub struct Arena {
     pub dirty: UnitMap,
     /// First unit that may be part of a huge page.
     pub huge_from: usize,
-    /// Last commit, kept while it may still decide whether to ask for huge pages.
+    /// Last commit, kept while the choice of huge pages may still depend on it.
     pub last_step: Option<Step>,
 }
 
 impl Arena {
-    /// No arena.
+    /// Placeholder for an unused entry.
     pub const NONE: Self = Self {
         base: core::ptr::null_mut(),
         units: 0,
@@ -100,8 +101,8 @@ impl Arena {
     }
 
     /// Finds room for an arena that grows up to `bytes`, a multiple of the unit, with the
-    /// structures of [`reserve`](Self::reserve). Returns `None` also where the system cannot place
-    /// mappings.
+    /// structures of [`reserve`](Self::reserve). Also returns `None` if the system cannot place
+    /// mappings at given addresses.
     pub fn find(pages: &impl Pages, bytes: usize, with_states: bool) -> Option<Self> {
         let mut arena = Self {
             units: bytes / UNIT,
@@ -110,7 +111,7 @@ impl Arena {
         };
         let [_, descriptor_bytes, state_bytes] = bytes_of_parts(arena.units);
         let room = pages.find_room(state_bytes + descriptor_bytes + bytes, HUGE * UNIT)?;
-        // SAFETY: the room has these parts.
+        // SAFETY: the room has space for states, descriptors and units, in this order.
         unsafe {
             let descriptors = room.add(state_bytes);
             arena.descriptors = descriptors.as_ptr().cast();
@@ -150,8 +151,8 @@ impl Arena {
         let [map_bytes, ..] = bytes_of_parts(self.units);
         let maps = pages.reserve(map_bytes, UNIT, Access::ReadWrite)?;
         let words: *mut u64 = maps.as_ptr().cast();
-        // SAFETY: the memory is zero, is large enough for both maps, and belongs to this arena
-        // alone.
+        // SAFETY: the memory is zero, is large enough for both maps, and belongs only to this
+        // arena.
         unsafe {
             pages.advise(maps, map_bytes, Advice::NoHugePages);
             self.free = UnitMap::new(words, self.units);
@@ -182,8 +183,8 @@ impl Arena {
             if let Some(start) = NonNull::new(start)
                 && bytes != 0
             {
-                // SAFETY: the arena reserved each part with this size. If the system refuses, only
-                // addresses are lost.
+                // SAFETY: the arena reserved each part with this size, and no other thread knows
+                // the arena. If the system refuses, only addresses are lost.
                 unsafe { pages.release(start, bytes) };
             }
         }
@@ -201,8 +202,7 @@ impl Arena {
         unsafe { NonNull::new_unchecked(self.base.add(unit << UNIT_SHIFT)) }
     }
 
-    /// Returns the distance, in units, from the start of the huge page that holds the arena's first
-    /// unit to that unit.
+    /// Returns the offset, in units, of the arena's first unit in its huge page.
     #[must_use]
     pub fn skew(&self) -> usize {
         (self.base.addr() >> UNIT_SHIFT) % HUGE
@@ -245,8 +245,8 @@ impl Arena {
         self.units - self.committed
     }
 
-    /// Commits `count` more units, at most [`uncommitted`](Self::uncommitted), and their
-    /// descriptors. The units are free and clean then.
+    /// Commits the next `count` units, at most [`uncommitted`](Self::uncommitted), and their
+    /// descriptors. The new units are free and clean.
     pub fn commit(&mut self, pages: &impl Pages, count: usize) -> Placed {
         let (units, bytes) = (self.committed + count, count << UNIT_SHIFT);
         let start = self.part(self.base, self.committed << UNIT_SHIFT);
@@ -257,8 +257,8 @@ impl Arena {
         }
         let described = self.describe(pages, units);
         if described != Placed::Done {
-            // Writable memory counts against a limit, so it is closed again.
-            // SAFETY: the range was opened above, and no thread uses it yet.
+            // Writable memory counts against a limit, so make the units inaccessible again. SAFETY:
+            // the range was opened above, and no thread uses it yet.
             unsafe { self.close(pages, start, bytes) };
             return described;
         }
@@ -267,8 +267,8 @@ impl Arena {
         Placed::Done
     }
 
-    /// Skips the next `count` units, where other mappings lie. Returns false if no unit would
-    /// remain, or if the descriptors cannot be committed.
+    /// Skips the next `count` units, because other mappings occupy some of them. Returns false if
+    /// no unit would remain, or if the descriptors cannot be committed.
     pub fn skip(&mut self, pages: &impl Pages, count: usize) -> bool {
         let units = self.committed + count;
         let possible = count < self.uncommitted() && self.describe(pages, units) == Placed::Done;
@@ -279,8 +279,8 @@ impl Arena {
         possible
     }
 
-    /// Releases the addresses of the clean, free units at the arena's end, except `kept` of them.
-    /// Returns how many units were released.
+    /// Releases the addresses of the clean, free units at the arena's end, except for `kept` units.
+    /// Returns the number of released units.
     pub fn shrink(&mut self, pages: &impl Pages, kept: usize) -> usize {
         let end = self.committed;
         let after_dirty = self.dirty.last_before(end).map_or(0, |unit| unit + 1);
@@ -290,7 +290,7 @@ impl Arena {
             return 0;
         }
         let first = end - gone;
-        // SAFETY: the units are free, and no longer belong to the arena once they are released.
+        // SAFETY: the units are free, and leave the arena as soon as they are released.
         if !unsafe { pages.release(self.address(first), gone << UNIT_SHIFT) } {
             return 0;
         }
@@ -300,7 +300,7 @@ impl Arena {
         gone
     }
 
-    /// Returns the place at `offset` in a part of the arena.
+    /// Returns the address at `offset` in a part of the arena.
     fn part<T>(&self, part: *mut T, offset: usize) -> NonNull<u8> {
         // SAFETY: every part has an address, and the offset lies within it.
         unsafe { NonNull::new_unchecked(part.cast::<u8>().add(offset)) }
@@ -311,8 +311,7 @@ impl Arena {
         if self.grows {
             return pages.reserve_at(start, bytes, Access::ReadWrite);
         }
-        // SAFETY: the arena reserved the range. No thread uses it yet, or relies on its being
-        // inaccessible.
+        // SAFETY: the arena reserved the range, and no thread uses it yet.
         if unsafe { pages.protect(start, bytes, Access::ReadWrite) } {
             Placed::Done
         } else {
@@ -327,7 +326,7 @@ impl Arena {
     /// The range was opened, and no thread uses it.
     unsafe fn close(&self, pages: &impl Pages, start: NonNull<u8>, bytes: usize) {
         // SAFETY: the range was opened and no thread uses it, by the contract of this function. If
-        // the system refuses, the cost is addresses or writable memory.
+        // the system refuses, only addresses or writable memory are lost.
         unsafe {
             if self.grows {
                 pages.release(start, bytes);
@@ -382,7 +381,8 @@ impl Arena {
     }
 }
 
-/// Returns the bytes of the structures for `units` units: both maps, descriptors, states of blocks.
+/// Returns the sizes in bytes of the structures for `units` units: both maps, the descriptors, and
+/// the states of blocks.
 fn bytes_of_parts(units: usize) -> [usize; 3] {
     let maps = 2 * UnitMap::memory_words(units) * size_of::<u64>();
     let states = units * UNIT / GRAIN;

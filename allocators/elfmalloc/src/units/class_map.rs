@@ -1,8 +1,8 @@
-//! The class map: for every unit of the arena, the class of the blocks there, in one byte.
+//! Class map: one byte for every unit of the arena, with the class of its blocks.
 //!
-//! Bytes that were never written read as class 0, which no slab serves. Addresses outside the arena
-//! have class 0, too: null, the stack, and any foreign pointer. If there is no memory for the map,
-//! every address has class 0, and the slow path of `free` finds the class through the directory of
+//! Bytes that were never written read as class 0, [`SizeClass::NONE`]. Addresses outside the arena
+//! also have class 0: null, the stack, and every foreign pointer. If out of memory for the map,
+//! every address has class 0, and the slow path of `free` finds the class in the directory of
 //! arenas.
 
 use core::ptr::{NonNull, null_mut};
@@ -16,11 +16,11 @@ use heapdrome_pages::{Access, Advice, Pages};
 use crate::size_class::{SizeClass, UNIT_SHIFT};
 use crate::units::amount::Units;
 
-/// Base while there is no arena. Every address of a program lies outside.
+/// Base while there is no arena: no address of a program lies at or above it.
 const NOWHERE: usize = 1 << (usize::BITS - 1);
 
-/// Class of every unit of the arena. The bytes of a block are written before the block is handed
-/// out, so that every thread that has the block sees them.
+/// Map from units of the arena to classes. The byte of a block's unit is written before the block
+/// is handed out, so every thread that has the block sees it.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct ClassMap {
@@ -42,8 +42,8 @@ impl ClassMap {
         }
     }
 
-    /// Creates the map for the `size` bytes of address space from `base` on. Returns false if there
-    /// is no memory for it: then every address keeps class 0.
+    /// Creates the map for an arena of `size` bytes at `base`. Returns false if out of memory; then
+    /// every address keeps class 0.
     pub fn start(&self, pages: &impl Pages, base: NonNull<u8>, size: usize) -> bool {
         let units = size >> UNIT_SHIFT;
         let bytes = units.next_multiple_of(pages.page_size());
@@ -63,8 +63,8 @@ impl ClassMap {
     /// Returns a copy of the map's current location.
     #[inline(always)]
     pub(crate) fn window(&self) -> Window {
-        // Acquire: pairs with the release in `start`. Before that, every address lies outside the
-        // units, whatever their number.
+        // Acquire: pairs with the release in `start`. Before `start`, every address lies outside
+        // the arena, whatever number of units this thread sees.
         let base = self.base.load(Acquire);
         Window {
             base,
@@ -79,7 +79,7 @@ impl ClassMap {
         self.window().find(address).unwrap_or(SizeClass::NONE)
     }
 
-    /// Sets the class for `units` from `base` on. Ignores units outside the map's arena.
+    /// Sets the class of the `units` that begin at `base`. Ignores units outside the map's arena.
     pub fn set(&self, base: NonNull<u8>, units: Units, class: SizeClass) {
         let window = self.window();
         let Some(first) = window.place(base.addr().get()) else {
@@ -87,15 +87,15 @@ impl ClassMap {
         };
         let end = window.units.min(first + units.count());
         for place in first..end {
-            // SAFETY: the map has a byte for every unit of the arena. Relaxed: the block is handed
-            // out later, as `ClassMap` explains.
+            // SAFETY: the map has a byte for every unit of the arena. Relaxed: the blocks are
+            // handed out later; see `ClassMap`.
             unsafe { (*window.bytes.add(place)).store(class.number() as u8, Relaxed) };
         }
     }
 }
 
-/// Copy of the map's location for the fast path. Every thread has one: the compiler uses plain
-/// words as operands, but not atomics.
+/// Copy of the map's location for the fast path of one thread. Compilers use plain words, but not
+/// atomics, as operands of instructions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     base: usize,
@@ -104,7 +104,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Window before there is a map: every address lies outside.
+    /// Window before the map exists: every address lies outside.
     pub(crate) const NONE: Self = Self {
         base: NOWHERE,
         units: 0,
@@ -128,8 +128,8 @@ impl Window {
     }
 }
 
-/// Loads a byte, relaxed. Written in assembly because the compiler extends an atomic byte to a word
-/// by a second instruction.
+/// Loads a byte, relaxed. Written in assembly because compilers extend an atomic byte to a word
+/// with a second instruction.
 ///
 /// # Safety
 ///

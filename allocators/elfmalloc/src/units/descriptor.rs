@@ -1,7 +1,7 @@
-//! Descriptors: one record for each unit of an arena. They lie out of band.
+//! Descriptors: one record for each unit of an arena, stored out of band.
 //!
-//! This layer uses the head of a descriptor, which describes the run of units that begins there.
-//! The rest belongs to the code that uses the run.
+//! This layer uses only the head of a descriptor, which describes the run that begins at the unit.
+//! The code that uses the run defines the rest.
 
 use core::cell::Cell;
 use core::ops::Deref;
@@ -15,7 +15,7 @@ pub const DESCRIPTOR: usize = 128;
 
 /// Description of the run that begins at a unit.
 ///
-/// It changes only while the program has no block of the run, so the owner of a block reads it
+/// It changes only while the program has no block in the run, so the owner of a block may read it
 /// without a lock.
 #[derive(Debug)]
 #[repr(C)]
@@ -30,7 +30,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// Returns the first byte of the run, if one began here.
+    /// Returns the first byte of the last run that began at this unit; null if none did.
     #[inline]
     pub fn base(&self) -> *mut u8 {
         self.base.get()
@@ -42,7 +42,7 @@ impl Head {
         Units::new(self.units.get() as usize)
     }
 
-    /// Makes the run longer or shorter.
+    /// Sets the number of units of the run.
     pub fn set_units(&self, units: Units) {
         self.units.set(units.count() as u32);
     }
@@ -53,7 +53,7 @@ impl Head {
         self.class.get()
     }
 
-    /// Makes this the head of a run.
+    /// Records that a run begins at this unit.
     pub fn set(&self, base: NonNull<u8>, units: Units, class: SizeClass) {
         self.base.set(base.as_ptr());
         self.set_units(units);
@@ -61,14 +61,14 @@ impl Head {
         self.class.set(class);
     }
 
-    /// Notes that no run is here.
+    /// Records that the unit is free.
     pub fn clear(&self) {
         self.distance.set(0);
         self.class.set(SizeClass::NONE);
     }
 }
 
-/// Memory of a descriptor. All zeros describe a free unit.
+/// Memory of a descriptor. All-zero memory describes a free unit.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct Descriptor {
@@ -78,7 +78,8 @@ pub struct Descriptor {
 
 const _: () = assert!(size_of::<Descriptor>() == DESCRIPTOR);
 
-/// Descriptor of a unit that was committed. Its memory stays, even after the unit is released.
+/// Handle of the descriptor of a committed unit. The descriptor is never freed, even if the unit is
+/// released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct DescriptorRef(NonNull<Descriptor>);
@@ -88,7 +89,7 @@ impl DescriptorRef {
     ///
     /// # Safety
     ///
-    /// The pointer leads to a committed descriptor of an arena, and its provenance covers all
+    /// The pointer refers to a committed descriptor of an arena, and its provenance covers all
     /// descriptors of that arena.
     #[inline]
     pub(super) const unsafe fn new(descriptor: NonNull<Descriptor>) -> Self {
@@ -107,17 +108,17 @@ impl DescriptorRef {
         self.0.addr().get()
     }
 
-    /// Returns the descriptor of the first unit of the run that this unit lies in.
+    /// Returns the descriptor of the first unit of this unit's run.
     #[inline]
     pub fn head_of_run(self) -> Self {
         let distance = usize::from(self.distance.get());
-        // SAFETY: the code that starts a run writes the distances of its units, so none leads out
-        // of the arena's descriptors.
+        // SAFETY: a distance is 0, or was written when a run began `distance` units earlier in the
+        // same arena, so that descriptor exists.
         Self(unsafe { self.0.sub(distance) })
     }
 
-    /// Returns the descriptors of the first `units` units of the run that begins here, which has at
-    /// least as many.
+    /// Returns the descriptors of the first `units` units of the run that begins at this unit. The
+    /// run has at least that number of units.
     pub fn each(self, units: Units) -> impl Iterator<Item = Self> {
         debug_assert!(units != Units::NONE);
         // SAFETY: a run's units are committed, and so are their descriptors.
@@ -130,7 +131,7 @@ impl Deref for DescriptorRef {
 
     #[inline]
     fn deref(&self) -> &Head {
-        // SAFETY: the descriptor is committed and stays. No reference to its rest is created.
+        // SAFETY: the descriptor is committed and never freed. The reference covers only its head.
         unsafe { &(*self.0.as_ptr()).head }
     }
 }

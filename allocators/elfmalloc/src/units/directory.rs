@@ -1,4 +1,4 @@
-//! Locations of the arenas, for threads that do not hold the pool's lock.
+//! Directory: the locations of all arenas, for threads that do not hold the pool's lock.
 
 use core::ptr::NonNull;
 use heapdrome_pages::atomic::{
@@ -20,8 +20,8 @@ struct Extent {
 }
 
 impl Extent {
-    /// Returns the distance of `address` from the arena's start, if it lies in the committed part.
-    /// The address may be any number: it need not be that of a block.
+    /// Returns the offset of `address` in the arena; `None` if it lies outside the committed part.
+    /// Accepts any number as address.
     #[inline(always)]
     fn offset(&self, address: usize) -> Option<usize> {
         // Acquire: pairs with the releases in `add` and `extend`. A thread that sees the bytes also
@@ -31,7 +31,8 @@ impl Extent {
         (offset < bytes).then_some(offset)
     }
 
-    /// Returns the descriptor of the slab or run that `address` lies in.
+    /// Returns the descriptor of the slab or run that contains `address`; `None` outside the
+    /// committed part.
     #[inline(always)]
     fn run_of(&self, address: usize) -> Option<DescriptorRef> {
         let offset = self.offset(address)?;
@@ -76,7 +77,7 @@ impl Directory {
         }
     }
 
-    /// Adds the arena with the next number. The caller holds the pool's lock.
+    /// Adds an arena. The caller holds the pool's lock.
     pub fn add(&self, arena: &Arena) {
         let count = self.count.load(Relaxed);
         let extent = &self.extents[count];
@@ -89,7 +90,7 @@ impl Directory {
         self.count.store(count + 1, Release);
     }
 
-    /// Publishes how much of arena `index` is committed. The caller holds the pool's lock.
+    /// Publishes the committed size of arena `index`. The caller holds the pool's lock.
     pub fn extend(&self, index: usize, arena: &Arena) {
         // Release: pairs with the acquire in `Extent::offset`.
         self.extents[index]
@@ -97,8 +98,8 @@ impl Directory {
             .store(arena.committed << UNIT_SHIFT, Release);
     }
 
-    /// Returns the descriptor of the slab or run that holds `address`; `None` outside all arenas.
-    /// The descriptor of an unused unit has class [`NONE`](crate::SizeClass::NONE).
+    /// Returns the descriptor of the slab or run that contains `address`; `None` outside all
+    /// arenas. The descriptor of an unused unit has class [`NONE`](crate::SizeClass::NONE).
     #[inline]
     pub fn run_of(&self, address: usize) -> Option<DescriptorRef> {
         self.extents[0]
@@ -106,8 +107,7 @@ impl Directory {
             .or_else(|| self.run_of_other(address))
     }
 
-    /// Returns the state of the block that begins at `address`; null outside all arenas with
-    /// states.
+    /// Returns the state byte of `address`; null outside all arenas with states.
     #[inline(always)]
     #[must_use]
     pub fn state_of(&self, address: usize) -> *const AtomicU8 {

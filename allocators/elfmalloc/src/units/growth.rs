@@ -1,4 +1,4 @@
-//! The frontier of an arena: the next units to commit, and huge pages there.
+//! Growth of an arena: commits units at its end, and decides on huge pages for them.
 
 use core::ops::Range;
 
@@ -8,27 +8,28 @@ use heapdrome_pages::{Advice, Pages, Placed};
 use crate::size_class::UNIT_SHIFT;
 use crate::units::arena::{Arena, HUGE, LARGEST_RUN, Step};
 
-/// Number of committed units from which huge pages are asked for, 32 MiB. The unused part of the
+/// Number of committed units from which a commit may request huge pages. The unused part of the
 /// last huge page is then small in proportion.
 const HUGE_FROM: usize = 512;
-/// Number of committed units from which a fast-growing heap asks for huge pages, 8 MiB. Page faults
-/// are much of its work.
+/// Number of committed units from which a fast-growing heap may request huge pages. Such a heap
+/// spends much of its time on page faults.
 const HUGE_FROM_FAST: usize = 128;
-/// Number of committed units from which the hardened variant asks for huge pages, 4 MiB. It touches
-/// every block.
+/// Number of committed units from which the hardened variant requests huge pages. It touches every
+/// block.
 const HUGE_FROM_TOUCHED: usize = 64;
-/// Processor time, in microseconds for each unit, below which growth counts as fast: a millisecond
-/// for a MiB. The faults of small pages take half of that.
+/// Processor time per unit, in microseconds, below which growth counts as fast. The page faults of
+/// a unit of small pages take about half as long.
 const FAST: u64 = 64;
-/// Number of units from which a run is for blocks above 2 KiB: buffers, which a program may
-/// allocate first and fill later.
+/// Minimum number of units of a run with blocks above 2 KiB. These are often buffers, which a
+/// program allocates first and fills later.
 const FILLED_LATER: usize = 2;
-/// Number of units that an arena skips where it first meets another mapping, 64 MiB. Each further
-/// skip is twice as long.
+/// Number of units that an arena skips when it first meets another mapping. Each further skip of
+/// the same commit is twice as long.
 const LEAST_GAP: usize = 1024;
 
-/// Returns whether the next commit, for a run of `count` units, should ask for huge pages. Once
-/// true it stays true: only the first unit that may be part of one is recorded.
+/// Returns whether the next commit, for a run of `count` units, should request huge pages. Once one
+/// commit has requested them, all later ones must: the arena records only the first unit that may
+/// be part of a huge page.
 fn wants_huge(arena: &Arena, pages: &impl Pages, count: usize) -> bool {
     let from = arena.committed;
     if arena.huge_from != usize::MAX || arena.has_states() && from >= HUGE_FROM_TOUCHED {
@@ -45,31 +46,31 @@ fn wants_huge(arena: &Arena, pages: &impl Pages, count: usize) -> bool {
 }
 
 impl Step {
-    /// Returns whether the process used the step's units up fast.
+    /// Returns whether the process has used up the step's units fast.
     fn went_fast(self, now: Usage) -> bool {
         now.microseconds.saturating_sub(self.before.microseconds) < self.units as u64 * FAST
     }
 
-    /// Returns whether the process has since touched memory of at least an eighth of the step's
-    /// size. A new slab has few touched blocks, and blocks that the program never uses have almost
-    /// none. If most blocks are untouched, the few touched ones would make whole huge pages
+    /// Returns whether the process has touched at least an eighth of the step's bytes since the
+    /// commit. If most blocks stay untouched, the few touched ones would make whole huge pages
     /// resident.
     ///
-    /// Faults show this where pages are small. Where the system makes huge pages unasked, resident
-    /// memory shows it, as long as that is a new maximum.
+    /// With small pages, the number of page faults shows this. If the system creates huge pages by
+    /// itself, the maximum of resident memory shows it, provided that it rises.
     fn was_touched(self, now: Usage, page_size: usize) -> bool {
         let faults = now.faults.saturating_sub(self.before.faults);
         let resident = now.most_resident.saturating_sub(self.before.most_resident);
-        // A system that counts no faults shows nothing.
+        // If the system counts no faults, assume that memory was touched.
         now.faults == 0 || resident.max(faults * page_size) * 8 >= self.units << UNIT_SHIFT
     }
 }
 
-/// Commits enough units for a run of `count`. Returns the number of units committed.
+/// Commits enough units for a run of `count` units, and `slack` units for its alignment. Returns
+/// the number of committed units.
 ///
 /// # Errors
 ///
-/// `Occupied` if the arena has no room, `Refused` if the system has no memory.
+/// `Occupied` if the arena has no room, `Refused` if the system is out of memory.
 pub(crate) fn commit(
     arena: &mut Arena,
     pages: &impl Pages,
@@ -121,14 +122,14 @@ fn commit_at_frontier(
     let is_open = huge && !arena.has_states() && arena.huge_from == usize::MAX;
     arena.last_step = is_open.then(usage).flatten().map(|before| Step {
         before,
-        // A large block takes many units in one batch, which may never be touched. They do not show
-        // how fast the heap grows.
+        // The program may never touch the many units of a large block, so they do not show how fast
+        // the heap grows.
         units: units.min(regular),
     });
     Ok(units)
 }
 
-/// Asks for huge pages in the new units, as far as whole ones fit.
+/// Requests huge pages for all whole huge pages within the new units.
 fn advise_huge(pages: &impl Pages, arena: &mut Arena, from: usize, units: usize) {
     let (first, count) = huge_pages_in(arena.skew(), from, units);
     if count != 0 {
@@ -147,8 +148,8 @@ pub(crate) fn whole_pages(arena: &Arena, first: usize, count: usize) -> (usize, 
     huge_pages_in(arena.skew(), first, count)
 }
 
-/// Returns the units of the huge pages that the given units lie in; none if huge pages were not
-/// asked for.
+/// Returns the units of all huge pages that overlap the given units; none if huge pages were not
+/// requested there.
 pub(crate) fn huge_pages_around(arena: &Arena, first: usize, count: usize) -> Range<usize> {
     let skew = arena.skew();
     let begin = ((skew + first) / HUGE * HUGE).saturating_sub(skew);
@@ -156,8 +157,8 @@ pub(crate) fn huge_pages_around(arena: &Arena, first: usize, count: usize) -> Ra
     begin.max(arena.huge_from)..end.min(arena.committed)
 }
 
-/// Returns the number of units that become resident when those of a run are touched: the rest of
-/// huge pages of which nothing is resident yet. The run is still free.
+/// Returns the number of units outside a run that become resident when the run is touched: the rest
+/// of its huge pages, if nothing of them is resident yet. The run must still be free.
 pub(crate) fn resident_along(arena: &Arena, first: usize, count: usize) -> usize {
     let is_untouched = |page: usize| {
         let dirty = arena.dirty.first_from(page);
@@ -170,8 +171,8 @@ pub(crate) fn resident_along(arena: &Arena, first: usize, count: usize) -> usize
         .sum()
 }
 
-/// Marks units as dirty that may become resident when the given units are touched: the free ones in
-/// the same huge pages. Returns how many of these were clean.
+/// Marks all free units in the huge pages of the given units as dirty, because touching those units
+/// may make them resident. Returns the number of units that were clean.
 pub(crate) fn soil_huge_pages(arena: &mut Arena, first: usize, count: usize) -> usize {
     let Range { start, end } = huge_pages_around(arena, first, count);
     let mut soiled = 0;
@@ -184,7 +185,8 @@ pub(crate) fn soil_huge_pages(arena: &mut Arena, first: usize, count: usize) -> 
     soiled
 }
 
-/// Returns the whole huge pages within some units; `skew` is the offset of unit 0 in its huge page.
+/// Returns the first unit and the number of units of the whole huge pages within the given units.
+/// `skew` is the offset of unit 0 in its huge page.
 fn huge_pages_in(skew: usize, first: usize, count: usize) -> (usize, usize) {
     let start = (skew + first).next_multiple_of(HUGE);
     let end = (skew + first + count) / HUGE * HUGE;

@@ -1,4 +1,4 @@
-//! Blocks larger than any class: runs of units, and mappings of their own.
+//! Large blocks: runs of units, and blocks with their own mappings.
 
 use core::ptr::NonNull;
 
@@ -13,11 +13,11 @@ use crate::units::mapped::{Mapped, MappedTable};
 use crate::units::memory::Memory;
 use crate::units::pool::{Pool, Run};
 
-/// Size from which a block that has to move in order to grow gets its own mapping. The system can
-/// move a mapping without copying.
+/// Size from which a block that must move to grow gets its own mapping. The system can move a
+/// mapping without copying.
 pub const GROWS_BY_REMAP: usize = 1 << 20;
 
-/// A new large block.
+/// New large block.
 #[derive(Clone, Copy, Debug)]
 pub struct Large {
     /// Start of the block.
@@ -36,19 +36,19 @@ pub fn start_large<P: Pages>(memory: &Memory<P>, run: Run) -> Large {
     }
 }
 
-/// Returns whether a block of `units` at this alignment may be a run of an arena that is created
-/// for it.
+/// Returns whether a block of `units` with this alignment is small enough for a new arena to be
+/// created for it.
 #[must_use]
 pub const fn fits_in_run(units: Units, alignment: usize) -> bool {
     units.count() <= LARGEST_RUN && alignment <= LARGEST_RUN << UNIT_SHIFT
 }
 
-/// Returns the usable bytes of the large block at the address, if there is one.
+/// Returns the usable bytes of the large block that contains `address`, if any.
 pub fn usable<P: Pages>(memory: &Memory<P>, address: usize) -> Option<usize> {
     Some(large_at(memory, address)?.units().bytes())
 }
 
-/// Returns the run that is the large block in which `address` lies.
+/// Returns the run of the large block that contains `address`, if any.
 fn large_at<P: Pages>(memory: &Memory<P>, address: usize) -> Option<DescriptorRef> {
     let run = memory.run_of(address)?;
     (run.class() == SizeClass::LARGE).then_some(run)
@@ -58,11 +58,11 @@ fn large_at<P: Pages>(memory: &Memory<P>, address: usize) -> Option<DescriptorRe
 ///
 /// # Errors
 ///
-/// The address is not that of a large block.
+/// No large block begins at `address`.
 ///
 /// # Safety
 ///
-/// If there is such a block, it is in no use.
+/// If there is such a block, the caller gives it up.
 pub unsafe fn free_large<P: Pages>(memory: &Memory<P>, address: usize) -> Result<(), Misuse> {
     let run = large_at(memory, address).filter(|run| run.base().addr() == address);
     let Some((run, base)) = run.and_then(|run| Some((run, NonNull::new(run.base())?))) else {
@@ -70,7 +70,7 @@ pub unsafe fn free_large<P: Pages>(memory: &Memory<P>, address: usize) -> Result
     };
     let units = run.units();
     forget(memory, run, base);
-    // SAFETY: the units were the block's, which is in no use.
+    // SAFETY: the units belong to the block, which the caller has given up.
     memory.with_pool(|pool| unsafe { pool.free(base.as_ptr(), units, true) });
     Ok(())
 }
@@ -80,13 +80,13 @@ fn forget<P: Pages>(memory: &Memory<P>, run: DescriptorRef, base: NonNull<u8>) {
     run.clear();
 }
 
-/// Changes the size of a large block without moving it. Returns false if that is impossible, which
-/// only happens to a block that should grow.
+/// Resizes a large block in place. Returns false, without any change, if the block cannot grow, or
+/// if no large block begins at `block`.
 ///
 /// # Safety
 ///
-/// If there is a large block at `block`, it is the caller's, and no byte past the first `size` is
-/// in use.
+/// If a large block begins at `block`, it belongs to the caller, who no longer uses bytes after the
+/// first `size`.
 pub unsafe fn resize_large<P: Pages>(memory: &Memory<P>, block: NonNull<u8>, size: usize) -> bool {
     let Some(bytes) = size.max(1).checked_next_multiple_of(UNIT) else {
         return false;
@@ -97,7 +97,7 @@ pub unsafe fn resize_large<P: Pages>(memory: &Memory<P>, block: NonNull<u8>, siz
     let (wanted, units) = (Units::filled_by(bytes), run.units());
     if wanted < units {
         run.set_units(wanted);
-        // SAFETY: the tail lies in the block, which is the caller's, and is in no use.
+        // SAFETY: the tail lies in the block, and the caller no longer uses it.
         unsafe {
             let tail = block.as_ptr().add(wanted.bytes());
             memory.with_pool(|pool| pool.free(tail, units - wanted, true));
@@ -115,10 +115,10 @@ pub unsafe fn resize_large<P: Pages>(memory: &Memory<P>, block: NonNull<u8>, siz
     true
 }
 
-/// Blocks with mappings of their own.
+/// Blocks with their own mappings.
 #[derive(Debug)]
 pub struct MappedBlocks {
-    /// Table of the blocks. Its lock is taken before the pool's.
+    /// Table of the blocks. Lock order: this lock precedes the pool's.
     pub table: Lock<MappedTable>,
 }
 
@@ -155,7 +155,7 @@ impl MappedBlocks {
     }
 
     /// Allocates a block with its own mapping between inaccessible pages. The block ends as close
-    /// to the page behind it as its alignment allows.
+    /// to the inaccessible page behind it as its alignment allows.
     pub fn map_guarded(
         &self,
         pages: &impl Pages,
@@ -167,8 +167,8 @@ impl MappedBlocks {
         let inner = size.max(1).checked_next_multiple_of(page)?;
         let bytes = inner.checked_add(front)?.checked_add(page)?;
         let base = pages.reserve(bytes, front, Access::None)?;
-        // SAFETY: the mapping is new. It consists of a front, the inner pages, and one page behind
-        // them.
+        // SAFETY: the mapping is new. It consists of the front, the inner pages, and one page
+        // behind them, so all addresses lie in it.
         unsafe {
             let start = base.add(front);
             let skip = inner - size.max(1).next_multiple_of(alignment.min(page));
@@ -188,18 +188,18 @@ impl MappedBlocks {
         }
     }
 
-    /// Shrinks a block between guard pages to `size` bytes, fewer than it has. The pages behind
-    /// these are purged and become inaccessible.
+    /// Shrinks a block between guard pages to `size` bytes, less than its size. Purges the unused
+    /// pages at its end and makes them inaccessible.
     ///
     /// # Safety
     ///
-    /// There is such a block at the address, and it is the caller's.
+    /// A block between guard pages begins at `address`, and belongs to the caller.
     pub unsafe fn shrink_guarded(&self, pages: &impl Pages, address: usize, size: usize) {
         let mut mapped = self.table.lock();
         let Some(entry) = mapped.remove(address) else {
             return;
         };
-        // Removing the entry left a free place, so this insertion succeeds.
+        // Removing the entry left a free entry, so this insertion succeeds.
         mapped.insert(pages, Mapped { size, ..entry });
         drop(mapped);
         let page = pages.page_size();
@@ -216,17 +216,17 @@ impl MappedBlocks {
         }
     }
 
-    /// Frees a block with its own mapping. Returns false if there is none at `address`.
+    /// Frees a block with its own mapping. Returns false if no such block begins at `address`.
     ///
     /// # Safety
     ///
-    /// The block is in no use.
+    /// If there is such a block, the caller gives it up.
     pub unsafe fn free(&self, pages: &impl Pages, address: usize) -> bool {
         let entry = self.table.lock().remove(address);
         let Some(entry) = entry else { return false };
         if let Some(base) = NonNull::new(entry.base) {
-            // SAFETY: the mapping was the block's. If the system refuses to unmap it, at least its
-            // memory is returned.
+            // SAFETY: the mapping belongs only to the block, which the caller gives up. If the
+            // system refuses to unmap it, at least its memory is returned.
             unsafe {
                 if !pages.release(base, entry.bytes) {
                     pages.purge(base, entry.bytes);
@@ -236,20 +236,20 @@ impl MappedBlocks {
         true
     }
 
-    /// Changes the size of a block outside slabs without copying it; the block may move. Returns
-    /// `None` if it leaves the block as it was.
+    /// Resizes a block outside slabs without copying; the block may move. Returns `None`, without
+    /// any change, if that is impossible.
     ///
     /// # Safety
     ///
-    /// The block at `block` is the caller's, if there is one.
+    /// If a block begins at `block`, it belongs to the caller.
     pub unsafe fn resize<P: Pages>(
         &self,
         memory: &Memory<P>,
         block: NonNull<u8>,
         size: usize,
     ) -> Option<NonNull<u8>> {
-        // SAFETY: if there is a block at the address, run or mapping, it is the caller's, who needs
-        // `size` bytes of it.
+        // SAFETY: if a block begins there, it belongs to the caller, who uses only its first `size`
+        // bytes from now on.
         unsafe {
             if large_at(memory, block.addr().get()).is_none() {
                 return self.remap(&memory.pages, block, size);
@@ -261,12 +261,13 @@ impl MappedBlocks {
         }
     }
 
-    /// Remaps a block with its own mapping to another size; the block may move. If the size is only
-    /// a little smaller, the block stays as it is. Returns `None` if that fails.
+    /// Resizes the mapping of a block; the block may move. If the new size is less than a unit
+    /// smaller, leaves the block unchanged. Returns `None`, without any change, if there is no such
+    /// block or the system refuses.
     ///
     /// # Safety
     ///
-    /// If there is such a block, it is the caller's.
+    /// If there is such a block, it belongs to the caller.
     unsafe fn remap(
         &self,
         pages: &impl Pages,
@@ -281,22 +282,22 @@ impl MappedBlocks {
         if size <= entry.size && size > entry.size.saturating_sub(UNIT) {
             return Some(block);
         }
-        // SAFETY: the mapping is the block's, and the caller's.
+        // SAFETY: the mapping belongs to the block, which belongs to the caller.
         let moved = unsafe { pages.remap(block, entry.bytes, bytes, Remap::MayMove)? };
         mapped.remove(block.addr().get());
         let entry = Mapped::whole(moved, bytes);
-        // Removing the entry left a free place, so this insertion succeeds.
+        // Removing the entry left a free entry, so this insertion succeeds.
         mapped.insert(pages, entry);
         Some(moved)
     }
 
-    /// Moves a large block to a mapping of its own, with room for `size` bytes, without copying it.
-    /// Returns `None` if it leaves the block as it was. Sizes below [`GROWS_BY_REMAP`] get no
-    /// mapping.
+    /// Moves a run's block to its own mapping of at least `size` bytes, without copying. Returns
+    /// `None`, with the block unchanged, if that is impossible or `size` is below
+    /// [`GROWS_BY_REMAP`].
     ///
     /// # Safety
     ///
-    /// There is a large block at `block`, which is the caller's and smaller than `size`.
+    /// If a large block begins at `block`, it belongs to the caller and is smaller than `size`.
     pub unsafe fn move_to_mapping<P: Pages>(
         &self,
         memory: &Memory<P>,
@@ -310,8 +311,8 @@ impl MappedBlocks {
         let bytes = size.checked_next_multiple_of(pages.page_size())?;
         let run = large_at(memory, block.addr().get())?;
         let units = run.units();
-        // SAFETY: the block's units are the caller's. The detached pages belong to this function,
-        // which copies them back if it fails, so that the block is whole again.
+        // SAFETY: the block's units belong to the caller. The detached pages belong to this
+        // function, which copies them back on failure, so that the block is complete again.
         unsafe {
             let old = units.bytes();
             let moved = pages.detach(block, old)?;

@@ -1,19 +1,19 @@
-//! Blocks that have their own mappings: found by address, under a lock.
+//! Table of blocks with their own mappings, searched by address under a lock.
 
 use core::ptr::NonNull;
 
 use heapdrome_pages::{Access, Pages};
 
-/// A block with its own mapping.
+/// Entry for a block with its own mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapped {
     /// Start of the block; null for an unused entry.
     pub block: *mut u8,
-    /// Start of its mapping; a block between guard pages begins later.
+    /// Start of the mapping. A block between guard pages begins behind it.
     pub base: *mut u8,
     /// Bytes of the mapping.
     pub bytes: usize,
-    /// Number of bytes of the block that the program may use.
+    /// Usable bytes of the block.
     pub size: usize,
 }
 
@@ -25,7 +25,7 @@ impl Mapped {
         size: 0,
     };
 
-    /// Creates the entry of a block that is the whole of its mapping.
+    /// Creates the entry of a block that fills its mapping.
     pub(super) const fn whole(base: NonNull<u8>, bytes: usize) -> Self {
         Self {
             block: base.as_ptr(),
@@ -36,7 +36,7 @@ impl Mapped {
     }
 }
 
-/// Table of all such blocks: a hash table with linear probing, in pages of its own.
+/// Table of all blocks with their own mappings: a hash table with linear probing, in its own pages.
 #[derive(Debug)]
 pub struct MappedTable {
     entries: *mut Mapped,
@@ -70,7 +70,7 @@ impl MappedTable {
         self.count
     }
 
-    /// Adds a block. Returns false if there is no memory for the entry.
+    /// Adds a block. Returns false if out of memory for the entry.
     pub fn insert(&mut self, pages: &impl Pages, entry: Mapped) -> bool {
         if self.count * 2 >= self.capacity && !self.enlarge(pages) {
             return false;
@@ -93,7 +93,7 @@ impl MappedTable {
         let removed = self.at(hole);
         self.count -= 1;
         self.bytes -= removed.bytes;
-        // Entries that follow in the same cluster move up, so that no probe ends early.
+        // Move later entries of the same cluster up, so that no probe ends early.
         let mut next = hole;
         loop {
             next = (next + 1) & (self.capacity - 1);
@@ -176,7 +176,7 @@ impl MappedTable {
         }
         let old = core::mem::replace(self, larger);
         if let Some(entries) = NonNull::new(old.entries) {
-            // SAFETY: the old table was reserved with this size, and is in no use.
+            // SAFETY: the old table was reserved with this size, and is no longer used.
             unsafe { pages.release(entries.cast(), bytes(old.capacity)) };
         }
         true

@@ -1,6 +1,7 @@
-//! The memory of the process: units of arenas, the class of every address, memory for structures.
+//! Memory of the process: the pool of units, the class map, and memory for the allocator's
+//! structures.
 //!
-//! Order of locks: pool, then structures.
+//! Lock order: pool, then structures.
 
 use core::ptr::NonNull;
 use heapdrome_pages::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -16,7 +17,7 @@ use crate::units::directory::Directory;
 use crate::units::metadata::Metadata;
 use crate::units::pool::{Pool, Run};
 
-/// Units, and the structures that describe them.
+/// Memory of the process, with the structures that describe it.
 #[derive(Debug)]
 pub struct Memory<P> {
     /// Class of every address.
@@ -28,9 +29,9 @@ pub struct Memory<P> {
     pub pool: Lock<Pool>,
     /// Memory for structures.
     pub structures: Lock<Metadata>,
-    /// Units in use, as of the last change of the pool.
+    /// Number of live units, as of the last call of [`with_pool`](Self::with_pool).
     live: AtomicUsize,
-    /// Number of purges; `purged` counts their bytes.
+    /// Number of purges.
     purges: AtomicU64,
     purged: AtomicU64,
     started: AtomicBool,
@@ -52,8 +53,8 @@ impl<P: Pages> Memory<P> {
         }
     }
 
-    /// Finds room for the arena, once; later calls do nothing and do not read the settings. Without
-    /// this call everything works, but more slowly.
+    /// Finds room for the arena. Only the first call does so; later calls do not even read the
+    /// settings. Without this call everything works, but more slowly.
     pub fn start(&self, settings: impl FnOnce() -> Settings) {
         let mut pool = self.pool.lock();
         // Relaxed: read and written under the pool's lock.
@@ -66,7 +67,8 @@ impl<P: Pages> Memory<P> {
         }
     }
 
-    /// Returns the descriptor of the slab or run that `address` lies in; see [`Directory::run_of`].
+    /// Returns the descriptor of the slab or run that contains `address`; see
+    /// [`Directory::run_of`].
     #[inline]
     pub fn run_of(&self, address: usize) -> Option<DescriptorRef> {
         self.directory.run_of(address)
@@ -83,8 +85,8 @@ impl<P: Pages> Memory<P> {
         self.with_pool(|pool| pool.allocate(&self.pages, &self.directory, units, alignment))
     }
 
-    /// Runs `action` on the pool, then publishes the live units for threads without the pool's
-    /// lock.
+    /// Runs `action` on the pool, then publishes the number of live units for threads without the
+    /// pool's lock.
     pub fn with_pool<R>(&self, action: impl FnOnce(&mut Pool) -> R) -> R {
         let mut pool = self.pool.lock();
         let result = action(&mut pool);
@@ -93,20 +95,20 @@ impl<P: Pages> Memory<P> {
         result
     }
 
-    /// Returns the units in use, as of the last change of the pool.
+    /// Returns the number of live units, as of the last call of [`with_pool`](Self::with_pool).
     #[inline]
     pub fn live_units(&self) -> Units {
         // Relaxed: no other memory depends on this number.
         Units::new(self.live.load(Relaxed))
     }
 
-    /// Returns the bytes of the units in use, as of the last change of the pool.
+    /// Returns the bytes of live units, as of the last call of [`with_pool`](Self::with_pool).
     #[inline]
     pub fn live_bytes(&self) -> usize {
         self.live_units().bytes()
     }
 
-    /// Returns the number of purges, and their bytes.
+    /// Returns the number of purges, and of purged bytes.
     pub fn purges(&self) -> (u64, u64) {
         // Relaxed: no other memory depends on these numbers.
         (self.purges.load(Relaxed), self.purged.load(Relaxed))
@@ -118,15 +120,15 @@ impl<P: Pages> Memory<P> {
         self.purged.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// Returns zeroed memory for a structure that is required to serve a block. If the system
-    /// refuses more memory, because blocks took it all, a free unit serves for good.
+    /// Returns zeroed memory for a structure without which no block could be allocated. If the
+    /// system refuses more memory, permanently converts a free unit.
     pub fn structure(&self, bytes: usize) -> Option<NonNull<u8>> {
         let found = self.chunked_structure(bytes);
         if found.is_some() {
             return found;
         }
-        // The arena can never shrink below a unit that serves for good, and the unit that was freed
-        // first is often its last. Releasing the arena's end may make room for a chunk elsewhere.
+        // The arena can never shrink below a converted unit, and the first free unit may be its
+        // last. So first release the arena's end, which may make room for a chunk elsewhere.
         self.purge_any_units(Units::holding(bytes));
         if self.release_addresses(Units::NONE) {
             let found = self.chunked_structure(bytes);
@@ -137,25 +139,25 @@ impl<P: Pages> Memory<P> {
         let run = self.allocate_run(Units::holding(bytes), UNIT)?;
         let lent = run.units.bytes();
         // SAFETY: the run was just taken from the pool, so no other code has it. Its descriptor and
-        // its class show that no block is there.
+        // its byte in the class map are those of a free unit.
         unsafe {
             if !run.clean {
                 run.base.as_ptr().write_bytes(0, lent);
             }
             let mut structures = self.structures.lock();
-            // If two threads come here at the same time, the rest of the first one's unit is lost.
+            // If two threads do this at the same time, the rest of the first thread's unit is lost.
             structures.add(run.base, lent);
             structures.allocate(&self.pages, bytes)
         }
     }
 
-    /// Returns zero memory for a structure from the chunks of structures.
+    /// Returns zeroed memory for a structure from the structures' own chunks.
     fn chunked_structure(&self, bytes: usize) -> Option<NonNull<u8>> {
         self.structures.lock().allocate(&self.pages, bytes)
     }
 
-    /// Asserts that the pool's counts match its maps, and that the class map agrees with the
-    /// descriptor of each unit. No thread may be creating or freeing a run.
+    /// Asserts that the pool's counts match its maps, and that the class map matches the descriptor
+    /// of each unit. No thread may be creating or freeing a run.
     ///
     /// # Panics
     ///
@@ -176,8 +178,8 @@ impl<P: Pages> Memory<P> {
         }
     }
 
-    /// Releases the addresses of purged units at the ends of arenas, except `kept` units of each.
-    /// Returns whether any were released.
+    /// Releases the addresses of clean, free units at the ends of arenas, except for `kept` units
+    /// of each arena. Returns whether addresses were released.
     pub fn release_addresses(&self, kept: Units) -> bool {
         let mut pool = self.pool.lock();
         pool.shrink(&self.pages, &self.directory, kept)
@@ -187,8 +189,8 @@ impl<P: Pages> Memory<P> {
     ///
     /// # Safety
     ///
-    /// The calling thread is the only one, it holds no guard of a lock, and no thread of the parent
-    /// was changing the data of one.
+    /// The calling thread is the only one and holds no guard of these locks. No thread of the
+    /// parent was changing the data that they guard.
     pub unsafe fn free_locks(&self) {
         // SAFETY: this function's contract is that of `free_in_child`.
         unsafe {

@@ -1,7 +1,7 @@
 //! Memory for the allocator's own structures: bitmaps, magazines, thread heaps.
 //!
-//! Block sizes are powers of two. Blocks are cut from chunks that are never given back; freed
-//! blocks are kept by size.
+//! Block sizes are powers of two. New blocks are cut from chunks, which are never given back. Freed
+//! blocks are reused for the same size.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -13,16 +13,16 @@ const SIZES: usize = 12;
 pub const LARGEST: usize = 1 << (SMALLEST_SHIFT + SIZES as u32 - 1);
 const CHUNK: usize = 256 << 10;
 
-/// Alignment of chunks, and the least that a thread takes for itself.
+/// Alignment of chunks, and minimum number of bytes that a thread allocates for its own structures.
 const PAGE: usize = 4096;
 
-/// A free block.
+/// Free block.
 struct Free {
     next: *mut Free,
 }
 
-/// Blocks whose sizes are powers of two. Freed blocks are kept by size; new ones are cut from
-/// chunks.
+/// Set of free blocks whose sizes are powers of two: a list for each size, and the rest of the
+/// current chunk.
 #[derive(Debug)]
 struct Pieces {
     free: [*mut Free; SIZES],
@@ -39,9 +39,9 @@ impl Pieces {
         }
     }
 
-    /// Returns a zeroed block of the size with this index, aligned to its size but at most to a
-    /// page. `more` supplies a chunk of at least the size that it is called with: zeros, from a
-    /// page boundary on.
+    /// Returns a zeroed block of the size with this index. It is aligned to its size, but at most
+    /// to a page. `more` returns a new chunk and its size, given the minimum size. Chunks are
+    /// zeroed and begin at a page.
     fn allocate(
         &mut self,
         index: usize,
@@ -52,7 +52,8 @@ impl Pieces {
         if first.is_null() {
             return self.cut(size, more);
         }
-        // SAFETY: a free block holds the link to the next one, and is this size.
+        // SAFETY: a block in this list is free, holds the link to the next block, and has this
+        // size.
         unsafe {
             self.free[index] = (*first).next;
             first.cast::<u8>().write_bytes(0, size);
@@ -60,14 +61,16 @@ impl Pieces {
         NonNull::new(first.cast())
     }
 
-    /// Keeps a freed block.
+    /// Adds a free block to the list of its size.
     ///
     /// # Safety
     ///
-    /// The block has this size, is aligned as by [`allocate`](Self::allocate), and is in no use.
+    /// The block has the size with this index and the alignment that [`allocate`](Self::allocate)
+    /// gives, and is no longer used.
     unsafe fn free(&mut self, block: *mut u8, index: usize) {
         let block: *mut Free = block.cast();
-        // SAFETY: the block is in no use by the contract, aligned, and large enough for a link.
+        // SAFETY: the block is no longer used, by the contract of this function. It is aligned and
+        // large enough for a link.
         unsafe { (*block).next = self.free[index] };
         self.free[index] = block;
     }
@@ -81,8 +84,8 @@ impl Pieces {
         if self.left < skip + size {
             let (chunk, bytes) = more(size)?;
             if bytes - size <= self.left {
-                // The rest of the current chunk is at least as large as that of the new one would
-                // be.
+                // The current chunk has at least as many bytes left as the new one would have, so
+                // keep it.
                 return Some(chunk);
             }
             skip = 0;
@@ -95,13 +98,13 @@ impl Pieces {
         NonNull::new(block)
     }
 
-    /// Keeps the next bytes as free blocks: the gap before a block of a larger alignment.
+    /// Turns the next `bytes` bytes, the gap before a block of larger alignment, into free blocks.
     fn keep_gap(&mut self, mut bytes: usize) {
         while bytes != 0 {
             let shift = self.next.addr().trailing_zeros();
             // SAFETY: the gap ends at a multiple of a power of two that is larger than the gap. So
-            // the largest block that may begin here lies within the gap, has one of the sizes, and
-            // is in no use.
+            // the largest aligned block that begins here lies within the gap, has one of the sizes,
+            // and is unused.
             unsafe {
                 self.free(self.next, (shift - SMALLEST_SHIFT) as usize);
                 self.next = self.next.add(1 << shift);
@@ -116,15 +119,15 @@ impl Pieces {
 #[derive(Debug)]
 pub struct Metadata {
     pieces: Pieces,
-    /// Bytes in use, including those that are free within threads' own pages.
+    /// Bytes in use, including free bytes in threads' own pages.
     pub used: usize,
 }
 
-// SAFETY: any thread may use the memory under the lock.
+// SAFETY: any thread may use the memory while it holds the lock.
 unsafe impl Send for Metadata {}
 
 impl Metadata {
-    /// Creates a structure without memory.
+    /// Creates an empty set of free blocks.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -151,16 +154,16 @@ impl Metadata {
     ///
     /// # Safety
     ///
-    /// `block` came from [`allocate`](Self::allocate) with the same `bytes`, and is in no use.
+    /// `block` came from [`allocate`](Self::allocate) with the same `bytes`, and is no longer used.
     pub unsafe fn free(&mut self, block: NonNull<u8>, bytes: usize) {
         let Some(index) = index_of(bytes) else { return };
-        // SAFETY: the block has the size of `index` and is in no use, by the contract of this
+        // SAFETY: the block has the size of `index` and is no longer used, by the contract of this
         // function.
         unsafe { self.pieces.free(block.as_ptr(), index) };
         self.used -= 1 << (SMALLEST_SHIFT + index as u32);
     }
 
-    /// Makes these bytes the chunk that is cut next.
+    /// Makes these bytes the current chunk.
     ///
     /// # Safety
     ///
@@ -176,14 +179,14 @@ impl Default for Metadata {
     }
 }
 
-/// Memory that one thread alone reads and writes, in pages that it shares with no other thread. A
-/// processor prefetches lines within a page. In a shared page these are often another thread's,
-/// whose processor then has to fetch them back.
+/// Free memory for structures that only one thread reads and writes, in pages that it shares with
+/// no other thread. A processor prefetches lines within a page. In a shared page these may be
+/// another thread's lines, which that thread's processor must then fetch back.
 #[derive(Debug)]
 pub struct ThreadMetadata(Pieces);
 
 impl ThreadMetadata {
-    /// Creates a structure without memory.
+    /// Creates an empty set of free blocks.
     #[must_use]
     pub const fn new() -> Self {
         Self(Pieces::new())
@@ -206,10 +209,10 @@ impl ThreadMetadata {
     ///
     /// # Safety
     ///
-    /// `block` came from [`allocate`](Self::allocate) with the same `bytes`, and is in no use.
+    /// `block` came from [`allocate`](Self::allocate) with the same `bytes`, and is no longer used.
     pub unsafe fn free(&mut self, block: NonNull<u8>, bytes: usize) {
         let Some(index) = index_of(bytes) else { return };
-        // SAFETY: the block has the size of `index` and is in no use, by the contract of this
+        // SAFETY: the block has the size of `index` and is no longer used, by the contract of this
         // function.
         unsafe { self.0.free(block.as_ptr(), index) };
     }
@@ -241,7 +244,7 @@ mod tests {
             let whole = bytes.next_power_of_two().max(64);
             assert_eq!(block.as_ptr().align_offset(whole.min(4096)), 0);
             let mut looked_at = (0..whole).step_by(if cfg!(miri) { 509 } else { 1 });
-            // SAFETY: the block has that many bytes and is the test's own.
+            // SAFETY: the block has that many bytes and belongs to the test.
             unsafe {
                 assert!(
                     looked_at
@@ -256,7 +259,7 @@ mod tests {
                 Some(block),
                 "the freed one comes first"
             );
-            // SAFETY: the block has that many bytes and is the test's own.
+            // SAFETY: the block has that many bytes and belongs to the test.
             assert!(unsafe { looked_at.all(|index| *block.as_ptr().add(index) == 0) });
         }
         assert_eq!(memory.allocate(&pages, LARGEST + 1), None);
@@ -282,10 +285,10 @@ mod tests {
         let block = threads[0]
             .allocate(&memory, &pages, 64)
             .expect("memory is there");
-        // SAFETY: the block is the test's own.
+        // SAFETY: the block belongs to the test.
         unsafe { threads[0].free(block, 64) };
         assert_eq!(threads[0].allocate(&memory, &pages, 64), Some(block));
-        // SAFETY: the block is the test's own.
+        // SAFETY: the block belongs to the test.
         unsafe { threads[0].free(block, 64) };
         let large = threads[0]
             .allocate(&memory, &pages, 2 * PAGE)

@@ -1,6 +1,6 @@
-//! Units: the memory of the process in pieces of 64 KiB. This layer has the arenas, the pool of
-//! free units, the class map, memory for structures, and blocks that are runs of units or mappings
-//! of their own.
+//! Units: pieces of 64 KiB of the process's memory. This layer manages the arenas, the pool of free
+//! units, the class map, memory for structures, and blocks that are runs of units or have their own
+//! mappings.
 
 pub mod amount;
 pub mod arena;

@@ -1,8 +1,8 @@
-//! The pool of free units, shared by all classes and threads.
+//! Pool of free units, shared by all classes and threads.
 //!
 //! Units that may still be resident are handed out first, lowest address first. Memory is returned
-//! to the system from the other end. So memory is reused before new pages are touched, and idle
-//! memory gathers in large pieces.
+//! to the system from the other end. So the pool reuses memory before new pages are touched, and
+//! idle memory forms long runs.
 
 mod check;
 
@@ -22,50 +22,52 @@ use crate::units::growth::{
 };
 use crate::units::unit_map::UnitMap;
 
-/// Memory and number of adjacent units that are out of the pool, so that no other code uses them.
+/// Address and number of adjacent units that were taken out of the pool, so that no other code uses
+/// them.
 pub(crate) type Taken = (NonNull<u8>, Units);
 
 /// Run of adjacent units.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// The memory.
+    /// First byte of the run.
     pub base: NonNull<u8>,
-    /// The descriptor of the first unit.
+    /// Descriptor of the first unit.
     pub descriptor: DescriptorRef,
     /// Number of units.
     pub units: Units,
     /// Whether the memory reads as zero.
     pub clean: bool,
-    /// Number of units that may become resident and were not: those of the run, and others in their
-    /// huge pages.
+    /// Number of units that may newly become resident when the run is touched: units of the run,
+    /// and others in its huge pages.
     pub fresh: Units,
 }
 
-/// The units of all arenas; a lock guards it.
+/// Units of all arenas, guarded by a lock.
 #[derive(Debug)]
 pub struct Pool {
     arenas: [Arena; MOST],
     count: usize,
-    /// Whether huge pages are asked for. `None` means that it is undecided, and counts as yes.
+    /// Whether to request huge pages. `None` means undecided, and counts as yes.
     huge: Option<bool>,
     with_states: bool,
-    /// Whether there is a class map. It describes the first arena only, as do the states of blocks.
+    /// Whether there is a class map. The class map describes only the first arena, and so does the
+    /// fast path to the states of blocks.
     pub single: bool,
-    /// Units in use.
+    /// Number of units in use.
     pub live: Units,
-    /// Free units that may be resident.
+    /// Number of free units that may be resident.
     pub dirty: Units,
     /// Minimum of `dirty` since the last epoch.
     pub dirty_low: Units,
-    /// Units that threads are purging, which are out of the maps until they are done.
+    /// Number of units that threads are purging. These are in neither map until the purge is done.
     purging: Units,
-    /// Units that are readable and writable.
+    /// Number of units that are readable and writable.
     pub committed: Units,
     /// Maximum of `live` so far.
     pub peak: Units,
 }
 
-// SAFETY: any thread may use the pointers within while it holds the pool's lock.
+// SAFETY: any thread may use the pointers in the pool while it holds the pool's lock.
 unsafe impl Send for Pool {}
 
 impl Pool {
@@ -87,8 +89,8 @@ impl Pool {
         }
     }
 
-    /// Finds room for an arena of the size in the settings; without it the pool uses small arenas.
-    /// Returns the first address and the size of the large arena.
+    /// Applies the settings, and finds room for an arena of their size. Returns its first address
+    /// and size; `None` if there is no room, and the pool uses small arenas.
     pub fn start(
         &mut self,
         pages: &impl Pages,
@@ -106,14 +108,14 @@ impl Pool {
         Some((base, settings.arena))
     }
 
-    /// Sets whether huge pages are asked for, unless the settings decide.
+    /// Sets whether to request huge pages, unless the settings decide.
     pub const fn prefer_huge_pages(&mut self, huge: bool) {
         if self.huge.is_none() {
             self.huge = Some(huge);
         }
     }
 
-    /// Returns whether there is a free run of `units` that may all be resident.
+    /// Returns whether the pool has a run of `units` dirty units.
     #[must_use]
     pub fn has_dirty_run(&self, units: Units) -> bool {
         let arenas = &self.arenas[..self.count];
@@ -128,7 +130,8 @@ impl Pool {
         arenas.iter().any(|arena| arena.units() >= units.count())
     }
 
-    /// Takes a run of `units` whose address is a multiple of `alignment` bytes.
+    /// Takes a run of `units` at a multiple of `alignment` bytes. Commits more units if necessary.
+    /// Returns `None` if out of memory.
     pub fn allocate(
         &mut self,
         pages: &impl Pages,
@@ -143,7 +146,7 @@ impl Pool {
         Some(self.take(arena, unit, count))
     }
 
-    /// Returns a run to the pool. Its descriptors are unused from then on.
+    /// Returns a run to the pool. `dirty` is whether its pages may be resident.
     ///
     /// # Safety
     ///
@@ -162,7 +165,8 @@ impl Pool {
         self.live -= units;
     }
 
-    /// Extends a run at its end. Returns whether the units there were free.
+    /// Extends a run at its end. Returns false, without any change, if the units there are not
+    /// free.
     pub fn extend(&mut self, base: *mut u8, from: Units, to: Units) -> bool {
         let Some((index, unit)) = self.locate(base.addr()) else {
             return false;
@@ -178,13 +182,13 @@ impl Pool {
     }
 
     /// Takes up to `most` adjacent dirty units out of the pool, so that they can be purged without
-    /// the lock. It takes those that would be handed out last. Where huge pages were asked for, it
-    /// takes whole ones only: purging a part would split the rest into small pages.
+    /// the lock. Chooses the units that would be handed out last. If these may be parts of huge
+    /// pages, takes only whole huge pages: purging a part would split the rest into small pages.
     pub fn take_dirty(&mut self, most: Units) -> Option<Taken> {
         self.take_dirty_run(most, true, &(0..0))
     }
 
-    /// Takes dirty units as [`take_dirty`](Self::take_dirty) does, but parts of huge pages too, and
+    /// Takes dirty units like [`take_dirty`](Self::take_dirty), but also parts of huge pages, and
     /// none at addresses in `spared`.
     pub fn take_any_dirty(&mut self, most: Units, spared: &Range<usize>) -> Option<Taken> {
         self.take_dirty_run(most, false, spared)
@@ -224,8 +228,8 @@ impl Pool {
         None
     }
 
-    /// Returns the addresses of the huge pages that a run lies in, and how many of their units are
-    /// dirty.
+    /// Returns the addresses of the huge pages that overlap a run, and the number of dirty units in
+    /// them.
     pub(crate) fn huge_pages_of(&self, run: &Run) -> (Range<usize>, Units) {
         let Some((index, first)) = self.locate(run.base.addr().get()) else {
             return (0..0, Units::NONE);
@@ -241,7 +245,7 @@ impl Pool {
         (addresses, Units::new(dirty))
     }
 
-    /// Puts units back that [`take_dirty`](Self::take_dirty) took.
+    /// Puts back units that were taken out to be purged. `clean` is whether the purge succeeded.
     pub fn put_purged(&mut self, base: NonNull<u8>, units: Units, clean: bool) {
         self.purging -= units;
         if let Some((index, unit)) = self.locate(base.addr().get()) {
@@ -254,8 +258,8 @@ impl Pool {
         }
     }
 
-    /// Releases the addresses of clean, free units at the ends of arenas, except `kept` units of
-    /// each. Returns whether any were released.
+    /// Releases the addresses of clean, free units at the ends of arenas, except for `kept` units
+    /// of each arena. Returns whether addresses were released.
     pub fn shrink(&mut self, pages: &impl Pages, directory: &Directory, kept: Units) -> bool {
         let before = self.committed;
         for (index, arena) in self.arenas[..self.count].iter_mut().enumerate() {
@@ -268,7 +272,7 @@ impl Pool {
         self.committed != before
     }
 
-    /// Forgets how fast the arenas grew.
+    /// Discards the records of each arena's last commit.
     pub(crate) fn forget_steps(&mut self) {
         for arena in &mut self.arenas[..self.count] {
             arena.last_step = None;
@@ -309,8 +313,8 @@ impl Pool {
         }
     }
 
-    /// Commits more of the newest arena that has room, or creates another where several are
-    /// allowed, and finds the run there.
+    /// Commits more units of the newest arena with room, or creates another arena if several are
+    /// allowed. Returns the arena and first unit of the run.
     fn grow(
         &mut self,
         pages: &impl Pages,
@@ -331,15 +335,15 @@ impl Pool {
                 Err(reason) => is_full |= reason == Placed::Occupied,
             }
         }
-        // A large arena has no small ones beside it unless it cannot grow, since blocks elsewhere
-        // take the slow path.
+        // Create small arenas beside the large one only if it is full and blocks have no states,
+        // because frees in small arenas take the slow path.
         let alone = self.single && (self.with_states || !is_full);
         if alone || self.count == MOST || count.max(slack) > LARGEST_RUN {
             return None;
         }
         let mut arena = self.reserve_small(pages, count + slack)?;
         let Ok(units) = commit(&mut arena, pages, huge, count, slack) else {
-            // SAFETY: the arena is in no list yet, and none of its units is committed.
+            // SAFETY: the arena is not published yet, and none of its units is committed.
             unsafe { arena.release(pages) };
             return None;
         };
@@ -377,15 +381,15 @@ impl Default for Pool {
     }
 }
 
-/// Returns the first answer, and the number of the arena that gave it.
+/// Returns the first answer that is not `None`, with its index.
 fn with_index(answers: impl Iterator<Item = Option<usize>>) -> Option<(usize, usize)> {
     answers
         .enumerate()
         .find_map(|(index, answer)| Some((index, answer?)))
 }
 
-/// Returns the first of `count` adjacent units in a map of the arena, at a multiple of `alignment`
-/// bytes.
+/// Finds a run of `count` members of an arena's map that begins at a multiple of `alignment` bytes.
+/// Returns its first unit.
 fn find_in(arena: &Arena, map: &UnitMap, count: usize, alignment: usize) -> Option<usize> {
     // The alignment applies to addresses, not to the arena's unit numbers.
     let before = arena.address(0).addr().get() >> UNIT_SHIFT;

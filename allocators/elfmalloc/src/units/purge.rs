@@ -1,4 +1,4 @@
-//! Purging of units: returns their memory to the system.
+//! Purges units: returns their memory to the system.
 
 use core::ptr::NonNull;
 
@@ -9,15 +9,16 @@ use crate::units::arena::LARGEST_RUN;
 use crate::units::memory::Memory;
 use crate::units::pool::{Pool, Run, Taken};
 
-/// Number of idle units that are always kept: 256 KiB.
+/// Number of idle units that are never purged.
 const KEPT: Units = Units::filled_by(256 << 10);
-/// Number of live units above which a part of the excess is kept idle, 32 MiB. What a smaller heap
-/// would keep is soon faulted in again.
+/// Number of live units above which a share of the excess may stay idle. Up to here only [`KEPT`]
+/// units stay idle: a small heap soon faults memory in again.
 const SMALL_HEAP: Units = Units::filled_by(32 << 20);
 
 impl Pool {
-    /// Starts another epoch. Returns how many units to purge because they were idle throughout the
-    /// last one, and how many of them may be parts of huge pages.
+    /// Starts another epoch. Returns the number of units to purge because they were idle throughout
+    /// the last epoch. Also returns the number of units among them that may be purged even if they
+    /// are parts of huge pages.
     pub fn end_epoch(&mut self) -> (Units, Units) {
         if cfg!(debug_assertions) {
             self.check();
@@ -32,8 +33,8 @@ impl Pool {
 }
 
 impl<P: Pages> Memory<P> {
-    /// Runs `action`, which gives back blocks that have been idle for long. Units that it frees
-    /// count as idle since the start of the epoch.
+    /// Runs `action`, which gives idle blocks back. The units that it frees count as idle since the
+    /// start of the epoch.
     pub fn as_idle(&self, action: impl FnOnce()) {
         let before = self.pool.lock().dirty;
         action();
@@ -42,26 +43,28 @@ impl<P: Pages> Memory<P> {
         pool.dirty_low = (pool.dirty_low + more).min(pool.dirty);
     }
 
-    /// Purges up to `most` dirty units, but no parts of huge pages. Returns how many.
+    /// Purges up to `most` dirty units, but no parts of huge pages. Returns the number of purged
+    /// units.
     pub fn purge_units(&self, most: Units) -> Units {
         self.purge_by(most, Pool::take_dirty)
     }
 
-    /// Purges up to `most` dirty units, including parts of huge pages. Returns how many.
+    /// Purges up to `most` dirty units, including parts of huge pages. Returns the number of purged
+    /// units.
     pub fn purge_any_units(&self, most: Units) -> Units {
         self.purge_by(most, |pool, most| pool.take_any_dirty(most, &(0..0)))
     }
 
-    /// Purges idle units, which were too scattered to serve, as `units` others become resident:
-    /// those of `run`, if they are one. Keeps some idle units.
+    /// Purges up to `units` idle units, to compensate for the same number of units that become
+    /// resident. If these form a run, `run` is that run. Always keeps some idle units.
     pub fn purge_for(&self, units: Units, run: Option<Run>) {
         if units == Units::NONE {
             return;
         }
         let (spared, excess) = {
             let pool = self.pool.lock();
-            // Units in a huge page of the run count as dirty because they are about to become
-            // resident. They are not resident yet.
+            // Units in the huge pages of the run count as dirty, but are not resident yet, so do
+            // not purge them.
             let (spared, own) = run.map_or((0..0, Units::NONE), |run| pool.huge_pages_of(&run));
             let kept = KEPT.max(pool.live / 8);
             (spared, pool.dirty.saturating_sub(own + kept))
@@ -90,8 +93,8 @@ impl<P: Pages> Memory<P> {
         done
     }
 
-    /// Returns whole pages to the system, and counts them. Returns whether they went: they read as
-    /// zero then.
+    /// Returns whole pages to the system, and counts them. Returns whether the system took them; if
+    /// so, they read as zero.
     ///
     /// # Safety
     ///

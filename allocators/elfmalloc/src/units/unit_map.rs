@@ -1,9 +1,10 @@
-//! Set of units, as a bitmap with a summary. A search, successful or not, reads one summary word
-//! for each 256 MiB up to the highest unit that was ever a member.
+//! Set of units, as a bitmap with a summary. A search reads at most one summary word for each 256
+//! MiB up to the highest unit that was ever a member.
 
 /// Set of numbers below a length.
 ///
-/// Invariant: a bit of `summary` is set exactly if the word that it stands for is not zero.
+/// Invariant: a bit of `summary` is set exactly if the corresponding word of the bitmap is not
+/// zero.
 #[derive(Debug)]
 pub struct UnitMap {
     words: *mut u64,
@@ -13,14 +14,14 @@ pub struct UnitMap {
 }
 
 impl UnitMap {
-    /// Words of memory that a map of `units` numbers needs.
+    /// Returns the number of words of memory for a set of numbers below `units`.
     #[must_use]
     pub const fn memory_words(units: usize) -> usize {
         let words = units.div_ceil(64);
         words + words.div_ceil(64)
     }
 
-    /// Creates a map of no numbers, without memory.
+    /// Creates a set of length 0, without memory.
     #[must_use]
     pub const fn none() -> Self {
         Self {
@@ -30,7 +31,7 @@ impl UnitMap {
         }
     }
 
-    /// Returns the memory that the map was created with.
+    /// Returns the memory of the set.
     #[must_use]
     pub const fn memory(&self) -> *mut u64 {
         self.words
@@ -55,13 +56,13 @@ impl UnitMap {
     #[inline]
     fn word(&self, index: usize) -> u64 {
         debug_assert!(index < self.summary_words * 64);
-        // SAFETY: callers read a word only if its summary bit is set, which says that the word is
-        // not zero and thus exists, or if it holds a number below the length.
+        // SAFETY: callers read a word only if its summary bit is set, which implies that the word
+        // exists, or if the word holds a number below the length.
         unsafe { *self.words.add(index) }
     }
 
-    /// Adds or removes `count` numbers from `first` on, all below the length. Returns how many
-    /// changed.
+    /// Adds or removes `count` consecutive numbers from `first` on, all below the length. Returns
+    /// the number of changes.
     pub(crate) fn change(&mut self, first: usize, count: usize, member: bool) -> usize {
         if member && count != 0 {
             let last = first + count - 1;
@@ -201,7 +202,7 @@ impl UnitMap {
         word / 64 < self.summary_words && self.summary_word(word / 64) >> (word % 64) & 1 == 1
     }
 
-    /// Returns the first word from `word` on that is not zero.
+    /// Returns the index of the first non-zero word from `word` on.
     fn next_word(&self, word: usize) -> Option<usize> {
         let mut index = word / 64;
         if index >= self.summary_words {

@@ -1,4 +1,4 @@
-//! Blocks that go back to their slabs without a magazine.
+//! Gives blocks directly back to their slabs.
 
 use heapdrome_elfmalloc::SizeClass;
 use heapdrome_elfmalloc::heap::heaps::Heaps;
@@ -7,15 +7,15 @@ use heapdrome_elfmalloc::slabs::bin::ClassBin;
 use heapdrome_elfmalloc::slabs::free_blocks::FreeBlocks;
 use heapdrome_pages::Pages;
 
-/// Gives back blocks that the test allocated, perhaps twice. No code follows the pointers
-/// afterwards.
+/// Gives back blocks that the test allocated; double frees are allowed. No code dereferences the
+/// pointers afterwards.
 pub fn give<P: Pages>(
     heaps: &Heaps<P>,
     home: Option<ClassBin<'_>>,
     class: SizeClass,
     blocks: &mut [*mut u8],
 ) -> Result<(), Misuse> {
-    // SAFETY: the blocks are the test's own, and given up.
+    // SAFETY: the blocks belong to the test, which no longer uses them.
     let blocks = unsafe { FreeBlocks::new(class, blocks) };
     heaps.shards.give(home, blocks).map(drop)
 }

@@ -1,4 +1,4 @@
-//! The fast and the slow paths together, over simulated pages.
+//! Allocation and free, each by the fast path or else the slow path.
 
 use std::ptr::NonNull;
 
@@ -9,7 +9,7 @@ use heapdrome_elfmalloc::heap::thread_heap::HeapRef;
 use heapdrome_elfmalloc::slabs::free_blocks::FreeBlock;
 use heapdrome_pages::Pages;
 
-/// Returns a block; null if there is no memory.
+/// Allocates a block. Returns null if out of memory.
 pub fn allocate<F: FrontEnd>(
     heaps: &Heaps<impl Pages>,
     heap: HeapRef,
@@ -22,7 +22,7 @@ pub fn allocate<F: FrontEnd>(
     block
 }
 
-/// Takes back a block that the test allocated.
+/// Frees a block that the test allocated.
 pub fn put<F: FrontEnd>(
     heaps: &Heaps<impl Pages>,
     heap: HeapRef,
@@ -30,6 +30,6 @@ pub fn put<F: FrontEnd>(
     block: *mut u8,
 ) {
     let block = NonNull::new(block).expect("a block");
-    // SAFETY: the block is the test's own, and given up.
+    // SAFETY: the block belongs to the test, which no longer uses it.
     F::put(heaps, heap, unsafe { FreeBlock::new(class, block) });
 }

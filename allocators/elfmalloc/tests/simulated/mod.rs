@@ -1,5 +1,5 @@
-//! elfmalloc over simulated pages, behind the trait. It starts afresh for every program, so that
-//! failures can be repeated, and is checked as a whole afterwards.
+//! Runs programs on elfmalloc's trait, over simulated pages. Each program gets a new back-end, so
+//! that failures can be reproduced, and checks the whole back-end at its end.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -28,14 +28,14 @@ use heapdrome_pages::Simulated;
 
 /// Back-end that all threads currently use.
 static CURRENT: AtomicPtr<Heaps<Simulated>> = AtomicPtr::new(std::ptr::null_mut());
-/// Held by the one program that uses the back-end.
+/// Held while a program uses the back-end.
 static TURN: Mutex<()> = Mutex::new(());
-/// Number of times that the back-end had no memory.
+/// Number of requests that failed.
 static REFUSED: AtomicUsize = AtomicUsize::new(0);
 /// Number of times that threads were moved to another processor.
 static MOVES: AtomicUsize = AtomicUsize::new(0);
 
-/// Heap of a thread, which ends with it.
+/// Heap of the thread, detached when the thread ends.
 struct Attached(Cell<Option<HeapRef>>);
 
 thread_local! {
@@ -45,7 +45,7 @@ thread_local! {
 impl Drop for Attached {
     fn drop(&mut self) {
         if let Some(heap) = self.0.take() {
-            // SAFETY: the heap is this thread's, which ends, or has ended its program.
+            // SAFETY: the heap belongs to this thread, which is ending or has finished its program.
             unsafe { detach(backend(), heap) };
         }
     }
@@ -68,17 +68,16 @@ fn heap() -> Option<HeapRef> {
 /// Counts of events in a program.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
-    /// Number of times that there was no memory.
+    /// Number of requests that failed.
     pub refused: usize,
-    /// Number of blocks that went back to slabs of another shard than their thread's.
+    /// Number of blocks that a thread gave back to another bin than its own.
     pub remote_frees: u64,
     /// Number of times that memory was returned to the system.
     pub purges: u64,
 }
 
-/// Runs a program over `limit` bytes of address space. This is too little for the arena and the
-/// class map that elfmalloc would like, as where overcommit is strict. All memory must have been
-/// given back afterwards.
+/// Runs a program over `limit` bytes of address space. This is too little for the default arena and
+/// class map, as under strict overcommit. Asserts that all memory was given back at the end.
 ///
 /// # Errors
 ///
@@ -95,7 +94,7 @@ pub fn run<F: FrontEnd>(program: &Program, limit: usize, decay: u64) -> Result<C
     CURRENT.store(owned, SeqCst);
     backend().start(|| Settings {
         decay,
-        // Fewer shards than threads, so that some threads share slabs.
+        // Fewer shards than threads, so that some threads share a shard.
         shards: 2,
         ..Settings::DEFAULT
     });
@@ -113,12 +112,12 @@ pub fn run<F: FrontEnd>(program: &Program, limit: usize, decay: u64) -> Result<C
         }
     });
     CURRENT.store(std::ptr::null_mut(), SeqCst);
-    // SAFETY: it was created above, and no thread of the program is left.
+    // SAFETY: the box was created above, and all threads of the program have been joined.
     drop(unsafe { Box::from_raw(owned) });
     counts
 }
 
-/// Allocator behind its trait, over the current back-end.
+/// Implementation of the trait over the current back-end.
 struct Over<F>(PhantomData<F>);
 
 fn class_of(block: NonNull<u8>) -> SizeClass {
@@ -141,7 +140,7 @@ fn take_large(size: usize, alignment: usize) -> Option<Large> {
     or_refused(allocate_large(backend(), size, alignment))
 }
 
-/// Counts requests for which there was no memory.
+/// Counts a request that failed.
 fn or_refused<T>(taken: Option<T>) -> Option<T> {
     if taken.is_none() {
         REFUSED.fetch_add(1, SeqCst);
@@ -149,7 +148,8 @@ fn or_refused<T>(taken: Option<T>) -> Option<T> {
     taken
 }
 
-// SAFETY: as for the allocator of the process, which differs from this only in where its state is.
+// SAFETY: blocks come from slabs, runs and mappings of the current back-end, which no other code
+// uses. Class sizes are multiples of 16 and of the requested alignment.
 unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
     const NAME: &'static str = F::NAME;
 
@@ -203,7 +203,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
     unsafe fn deallocate(block: NonNull<u8>) {
         let address = block.addr().get();
         let class = class_of(block);
-        // SAFETY: the caller gives the block up; the heap is this thread's.
+        // SAFETY: the caller gives the block up; the heap belongs to this thread.
         unsafe {
             if class == SizeClass::LARGE {
                 assert_eq!(free_large(backend(), address), Ok(()));
@@ -239,7 +239,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
     }
 
     fn trim(keep: usize) -> bool {
-        // Each trim changes the shard whose slabs serve, in the middle of a program.
+        // Each trim moves the thread to another processor, and thereby to another shard.
         let processor = MOVES.fetch_add(1, SeqCst);
         backend().memory().pages.set_processor(processor);
         let heap = HEAP.with(|attached| attached.0.get());

@@ -1,11 +1,11 @@
-//! Conversion of bytes to calls. Each five bytes are one call.
+//! Converts bytes to calls. Five bytes make one call.
 
 use heapdrome_conformance::{Operation, Program, Step};
 
 const THREADS: u8 = 4;
 const SLOTS: u8 = 64;
 
-/// Returns the program of the whole calls in the bytes.
+/// Returns the program of all complete calls in the bytes.
 pub fn program(bytes: &[u8]) -> Program {
     Program(bytes.as_chunks().0.iter().map(step).collect())
 }
@@ -19,7 +19,7 @@ fn step(&[what, who, mantissa, exponent, alignment]: &[u8; 5]) -> Step {
         10..13 => Operation::Free,
         13 => Operation::Give,
         14 => Operation::Take,
-        // Rare, since it returns memory that later calls could find.
+        // Trims are rare, because they return memory that later calls could reuse.
         _ if alignment < 16 => Operation::Trim,
         _ => Operation::Free,
     };
@@ -46,7 +46,8 @@ fn step(&[what, who, mantissa, exponent, alignment]: &[u8; 5]) -> Step {
     }
 }
 
-/// Returns a size up to 2 MiB. Every boundary of a size class and its neighbours are possible.
+/// Returns a size of at most 2 MiB. The results include every boundary of a size class and its
+/// neighbours.
 fn size(mantissa: u8, exponent: u8) -> usize {
     let shifted = usize::from(mantissa) << (exponent % 14);
     (shifted + usize::from(exponent >> 6)).saturating_sub(1)

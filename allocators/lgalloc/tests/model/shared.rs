@@ -1,4 +1,4 @@
-//! Caches, table and cap together. There are too many orders of the threads' steps to try all, so
+//! Models of caches, table and cap together. The threads' steps have too many orders to try all, so
 //! the number of preemptions is limited.
 
 use core::sync::atomic::Ordering::Relaxed;
@@ -18,12 +18,12 @@ use crate::slot::Slot;
 use crate::sync::{AtomicUsize, Lock};
 use crate::{CLASS, empty_slot};
 
-/// Settings, contents of regions 1 to 3, and numbers of the cleaned regions.
+/// Settings, contents of regions 1 to 3, and numbers of cleaned regions.
 struct Rules {
     budget: AtomicUsize,
     most: AtomicUsize,
     contents: [UnsafeCell<usize>; 3],
-    /// Not one of loom's types: it is read after all threads have ended.
+    /// Not a loom type, because it is read after all threads have ended.
     cleaned: Mutex<Vec<usize>>,
 }
 
@@ -33,7 +33,7 @@ unsafe impl Sync for Rules {}
 unsafe impl Send for Rules {}
 
 impl Rules {
-    /// Writes to the contents as a user of the region would, and returns its number.
+    /// Writes to the contents as a user of the region would, and returns the region's number.
     fn write(&self, region: Region) -> usize {
         let number = region.start() / UNIT;
         // SAFETY: the caller holds the region; loom checks that no other thread does.
@@ -61,7 +61,7 @@ impl Policy for Rules {
 type World = Shared<Rules>;
 
 impl World {
-    /// Creates a state with a budget and a cap of this many regions.
+    /// Creates a state whose budget and cap are these numbers of regions.
     fn new(budget: usize, most: usize) -> Arc<Self> {
         let zero = || AtomicUsize::new(0);
         Arc::new(Self {
@@ -98,14 +98,14 @@ impl World {
         Some(self.policy.write(self.take(CLASS)?))
     }
 
-    /// Asserts that the held bytes are those in the table and those lent.
+    /// Asserts that the cap counts the bytes in the table plus all leases.
     fn check(&self) {
         let in_table = self.dirty.lock().count(CLASS) * UNIT;
         let lent: usize = self.slots.iter().map(Slot::lease).sum();
         assert_eq!(self.cap.held(), in_table + lent);
     }
 
-    /// Returns the regions that are free or were cleaned, and those that the caller holds.
+    /// Returns the free regions, the cleaned regions, and the `held` ones of the caller.
     fn all(&self, held: impl IntoIterator<Item = usize>) -> Vec<usize> {
         let mut all = self.policy.cleaned.lock().expect("no holder fails").clone();
         all.extend(held);
@@ -115,7 +115,7 @@ impl World {
     }
 }
 
-/// Runs a model with at most this many preemptions of each thread.
+/// Runs a model with at most `interruptions` preemptions.
 fn explore(interruptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(interruptions);
@@ -197,7 +197,7 @@ fn old_regions_are_emptied_while_their_owner_frees() {
     });
 }
 
-/// A lowered cap holds whichever settings the owner had read before.
+/// A lowered cap is enforced even if the owner has read the old settings.
 #[test]
 fn a_lowered_cap_holds() {
     explore(2, || {
@@ -223,7 +223,7 @@ fn a_lowered_cap_holds() {
     });
 }
 
-/// A lowered cap holds for a thread without a cache, whichever cap it had read before.
+/// A lowered cap is enforced even if a thread without a cache has read the old cap.
 #[test]
 fn a_lowered_cap_holds_for_the_table() {
     explore(2, || {

@@ -1,5 +1,5 @@
-//! Small generator of pseudo-random numbers (xorshift), so that a failure is reproduced by its
-//! seed.
+//! Small generator of pseudo-random numbers (xorshift), so that a failure can be reproduced from
+//! its seed.
 
 /// State of the generator, which must not be zero.
 pub struct Draw(pub u64);

@@ -1,9 +1,9 @@
-//! Elements that are counted, and deliberate panics.
+//! Counted elements, and deliberate panics.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicIsize, Ordering::SeqCst};
 
-/// Element of which 513 fill the smallest region, so that short programs cross several classes.
+/// Large element, so that short programs reach several classes.
 #[derive(Clone)]
 pub struct Page {
     pub number: u64,
@@ -31,8 +31,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Creates a tally that lives for ever: a vector that drops an element twice must still find
-    /// it.
+    /// Creates a tally that is never freed, because a vector that drops an element twice must still
+    /// find it.
     pub fn new() -> &'static Self {
         Box::leak(Box::new(Self {
             living: AtomicIsize::new(0),
@@ -44,7 +44,8 @@ impl Tally {
         self.living.load(SeqCst)
     }
 
-    /// Calls `act`; a clone in it panics after `clones` have succeeded. Returns whether one did.
+    /// Calls `act`. If `clones` is given, the clone after that number of clones panics. Returns
+    /// whether a clone panicked.
     pub fn with_fuse(&self, clones: Option<usize>, act: impl FnOnce()) -> bool {
         let fuse = clones.map_or(-1, |clones| clones as isize);
         self.fuse.store(fuse, SeqCst);
@@ -79,7 +80,7 @@ pub fn panic_as_wanted() -> ! {
     resume_unwind(Box::new(Wanted))
 }
 
-/// Returns whether `act` panics deliberately; propagates any other panic.
+/// Returns whether `act` panics deliberately. Propagates other panics.
 pub fn panics(act: impl FnOnce()) -> bool {
     match catch_unwind(AssertUnwindSafe(act)) {
         Ok(()) => false,

@@ -12,7 +12,8 @@ pub fn resident() -> usize {
     number.expect("a number of kilobytes") * 1024
 }
 
-/// Takes this many megabytes in the smallest regions, writes to every page, and gives all back.
+/// Allocates `megabytes` in regions of the smallest class, writes to every page, and frees all of
+/// them.
 pub fn burst(megabytes: usize) {
     let regions: Vec<_> = (0..megabytes / 2)
         .map(|_| allocate::<u8>(UNIT).expect("memory"))

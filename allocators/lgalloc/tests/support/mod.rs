@@ -1,10 +1,11 @@
-//! Helpers that tests of the whole process share.
+//! Helpers for tests of the whole process.
 
 use std::process::{Command, ExitStatus};
 
 const VARIABLE: &str = "LGALLOC_TEST_ALONE";
 
-/// Runs the body in a fresh process; returns true in that process.
+/// Returns true in the test's own process. Otherwise starts that process, waits for it, and returns
+/// false.
 pub fn alone(test: &str) -> bool {
     if std::env::var_os(VARIABLE).is_some() {
         return true;
@@ -22,7 +23,7 @@ pub fn alone(test: &str) -> bool {
 /// Writes a byte to each page.
 pub fn touch(start: *mut u8, bytes: usize) {
     for at in (0..bytes).step_by(4096) {
-        // SAFETY: the callers own the region.
+        // SAFETY: the caller owns the region, which has `bytes` bytes.
         unsafe { start.add(at).write(at as u8) };
     }
 }

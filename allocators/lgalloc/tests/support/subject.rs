@@ -1,4 +1,4 @@
-//! The vector under test: `LargeVec` as it is, or with a fault that generated programs must detect.
+//! Vector under test: a `LargeVec`, or one with a fault that generated programs must detect.
 
 use std::mem::forget;
 use std::ops::{Deref, DerefMut};
@@ -8,16 +8,16 @@ use heapdrome_lgalloc::LargeVec;
 
 use crate::elements::Page;
 
-/// Fault of a vector.
+/// Fault in a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// An element that is popped is also dropped.
+    /// Popping an element also drops it.
     DropsTwice,
     /// Growth loses the last element.
     LosesTheLast,
-    /// Elements that are cut off are not dropped.
+    /// Truncating does not drop the removed elements.
     KeepsTheTail,
-    /// Elements that were added before a panic are neither counted nor dropped.
+    /// Elements added before a panic are neither counted nor dropped.
     LeaksAtAPanic,
 }
 
@@ -32,7 +32,7 @@ impl Subject {
         Self { vec, fault }
     }
 
-    /// Runs an operation by which the vector may grow.
+    /// Runs an operation that may enlarge the vector.
     pub fn grow<R>(&mut self, act: impl FnOnce(&mut LargeVec<Page>) -> R) -> R {
         let (length, capacity) = (self.vec.len(), self.vec.capacity());
         let done = catch_unwind(AssertUnwindSafe(|| act(&mut self.vec)));
@@ -49,8 +49,8 @@ impl Subject {
     pub fn pop(&mut self) -> Option<Page> {
         let last = self.vec.last();
         if let (Some(Fault::DropsTwice), Some(last)) = (self.fault, last) {
-            // SAFETY: a page consists of numbers and a static reference; dropping it only counts
-            // it.
+            // SAFETY: a page consists of numbers and a static reference, and its drop only updates
+            // a counter.
             drop(unsafe { std::ptr::read(last) });
         }
         self.vec.pop()

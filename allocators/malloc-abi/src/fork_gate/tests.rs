@@ -44,7 +44,7 @@ fn a_handler_of_a_fork_may_fork() {
     assert!(!scene.is_open(), "the first fork is in progress");
     scene.open();
     assert!(scene.is_open());
-    // In the child of the second fork, the first fork goes on.
+    // In the child of the second fork, the first fork is still in progress.
     scene.close();
     scene.close();
     let each = |visit: &mut dyn FnMut(&Presence)| visit(&scene.own);

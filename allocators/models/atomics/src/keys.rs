@@ -1,4 +1,4 @@
-//! Keys of threads' values, like the C library's.
+//! Keys for thread-local values, like the C library's.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,14 +12,14 @@ use crate::thread_number;
 
 type Destructor = unsafe extern "C" fn(*mut c_void);
 
-/// Number of times that the destructors of an ending thread are called if they set values again; as
-/// in glibc.
+/// Maximum number of rounds in which the destructors of an ending thread are called if they set
+/// values again; as in glibc.
 const ROUNDS: usize = 4;
 
 #[derive(Default)]
 struct Keys {
-    /// Destructors by key; none if the key was deleted. loom ends the model if a thread uses a key
-    /// whose creation is not ordered before the use.
+    /// Destructors by key; `None` if the key was deleted. The model fails if a key's creation is
+    /// not ordered before its use.
     destructors: Vec<Rc<UnsafeCell<Option<Destructor>>>>,
     /// Values by thread and key.
     values: HashMap<(usize, usize), *mut c_void>,
@@ -35,7 +35,7 @@ pub(crate) fn forget_all() {
 
 fn destructor(key: usize) -> Option<Destructor> {
     let cell = KEYS.with_borrow(|keys| keys.destructors[key].clone());
-    // SAFETY: loom ends the model if another thread changes it at the same time.
+    // SAFETY: the model fails if another thread changes the destructor at the same time.
     cell.with(|destructor| unsafe { *destructor })
 }
 
@@ -43,7 +43,7 @@ fn destructor(key: usize) -> Option<Destructor> {
 ///
 /// # Safety
 ///
-/// The destructor may be called with every value that is set.
+/// The destructor may be called with every value that is set for the key.
 #[must_use]
 pub unsafe fn create_key(destructor: Destructor) -> Option<c_uint> {
     KEYS.with_borrow_mut(|keys| {
@@ -77,7 +77,7 @@ pub unsafe fn set_key(key: c_uint, value: *mut c_void) -> bool {
 /// No code uses the key from now on.
 pub unsafe fn delete_key(key: c_uint) {
     let cell = KEYS.with_borrow(|keys| keys.destructors[key as usize].clone());
-    // SAFETY: loom ends the model if another thread uses it at the same time.
+    // SAFETY: the model fails if another thread uses the destructor at the same time.
     cell.with_mut(|destructor| unsafe { *destructor = None });
 }
 

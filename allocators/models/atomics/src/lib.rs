@@ -1,12 +1,13 @@
-//! loom's atomics in the form of core's. They can be created in constants, lie in zeroed memory,
-//! and serve as futexes, as the allocators require. So the allocators' own sources run in models.
+//! loom's atomics with core's interface. The allocators' own sources can use them in models,
+//! because they can be created in constants, lie in zeroed memory, and be used as futexes.
 //!
-//! A cell holds only its initial value. When the cell is first used, loom's atomic for it is found
-//! by the cell's address. It is forgotten when the next execution of the [`model`] begins. So
-//! within an execution, a cell must not move, and its memory must not serve another cell.
+//! A cell holds only its initial value. At the cell's first use, it gets an atomic of loom, which
+//! is looked up by the cell's address until the next execution of the [`model`]. So within an
+//! execution, a cell must not move, and its memory must not be reused for another cell.
 //!
-//! loom's atomic must be older than the threads that use it. So [`spawn`] creates a few in advance.
-//! They hold the distance of the value from the initial one, which is zero for all of them.
+//! An atomic of loom must be created before the threads that use it. So [`spawn`] creates some in
+//! advance. Each holds the difference between the current and the initial value, which is zero at
+//! first.
 
 mod keys;
 
@@ -23,7 +24,7 @@ use loom::thread::{Builder, JoinHandle};
 
 /// Number of cells that threads may use for the first time after a [`spawn`].
 const IN_ADVANCE: usize = 128;
-/// Words of stack of a thread in a model.
+/// Stack size of a thread in a model, in words.
 const STACK: usize = 1 << 16;
 
 #[derive(Default)]
@@ -41,7 +42,7 @@ struct Futex {
 }
 
 thread_local! {
-    // loom runs all threads of a model on one thread of the system.
+    // loom runs all threads of a model on one operating-system thread.
     static EXECUTION: RefCell<Execution> = RefCell::default();
 }
 
@@ -52,8 +53,8 @@ impl Execution {
     }
 }
 
-/// Runs `body` in every order of its threads' steps with at most `preemptions` preemptions of
-/// threads that could continue. Each execution begins with new cells.
+/// Runs `body` in every order of its threads' steps with at most `preemptions` preemptions. Each
+/// execution begins with new cells.
 pub fn model(preemptions: usize, body: impl Fn() + Sync + Send + Copy + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -61,7 +62,7 @@ pub fn model(preemptions: usize, body: impl Fn() + Sync + Send + Copy + 'static)
     builder.check(move || {
         EXECUTION.with_borrow_mut(|execution| *execution = Execution::default());
         keys::forget_all();
-        // The first thread has a small stack.
+        // loom's first thread has only a small stack, so run the body in another thread.
         join(spawn(body));
     });
 }
@@ -80,23 +81,23 @@ pub fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> Jo
     thread.expect("loom allows for five threads")
 }
 
-/// Stops creating cells in advance until the next [`spawn`]. From here on, a cell that one thread
-/// is the first to use is like memory that it wrote to. If another thread uses the cell without
-/// being ordered after that, the model fails.
+/// Discards the atomics that were created in advance, until the next [`spawn`]. From then on, the
+/// first use of a cell counts as a write: if another thread uses the cell without being ordered
+/// after that, the model fails.
 pub fn nothing_in_advance() {
     drop(EXECUTION.with_borrow_mut(|execution| std::mem::take(&mut execution.in_advance)));
 }
 
-/// Returns the result of a thread of the model, after it has ended.
+/// Waits for a thread of the model to end, and returns its result.
 ///
 /// # Panics
 ///
-/// If it panicked.
+/// If the thread panicked.
 pub fn join<T>(thread: JoinHandle<T>) -> T {
     thread.join().expect("a thread of the model")
 }
 
-/// Returns a number that no other thread of the model has.
+/// Returns a number that is unique to the calling thread of the model.
 #[must_use]
 pub fn thread_number() -> usize {
     use std::hash::{Hash, Hasher};
@@ -123,13 +124,14 @@ fn futex(word: &AtomicU32) -> Rc<Futex> {
     EXECUTION.with_borrow(|execution| execution.futexes[&address].clone())
 }
 
-/// Records that the calling thread uses the data of the lock whose word is `word`. loom ends the
-/// model if two threads do so without an order between them.
+/// Records that the calling thread uses the data of a lock with the state `word`. The model fails
+/// if two threads do so without an order between them.
 pub fn note_use(word: &AtomicU32) {
     futex(word).used.with_mut(|_| ());
 }
 
-/// Sleeps until it is woken, if `word` is `value`. Both are one step, as in the kernel.
+/// If `word` is `value`, sleeps until a wakeup. The check and the start of the sleep are one step,
+/// as in the kernel.
 ///
 /// # Panics
 ///
@@ -195,7 +197,7 @@ impl<T> Bits for *mut T {
     }
 }
 
-/// Part that all atomics share.
+/// Common part of all atomics.
 #[repr(transparent)]
 struct Cell<V> {
     initial: UnsafeCell<V>,
@@ -211,18 +213,18 @@ impl<V: Bits> Cell<V> {
 
 macro_rules! shared {
     ($name:ident $(<$type:ident>)?, $value:ty) => {
-        /// Atomic of loom in the form of core's.
+        /// Atomic of loom with core's interface.
         #[repr(transparent)]
         pub struct $name $(<$type>)? {
             cell: Cell<$value>,
             $(pointee: PhantomData<*mut $type>,)?
         }
 
-        // SAFETY: the initial value is never written, and loom's atomic is only used on the one
-        // thread of the system that runs the model.
+        // SAFETY: the initial value is never written, and only the operating-system thread that
+        // runs the model uses loom's atomic.
         unsafe impl $(<$type>)? Sync for $name $(<$type>)? {}
-        // SAFETY: the initial value is never written, and only the thread that runs the model uses
-        // loom's atomic.
+        // SAFETY: the initial value is never written, and only the operating-system thread that
+        // runs the model uses loom's atomic.
         unsafe impl $(<$type>)? Send for $name $(<$type>)? {}
 
         impl $(<$type>)? std::fmt::Debug for $name $(<$type>)? {
@@ -253,7 +255,7 @@ macro_rules! shared {
                 distance.store(value.to_bits().wrapping_sub(initial), order);
             }
 
-            /// Exchanges the value like core's atomic, and returns the old one.
+            /// Exchanges the value like core's atomic, and returns the old value.
             pub fn swap(&self, value: $value, order: Ordering) -> $value {
                 let (distance, initial) = self.cell.modelled();
                 let old = distance.swap(value.to_bits().wrapping_sub(initial), order);
@@ -285,20 +287,20 @@ macro_rules! shared {
 macro_rules! counted {
     ($name:ident, $value:ty) => {
         impl $name {
-            /// Adds to the value like core's atomic, and returns the old one.
+            /// Adds to the value like core's atomic, and returns the old value.
             pub fn fetch_add(&self, value: $value, order: Ordering) -> $value {
                 let (distance, initial) = self.cell.modelled();
                 let old = distance.fetch_add(value.to_bits(), order);
                 Bits::from_bits(old.wrapping_add(initial))
             }
 
-            /// Subtracts from the value like core's atomic, and returns the old one.
+            /// Subtracts from the value like core's atomic, and returns the old value.
             pub fn fetch_sub(&self, value: $value, order: Ordering) -> $value {
                 self.fetch_add(value.wrapping_neg(), order)
             }
 
-            /// Raises the value to at least this one like core's atomic, in as many steps as it
-            /// takes, and returns the old one.
+            /// Raises the value to at least `value`, like core's atomic but in a loop, and returns
+            /// the old value.
             pub fn fetch_max(&self, value: $value, order: Ordering) -> $value {
                 let mut old = self.load(Ordering::Relaxed);
                 while old < value {

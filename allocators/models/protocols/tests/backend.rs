@@ -1,6 +1,5 @@
-//! elfmalloc's back-end, as a whole, over simulated pages: slabs that change their bins while their
-//! blocks are freed, heaps of threads that start and end, and addresses that are looked up while
-//! arenas are added.
+//! elfmalloc's whole back-end over simulated pages: slabs that change bins while their blocks are
+//! freed, threads that start and end, and look-ups of addresses while arenas are added.
 
 use std::ptr::NonNull;
 
@@ -21,11 +20,11 @@ use heapdrome_pages::{Placed, Simulated};
 use std::sync::Arc;
 
 fn class() -> SizeClass {
-    // Few blocks in a slab, so that few steps fill one.
+    // A class with few blocks in a slab, so that few steps fill a slab.
     SizeClass::of(32 << 10)
 }
 
-/// Two threads free both blocks of a slab: it goes back to the pool, once.
+/// Two threads free the two blocks of a slab. The slab must go back to the pool exactly once.
 fn last_frees(class: SizeClass, preemptions: usize) {
     model(preemptions, move || {
         let backend = backend();
@@ -50,7 +49,7 @@ fn so_does_one_of_a_bin_that_all_threads_share() {
     last_frees(class(), 2);
 }
 
-/// One of some blocks is freed while their slab moves to the common bin.
+/// A thread frees one of `blocks` blocks while their slab moves to the common bin.
 fn freed_while_its_slab_moves(blocks: usize) {
     model(2, move || {
         let backend = backend();
@@ -130,7 +129,7 @@ fn exit_and_free(preemptions: usize) {
         let blocks = take(&backend, heap, small(), 2);
         let (other, block) = (backend.clone(), Sent(blocks[0]));
         let handle = spawn(move || give(&other, small(), block.get()));
-        // SAFETY: the heap is this thread's, which no longer uses it.
+        // SAFETY: the heap belongs to this thread, which no longer uses it.
         unsafe { detach(&backend, heap) };
         join(handle);
         backend.check();
@@ -164,7 +163,7 @@ fn a_thread_that_kept_an_empty_slab_ends_while_its_block_is_freed() {
         assert_eq!(backend.shards.slabs(), 2, "the empty one is kept");
         let other = backend.clone();
         let handle = spawn(move || give(&other, small(), last.get()));
-        // SAFETY: the heap is this thread's, which no longer uses it.
+        // SAFETY: the heap belongs to this thread, which no longer uses it.
         unsafe { detach(&backend, heap) };
         join(handle);
         backend.check();
@@ -179,7 +178,7 @@ fn threads_that_come_and_go_have_different_heaps() {
         let used = Arc::new([Watched::default(), Watched::default()]);
         let first = backend.attach().expect("there is memory");
         let second = backend.attach().expect("there is memory");
-        // SAFETY: the heaps are this thread's.
+        // SAFETY: the heaps belong to this thread.
         unsafe {
             detach(&backend, first);
             detach(&backend, second);
@@ -189,7 +188,7 @@ fn threads_that_come_and_go_have_different_heaps() {
         let run = move |backend: Shared, used: Arc<[Watched; 2]>| {
             let heap = backend.attach().expect("there is memory");
             used[usize::from(heap == first.get())].touch();
-            // SAFETY: the heap is this thread's.
+            // SAFETY: the heap belongs to this thread.
             unsafe { detach(&backend, heap) };
         };
         let handle = spawn(move || run(other, theirs));
@@ -221,9 +220,9 @@ fn who_purges_in_silence_hears_that_the_last_thread_ends() {
         let backend = backend();
         let heap = Sent(backend.attach().expect("there is memory"));
         let other = backend.clone();
-        // SAFETY: the heap is that thread's, which no longer uses it.
+        // SAFETY: the heap belongs to that thread, which no longer uses it.
         let handle = spawn(move || unsafe { detach(&other, heap.get()) });
-        // No time passes: a thread that is not woken sleeps for ever.
+        // No time passes in models, so a thread that misses its wakeup would sleep for ever.
         while backend.rest(1) {}
         join(handle);
     });
@@ -270,7 +269,7 @@ fn whoever_gets_a_block_sees_its_class_and_everybody_else_sees_none() {
         let handed_over = Arc::new(heapdrome_pages::Lock::new(false));
         let (other, taken) = (map.clone(), handed_over.clone());
         let handle = spawn(move || {
-            // Foreign addresses, at any time; the second one later lies in the arena.
+            // Look up foreign addresses at any time. The second one later lies in the arena.
             assert_eq!(other.get(4096), SizeClass::NONE);
             assert_eq!(other.get((1 << 40) + 100 * UNIT), SizeClass::NONE);
             if *taken.lock() {

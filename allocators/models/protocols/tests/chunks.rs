@@ -1,11 +1,12 @@
-//! bumpmalloc's counters of frees: a thread that takes a dead chunk is alone with it, and one does.
+//! bumpmalloc's counters of frees: exactly one thread takes a dead chunk, and no other thread uses
+//! the chunk then.
 
 use heapdrome_models::chunk::{Chunk, FIRST, Owner};
 use heapdrome_models::{Watched, join, model, spawn};
 use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;
 
-/// Chunk in zeroed memory, as new, with the contents of its blocks.
+/// New chunk in zeroed memory, and watched contents of its blocks.
 struct Scene {
     chunk: *mut Chunk,
     blocks: [Watched; 3],
@@ -20,7 +21,7 @@ unsafe impl Send for Scene {}
 const LAYOUT: std::alloc::Layout = std::alloc::Layout::new::<Chunk>();
 
 impl Scene {
-    /// Creates a retired chunk whose owner allocated this many blocks.
+    /// Creates a retired chunk with `blocks` blocks.
     fn new(blocks: usize) -> Arc<Self> {
         // SAFETY: zero is a valid header, and the layout is not empty.
         let chunk: *mut Chunk = unsafe { std::alloc::alloc_zeroed(LAYOUT).cast() };
@@ -39,7 +40,7 @@ impl Scene {
         unsafe { &*self.chunk }
     }
 
-    /// Frees a block as a thread does that is not the owner.
+    /// Frees a block like a thread that is not the owner.
     fn free_remotely(&self, block: usize) {
         self.blocks[block].touch();
         if self.chunk().count_remote_free() {
@@ -47,7 +48,7 @@ impl Scene {
         }
     }
 
-    /// Takes the chunk: it is this thread's, and all blocks may be handed out again.
+    /// Takes the dead chunk for this thread, which may then use all blocks.
     fn take(&self) {
         assert_eq!(self.taken.fetch_add(1, Relaxed), 0, "taken twice");
         for block in &self.blocks {
@@ -59,7 +60,7 @@ impl Scene {
 impl Drop for Scene {
     fn drop(&mut self) {
         // SAFETY: the chunk was allocated in `new` with this layout, and no other reference to it
-        // is left.
+        // exists.
         unsafe { std::alloc::dealloc(self.chunk.cast(), LAYOUT) };
     }
 }

@@ -1,4 +1,4 @@
-//! Depots: the owner moves blocks in and out, other threads empty them, the owner ends.
+//! Depots: the owner moves blocks in and out, other threads empty the depot, and the owner ends.
 
 use std::collections::BTreeSet;
 use std::ptr::NonNull;
@@ -14,10 +14,11 @@ use heapdrome_models::scene::{Sent, Shared, backend, give, many, take};
 use heapdrome_models::{Watched, join, model, spawn};
 use heapdrome_pages::Simulated;
 
-/// Number of blocks that the owner's thread has at first: those of several whole refills, so that
-/// its magazine is empty.
+/// Number of blocks that the owner's thread has at first: a multiple of a refill, so that its
+/// magazine is empty.
 const HELD: usize = 28;
-/// Number of blocks freed: a full magazine and one more, which sends half of it to the depot.
+/// Number of freed blocks: a full magazine and one more, so that half of the magazine goes to the
+/// depot.
 const FREED: usize = 15;
 /// Number of blocks that a refill takes from the depot.
 const BATCH: usize = 7;
@@ -37,7 +38,7 @@ impl Scene {
     fn new() -> (Arc<Self>, Vec<*mut u8>) {
         let backend = backend();
         let heap = backend.attach().expect("there is memory");
-        // With this, the clock decides nothing.
+        // Prevents looks at the clock.
         heap.front.set_ticks(i32::MAX);
         let mut scene = Self {
             backend,
@@ -48,17 +49,17 @@ impl Scene {
         let mut held: Vec<_> = (0..HELD).map(|_| scene.allocate()).collect();
         scene.lowest = held.iter().map(|block| block.addr()).min().unwrap_or(0);
         scene.fill_depot(&mut held);
-        // Takes the blocks of the magazine; those in the depot stay there.
+        // Take the blocks of the magazine. The blocks in the depot stay there.
         held.extend((BATCH..FREED).map(|_| scene.allocate()));
         (Arc::new(scene), held)
     }
 
-    /// Frees blocks, as the owner, until half a magazine is in the depot.
+    /// Frees blocks like the owner, until half a magazine is in the depot.
     fn fill_depot(&self, held: &mut Vec<*mut u8>) {
         held.drain(..FREED).for_each(|block| self.free(block));
     }
 
-    /// Allocates a block, as the owner.
+    /// Allocates a block like the owner.
     fn allocate(&self) -> *mut u8 {
         let heap = self.heap.get();
         let block = heap.front.allocate(many().size());
@@ -68,27 +69,27 @@ impl Scene {
         block
     }
 
-    /// Writes to a block and frees it, as the owner.
+    /// Writes to a block and frees it like the owner.
     fn free(&self, block: *mut u8) {
         self.touch(block);
         let block = NonNull::new(block).expect("a block");
-        // SAFETY: the block is the model's, which gives it up.
+        // SAFETY: the block belongs to the model, which no longer uses it.
         let block = unsafe { FreeBlock::new(many(), block) };
         Magazines::put(&*self.backend, self.heap.get(), block);
     }
 
-    /// Uses a block as the program that has it does.
+    /// Writes to a block like the program.
     fn touch(&self, block: *mut u8) {
         self.contents[(block.addr() - self.lowest) / many().size()].touch();
     }
 
-    /// Ends the owner.
+    /// Ends the owner's thread.
     fn end(&self) {
-        // SAFETY: the heap is the calling thread's, which no longer uses it.
+        // SAFETY: the heap belongs to the calling thread, which no longer uses it.
         unsafe { detach(&self.backend, self.heap.get()) };
     }
 
-    /// Gives up the last blocks. Afterwards no slab may be left.
+    /// Frees the last blocks, and asserts that no slab is left.
     fn finish(&self, blocks: impl IntoIterator<Item = *mut u8>) {
         for block in blocks {
             give(&self.backend, many(), block);
@@ -98,8 +99,8 @@ impl Scene {
     }
 }
 
-/// The owner fills its depot and refills from it, while another thread empties it and takes the
-/// blocks that it finds in the slab.
+/// The owner fills its depot and refills from it, while another thread empties the depot and takes
+/// blocks from the slab.
 fn owner_and_other(empty: fn(&Heaps<Simulated>)) {
     model(2, move || {
         let (scene, mut held) = Scene::new();

@@ -1,5 +1,5 @@
-//! The gate of forks: the forking thread is alone, no other waits for it, and deferred calls run
-//! once.
+//! Fork gate: the forking thread has exclusive access, no other thread waits for it, and deferred
+//! calls run once.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use heapdrome_pages::Simulated;
 struct Scene {
     gate: ForkGate,
     pages: Simulated,
-    /// Presences of the thread that forks, of another thread, and of threads that have none of
-    /// their own. The last one is visited first.
+    /// Presences of the forking thread, of another thread, and the shared one, which is visited
+    /// first.
     presences: [Presence; 3],
     structure: Watched,
 }
@@ -43,7 +43,7 @@ impl Scene {
         self.gate.close(&self.presences[own], each);
     }
 
-    /// Changes the structure on a slow path; returns false if the fallback must serve.
+    /// Changes the structure on a slow path. Returns false if the gate is closed.
     fn change(&self, caller: Caller) -> bool {
         let inside = self.gate.enter(&self.presences[caller]);
         if inside.is_some() {
@@ -52,7 +52,8 @@ impl Scene {
         inside.is_some()
     }
 
-    /// Forks, with a child that would copy the structure. Meanwhile the forking thread runs `body`.
+    /// Simulates a fork: closes the gate, accesses the structure as if copying it for a child, runs
+    /// `body`, and opens the gate.
     fn fork(&self, body: impl FnOnce()) {
         self.close(FORKS);
         self.structure.touch();
@@ -61,8 +62,7 @@ impl Scene {
         unsafe { self.gate.open(&self.presences[FORKS], &self.pages) };
     }
 
-    /// Changes the structure on a slow path, or defers that while a thread forks. `subject` is the
-    /// scene.
+    /// Changes the structure on a slow path, or defers the change while a thread forks.
     fn change_or_defer(&self, caller: Caller) {
         unsafe fn change(scene: NonNull<u8>) {
             // SAFETY: the scene outlives its threads, and the caller is inside.
@@ -70,7 +70,7 @@ impl Scene {
         }
         if !self.change(caller) {
             let own = &self.presences[caller];
-            // SAFETY: the function may run once, by any thread inside.
+            // SAFETY: any thread inside may call the function once.
             unsafe {
                 self.gate
                     .defer(own, &self.pages, change, NonNull::from(self).cast());
@@ -151,11 +151,11 @@ fn so_is_what_a_thread_without_a_presence_defers() {
     defers_beside(SHARED);
 }
 
-/// Takes a block, writes to it, and frees it.
+/// Allocates a block, writes to it, and frees it.
 fn use_a_block(fallback: &Fallback, pages: &Simulated) {
     let block = fallback.allocate(pages, 40, 16).expect("there is memory");
     let place = block.cast::<usize>();
-    // SAFETY: the block is this thread's, of 40 bytes.
+    // SAFETY: the block belongs to this thread and has 40 bytes.
     unsafe {
         place.write(block.addr().get());
         assert_eq!(place.read(), block.addr().get());
@@ -185,8 +185,8 @@ fn a_chunk_is_purged_only_while_it_holds_no_block() {
         let handle = spawn(move || other.0.free(&other.1, large.get().addr().get(), false));
         let block = shared.0.allocate(&shared.1, 100 << 10, 16);
         let block = block.expect("there is memory");
-        // The first page holds the chunk's header, and is never purged.
-        // SAFETY: the block is this thread's, and has that many bytes.
+        // The first page holds the chunk's header, and is never purged. SAFETY: the block belongs
+        // to this thread and is large enough.
         let block = unsafe { block.add(90 << 10) }.cast::<u64>();
         // SAFETY: the place lies in this thread's block.
         unsafe { block.write(7) };

@@ -1,4 +1,4 @@
-//! The futex lock of `pages`: one holder at a time, every thread gets its turn, and forks.
+//! The futex lock of `pages`: only one holder at a time, no lost wakeups, and forks.
 
 use heapdrome_models::{Watched, join, model, spawn};
 use heapdrome_pages::Lock;

@@ -1,5 +1,5 @@
-//! bumpmalloc's pool: a thread that takes a chunk is alone with it, also while others put chunks in
-//! and purge memory.
+//! bumpmalloc's pool: a thread that takes a chunk has exclusive access, even while others add
+//! chunks and purge memory.
 
 use std::ptr::{NonNull, without_provenance_mut};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use heapdrome_models::pool::Pool;
 use heapdrome_models::{Watched, join, model, spawn};
 use heapdrome_pages::Lock;
 
-/// Pool, a chunk that came from it, and the contents of the chunk's two blocks.
+/// Pool, a chunk from the pool, and the watched contents of the chunk's two blocks.
 struct Scene {
     pool: Lock<Pool>,
     /// Bytes in all chunks.
@@ -24,7 +24,8 @@ unsafe impl Sync for Scene {}
 unsafe impl Send for Scene {}
 
 const OWNER: *mut Owner = without_provenance_mut(64);
-/// Offset of the end of the chunk's blocks: some pages on, so that there is memory to purge.
+/// Offset of the end of the chunk's blocks, some pages behind the first block, so that there is
+/// memory to purge.
 const END: usize = 64 << 10;
 
 impl Scene {
@@ -42,9 +43,9 @@ impl Scene {
         Arc::new(scene)
     }
 
-    /// Allocates two blocks until the chunk is full, as a thread that has taken it.
+    /// Fills a chunk with two blocks, like the thread that has taken it.
     fn fill(&self, chunk: NonNull<Chunk>) {
-        // SAFETY: the chunk is the calling thread's.
+        // SAFETY: the chunk belongs to the calling thread.
         let header = unsafe {
             chunk.as_ref().restart(OWNER);
             chunk.as_ref()
@@ -62,7 +63,7 @@ impl Scene {
         unsafe { self.chunk.as_ref() }
     }
 
-    /// Frees a block, as another thread than the owner.
+    /// Frees a block like a thread that is not the owner.
     fn free_remotely(&self, block: usize) {
         self.blocks[block].touch();
         if self.header().count_remote_free() {
@@ -70,7 +71,7 @@ impl Scene {
         }
     }
 
-    /// Ends the owner.
+    /// Ends the owner's thread.
     fn end(&self) {
         if self.header().disown() {
             self.pool.lock().keep(self.chunk);
@@ -116,12 +117,12 @@ fn memory_goes_back_only_of_chunks_that_nobody_has() {
         });
         let chunk = scene.pool.lock().take().expect("there is memory");
         assert_eq!(chunk, scene.chunk, "dead chunks come first");
-        // SAFETY: the place lies in the chunk, behind its first pages, and is this thread's.
+        // SAFETY: the place lies in the chunk, which belongs to this thread.
         let place = unsafe { chunk.cast::<u8>().add(FIRST.next_multiple_of(4096)) };
-        // SAFETY: the place lies in the chunk, and is this thread's.
+        // SAFETY: the place lies in the chunk, which belongs to this thread.
         unsafe { place.write(7) };
         scene.fill(chunk);
-        // SAFETY: the place lies in the chunk, and is this thread's.
+        // SAFETY: the place lies in the chunk, which belongs to this thread.
         assert_eq!(unsafe { place.read() }, 7, "nobody else purges it");
         scene.pool.lock().keep(chunk);
         join(purging);

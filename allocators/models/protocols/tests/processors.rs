@@ -1,6 +1,5 @@
-//! The bins that a thread uses while there are more threads than shards, over simulated pages.
-//! Threads are first seen on two processors at the same time, shards lose their last thread
-//! meanwhile, and shards are new.
+//! Choice of bins while threads outnumber shards, over simulated pages: two processors are used for
+//! the first time simultaneously, shards lose their last thread meanwhile, and shards are added.
 
 use heapdrome_elfmalloc::heap::thread_heap::HeapRef;
 use heapdrome_elfmalloc::heap::threads::detach;
@@ -11,7 +10,7 @@ use heapdrome_elfmalloc::units::amount::Units;
 use heapdrome_models::scene::{SETTINGS, Sent, Shared, give_all, new_backend, small, take};
 use heapdrome_models::{join, model, nothing_in_advance, spawn};
 
-/// Returns a back-end with this many shards, and heaps of this many threads.
+/// Returns a back-end with `shards` shards, and the heaps of `THREADS` threads.
 fn crowd<const THREADS: usize>(shards: usize) -> (Shared, [HeapRef; THREADS]) {
     let backend = new_backend();
     backend.start(|| Settings { shards, ..SETTINGS });
@@ -23,13 +22,14 @@ fn bin_of(backend: &Shared, heap: HeapRef) -> ClassBin<'_> {
     backend.bin(heap, small())
 }
 
-/// Gives a block back as the heap's thread does on its current processor.
+/// Gives a block back like the heap's thread on the current processor.
 fn give_back(backend: &Shared, heap: HeapRef, block: *mut u8) {
     let home = Some(bin_of(backend, heap));
     give_all(backend, home, small(), &mut [block]);
 }
 
-/// Takes some blocks as a thread on that processor. Returns one; the others are given back.
+/// Takes `count` blocks like the heap's thread on `processor`. Returns one of them, and gives the
+/// others back.
 fn turn(backend: &Shared, heap: HeapRef, processor: usize, count: usize) -> *mut u8 {
     backend.memory().pages.set_processor(processor);
     let mut blocks = take(backend, heap, small(), count);
@@ -40,10 +40,11 @@ fn turn(backend: &Shared, heap: HeapRef, processor: usize, count: usize) -> *mut
     last
 }
 
-/// Ends the threads of these heaps, which are the last. The pool then has all units.
+/// Ends the threads of these heaps, which are the last ones. Asserts that all units are then back
+/// in the pool.
 fn end(backend: &Shared, heaps: &[HeapRef]) {
     for &heap in heaps {
-        // SAFETY: the heap is the model's, which no longer uses it.
+        // SAFETY: the heap belongs to the model, which no longer uses it.
         unsafe { detach(backend, heap) };
     }
     backend.check();
@@ -53,7 +54,8 @@ fn end(backend: &Shared, heaps: &[HeapRef]) {
     );
 }
 
-/// Asserts that slabs of shards without threads are full: others must find slabs with free blocks.
+/// Asserts that shards without threads have only full slabs: slabs with free blocks must be
+/// available to other threads.
 fn check_idle(backend: &Shared) {
     for shard in backend.shards.all() {
         for bin in &shard.bins {
@@ -87,20 +89,20 @@ fn two_processors_that_are_first_seen_at_once_get_a_shard_each() {
     });
 }
 
-/// The last thread of a shard ends while another thread may be using its bins. Both are first seen
-/// on their processors.
+/// The last thread of a shard ends while another thread may be using its bins. Both threads use
+/// their processors for the first time.
 fn a_shard_loses_its_last_thread(processors: [usize; 2], preemptions: usize) {
     model(preemptions, move || {
         let (backend, heaps) = crowd::<5>(2);
         // Of the five threads, the second and the fourth are attached to the second shard.
         let [first, second, third, fourth, fifth] = heaps;
-        // SAFETY: the heap is the model's, which no longer uses it.
+        // SAFETY: the heap belongs to the model, which no longer uses it.
         unsafe { detach(&backend, fourth) };
         let (other, last) = (backend.clone(), Sent(second));
         let handle = spawn(move || {
             let block = turn(&other, last.get(), processors[1], 1);
             give_back(&other, last.get(), block);
-            // SAFETY: the heap is this thread's, which no longer uses it.
+            // SAFETY: the heap belongs to this thread, which no longer uses it.
             unsafe { detach(&other, last.get()) };
         });
         let block = turn(&backend, third, processors[0], 2);
@@ -126,11 +128,11 @@ fn it_does_so_where_both_are_on_one_processor() {
 fn a_thread_finds_a_host_that_is_younger_than_its_heap() {
     model(2, || {
         let (backend, [first, second]) = crowd::<2>(1);
-        // The state that both threads use from here on is older than they are, except for that of
-        // the new heap.
+        // Use the state once before the threads start, because loom's atomics must be older than
+        // the threads; only the new heap's state is newer.
         let block = turn(&backend, first, 0, 1);
         give_back(&backend, first, block);
-        // This takes all locks, one after the other.
+        // Taking a snapshot uses all locks, one after the other.
         let _statistics = Snapshot::of(&backend);
         backend.shards.widen(2);
         let other = backend.clone();

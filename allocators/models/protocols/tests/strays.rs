@@ -1,5 +1,5 @@
-//! Blocks that threads without a quarantine have freed: a block comes out once, after the thread
-//! that put it in was done with it.
+//! Stray blocks of the quarantine: each block comes out only once, after all accesses of the thread
+//! that put it in.
 
 use std::ptr::without_provenance_mut;
 use std::sync::Arc;
@@ -15,8 +15,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// Frees a block. Returns the number of the block that comes out for it and is handed out; 0 if
-    /// there is none.
+    /// Frees a block. Returns the number of the block that it replaces, or 0.
     fn free(&self, number: usize) -> usize {
         self.blocks[number - 1].touch();
         let out = self.strays.exchange(0, without_provenance_mut(number));

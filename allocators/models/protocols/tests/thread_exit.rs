@@ -1,5 +1,5 @@
-//! The key for the end of threads, which the first allocating thread creates. Also a thread's heap
-//! when the destructors of other keys still free.
+//! Key that detects the end of threads, created by the first allocating thread. Also a thread's
+//! heap while destructors of other keys still free blocks.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -20,13 +20,13 @@ use heapdrome_pages::thread_key;
 thread_local! {
     /// States of threads that have ended.
     static ENDED: RefCell<Vec<usize>> = RefCell::default();
-    /// Allocator of the process.
+    /// Back-end of the process.
     static BACKEND: RefCell<Option<Shared>> = RefCell::default();
     /// Heap of each thread, until it ends.
     static HEAPS: RefCell<HashMap<usize, HeapRef>> = RefCell::default();
-    /// Number of times that settings were read.
+    /// Number of times that the settings were read.
     static STARTED: Cell<usize> = Cell::default();
-    /// Number of another library's blocks that are left to free.
+    /// Number of blocks that another library still has to free.
     static LEFT: Cell<usize> = Cell::default();
 }
 
@@ -63,13 +63,13 @@ fn process() -> Shared {
     BACKEND.with_borrow(|backend| backend.clone().expect("the process has begun"))
 }
 
-/// Begins a process in which no thread has allocated. There are two heaps, since loom's atomics of
-/// their locks must be older than the threads.
+/// Begins a process in which no thread has allocated. Creates two heaps in advance, because loom's
+/// atomics of their locks must be older than the threads.
 fn begin() -> Shared {
     let backend = new_backend();
     let heaps = [backend.attach(), backend.attach()].map(|heap| heap.expect("there is memory"));
     for heap in heaps {
-        // SAFETY: the heap is this thread's, which no longer uses it.
+        // SAFETY: the heap belongs to this thread, which no longer uses it.
         unsafe { detach(&backend, heap) };
     }
     BACKEND.set(Some(backend.clone()));
@@ -77,14 +77,14 @@ fn begin() -> Shared {
     backend
 }
 
-/// Ends the process, which must have no blocks left.
+/// Ends the process, and asserts that no blocks are left.
 fn end(backend: &Shared) {
     backend.check();
     assert_eq!(backend.shards.slabs(), 0, "every block has come back");
     BACKEND.set(None);
 }
 
-/// Ends a thread as elfmalloc does.
+/// Destructor of the key, like elfmalloc's.
 unsafe extern "C" fn thread_ends(word: *mut c_void) {
     // SAFETY: the word is the armed value: the thread's heap.
     unsafe {
@@ -95,7 +95,7 @@ unsafe extern "C" fn thread_ends(word: *mut c_void) {
     }
 }
 
-/// Allocates blocks as elfmalloc does when a thread allocates for the first time.
+/// Allocates blocks like elfmalloc at a thread's first allocation.
 fn allocate_first(backend: &Shared, count: usize) -> Vec<*mut u8> {
     backend.start(|| {
         STARTED.set(STARTED.get() + 1);
@@ -116,13 +116,13 @@ fn allocate_first(backend: &Shared, count: usize) -> Vec<*mut u8> {
     (0..count).map(|_| block()).collect()
 }
 
-/// Frees a block as elfmalloc does.
+/// Frees a block like elfmalloc.
 fn free(block: *mut u8) {
     let heap = HEAPS.with_borrow(|heaps| heaps.get(&thread_number()).copied());
     match heap {
         Some(heap) => {
             let block = NonNull::new(block).expect("a block");
-            // SAFETY: the block was the model's, which gives it up.
+            // SAFETY: the block belongs to the model, which no longer uses it.
             let block = unsafe { FreeBlock::new(many(), block) };
             Magazines::put(&*process(), heap, block);
         }
@@ -152,7 +152,8 @@ fn threads_that_allocate_first_at_once_start_one_allocator() {
     });
 }
 
-/// Acts as another library's destructor, which runs again as long as it has blocks to free.
+/// Acts as another library's destructor, which sets its value again as long as it has blocks to
+/// free.
 unsafe extern "C" fn free_another(word: *mut c_void) {
     let heap = HEAPS.with_borrow(|heaps| heaps.contains_key(&thread_number()));
     assert!(
@@ -162,7 +163,7 @@ unsafe extern "C" fn free_another(word: *mut c_void) {
     free(word.cast());
     LEFT.set(LEFT.get() - 1);
     if LEFT.get() != 0 {
-        // SAFETY: this is the second key that was created, and the words are blocks of 512 bytes.
+        // SAFETY: key 1 is the second key that was created, and its values are blocks of 512 bytes.
         assert!(unsafe { thread_key::set(1, word.wrapping_byte_add(many().size())) });
     }
 }
@@ -172,12 +173,13 @@ fn blocks_freed_by_later_destructors_come_back_while_others_end() {
     model(1, || {
         let backend = begin();
         let first = allocate_first(&backend, 1)[0];
-        // SAFETY: each value that is set is a block.
+        // SAFETY: every value of the key is a block.
         let key = unsafe { thread_key::create(free_another) }.expect("there are keys");
         assert_eq!(key, 1);
         let other = backend.clone();
         let handle = spawn(move || {
-            // Refills hand out blocks in ascending order, so the other library has four neighbours.
+            // Refills hand out blocks in ascending order, so the other library has four adjacent
+            // blocks.
             let blocks = allocate_first(&other, 4);
             LEFT.set(4);
             // SAFETY: the key exists, and the value is a block.

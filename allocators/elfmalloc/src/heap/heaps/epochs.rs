@@ -1,8 +1,8 @@
-//! Memory that goes back from depots and bins to the pool, and from there to the system: idle
-//! memory by epochs, and before growth all memory that may serve instead.
+//! Returns memory from depots and bins to the pool, and from there to the system: idle memory once
+//! per epoch, and before growth all memory that could be used instead.
 //!
-//! Memory that returns to the pool may end an epoch, and the end of an epoch returns memory to the
-//! pool: so all of this is one file.
+//! Returning memory to the pool may end an epoch, and the end of an epoch returns memory to the
+//! pool, so both are in this file.
 
 use heapdrome_pages::Pages;
 use heapdrome_pages::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -14,16 +14,16 @@ use crate::heap::thread_heap::AnyHeap;
 use crate::slabs::shards::bin_of;
 use crate::units::amount::Units;
 
-/// Divisor of live memory. Before memory grows, depots are emptied if together they hold more than
-/// this part of it, and more than [`LEAST_KEPT`].
+/// Divisor of live memory. Before memory grows, the depots are emptied if together they hold more
+/// than live memory divided by this, and more than [`LEAST_KEPT`].
 const WORTH_PART: usize = 16;
-/// Divisor of live memory. Emptying for growth is repeated only once live memory has changed by
-/// this part of it, and by a unit.
+/// Divisor of live memory. Caches are emptied for growth again only after live memory has changed
+/// by itself divided by this, and by at least a unit.
 const GROWN_PART: usize = 64;
 
 impl<P: Pages> Heaps<P> {
-    /// If an epoch has passed, purges memory that was idle throughout it. An epoch is half the
-    /// decay time, so that idle memory is purged within the decay time.
+    /// If an epoch has passed, purges the memory that was idle throughout. An epoch lasts half the
+    /// decay time, so idle memory is purged within the decay time.
     pub fn tick(&self) {
         let now = coarse_milliseconds();
         let epoch = self.epoch.load(Relaxed);
@@ -36,9 +36,9 @@ impl<P: Pages> Heaps<P> {
         {
             return;
         }
-        // Memory that a pass gives back leads here again, and with a short decay time another epoch
-        // has passed by then. Acquire: pairs with the release below, so that one pass follows the
-        // other.
+        // A pass gives memory back, which calls this function again; if the decay time is short,
+        // another epoch has passed by then. Acquire: pairs with the release below, so that passes
+        // do not overlap.
         if self.ticking.swap(true, Acquire) {
             return;
         }
@@ -47,7 +47,8 @@ impl<P: Pages> Heaps<P> {
         self.ticking.store(false, Release);
     }
 
-    /// Purges memory that was idle throughout the epoch that ends; in the first pass there is none.
+    /// Purges memory that was idle throughout the ending epoch. The first pass purges nothing,
+    /// because no epoch precedes it.
     fn pass(&self, first: bool) {
         let memory = self.memory();
         memory.as_idle(|| {
@@ -59,7 +60,7 @@ impl<P: Pages> Heaps<P> {
             let done = memory.purge_units(excess);
             memory.purge_any_units(parts.saturating_sub(done));
             self.shards.purge_idle_slabs();
-            // If addresses are limited, other code needs those that are idle, for stacks or file
+            // If address space is limited, other code needs the idle part, for stacks or file
             // mappings.
             if address_space_limit().is_some() {
                 memory.release_addresses(Units::NONE);
@@ -67,13 +68,13 @@ impl<P: Pages> Heaps<P> {
         }
     }
 
-    /// Gives back the chunks in depots that have been untouched since the last call.
+    /// Gives back the blocks in depot chunks that have been idle since the last call.
     pub fn empty_idle_depots(&self) {
         for heap in self.all() {
             let chunks = heap.depot().lock().take_idle();
             if !chunks.is_empty() {
                 self.release_chunks(heap, chunks);
-                // Slabs that became empty by this have been idle as long.
+                // Slabs that are empty now have been idle equally long.
                 self.shards.retire_empties(heap.attachment().shard());
             }
         }
@@ -91,7 +92,8 @@ impl<P: Pages> Heaps<P> {
     }
 
     fn release_chunks(&self, heap: AnyHeap, chunks: Chunks) {
-        // The calling thread may use any shard, but the blocks belong to the heap.
+        // Use the shard of the heap, not of the calling thread, because the blocks probably belong
+        // to its bins.
         let shard = heap.attachment().shard();
         chunks.empty(&self.memory().structures, |blocks| {
             self.give(Some(bin_of(shard, blocks.class())), blocks);
@@ -110,9 +112,10 @@ impl<P: Pages> Heaps<P> {
         }
     }
 
-    /// Gives empty slabs back before memory grows by a run of `units`, and the blocks in depots if
-    /// these are many. Slabs that become empty by this may serve instead. Dirty units that are too
-    /// scattered for the run do not prevent it: the pool always keeps some.
+    /// Before memory grows by a run of `units`, gives empty slabs back, and the blocks in depots if
+    /// they are many. The freed units may make the growth unnecessary. Skips this if the pool has a
+    /// free dirty run that is long enough; scattered dirty units do not count, since the pool
+    /// always has some.
     pub fn before_growth(&self, units: Units) {
         let live = self.memory().live_units();
         // Relaxed: no other memory depends on this number.

@@ -12,13 +12,14 @@ use crate::size_class::SizeClass;
 use crate::slabs::free_blocks::{FreeBlock, FreeBlocks};
 use crate::units::metadata::{Metadata, ThreadMetadata};
 
-/// Number of words around the slots: null before the first, and [`FULL`] behind the last.
+/// Number of words around the slots: null before the first slot, and [`FULL`] behind the last.
 const FRAME: usize = 2;
 
-/// Magazine of a class, with the front that has its top. Both belong to the calling thread.
+/// Magazine of a class, together with the front that stores its top. Both belong to the calling
+/// thread.
 ///
 /// Invariant (see [`check`](Self::check)): the slots before the top hold free blocks of the class;
-/// before the first slot lies null, and behind the last slot in use [`FULL`].
+/// null precedes the first slot, and [`FULL`] follows the last slot in use.
 #[derive(Clone, Copy, Debug)]
 pub struct MagazineRef<'a> {
     magazine: &'a Magazine,
@@ -55,13 +56,13 @@ impl<'a> MagazineRef<'a> {
         if self.slots.get().is_null() {
             return 0;
         }
-        // Slots are words; the top is never before the first.
+        // The top is never before the first slot, so the difference is not negative.
         (self.front.top(self.class).addr() - self.slots.get().addr()) / size_of::<*mut u8>()
     }
 
-    /// Fills an empty magazine with `take`, which puts free blocks of the class into the first of
-    /// `want` slots, at most the capacity, and returns how many. Returns that number and the
-    /// topmost block, which is taken out again.
+    /// Refills an empty magazine, and pops the topmost block. `take` receives the first `want`
+    /// slots, stores free blocks of the class in them from the start, and returns their number.
+    /// Returns this number and the popped block, or 0 and null. `want` is at most the capacity.
     #[inline]
     pub fn refill(
         self,
@@ -70,8 +71,8 @@ impl<'a> MagazineRef<'a> {
     ) -> (usize, *mut u8) {
         debug_assert!(self.length() == 0 && want <= self.capacity());
         let first = self.slots.get();
-        // SAFETY: that many slots exist, and hold words. No other code uses them before the top is
-        // set, since the magazine is empty.
+        // SAFETY: `want` is at most the number of slots, which are initialised words. No other code
+        // uses them before the top is set, since the magazine is empty.
         let slots = unsafe { core::slice::from_raw_parts_mut(first, want) };
         let taken = take(slots);
         let Some(&topmost) = slots[..taken].last() else {
@@ -92,7 +93,7 @@ impl<'a> MagazineRef<'a> {
     pub fn push(self, block: FreeBlock) -> Result<(), FreeBlock> {
         debug_assert!(block.class() == self.class);
         let top = self.front.top(self.class);
-        // SAFETY: the top points to a slot, which another slot or FULL follows, or to FULL itself.
+        // SAFETY: the top points to FULL, or to a slot that precedes another slot or FULL.
         unsafe {
             if *top == FULL {
                 return Err(block);
@@ -103,15 +104,15 @@ impl<'a> MagazineRef<'a> {
         Ok(())
     }
 
-    /// Pushes free blocks of the class. Returns false, without any change, if there is no room for
-    /// all.
+    /// Pushes free blocks of the class. Returns false, without any change, if they do not all fit.
     pub fn push_all(self, blocks: &mut FreeBlocks<'_>) -> bool {
         debug_assert!(blocks.class() == self.class);
         let (length, count) = (self.length(), blocks.count());
         if length + count > self.capacity() {
             return false;
         }
-        // SAFETY: there is room for the blocks behind those in the magazine.
+        // SAFETY: `length + count` is at most the capacity, so the slots from the top on have room
+        // for all blocks.
         unsafe {
             let top = self.slots.get().add(length);
             top.copy_from_nonoverlapping(blocks.as_slice().as_ptr(), count);
@@ -127,7 +128,8 @@ impl<'a> MagazineRef<'a> {
         self.front.pop(self.class)
     }
 
-    /// Removes the `count` oldest blocks, of which there are as many, and passes them to `give`.
+    /// Removes the `count` oldest blocks and passes them to `give`. The magazine has at least
+    /// `count` blocks.
     pub fn remove_oldest(self, count: usize, give: impl FnOnce(FreeBlocks<'_>)) {
         if count == 0 {
             return;
@@ -135,8 +137,8 @@ impl<'a> MagazineRef<'a> {
         let length = self.length();
         debug_assert!(count <= length);
         let slots = self.slots.get();
-        // SAFETY: the slots up to the top hold blocks. Those given away are overwritten afterwards,
-        // or lie behind the top.
+        // SAFETY: the first `length` slots hold blocks. The slots of removed blocks are
+        // overwritten, or lie at or behind the new top.
         unsafe {
             let oldest = core::slice::from_raw_parts_mut(slots, count);
             give(FreeBlocks::new(self.class, oldest));
@@ -147,8 +149,8 @@ impl<'a> MagazineRef<'a> {
         self.checked();
     }
 
-    /// Gives the magazine `capacity` slots, at least as many as it has blocks; the blocks stay.
-    /// Returns false, without any change, if there is no memory.
+    /// Changes the number of slots to `capacity`, which is at least the number of blocks, and keeps
+    /// the blocks. Returns false, without any change, if out of memory.
     pub fn resize(
         self,
         capacity: usize,
@@ -165,9 +167,9 @@ impl<'a> MagazineRef<'a> {
             let Some(array) = array else {
                 return false;
             };
-            // SAFETY: the array has one more word before the slots, and is zero, so the word before
-            // the first slot is null. Both arrays hold that many slots. From here on the fast path
-            // uses the new array.
+            // SAFETY: the array is zero and has one word before the slots, so null precedes the
+            // first slot. Both arrays have at least `length` slots. The fast path uses the new
+            // array once the top is set, so the old one can be freed.
             unsafe {
                 let slots = array.as_ptr().cast::<*mut u8>().add(1);
                 if length != 0 {
@@ -190,7 +192,7 @@ impl<'a> MagazineRef<'a> {
     /// Stops keeping blocks until the next refill. The magazine must be empty.
     pub fn rest(self) {
         debug_assert!(self.capacity() != 0 && self.length() == 0);
-        // FULL moves from behind the slots in use to the first slot, where the top is.
+        // FULL moves from behind the last slot to the first slot, to which the top points.
         self.put(self.capacity(), null_mut());
         self.put(0, FULL);
         self.resting.set(self.capacity.replace(0));
@@ -213,8 +215,8 @@ impl<'a> MagazineRef<'a> {
     /// Frees the slots. The magazine must be empty.
     pub fn discard(self, own: &RefCell<ThreadMetadata>) {
         debug_assert!(self.length() == 0);
-        // SAFETY: the new top has no slot to take a block from or to put one into, so the fast path
-        // no longer uses the array.
+        // SAFETY: the new top belongs to a magazine without slots, so the fast path no longer uses
+        // the array.
         unsafe {
             self.front.set_top(self.class, no_slots());
             self.free_array(own);
@@ -222,7 +224,7 @@ impl<'a> MagazineRef<'a> {
         self.magazine.forget();
     }
 
-    /// Writes a slot, or the word behind the last one.
+    /// Writes a slot, or the word behind the last slot.
     fn put(self, slot: usize, word: *mut u8) {
         self.words()[slot + 1].set(word);
     }
@@ -234,7 +236,7 @@ impl<'a> MagazineRef<'a> {
             return &[];
         };
         // SAFETY: the array begins a word before the slots, has 2^order words, and belongs to this
-        // thread. Only these cells, and pointers, are made of it.
+        // thread. All other accesses use cells or raw pointers.
         unsafe { core::slice::from_raw_parts(slots.as_ptr().sub(1).cast(), 1 << self.order.get()) }
     }
 

@@ -1,4 +1,5 @@
-//! Slabs that this thread alone uses: those of a bin whose lock is held, and those in no bin.
+//! Slabs to which the calling thread has exclusive access: it holds the lock of their bin, or they
+//! are in no bin.
 
 use core::marker::PhantomData;
 use core::ops::Deref;
@@ -7,8 +8,9 @@ use super::Slabs;
 use crate::size_class::SizeClass;
 use crate::slabs::slab::{Slab, SlabRef};
 
-/// Slab of a bin whose lock is held as long as this value lives, or slab in no bin. Only code of
-/// this folder creates these.
+/// Slab to which the calling thread has exclusive access while this value lives: it holds the lock
+/// of the slab's bin, or the slab is in no bin. Only `partial` and its child modules create these
+/// values.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::slabs) struct LockedSlab<'a>(SlabRef, PhantomData<&'a Slabs>);
 
@@ -24,14 +26,14 @@ impl Deref for LockedSlab<'_> {
 
     #[inline]
     fn deref(&self) -> &Slab {
-        // SAFETY: the descriptor stays, and is a slab. No other thread uses it: the bin's lock is
-        // held, or the slab is in no bin and belongs to this thread.
+        // SAFETY: the descriptor is never freed, and is a slab. No other thread uses it: this
+        // thread holds the bin's lock, or the slab is in no bin and belongs to this thread.
         unsafe { self.0.as_ptr().as_ref() }
     }
 }
 
-/// Returns access to a slab of the bin that the caller has locked, or to one that is in no bin and
-/// belongs to this thread.
+/// Returns access to a slab. The caller holds the lock of its bin, or the slab is in no bin and
+/// belongs to the calling thread.
 #[inline]
 pub(super) fn locked<'a>(slab: SlabRef) -> LockedSlab<'a> {
     LockedSlab(slab, PhantomData)
@@ -43,7 +45,7 @@ pub(super) fn locked<'a>(slab: SlabRef) -> LockedSlab<'a> {
 pub(in crate::slabs) struct Detached(SlabRef);
 
 impl Detached {
-    /// Creates a slab, with the bitmap `external` if its descriptor has no room for one.
+    /// Creates a slab. `external` is its bitmap, or null if the descriptor has room for the bitmap.
     ///
     /// # Safety
     ///

@@ -1,19 +1,19 @@
-//! Purging of free pages in slabs: which blocks are idle, and how slabs leave their bin's lists
-//! until the purge is done.
+//! Selects the free blocks of slabs to purge, and removes their slabs from the bin's lists during
+//! the purge.
 
 use super::held::{Detached, locked};
 use super::{BUCKETS, Slabs};
 use crate::slabs::slab::{Drawn, MOST_WORDS, Place, Slab, SlabRef};
 
-/// Minimum number of purgeable bytes that justifies a system call: of one block, or beyond those
-/// already purged of a slab in use.
+/// Minimum number of purgeable bytes that justifies a system call. In a slab in use, bytes that are
+/// already purged do not count.
 const WORTH: usize = 16 << 10;
 
-/// Copy of a slab's bitmap, with the bits of the free blocks that may be purged.
+/// Copy of a slab's bitmap in which only the bits of blocks to purge are set.
 pub(in crate::slabs) type Bits = [u64; MOST_WORDS];
 
-/// Slabs that are out of their bin's lists to be purged, linked by `next`. Each must return through
-/// [`put_back`](Slabs::put_back).
+/// List, linked by `next`, of slabs that are out of their bin's lists during a purge. Each must go
+/// back with [`put_back`](Slabs::put_back).
 #[must_use]
 pub(in crate::slabs) struct ClaimedList(Option<SlabRef>);
 
@@ -34,7 +34,7 @@ impl Iterator for ClaimedList {
     }
 }
 
-/// Slab of a [`ClaimedList`]. Its free blocks stay free until it is put back.
+/// Slab taken from a [`ClaimedList`]. Its free blocks stay free until it is put back.
 #[must_use]
 pub(in crate::slabs) struct Claimed(SlabRef);
 
@@ -46,8 +46,8 @@ impl Claimed {
 }
 
 impl Slabs {
-    /// Takes up to `most` slabs that are due for a purge out of the lists, so that they can be
-    /// purged without the lock.
+    /// Removes up to `most` slabs that are due for a purge from the lists, so that they can be
+    /// purged without the bin's lock.
     pub(in crate::slabs) fn claim(&mut self, most: usize) -> ClaimedList {
         let mut claimed = None;
         let mut left = most;
@@ -73,8 +73,8 @@ impl Slabs {
         ClaimedList(claimed)
     }
 
-    /// Puts back a slab that was claimed from this bin, after its last `purged` free blocks were
-    /// purged. Returns the slab if all of its blocks are free by now: it has then left the bin.
+    /// Puts back a slab that was claimed from this bin. Its last `purged` free blocks have been
+    /// purged. If all of its blocks are free by now, removes it from the bin and returns it.
     pub(in crate::slabs) fn put_back(&mut self, claimed: Claimed, purged: u16) -> Option<Detached> {
         let slab = locked(claimed.0);
         slab.purged.set(purged);
@@ -88,7 +88,8 @@ impl Slabs {
         Some(self.let_go(claimed.0))
     }
 
-    /// Returns the free blocks to purge of a slab that was claimed from this bin, and their number.
+    /// Returns the bits and the number of the free blocks to purge, for a slab that was claimed
+    /// from this bin.
     pub(in crate::slabs) fn take_due(&mut self, claimed: &Claimed) -> (Bits, u16) {
         let slab = locked(claimed.0);
         let mut bits = [0; MOST_WORDS];
@@ -96,14 +97,15 @@ impl Slabs {
         for (word, copy) in bits[..words].iter_mut().enumerate() {
             *copy = slab.word(word).get();
         }
-        // The blocks that were taken since the look were the lowest ones.
+        // Blocks that were taken since the last look were the lowest, so the idle blocks are the
+        // last free ones.
         let count = slab.due.take().min(slab.least.get());
         forget_first(&mut bits[..words], slab.free.get() - count);
         (bits, count)
     }
 
-    /// Looks at slabs until `most` are due, and marks free blocks as due that have been idle since
-    /// the last look. Returns the number of slabs that are due.
+    /// Marks the free blocks that have been idle since the last look as due, slab by slab, until
+    /// `most` slabs are due. Returns the number of slabs that are due.
     pub(in crate::slabs) fn mark_idle(&mut self, most: usize) -> usize {
         let mut due = 0;
         self.each_partial(|slab| {
@@ -114,8 +116,8 @@ impl Slabs {
         due
     }
 
-    /// Looks at all slabs, and marks all free blocks of a slab as due where any may be resident.
-    /// Returns the number of slabs that are due.
+    /// Marks all free blocks as due in every slab that may have resident free blocks. Returns the
+    /// number of slabs that are due.
     pub(in crate::slabs) fn mark_free(&mut self) -> usize {
         let mut due = 0;
         self.each_partial(|slab| due += usize::from(slab.mark_free()));
@@ -124,8 +126,8 @@ impl Slabs {
 }
 
 impl Slab {
-    /// Looks at a slab. Returns how many blocks were free throughout since the last look, and when
-    /// blocks were last taken.
+    /// Returns the number of blocks that have been free since the last call, and when blocks were
+    /// last taken.
     fn look(&self) -> (u16, Drawn) {
         let least = self.least.replace(self.free.get());
         self.purged.set(self.purged.get().min(least));
@@ -137,11 +139,12 @@ impl Slab {
         (least, drawn)
     }
 
-    /// Marks free blocks as due that have been idle since the last look, if they are half of the
-    /// slab, or if each is worth a system call. Returns whether any are due.
+    /// Marks the free blocks that have been idle since the last look as due, if they are at least
+    /// half of the slab, or if each one justifies a system call. Returns whether blocks are due.
     fn mark_idle(&self) -> bool {
         let (least, drawn) = self.look();
-        // If none was taken since, the program is unlikely to want those that were freed since.
+        // If no block was taken since the last look, the program is unlikely to need the blocks
+        // that were freed since.
         let (idle, purged, enough) = match drawn {
             Drawn::SinceLook => (least, self.purged.get(), WORTH),
             Drawn::BeforeLook => (self.free.get(), 0, 1),
@@ -158,7 +161,7 @@ impl Slab {
         self.due.get() != 0
     }
 
-    /// Marks all free blocks as due if any may be resident. Returns whether any are due.
+    /// Marks all free blocks as due if any may be resident. Returns whether blocks are due.
     fn mark_free(&self) -> bool {
         let (_, drawn) = self.look();
         if drawn != Drawn::NotSincePurge || self.purged.get() != self.free.get() {

@@ -1,5 +1,5 @@
-//! Blocks that return to their slabs, and slabs that leave their bins: empty ones for the pool,
-//! partial ones of ended threads for other threads.
+//! Gives blocks back to their slabs, empty slabs to the pool, and partial slabs of ended threads to
+//! the common bins.
 
 use core::ptr::NonNull;
 
@@ -15,7 +15,7 @@ use crate::slabs::partial::held::{Detached, DetachedList};
 use crate::slabs::shard::{Shard, ShardRef};
 use crate::slabs::slab::SlabRef;
 
-/// Remaining work after blocks were given back to one bin.
+/// Work that remains after blocks were given back to one bin.
 struct Rest {
     /// Number of blocks that belong to other bins.
     blocks: usize,
@@ -26,12 +26,12 @@ struct Rest {
 }
 
 impl<P: Pages> Shards<P> {
-    /// Gives blocks back to their slabs, in whatever bins those are; `home` is the bin of the
+    /// Gives blocks back to their slabs, which may belong to any bins. `home` is the bin of the
     /// calling thread. Returns whether units went back to the pool.
     ///
     /// # Errors
     ///
-    /// A pointer that is no block in use. Blocks after it may not have been taken back.
+    /// A pointer is not an allocated block. Some blocks after it may not have been given back.
     #[inline]
     pub fn give(
         &self,
@@ -43,7 +43,8 @@ impl<P: Pages> Shards<P> {
         let mut retired = false;
         let mut left = blocks.len();
         while left != 0 {
-            // If another thread moves the slab in the meantime, this round moves nothing.
+            // If another thread moves the slab in the meantime, this round gives none of its blocks
+            // back, and the next round retries.
             let slab = self.slab_at(blocks[0])?;
             let bin = slab.bin().ok_or(Misuse::NotABlock(blocks[0].addr()))?;
             let bin = ClassBin { bin, class };
@@ -63,7 +64,8 @@ impl<P: Pages> Shards<P> {
             .ok_or(Misuse::NotABlock(block.addr()))
     }
 
-    /// Gives the blocks back that belong to `bin`, and moves the others to the front.
+    /// Gives back the blocks whose slabs are in `bin`, and moves the others to the front of
+    /// `blocks`.
     fn give_to(
         &self,
         bin: ClassBin<'_>,
@@ -104,7 +106,7 @@ impl<P: Pages> Shards<P> {
         })
     }
 
-    /// Gives empty slabs back to the pool. Returns whether there were any.
+    /// Gives empty slabs back to the pool. Returns whether the list had slabs.
     #[inline]
     pub(super) fn retire(&self, empties: DetachedList) -> bool {
         let mut any = false;
@@ -124,36 +126,40 @@ impl<P: Pages> Shards<P> {
             return;
         };
         if let Some(bitmap) = NonNull::new(bitmap) {
-            self.free_bitmap(bitmap, class);
+            // SAFETY: the bitmap belongs to this slab, which is in no bin and is not used again.
+            unsafe { self.free_bitmap(bitmap, class) };
         }
         self.memory.map.set(base, units, SizeClass::NONE);
         slab.descriptor().each(units).for_each(|unit| unit.clear());
-        // SAFETY: the slab was in no bin and all of its blocks were free, so its units are in no
-        // use.
+        // SAFETY: the slab is in no bin and all of its blocks are free, so no code uses its units.
         self.memory
             .with_pool(|pool| unsafe { pool.free(base.as_ptr(), units, true) });
     }
 
-    /// Frees the bitmap of a slab that was retired, or whose memory was refused.
-    pub(super) fn free_bitmap(&self, words: NonNull<u64>, class: SizeClass) {
+    /// Frees the external bitmap of a slab that was retired, or that could not be created.
+    ///
+    /// # Safety
+    ///
+    /// `words` was allocated as the bitmap of a slab of `class`, and no slab uses it.
+    pub(super) unsafe fn free_bitmap(&self, words: NonNull<u64>, class: SizeClass) {
         let bytes = class.geometry().words() * 8;
-        // SAFETY: the words were allocated with this size, and the slab that they were for does not
-        // exist.
+        // SAFETY: the words were allocated with this size and are no longer used, by the contract
+        // of this function.
         unsafe { self.memory.structures.lock().free(words.cast(), bytes) };
     }
 
-    /// Gives the empty slabs of a shard back to the pool. Returns whether there were any.
+    /// Gives the empty slabs of a shard back to the pool. Returns whether it gave any back.
     pub fn retire_empties(&self, shard: ShardRef) -> bool {
         self.retire_by(&shard.get().bins, Slabs::take_empties)
     }
 
-    /// Gives all empty slabs of all shards back to the pool. Returns whether there were any.
+    /// Gives the empty slabs of all shards back to the pool. Returns whether it gave any back.
     pub fn retire_all_empties(&self) -> bool {
         self.retire_all_by(Slabs::take_empties)
     }
 
-    /// Gives those empty slabs back to the pool that were idle since the last call. Returns whether
-    /// there were any.
+    /// Gives the empty slabs that have been idle since the last call back to the pool. Returns
+    /// whether it gave any back.
     pub fn retire_idle_empties(&self) -> bool {
         self.retire_all_by(Slabs::take_idle_empties)
     }
@@ -169,7 +175,7 @@ impl<P: Pages> Shards<P> {
     fn retire_by(&self, bins: &[Bin], take: impl Fn(&mut Slabs) -> DetachedList) -> bool {
         let mut any = false;
         for bin in bins {
-            // If another thread holds the lock, it uses the slabs.
+            // If another thread holds the lock, it is using the slabs: skip them.
             if let Some(mut slabs) = bin.try_lock() {
                 let empties = take(&mut slabs);
                 drop(slabs);
@@ -179,8 +185,8 @@ impl<P: Pages> Shards<P> {
         any
     }
 
-    /// Empties the bins of a shard that no thread uses. Returns whether units went back to the
-    /// pool.
+    /// Moves the partial slabs of a shard without threads to the common bins, and its empty slabs
+    /// to the pool. Returns whether units went back to the pool.
     pub(super) fn move_all_to_common(&self, shard: &Shard) -> bool {
         let mut retired = false;
         each_bin_of(shard, &mut |bin| {
@@ -191,17 +197,16 @@ impl<P: Pages> Shards<P> {
         retired
     }
 
-    /// Moves the partial slabs of a bin that no thread uses where others find them, and gives its
-    /// empty slabs back to the pool. Returns whether there were empty ones.
+    /// Moves the partial slabs of an idle bin to the common bin of its class, and its empty slabs
+    /// to the pool. Returns whether units went back to the pool.
     pub fn move_to_common(&self, bin: ClassBin<'_>) -> bool {
         let mut source = bin.lock();
-        // A new thread may have been attached in the meantime.
+        // A new thread may have been attached to the shard in the meantime.
         if !source.idle {
             return false;
         }
         let empties = source.take_empties();
-        // The shard's bin is locked before the common one; no thread takes the locks in the other
-        // order.
+        // Every thread that takes both locks takes the shard's bin first and the common bin second.
         let mut target = self.common[bin.class.number()].lock();
         while let Some(slab) = source.detach() {
             target.attach(slab);
@@ -212,8 +217,8 @@ impl<P: Pages> Shards<P> {
     }
 }
 
-/// Returns whether the next block is this one's neighbour in memory. If so, there may be a whole
-/// run of neighbours, which is worth giving back in one batch.
+/// Returns whether the next block in the list is adjacent in memory to this block. If so, there may
+/// be a run of adjacent blocks, which are cheaper to give back in one batch.
 #[inline(always)]
 fn follows(blocks: &[*mut u8], index: usize, size: usize) -> bool {
     let Some(next) = blocks.get(index + 1) else {

@@ -1,4 +1,4 @@
-//! Purging of free pages in slabs.
+//! Purges free pages in slabs.
 
 use core::ptr::NonNull;
 
@@ -12,16 +12,16 @@ use crate::slabs::partial::held::DetachedList;
 use crate::slabs::partial::purge::{Bits, Claimed};
 use crate::units::amount::Units;
 
-/// Maximum number of a bin's slabs that are out of their lists at the same time, and that one epoch
-/// purges. Each may cost several system calls.
+/// Maximum number of slabs of a bin that are claimed at the same time, and that one epoch purges.
+/// Each may cost several system calls.
 const SLABS: usize = 256;
 
 impl<P: Pages> Shards<P> {
     /// Purges the free pages of slabs that were idle throughout the epoch.
     pub fn purge_idle_slabs(&self) {
         self.each_bin(|bin| {
-            // If another thread holds the lock, it uses the slabs. The next epoch looks at them
-            // again.
+            // If another thread holds the lock, it is using the slabs: skip them until the next
+            // epoch.
             let Some(mut slabs) = bin.try_lock() else {
                 return;
             };
@@ -31,8 +31,8 @@ impl<P: Pages> Shards<P> {
         });
     }
 
-    /// Purges all pages of partial slabs on which every block is free. Returns whether any were
-    /// purged.
+    /// Purges all pages of partial slabs that lie entirely within free blocks. Returns whether
+    /// pages were purged.
     pub fn purge_all_slabs(&self) -> bool {
         let mut any = false;
         self.each_bin(|bin| {
@@ -42,13 +42,12 @@ impl<P: Pages> Shards<P> {
         any
     }
 
-    /// Purges the free pages of up to `most` slabs that are due. Returns whether any were purged.
+    /// Purges the free pages of up to `most` slabs that are due. Returns whether pages were purged.
     fn purge_due(&self, bin: ClassBin<'_>, most: usize) -> bool {
         let mut any = false;
         let mut left = most;
         while left != 0 {
-            // Held until all claimed slabs are back in their lists. A fork waits for that;
-            // otherwise the child would lose them.
+            // Held until all claimed slabs are back in their lists, so that purges do not overlap.
             let purging = self.purging.lock();
             let claimed = bin.lock().claim(left.min(SLABS));
             if claimed.is_empty() {
@@ -69,8 +68,8 @@ impl<P: Pages> Shards<P> {
         any
     }
 
-    /// Purges the free pages of a slab without its bin's lock, and puts the slab back. If it is
-    /// empty by then, adds it to `empties`.
+    /// Purges the free pages of a slab without its bin's lock, and puts the slab back. If the slab
+    /// is empty by then, adds it to `empties`. Returns whether pages were purged.
     fn purge_claimed(&self, bin: ClassBin<'_>, slab: Claimed, empties: &mut DetachedList) -> bool {
         let (bits, count) = bin.lock().take_due(&slab);
         let any = self.purge_free_pages(&slab, bin.class, &bits);
@@ -81,7 +80,7 @@ impl<P: Pages> Shards<P> {
     }
 
     /// Purges the pages of a claimed slab that lie within blocks whose bit in `bits` is set. These
-    /// blocks are free, and stay free.
+    /// blocks stay free meanwhile. Returns whether pages were purged.
     fn purge_free_pages(&self, slab: &Claimed, class: SizeClass, bits: &Bits) -> bool {
         let page = self.memory.pages.page_size();
         let (size, blocks) = (class.size(), usize::from(class.geometry().blocks));
@@ -98,7 +97,7 @@ impl<P: Pages> Shards<P> {
                 index += 1;
             }
             let start = (first * size).next_multiple_of(page);
-            // The rest behind the last block is resident, too, if it is part of a huge page.
+            // The bytes behind the last block are resident, too, if they lie in a huge page.
             let end = if index == blocks {
                 Units::of_slab(class).bytes()
             } else {
@@ -107,8 +106,8 @@ impl<P: Pages> Shards<P> {
             if start < end
                 && let Some(pages) = NonNull::new(slab.base().wrapping_add(start))
             {
-                // SAFETY: these pages of the slab lie within free blocks, none of which is taken
-                // while the slab is claimed.
+                // SAFETY: these pages lie within free blocks of the slab, or behind its last block.
+                // No thread takes blocks of a claimed slab.
                 any |= unsafe { self.memory.purge(pages, end - start) };
             }
         }

@@ -2,10 +2,10 @@ use super::*;
 use std::vec;
 use std::vec::Vec;
 
-/// Distance between addresses that are checked. Miri takes some microseconds for each.
+/// Distance between checked addresses. Larger under Miri, which is slow.
 const STEP: usize = if cfg!(miri) { 128 } else { 8 };
 
-/// Returns the places in a unit's states at which those of its blocks lie.
+/// Returns, for each byte of a unit's states, whether it is the state of a block.
 fn places(unit: usize, size: usize) -> Vec<bool> {
     let mut memory = vec![0_u8; BYTES];
     let states = NonNull::new(memory.as_mut_ptr()).expect("a vector is not at null");
@@ -16,7 +16,7 @@ fn places(unit: usize, size: usize) -> Vec<bool> {
         let begins = Short::can_begin(address, shape);
         assert_eq!(begins, offset % shape.size() == 0, "{offset} in {size}");
         if begins {
-            // SAFETY: there are as many states as a unit has.
+            // SAFETY: the array has as many bytes as the states of a unit.
             let Short(place) = unsafe { Short::at(states, address, shape) };
             let place = place.addr().get() - states.addr().get();
             assert!(!std::mem::replace(&mut places[place], true), "{offset}");
@@ -47,7 +47,7 @@ fn a_state_says_what_it_was_told() {
         let mut memory = vec![0_u64; BYTES / 8];
         let states: NonNull<u64> = NonNull::from(&mut *memory).cast();
         let shape = Shape::of(SizeClass::of(size));
-        // SAFETY: there are as many states as a unit has.
+        // SAFETY: the array has as many bytes as the states of a unit.
         let state = unsafe { Any::at(states.cast(), 3 * UNIT, shape) };
         assert!(state.slack().is_none() && !state.is_freed());
         for slack in [1, 200, MOST_SHORT] {
@@ -79,7 +79,7 @@ fn of_a_new_slab_nothing_is_known_whatever_was_there_before() {
         (0..usize::from(class.geometry().blocks)).map(move |block| block * class.size())
     };
     let at = |class, offset: usize| {
-        // SAFETY: there are as many states as the largest slab has.
+        // SAFETY: the array has as many bytes as the states of the largest slab.
         unsafe {
             Any::at(
                 states.add(offset / UNIT * BYTES),
@@ -96,7 +96,7 @@ fn of_a_new_slab_nothing_is_known_whatever_was_there_before() {
             at(before, offset).set_slack(1);
             at(before, offset).set_freed();
         }
-        // SAFETY: there are as many states as the largest slab has, and no block is in use.
+        // SAFETY: the array has as many bytes as the states of the largest slab.
         unsafe { forget_from(states, first, after) };
         assert!(blocks(after).all(|offset| !at(after, offset).is_freed()));
         for offset in (0..usize::from(after.geometry().units) * UNIT).step_by(2 * STEP) {

@@ -3,7 +3,7 @@
 use super::Pool;
 
 impl Pool {
-    /// Asserts that the counts match the maps.
+    /// Asserts that the pool's counts match its maps.
     ///
     /// # Panics
     ///
