@@ -21,8 +21,9 @@ const GRANULE_BITS: u32 = 4;
 /// The high bits of a hash, by which the table tells entries of a group apart.
 const TAG: u64 = 0x7f << 57;
 
-/// A hash that keeps neighbours in memory neighbours in the table. Programs allocate and free runs of
-/// neighbouring blocks, so one cache line serves several look-ups. No attacker gains by collisions.
+/// A hash that keeps neighbours in memory neighbours in the table. Programs allocate and free runs
+/// of neighbouring blocks, so one cache line serves several look-ups. No attacker gains by
+/// collisions.
 #[derive(Default)]
 pub(crate) struct Neighbours(u64);
 

@@ -17,8 +17,7 @@ const CHUNK_CONTENT: usize = 256 << 10;
 /// Bytes of records at which a chunk is written.
 const RECORDS_CONTENT: usize = 64 << 10;
 
-/// zstd's level: its fastest ordinary one. On JSON in CPython, level 3 makes a trace a sixth smaller
-/// and takes more time, for which the recorded program may have to wait.
+/// zstd's level: its fastest ordinary one. On JSON in CPython, level 3 makes a trace a sixth smaller.
 const LEVEL: i32 = 1;
 
 /// Writes a trace chunk by chunk, each in one call to the sink.
