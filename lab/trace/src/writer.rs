@@ -17,7 +17,8 @@ const CHUNK_CONTENT: usize = 256 << 10;
 /// Bytes of records at which a chunk is written.
 const RECORDS_CONTENT: usize = 64 << 10;
 
-/// zstd's level: its fastest ordinary one. On JSON in CPython, level 3 makes a trace a sixth smaller.
+/// zstd's level: its fastest ordinary one. On JSON in CPython, level 3 makes a trace a sixth
+/// smaller.
 const LEVEL: i32 = 1;
 
 /// Writes a trace chunk by chunk, each in one call to the sink.

@@ -138,8 +138,8 @@ impl Ring {
         #[cfg(target_arch = "x86_64")]
         {
             let mut index = 1_u64;
-            // SAFETY: the word is this ring's. Only one thread writes it, so one instruction excludes
-            // its signal handlers. A locked instruction would cost three times as much.
+            // SAFETY: the word is this ring's. Only one thread writes it, so one instruction
+            // excludes its signal handlers. A locked instruction would cost three times as much.
             unsafe {
                 core::arch::asm!(
                     "xadd qword ptr [{word}], {index}",
