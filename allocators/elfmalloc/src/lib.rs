@@ -11,7 +11,7 @@
 //! The per-thread cache is a [`front_end`](heap::front_end): magazines, or the smaller
 //! [`local_cache`](heap::local_cache).
 //!
-//! `docs/elfmalloc.md` explains the design.
+//! `docs/elfmalloc-design.md` explains the design.
 
 #![no_std]
 

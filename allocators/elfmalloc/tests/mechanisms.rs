@@ -1,13 +1,16 @@
-//! The tables of mechanisms in `docs/elfmalloc.md` name every constant of the sources, and their
-//! counts are right.
+//! The tables of mechanisms in `docs/elfmalloc-design.md` name every constant of the sources, their
+//! counts are right, and `docs/elfmalloc-results.md` has a figure for each mechanism.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const PAGE: &str = include_str!("../../../docs/elfmalloc.md");
-/// Heading of the tables.
-const SECTION: &str = "\n## Mechanisms\n";
+const DESIGN: &str = include_str!("../../../docs/elfmalloc-design.md");
+const RESULTS: &str = include_str!("../../../docs/elfmalloc-results.md");
+/// Heading of the tables of the design.
+const MECHANISMS: &str = "\n## Mechanisms\n";
+/// Heading of the table of the results.
+const WORTH: &str = "\n## What each mechanism is worth\n";
 
 /// Path below `src` of the file that defines a constant, and the name of the constant.
 type Constant = (String, String);
@@ -74,15 +77,26 @@ fn quoted(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
-/// Returns the cells of the rows of all tables in the section.
-fn rows() -> Vec<Vec<&'static str>> {
-    let (_, section) = PAGE.split_once(SECTION).expect("the section");
+/// Returns the cells of the rows of all tables in a section of a page.
+fn rows_of(page: &'static str, section: &str) -> Vec<Vec<&'static str>> {
+    let (_, section) = page.split_once(section).expect("the section");
     let section = section.split("\n## ").next().unwrap_or(section);
     let cells = |line: &'static str| {
         let row = line.strip_prefix("| ")?.strip_suffix(" |")?;
         Some(row.split(" | ").map(str::trim).collect::<Vec<_>>())
     };
     section.lines().filter_map(cells).collect()
+}
+
+/// Returns the cells of the rows of all tables of mechanisms and constants.
+fn rows() -> Vec<Vec<&'static str>> {
+    rows_of(DESIGN, MECHANISMS)
+}
+
+/// Returns the rows of the default's mechanisms, which are the only ones with four cells.
+fn of_default() -> Vec<Vec<&'static str>> {
+    let rows = rows().into_iter().filter(|row| row.len() == 4);
+    rows.skip(1).collect()
 }
 
 /// Returns the constants that the rows name: names in the second-last cell, files in the last.
@@ -106,7 +120,7 @@ fn documented(known: &BTreeSet<Constant>) -> Vec<Constant> {
 fn counted(what: &str) -> usize {
     let row = rows().into_iter().find(|row| row[0] == what);
     let row = row.unwrap_or_else(|| panic!("no row: {what}"));
-    row[2].parse().expect("a number")
+    row[1].parse().expect("a number")
 }
 
 #[test]
@@ -126,13 +140,7 @@ fn the_page_counts_right() {
     let longest = sources.values().map(|text| text.lines().count()).max();
     assert_eq!(Some(counted("lines of the longest")), longest);
     assert_eq!(counted("numeric constants"), constants(&sources).len());
-    // Only rows about mechanisms of the default have four cells. The first of these rows is the
-    // heading.
-    let of_default: Vec<_> = rows()
-        .into_iter()
-        .filter(|row| row.len() == 4)
-        .skip(1)
-        .collect();
+    let of_default = of_default();
     assert_eq!(counted("mechanisms of the default"), of_default.len());
     let names = of_default.iter().flat_map(|row| quoted(row[2]));
     assert_eq!(counted("their numeric constants"), names.count());
@@ -145,4 +153,12 @@ fn the_page_counts_right() {
         .flat_map(|text| text.lines())
         .filter(is_block);
     assert_eq!(counted("unsafe blocks"), blocks.count());
+}
+
+#[test]
+fn the_results_have_a_row_for_each_mechanism_of_the_default() {
+    let worth = rows_of(RESULTS, WORTH).into_iter().skip(1);
+    let worth: Vec<_> = worth.map(|row| row[0]).collect();
+    let mechanisms: Vec<_> = of_default().into_iter().map(|row| row[0]).collect();
+    assert_eq!(worth, mechanisms);
 }
