@@ -72,8 +72,9 @@ Examples:
   heapdrome record --for 60s -- ./server
   heapdrome record -a mimalloc3 -o app.trace --force -- ./program
 
-The trace is complete when the command and all processes that it started have ended, daemons too. After
-Ctrl-C it is complete when the command has ended. A process that runs already cannot be recorded.";
+The trace is complete when the command and all processes that it started have ended, daemons
+included. After Ctrl-C it is complete when the command has ended. A process that is already running
+cannot be recorded.";
 
 /// `heapdrome replay`.
 pub const REPLAY: &str = "\

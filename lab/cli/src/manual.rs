@@ -1,5 +1,7 @@
 //! `heapdrome man` and `heapdrome completions`, generated from the definition of the command line.
 
+mod markdown;
+
 use clap::{Arg, Command, CommandFactory};
 use clap_mangen::Man;
 use heapdrome_schema::make_folder;
@@ -8,17 +10,21 @@ use heapdrome_schema::nearest_or_all;
 use crate::arguments::{Arguments, CompletionsArguments, ManArguments};
 use crate::destinations::refuse_stdout;
 use crate::failure::Failure;
+use crate::help;
 use crate::output;
 
 /// Text at the foot of a page.
 const SOURCE: &str = concat!("heapdrome ", env!("CARGO_PKG_VERSION"));
 
-/// Prints a page, or writes all of them into a folder.
+/// Prints one manual page or the page of all options, or writes all manual pages into a folder.
 ///
 /// # Errors
 /// Returns an error if there is no such subcommand, or something cannot be written.
 pub fn man(arguments: &ManArguments) -> Result<(), Failure> {
     let whole = definition();
+    if arguments.markdown {
+        return output::print(options().as_bytes());
+    }
     let Some(folder) = &arguments.dir else {
         let found = find(&whole, &arguments.subcommand)?;
         return output::print(&page(found)?.1);
@@ -50,6 +56,13 @@ fn definition() -> Command {
     let mut whole = Arguments::command().disable_help_subcommand(true);
     whole.build();
     whole
+}
+
+/// Returns the page of all options, under the headings of `--help`.
+fn options() -> String {
+    let mut whole = help::command().disable_help_subcommand(true);
+    whole.build();
+    markdown::page(&all(&whole))
 }
 
 /// Returns a command and all its subcommands.
@@ -159,6 +172,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// `cargo run -p heapdrome -- man --markdown >docs/options.md` writes the page.
+    #[test]
+    fn the_page_of_options_in_the_book_is_current() {
+        let book = include_str!("../../../docs/options.md");
+        let now = options();
+        let differing = book.lines().zip(now.lines()).find(|(old, new)| old != new);
+        assert!(
+            book == now,
+            "docs/options.md is not current: {differing:?}; write it anew: \
+             cargo run -p heapdrome -- man --markdown >docs/options.md"
+        );
     }
 
     #[test]

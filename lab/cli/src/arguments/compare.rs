@@ -9,16 +9,22 @@ use super::output::OutputArguments;
 const EXAMPLES: &str = "\
 Examples:
   heapdrome compare before.json after.json
-  heapdrome compare before.json after.json --fail-if 'elfmalloc wall > 2%' --fail-if 'any peak_rss > 10%'
+  heapdrome compare before.json after.json --fail-if 'any peak_rss > 10%'
   heapdrome compare laptop.json server.json --markdown changes.md
 
-A condition names an allocator of both results, or any, a figure (wall, cpu, user, system, peak_rss,
-peak_tree, minor_faults, major_faults, voluntary_switches, involuntary_switches, operations, overhead or
-a metric of the race), > or <, and a percentage: 'mimalloc3 operations < -5%' is a decrease by more than 5%.
-An interval needs five runs of the figure; for peak_tree use race --memory-runs 5.
+A condition has four words: an allocator of both results, or any; a figure; > or <; a percentage.
+'mimalloc3 operations < -5%' is a decrease by more than 5%. Figures are wall, cpu, user, system,
+peak_rss, peak_tree, minor_faults, major_faults, voluntary_switches, involuntary_switches,
+operations, overhead, and the metrics of the race. An interval needs five runs of the figure; for
+peak_tree use race --memory-runs 5.
 
-Exit status: 0 no condition is confirmed; 1 one is; 2 wrong usage or input, or the results cannot be
-compared; 4 something could not be written. See docs/ci.md.";
+Exit status:
+  0  no condition is confirmed
+  1  a condition is confirmed
+  2  wrong usage or input, or the results cannot be compared
+  4  heapdrome could not write something
+
+See also docs/ci.md.";
 
 /// `heapdrome compare`.
 #[derive(Args, Debug)]
@@ -34,8 +40,8 @@ pub struct CompareArguments {
     /// Exit with status 1 if this change is confirmed; may be repeated
     #[arg(long, value_name = "'ALLOCATOR FIGURE > PERCENT'")]
     pub fail_if: Vec<String>,
-    /// Compare only ratios to the baseline, as between different machines: for different machines
-    /// with equal descriptions
+    /// Compare only ratios to the baseline. Results of different machines are always compared in
+    /// this way; this option is for different machines with equal descriptions
     #[arg(long)]
     pub machines_differ: bool,
     /// Write the comparison as JSON; `-` prints it instead of the tables
@@ -44,7 +50,8 @@ pub struct CompareArguments {
     /// Write the comparison as Markdown; `-` prints it instead of the tables
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
-    /// Replace these folders by $HOME and $CACHE in the files, so that they can be shared
+    /// Replace the home and cache folders by $HOME and $CACHE in the files, so that they can be
+    /// shared
     #[arg(long)]
     pub redact: bool,
 }

@@ -10,6 +10,7 @@ Examples:
   heapdrome man
   heapdrome man race
   heapdrome man --dir ~/.local/share/man/man1
+  heapdrome man --markdown
 
 The output is the source of a manual page. To show it: heapdrome man race | man -l -";
 
@@ -34,6 +35,9 @@ pub struct ManArguments {
     /// missing
     #[arg(long, value_name = "FOLDER")]
     pub dir: Option<PathBuf>,
+    /// Print the options of all commands as one page of Markdown
+    #[arg(long, conflicts_with_all = ["subcommand", "dir"])]
+    pub markdown: bool,
 }
 
 /// `heapdrome completions`.

@@ -49,15 +49,19 @@ const EXAMPLES: &str = "\
 Examples:
   heapdrome race ./program --with arguments
   heapdrome show latest --full
-  heapdrome race -a system,mimalloc3,jemalloc,./mine.so --prepare 'ninja -C build clean' -- ninja -C build
+  heapdrome race -a system,jemalloc,./mine.so --prepare 'make clean' -- make
   heapdrome report result.json -o report.html
   heapdrome compare before.json after.json --fail-if 'mimalloc3 wall > 2%'
   heapdrome allocators
   heapdrome exec -a mimalloc3 -- ./my-program
 
-Exit status: 0 done; 1 an entrant failed, no proof was taken (--unproven), or a condition of compare is
-confirmed; 2 wrong usage or input; 3 the command itself fails on the baseline, or does different work
-under the entrants; 4 heapdrome could not write or start something; 130 interrupted.";
+Exit status:
+  0    success
+  1    an entrant failed, no proof was taken (--unproven), or a condition of compare is confirmed
+  2    wrong usage or input
+  3    the command fails on the baseline, or does different work under the entrants
+  4    heapdrome could not write or start something
+  130  interrupted";
 
 /// Actions of heapdrome.
 #[derive(Debug, Subcommand)]
@@ -68,7 +72,7 @@ pub enum Action {
     /// Print a saved result, in brief or in full, or how to use the allocator that it recommends
     #[command(after_help = examples::SHOW)]
     Show(ShowArguments),
-    /// Show the changes between two saved results, and fail if the new one is worse
+    /// Show the changes between two saved results; on request, fail if the new one is worse
     Compare(CompareArguments),
     /// Write one HTML page of saved results, which opens without a network
     #[command(after_help = examples::REPORT)]
@@ -76,9 +80,6 @@ pub enum Action {
     /// Draw the plots of saved results as SVG and PNG files
     #[command(after_help = examples::PLOT)]
     Plot(PlotArguments),
-    /// Say what a recorded program asked of its allocator: how much, when, in which sizes
-    #[command(after_help = examples::PROFILE)]
-    Profile(ProfileArguments),
     /// List, build, add and check allocators
     #[command(after_help = examples::ALLOCATORS)]
     Allocators(AllocatorsArguments),
@@ -88,27 +89,30 @@ pub enum Action {
     /// Record the allocations of a command into a trace
     #[command(after_help = examples::RECORD)]
     Record(RecordArguments),
+    /// Summarize a trace: sizes and lifetimes of blocks, threads, and memory over time
+    #[command(after_help = examples::PROFILE)]
+    Profile(ProfileArguments),
     /// Replay a recorded trace under an allocator, once
     #[command(after_help = examples::REPLAY)]
     Replay(ReplayArguments),
-    /// Check this machine for conditions that distort measurements
-    #[command(after_help = examples::DOCTOR)]
-    Doctor(DoctorArguments),
+    /// Inspect, cut, merge and export recorded traces
+    #[command(after_help = examples::TRACE)]
+    Trace(TraceArguments),
     /// List and explain the built-in workloads
     #[command(after_help = examples::WORKLOADS)]
     Workloads(WorkloadsArguments),
-    /// Run the workloads of a published document and print its tables, measured on this machine
+    /// Repeat a published comparison on this machine: its workloads, tables and claims
     #[command(after_help = examples::SUITE)]
     Suite(SuiteArguments),
+    /// Check this machine for conditions that distort measurements
+    #[command(after_help = examples::DOCTOR)]
+    Doctor(DoctorArguments),
     /// Find the smallest memory limit under which a command still finishes, and its slowdown there
     #[command(after_help = examples::SURVIVE)]
     Survive(SurviveArguments),
-    /// Measure large objects, and the cost of memory that does not fit
+    /// Measure large objects, and the cost of swapping
     #[command(after_help = examples::PAGING)]
     Paging(PagingArguments),
-    /// Look into recorded traces of allocations, cut and merge them, and write other formats
-    #[command(after_help = examples::TRACE)]
-    Trace(TraceArguments),
     /// Manage the cache of sources and built allocators
     #[command(after_help = examples::CACHE)]
     Cache(CacheArguments),
@@ -171,12 +175,12 @@ pub enum AllocatorsAction {
     },
     /// Unregister an allocator of your own, or delete a built one from the cache
     Remove {
-        /// Its name
+        /// The name of the allocator
         name: String,
     },
     /// Show all details of an allocator
     Show {
-        /// Its name
+        /// The name of the allocator
         name: String,
     },
     /// Load an allocator into small programs and report failures
@@ -231,11 +235,11 @@ pub struct WorkloadsArguments {
 /// Actions on workloads.
 #[derive(Debug, Subcommand)]
 pub enum WorkloadsAction {
-    /// List them
+    /// List the workloads
     List,
     /// Show all details of a workload: its model, its parameters, the meaning of its figures
     Show {
-        /// Its name
+        /// The name of the workload
         name: String,
     },
     /// Install missing programs with the system's package manager
@@ -260,8 +264,7 @@ pub struct SuiteArguments {
     /// Run the document's own counts
     #[arg(long)]
     pub published: bool,
-    /// Estimate the duration from one run of each load in its quick form, and stop; builds no
-    /// allocator
+    /// Only estimate the duration, from one run of each load in its quick form; builds no allocator
     #[arg(long)]
     pub estimate: bool,
     /// Allocators to race instead of the document's: names, paths, or groups as for `race`
@@ -273,7 +276,7 @@ pub struct SuiteArguments {
     /// Rounds of each race, instead of the suite's own; fewer than five give no interval
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub rounds: Option<u32>,
-    /// Run it regardless of its estimated duration
+    /// Run the suite regardless of its estimated duration
     #[arg(long)]
     pub yes: bool,
     /// Continue an interrupted suite from its file; if no race is left, recompute its tables and

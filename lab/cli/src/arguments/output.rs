@@ -20,13 +20,15 @@ pub struct OutputArguments {
     /// the table
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write every sample as CSV, compressed in the same way; `-` prints it instead of the table
+    /// Write every sample as CSV, compressed by gzip if FILE ends in .gz; `-` prints it instead of
+    /// the table
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// Write the table as Markdown; `-` prints it instead of the table
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
-    /// Replace these folders by $HOME and $CACHE in the files, so that they can be shared
+    /// Replace the home and cache folders by $HOME and $CACHE in the files, so that they can be
+    /// shared
     #[arg(long)]
     pub redact: bool,
 }

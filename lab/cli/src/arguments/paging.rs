@@ -24,13 +24,13 @@ pub struct PagingArguments {
 pub enum PagingAction {
     /// Show which memory limits work on this machine, the free swap, and what is missing
     Check,
-    /// Take and return regions of 2 MiB in the ten ways of the document
+    /// Measure ten ways to allocate and free regions of 2 MiB
     Throughput(ThroughputArguments),
-    /// Read a working set that does not fit at random, and take regions back from swap
+    /// Read at random from a working set larger than memory, and reuse swapped-out regions
     Random(RandomArguments),
-    /// Read one working set at random under several limits
+    /// Read at random from one working set under several memory limits
     RatioSweep(SweepArguments),
-    /// Measure the benefit of advice to the system
+    /// Compare ways to prefetch pages and to advise the system (`madvise`)
     Strategies(StrategyArguments),
     /// Remove swap and control groups that a killed heapdrome left behind
     Clean,
@@ -67,8 +67,8 @@ pub struct ThroughputArguments {
     #[arg(short, long, value_delimiter = ',', value_name = "N,...",
           default_value = "1,2,4,8,16", value_parser = threads)]
     pub threads: Vec<usize>,
-    /// Allocators of the registry whose malloc also takes and returns regions [default: mimalloc3
-    /// and jemalloc]
+    /// Allocators of the registry that also allocate and free the regions [default: mimalloc3 and
+    /// jemalloc]
     #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]
     pub allocators: Vec<String>,
     /// Memory limit, without swap

@@ -10,7 +10,7 @@ pub struct ProfileArguments {
     /// The trace, as recorded by heapdrome; `-` reads it from standard input
     #[arg(value_name = "TRACE")]
     pub trace: PathBuf,
-    /// Write an HTML page with pictures; `-` prints it in place of the summary
+    /// Write an HTML page with pictures; `-` prints it instead of the summary
     #[arg(short, long, value_name = "PAGE.html")]
     pub output: Option<PathBuf>,
     /// Write a heap profile for `go tool pprof`: profile.proto, compressed by gzip
@@ -19,11 +19,11 @@ pub struct ProfileArguments {
     /// Write live and resident memory of each process as Chrome trace JSON, which Perfetto shows
     #[arg(long, value_name = "FILE.json")]
     pub perfetto: Option<PathBuf>,
-    /// Write every figure as CSV, compressed by gzip where FILE ends in .gz; `-` prints it in place
-    /// of the summary
+    /// Write every figure as CSV, compressed by gzip if FILE ends in .gz; `-` prints it instead of
+    /// the summary
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Write over files that are there
+    /// Overwrite existing files
     #[arg(long)]
     pub force: bool,
 }

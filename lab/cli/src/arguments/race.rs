@@ -80,8 +80,8 @@ pub struct RaceArguments {
     /// Command that succeeds as soon as the server answers
     #[arg(long, value_name = "SHELL COMMAND", requires = "serve")]
     pub ready: Option<String>,
-    /// Idle time of the server after its load before its memory is read, in the untimed run that
-    /// watches memory; 0s reads none [default: 3s]
+    /// Time for which the server is left alone after its load before its memory is read, in the
+    /// untimed run that measures memory; 0s skips the reading [default: 3s]
     #[arg(long, value_name = "TIME", value_parser = duration_or_none, requires = "serve")]
     pub idle: Option<Duration>,
     /// Figure that the command prints: the first group of the match, or else the whole match, is
@@ -145,9 +145,9 @@ pub struct StoppingArguments {
     /// Run at most this many rounds [default: 150]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_rounds: Option<u32>,
-    /// Start nothing that would end later than this, counted after the builds and including runs
-    /// under the witness and memory runs [default: about 60 runs of the baseline for the rounds, at
-    /// least 1m and at most 10m]
+    /// Stop after about this long, without the builds, but with the untimed runs (proof and
+    /// memory). Nothing starts that would end later [default: about 60 runs of the baseline, at
+    /// least 1m and at most 10m, for the rounds alone]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub max_time: Option<Duration>,
     /// Keep entrants in the race that were beaten on every judged figure
@@ -201,20 +201,20 @@ pub struct RunArguments {
     /// Discard the command's output, and do not compare it with the baseline's
     #[arg(long)]
     pub discard_output: bool,
-    /// Untimed runs per allocator that watch the memory of the process tree; with 0, also no run
-    /// follows every block
+    /// Number of untimed runs per allocator that measure the memory of the process tree. 0 also
+    /// skips the run that follows every block
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub memory_runs: u32,
     /// Exit statuses of the command that count as success
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "0",
           value_parser = clap::value_parser!(i32).range(0..=255))]
     pub success: Vec<i32>,
-    /// Race although the entrants do different amounts of work, such as a build in which only the
-    /// first run has something to do
+    /// Race even if the entrants do different amounts of work, such as a build in which only the
+    /// first run compiles
     #[arg(long)]
     pub allow_different_work: bool,
-    /// Race a command that cannot be traced: there is no proof of which object serves malloc,
-    /// nothing is recommended, and the exit status is 1
+    /// Race a command that cannot be traced. There is no proof of which library serves malloc, no
+    /// recommendation, and the exit status is 1
     #[arg(long, conflicts_with = "allow_different_work")]
     pub unproven: bool,
 }

@@ -19,7 +19,7 @@ pub struct ReportArguments {
     /// Overwrite an existing file
     #[arg(long)]
     pub force: bool,
-    /// Replace these folders by $HOME and $CACHE, so that the page can be shared
+    /// Replace the home and cache folders by $HOME and $CACHE, so that the page can be shared
     #[arg(long)]
     pub redact: bool,
 }
@@ -51,7 +51,7 @@ pub struct PlotArguments {
     /// Overwrite existing files
     #[arg(long)]
     pub force: bool,
-    /// Replace these folders by $HOME and $CACHE, so that the plots can be shared
+    /// Replace the home and cache folders by $HOME and $CACHE, so that the plots can be shared
     #[arg(long)]
     pub redact: bool,
 }

@@ -9,6 +9,9 @@ use crate::values::percentage;
 /// `heapdrome survive`.
 #[derive(Args, Debug)]
 pub struct SurviveArguments {
+    /// The command, with its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
     /// Allocators: names, paths of shared objects, or groups as for `race`
     #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]
     pub allocators: Vec<String>,
@@ -28,9 +31,6 @@ pub struct SurviveArguments {
     /// Destinations of the result.
     #[command(flatten)]
     pub output: OutputArguments,
-    /// The command, with its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
-    pub command: Vec<String>,
 }
 
 fn times(text: &str) -> Result<f64, String> {

@@ -10,24 +10,24 @@ use crate::values::{duration, duration_or_none};
 /// `heapdrome trace`.
 #[derive(Args, Debug)]
 pub struct TraceArguments {
-    /// What to do with the traces.
+    /// The action.
     #[command(subcommand)]
     pub action: TraceAction,
 }
 
-/// The things that can be done with traces.
+/// Actions on traces.
 #[derive(Debug, Subcommand)]
 pub enum TraceAction {
-    /// Print what a trace holds: what was recorded, when, how long, and each process
+    /// Print the recorded command, its start and duration, and a summary of each process
     Info {
         /// The trace
         #[arg(value_name = "FILE")]
         trace: PathBuf,
     },
-    /// Write a part of a trace as a trace of its own; blocks that are live at its start are made
-    /// there
+    /// Write a part of a trace as a trace of its own; it begins by allocating the blocks that are
+    /// live at that time
     Cut(CutArguments),
-    /// Write several traces as one; processes are numbered anew
+    /// Merge several traces into one, in which processes have new numbers
     Merge(MergeArguments),
     /// Write a trace in another format
     Export(ExportArguments),
@@ -39,13 +39,13 @@ pub struct CutArguments {
     /// The trace
     #[arg(value_name = "FILE")]
     pub trace: PathBuf,
-    /// When the part begins, since the recording began
+    /// Begin of the part, as time since the recording began
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = duration_or_none)]
     pub from: Duration,
-    /// When it ends [default: with the trace]
+    /// End of the part [default: the end of the trace]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub to: Option<Duration>,
-    /// Where the part goes.
+    /// Destination of the part.
     #[command(flatten)]
     pub output: TraceOutput,
 }
@@ -56,18 +56,18 @@ pub struct MergeArguments {
     /// The traces, two or more
     #[arg(value_name = "FILE", required = true, num_args = 2..)]
     pub traces: Vec<PathBuf>,
-    /// Where the merged trace goes.
+    /// Destination of the merged trace.
     #[command(flatten)]
     pub output: TraceOutput,
 }
 
-/// Where a trace is written.
+/// Destination of a trace.
 #[derive(Args, Debug)]
 pub struct TraceOutput {
     /// The trace to write; `-` writes to standard output
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     pub force: bool,
 }
@@ -81,14 +81,14 @@ pub struct ExportArguments {
     /// The format
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub to: ExportFormat,
-    /// Write this process alone, by its number in the trace; needed for formats that know one
-    /// process, if the trace has more
+    /// Export only the process with this number in the trace; required if the trace has several
+    /// processes and the format has only one
     #[arg(long, value_name = "NUMBER")]
     pub process: Option<u32>,
     /// The file to write; `-` prints it
     #[arg(short, long, value_name = "OUT", default_value = "-")]
     pub output: PathBuf,
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     pub force: bool,
 }
