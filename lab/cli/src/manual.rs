@@ -187,6 +187,54 @@ mod tests {
         );
     }
 
+    /// Returns the command lines of heapdrome in the code blocks of the README and of the book.
+    fn commands_of_the_book() -> Vec<(String, String)> {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut pages = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];
+        for folder in ["docs", "docs/workloads"] {
+            let entries = root.join(folder).read_dir().expect("a folder").flatten();
+            pages.extend(entries.map(|entry| entry.path()));
+        }
+        let mut found = Vec::new();
+        for page in pages
+            .iter()
+            .filter(|page| page.extension().is_some_and(|it| it == "md"))
+        {
+            let text = std::fs::read_to_string(page).expect("a text");
+            let mut fenced = false;
+            for line in text.lines() {
+                fenced ^= line.starts_with("```");
+                let code = if fenced {
+                    Some(line)
+                } else {
+                    line.strip_prefix("    ")
+                };
+                let Some(code) = code else { continue };
+                let code = code.strip_prefix("sudo ").unwrap_or(code);
+                if code.starts_with("heapdrome ") {
+                    found.push((page.display().to_string(), code.to_owned()));
+                }
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn the_commands_of_the_book_can_be_typed() {
+        let found = commands_of_the_book();
+        assert!(found.len() > 50, "{}", found.len());
+        for (page, line) in found {
+            // An ellipsis stands for the rest of a command, and a usage line has placeholders.
+            if line.contains(['<', '[']) || line.ends_with("...") {
+                continue;
+            }
+            let words = shlex::split(&line).unwrap_or_default();
+            if let Err(error) = Arguments::try_parse_from(&words) {
+                panic!("{page}: {line}: {error}");
+            }
+        }
+    }
+
     #[test]
     fn every_shell_completes_every_subcommand() {
         let whole = definition();
