@@ -62,7 +62,16 @@ fn definition() -> Command {
 fn options() -> String {
     let mut whole = help::command().disable_help_subcommand(true);
     whole.build();
-    markdown::page(&all(&whole))
+    let mut commands = all(&whole);
+    // A subcommand that was changed is the last one; `--help` shows all in the order of definition.
+    let order = definition();
+    let names: Vec<_> = all(&order).into_iter().map(Command::get_bin_name).collect();
+    commands.sort_by_key(|command| {
+        names
+            .iter()
+            .position(|name| *name == command.get_bin_name())
+    });
+    markdown::page(&commands)
 }
 
 /// Returns a command and all its subcommands.

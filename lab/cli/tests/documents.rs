@@ -143,6 +143,46 @@ fn what_the_report_of_a_suite_refers_to_is_there() {
     assert!(referred > 20, "places are found: {referred}");
 }
 
+/// Returns the names between backquotes in the first cells of a page's first table.
+fn named_in_first_table(page: &str) -> BTreeSet<String> {
+    let text = read(&root().join(page));
+    let table = text.lines().skip_while(|line| !line.starts_with('|'));
+    let rows = table.take_while(|line| line.starts_with('|'));
+    let first = |row: &str| {
+        let cell = row.split('|').nth(1)?.trim();
+        Some(cell.strip_prefix('`')?.strip_suffix('`')?.to_owned())
+    };
+    rows.filter_map(first).collect()
+}
+
+#[test]
+fn the_tables_of_suites_and_programs_name_each() {
+    // Neither is a list of races: one runs every suite, the others are programs of their own.
+    let apart = ["all", "lgalloc", "misuse"].map(str::to_owned);
+    let suites = heapdrome_suites::list().iter();
+    let suites: BTreeSet<_> = suites
+        .map(|suite| suite.name.clone())
+        .chain(apart)
+        .collect();
+    assert_eq!(named_in_first_table("docs/suites.md"), suites);
+
+    let programs = heapdrome_programs::list().iter();
+    let programs: BTreeSet<_> = programs.map(|program| program.name.to_owned()).collect();
+    assert_eq!(named_in_first_table("docs/workloads/programs.md"), programs);
+}
+
+#[test]
+fn the_table_of_questions_names_each_synthetic_workload() {
+    let text = read(&root().join("docs/workloads.md"));
+    let (_, questions) = text
+        .split_once("## Which workload answers which question")
+        .expect("the section");
+    for workload in heapdrome_workloads::list() {
+        let row = format!("| `{}` |", workload.name);
+        assert!(questions.contains(&row), "no row: {}", workload.name);
+    }
+}
+
 /// Row of the glossary: a word, and words that are not used for it.
 struct Term {
     word: String,

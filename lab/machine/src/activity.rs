@@ -118,7 +118,7 @@ fn name_and_ticks(stat: &str) -> Option<(String, u64)> {
 fn load(loadavg: Option<&str>, processors: usize) -> Condition {
     const NAME: &str = "load";
     const MEANING: &str = "other work takes processors, caches and memory bandwidth from the runs";
-    const MEND: &str = "wait until the load has fallen; `top` shows the busy processes";
+    const FIX: &str = "wait until the load has fallen; `top` shows the busy processes";
     let first = loadavg.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());
     let Some(load) = first else {
         return unreadable(NAME, "/proc/loadavg", MEANING);
@@ -127,8 +127,8 @@ fn load(loadavg: Option<&str>, processors: usize) -> Condition {
     let share = load / processors.max(1) as f64;
     match share {
         share if share < 0.15 => good(NAME, value, MEANING),
-        share if share < 0.5 => note(NAME, value, MEANING, Some(MEND)),
-        _ => warning(NAME, value, MEANING, MEND),
+        share if share < 0.5 => note(NAME, value, MEANING, Some(FIX)),
+        _ => warning(NAME, value, MEANING, FIX),
     }
 }
 
@@ -136,7 +136,7 @@ fn load(loadavg: Option<&str>, processors: usize) -> Condition {
 fn steal(before: Option<Times>, after: Option<Times>) -> Condition {
     const NAME: &str = "steal";
     const MEANING: &str = "the hypervisor stops this machine while runs are timed";
-    const MEND: &str = "race at a quieter time, or on a machine with dedicated processors";
+    const FIX: &str = "race at a quieter time, or on a machine with dedicated processors";
     let (Some(before), Some(after)) = (before, after) else {
         return unreadable(NAME, "/proc/stat", MEANING);
     };
@@ -153,9 +153,9 @@ fn steal(before: Option<Times>, after: Option<Times>) -> Condition {
         since_start * 100.0
     );
     if now >= 0.02 || since_start >= 0.05 {
-        warning(NAME, value, MEANING, MEND)
+        warning(NAME, value, MEANING, FIX)
     } else if stolen > 0 || since_start >= 0.005 {
-        note(NAME, value, MEANING, Some(MEND))
+        note(NAME, value, MEANING, Some(FIX))
     } else {
         good(NAME, value, MEANING)
     }
@@ -165,7 +165,7 @@ fn steal(before: Option<Times>, after: Option<Times>) -> Condition {
 fn busy(before: &BTreeMap<u32, (String, u64)>, after: &BTreeMap<u32, (String, u64)>) -> Condition {
     const NAME: &str = "busy processes";
     const MEANING: &str = "they compete with the runs for processors and caches";
-    const MEND: &str = "stop them while the race runs, or move the race away with --pin";
+    const FIX: &str = "stop them while the race runs, or move the race away with --pin";
     if after.is_empty() {
         return unreadable(NAME, "/proc shows no other process", MEANING);
     }
@@ -183,8 +183,8 @@ fn busy(before: &BTreeMap<u32, (String, u64)>, after: &BTreeMap<u32, (String, u6
     let value = told.collect::<Vec<_>>().join(", ");
     match used.first() {
         None => good(NAME, "none", MEANING),
-        Some((percent, ..)) if *percent < 30 => note(NAME, value, MEANING, Some(MEND)),
-        Some(_) => warning(NAME, value, MEANING, MEND),
+        Some((percent, ..)) if *percent < 30 => note(NAME, value, MEANING, Some(FIX)),
+        Some(_) => warning(NAME, value, MEANING, FIX),
     }
 }
 
@@ -192,7 +192,7 @@ fn busy(before: &BTreeMap<u32, (String, u64)>, after: &BTreeMap<u32, (String, u6
 fn throttling(before: Option<u64>, after: Option<u64>) -> Condition {
     const NAME: &str = "thermal throttling";
     const MEANING: &str = "a hot processor slows down, the later runs of a race most";
-    const MEND: &str = "let the machine cool down, and turn frequency boost off";
+    const FIX: &str = "let the machine cool down, and turn frequency boost off";
     let (Some(before), Some(after)) = (before, after) else {
         return unreadable(NAME, "thermal_throttle/core_throttle_count", MEANING);
     };
@@ -202,9 +202,9 @@ fn throttling(before: Option<u64>, after: Option<u64>) -> Condition {
             NAME,
             format!("{after} times since the start, not now"),
             MEANING,
-            Some(MEND),
+            Some(FIX),
         ),
-        now => warning(NAME, format!("{now} times just now"), MEANING, MEND),
+        now => warning(NAME, format!("{now} times just now"), MEANING, FIX),
     }
 }
 

@@ -44,8 +44,8 @@ fn watching(group: Option<&Group>) -> Condition {
             None,
         ),
         (false, _) => {
-            let mend = "start under `systemd-run --user --scope -p Delegate=yes`, or as root";
-            note(NAME, format!("{version}, not writable"), WATCH, Some(mend))
+            let fix = "start under `systemd-run --user --scope -p Delegate=yes`, or as root";
+            note(NAME, format!("{version}, not writable"), WATCH, Some(fix))
         }
     }
 }
@@ -76,7 +76,7 @@ fn limit_of_time(group: Option<&Group>) -> Condition {
     const NAME: &str = "processor quota";
     const MEANING: &str =
         "when the quota is used up, the kernel pauses the command, which looks like noise";
-    const MEND: &str = "start the container without --cpus or a CPU limit, and pin it instead";
+    const FIX: &str = "start the container without --cpus or a CPU limit, and pin it instead";
     match group {
         None => unreadable(
             NAME,
@@ -85,7 +85,7 @@ fn limit_of_time(group: Option<&Group>) -> Condition {
         ),
         Some(group) => match least(group, group::quota) {
             None => good(NAME, "none", MEANING),
-            Some(processors) => warning(NAME, format!("{processors:.2} processors"), MEANING, MEND),
+            Some(processors) => warning(NAME, format!("{processors:.2} processors"), MEANING, FIX),
         },
     }
 }

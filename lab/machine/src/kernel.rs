@@ -56,7 +56,7 @@ fn layout(mode: Option<&str>, fixed: Option<bool>) -> Condition {
     const NAME: &str = "random layout (ASLR)";
     const MEANING: &str =
         "without it all runs share one layout, whose chance effects look like a difference";
-    const MEND: &str = "sudo sysctl kernel.randomize_va_space=2";
+    const FIX: &str = "sudo sysctl kernel.randomize_va_space=2";
     if fixed == Some(true) {
         return warning(
             NAME,
@@ -67,8 +67,8 @@ fn layout(mode: Option<&str>, fixed: Option<bool>) -> Condition {
     }
     match mode {
         Some("2") => good(NAME, "on", MEANING),
-        Some("1") => note(NAME, "on, except for the heap", MEANING, Some(MEND)),
-        Some(_) => warning(NAME, "off", MEANING, MEND),
+        Some("1") => note(NAME, "on, except for the heap", MEANING, Some(FIX)),
+        Some(_) => warning(NAME, "off", MEANING, FIX),
         None => unreadable(NAME, "/proc/sys/kernel/randomize_va_space", MEANING),
     }
 }
@@ -78,7 +78,7 @@ fn perf(tried: Result<(), Error>, paranoid: Option<&str>) -> Condition {
     const NAME: &str = "hardware counters (perf)";
     const MEANING: &str =
         "instructions, cycles and cache misses are reported only if counters exist";
-    const MEND: &str = "sudo sysctl kernel.perf_event_paranoid=2";
+    const FIX: &str = "sudo sysctl kernel.perf_event_paranoid=2";
     let level = paranoid.map_or_else(String::new, |level| {
         format!(" (perf_event_paranoid {level})")
     });
@@ -87,7 +87,7 @@ fn perf(tried: Result<(), Error>, paranoid: Option<&str>) -> Condition {
     };
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => {
-            note(NAME, format!("not permitted{level}"), MEANING, Some(MEND))
+            note(NAME, format!("not permitted{level}"), MEANING, Some(FIX))
         }
         Some(libc::ENOSYS) => note(NAME, "not permitted or not in this kernel", MEANING, None),
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => {
@@ -105,11 +105,11 @@ fn tracing(tried: Result<(), Error>, scope: Option<&str>) -> Condition {
     match tried {
         Ok(()) => good(NAME, format!("works{yama}"), MEANING),
         Err(error) => {
-            let mend = match scope {
+            let fix = match scope {
                 Some("3") => "boot with kernel.yama.ptrace_scope below 3",
                 _ => "in a container, start it with --cap-add=SYS_PTRACE",
             };
-            warning(NAME, format!("refused{yama}: {error}"), MEANING, mend)
+            warning(NAME, format!("refused{yama}: {error}"), MEANING, fix)
         }
     }
 }
@@ -193,8 +193,8 @@ mod tests {
                 .value
                 .contains("paranoid 4")
         );
-        assert!(perf(refused(libc::EACCES), Some("4")).mend.is_some());
-        assert_eq!(perf(refused(libc::ENOENT), Some("2")).mend, None);
+        assert!(perf(refused(libc::EACCES), Some("4")).fix.is_some());
+        assert_eq!(perf(refused(libc::ENOENT), Some("2")).fix, None);
         assert_eq!(perf(Ok(()), None).level, Level::Good);
     }
 
@@ -202,7 +202,7 @@ mod tests {
     fn refused_tracing_is_a_warning_with_a_mend() {
         let told = tracing(refused(libc::EPERM), Some("3"));
         assert_eq!(told.level, Level::Warning);
-        assert!(told.mend.is_some_and(|mend| mend.contains("ptrace_scope")));
+        assert!(told.fix.is_some_and(|fix| fix.contains("ptrace_scope")));
     }
 
     #[test]

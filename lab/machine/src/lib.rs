@@ -84,8 +84,8 @@ mod tests {
         for condition in &conditions {
             assert!(!condition.value.is_empty(), "{}", condition.name);
             assert!(!condition.meaning.is_empty(), "{}", condition.name);
-            let mends = condition.level != Level::Warning || condition.mend.is_some();
-            assert!(mends, "{}", condition.name);
+            let has_fix = condition.level != Level::Warning || condition.fix.is_some();
+            assert!(has_fix, "{}", condition.name);
         }
         let mut names: Vec<_> = conditions.iter().map(|condition| &condition.name).collect();
         names.sort();

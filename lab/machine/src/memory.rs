@@ -30,12 +30,12 @@ fn huge_pages(enabled: Option<&str>) -> Condition {
     const MADVISE: &str = "only allocators that request huge pages get them";
     const NEVER: &str =
         "allocators that request huge pages do not get them, and may lose on this machine only";
-    let mend = format!("echo madvise | sudo tee {HUGE_PAGES}");
-    let mend = Some(mend.as_str());
+    let fix = format!("echo madvise | sudo tee {HUGE_PAGES}");
+    let fix = Some(fix.as_str());
     match enabled.and_then(chosen) {
-        Some("always") => note(NAME, "always", ALWAYS, mend),
+        Some("always") => note(NAME, "always", ALWAYS, fix),
         Some("madvise") => good(NAME, "madvise", MADVISE),
-        Some(other) => note(NAME, other, NEVER, mend),
+        Some(other) => note(NAME, other, NEVER, fix),
         None => unreadable(NAME, HUGE_PAGES, ALWAYS),
     }
 }
@@ -50,8 +50,8 @@ fn free_memory(meminfo: &str) -> Condition {
     };
     let value = format!("{} of {}", Bytes::from_kib(available), Bytes::from_kib(all));
     if available < 512 * 1024 || available < all / 10 {
-        let mend = "stop processes that use much memory: ps -eo pid,rss,comm --sort=-rss | head";
-        return warning(NAME, value, MEANING, mend);
+        let fix = "stop processes that use much memory: ps -eo pid,rss,comm --sort=-rss | head";
+        return warning(NAME, value, MEANING, fix);
     }
     good(NAME, value, MEANING)
 }
@@ -70,20 +70,20 @@ pub(crate) fn swap(meminfo: &str, moved: Option<u64>) -> Condition {
     }
     let used = Bytes::from_kib(all.saturating_sub(free));
     let value = format!("{used} of {} used", Bytes::from_kib(all));
-    let mend = "sudo swapoff -a";
+    let fix = "sudo swapoff -a";
     match moved {
-        Some(0) => note(NAME, value, MEANING, Some(mend)),
+        Some(0) => note(NAME, value, MEANING, Some(fix)),
         Some(pages) => warning(
             NAME,
             format!("{value}, {pages} pages moved just now"),
             MEANING,
-            mend,
+            fix,
         ),
         None => note(
             NAME,
             format!("{value}; swap activity is not readable here"),
             MEANING,
-            Some(mend),
+            Some(fix),
         ),
     }
 }

@@ -119,15 +119,15 @@ fn governor(governors: &[String]) -> Condition {
     if kinds.iter().all(|kind| *kind == "performance") {
         return good(NAME, value, MEANING);
     }
-    let mend = "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
-    warning(NAME, value, MEANING, mend)
+    let fix = "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
+    warning(NAME, value, MEANING, fix)
 }
 
 /// Checks whether the processor may temporarily exceed its nominal frequency.
 fn boost(boost: Option<&str>, no_turbo: Option<&str>) -> Condition {
     const NAME: &str = "frequency boost";
     const MEANING: &str = "the speed then depends on temperature and on how many cores are busy";
-    let (on, mend) = match (boost, no_turbo) {
+    let (on, fix) = match (boost, no_turbo) {
         (Some(value), _) => (
             value == "1",
             "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost",
@@ -139,7 +139,7 @@ fn boost(boost: Option<&str>, no_turbo: Option<&str>) -> Condition {
         (None, None) => return unreadable(NAME, "cpufreq/boost, intel_pstate/no_turbo", MEANING),
     };
     if on {
-        note(NAME, "on", MEANING, Some(mend))
+        note(NAME, "on", MEANING, Some(fix))
     } else {
         good(NAME, "off", MEANING)
     }
@@ -150,10 +150,10 @@ fn smt(active: Option<&str>) -> Condition {
     const NAME: &str = "threads of a core (SMT)";
     const MEANING: &str =
         "two busy threads on one core slow each other, depending on chance placement";
-    let mend = "echo off | sudo tee /sys/devices/system/cpu/smt/control";
+    let fix = "echo off | sudo tee /sys/devices/system/cpu/smt/control";
     match active {
         Some("0") => good(NAME, "one each, or not shown to this machine", MEANING),
-        Some(_) => note(NAME, "on", MEANING, Some(mend)),
+        Some(_) => note(NAME, "on", MEANING, Some(fix)),
         None => unreadable(NAME, "/sys/devices/system/cpu/smt/active", MEANING),
     }
 }

@@ -12,19 +12,14 @@ pub(crate) fn note(
     name: &str,
     value: impl Into<String>,
     meaning: &str,
-    mend: Option<&str>,
+    fix: Option<&str>,
 ) -> Condition {
-    condition(name, value, Level::Note, meaning, mend)
+    condition(name, value, Level::Note, meaning, fix)
 }
 
 /// Creates a condition that distorts results or makes a measurement impossible.
-pub(crate) fn warning(
-    name: &str,
-    value: impl Into<String>,
-    meaning: &str,
-    mend: &str,
-) -> Condition {
-    condition(name, value, Level::Warning, meaning, Some(mend))
+pub(crate) fn warning(name: &str, value: impl Into<String>, meaning: &str, fix: &str) -> Condition {
+    condition(name, value, Level::Warning, meaning, Some(fix))
 }
 
 /// Creates a condition that this machine does not reveal.
@@ -43,14 +38,14 @@ fn condition(
     value: impl Into<String>,
     level: Level,
     meaning: &str,
-    mend: Option<&str>,
+    fix: Option<&str>,
 ) -> Condition {
     Condition {
         name: name.to_owned(),
         value: value.into(),
         level,
         meaning: meaning.to_owned(),
-        mend: mend.map(str::to_owned),
+        fix: fix.map(str::to_owned),
     }
 }
 

@@ -7,12 +7,12 @@ use heapdrome_system::FileError;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The machine lacks a capability, which one command or option provides.
-    #[error("{missing}: {mend}")]
+    #[error("{missing}: {fix}")]
     Missing {
         /// The missing capability.
         missing: String,
         /// Command or option that provides the capability.
-        mend: String,
+        fix: String,
     },
     /// A file or folder operation failed.
     #[error(transparent)]
@@ -35,13 +35,13 @@ pub enum Error {
     #[error(
         "the measuring process ran out of memory under the limit and was killed, with {} of swap free; {}",
         crate::words::size(*.free_swap),
-        .mend
+        .fix
     )]
     OutOfMemory {
         /// Free swap of the machine.
         free_swap: Bytes,
         /// A possible remedy.
-        mend: &'static str,
+        fix: &'static str,
     },
     /// The user pressed Ctrl-C.
     #[error("interrupted")]
@@ -50,10 +50,10 @@ pub enum Error {
 
 impl Error {
     /// Returns the error for a missing capability.
-    pub(crate) fn missing(missing: impl Into<String>, mend: impl Into<String>) -> Self {
+    pub(crate) fn missing(missing: impl Into<String>, fix: impl Into<String>) -> Self {
         Self::Missing {
             missing: missing.into(),
-            mend: mend.into(),
+            fix: fix.into(),
         }
     }
 }

@@ -77,16 +77,16 @@ impl Lab {
     }
 
     fn attempt(&self, mechanism: Mechanism) -> Result<Attempt, Error> {
-        let (reason, mend) = match self.try_limit(mechanism, TRIAL) {
+        let (reason, fix) = match self.try_limit(mechanism, TRIAL) {
             Ok(_) => (None, None),
             Err(Error::Interrupted) => return Err(Error::Interrupted),
-            Err(Error::Missing { missing, mend }) => (Some(missing), Some(mend)),
+            Err(Error::Missing { missing, fix }) => (Some(missing), Some(fix)),
             Err(error) => (Some(error.to_string()), None),
         };
         Ok(Attempt {
             mechanism,
             reason,
-            mend,
+            fix,
         })
     }
 
@@ -193,7 +193,7 @@ fn failure(output: &process::Output, enclosure: Option<&Enclosure>) -> Error {
     }
     Error::OutOfMemory {
         free_swap: free_swap(),
-        mend: "raise the limit or add swap (--swap file:8G)",
+        fix: "raise the limit or add swap (--swap file:8G)",
     }
 }
 

@@ -49,7 +49,7 @@ pub struct Attempt {
     /// Reason why the mechanism does not work on this machine; `None` if it works.
     pub reason: Option<String>,
     /// The remedy, if one is known.
-    pub mend: Option<String>,
+    pub fix: Option<String>,
 }
 
 /// A limit for one child.
@@ -189,13 +189,13 @@ fn no_group(version: Version, controller: &str, why: &str) -> Error {
         Version::One => "v1",
         Version::Two => "v2",
     };
-    let mend = match version {
+    let fix = match version {
         Version::One => "run as root, with the controller mounted and not in cgroup v2",
         Version::Two => "systemd-run --user --scope -p Delegate=yes heapdrome ..., or run as root",
     };
     Error::missing(
         format!("cannot make a {controller} group in cgroup {number} ({why})"),
-        mend,
+        fix,
     )
 }
 

@@ -217,8 +217,8 @@ fn new_zram(control: &Path) -> Result<u32, Error> {
     })
 }
 
-fn refused(error: &io::Error, who: &str, mend: &str) -> Error {
-    Error::missing(format!("{who} does not take swap ({error})"), mend)
+fn refused(error: &io::Error, who: &str, fix: &str) -> Error {
+    Error::missing(format!("{who} does not take swap ({error})"), fix)
 }
 
 fn page() -> Bytes {

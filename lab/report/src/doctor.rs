@@ -50,8 +50,8 @@ fn told(condition: &Condition, width: usize, paint: Paint) -> String {
             9,
         ));
         text.push('\n');
-        if let Some(mend) = &condition.mend {
-            text.push_str(&format!("         fix: {}\n", foreign::line(mend)));
+        if let Some(fix) = &condition.fix {
+            text.push_str(&format!("         fix: {}\n", foreign::line(fix)));
         }
     }
     text
@@ -88,13 +88,13 @@ fn summary(conditions: &[Condition]) -> String {
 mod tests {
     use super::*;
 
-    fn condition(name: &str, level: Level, mend: Option<&str>) -> Condition {
+    fn condition(name: &str, level: Level, fix: Option<&str>) -> Condition {
         Condition {
             name: name.to_owned(),
             value: "found \u{1b}[31mthis".to_owned(),
             level,
             meaning: "It means something for the result that takes more than one line.".to_owned(),
-            mend: mend.map(str::to_owned),
+            fix: fix.map(str::to_owned),
         }
     }
 

@@ -26,5 +26,5 @@ pub struct Condition {
     /// Meaning for a result, in one sentence.
     pub meaning: String,
     /// Exact command or action that fixes the condition, if there is one.
-    pub mend: Option<String>,
+    pub fix: Option<String>,
 }

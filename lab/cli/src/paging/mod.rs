@@ -36,8 +36,8 @@ fn check() -> Result<(), Failure> {
     for attempt in attempts {
         let outcome = match attempt.reason {
             None => "works: a child has read back its limit".to_owned(),
-            Some(reason) => match attempt.mend {
-                Some(mend) => format!("{reason}: {mend}"),
+            Some(reason) => match attempt.fix {
+                Some(fix) => format!("{reason}: {fix}"),
                 None => reason,
             },
         };

@@ -154,9 +154,9 @@ fn a_race_that_came_to_nothing_fails_the_conditions() {
     let outcome = compare("old.json", "new.json");
     outcome.complains(1, &["confirmed: any wall > 50%"]);
     outcome.tells("no complete round in the new result");
-    let mended = compare("new.json", "old.json");
-    mended.ends_with(0);
-    mended.tells("no complete round in the old result");
+    let reversed = compare("new.json", "old.json");
+    reversed.ends_with(0);
+    reversed.tells("no complete round in the old result");
 }
 
 #[test]
