@@ -124,7 +124,11 @@ impl Pass {
                 self.finish(finish.process, Some(finish));
             }
             Record::Bypass(bypass) => self.bypassed.push(bypass),
-            Record::Recording(_) | Record::Thread(_) | Record::Totals(_) => {}
+            Record::Recording(_)
+            | Record::Thread(_)
+            | Record::Module(_)
+            | Record::Stack(_)
+            | Record::Totals(_) => {}
         }
     }
 

@@ -161,6 +161,7 @@ impl Image {
                 thread,
                 time: self.time,
                 operation,
+                stack: None,
             },
         )
     }

@@ -190,6 +190,8 @@ fn description(request: &Request<'_>) -> Recording {
         began: began.as_nanos() as u64,
         heapdrome: request.version.to_owned(),
         page_bytes: process::page_bytes(),
+        sample_bytes: 0,
+        stack_bytes: 0,
     }
 }
 

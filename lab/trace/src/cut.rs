@@ -15,6 +15,7 @@ struct Block {
     function: u8,
     size: u64,
     alignment: u64,
+    stack: Option<u32>,
     /// Its number in the new trace, once it has one.
     number: Option<u64>,
 }
@@ -133,7 +134,8 @@ fn keep<W: Write>(
     let within = time.is_none_or(|time| part.has(time));
     match record {
         Record::Recording(_) | Record::Totals(_) => Ok(()),
-        Record::Bypass(_) => writer.record(record),
+        // Modules and stacks keep their numbers, so that all are needed.
+        Record::Bypass(_) | Record::Module(_) | Record::Stack(_) => writer.record(record),
         Record::Resident(_) if !within => Ok(()),
         Record::Resident(resident) => {
             let process = processes.entry(resident.process).or_default();
@@ -199,6 +201,7 @@ impl Cut {
                     thread,
                     time,
                     operation,
+                    stack: block.stack,
                 },
             )?;
             block.number = Some(self.written);
@@ -261,9 +264,9 @@ impl Cut {
         writer.operation(
             number,
             Step {
-                thread: step.thread,
                 time,
                 operation,
+                ..step
             },
         )
     }
@@ -321,6 +324,7 @@ impl Cut {
             function: step.operation.function(),
             size,
             alignment,
+            stack: step.stack,
             number: within.then_some(self.written),
         };
         self.live.insert(self.made, block);

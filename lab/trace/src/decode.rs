@@ -1,7 +1,8 @@
 //! The bytes of a chunk as operations.
 
 use crate::encode::{
-    FAIL, FREE, FREE_FOREIGN, FREE_NULL, FREES, NEW_FREE, NEW_SHAPE, RESIZE, SHAPES, Shape, THREAD,
+    FAIL, FREE, FREE_FOREIGN, FREE_NULL, FREES, NEW_FREE, NEW_SHAPE, RESIZE, SHAPES, STACK, Shape,
+    THREAD,
 };
 use crate::error::Damage;
 use crate::operation::{Operation, Step, Time};
@@ -38,10 +39,16 @@ const NONE: u8 = u8::MAX;
 /// time that can be expressed.
 const EARLY: u64 = u64::MAX / Time::STEP - u16::MAX as u64;
 
+/// Numbers of the things of a whole trace to which operations refer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub functions: u8,
+    pub stacks: u32,
+}
+
 /// The shapes and freeing functions to which the operations of a chunk refer, each at its code.
 struct Tables {
-    /// Number of functions that the trace names.
-    functions: u8,
+    limits: Limits,
     entries: [Shape; 1 << u8::BITS],
     /// Places of the next shape and the next freeing function.
     next: (usize, usize),
@@ -75,18 +82,17 @@ struct Cursor<'a> {
 }
 
 /// Calls `visit` with each of `count` operations that follow the start of a chunk, and returns the
-/// number of the next block of the process. `functions` is the number of functions that the trace
-/// names.
+/// number of the next block of the process. `limits` is what the trace has so far.
 #[inline]
 pub(crate) fn visit(
     start: Start,
     bytes: &[u8],
-    functions: u8,
+    limits: Limits,
     count: u32,
     mut visit: impl FnMut(Step),
 ) -> Result<u64, Damage> {
     let mut tables = Tables {
-        functions,
+        limits,
         entries: [(NONE, 0, 0); 1 << u8::BITS],
         next: (0, 0),
     };
@@ -105,10 +111,10 @@ pub(crate) fn visit(
         if left == 0 {
             break;
         }
-        let (operation, after) = cursor.any(&mut tables)?;
+        let (operation, stack, after) = cursor.any(&mut tables)?;
         cursor = after;
         left -= 1;
-        visit(cursor.step(operation));
+        visit(cursor.step(operation, stack));
     }
     match cursor.bytes {
         [] => Ok(cursor.next_block),
@@ -132,18 +138,19 @@ impl<'a> Cursor<'a> {
             };
             self = after;
             left -= 1;
-            visit(self.step(operation));
+            visit(self.step(operation, None));
         }
         (self, left)
     }
 
     /// The operation that was decoded last, as it is seen outside.
     #[inline]
-    fn step(&self, operation: Operation) -> Step {
+    fn step(&self, operation: Operation, stack: Option<u32>) -> Step {
         Step {
             thread: self.thread,
             time: Time::from_steps(self.time),
             operation,
+            stack,
         }
     }
 
@@ -181,13 +188,22 @@ impl<'a> Cursor<'a> {
         Some((operation, self))
     }
 
-    /// Decodes any operation.
+    /// Decodes any operation, and the number of its stack if it has one.
     #[cold]
     #[inline(never)]
-    fn any(mut self, tables: &mut Tables) -> Result<(Operation, Self), Damage> {
+    fn any(mut self, tables: &mut Tables) -> Result<(Operation, Option<u32>, Self), Damage> {
         let mut code = self.code()?;
         while code == THREAD {
             self.thread = number(&mut self.bytes)?;
+            code = self.code()?;
+        }
+        let mut stack = None;
+        if code == STACK {
+            let number = number(&mut self.bytes)?;
+            if number >= tables.limits.stacks {
+                return Err(Damage::Reference);
+            }
+            stack = Some(number);
             code = self.code()?;
         }
         let operation = if (NEW_SHAPE..FREE).contains(&code) {
@@ -205,10 +221,13 @@ impl<'a> Cursor<'a> {
                 }
             }
         };
+        if stack.is_some() && !operation.may_have_stack() {
+            return Err(Damage::Code(code));
+        }
         let late = take(&mut self.bytes)?;
         self.time = self.time.checked_add(late).ok_or(Damage::Number)?;
         self.next_block += u64::from(operation.makes_block());
-        Ok((operation, self))
+        Ok((operation, stack, self))
     }
 
     fn code(&mut self) -> Result<u8, Damage> {
@@ -228,7 +247,7 @@ impl<'a> Cursor<'a> {
     /// Decodes the rest of an operation whose code stands for no entry of a table.
     fn rare(&mut self, code: u8, tables: &mut Tables) -> Result<Operation, Damage> {
         let function = self.code()?;
-        if function >= tables.functions {
+        if function >= tables.limits.functions {
             return Err(Damage::Reference);
         }
         Ok(match code {

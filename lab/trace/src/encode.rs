@@ -18,6 +18,7 @@ pub(crate) const FREE_NULL: u8 = 0xe3;
 pub(crate) const FAIL: u8 = 0xe4;
 pub(crate) const FREE_FOREIGN: u8 = 0xe5;
 pub(crate) const THREAD: u8 = 0xe6;
+pub(crate) const STACK: u8 = 0xe7;
 pub(crate) const FREE: u8 = 0xe8;
 
 /// A call that makes a block, without the block: function, size, alignment.
@@ -114,6 +115,9 @@ impl Encoder {
         let late = time.checked_sub(self.time);
         let late = late.ok_or(TraceError::Order("it is earlier than the one before it"))?;
         let distance = self.distance(&step.operation)?;
+        if step.stack.is_some() && !step.operation.may_have_stack() {
+            return Err(TraceError::Order("it has a stack and asks for no block"));
+        }
         if self.bytes.is_empty() {
             for number in [
                 self.process.into(),
@@ -129,6 +133,10 @@ impl Encoder {
             self.bytes.push(THREAD);
             put(&mut self.bytes, step.thread.into());
             self.thread = step.thread;
+        }
+        if let Some(stack) = step.stack {
+            self.bytes.push(STACK);
+            put(&mut self.bytes, stack.into());
         }
         self.operation(step.operation, distance);
         put(&mut self.bytes, if self.operations == 0 { 0 } else { late });

@@ -65,8 +65,8 @@ pub enum Damage {
     /// A number does not fit into 64 bits.
     #[error("a number is too long")]
     Number,
-    /// An operation refers to a block or function that does not exist.
-    #[error("an operation refers to a block or a function that does not exist")]
+    /// Something refers to a block, function, module or stack that does not exist.
+    #[error("a reference to a block, a function, a module or a stack that does not exist")]
     Reference,
     /// The content cannot be decompressed.
     #[error("the content cannot be decompressed")]

@@ -3,7 +3,10 @@
 use crate::error::{Damage, TraceError};
 
 /// The version of the format that this crate writes, and the latest that it reads.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
+
+/// The first version in which operations may have stacks.
+pub(crate) const STACKS_SINCE: u16 = 2;
 
 pub(crate) const MAGIC: [u8; 8] = *b"hdtrace\n";
 
@@ -59,7 +62,8 @@ pub(crate) fn header(architecture: Architecture) -> [u8; HEADER_BYTES] {
     bytes
 }
 
-pub(crate) fn read_header(bytes: &[u8; HEADER_BYTES]) -> Result<Architecture, TraceError> {
+/// Returns a trace's architecture and version.
+pub(crate) fn read_header(bytes: &[u8; HEADER_BYTES]) -> Result<(Architecture, u16), TraceError> {
     if bytes[..8] != MAGIC {
         return Err(TraceError::NotATrace);
     }
@@ -72,11 +76,12 @@ pub(crate) fn read_header(bytes: &[u8; HEADER_BYTES]) -> Result<Architecture, Tr
         let known = VERSION;
         return Err(TraceError::Newer { found, known });
     }
-    Ok(match bytes[10] {
+    let architecture = match bytes[10] {
         1 => Architecture::X86_64,
         2 => Architecture::Aarch64,
         other => Architecture::Other(other),
-    })
+    };
+    Ok((architecture, found))
 }
 
 /// What a chunk holds.

@@ -12,9 +12,9 @@
 //! let recording = Recording { functions, ..Recording::default() };
 //! let mut writer = Writer::new(Vec::new(), &recording)?;
 //! let made = Operation::Make { function: 0, size: 100, alignment: 0 };
-//! writer.operation(0, Step { thread: 0, time: Time(160), operation: made })?;
+//! writer.operation(0, Step { thread: 0, time: Time(160), operation: made, stack: None })?;
 //! let freed = Operation::Free { function: 1, block: 0 };
-//! writer.operation(0, Step { thread: 0, time: Time(320), operation: freed })?;
+//! writer.operation(0, Step { thread: 0, time: Time(320), operation: freed, stack: None })?;
 //! let file = writer.finish()?;
 //!
 //! let mut reader = Reader::new(&file[..])?;
@@ -36,6 +36,7 @@ mod decode;
 mod encode;
 mod error;
 mod export;
+mod known;
 mod layout;
 mod merge;
 mod operation;
@@ -55,7 +56,8 @@ pub use merge::merge;
 pub use operation::{Operation, Step, Time};
 pub use reader::{Chunk, Ending, Operations, Reader};
 pub use records::{
-    Beginning, Bypass, Finish, Process, Record, Recording, Resident, Thread, Totals,
+    Beginning, Bypass, Finish, Frame, Module, Process, Record, Recording, Resident, Stack, Thread,
+    Totals,
 };
 pub use summary::{ProcessSummary, Summary, summarize};
 pub use writer::Writer;

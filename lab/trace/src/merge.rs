@@ -1,12 +1,13 @@
 //! Several traces as one.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::io::{Read, Write};
 
 use crate::error::TraceError;
 use crate::operation::{Operation, Step, Time};
 use crate::reader::{Chunk, Ending, Reader};
-use crate::records::{Beginning, Record, Recording};
+use crate::records::{Beginning, Frame, Module, Record, Recording, Stack};
 use crate::writer::Writer;
 
 /// Maximum number of functions that a trace can name.
@@ -21,6 +22,9 @@ struct Part<'a, R> {
     functions: Vec<u8>,
     /// The new number of each process.
     processes: HashMap<u32, u32>,
+    /// The new numbers of modules and stacks.
+    modules: Vec<u32>,
+    stacks: Vec<u32>,
     /// The latest time up to which it was read, of the merged clock.
     reached: Time,
     ended: bool,
@@ -28,12 +32,23 @@ struct Part<'a, R> {
     collector_time: u64,
 }
 
+/// What all traces together have so far.
+#[derive(Default)]
+struct All {
+    /// Number of processes.
+    processes: u32,
+    /// The modules, by path and build id, and the stacks, by frames, with their numbers.
+    modules: HashMap<(String, String), u32>,
+    stacks: HashMap<Vec<Frame>, u32>,
+}
+
 /// Writes the processes of all traces as one trace. Processes are numbered anew, in the order in
-/// which they appear. Times count from the beginning of the earliest recording.
+/// which they appear; so are modules and stacks, of which equal ones become one. Times count from
+/// the beginning of the earliest recording.
 ///
 /// # Errors
-/// If reading or writing fails, a trace is damaged, the traces are of different architectures or
-/// page sizes, or they name too many functions.
+/// If reading or writing fails, a trace is damaged, the traces are of different architectures, page
+/// sizes or rates of sampling, or they name too many functions.
 pub fn merge<R: Read, W: Write>(readers: &mut [Reader<R>], sink: W) -> Result<W, TraceError> {
     let recording = together(readers)?;
     let architecture = readers[0].architecture();
@@ -48,6 +63,8 @@ pub fn merge<R: Read, W: Write>(readers: &mut [Reader<R>], sink: W) -> Result<W,
                 functions: functions.map(|place| place as u8).collect(),
                 reader,
                 processes: HashMap::new(),
+                modules: Vec::new(),
+                stacks: Vec::new(),
                 reached: Time(0),
                 ended: false,
                 collector_time: 0,
@@ -55,7 +72,7 @@ pub fn merge<R: Read, W: Write>(readers: &mut [Reader<R>], sink: W) -> Result<W,
         })
         .collect();
     let mut writer = Writer::for_architecture(sink, &recording, architecture)?;
-    let mut processes = 0;
+    let mut all = All::default();
     // The part that lags behind goes on, so that the new trace is in the order of time as far as
     // the old ones are.
     while let Some((place, part)) = parts
@@ -64,7 +81,7 @@ pub fn merge<R: Read, W: Write>(readers: &mut [Reader<R>], sink: W) -> Result<W,
         .filter(|(_, part)| !part.ended)
         .min_by_key(|(_, part)| part.reached)
     {
-        let taken = part.chunk(&mut writer, &mut processes);
+        let taken = part.chunk(&mut writer, &mut all);
         taken.map_err(|error| TraceError::Part {
             place,
             error: Box::new(error),
@@ -90,6 +107,19 @@ fn together<R: Read>(readers: &[Reader<R>]) -> Result<Recording, TraceError> {
                 "their machines have different page sizes",
             ));
         }
+        if recording.sample_bytes != all.sample_bytes {
+            return Err(TraceError::Merge("they were sampled at different rates"));
+        }
+        all.stack_bytes = match (all.stack_bytes, recording.stack_bytes) {
+            // A block without a stack needs no rate.
+            (0, bytes) | (bytes, 0) => bytes,
+            (bytes, other) if bytes == other => bytes,
+            _ => {
+                return Err(TraceError::Merge(
+                    "their stacks were sampled at different rates",
+                ));
+            }
+        };
         all.began = all.began.min(recording.began);
         all.command.push("&".to_owned());
         all.command.extend(recording.command.iter().cloned());
@@ -115,11 +145,7 @@ fn together<R: Read>(readers: &[Reader<R>]) -> Result<Recording, TraceError> {
 
 impl<R: Read> Part<'_, R> {
     /// Takes the next chunk over, or notes that there is none.
-    fn chunk<W: Write>(
-        &mut self,
-        writer: &mut Writer<W>,
-        processes: &mut u32,
-    ) -> Result<(), TraceError> {
+    fn chunk<W: Write>(&mut self, writer: &mut Writer<W>, all: &mut All) -> Result<(), TraceError> {
         let shift = self.shift;
         let later = |time: Time| Time(time.0.saturating_add(shift));
         match self.reader.next_chunk()? {
@@ -136,19 +162,20 @@ impl<R: Read> Part<'_, R> {
                         *time = later(*time);
                         self.reached = self.reached.max(*time);
                     }
-                    if renumber(&mut record, &mut self.processes, processes) {
+                    if self.renumber(&mut record, all) {
                         writer.record(record)?;
                     }
                 }
             }
             Some(Chunk::Operations(mut operations)) => {
-                let process = new_number(operations.process, &mut self.processes, processes);
+                let process = new_number(operations.process, &mut self.processes, all);
                 let mut outcome = Ok(());
                 operations.visit(|step| {
                     let step = Step {
                         thread: step.thread,
                         time: later(step.time),
                         operation: with_function(step.operation, &self.functions),
+                        stack: step.stack.map(|stack| self.stacks[stack as usize]),
                     };
                     self.reached = self.reached.max(step.time);
                     if outcome.is_ok() {
@@ -160,34 +187,62 @@ impl<R: Read> Part<'_, R> {
         }
         Ok(())
     }
+
+    /// Gives a record the new numbers. Returns whether the merged trace has it: what is said of a
+    /// whole trace is said anew, and an equal module or stack may be there already.
+    fn renumber(&mut self, record: &mut Record, all: &mut All) -> bool {
+        let mut renumber =
+            |process: &mut u32| *process = new_number(*process, &mut self.processes, all);
+        match record {
+            Record::Process(it) => {
+                if let Beginning::Forked { parent, .. } = &mut it.beginning {
+                    renumber(parent);
+                }
+                renumber(&mut it.process);
+            }
+            Record::Thread(it) => renumber(&mut it.process),
+            Record::Resident(it) => renumber(&mut it.process),
+            Record::Finish(it) => renumber(&mut it.process),
+            Record::Bypass(_) => {}
+            Record::Module(it) => return self.renumber_module(it, all),
+            Record::Stack(it) => return self.renumber_stack(it, all),
+            Record::Recording(_) | Record::Totals(_) => return false,
+        }
+        true
+    }
+
+    fn renumber_module(&mut self, module: &mut Module, all: &mut All) -> bool {
+        let key = (module.path.clone(), module.build_id.clone());
+        let (number, is_new) = intern(key, &mut all.modules);
+        self.modules.push(number);
+        module.module = number;
+        is_new
+    }
+
+    fn renumber_stack(&mut self, stack: &mut Stack, all: &mut All) -> bool {
+        for frame in &mut stack.frames {
+            frame.module = frame.module.map(|module| self.modules[module as usize]);
+        }
+        let (number, is_new) = intern(stack.frames.clone(), &mut all.stacks);
+        self.stacks.push(number);
+        stack.stack = number;
+        is_new
+    }
 }
 
 /// The new number of a process; the next free one if it has none yet.
-fn new_number(old: u32, known: &mut HashMap<u32, u32>, next: &mut u32) -> u32 {
+fn new_number(old: u32, known: &mut HashMap<u32, u32>, all: &mut All) -> u32 {
     *known.entry(old).or_insert_with(|| {
-        *next += 1;
-        *next - 1
+        all.processes += 1;
+        all.processes - 1
     })
 }
 
-/// Gives a record the new numbers. Returns whether the merged trace has it: what is said of a whole
-/// trace is said anew.
-fn renumber(record: &mut Record, known: &mut HashMap<u32, u32>, next: &mut u32) -> bool {
-    let mut renumber = |process: &mut u32| *process = new_number(*process, known, next);
-    match record {
-        Record::Process(it) => {
-            if let Beginning::Forked { parent, .. } = &mut it.beginning {
-                renumber(parent);
-            }
-            renumber(&mut it.process);
-        }
-        Record::Thread(it) => renumber(&mut it.process),
-        Record::Resident(it) => renumber(&mut it.process),
-        Record::Finish(it) => renumber(&mut it.process),
-        Record::Bypass(_) => {}
-        Record::Recording(_) | Record::Totals(_) => return false,
-    }
-    true
+/// The number of an entry, and whether it is new and took the next number.
+fn intern<K: Eq + Hash>(key: K, known: &mut HashMap<K, u32>) -> (u32, bool) {
+    let next = known.len() as u32;
+    let number = *known.entry(key).or_insert(next);
+    (number, number == next)
 }
 
 /// An operation by the new place of its function.

@@ -95,6 +95,12 @@ impl Operation {
         matches!(self, Self::Make { .. } | Self::Resize { .. })
     }
 
+    /// Whether a stack may be recorded with the operation: it asked for a block.
+    #[must_use]
+    pub fn may_have_stack(&self) -> bool {
+        self.makes_block() || matches!(self, Self::Fail { .. })
+    }
+
     /// The function that was called.
     #[must_use]
     pub fn function(&self) -> u8 {
@@ -119,4 +125,7 @@ pub struct Step {
     pub time: Time,
     /// The call.
     pub operation: Operation,
+    /// The number of the caller's stack, if it was recorded. Only an operation that
+    /// [may have one](Operation::may_have_stack) has one.
+    pub stack: Option<u32>,
 }

@@ -2,10 +2,10 @@
 
 use crate::encode::{
     Encoder, FAIL, FREE, FREE_FOREIGN, FREE_NULL, FREES, NEW_FREE, NEW_SHAPE, RESIZE, SHAPES,
-    THREAD,
+    STACK, THREAD,
 };
 use crate::layout::{CHUNK_HEADER_BYTES, HEADER_BYTES, MAGIC, MAX_CONTENT, MAX_LENGTH, header};
-use crate::{Architecture, Operation, Step, Time, VERSION};
+use crate::{Architecture, Operation, Stack, Step, Time, VERSION};
 
 fn page() -> String {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/trace-format.md");
@@ -46,7 +46,8 @@ fn the_page_has_the_numbers_of_the_code() {
         row(FAIL, FAIL, "fails"),
         row(FREE_FOREIGN, FREE_FOREIGN, "frees a block that the trace"),
         row(THREAD, THREAD, "the calls from here on"),
-        row(THREAD + 1, FREE - 1, "not used"),
+        row(STACK, FREE - 1, "the stack of the call"),
+        format!("at most {} frames", Stack::MAX_FRAMES),
         row(FREE, last_free, "frees a block by the freeing"),
         row(last_free + 1, u8::MAX, "not used"),
     ] {
@@ -92,6 +93,7 @@ fn the_example_is_what_is_written() {
             thread: 0,
             time,
             operation,
+            stack: None,
         };
         encoder.add(step).expect("in order");
     };

@@ -5,10 +5,12 @@ use std::io::{ErrorKind, Read};
 
 use zstd::bulk::Decompressor;
 
-use crate::decode::{self, Start};
+use crate::decode::{self, Limits, Start};
 use crate::error::{Damage, TraceError};
+use crate::known::Known;
 use crate::layout::{
-    Architecture, CHUNK_HEADER_BYTES, ChunkHeader, HEADER_BYTES, Kind, MAX_CONTENT, read_header,
+    Architecture, CHUNK_HEADER_BYTES, ChunkHeader, HEADER_BYTES, Kind, MAX_CONTENT, STACKS_SINCE,
+    read_header,
 };
 use crate::operation::Step;
 use crate::records::{Record, Recording, Totals};
@@ -31,6 +33,8 @@ pub struct Reader<R> {
     source: R,
     offset: u64,
     architecture: Architecture,
+    version: u16,
+    known: Known,
     recording: Recording,
     decompressor: Decompressor<'static>,
     compressed: Vec<u8>,
@@ -79,7 +83,7 @@ pub struct Operations<'a> {
     pub content_bytes: u64,
     start: Start,
     content: &'a [u8],
-    functions: u8,
+    limits: Limits,
     offset: u64,
     next_block: &'a mut Option<u64>,
 }
@@ -93,8 +97,8 @@ impl Operations<'_> {
     pub fn visit(&mut self, visit: impl FnMut(Step)) -> Result<(), TraceError> {
         let offset = self.offset;
         let damaged = |damage| TraceError::Damaged { offset, damage };
-        let (functions, count) = (self.functions, self.count);
-        let next = decode::visit(self.start, self.content, functions, count, visit);
+        let (limits, count) = (self.limits, self.count);
+        let next = decode::visit(self.start, self.content, limits, count, visit);
         *self.next_block = Some(next.map_err(damaged)?);
         Ok(())
     }
@@ -125,10 +129,13 @@ impl<R: Read> Reader<R> {
         if fill(&mut source, &mut header)? < HEADER_BYTES {
             return Err(TraceError::NotATrace);
         }
+        let (architecture, version) = read_header(&header)?;
         let mut reader = Self {
             source,
             offset: HEADER_BYTES as u64,
-            architecture: read_header(&header)?,
+            architecture,
+            version,
+            known: Known::default(),
             recording: Recording::default(),
             decompressor: Decompressor::new()?,
             compressed: Vec::new(),
@@ -219,7 +226,10 @@ impl<R: Read> Reader<R> {
             content_bytes: header.content.into(),
             start,
             content: bytes,
-            functions: self.recording.functions.len() as u8,
+            limits: Limits {
+                functions: self.recording.functions.len() as u8,
+                stacks: self.known.stacks,
+            },
             offset,
             next_block,
         })))
@@ -258,8 +268,17 @@ impl<R: Read> Reader<R> {
     }
 
     /// Parses the content of the chunk at `offset`.
-    fn records(&self, offset: u64) -> Result<Vec<Record>, TraceError> {
-        let damage = Damage::Record;
-        serde_json::from_slice(&self.content).map_err(|_| TraceError::Damaged { offset, damage })
+    fn records(&mut self, offset: u64) -> Result<Vec<Record>, TraceError> {
+        let damaged = |damage| TraceError::Damaged { offset, damage };
+        let records: Vec<Record> =
+            serde_json::from_slice(&self.content).map_err(|_| damaged(Damage::Record))?;
+        for record in &records {
+            if self.version < STACKS_SINCE && matches!(record, Record::Module(_) | Record::Stack(_))
+            {
+                return Err(damaged(Damage::Record));
+            }
+            self.known.add(record).map_err(damaged)?;
+        }
+        Ok(records)
     }
 }

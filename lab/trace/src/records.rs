@@ -19,6 +19,15 @@ pub struct Recording {
     pub heapdrome: String,
     /// Bytes of a page on the machine.
     pub page_bytes: u64,
+    /// Mean number of requested bytes between two recorded blocks; 0 if every block was recorded.
+    /// A block of `size` bytes is recorded with the probability
+    /// `1 - exp(-max(size, 1) / sample_bytes)`.
+    #[serde(default)]
+    pub sample_bytes: u64,
+    /// Mean number of requested bytes between two blocks whose stack was recorded, with the same
+    /// probability for each; 1 if every recorded block has its stack, 0 if none has.
+    #[serde(default)]
+    pub stack_bytes: u64,
 }
 
 /// How a process came to be.
@@ -109,6 +118,54 @@ pub struct Bypass {
     pub reason: String,
 }
 
+/// A file of code that stacks refer to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Module {
+    /// Its number in the trace: how many modules stand before it.
+    pub module: u32,
+    /// Its path.
+    pub path: String,
+    /// Its build id as hexadecimal digits; empty if it has none.
+    pub build_id: String,
+}
+
+/// A place in the code: a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "(Option<u32>, u64)", into = "(Option<u32>, u64)")]
+pub struct Frame {
+    /// The number of the module that it lies in; `None` if it lies in none.
+    pub module: Option<u32>,
+    /// The virtual address in the module's ELF file, as in its symbol table; the address in memory
+    /// if it lies in no module.
+    pub address: u64,
+}
+
+impl From<(Option<u32>, u64)> for Frame {
+    fn from((module, address): (Option<u32>, u64)) -> Self {
+        Self { module, address }
+    }
+}
+
+impl From<Frame> for (Option<u32>, u64) {
+    fn from(frame: Frame) -> Self {
+        (frame.module, frame.address)
+    }
+}
+
+/// The calls that led to an allocation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stack {
+    /// Its number in the trace: how many stacks stand before it.
+    pub stack: u32,
+    /// Its frames, innermost first, at most [`MAX_FRAMES`](Self::MAX_FRAMES).
+    pub frames: Vec<Frame>,
+}
+
+impl Stack {
+    /// Maximum number of frames of a stack.
+    pub const MAX_FRAMES: usize = 128;
+}
+
 /// Stands once, at the end of a complete trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
@@ -137,6 +194,10 @@ pub enum Record {
     Finish(Finish),
     /// A process was not recorded.
     Bypass(Bypass),
+    /// A file of code; stacks that refer to it follow.
+    Module(Module),
+    /// A stack; operations that refer to it follow.
+    Stack(Stack),
     /// The trace is complete.
     Totals(Totals),
 }
@@ -150,7 +211,11 @@ impl Record {
             Self::Thread(it) => Some(it.time),
             Self::Resident(it) => Some(it.time),
             Self::Finish(it) => Some(it.time),
-            Self::Recording(_) | Self::Bypass(_) | Self::Totals(_) => None,
+            Self::Recording(_)
+            | Self::Bypass(_)
+            | Self::Module(_)
+            | Self::Stack(_)
+            | Self::Totals(_) => None,
         }
     }
 
@@ -161,14 +226,18 @@ impl Record {
             Self::Thread(it) => Some(&mut it.time),
             Self::Resident(it) => Some(&mut it.time),
             Self::Finish(it) => Some(&mut it.time),
-            Self::Recording(_) | Self::Bypass(_) | Self::Totals(_) => None,
+            Self::Recording(_)
+            | Self::Bypass(_)
+            | Self::Module(_)
+            | Self::Stack(_)
+            | Self::Totals(_) => None,
         }
     }
 }
 
 /// A record of each kind.
 #[cfg(test)]
-pub(crate) fn one_of_each() -> [Record; 7] {
+pub(crate) fn one_of_each() -> [Record; 9] {
     let (process, time) = (0, Time(0));
     [
         Record::Recording(Recording::default()),
@@ -204,6 +273,15 @@ pub(crate) fn one_of_each() -> [Record; 7] {
             pid: 1,
             program: String::new(),
             reason: String::new(),
+        }),
+        Record::Module(Module {
+            module: 0,
+            path: String::new(),
+            build_id: String::new(),
+        }),
+        Record::Stack(Stack {
+            stack: 0,
+            frames: Vec::new(),
         }),
         Record::Totals(Totals::default()),
     ]

@@ -48,6 +48,12 @@ pub struct Summary {
     pub processes: BTreeMap<u32, ProcessSummary>,
     /// Processes of the command that were not recorded.
     pub bypassed: Vec<Bypass>,
+    /// Number of different stacks.
+    pub stacks: u64,
+    /// Number of operations that have one.
+    pub with_stack: u64,
+    /// Number of modules that stacks refer to.
+    pub modules: u64,
 }
 
 /// A process while its operations are read.
@@ -93,11 +99,14 @@ pub fn summarize<R: Read>(reader: &mut Reader<R>) -> Result<Summary, TraceError>
     let (mut operation_bytes, mut operation_content) = (0, 0);
     let mut last = Time(0);
     let mut bypassed = Vec::new();
+    let (mut stacks, mut with_stack, mut modules) = (0, 0, 0);
     while let Some(chunk) = reader.next_chunk()? {
         match chunk {
             Chunk::Records(records) => {
                 for record in records {
                     last = last.max(record.time().unwrap_or_default());
+                    modules += u64::from(matches!(record, Record::Module(_)));
+                    stacks += u64::from(matches!(record, Record::Stack(_)));
                     note(record, &mut processes, &mut bypassed);
                 }
             }
@@ -107,6 +116,7 @@ pub fn summarize<R: Read>(reader: &mut Reader<R>) -> Result<Summary, TraceError>
                 let live = processes.entry(operations.process).or_default();
                 operations.visit(|step| {
                     live.add(&step);
+                    with_stack += u64::from(step.stack.is_some());
                     last = last.max(step.time);
                 })?;
             }
@@ -125,6 +135,9 @@ pub fn summarize<R: Read>(reader: &mut Reader<R>) -> Result<Summary, TraceError>
         last,
         processes,
         bypassed,
+        stacks,
+        with_stack,
+        modules,
     })
 }
 

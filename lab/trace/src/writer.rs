@@ -7,9 +7,10 @@ use zstd::bulk::Compressor;
 
 use crate::encode::Encoder;
 use crate::error::TraceError;
+use crate::known::Known;
 use crate::layout::{self, Architecture, ChunkHeader, Kind};
 use crate::operation::Step;
-use crate::records::{Record, Recording, Totals};
+use crate::records::{Frame, Record, Recording, Totals};
 
 /// Bytes of operations at which a chunk is written.
 const CHUNK_CONTENT: usize = 256 << 10;
@@ -28,6 +29,7 @@ pub struct Writer<W: Write> {
     chunk: Vec<u8>,
     /// A chunk that is being filled, for each process.
     processes: BTreeMap<u32, Encoder>,
+    known: Known,
     records: Vec<Record>,
     records_bytes: usize,
     operations: u64,
@@ -59,6 +61,7 @@ impl<W: Write> Writer<W> {
             compressor: Compressor::new(LEVEL)?,
             chunk: Vec::new(),
             processes: BTreeMap::new(),
+            known: Known::default(),
             records: Vec::new(),
             records_bytes: 0,
             operations: 0,
@@ -73,8 +76,11 @@ impl<W: Write> Writer<W> {
     /// Adds an event. It stands before all operations that are added later.
     ///
     /// # Errors
-    /// The sink's.
+    /// The sink's, and if a module or stack does not have the next number, or a stack refers to a
+    /// module that was not added or has too many frames.
     pub fn record(&mut self, record: Record) -> Result<(), TraceError> {
+        let known = self.known.add(&record);
+        known.map_err(|_| TraceError::Order("its number or one of its frames is wrong"))?;
         let finished = match &record {
             Record::Finish(finish) => Some(finish.process),
             _ => None,
@@ -85,6 +91,8 @@ impl<W: Write> Writer<W> {
         self.records_bytes += match &record {
             Record::Process(process) => process.program.len() + process.allocator.len(),
             Record::Bypass(bypass) => bypass.program.len() + bypass.reason.len(),
+            Record::Module(module) => module.path.len() + module.build_id.len(),
+            Record::Stack(stack) => stack.frames.len() * size_of::<Frame>(),
             _ => 0,
         } + size_of::<Record>();
         self.records.push(record);
@@ -97,9 +105,12 @@ impl<W: Write> Writer<W> {
     /// Adds an operation of a process.
     ///
     /// # Errors
-    /// The sink's, and if the operation is earlier than the last one of its process, or frees a
-    /// block that was not made.
+    /// The sink's, and if the operation is earlier than the last one of its process, frees a
+    /// block that was not made, or has a stack that was not added or that it cannot have.
     pub fn operation(&mut self, process: u32, step: Step) -> Result<(), TraceError> {
+        if step.stack.is_some_and(|stack| stack >= self.known.stacks) {
+            return Err(TraceError::Order("its stack was not added"));
+        }
         let encoder = self
             .processes
             .entry(process)

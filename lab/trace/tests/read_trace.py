@@ -26,7 +26,7 @@ class Content:
                 return value
 
 
-def operations(content, count, next_blocks, names):
+def operations(content, count, next_blocks, names, stacks):
     process, block, thread, time = (content.number() for _ in range(4))
     assert next_blocks.get(process, 0) == block, "block numbers continue"
     shapes, frees, shape_at, free_at = [None] * 224, [None] * 8, 0, 0
@@ -34,6 +34,10 @@ def operations(content, count, next_blocks, names):
         code, kind, size, freed = content.byte(), "make", 0, None
         while code == 0xE6:
             thread, code = content.number(), content.byte()
+        stack = -1
+        if code == 0xE7:
+            stack, code = content.number(), content.byte()
+            assert stack < stacks and not 0xE8 <= code and code not in (0xE1, 0xE3, 0xE5)
         if code < 0xE0:
             function, size, _ = shapes[code]
         elif code >= 0xE8:
@@ -52,7 +56,7 @@ def operations(content, count, next_blocks, names):
             assert 0 <= freed < block, "a freed block was made"
         time += content.number()
         block += kind in ("make", "resize")
-        yield kind, process + len(names[function]) + size + (freed or 0) + thread + time
+        yield kind, process + len(names[function]) + size + (freed or 0) + thread + time + stack + 1
     assert content.at == len(content.data), "the content ends with the last operation"
     next_blocks[process] = block
 
@@ -71,7 +75,8 @@ def main(data):
             records += json.loads(content)
             continue
         names = records[0]["recording"]["functions"]
-        for operation, parts in operations(Content(content), count, next_blocks, names):
+        stacks = sum("stack" in record for record in records)
+        for operation, parts in operations(Content(content), count, next_blocks, names, stacks):
             kinds[operation], sums = kinds.get(operation, 0) + 1, (sums * 31 + parts) % (1 << 64)
     print(json.dumps({"kinds": kinds, "sum": sums, "records": len(records)}))
 

@@ -58,6 +58,7 @@ fn step(place: u64) -> Step {
         thread,
         time,
         operation,
+        stack: None,
     }
 }
 

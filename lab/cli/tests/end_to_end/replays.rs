@@ -22,6 +22,7 @@ fn trace(site: &Site, last: u64) -> PathBuf {
             thread,
             time,
             operation,
+            stack: None,
         };
         writer.operation(0, step).expect("a step");
     };

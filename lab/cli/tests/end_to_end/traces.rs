@@ -19,6 +19,7 @@ fn operations(writer: &mut Writer<Vec<u8>>, process: u32, pairs: u64) {
             thread: 0,
             time,
             operation,
+            stack: None,
         };
         writer.operation(process, step).expect("in order");
     };

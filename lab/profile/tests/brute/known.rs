@@ -153,6 +153,7 @@ fn inherited_blocks_are_live_until_they_are_freed() {
         thread: 0,
         time: heapdrome_trace::Time(time),
         operation,
+        stack: None,
     };
     trace.step(1, step(1600, make(10)));
     let inherited = Operation::FreeForeign {

@@ -35,6 +35,7 @@ fn steps(draws: &mut ChaCha8Rng, begin: u64, count: usize) -> Vec<Step> {
             thread,
             time: Time(time),
             operation,
+            stack: None,
         });
     }
     steps
@@ -156,6 +157,7 @@ fn of_many_processes_the_largest_have_timelines() {
                 thread: 0,
                 time,
                 operation: make(size),
+                stack: None,
             },
         );
         trace.end(process, u64::from(process) * 1000 + 500);

@@ -72,6 +72,7 @@ impl Trace {
                 thread,
                 time,
                 operation,
+                stack: None,
             },
         );
     }

@@ -62,6 +62,7 @@ fn what_was_recorded_before_a_cut_is_replayed() {
         thread: 0,
         time: Time(time),
         operation,
+        stack: None,
     };
     writer.operation(0, step(16, make)).expect("a step");
     writer.flush().expect("a chunk");

@@ -70,6 +70,7 @@ impl Program {
             thread,
             time,
             operation,
+            stack: None,
         };
         self.writer.operation(0, step).expect("a step");
     }

@@ -82,6 +82,7 @@ impl Trace {
             thread,
             time,
             operation,
+            stack: None,
         };
         self.0.operation(process, step).expect("written");
     }

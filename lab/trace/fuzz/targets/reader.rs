@@ -46,6 +46,8 @@ mod whole {
     pub const CUT: u8 = 2;
     /// The pieces are not preceded by a recording.
     pub const BARE: u8 = 4;
+    /// It is of version 1, which has no stacks.
+    pub const OLD: u8 = 16;
     /// It is also summed up, cut, merged with itself and exported, without a limit on memory.
     pub const TOOLS: u8 = 8;
 }
@@ -73,8 +75,11 @@ fn recording() -> Recording {
     }
 }
 
-fn header() -> Vec<u8> {
-    let mut bytes = b"hdtrace\n\x01\x00\x01\x00".to_vec();
+fn header(mode: u8) -> Vec<u8> {
+    let mut bytes = b"hdtrace\n\x02\x00\x01\x00".to_vec();
+    if mode & whole::OLD != 0 {
+        bytes[8] = 1;
+    }
     let sum = crc32fast::hash(&bytes);
     bytes.extend(sum.to_le_bytes());
     bytes
@@ -123,7 +128,7 @@ fn count(kind: u8, content: &[u8]) -> u32 {
 
 fn trace(input: &[u8]) -> Option<(u8, Vec<u8>)> {
     let (&mode, mut rest) = input.split_first()?;
-    let mut trace = header();
+    let mut trace = header(mode);
     if mode & whole::BARE == 0 {
         let records = [Record::Recording(recording())];
         let first = serde_json::to_vec(&records).expect("records are JSON");
@@ -158,8 +163,13 @@ fn read(mode: u8, trace: &[u8]) -> Result<(), heapdrome_trace::TraceError> {
     };
     let mut reader = Reader::new(trace)?;
     let mut visited = true;
+    let mut stacks = 0;
     while let Some(mut chunk) = reader.next_chunk()? {
         assert!(held() <= MOST_MEMORY, "{} bytes are held", held());
+        if let Chunk::Records(records) = &chunk {
+            let new = records.iter().filter(|it| matches!(it, Record::Stack(_)));
+            stacks += new.count() as u32;
+        }
         if let Chunk::Operations(operations) = &mut chunk {
             visited ^= mode & whole::SKIP != 0;
             if !visited {
@@ -170,6 +180,9 @@ fn read(mode: u8, trace: &[u8]) -> Result<(), heapdrome_trace::TraceError> {
             operations.visit(|step: Step| {
                 use heapdrome_trace::Operation::{Free, Resize};
                 assert!(step.time >= time && step.operation.function() < 4);
+                let has_stack = step.stack.is_some_and(|stack| stack < stacks);
+                let may_have_one = step.operation.may_have_stack() && mode & whole::OLD == 0;
+                assert!(step.stack.is_none() || has_stack && may_have_one);
                 if let Free { block, .. } | Resize { block, .. } = step.operation {
                     assert!(
                         block < next,

@@ -65,23 +65,28 @@ fn line(
         thread,
         time,
         operation,
+        stack,
     } = step;
     write!(sink, "{} {process} {thread} ", time.0)?;
     match operation {
         Operation::Make {
             size, alignment, ..
-        } => writeln!(sink, "make {function} {next} {size} {alignment}"),
-        Operation::Free { block, .. } => writeln!(sink, "free {function} {block}"),
+        } => write!(sink, "make {function} {next} {size} {alignment}"),
+        Operation::Free { block, .. } => write!(sink, "free {function} {block}"),
         Operation::Resize { size, block, .. } => {
-            writeln!(sink, "resize {function} {next} {size} {block}")
+            write!(sink, "resize {function} {next} {size} {block}")
         }
-        Operation::FreeNull { .. } => writeln!(sink, "free-null {function}"),
+        Operation::FreeNull { .. } => write!(sink, "free-null {function}"),
         Operation::FreeForeign { size, .. } => match size {
-            Some(size) => writeln!(sink, "free-foreign {function} {size}"),
-            None => writeln!(sink, "free-foreign {function} -"),
+            Some(size) => write!(sink, "free-foreign {function} {size}"),
+            None => write!(sink, "free-foreign {function} -"),
         },
         Operation::Fail {
             size, alignment, ..
-        } => writeln!(sink, "fail {function} {size} {alignment}"),
+        } => write!(sink, "fail {function} {size} {alignment}"),
+    }?;
+    match stack {
+        Some(stack) => writeln!(sink, " {stack}"),
+        None => writeln!(sink),
     }
 }

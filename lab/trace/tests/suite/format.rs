@@ -128,6 +128,7 @@ fn operations_out_of_order_are_not_written() {
         thread: 0,
         time: Time(time),
         operation,
+        stack: None,
     };
     let free = Operation::Free {
         function: 2,
@@ -174,6 +175,7 @@ fn a_common_program_takes_less_than_four_bytes_an_operation_before_compression()
             thread: 0,
             time: Time(time),
             operation,
+            stack: None,
         };
         writer.operation(0, step).expect("in order");
     }

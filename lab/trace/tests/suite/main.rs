@@ -3,5 +3,6 @@
 mod format;
 mod python;
 mod speed;
+mod stacks;
 mod support;
 mod tools;

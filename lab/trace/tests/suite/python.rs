@@ -6,7 +6,7 @@ use std::process::Command;
 
 use heapdrome_trace::{Operation, Step, Time};
 
-use crate::support::{chunks, generate, recording};
+use crate::support::{chunks, generate, recording, stacks};
 
 fn kind(operation: &Operation) -> &'static str {
     match operation {
@@ -35,6 +35,7 @@ fn parts(process: u64, step: &Step) -> u64 {
         freed,
         step.thread.into(),
         step.time.0 / Time::STEP,
+        step.stack.map_or(0, |stack| u64::from(stack) + 1),
     ]
     .into_iter()
     .fold(size, u64::wrapping_add)
@@ -71,7 +72,7 @@ fn a_reader_in_python_reads_what_was_written() {
     let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(found["kinds"], serde_json::json!(kinds));
     assert_eq!(found["sum"], sum);
-    assert_eq!(found["records"], 4);
+    assert_eq!(found["records"], 4 + stacks().len());
     let counted: u32 = chunks(&trace).map(|chunk| chunk.operations).sum();
     assert_eq!(counted as usize, steps[0].len());
 }

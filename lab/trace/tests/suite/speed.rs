@@ -46,6 +46,7 @@ fn trace(run: u32) -> Vec<u8> {
             thread: number / 300 % 2,
             time: Time(time),
             operation,
+            stack: None,
         };
         writer.operation(0, step).expect("in order");
     }

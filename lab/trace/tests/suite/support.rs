@@ -1,7 +1,8 @@
 //! Traces that are made for the tests.
 
 use heapdrome_trace::{
-    Beginning, Finish, Operation, Process, Record, Recording, Step, Time, Writer,
+    Beginning, Finish, Frame, Module, Operation, Process, Record, Recording, Stack, Step, Time,
+    Writer,
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -40,6 +41,42 @@ pub fn finish(process: u32) -> Record {
         waited: 0,
         gave_up: false,
     })
+}
+
+/// Number of stacks that generated traces have.
+pub const STACKS: u32 = 5;
+
+/// A module.
+pub fn module(number: u32, path: &str) -> Record {
+    Record::Module(Module {
+        module: number,
+        path: path.into(),
+        build_id: "00ff".into(),
+    })
+}
+
+/// A stack of these frames.
+pub fn stack(number: u32, frames: &[(Option<u32>, u64)]) -> Record {
+    Record::Stack(Stack {
+        stack: number,
+        frames: frames.iter().copied().map(Frame::from).collect(),
+    })
+}
+
+/// The modules and stacks of generated traces.
+pub fn stacks() -> Vec<Record> {
+    let mut records = vec![module(0, "/bin/program"), module(1, "/lib/libc.so.6")];
+    for number in 0..STACKS {
+        let frame = |depth| {
+            (
+                (depth > 0).then_some(depth % 2),
+                u64::MAX - u64::from(depth),
+            )
+        };
+        let frames: Vec<_> = (0..number * 30).map(frame).collect();
+        records.push(stack(number, &frames));
+    }
+    records
 }
 
 /// Operations of one process that free only what was made.
@@ -121,10 +158,13 @@ impl Program {
         let pause = [0, 1, 3, 200, 1_000_000][self.random.random_range(0..5)];
         self.time += pause * Time::STEP;
         let thread = self.random.random_range(0..4);
+        let stack = self.random.random_range(0..2 * STACKS);
+        let has_stack = operation.may_have_stack() && stack < STACKS;
         Step {
             thread,
             time: Time(self.time),
             operation,
+            stack: has_stack.then_some(stack),
         }
     }
 }
@@ -136,8 +176,8 @@ pub fn generate(seed: u64, processes: u32, steps: usize) -> (Vec<u8>, Vec<Vec<St
         .map(|it| Program::new(seed + u64::from(it)))
         .collect();
     let mut written = vec![Vec::new(); processes as usize];
-    for number in 0..processes {
-        writer.record(process(number)).expect("memory");
+    for record in stacks().into_iter().chain((0..processes).map(process)) {
+        writer.record(record).expect("in order");
     }
     for turn in 0..steps {
         let number = turn / 7 % programs.len();

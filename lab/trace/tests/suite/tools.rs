@@ -5,7 +5,7 @@ use heapdrome_trace::{
     Writer, cut, export, merge, summarize, text,
 };
 
-use crate::support::{finish, generate, process, recording};
+use crate::support::{finish, generate, process, recording, stacks};
 
 fn reader(trace: &[u8]) -> Reader<&[u8]> {
     Reader::new(trace).expect("a trace")
@@ -133,6 +133,7 @@ fn small(began: u64, names: [&str; 2]) -> Vec<u8> {
         thread: 0,
         time: Time(time),
         operation,
+        stack: None,
     };
     let make = Operation::Make {
         function: 0,
@@ -205,7 +206,10 @@ fn text_has_a_line_for_each_operation_and_record() {
     let lines = String::from_utf8(bytes).expect("text");
     let (records, operations): (Vec<_>, Vec<_>) =
         lines.lines().partition(|line| line.starts_with("# {"));
-    assert_eq!((records.len(), operations.len()), (6, 5_000));
+    assert_eq!(
+        (records.len(), operations.len()),
+        (6 + stacks().len(), 5_000)
+    );
     let one = text(&mut reader(&trace), Some(1), std::io::sink()).expect("a trace");
     assert_eq!(one.operations, steps[1].len() as u64);
     let mut bytes = Vec::new();

@@ -1,0 +1,40 @@
+//! The modules and stacks that a trace has so far.
+
+use crate::error::Damage;
+use crate::records::{Record, Stack};
+
+/// Numbers of modules and stacks. Each is numbered in the order of its records, so that a count
+/// suffices to check what refers to them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Known {
+    modules: u32,
+    pub stacks: u32,
+}
+
+impl Known {
+    /// Counts a record, and checks its number and what it refers to.
+    pub(crate) fn add(&mut self, record: &Record) -> Result<(), Damage> {
+        match record {
+            Record::Module(module) => count(&mut self.modules, module.module),
+            Record::Stack(stack) => {
+                if stack.frames.len() > Stack::MAX_FRAMES {
+                    return Err(Damage::Length(stack.frames.len() as u64));
+                }
+                let mut modules = stack.frames.iter().filter_map(|frame| frame.module);
+                if modules.any(|module| module >= self.modules) {
+                    return Err(Damage::Reference);
+                }
+                count(&mut self.stacks, stack.stack)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn count(known: &mut u32, number: u32) -> Result<(), Damage> {
+    if number != *known {
+        return Err(Damage::Reference);
+    }
+    *known = known.checked_add(1).ok_or(Damage::Number)?;
+    Ok(())
+}
