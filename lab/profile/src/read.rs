@@ -8,6 +8,7 @@ use heapdrome_trace::{
 };
 
 use crate::process::{ProcessProfile, Reading};
+use crate::sampling::Sampling;
 use crate::sum::{All, Sum};
 use crate::timeline::Timeline;
 
@@ -32,6 +33,12 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// The sample of blocks that was recorded.
+    #[must_use]
+    pub fn sampling(&self) -> Sampling {
+        Sampling::of_blocks(&self.recording)
+    }
+
     /// The name of a function.
     #[must_use]
     pub fn function(&self, function: u8) -> &str {
@@ -61,7 +68,10 @@ impl Profile {
 /// # Errors
 /// If reading fails or the trace is damaged. A trace that was cut off is no error.
 pub fn profile<R: Read>(mut reader: Reader<R>) -> Result<Profile, TraceError> {
-    let mut pass = Pass::default();
+    let mut pass = Pass {
+        sampling: Sampling::of_blocks(reader.recording()),
+        ..Pass::default()
+    };
     while let Some(chunk) = reader.next_chunk()? {
         match chunk {
             Chunk::Records(records) => records.into_iter().for_each(|record| pass.record(record)),
@@ -92,6 +102,7 @@ pub fn profile<R: Read>(mut reader: Reader<R>) -> Result<Profile, TraceError> {
 /// A trace that is being read.
 #[derive(Default)]
 struct Pass {
+    sampling: Sampling,
     running: BTreeMap<u32, Reading>,
     finished: Vec<ProcessProfile>,
     /// Places in `finished` of processes that have a timeline.
@@ -105,7 +116,7 @@ struct Pass {
 impl Pass {
     fn process(&mut self, number: u32) -> &mut Reading {
         let running = self.running.entry(number);
-        running.or_insert_with(|| Reading::new(number))
+        running.or_insert_with(|| Reading::new(number, self.sampling))
     }
 
     fn record(&mut self, record: Record) {

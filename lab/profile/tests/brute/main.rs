@@ -3,5 +3,6 @@
 mod hostile;
 mod known;
 mod random;
+mod sampled;
 mod trace;
 mod truth;
