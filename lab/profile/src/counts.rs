@@ -6,6 +6,7 @@ use crate::digits::Digits;
 use crate::resizes::Resizes;
 use crate::sampling::Variance;
 use crate::size_classes::{ALLOCATORS, COUNT};
+use crate::stacks::{self, StackUse};
 
 /// Calls of one function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,6 +72,8 @@ pub struct Counts {
     pub lived_bytes: Digits,
     /// Blocks by function and size.
     pub classes: Vec<Class>,
+    /// Blocks by the stack that requested them, in the order of stacks; empty without stacks.
+    pub stacks: Vec<StackUse>,
     /// Blocks that were resized.
     pub resizes: Resizes,
     /// Most requested bytes of blocks that were live at one time, without inherited ones. Of
@@ -138,6 +141,7 @@ impl Counts {
         self.lived_time.add(&other.lived_time);
         self.lived_bytes.add(&other.lived_bytes);
         classes::add(&mut self.classes, &other.classes);
+        stacks::add(&mut self.stacks, &other.stacks);
         self.resizes.add(&other.resizes);
         self.most_requested = self.most_requested.saturating_add(other.most_requested);
         for (own, other) in self.rounded.iter_mut().zip(other.rounded) {

@@ -6,9 +6,11 @@ use crate::amount::Amount;
 use crate::blocks::{Live, Numbered};
 use crate::classes::Classes;
 use crate::counts::Counts;
+use crate::growth::Suspect;
 use crate::rounding::Rounding;
 use crate::sampling::{Sampling, Variance, Weighed};
 use crate::size_classes::LARGEST_SIZE;
+use crate::stacks::{Event, Stacks};
 use crate::timeline::{Cells, Timeline};
 
 /// The largest alignment; a larger one counts as none.
@@ -48,6 +50,8 @@ pub struct ProcessProfile {
     pub most_resident: Option<u64>,
     /// Calls, blocks and bytes.
     pub counts: Counts,
+    /// Stacks whose live bytes only grow, those that grow fastest first.
+    pub suspects: Vec<Suspect>,
     /// Memory and calls over time. Empty for the smaller ones of many processes.
     pub timeline: Timeline,
 }
@@ -83,13 +87,14 @@ pub(crate) struct Reading {
     /// For each thread the block that its latest operation made, if it made one.
     threads: Numbered<u32, Option<u64>>,
     classes: Classes,
+    stacks: Stacks,
     rounding: Rounding,
     cells: Cells,
     has_begun: bool,
 }
 
 impl Reading {
-    pub(crate) fn new(number: u32, sampling: Sampling) -> Self {
+    pub(crate) fn new(number: u32, sampling: Sampling, stacks: Option<Sampling>) -> Self {
         Self {
             sampling,
             profile: ProcessProfile {
@@ -104,6 +109,7 @@ impl Reading {
             next_block: 0,
             threads: Numbered::default(),
             classes: Classes::default(),
+            stacks: Stacks::new(sampling, stacks),
             rounding: Rounding::new(),
             cells: Cells::default(),
             has_begun: false,
@@ -114,6 +120,7 @@ impl Reading {
     pub(crate) fn begin(&mut self, process: Process) {
         let time = process.time.0;
         self.pass(time);
+        self.stacks.begin(time);
         if let Beginning::Forked { blocks, bytes, .. } = process.beginning {
             self.inherited = Amount { blocks, bytes };
             self.live.add(self.inherited);
@@ -157,9 +164,9 @@ impl Reading {
                 size, alignment, ..
             } => self.make(&step, size, alignment, 0),
             Operation::Free { block, .. } => {
-                if let Some(freed) = self.free(&step, block) {
-                    // A sample does not show the next call of a thread.
-                    let is_temporary = latest == Some(block) && self.sampling.is_whole();
+                // A sample does not show the next call of a thread.
+                let is_temporary = latest == Some(block) && self.sampling.is_whole();
+                if let Some(freed) = self.free(&step, block, is_temporary) {
                     let temporary = &mut self.profile.counts.temporary;
                     temporary.add(Amount::one(freed.size).filter(is_temporary));
                 }
@@ -223,6 +230,7 @@ impl Reading {
                 time,
             };
             self.classes.peak();
+            self.stacks.peak();
         }
     }
 
@@ -237,11 +245,18 @@ impl Reading {
             time: step.time.0,
             clock: self.clock.saturating_add(size),
             thread: step.thread,
+            stack: step.stack,
             resizes,
             function,
         };
         let Weighed { amount, variance } = self.weigh(size, self.next_block);
         self.clock = block.clock;
+        self.stacks.made(Event {
+            stack: step.stack,
+            size,
+            block: self.next_block,
+            time: step.time.0,
+        });
         self.blocks.insert(self.next_block, block);
         self.next_block += 1;
         self.live.add(amount);
@@ -256,11 +271,20 @@ impl Reading {
     }
 
     /// Frees a block and returns it; `None` where it is not live.
-    fn free(&mut self, step: &Step, block: u64) -> Option<Live> {
+    fn free(&mut self, step: &Step, block: u64, is_temporary: bool) -> Option<Live> {
         let Some(freed) = self.blocks.remove(&block) else {
             self.profile.counts.repeated_frees += 1;
             return None;
         };
+        self.stacks.freed(
+            Event {
+                stack: freed.stack,
+                size: freed.size,
+                block,
+                time: step.time.0,
+            },
+            is_temporary,
+        );
         let Weighed { amount, variance } = self.weigh(freed.size, block);
         self.live.subtract(amount);
         self.variance.subtract(variance);
@@ -281,7 +305,7 @@ impl Reading {
     }
 
     fn resize(&mut self, step: &Step, size: u64, block: u64) {
-        let old = self.free(step, block);
+        let old = self.free(step, block, false);
         let resizes = old.map_or(0, |old| old.resizes.saturating_add(1));
         if let Some(old) = old.filter(|_| self.sampling.is_whole()) {
             let to = size.min(LARGEST_SIZE);
@@ -319,6 +343,9 @@ impl Reading {
         }
         profile.counts.inherited_left = self.inherited;
         profile.counts.classes = self.classes.finish();
+        let (stacks, suspects) = self.stacks.finish(profile.span[1]);
+        profile.counts.stacks = stacks;
+        profile.suspects = suspects;
         profile.counts.rounded = self.rounding.counts;
         profile.timeline = self.cells.timeline();
         profile.finish = finish;

@@ -4,5 +4,7 @@ mod hostile;
 mod known;
 mod random;
 mod sampled;
+mod stacks;
+mod suspects;
 mod trace;
 mod truth;
