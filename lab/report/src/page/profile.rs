@@ -9,8 +9,9 @@ use super::drawn::{Drawn, Packed};
 use super::parts::{self, Place};
 use crate::ReportError;
 use crate::foreign;
-use crate::plot::{Histogram, Looks, OverTime, Plot};
-use crate::profile::{facts, notes, tables};
+use crate::plot::{Histogram, Looks, OverTime, Plot, flame};
+use crate::profile::requested::{self, Of};
+use crate::profile::{code, facts, notes, tables};
 use crate::reproduce;
 use crate::table::{self, Column};
 
@@ -38,6 +39,7 @@ pub fn profile_page(profile: &Profile) -> Result<Vec<u8>, ReportError> {
             h1 { "Profile of " (command) }
             (conclusions(profile))
             (over_time(profile, drawn, place))
+            (by_stack(profile, drawn, place))
             (histograms(profile, drawn, place))
             @if profile.processes.len() > 1 {
                 (parts::heading(place, "Processes"))
@@ -95,6 +97,31 @@ fn over_time(profile: &Profile, drawn: Drawn<'_>, place: Place) -> Markup {
         (parts::heading(place, "Over time"))
         @for plot in plots.iter().flatten() { (drawn.figure(plot, None)) }
         @for plot in of_processes(profile) { (drawn.figure(&plot, None)) }
+    }
+}
+
+/// Longest text of a stack, in characters.
+const STACK: usize = 400;
+
+/// Who requested the blocks.
+fn by_stack(profile: &Profile, drawn: Drawn<'_>, place: Place) -> Markup {
+    if !profile.has_stacks() {
+        return html! {};
+    }
+    let stacks = code::stacks(profile);
+    let caption = "Bytes at the peak by stack: each function stands below the one that called it, as wide as \
+                   the bytes that were requested in it. The narrowest are left out.";
+    let bytes = stacks
+        .iter()
+        .map(|one| (&one.names[..], one.of.at_peak.bytes));
+    let plot = flame(["flame", "Bytes at the peak by stack"], caption, bytes);
+    html! {
+        (parts::heading(place, "Requested by"))
+        @if let Some(plot) = &plot { (drawn.figure(plot, None)) }
+        (one_table("Blocks by the function that requested them",
+            &requested::functions(profile, &stacks, STACK)))
+        (one_table("Stacks whose live bytes only grow", &requested::growing(profile, STACK)))
+        @for of in Of::ALL { (one_table(of.heading(), &requested::stacks(&stacks, of, STACK))) }
     }
 }
 
