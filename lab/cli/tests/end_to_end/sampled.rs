@@ -4,7 +4,8 @@ use heapdrome_trace::{Frame, Module, Operation, Record, Recording, Stack, Step, 
 
 use crate::support::Site;
 
-/// A trace with one stack in code that is not there, of one block for every so many bytes requested.
+/// A trace with one stack in code that is not there, of one block for every so many bytes
+/// requested.
 fn trace(sample_bytes: u64, stack_bytes: u64) -> Vec<u8> {
     trace_of(
         "/nowhere/libapp.so",

@@ -15,6 +15,9 @@ use crate::profile::{code, facts, notes, tables};
 use crate::reproduce;
 use crate::table::{self, Column};
 
+/// Zooms the flame graph.
+const FLAME: &str = include_str!("flame.js");
+
 /// Processes that have drawings of their own, where there are several.
 const DRAWN: usize = 6;
 
@@ -53,11 +56,9 @@ pub fn profile_page(profile: &Profile) -> Result<Vec<u8>, ReportError> {
             p { (recording(profile)) }
         }
     };
-    Ok(document(
-        &format!("{command}: heapdrome profile"),
-        &body,
-        None,
-    ))
+    let title = format!("{command}: heapdrome profile");
+    let script = profile.has_stacks().then_some(FLAME);
+    Ok(document(&title, &body, script))
 }
 
 fn conclusions(profile: &Profile) -> Markup {
@@ -110,7 +111,8 @@ fn by_stack(profile: &Profile, drawn: Drawn<'_>, place: Place) -> Markup {
     }
     let stacks = code::stacks(profile);
     let caption = "Bytes at the peak by stack: each function stands below the one that called it, as wide as \
-                   the bytes that were requested in it. The narrowest are left out.";
+                   the bytes that were requested in it. A click on a function makes it as wide as the drawing, one on \
+                   the first row shows all. The narrowest are left out.";
     let bytes = stacks
         .iter()
         .map(|one| (&one.names[..], one.of.at_peak.bytes));

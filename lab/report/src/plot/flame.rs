@@ -9,7 +9,7 @@ use super::Plot;
 use super::canvas::{self, Label, WIDTH};
 use super::coordinate::n;
 use super::look::Look;
-use super::node::{Node, element, filled, title};
+use super::node::{Node, element, title};
 use super::palette::COLOURS;
 use crate::foreign;
 use crate::words::fraction;
@@ -18,8 +18,8 @@ use crate::words::fraction;
 const ROW: f64 = 17.0;
 /// Functions below each other that are drawn.
 const DEEPEST: usize = 48;
-/// Width below which a function is not drawn.
-const NARROWEST: f64 = 0.8;
+/// Width below which a function is not drawn: the page can be zoomed.
+const NARROWEST: f64 = 0.2;
 /// Width of a letter, and of the space beside a name.
 const LETTER: f64 = 6.0;
 const BESIDE: f64 = 6.0;
@@ -126,24 +126,24 @@ impl Drawing {
         let (top, wide) = (ROW * row as f64, self.width(call.bytes));
         let share = fraction(call.bytes as f64 / self.total as f64);
         let says = format!("{name}: {}, {share}", Bytes(call.bytes));
-        let [right, bottom] = [left + (wide - 0.5).max(0.3), top + ROW - 1.0];
-        let shape = format!(
-            "M{} {}H{}V{}H{}Z",
-            n(left),
-            n(top),
-            n(right),
-            n(bottom),
-            n(left)
-        );
-        let shape = filled(shape)
+        let shape = element("rect")
+            .with("x", n(left))
+            .with("y", n(top))
+            .with("width", n((wide - 0.5).max(0.3)))
+            .with("height", n(ROW - 1.0))
+            .with("fill", "currentColor")
             .with("fill-opacity", "0.3")
             .holding(title(&says));
-        let mut group = canvas::group("call ", Look::rival(hue(name))).holding(shape);
+        // Exact places, by which the page zooms.
+        let mut group = canvas::group("call ", Look::rival(hue(name)))
+            .with("data-left", format!("{left:.3}"))
+            .with("data-right", format!("{:.3}", left + wide))
+            .holding(shape);
         let letters = ((wide - BESIDE) / LETTER).max(0.0) as usize;
         if letters >= LETTERS {
             let text = element("text")
                 .with("x", n(left + BESIDE / 2.0))
-                .with("y", n(bottom - 4.0))
+                .with("y", n(top + ROW - 5.0))
                 .with("font-size", "10")
                 .with("pointer-events", "none");
             group = group.holding(text.holding(foreign::shorten(name, letters).as_str()));

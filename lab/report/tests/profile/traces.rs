@@ -184,8 +184,8 @@ pub fn several(name: &str) -> Trace {
     trace
 }
 
-/// One process of three stacks over two seconds: the first makes ten large blocks, the second blocks
-/// that the next call frees, and the third forgets one block each millisecond.
+/// One process of three stacks over two seconds. The first makes ten large blocks, the second makes
+/// blocks that the next call frees, and the third forgets one block each millisecond.
 pub fn leaking(command: &str, path: &str, sample_bytes: u64) -> Trace {
     let mut trace = Trace::with_stacks(command, sample_bytes, 1);
     trace.code(path, &[0x1234, 0x2345, 0x3456, 0x99]);
