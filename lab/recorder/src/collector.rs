@@ -89,6 +89,7 @@ pub(crate) struct Counts {
     pub repaired: u64,
     pub waited: u64,
     pub gave_up: u32,
+    pub left_out: u64,
     pub bypassed: Vec<Bypass>,
 }
 
@@ -360,6 +361,7 @@ impl<W: Write> Collector<W> {
             .into_iter()
             .try_for_each(|identity| self.finish(identity))?;
         self.name_those_without_ring()?;
+        self.counts.left_out = self.control.0.left_out.load(Ordering::Relaxed);
         self.writer.collector_time(own_time());
         self.counts.operations = self.writer.operations();
         Ok((self.writer.finish()?, self.counts))

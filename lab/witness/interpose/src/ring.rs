@@ -52,12 +52,16 @@ pub struct Control {
     pub without_ring: AtomicU32,
     /// The collector's namespace of process numbers; 0 if unknown.
     pub namespace: AtomicU64,
+    /// Mean number of requested bytes between two sample points; 0 if every call is recorded. Set
+    /// before the command starts.
+    pub sample_bytes: AtomicU64,
+    /// Number of sampled blocks that could not be recorded, since there was no memory to mark them.
+    pub left_out: AtomicU64,
 }
 
 /// One recorded operation.
 #[repr(C)]
 pub struct Entry {
-    /// The processor's counter.
     /// The processor's counter.
     pub stamp: AtomicU64,
     /// Bytes, or what the code says.

@@ -5,6 +5,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use crate::folder;
+use crate::marks;
 use crate::ring::{CONTROL, Control, Event, MAGIC, PATH_BYTES, PREFIX, Ring, code};
 use crate::slots::SLOTS;
 use crate::system;
@@ -78,11 +79,14 @@ pub fn begin() {
         let control = folder::map(CONTROL.as_bytes(), false, size_of::<Control>());
         let usable = page as usize != usize::MAX
             && system::madvise(page, 4096, system::MADV_WIPEONFORK) == 0;
-        let (true, Some(control)) = (usable, control) else {
+        let (true, Some(control)) = (usable, control.map(<*mut c_void>::cast::<Control>)) else {
             OVER.store(true, Ordering::Relaxed);
             return;
         };
-        SHARED.store(control.cast(), Ordering::Release);
+        SHARED.store(control, Ordering::Release);
+        if (*control).sample_bytes.load(Ordering::Relaxed) != 0 && !marks::begin() {
+            OVER.store(true, Ordering::Relaxed);
+        }
         let first =
             OWN.compare_exchange(null_mut(), page.cast(), Ordering::AcqRel, Ordering::Acquire);
         if first.is_err() {
@@ -100,6 +104,28 @@ fn own() -> Option<&'static Own> {
 fn control() -> Option<&'static Control> {
     // SAFETY: once set, the mapping stays; all its fields are atomics.
     unsafe { SHARED.load(Ordering::Acquire).as_ref() }
+}
+
+/// Mean number of requested bytes between two sample points; 0 if every call is recorded, or none.
+#[inline]
+pub fn sample_bytes() -> u64 {
+    // Relaxed: the word does not change once the command runs.
+    control().map_or(0, |control| control.sample_bytes.load(Ordering::Relaxed))
+}
+
+/// Makes sure that the collector knows this process.
+pub fn announce() {
+    if is_new_process() {
+        open();
+    }
+}
+
+/// Counts a sampled block that cannot be recorded.
+#[cold]
+pub fn left_out() {
+    if let Some(control) = control() {
+        control.left_out.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// Notes that this process is about to fork.
@@ -383,6 +409,7 @@ fn give_up() {
     }
     for slot in &SLOTS {
         slot.counted_next.store(slot.target(), Ordering::Relaxed);
+        slot.next.store(slot.target(), Ordering::Relaxed);
     }
     let Some(control) = control() else { return };
     if control.closed.load(Ordering::Relaxed) != 0 {

@@ -13,9 +13,13 @@ pub struct Thread {
     pub ring: *const Ring,
     /// The index from which on the ring may be full.
     pub limit: u64,
+    /// Requested bytes before the thread's next sample point.
+    pub until: u64,
+    /// State of the random numbers that place sample points; 0 in a new thread.
+    pub seed: u64,
 }
 
-const _: () = assert!(size_of::<Thread>() == 48);
+const _: () = assert!(size_of::<Thread>() == 64);
 
 // The `Thread` of each thread. Rust's own thread-local variables cannot be named in assembly.
 core::arch::global_asm!(
@@ -23,10 +27,10 @@ core::arch::global_asm!(
     ".globl heapdrome_last",
     ".hidden heapdrome_last",
     ".type heapdrome_last, %object",
-    ".size heapdrome_last, 48",
+    ".size heapdrome_last, 64",
     ".p2align 3",
     "heapdrome_last:",
-    ".zero 48",
+    ".zero 64",
     ".popsection",
 );
 
