@@ -29,6 +29,7 @@ mod folder;
 mod follow;
 mod late;
 mod layout;
+mod own;
 mod record;
 mod recording;
 mod resolve;
@@ -40,6 +41,7 @@ mod strings;
 mod system;
 mod thread;
 mod trace;
+mod waiting;
 
 use core::ptr::null_mut;
 

@@ -12,7 +12,7 @@ use core::sync::atomic::Ordering;
 use crate::calls::{Call, Deed, asked, deed};
 use crate::layout::FUNCTIONS;
 use crate::ring::{Event, code};
-use crate::rings::push;
+use crate::rings::{push, stamp};
 use crate::slots::{SLOTS, Slot};
 use crate::system::{fenced_ticks, ticks};
 
@@ -232,14 +232,14 @@ pub fn passage(index: usize) -> Option<usize> {
 /// Records that a block is freed or about to be resized.
 extern "C" fn before<const INDEX: usize>(address: usize) {
     if address != 0 || matches!(deed(INDEX), Deed::Frees) {
-        let stamp = fenced_ticks();
+        let stamp = stamp(fenced_ticks);
         push(event(code::FREED, INDEX, address, 0, stamp));
     }
 }
 
 /// Records the block that a call has returned as `result`, and returns that.
 extern "C" fn after<const INDEX: usize>(call: &Call, result: usize) -> usize {
-    let stamp = ticks();
+    let stamp = stamp(ticks);
     let (size, block) = match deed(INDEX) {
         Deed::Makes(size) | Deed::Resizes(size) => (size, result),
         // An int of which the upper half of the register is not defined.

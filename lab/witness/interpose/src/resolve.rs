@@ -9,6 +9,7 @@ use crate::fallback;
 use crate::follow;
 use crate::late;
 use crate::layout::{FUNCTIONS, MALLOC, PATH_BYTES, Record};
+use crate::own;
 use crate::record::{self, Mode};
 use crate::recording;
 use crate::rings;
@@ -213,7 +214,7 @@ fn bind_late() {
 pub unsafe extern "C" fn after_fork() {
     // SAFETY: every thread has an errno, and the child has one thread.
     let errno = unsafe { *system::__errno_location() };
-    rings::begin_image();
+    own::begin_image();
     if let Some((old, new)) = record::renew() {
         for slot in &SLOTS {
             let offset = slot
