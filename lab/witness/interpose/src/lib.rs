@@ -31,6 +31,7 @@ mod follow;
 mod late;
 mod layout;
 mod marks;
+mod own;
 mod record;
 mod recording;
 mod resolve;
@@ -44,6 +45,7 @@ mod strings;
 mod system;
 mod thread;
 mod trace;
+mod waiting;
 
 use core::ptr::null_mut;
 

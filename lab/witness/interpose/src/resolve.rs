@@ -10,6 +10,7 @@ use crate::follow;
 use crate::late;
 use crate::layout::{FUNCTIONS, MALLOC, PATH_BYTES, Record};
 use crate::marks;
+use crate::own;
 use crate::record::{self, Mode};
 use crate::recording;
 use crate::rings;
@@ -222,7 +223,7 @@ fn bind_late() {
 pub unsafe extern "C" fn after_fork() {
     // SAFETY: every thread has an errno, and the child has one thread.
     let errno = unsafe { *system::__errno_location() };
-    rings::begin_image();
+    own::begin_image();
     sample::renew();
     if let Some((old, new)) = record::renew() {
         for slot in &SLOTS {
