@@ -1,19 +1,22 @@
-//! The collector: finds rings, drains them, and writes the trace.
+//! The drainer: finds rings, copies them, and looks at the processes.
+//!
+//! It does as little as it can: a thread whose ring is full waits for it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{SendError, Sender};
 use std::time::{Duration, Instant};
 
-use heapdrome_trace::{Beginning, Bypass, Finish, Process, Record, Resident, TraceError, Writer};
-use heapdrome_witness::ring::{Control, PREFIX};
+use heapdrome_trace::{Bypass, Finish, Record, Resident};
+use heapdrome_witness::ring::Control;
 
-use crate::addresses::Addresses;
-use crate::clock::Clock;
-use crate::image::Image;
+use crate::backlog::{Backlog, Batch};
+use crate::clock::{Clock, ticks};
+use crate::message::{Birth, Message};
+use crate::pace::{PAUSE, next_pause};
 use crate::process::{self, Loaded, Usage};
-use crate::rings::Source;
+use crate::rings::{RingFolder, Source};
 use crate::shared::Shared;
 
 /// Minimum time between two looks at the processes.
@@ -27,16 +30,16 @@ const PAUSE_AFTER_LOOK: u32 = 20;
 /// because it is of another namespace. This counts only after all other processes have ended.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// Nanoseconds for which events are held back. A child that allocates soon after its fork finds the
-/// blocks of its parent as they were then.
+/// Nanoseconds for which events are held back. A thread that was interrupted within a call has
+/// written it by then, as a rule.
 const LAG: u64 = 5_000_000;
-
-/// Number of ended processes whose blocks are kept for children that have not allocated yet.
-const KEPT: usize = 64;
 
 /// A recorded process, and what was last seen of it.
 struct Recorded {
-    image: Image,
+    /// Its number in the trace.
+    number: u32,
+    pid: u32,
+    sources: Vec<Source>,
     namespace: u64,
     /// Whether the system knows it here by the number that it has for itself.
     is_known_here: bool,
@@ -60,184 +63,187 @@ impl Drop for Closing {
     }
 }
 
-/// Drains the rings of all processes into a trace.
-pub(crate) struct Collector<W: Write> {
+/// The worker has ended, since it could not write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WorkerEnded;
+
+impl From<SendError<Message>> for WorkerEnded {
+    fn from(_: SendError<Message>) -> Self {
+        Self
+    }
+}
+
+/// Copies the rings of all processes into messages.
+pub(crate) struct Drainer {
     control: Closing,
-    folder: PathBuf,
+    folder: RingFolder,
     library: PathBuf,
     clock: Clock,
-    writer: Writer<W>,
+    backlog: Backlog,
+    messages: Sender<Message>,
     /// Recorded processes by the identity of their image.
     recorded: BTreeMap<u64, Recorded>,
-    /// Processes that have ended, with the blocks that they left, by the identity of their image.
-    ended: BTreeMap<u64, Image>,
-    /// Files of rings that were seen.
-    known: BTreeSet<PathBuf>,
-    /// Number of rings that were announced when the folder was last read.
-    announced: u32,
+    /// The processor's counter when the last round began that copied all rings.
+    drained: u64,
+    pause: Duration,
     next_look: Instant,
     /// Processes without a ring, and how often they were seen.
     strangers: HashMap<u32, u32>,
-    pub counts: Counts,
+    counts: Counts,
 }
 
-/// What was recorded so far.
+/// What was recorded.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     pub processes: u32,
-    pub operations: u64,
-    pub repaired: u64,
     pub waited: u64,
     pub gave_up: u32,
+    pub left_out: u64,
     pub bypassed: Vec<Bypass>,
 }
 
-impl<W: Write> Collector<W> {
+impl Drainer {
     pub(crate) fn new(
         control: Closing,
-        folder: &Path,
+        folder: RingFolder,
         library: PathBuf,
         clock: Clock,
-        writer: Writer<W>,
+        (backlog, messages): (Backlog, Sender<Message>),
     ) -> Self {
         Self {
             control,
-            folder: folder.to_owned(),
+            folder,
             library,
             clock,
-            writer,
+            backlog,
+            messages,
             recorded: BTreeMap::new(),
-            ended: BTreeMap::new(),
-            known: BTreeSet::new(),
-            announced: 0,
+            drained: 0,
+            pause: PAUSE,
             next_look: Instant::now(),
             strangers: HashMap::new(),
             counts: Counts::default(),
         }
     }
 
-    /// Drains all rings once, and returns how many operations they had.
-    pub(crate) fn round(&mut self) -> Result<u64, TraceError> {
+    /// Copies all rings once, as far as the backlog has room, and looks at the processes if it is
+    /// time to. Returns how long to pause before the next round.
+    pub(crate) fn round(&mut self) -> Result<Duration, WorkerEnded> {
         // Relaxed: the beat only has to change.
         self.control.0.beat.fetch_add(1, Ordering::Relaxed);
-        let until = self.clock.stamp_before(LAG);
+        let (now, until) = (ticks(), self.clock.stamp_before(LAG));
         self.discover()?;
-        let mut drained = 0;
-        for recorded in self.recorded.values_mut() {
-            let before = drained;
-            for source in &mut recorded.image.sources {
-                drained += source.drain();
+        let fullest = self.drain()?;
+        let until = match fullest {
+            Some(_) => {
+                self.drained = now;
+                until
             }
-            if drained > before {
-                recorded.heard = Instant::now();
-            }
-            recorded.image.emit(until, &mut self.writer)?;
-        }
+            // The worker needs what it holds back for room. What was written before the last
+            // complete round was copied then.
+            None => self.drained,
+        };
+        self.messages.send(Message::Until(until))?;
         let began = Instant::now();
         if began >= self.next_look {
             self.look()?;
             let pause = began.elapsed() * PAUSE_AFTER_LOOK;
             self.next_look = Instant::now() + pause.max(LOOK);
         }
-        Ok(drained)
+        self.pause = next_pause(self.pause, fullest);
+        Ok(self.pause)
+    }
+
+    /// Copies all rings. Returns the most entries that one held; `None` if there was no room for
+    /// all.
+    fn drain(&mut self) -> Result<Option<u64>, WorkerEnded> {
+        let mut fullest = 0;
+        for (&image, recorded) in &mut self.recorded {
+            for (ring, source) in recorded.sources.iter_mut().enumerate() {
+                if self.backlog.is_full() {
+                    return Ok(None);
+                }
+                let mut to = Delivery::new(&self.messages, image, ring);
+                let drained = source.drain(&self.backlog, |batch| to.send(batch));
+                to.result?;
+                if drained > 0 {
+                    recorded.heard = Instant::now();
+                }
+                fullest = fullest.max(drained);
+            }
+        }
+        Ok(Some(fullest))
     }
 
     /// Opens the rings that are new.
-    fn discover(&mut self) -> Result<(), TraceError> {
+    fn discover(&mut self) -> Result<(), WorkerEnded> {
         // Acquire pairs with the release of a process that has made a ring: its file is there.
         let announced = self.control.0.rings.load(Ordering::Acquire);
-        if announced == self.announced {
-            return Ok(());
-        }
-        self.announced = announced;
-        let mut fresh = Vec::new();
-        for entry in std::fs::read_dir(&self.folder)?.flatten() {
-            let named = entry
-                .file_name()
-                .to_str()
-                .is_some_and(|name| name.starts_with(PREFIX));
-            let path = entry.path();
-            if named
-                && !self.known.contains(&path)
-                && let Some(source) = Source::open(&path)
-            {
-                self.known.insert(path);
-                fresh.push(source);
-            }
-        }
-        // Parents before their children.
-        fresh.sort_by_key(|source| source.ring().image);
+        let fresh = self.folder.fresh(announced);
         fresh.into_iter().try_for_each(|source| self.add(source))
     }
 
-    fn add(&mut self, source: Source) -> Result<(), TraceError> {
-        let identity = source.ring().image;
-        if !self.recorded.contains_key(&identity) {
+    fn add(&mut self, source: Source) -> Result<(), WorkerEnded> {
+        let image = source.ring().image;
+        if !self.recorded.contains_key(&image) {
             self.begin(&source)?;
         }
-        if let Some(recorded) = self.recorded.get_mut(&identity) {
-            recorded.image.sources.push(source);
+        if let Some(recorded) = self.recorded.get_mut(&image) {
+            recorded.sources.push(source);
+            self.messages.send(Message::Ring { image })?;
         }
         Ok(())
     }
 
     /// A process is new, or executes another program.
-    fn begin(&mut self, source: &Source) -> Result<(), TraceError> {
+    fn begin(&mut self, source: &Source) -> Result<(), WorkerEnded> {
         let ring = source.ring();
         let (number, pid) = (self.counts.processes, ring.pid);
         self.counts.processes += 1;
         let namespace = ring.namespace;
         let is_known_here = namespace == process::namespace();
-        let is_before = |it: &Recorded| it.namespace == namespace && it.image.pid == pid;
+        let is_before = |it: &Recorded| it.namespace == namespace && it.pid == pid;
         let before = self.recorded.iter().find(|(_, it)| is_before(it));
         if let Some(identity) = before.map(|(&identity, _)| identity) {
             self.finish(identity)?;
         }
         if let Some(parent) = self.recorded.get_mut(&ring.parent) {
-            parent.image.sources.iter_mut().for_each(|source| {
-                source.drain();
-            });
-            parent.image.emit(ring.forked, &mut self.writer)?;
+            // The child needs what its parent did before it forked, whether there is room or not.
+            for (place, source) in parent.sources.iter_mut().enumerate() {
+                let mut to = Delivery::new(&self.messages, ring.parent, place);
+                source.drain(&self.backlog, |batch| to.send(batch));
+                to.result?;
+            }
         }
-        let running = self.recorded.get(&ring.parent).map(|parent| &parent.image);
-        let parent = running.or_else(|| self.ended.get(&ring.parent));
-        let addresses = parent.map(inherited).unwrap_or_default();
-        let beginning = match parent {
-            Some(parent) => Beginning::Forked {
-                parent: parent.number,
-                blocks: addresses.len() as u64,
-                bytes: addresses.values().map(|block| block.size).sum(),
-            },
-            None => Beginning::Executed,
-        };
         self.strangers.remove(&pid);
-        self.writer.record(Record::Process(Process {
-            process: number,
+        self.messages.send(Message::Begin(Birth {
+            image: ring.image,
+            parent: ring.parent,
+            forked: ring.forked,
+            number,
             pid,
             program: source.program(),
-            allocator: source.server(),
-            time: self.clock.time(ring.image),
-            beginning,
+            server: source.server(),
         }))?;
-        let image = Image::new(number, pid, self.clock, addresses);
-        let (usage, peak_resident, heard) = (None, 0, Instant::now());
         let recorded = Recorded {
-            image,
+            number,
+            pid,
+            sources: Vec::new(),
             namespace,
             is_known_here,
-            heard,
-            usage,
-            peak_resident,
+            heard: Instant::now(),
+            usage: None,
+            peak_resident: 0,
         };
         self.recorded.insert(ring.image, recorded);
         Ok(())
     }
 
     /// Looks at the processes: who has ended, who is not recorded, how much memory they have.
-    fn look(&mut self) -> Result<(), TraceError> {
+    fn look(&mut self) -> Result<(), WorkerEnded> {
         let mut ended = Vec::new();
         for (&identity, recorded) in &mut self.recorded {
-            let pid = recorded.image.pid;
+            let pid = recorded.pid;
             if !recorded.is_known_here {
                 continue;
             }
@@ -246,13 +252,15 @@ impl<W: Write> Collector<W> {
             } else if let Some(usage) = process::usage(pid) {
                 recorded.usage = Some(usage);
                 recorded.peak_resident = recorded.peak_resident.max(usage.resident);
-                let (process, time) = (recorded.image.number, self.clock.now());
+                let (process, time) = (recorded.number, self.clock.now());
                 let bytes = usage.resident;
-                self.writer.record(Record::Resident(Resident {
+                let resident = Resident {
                     process,
                     time,
                     bytes,
-                }))?;
+                };
+                self.messages
+                    .send(Message::Record(Record::Resident(resident)))?;
             }
         }
         // A child that has ended may have rings that were not seen when its parent's end was.
@@ -263,26 +271,26 @@ impl<W: Write> Collector<W> {
         self.look_at_strangers()
     }
 
-    /// A process has ended: writes what it left.
-    fn finish(&mut self, identity: u64) -> Result<(), TraceError> {
-        let Some(mut recorded) = self.recorded.remove(&identity) else {
+    /// A process has ended: copies what it left.
+    fn finish(&mut self, image: u64) -> Result<(), WorkerEnded> {
+        let Some(mut recorded) = self.recorded.remove(&image) else {
             return Ok(());
         };
-        let image = &mut recorded.image;
-        image.sources.iter_mut().for_each(Source::drain_ended);
-        image.emit(u64::MAX, &mut self.writer)?;
-        let rings = || image.sources.iter().map(Source::ring);
+        for (place, source) in recorded.sources.iter_mut().enumerate() {
+            let mut to = Delivery::new(&self.messages, image, place);
+            source.drain_ended(&self.backlog, |batch| to.send(batch));
+            to.result?;
+        }
+        let rings = || recorded.sources.iter().map(Source::ring);
         let waited = rings()
             .map(|ring| ring.waited.load(Ordering::Relaxed))
             .sum();
         let gave_up = rings().any(|ring| ring.gave_up.load(Ordering::Relaxed) != 0);
         self.counts.waited += waited;
         self.counts.gave_up += u32::from(gave_up);
-        self.counts.repaired += image.repaired;
-        self.writer.repaired(image.repaired);
         let usage = recorded.usage;
         let finish = Finish {
-            process: image.number,
+            process: recorded.number,
             time: self.clock.now(),
             peak_resident: usage.map(|_| recorded.peak_resident),
             minor_faults: usage.map(|usage| usage.minor_faults),
@@ -290,21 +298,16 @@ impl<W: Write> Collector<W> {
             waited,
             gave_up,
         };
-        recorded.image.sources.clear();
-        self.ended.insert(identity, recorded.image);
-        if self.ended.len() > KEPT {
-            self.ended.pop_first();
-        }
-        self.writer.record(Record::Finish(finish))
+        Ok(self.messages.send(Message::Finish { image, finish })?)
     }
 
     /// Names the processes that cannot be recorded.
-    fn look_at_strangers(&mut self) -> Result<(), TraceError> {
+    fn look_at_strangers(&mut self) -> Result<(), WorkerEnded> {
         for pid in process::descendants(std::process::id()) {
             if self
                 .recorded
                 .values()
-                .any(|it| it.is_known_here && it.image.pid == pid)
+                .any(|it| it.is_known_here && it.pid == pid)
             {
                 continue;
             }
@@ -322,7 +325,7 @@ impl<W: Write> Collector<W> {
     }
 
     /// Names the processes that could not be recorded although they tried.
-    fn name_those_without_ring(&mut self) -> Result<(), TraceError> {
+    fn name_those_without_ring(&mut self) -> Result<(), WorkerEnded> {
         let number = self.control.0.without_ring.load(Ordering::Relaxed);
         (0..number).try_for_each(|_| {
             self.bypass(
@@ -332,7 +335,7 @@ impl<W: Write> Collector<W> {
         })
     }
 
-    fn bypass(&mut self, pid: u32, reason: &str) -> Result<(), TraceError> {
+    fn bypass(&mut self, pid: u32, reason: &str) -> Result<(), WorkerEnded> {
         let program = process::program(pid).unwrap_or_default();
         let reason = reason.to_owned();
         let bypass = Bypass {
@@ -341,7 +344,8 @@ impl<W: Write> Collector<W> {
             reason,
         };
         self.counts.bypassed.push(bypass.clone());
-        self.writer.record(Record::Bypass(bypass))
+        let message = Message::Record(Record::Bypass(bypass));
+        Ok(self.messages.send(message)?)
     }
 
     /// Whether a process is still recorded.
@@ -352,28 +356,40 @@ impl<W: Write> Collector<W> {
     }
 
     /// Ends the recording: processes that go on do so without.
-    pub(crate) fn finish_all(mut self) -> Result<(W, Counts), TraceError> {
+    pub(crate) fn finish_all(mut self) -> Result<Counts, WorkerEnded> {
         self.round()?;
         self.control.close();
-        let identities: Vec<_> = self.recorded.keys().copied().collect();
-        identities
+        let images: Vec<_> = self.recorded.keys().copied().collect();
+        images
             .into_iter()
-            .try_for_each(|identity| self.finish(identity))?;
+            .try_for_each(|image| self.finish(image))?;
         self.name_those_without_ring()?;
-        self.writer.collector_time(own_time());
-        self.counts.operations = self.writer.operations();
-        Ok((self.writer.finish()?, self.counts))
+        self.counts.left_out = self.control.0.left_out.load(Ordering::Relaxed);
+        Ok(self.counts)
     }
 }
 
-/// The blocks of a parent as its child has them.
-fn inherited(parent: &Image) -> Addresses {
-    let mut addresses = parent.addresses.clone();
-    addresses.values_mut().for_each(|block| block.number = None);
-    addresses
+/// Sends the batches of one ring.
+struct Delivery<'a> {
+    messages: &'a Sender<Message>,
+    image: u64,
+    ring: usize,
+    result: Result<(), WorkerEnded>,
 }
 
-/// Processor time of this process in nanoseconds.
-fn own_time() -> u64 {
-    process::usage(std::process::id()).map_or(0, |usage| usage.processor_time)
+impl<'a> Delivery<'a> {
+    fn new(messages: &'a Sender<Message>, image: u64, ring: usize) -> Self {
+        Self {
+            messages,
+            image,
+            ring,
+            result: Ok(()),
+        }
+    }
+
+    fn send(&mut self, batch: Batch) {
+        let (image, ring) = (self.image, self.ring);
+        let sent = self.messages.send(Message::Entries { image, ring, batch });
+        self.result = self.result.and(sent.map_err(WorkerEnded::from));
+    }
 }
