@@ -37,6 +37,7 @@ pub fn record(arguments: &RecordArguments) -> Result<(), Failure> {
         preload: preload.or_else(|| std::env::var_os("LD_PRELOAD")),
         allocator: arguments.allocator.clone().unwrap_or_default(),
         limit: arguments.limit,
+        sample_bytes: arguments.sample.unwrap_or_default(),
         version: env!("CARGO_PKG_VERSION"),
         folder: folders.cache.root(),
     };
@@ -111,6 +112,12 @@ fn conclude(summary: &Summary, target: &Path) -> Result<(), Failure> {
             "{} of {} processes stopped recording before their end, since shared memory was full or \
              the collector was stopped",
             summary.gave_up, summary.processes
+        ));
+    }
+    if summary.left_out > 0 {
+        output::tell(format_args!(
+            "{} not recorded: address space ran out",
+            count(summary.left_out, "sampled block")
         ));
     }
     if summary.processes == 0 {

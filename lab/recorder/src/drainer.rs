@@ -98,6 +98,7 @@ pub(crate) struct Counts {
     pub processes: u32,
     pub waited: u64,
     pub gave_up: u32,
+    pub left_out: u64,
     pub bypassed: Vec<Bypass>,
 }
 
@@ -362,6 +363,7 @@ impl Drainer {
             .into_iter()
             .try_for_each(|image| self.finish(image))?;
         self.name_those_without_ring()?;
+        self.counts.left_out = self.control.0.left_out.load(Ordering::Relaxed);
         Ok(self.counts)
     }
 }

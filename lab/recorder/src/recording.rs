@@ -48,6 +48,8 @@ pub struct Request<'a> {
     pub allocator: String,
     /// Ends the recording, not the command, after this time.
     pub limit: Option<Duration>,
+    /// Mean number of requested bytes between two recorded blocks; 0 to record every call.
+    pub sample_bytes: u64,
     /// The version of heapdrome.
     pub version: &'a str,
     /// Where the recording library may lie if shared memory does not suit.
@@ -67,6 +69,8 @@ pub struct Summary {
     pub waited: Duration,
     /// Number of processes whose recording stopped before their end.
     pub gave_up: u32,
+    /// Number of sampled blocks that could not be recorded for lack of memory.
+    pub left_out: u64,
     /// Processes that were not recorded.
     pub bypassed: Vec<Bypass>,
     /// How the command ended; `None` if the recording's time was over before.
@@ -93,7 +97,7 @@ pub fn record<W: Write + Send>(
     interrupted: &AtomicBool,
 ) -> Result<Summary, RecorderError> {
     let home = Home::create(request.folder)?;
-    let control = make_control(&home).map_err(failed("share memory with the command"))?;
+    let control = make_control(&home, request).map_err(failed("share memory with the command"))?;
     let clock = Clock::start();
     adopt_orphans().map_err(failed("wait for daemons"))?;
     let leader = start(request, &home.library())?;
@@ -200,6 +204,7 @@ fn summary(outcome: Outcome, tree: &Tree) -> Summary {
         repaired: written.repaired,
         waited: Duration::from_nanos(counts.waited),
         gave_up: counts.gave_up,
+        left_out: counts.left_out,
         bypassed: counts.bypassed,
         ending: tree.ending,
         took: tree.took,
@@ -229,7 +234,7 @@ fn collect(
 }
 
 /// The file by which processes know that they are recorded.
-fn make_control(home: &Home) -> io::Result<Shared<Control>> {
+fn make_control(home: &Home, request: &Request<'_>) -> io::Result<Shared<Control>> {
     let path = home.folder().join(CONTROL);
     let file = File::options()
         .read(true)
@@ -248,6 +253,9 @@ fn make_control(home: &Home) -> io::Result<Shared<Control>> {
         .store(std::process::id(), Ordering::Relaxed);
     let namespace = process::namespace();
     control.namespace.store(namespace, Ordering::Relaxed);
+    // Relaxed: the command is started later.
+    let sample_bytes = request.sample_bytes;
+    control.sample_bytes.store(sample_bytes, Ordering::Relaxed);
     Ok(control)
 }
 
@@ -262,7 +270,7 @@ fn description(request: &Request<'_>) -> Recording {
         began: began.as_nanos() as u64,
         heapdrome: request.version.to_owned(),
         page_bytes: process::page_bytes(),
-        sample_bytes: 0,
+        sample_bytes: request.sample_bytes,
         stack_bytes: 0,
     }
 }

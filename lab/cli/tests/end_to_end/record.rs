@@ -11,21 +11,21 @@ use heapdrome_trace::{
 use crate::support::{Outcome, Site, program, recorded_program, static_program};
 
 /// The program's blocks of this size and more are those that tests count.
-const COUNTED: u64 = 5000;
+pub const COUNTED: u64 = 5000;
 
 /// What a trace holds.
 #[derive(Default)]
-struct Trace {
+pub struct Trace {
     functions: Vec<String>,
-    processes: Vec<Process>,
+    pub processes: Vec<Process>,
     threads: Vec<Thread>,
     finishes: Vec<Finish>,
-    steps: BTreeMap<u32, Vec<Step>>,
+    pub steps: BTreeMap<u32, Vec<Step>>,
     ending: Option<Ending>,
 }
 
 impl Trace {
-    fn read(path: &Path) -> Self {
+    pub fn read(path: &Path) -> Self {
         let file = std::fs::File::open(path).expect("the trace is there");
         let mut reader = Reader::new(file).expect("a trace");
         let functions = reader.recording().functions.clone();
@@ -56,7 +56,7 @@ impl Trace {
         }
     }
 
-    fn is_complete(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         matches!(self.ending, Some(Ending::Complete(_)))
     }
 
@@ -65,7 +65,7 @@ impl Trace {
     }
 
     /// The counted blocks of a process.
-    fn blocks(&self, process: u32) -> Blocks {
+    pub fn blocks(&self, process: u32) -> Blocks {
         let mut blocks = Blocks::default();
         let mut next = 0;
         for step in self.steps.get(&process).into_iter().flatten() {
@@ -93,14 +93,14 @@ impl Trace {
 
 /// Counted blocks.
 #[derive(Debug, Default)]
-struct Blocks {
+pub struct Blocks {
     made: usize,
     freed: usize,
     resized: usize,
-    inherited: usize,
+    pub inherited: usize,
     freed_by_others: usize,
     /// Size and maker of each live block.
-    live: BTreeMap<u64, (u64, u32)>,
+    pub live: BTreeMap<u64, (u64, u32)>,
     makers: BTreeSet<u32>,
 }
 

@@ -116,6 +116,7 @@ pub fn give_up() {
     }
     for slot in &SLOTS {
         slot.counted_next.store(slot.target(), Ordering::Relaxed);
+        slot.next.store(slot.target(), Ordering::Relaxed);
     }
     let Some(control) = control() else { return };
     if control.closed.load(Ordering::Relaxed) != 0 {

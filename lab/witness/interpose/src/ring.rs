@@ -63,6 +63,11 @@ pub struct Control {
     pub without_ring: AtomicU32,
     /// The collector's namespace of process numbers; 0 if unknown.
     pub namespace: AtomicU64,
+    /// Mean number of requested bytes between two sample points; 0 if every call is recorded. Set
+    /// before the command starts.
+    pub sample_bytes: AtomicU64,
+    /// Number of sampled blocks that could not be recorded, since there was no memory to mark them.
+    pub left_out: AtomicU64,
 }
 
 /// One recorded operation.

@@ -5,6 +5,7 @@ use core::sync::atomic::Ordering;
 
 use crate::folder;
 use crate::kernel;
+use crate::marks;
 use crate::own::{
     ALONE, FORKED, IMAGE, NAMESPACE, NEW, OVER, OWN, Own, PARENT, PID, SANDBOXED, SHARED,
     begin_image, control, give_up, namespace, own, state, tid,
@@ -54,17 +55,42 @@ pub fn begin() {
         let page = kernel::map(4096, flags, -1);
         let control = folder::map(CONTROL.as_bytes(), false, size_of::<Control>());
         let usable = !page.is_null() && kernel::advise(page, 4096, system::MADV_WIPEONFORK);
-        let (true, Some(control)) = (usable, control) else {
+        let (true, Some(control)) = (usable, control.map(|it| it.cast::<Control>())) else {
             OVER.store(true, Ordering::Relaxed);
             return;
         };
-        SHARED.store(control.cast(), Ordering::Release);
+        SHARED.store(control, Ordering::Release);
+        if (*control).sample_bytes.load(Ordering::Relaxed) != 0 && !marks::begin() {
+            OVER.store(true, Ordering::Relaxed);
+        }
         let first =
             OWN.compare_exchange(null_mut(), page.cast(), Ordering::AcqRel, Ordering::Acquire);
         if first.is_err() {
             kernel::unmap(page, 4096);
         }
         begin_image();
+    }
+}
+
+/// Mean number of requested bytes between two sample points; 0 if every call is recorded, or none.
+#[inline]
+pub fn sample_bytes() -> u64 {
+    // Relaxed: the word does not change once the command runs.
+    control().map_or(0, |control| control.sample_bytes.load(Ordering::Relaxed))
+}
+
+/// Makes sure that the collector knows this process.
+pub fn announce() {
+    if state() == NEW {
+        open();
+    }
+}
+
+/// Counts a sampled block that cannot be recorded.
+#[cold]
+pub fn left_out() {
+    if let Some(control) = control() {
+        control.left_out.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -99,7 +125,8 @@ pub fn stamp(read: impl FnOnce() -> u64) -> u64 {
         thread.reuses -= 1;
         return thread.stamp;
     }
-    thread.reuses = if is_alone { REUSES } else { 0 };
+    let may_reuse = is_alone && sample_bytes() == 0;
+    thread.reuses = if may_reuse { REUSES } else { 0 };
     thread.beat = beat;
     thread.stamp = if thread.lacks_clock == 0 {
         read()

@@ -13,6 +13,10 @@ pub struct Thread {
     pub ring: *const Ring,
     /// The index from which on the ring may be full.
     pub limit: u64,
+    /// Requested bytes before the thread's next sample point.
+    pub until: u64,
+    /// State of the random numbers that place sample points; 0 in a new thread.
+    pub seed: u64,
     /// The time that the ring last had in full.
     pub base: u64,
     /// The last time that was read from the processor's counter.
@@ -25,7 +29,7 @@ pub struct Thread {
     pub lacks_clock: u32,
 }
 
-const _: () = assert!(size_of::<Thread>() == 80);
+const _: () = assert!(size_of::<Thread>() == 96);
 
 // The `Thread` of each thread. Rust's own thread-local variables cannot be named in assembly.
 core::arch::global_asm!(
@@ -33,10 +37,10 @@ core::arch::global_asm!(
     ".globl heapdrome_last",
     ".hidden heapdrome_last",
     ".type heapdrome_last, %object",
-    ".size heapdrome_last, 80",
+    ".size heapdrome_last, 96",
     ".p2align 3",
     "heapdrome_last:",
-    ".zero 80",
+    ".zero 96",
     ".popsection",
 );
 
