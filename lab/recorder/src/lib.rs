@@ -12,6 +12,7 @@ mod clock;
 mod drainer;
 mod entries;
 mod error;
+mod forks;
 mod image;
 mod message;
 mod pace;
