@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use heapdrome_packages::{Lock, Shelf};
 use heapdrome_replay::{CompileError, Compiled, FORM, Header, Speed, Touch};
+use heapdrome_schema::{Fidelity, Replayed};
 use heapdrome_system::sha256_of_file;
 
-use super::companion;
+use super::{companion, quoted};
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
+use crate::fidelity;
 
 /// The name of the workload.
 pub const NAME: &str = "replay";
@@ -34,6 +36,8 @@ pub struct Program {
     path: PathBuf,
     companion: PathBuf,
     compiled: Compiled,
+    trace: PathBuf,
+    sha256: String,
     _lock: Arc<Lock>,
 }
 
@@ -119,6 +123,8 @@ impl Replay {
             path,
             companion,
             compiled,
+            trace: self.trace.clone(),
+            sha256: hash,
             _lock: lock,
         })
     }
@@ -183,24 +189,49 @@ impl Program {
         &self.compiled.header
     }
 
-    /// Says what a reader of the figures must know.
+    /// Returns the SHA-256 of the trace in hexadecimal.
+    pub fn trace_sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    /// Returns the speed and the known fidelity of the replay, which decide its verdicts.
+    pub fn replayed(&self) -> Replayed {
+        Replayed {
+            speed: self.header().speed,
+            trace_sha256: self.sha256.clone(),
+            fidelity: self.fidelity().0,
+        }
+    }
+
+    fn fidelity(&self) -> (Option<Fidelity>, Option<String>) {
+        fidelity::read(&self.trace, &self.sha256, self.header().process)
+    }
+
+    /// Returns remarks on the replay for a reader of its figures.
     pub fn notes(&self) -> Vec<String> {
         let header = self.header();
         let holds = match header.speed {
             Speed::Dependencies => {
-                "throughput claims hold for this speed, memory claims for paced only"
+                "it supports claims on time and peak memory; those on purging, decay and idle memory \
+                 need paced"
             }
-            Speed::Paced => {
-                "memory claims hold for this speed, throughput claims for dependencies only"
-            }
+            Speed::Paced => "it supports claims on memory; those on time need dependencies",
             Speed::Locked => {
-                "neither throughput nor memory claims hold for this speed: use dependencies or paced"
+                "it supports neither claims on time nor on memory: use dependencies or paced"
             }
         };
         let mut notes = vec![format!(
             "the trace was replayed at speed {}: {holds}",
             header.speed
         )];
+        let (known, ignored) = self.fidelity();
+        notes.extend(ignored);
+        if known.is_none() {
+            notes.push(format!(
+                "fidelity not checked: run heapdrome trace check {} -- COMMAND",
+                quoted(&self.trace.to_string_lossy())
+            ));
+        }
         if header.left_out > 0 {
             notes.push(format!(
                 "{} calls of the trace were left out: they failed, or freed blocks that it does not know",
