@@ -33,7 +33,7 @@ pub enum TraceAction {
     /// Prints a table with a pass or a miss for each property, and keeps the result in
     /// FILE.fidelity.json, where races of the trace find it. The exit status is 1 if the replay
     /// misses its program in a property.
-    Check(CheckArguments),
+    Check(Box<CheckArguments>),
     /// Write a part of a trace as a trace of its own; it begins by allocating the blocks that are
     /// live at that time
     Cut(CutArguments),
