@@ -5,6 +5,7 @@ mod as_is;
 mod bad_files;
 mod bad_input;
 mod brief;
+mod checks;
 mod compare;
 mod compressed;
 mod decided;
