@@ -14,13 +14,15 @@ use crate::options::Touch;
 pub const NAME: &str = "heapdrome-replay";
 
 /// The figures of a report besides those of every workload, and whether more of each is better.
-pub const FIGURES: [(&str, bool); 3] = [
+pub const FIGURES: [(&str, bool); 5] = [
     ("ns_per_operation", false),
+    ("growth_bytes", false),
+    ("growth_over_floor", false),
     ("end_resident_bytes", false),
     ("behind_s", false),
 ];
 
-const USAGE: &str = "write: heapdrome-replay PROGRAM [--touch none|first|pages|all], where heapdrome \
+const USAGE: &str = "write: heapdrome-replay PROGRAM [--touch none|first|pages|all|check], where heapdrome \
                      has compiled PROGRAM of a trace";
 
 /// The process's whole life: `heapdrome-replay PROGRAM [--touch HOW]`.
@@ -57,12 +59,14 @@ fn told(outcome: &Outcome, touch: Touch) -> WorkloadReport {
     let cpu = outcome.elapsed.cpu.as_secs_f64();
     let wall = outcome.elapsed.wall.as_secs_f64();
     let net = outcome.after.peak_resident.saturating_sub(outcome.own) as f64;
+    let growth = outcome.growth() as f64;
     let mut figures = vec![
         ("wall_s", wall),
         ("cpu_s", cpu),
         ("peak_requested_bytes", floor),
         ("peak_resident_bytes", net),
         ("end_resident_bytes", outcome.after.resident as f64),
+        ("growth_bytes", growth),
         ("own_bytes", outcome.own as f64),
         ("behind_s", outcome.late as f64 / 1e9),
     ];
@@ -74,6 +78,7 @@ fn told(outcome: &Outcome, touch: Touch) -> WorkloadReport {
     }
     if floor > 0.0 {
         figures.push(("overhead", net / floor));
+        figures.push(("growth_over_floor", growth / floor));
     }
     let named = figures
         .into_iter()

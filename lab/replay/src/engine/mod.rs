@@ -1,6 +1,7 @@
 //! Runs a program with real threads. Nothing is allocated meanwhile, except by the C library for
 //! the threads themselves.
 
+mod check;
 mod clock;
 mod gate;
 mod heap;
@@ -59,8 +60,20 @@ pub struct Outcome {
     pub after: Memory,
     /// Most bytes of the engine's own that were resident at one time.
     pub own: u64,
+    /// Most bytes of the program that were in memory at one time, which are part of `own`.
+    pub held: u64,
     /// Nanoseconds by which the latest operation of a paced replay came late.
     pub late: u64,
+}
+
+impl Outcome {
+    /// Returns by how many bytes the resident memory grew from the first operation to its peak,
+    /// without the program that is replayed.
+    #[must_use]
+    pub fn growth(&self) -> u64 {
+        let began = self.before.resident + self.held;
+        self.after.peak_resident.saturating_sub(began)
+    }
 }
 
 /// The state that all threads of a replay share.
@@ -69,6 +82,8 @@ struct Replay<'a, H> {
     touch: Touch,
     /// The blocks' addresses, by slot.
     slots: *mut *mut u8,
+    /// The blocks' sizes, by slot, if their content is compared; or else null.
+    sizes: *mut usize,
     lanes: *mut Lane,
     program: Mapping,
     clock: Clock,
@@ -121,16 +136,26 @@ pub unsafe fn replay<H: Heap>(file: &File, touch: Touch, heap: &H) -> Result<Out
     let header = header(file)?;
     let program = Mapping::file(file, header.bytes as usize)?;
     let slots_bytes = u64::from(header.slots) * WORD;
-    let lanes_at = slots_bytes.next_multiple_of(align_of::<Lane>() as u64);
+    let sizes_bytes = match touch {
+        Touch::Check => slots_bytes,
+        _ => 0,
+    };
+    let lanes_at = (slots_bytes + sizes_bytes).next_multiple_of(align_of::<Lane>() as u64);
     let bytes = lanes_at + u64::from(header.threads) * size_of::<Lane>() as u64;
     let tables = Mapping::zeros(bytes as usize);
     let tables = tables.map_err(|_| ReplayError::Tables { bytes })?;
     // SAFETY: the tables have room for the slots and, from there on, for the lanes.
     let lanes = unsafe { tables.place().add(lanes_at as usize) }.cast::<Lane>();
+    let sizes = match touch {
+        // SAFETY: the tables have room for the sizes behind the slots.
+        Touch::Check => unsafe { tables.place().add(slots_bytes as usize) }.cast(),
+        _ => std::ptr::null_mut(),
+    };
     let mut replay = Replay {
         heap,
         touch,
         slots: tables.place().cast(),
+        sizes,
         lanes,
         program,
         clock: Clock::default(),
@@ -157,12 +182,34 @@ pub unsafe fn replay<H: Heap>(file: &File, touch: Touch, heap: &H) -> Result<Out
     {
         stop::was_out_of_memory();
     }
+    if touch == Touch::Check {
+        // SAFETY: all threads have ended, and the slots hold the blocks that live.
+        unsafe { compare_all(&replay, header.slots) };
+    }
+    let held = replay.held.most.load(Ordering::Relaxed);
     Ok(Outcome {
         header,
         elapsed,
         before,
         after,
-        own: tables.bytes() + replay.held.most.load(Ordering::Relaxed),
+        own: tables.bytes() + held,
+        held,
         late: replay.clock.late(),
     })
+}
+
+/// Compares the content of all blocks that live at the end.
+///
+/// # Safety
+/// The replay compares content, its tables have this many slots, and all its threads have ended.
+unsafe fn compare_all<H>(replay: &Replay<'_, H>, slots: u32) {
+    for slot in FIRST_SLOT..slots {
+        // SAFETY: both tables have the slot, by this function's contract. A block that lives has its
+        // size beside it; one that was freed left 0 there.
+        unsafe {
+            let block = replay.slots.add(slot as usize).read();
+            let size = replay.sizes.add(slot as usize).read();
+            check::compare(block, slot, size, size);
+        }
+    }
 }
