@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::library::LibraryArguments;
 use crate::values::{duration, duration_or_none};
 
 /// `heapdrome trace`.
@@ -31,6 +32,8 @@ pub enum TraceAction {
     Merge(MergeArguments),
     /// Write a trace in another format
     Export(ExportArguments),
+    /// List or record traces of well-known programs: a compiler, databases, interpreters
+    Library(LibraryArguments),
 }
 
 /// `heapdrome trace cut`.

@@ -2,6 +2,7 @@
 
 mod export;
 mod info;
+mod library;
 
 use std::fs::File;
 use std::io::Write;
@@ -26,6 +27,7 @@ pub fn trace(action: &TraceAction) -> Result<(), Failure> {
         TraceAction::Cut(arguments) => cut_one(arguments),
         TraceAction::Merge(arguments) => merge_all(arguments),
         TraceAction::Export(arguments) => export::export(arguments),
+        TraceAction::Library(arguments) => library::library(arguments),
     }
 }
 

@@ -1,17 +1,20 @@
 //! The replay of a trace as a workload: its compiled program in the cache, and its command.
 
+mod source;
+
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use heapdrome_packages::{Lock, Shelf};
 use heapdrome_replay::{CompileError, Compiled, FORM, Header, Speed, Touch};
-use heapdrome_system::sha256_of_file;
 
 use super::companion;
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
+
+pub use source::Source;
 
 /// The name of the workload.
 pub const NAME: &str = "replay";
@@ -19,8 +22,8 @@ pub const NAME: &str = "replay";
 /// The replay of a trace that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replay {
-    /// The trace; an absolute path.
-    pub trace: PathBuf,
+    /// The trace.
+    pub trace: Source,
     /// The process, or else the one with most operations.
     pub process: Option<u32>,
     /// How fast.
@@ -48,7 +51,7 @@ impl Replay {
         for word in words {
             let wrong = || Failure::Usage(format!("{NAME}: cannot read '{word}'"));
             match word.split_once('=').ok_or_else(wrong)? {
-                ("trace", path) => trace = Some(PathBuf::from(path)),
+                ("trace", name) => trace = Some(Source::named(name.as_ref())?),
                 ("process", number) => process = Some(number.parse().map_err(|_| wrong())?),
                 ("speed", name) => speed = Speed::find(name).ok_or_else(wrong)?,
                 ("touch", name) => touch = Touch::find(name).ok_or_else(wrong)?,
@@ -57,7 +60,7 @@ impl Replay {
         }
         let lack = || Failure::usage("a replay needs a trace; write: heapdrome race --trace FILE");
         Ok(Self {
-            trace: std::path::absolute(trace.ok_or_else(lack)?).map_err(Failure::usage)?,
+            trace: trace.ok_or_else(lack)?,
             process,
             speed,
             touch,
@@ -66,7 +69,7 @@ impl Replay {
 
     /// Returns the parameters as `name=value` words.
     pub fn words(&self) -> Vec<String> {
-        let mut words = vec![format!("trace={}", self.trace.display())];
+        let mut words = vec![format!("trace={}", self.trace)];
         words.extend(self.process.map(|number| format!("process={number}")));
         words.push(format!("speed={}", self.speed));
         words.push(format!("touch={}", self.touch));
@@ -78,11 +81,8 @@ impl Replay {
     /// # Errors
     /// When they are not.
     pub fn check(&self) -> Result<(), Failure> {
-        if self.trace.to_str().is_none() {
-            return Err(self.failure("the name is no UTF-8; rename the file"));
-        }
         companion::find(heapdrome_replay::NAME)?;
-        heapdrome_replay::check(&self.open()?).map_err(|error| self.failure(error))
+        heapdrome_replay::check(&self.trace.open()?).map_err(|error| self.failure(error))
     }
 
     /// Compiles the trace, unless the cache has its program.
@@ -91,8 +91,8 @@ impl Replay {
     /// When the trace cannot be read, or the cache cannot be written.
     pub fn compiled(&self, engine: &Engine) -> Result<Program, Failure> {
         let companion = companion::find(heapdrome_replay::NAME)?;
-        let trace = self.open()?;
-        let hash = sha256_of_file(&self.trace).map_err(|error| self.failure(error))?;
+        let trace = self.trace.open()?;
+        let hash = self.trace.sha256()?;
         let process = self
             .process
             .map_or("largest".to_owned(), |one| one.to_string());
@@ -123,16 +123,12 @@ impl Replay {
         })
     }
 
-    fn open(&self) -> Result<File, Failure> {
-        File::open(&self.trace).map_err(|error| self.failure(error))
-    }
-
     fn failure(&self, error: impl std::fmt::Display) -> Failure {
-        Failure::Usage(format!("{}: {error}", self.trace.display()))
+        Failure::Usage(format!("{}: {error}", self.trace))
     }
 
     fn compile(&self, trace: &File, folder: &Path, engine: &Engine) -> Result<Compiled, Failure> {
-        engine.tell(Event::Compiling(&self.trace));
+        engine.tell(Event::Compiling(Path::new(&self.trace.to_string())));
         std::fs::create_dir(folder).map_err(Failure::machine)?;
         let mut options = File::options();
         let options = options.read(true).write(true).create_new(true);
@@ -223,7 +219,7 @@ mod tests {
     #[test]
     fn words_are_read_back_and_wrong_ones_are_refused() {
         let replay = Replay {
-            trace: PathBuf::from("/a b/app.trace"),
+            trace: Source::File(PathBuf::from("/a b/app.trace")),
             process: Some(3),
             speed: Speed::Paced,
             touch: Touch::First,
@@ -235,6 +231,7 @@ mod tests {
             &["trace=/x", "speed=fast"],
             &["trace=/x", "process=-1"],
             &["trace=/x", "pace"],
+            &["trace=library:unheard"],
         ] {
             let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
             assert!(Replay::parse(&words).is_err(), "{words:?}");
