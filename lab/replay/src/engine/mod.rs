@@ -204,8 +204,8 @@ pub unsafe fn replay<H: Heap>(file: &File, touch: Touch, heap: &H) -> Result<Out
 /// The replay compares content, its tables have this many slots, and all its threads have ended.
 unsafe fn compare_all<H>(replay: &Replay<'_, H>, slots: u32) {
     for slot in FIRST_SLOT..slots {
-        // SAFETY: both tables have the slot, by this function's contract. A block that lives has its
-        // size beside it; one that was freed left 0 there.
+        // SAFETY: both tables have the slot, by this function's contract. A block that lives has
+        // its size beside it; one that was freed left 0 there.
         unsafe {
             let block = replay.slots.add(slot as usize).read();
             let size = replay.sizes.add(slot as usize).read();
