@@ -14,6 +14,7 @@ mod evidence;
 mod failing_entrants;
 mod judged;
 mod killed;
+mod library;
 mod misuse;
 mod pages;
 mod paging;
