@@ -15,6 +15,7 @@ use crate::image::Image;
 use crate::process::{self, Loaded, Usage};
 use crate::rings::Source;
 use crate::shared::Shared;
+use crate::unwind::Unwindings;
 
 /// Minimum time between two looks at the processes.
 const LOOK: Duration = Duration::from_millis(20);
@@ -78,6 +79,7 @@ pub(crate) struct Collector<W: Write> {
     next_look: Instant,
     /// Processes without a ring, and how often they were seen.
     strangers: HashMap<u32, u32>,
+    unwindings: Unwindings,
     pub counts: Counts,
 }
 
@@ -90,6 +92,8 @@ pub(crate) struct Counts {
     pub waited: u64,
     pub gave_up: u32,
     pub left_out: u64,
+    pub stacks_lost: u64,
+    pub stacks_unplaced: u64,
     pub bypassed: Vec<Bypass>,
 }
 
@@ -101,6 +105,7 @@ impl<W: Write> Collector<W> {
         clock: Clock,
         writer: Writer<W>,
     ) -> Self {
+        let unwindings = Unwindings::new(&control.0, folder, &library);
         Self {
             control,
             folder: folder.to_owned(),
@@ -113,6 +118,7 @@ impl<W: Write> Collector<W> {
             announced: 0,
             next_look: Instant::now(),
             strangers: HashMap::new(),
+            unwindings,
             counts: Counts::default(),
         }
     }
@@ -220,7 +226,8 @@ impl<W: Write> Collector<W> {
             time: self.clock.time(ring.image),
             beginning,
         }))?;
-        let image = Image::new(number, pid, self.clock, addresses);
+        let mut image = Image::new(number, pid, self.clock, addresses);
+        image.unwinding = self.unwindings.begin(ring, is_known_here);
         let (usage, peak_resident, heard) = (None, 0, Instant::now());
         let recorded = Recorded {
             image,
@@ -280,6 +287,9 @@ impl<W: Write> Collector<W> {
         self.counts.waited += waited;
         self.counts.gave_up += u32::from(gave_up);
         self.counts.repaired += image.repaired;
+        self.counts.stacks_lost += image.stacks_lost;
+        let unwinding = image.unwinding.take();
+        self.counts.stacks_unplaced += unwinding.map_or(0, |unwinding| unwinding.unplaced);
         self.writer.repaired(image.repaired);
         let usage = recorded.usage;
         let finish = Finish {
@@ -361,7 +371,9 @@ impl<W: Write> Collector<W> {
             .into_iter()
             .try_for_each(|identity| self.finish(identity))?;
         self.name_those_without_ring()?;
-        self.counts.left_out = self.control.0.left_out.load(Ordering::Relaxed);
+        let control = &self.control.0;
+        self.counts.left_out = control.left_out.load(Ordering::Relaxed);
+        self.counts.stacks_lost += control.stacks_left_out.load(Ordering::Relaxed);
         self.writer.collector_time(own_time());
         self.counts.operations = self.writer.operations();
         Ok((self.writer.finish()?, self.counts))

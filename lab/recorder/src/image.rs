@@ -10,6 +10,8 @@ use heapdrome_witness::ring::{Event, code};
 use crate::addresses::{Addresses, Block};
 use crate::clock::Clock;
 use crate::rings::{Resizing, Source};
+use crate::snapshots::Snapshot;
+use crate::unwind::Unwinding;
 
 /// The function whose call stands for a free that is seen too late.
 const FREE: u8 = place("free");
@@ -55,6 +57,10 @@ pub(crate) struct Image {
     owed: FxHashMap<u64, u32>,
     /// Operations whose order was repaired.
     pub repaired: u64,
+    /// Unwinds its stacks, if they are recorded.
+    pub unwinding: Option<Unwinding>,
+    /// Number of stacks that were lost, at least.
+    pub stacks_lost: u64,
 }
 
 impl Image {
@@ -70,6 +76,8 @@ impl Image {
             time: Time(0),
             owed: FxHashMap::default(),
             repaired: 0,
+            unwinding: None,
+            stacks_lost: 0,
         }
     }
 
@@ -80,9 +88,27 @@ impl Image {
         writer: &mut Writer<W>,
     ) -> Result<(), TraceError> {
         let mut sources = std::mem::take(&mut self.sources);
+        self.unwind(&mut sources, writer)?;
         let result = self.emit_sources(&mut sources, until, writer);
         self.sources = sources;
         result
+    }
+
+    /// Unwinds the stacks of all events that were drained.
+    fn unwind<W: Write>(
+        &mut self,
+        sources: &mut [Source],
+        writer: &mut Writer<W>,
+    ) -> Result<(), TraceError> {
+        let Some(unwinding) = &mut self.unwinding else {
+            return Ok(());
+        };
+        for source in sources {
+            let (ring, snapshots) = source.stacks();
+            let unwind = |snapshot: Snapshot<'_>| unwinding.unwind(snapshot, writer);
+            self.stacks_lost += snapshots.drain(ring, unwind)?;
+        }
+        Ok(())
     }
 
     fn emit_sources<W: Write>(
@@ -116,6 +142,10 @@ impl Image {
                 return Ok(());
             }
             code::THREAD => return self.thread(source, event.size as u32, writer),
+            code::STACK => {
+                source.snapshots.announce(event.size, event.address);
+                return Ok(());
+            }
             _ => {}
         }
         if source.thread.is_none() {
@@ -123,7 +153,14 @@ impl Image {
             self.thread(source, tid, writer)?;
         }
         if let Some(operation) = self.operation(source, event, writer)? {
-            self.write(source, operation, writer)?;
+            let may_have = operation.may_have_stack() && self.unwinding.is_some();
+            let address = if event.code < code::FREED {
+                event.address
+            } else {
+                0
+            };
+            let stack = may_have.then(|| source.snapshots.take(address)).flatten();
+            self.write(source, operation, stack, writer)?;
         }
         Ok(())
     }
@@ -151,6 +188,7 @@ impl Image {
         &mut self,
         source: &Source,
         operation: Operation,
+        stack: Option<u32>,
         writer: &mut Writer<W>,
     ) -> Result<(), TraceError> {
         self.next_block += u64::from(operation.makes_block());
@@ -161,7 +199,7 @@ impl Image {
                 thread,
                 time: self.time,
                 operation,
-                stack: None,
+                stack,
             },
         )
     }
@@ -231,7 +269,7 @@ impl Image {
             self.repaired += 1;
             *self.owed.entry(address).or_default() += 1;
             let function = FREE;
-            self.write(source, Operation::Free { function, block }, writer)?;
+            self.write(source, Operation::Free { function, block }, None, writer)?;
         }
         let resized = resizing
             .and_then(|it| it.block)

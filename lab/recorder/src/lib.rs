@@ -9,10 +9,15 @@ mod clock;
 mod collector;
 mod error;
 mod image;
+mod mappings;
+mod module;
 mod process;
 mod recording;
 mod rings;
 mod shared;
+mod snapshots;
+mod stacks;
+mod unwind;
 
 pub use error::RecorderError;
 pub use recording::{Request, Summary, record};

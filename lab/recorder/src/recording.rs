@@ -42,6 +42,9 @@ pub struct Request<'a> {
     pub limit: Option<Duration>,
     /// Mean number of requested bytes between two recorded blocks; 0 to record every call.
     pub sample_bytes: u64,
+    /// Mean number of requested bytes between two blocks whose stack is recorded; 1 to record the
+    /// stack of every recorded call, 0 to record none.
+    pub stack_bytes: u64,
     /// The version of heapdrome.
     pub version: &'a str,
     /// Where the recording library may lie if shared memory does not suit.
@@ -63,6 +66,10 @@ pub struct Summary {
     pub gave_up: u32,
     /// Number of sampled blocks that could not be recorded for lack of memory.
     pub left_out: u64,
+    /// Number of stacks that could not be recorded, at least.
+    pub stacks_lost: u64,
+    /// Number of recorded stacks with an address whose file is unknown.
+    pub stacks_unplaced: u64,
     /// Processes that were not recorded.
     pub bypassed: Vec<Bypass>,
     /// How the command ended; `None` if the recording's time was over before.
@@ -135,6 +142,8 @@ fn summary(counts: Counts, ending: Option<ExitStatus>) -> Summary {
         waited: Duration::from_nanos(counts.waited),
         gave_up: counts.gave_up,
         left_out: counts.left_out,
+        stacks_lost: counts.stacks_lost,
+        stacks_unplaced: counts.stacks_unplaced,
         bypassed: counts.bypassed,
         ending,
     }
@@ -182,8 +191,9 @@ fn make_control(home: &Home, request: &Request<'_>) -> io::Result<Shared<Control
     let namespace = process::namespace();
     control.namespace.store(namespace, Ordering::Relaxed);
     // Relaxed: the command is started later.
-    let sample_bytes = request.sample_bytes;
+    let (sample_bytes, stack_bytes) = (request.sample_bytes, request.stack_bytes);
     control.sample_bytes.store(sample_bytes, Ordering::Relaxed);
+    control.stack_bytes.store(stack_bytes, Ordering::Relaxed);
     Ok(control)
 }
 
@@ -199,7 +209,7 @@ fn description(request: &Request<'_>) -> Recording {
         heapdrome: request.version.to_owned(),
         page_bytes: process::page_bytes(),
         sample_bytes: request.sample_bytes,
-        stack_bytes: 0,
+        stack_bytes: request.stack_bytes,
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use heapdrome_witness::ring::{ADDRESS_BITS, ENTRIES, Event, LAP_SHIFT, MAGIC, Ring, lap};
 
 use crate::shared::Shared;
+use crate::snapshots::Snapshots;
 
 /// How long an entry may be reserved and not written before it is skipped: the thread has left it
 /// for good, as by `longjmp` out of a signal handler.
@@ -32,6 +33,8 @@ pub(crate) struct Source {
     pub alignment: u64,
     /// Blocks that calls of realloc have freed and not replaced yet, the latest last.
     pub resizing: Vec<Resizing>,
+    /// The stacks of its calls.
+    pub snapshots: Snapshots,
 }
 
 /// A call of realloc that has begun.
@@ -61,11 +64,17 @@ impl Source {
             thread: None,
             alignment: 0,
             resizing: Vec::new(),
+            snapshots: Snapshots::of(path),
         })
     }
 
     pub(crate) fn ring(&self) -> &Ring {
         &self.ring
+    }
+
+    /// The ring with its stacks.
+    pub(crate) fn stacks(&mut self) -> (&Ring, &mut Snapshots) {
+        (&self.ring, &mut self.snapshots)
     }
 
     /// The path of the object that serves malloc.

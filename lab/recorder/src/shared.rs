@@ -20,6 +20,9 @@ unsafe impl Shareable for heapdrome_witness::ring::Control {}
 // not read ([`crate::rings`]).
 unsafe impl Shareable for heapdrome_witness::ring::Ring {}
 
+// SAFETY: all fields are atomics.
+unsafe impl Shareable for heapdrome_witness::stack_ring::StackRing {}
+
 /// A value in a file, mapped shared.
 #[derive(Debug)]
 pub(crate) struct Shared<T: Shareable>(NonNull<T>);

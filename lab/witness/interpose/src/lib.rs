@@ -11,7 +11,7 @@
 //!
 //! In a second mode, [`follow`], it also notes sizes, live bytes and times. A call then passes
 //! through a function of this library. In a third mode, [`recording`], it counts nothing and writes
-//! every call into a ring that a collector reads, or a sample of the calls ([`sampling`]).
+//! every call into a ring that a collector reads, or a sample of the calls ([`passages`]).
 
 // The witness's build script builds it without the standard library, so that it brings no other
 // object into the process. A build that unwinds, as of the whole workspace, needs its runtime.
@@ -22,15 +22,19 @@
 ))]
 
 mod calls;
+mod control;
 mod elf;
 mod entry;
 mod exponential;
+mod extent;
 mod fallback;
 mod folder;
 mod follow;
 mod late;
 mod layout;
 mod marks;
+mod passages;
+mod process;
 mod record;
 mod recording;
 mod resolve;
@@ -40,6 +44,9 @@ mod sample;
 mod sampling;
 mod shadow;
 mod slots;
+mod stack;
+mod stack_ring;
+mod stack_rings;
 mod strings;
 mod system;
 mod thread;

@@ -10,11 +10,11 @@ use crate::follow;
 use crate::late;
 use crate::layout::{FUNCTIONS, MALLOC, PATH_BYTES, Record};
 use crate::marks;
+use crate::passages;
+use crate::process;
 use crate::record::{self, Mode};
-use crate::recording;
 use crate::rings;
 use crate::sample;
-use crate::sampling;
 use crate::slots::SLOTS;
 use crate::system::{self, ObjectInfo};
 
@@ -128,8 +128,7 @@ fn bind(index: usize, found: &Found) {
         _ if !counted || is_runtime => found.address,
         Mode::Counting => found.address,
         Mode::Following => follow::follow as *const () as usize,
-        Mode::Recording if marks::is_on() => sampling::passage(index).unwrap_or(found.address),
-        Mode::Recording => recording::passage(index).unwrap_or(found.address),
+        Mode::Recording => passages::passage(index).unwrap_or(found.address),
     };
     slot.counter.store(counter, Ordering::Relaxed);
     slot.counted_next.store(counted_next, Ordering::Relaxed);
@@ -161,7 +160,7 @@ fn counter(index: usize, path: &[u8], counted: bool) -> usize {
 
 fn recording_begins(index: usize, path: &[u8]) {
     if index == MALLOC {
-        rings::set_server(path);
+        process::set_server(path);
     }
     rings::begin();
 }

@@ -4,9 +4,11 @@ use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use crate::folder;
+use crate::control::{self, control};
+use crate::folder::{self, Name};
 use crate::marks;
-use crate::ring::{CONTROL, Control, Event, MAGIC, PATH_BYTES, PREFIX, Ring, code};
+use crate::process;
+use crate::ring::{Control, Event, MAGIC, PATH_BYTES, PREFIX, Ring, code};
 use crate::slots::SLOTS;
 use crate::system;
 use crate::thread::thread;
@@ -24,11 +26,12 @@ struct Own {
     cursor: AtomicPtr<Ring>,
     /// Number of rings that this process made.
     made: AtomicU32,
+    /// Not 0: this process has written its mappings.
+    mapped: AtomicU32,
 }
 
 /// The page that holds an [`Own`]; null until a function is bound.
 static OWN: AtomicPtr<Own> = AtomicPtr::new(null_mut());
-static SHARED: AtomicPtr<Control> = AtomicPtr::new(null_mut());
 /// The image of this process, or in a child that has not begun the image of its parent.
 static IMAGE: AtomicU64 = AtomicU64::new(0);
 /// The number of this process. A child of vfork has another one, and its parent's memory.
@@ -41,15 +44,6 @@ static FORKED: AtomicU64 = AtomicU64::new(0);
 /// Recording is over: no thread gets a ring any more.
 static OVER: AtomicBool = AtomicBool::new(false);
 
-/// Path of the object that serves malloc. Written before the first ring is made.
-struct Server(core::cell::UnsafeCell<[u8; PATH_BYTES]>);
-
-// SAFETY: `set_server` is called while the loader's lock or the first call of malloc excludes
-// other threads; afterwards the bytes are only read.
-unsafe impl Sync for Server {}
-
-static SERVER: Server = Server(core::cell::UnsafeCell::new([0; PATH_BYTES]));
-
 /// How many rings are looked at for one whose thread has ended, before a new one is made.
 const LOOKS: usize = 16;
 
@@ -60,13 +54,6 @@ const PATIENCE: u32 = 100_000;
 /// Pauses between two looks at whether the collector lives.
 const LOOK_AT_COLLECTOR: u32 = 1_000;
 
-/// Remembers which object serves malloc.
-pub fn set_server(path: &[u8]) {
-    let length = path.len().min(PATH_BYTES - 1);
-    // SAFETY: see `Server`.
-    unsafe { (&mut (*SERVER.0.get()))[..length].copy_from_slice(&path[..length]) };
-}
-
 /// Prepares recording; called whenever a function is bound.
 pub fn begin() {
     if !OWN.load(Ordering::Acquire).is_null() {
@@ -76,15 +63,13 @@ pub fn begin() {
     // SAFETY: new mappings disturb nothing; the page is only used as `Own`, whose zeros are valid.
     unsafe {
         let page = system::mmap(null_mut(), 4096, system::PROT_READ_WRITE, flags, -1, 0);
-        let control = folder::map(CONTROL.as_bytes(), false, size_of::<Control>());
         let usable = page as usize != usize::MAX
             && system::madvise(page, 4096, system::MADV_WIPEONFORK) == 0;
-        let (true, Some(control)) = (usable, control.map(<*mut c_void>::cast::<Control>)) else {
+        if control::begin().is_none() || !usable {
             OVER.store(true, Ordering::Relaxed);
             return;
-        };
-        SHARED.store(control, Ordering::Release);
-        if (*control).sample_bytes.load(Ordering::Relaxed) != 0 && !marks::begin() {
+        }
+        if control::sample_bytes() != 0 && !marks::begin() {
             OVER.store(true, Ordering::Relaxed);
         }
         let first =
@@ -101,18 +86,6 @@ fn own() -> Option<&'static Own> {
     unsafe { OWN.load(Ordering::Acquire).as_ref() }
 }
 
-fn control() -> Option<&'static Control> {
-    // SAFETY: once set, the mapping stays; all its fields are atomics.
-    unsafe { SHARED.load(Ordering::Acquire).as_ref() }
-}
-
-/// Mean number of requested bytes between two sample points; 0 if every call is recorded, or none.
-#[inline]
-pub fn sample_bytes() -> u64 {
-    // Relaxed: the word does not change once the command runs.
-    control().map_or(0, |control| control.sample_bytes.load(Ordering::Relaxed))
-}
-
 /// Makes sure that the collector knows this process.
 pub fn announce() {
     if is_new_process() {
@@ -120,12 +93,18 @@ pub fn announce() {
     }
 }
 
-/// Counts a sampled block that cannot be recorded.
-#[cold]
-pub fn left_out() {
-    if let Some(control) = control() {
-        control.left_out.fetch_add(1, Ordering::Relaxed);
+/// The ring of the calling thread; `None` if recording is over.
+pub fn current() -> Option<&'static Ring> {
+    if (thread().ring.is_null() || is_new_process()) && !open() {
+        return None;
     }
+    // SAFETY: a thread's ring stays mapped until the process ends or executes.
+    unsafe { thread().ring.as_ref() }
+}
+
+/// Whether this process has to write its mappings: true once.
+pub fn maps_are_due() -> bool {
+    own().is_some_and(|own| own.mapped.swap(1, Ordering::Relaxed) == 0)
 }
 
 /// Notes that this process is about to fork.
@@ -203,27 +182,10 @@ fn begin_process(own: &Own) -> Option<()> {
     if own.begun.load(Ordering::Relaxed) == 0 {
         PARENT.store(IMAGE.load(Ordering::Relaxed), Ordering::Relaxed);
         IMAGE.store(system::ticks(), Ordering::Relaxed);
-        NAMESPACE.store(namespace(), Ordering::Relaxed);
+        NAMESPACE.store(process::namespace(), Ordering::Relaxed);
         own.begun.store(1, Ordering::Relaxed);
     }
     (control()?.closed.load(Ordering::Relaxed) == 0).then_some(())
-}
-
-/// The number in the name of this process's namespace: `pid:[4026531836]`.
-fn namespace() -> u64 {
-    let mut name = [0_u8; 64];
-    let path = c"/proc/thread-self/ns/pid".as_ptr();
-    // SAFETY: the path ends with a zero, and the name has the room that is given.
-    let length = unsafe { system::readlink(path, name.as_mut_ptr().cast(), name.len()) };
-    let digits = name
-        .iter()
-        .take(length.max(0) as usize)
-        .filter(|it| it.is_ascii_digit());
-    digits.fold(0, |number: u64, digit| {
-        number
-            .wrapping_mul(10)
-            .wrapping_add(u64::from(digit - b'0'))
-    })
 }
 
 /// The number of the calling thread; 0 in a child of vfork, which runs as a thread of its parent.
@@ -298,20 +260,8 @@ fn make(own: &Own) -> Option<*mut Ring> {
     let pid = PID.load(Ordering::Relaxed);
     let number = own.made.fetch_add(1, Ordering::Relaxed);
     let image = IMAGE.load(Ordering::Relaxed);
-    let mut name = [0_u8; 64];
-    let mut length = 0;
-    let mut add = |bytes: &[u8]| {
-        name[length..length + bytes.len()].copy_from_slice(bytes);
-        length += bytes.len();
-    };
-    add(PREFIX.as_bytes());
-    let mut digits = [0_u8; 20];
-    add(folder::decimal(pid.into(), &mut digits));
-    add(b"-");
-    add(folder::decimal(image, &mut digits));
-    add(b"-");
-    add(folder::decimal(number.into(), &mut digits));
-    let ring = folder::map(&name[..length], true, size_of::<Ring>())?.cast::<Ring>();
+    let name = Name::new(PREFIX, pid, image).and(number);
+    let ring = folder::map(name.bytes(), true, size_of::<Ring>())?.cast::<Ring>();
     // SAFETY: the file is new and mapped writable; no other thread knows it until it is in the
     // list, and the collector does not read it before its magic is there. A child of fork must not
     // write into the parent's ring, so it is not mapped there.
@@ -323,8 +273,9 @@ fn make(own: &Own) -> Option<*mut Ring> {
         (*ring).parent = PARENT.load(Ordering::Relaxed);
         (*ring).forked = FORKED.load(Ordering::Relaxed);
         (*ring).namespace = NAMESPACE.load(Ordering::Relaxed);
+        (*ring).number = number;
         (*ring).next = own.rings.load(Ordering::Relaxed) as usize;
-        (*ring).server = *SERVER.0.get();
+        (*ring).server = *process::server();
         let program = (&raw mut (*ring).program).cast();
         system::readlink(c"/proc/self/exe".as_ptr(), program, PATH_BYTES - 1);
         // Release pairs with the collector's acquire: the fields are there first.
@@ -346,7 +297,7 @@ fn wait(ring: &Ring, index: u64) -> bool {
     }
     // SAFETY: every thread has an errno.
     let errno = unsafe { *system::__errno_location() };
-    let done = pause_until(ring, index);
+    let done = pause_until(ring, &|| index < ring.limit());
     // SAFETY: as above.
     unsafe { *system::__errno_location() = errno };
     if done {
@@ -357,14 +308,31 @@ fn wait(ring: &Ring, index: u64) -> bool {
     done
 }
 
-fn pause_until(ring: &Ring, index: u64) -> bool {
+/// Waits until the collector has made room in the calling thread's ring of stacks; false if the
+/// recording is over.
+#[cold]
+pub fn wait_until(has_room: &dyn Fn() -> bool) -> bool {
+    // SAFETY: every thread has an errno; a thread's ring stays mapped, and one with a ring of
+    // stacks is there.
+    unsafe {
+        let errno = *system::__errno_location();
+        let done = pause_until(&*thread().ring, has_room);
+        *system::__errno_location() = errno;
+        if !done {
+            give_up();
+        }
+        done
+    }
+}
+
+fn pause_until(ring: &Ring, has_room: &dyn Fn() -> bool) -> bool {
     let Some(control) = control() else {
         return false;
     };
     let began = system::now();
     let mut beat = control.beat.load(Ordering::Relaxed);
     let (mut pauses, mut silent) = (0_u32, 0);
-    while index >= ring.limit() && !OVER.load(Ordering::Relaxed) {
+    while !has_room() && !OVER.load(Ordering::Relaxed) {
         let over = control.closed.load(Ordering::Relaxed) | ring.abandoned.load(Ordering::Relaxed);
         if over != 0 || silent > PATIENCE {
             return false;

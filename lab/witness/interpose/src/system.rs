@@ -20,6 +20,11 @@ pub use numbers::*;
 mod numbers {
     use core::ffi::c_long;
     pub const SYS_PTRACE: c_long = 101;
+    pub const SYS_READ: c_long = 0;
+    pub const SYS_WRITE: c_long = 1;
+    pub const SYS_CLOSE: c_long = 3;
+    pub const SYS_OPENAT: c_long = 257;
+    pub const SYS_PROCESS_VM_READV: c_long = 310;
     pub const SYS_SIGPROCMASK: c_long = 14;
     pub const SYS_NANOSLEEP: c_long = 35;
     pub const SYS_KILL: c_long = 62;
@@ -32,6 +37,11 @@ mod numbers {
 mod numbers {
     use core::ffi::c_long;
     pub const SYS_PTRACE: c_long = 117;
+    pub const SYS_READ: c_long = 63;
+    pub const SYS_WRITE: c_long = 64;
+    pub const SYS_CLOSE: c_long = 57;
+    pub const SYS_OPENAT: c_long = 56;
+    pub const SYS_PROCESS_VM_READV: c_long = 270;
     pub const SYS_SIGPROCMASK: c_long = 135;
     pub const SYS_NANOSLEEP: c_long = 101;
     pub const SYS_KILL: c_long = 129;

@@ -1,5 +1,6 @@
 //! State of one thread: a thread-local variable that assembly can name.
 
+use crate::extent::Extent;
 use crate::ring::Ring;
 
 /// State of one thread.
@@ -17,9 +18,15 @@ pub struct Thread {
     pub until: u64,
     /// State of the random numbers that place sample points; 0 in a new thread.
     pub seed: u64,
+    /// Requested bytes from that point to the next at which no stack is recorded.
+    pub plain_gap: u64,
+    /// Requested bytes from that point to the next at which a stack is recorded.
+    pub stack_gap: u64,
+    /// The thread's own stack, as far as it is known: [`crate::stack`].
+    pub stack: Extent,
 }
 
-const _: () = assert!(size_of::<Thread>() == 64);
+const _: () = assert!(size_of::<Thread>() == 96);
 
 // The `Thread` of each thread. Rust's own thread-local variables cannot be named in assembly.
 core::arch::global_asm!(
@@ -27,10 +34,10 @@ core::arch::global_asm!(
     ".globl heapdrome_last",
     ".hidden heapdrome_last",
     ".type heapdrome_last, %object",
-    ".size heapdrome_last, 64",
+    ".size heapdrome_last, 96",
     ".p2align 3",
     "heapdrome_last:",
-    ".zero 64",
+    ".zero 96",
     ".popsection",
 );
 

@@ -88,6 +88,13 @@ pub fn recorded_program() -> String {
     text_of(build("recorded", &["recorded.c"], &flags))
 }
 
+/// Returns a program that allocates at the end of known chains of calls.
+pub fn stacks_program() -> String {
+    // Each function keeps a frame of its own.
+    let flags = ["-O1", "-fno-builtin", "-fno-inline", "-pthread"];
+    text_of(build("stacks", &["stacks.c"], &flags))
+}
+
 /// Returns a library that allocates for the program that opens it.
 pub fn opened_library() -> PathBuf {
     let flags = ["-shared", "-fPIC", "-O1", "-fno-builtin"];

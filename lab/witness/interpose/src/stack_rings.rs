@@ -1,0 +1,53 @@
+//! The rings of stacks of this process: one for each thread whose stacks are recorded.
+
+use core::sync::atomic::Ordering;
+
+use crate::control;
+use crate::extent::read_maps;
+use crate::folder::{self, Name};
+use crate::ring::Ring;
+use crate::rings;
+use crate::stack_ring::{MAPS_PREFIX, PREFIX, StackRing};
+use crate::system;
+
+/// The ring of stacks of the calling thread; `None` if recording is over or shared memory ran out.
+pub fn stack_ring() -> Option<&'static StackRing> {
+    let ring = rings::current()?;
+    // Relaxed: threads that use the ring one after the other are ordered by the lock on the list.
+    let known = match ring.stacks.load(Ordering::Relaxed) {
+        0 => make_stacks(ring),
+        known => known,
+    };
+    if known == NO_STACKS {
+        control::stack_left_out();
+        return None;
+    }
+    // SAFETY: the ring of stacks is mapped like the ring itself, and all its fields are atomics.
+    Some(unsafe { &*(known as *const StackRing) })
+}
+
+/// See [`Ring::stacks`].
+const NO_STACKS: usize = 1;
+
+/// Makes the ring of stacks that belongs to a ring, and returns its address; errno stays.
+#[cold]
+fn make_stacks(ring: &Ring) -> usize {
+    // SAFETY: every thread has an errno.
+    let errno = unsafe { *system::__errno_location() };
+    if rings::maps_are_due() {
+        let name = Name::new(MAPS_PREFIX, ring.pid, ring.image);
+        folder::write_new(name.bytes(), |write| read_maps(write));
+    }
+    let name = Name::new(PREFIX, ring.pid, ring.image).and(ring.number);
+    let length = size_of::<StackRing>();
+    let made = folder::map(name.bytes(), true, length).map_or(NO_STACKS, |memory| {
+        // SAFETY: as for the ring: a child of fork must not write here.
+        unsafe { system::madvise(memory, length, system::MADV_DONTFORK) };
+        memory as usize
+    });
+    // Relaxed: the collector opens the file by its name, once it sees an entry that refers to it.
+    ring.stacks.store(made, Ordering::Relaxed);
+    // SAFETY: as above.
+    unsafe { *system::__errno_location() = errno };
+    made
+}
