@@ -8,8 +8,8 @@ Examples (all options: heapdrome race --help):
 
 /// `heapdrome race`.
 pub const RACE: &str = "\
-heapdrome's own options come before the command; everything from its first word on is the
-command's, with -- before it or without. A command that needs a shell is written sh -c 'LINE'.
+heapdrome's options come before the command. Everything from the command's first word on belongs
+to the command; `--` before it is optional. heapdrome starts no shell; for one, write sh -c 'LINE'.
 
 Examples:
   heapdrome race ./program --with arguments

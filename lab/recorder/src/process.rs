@@ -63,6 +63,11 @@ pub(crate) fn usage(pid: u32) -> Option<Usage> {
     })
 }
 
+/// Processor time of this process in nanoseconds.
+pub(crate) fn own_time() -> u64 {
+    usage(std::process::id()).map_or(0, |usage| usage.processor_time)
+}
+
 /// Bytes of a page.
 pub(crate) fn page_bytes() -> u64 {
     // SAFETY: no precondition.

@@ -8,24 +8,33 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use heapdrome_system::interrupt;
+use heapdrome_system::{interrupt, room};
 use heapdrome_trace::{Bypass, Recording, TraceError, Writer};
 use heapdrome_witness::ring::{CONTROL, Control};
 use heapdrome_witness::{FUNCTIONS, Home};
 
+use crate::backlog::Backlog;
 use crate::clock::Clock;
-use crate::collector::{Closing, Collector, Counts};
+use crate::drainer::{Closing, Counts, Drainer, WorkerEnded};
 use crate::error::{RecorderError, failed};
 use crate::process;
+use crate::rings::RingFolder;
 use crate::shared::Shared;
+use crate::unwind::Unwindings;
+use crate::worker::{Worker, Written};
 
-/// Pause of the collector when a round found nothing.
-const PAUSE: Duration = Duration::from_micros(500);
+/// Most bytes of the backlog.
+const BACKLOG: u64 = 512 << 20;
 
-/// Operations of a round after which the next follows at once.
-const BUSY: u64 = 1000;
+/// The part of the memory that is available when a recording begins which the backlog may take.
+const BACKLOG_PART: u64 = 4;
+
+/// How much nicer than the command the worker is while the command runs, as of `nice`. The backlog
+/// holds what it is late with.
+const NICER: libc::c_int = 10;
 
 /// What is to be recorded.
 #[derive(Debug)]
@@ -82,7 +91,7 @@ pub struct Summary {
 /// # Errors
 /// If the command cannot be run or the trace cannot be written. The command goes on in the latter
 /// case, and is waited for.
-pub fn record<W: Write>(
+pub fn record<W: Write + Send>(
     request: &Request<'_>,
     sink: W,
     interrupted: &AtomicBool,
@@ -115,13 +124,13 @@ struct Parts<'a> {
     clock: Clock,
 }
 
-fn write<W: Write>(
+fn write<W: Write + Send>(
     request: &Request<'_>,
     sink: W,
     parts: Parts<'_>,
     tree: &mut Tree,
     interrupted: &AtomicBool,
-) -> Result<Counts, TraceError> {
+) -> Result<(Counts, Written), TraceError> {
     let Parts {
         home,
         control,
@@ -129,44 +138,78 @@ fn write<W: Write>(
     } = parts;
     let control = Closing(control);
     let writer = Writer::new(sink, &description(request))?;
-    let mut collector = Collector::new(control, home.folder(), home.library(), clock, writer);
-    collect(&mut collector, tree, request.limit, interrupted)?;
-    Ok(collector.finish_all()?.1)
+    let (sender, receiver) = mpsc::channel();
+    let backlog = Backlog::new(backlog_bytes());
+    let parts = (backlog, sender);
+    let folder = RingFolder::new(home.folder());
+    let mut drainer = Drainer::new(control, folder, home.library(), clock, parts);
+    let unwindings = Unwindings::new(request.stack_bytes != 0, home.folder(), &home.library());
+    let mut worker = Worker::new(receiver, clock, writer, unwindings);
+    let stop = AtomicBool::new(false);
+    let (drained, worker) = std::thread::scope(|scope| {
+        let working = scope.spawn(|| {
+            yield_to_others();
+            worker.work_until(&stop).map(|()| worker)
+        });
+        let drained = collect(&mut drainer, tree, request.limit, interrupted);
+        let drained = drained.and_then(|()| drainer.finish_all());
+        // Relaxed: the flag guards nothing.
+        stop.store(true, Ordering::Relaxed);
+        (drained, working.join())
+    });
+    // Nobody else is in its way now: the rest is done at this thread's priority.
+    let worker = worker.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    let written = worker.finish()?;
+    match drained {
+        Ok(counts) => Ok((counts, written)),
+        Err(WorkerEnded) => unreachable!("a worker that ends early has an error"),
+    }
 }
 
-fn summary(counts: Counts, ending: Option<ExitStatus>) -> Summary {
+/// Bytes that may wait in memory until they are written.
+fn backlog_bytes() -> u64 {
+    let available = room::available().map_or(u64::MAX, |room| room.bytes.0);
+    BACKLOG.min(available / BACKLOG_PART)
+}
+
+/// Lets the calling thread run after others.
+fn yield_to_others() {
+    // SAFETY: the call takes numbers; 0 is the calling thread. Without it the thread only takes
+    // more time from others.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICER) };
+}
+
+fn summary((counts, written): (Counts, Written), ending: Option<ExitStatus>) -> Summary {
     Summary {
         processes: counts.processes,
-        operations: counts.operations,
-        repaired: counts.repaired,
+        operations: written.operations,
+        repaired: written.repaired,
         waited: Duration::from_nanos(counts.waited),
         gave_up: counts.gave_up,
         left_out: counts.left_out,
-        stacks_lost: counts.stacks_lost,
-        stacks_unplaced: counts.stacks_unplaced,
+        stacks_lost: counts.stacks_left_out + written.stacks_lost,
+        stacks_unplaced: written.stacks_unplaced,
         bypassed: counts.bypassed,
         ending,
     }
 }
 
-fn collect<W: Write>(
-    collector: &mut Collector<W>,
+fn collect(
+    drainer: &mut Drainer,
     tree: &mut Tree,
     limit: Option<Duration>,
     interrupted: &AtomicBool,
-) -> Result<(), TraceError> {
+) -> Result<(), WorkerEnded> {
     let end = limit.map(|limit| Instant::now() + limit);
     loop {
         tree.reap();
-        let drained = collector.round()?;
+        let pause = drainer.round()?;
         let over = end.is_some_and(|end| Instant::now() >= end);
-        let done = tree.is_empty && !collector.is_recording();
+        let done = tree.is_empty && !drainer.is_recording();
         if over || done || (interrupt::raised(interrupted) && tree.ending.is_some()) {
             return Ok(());
         }
-        if drained < BUSY {
-            std::thread::sleep(PAUSE);
-        }
+        std::thread::sleep(pause);
     }
 }
 

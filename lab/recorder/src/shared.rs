@@ -27,6 +27,10 @@ unsafe impl Shareable for heapdrome_witness::stack_ring::StackRing {}
 #[derive(Debug)]
 pub(crate) struct Shared<T: Shareable>(NonNull<T>);
 
+// SAFETY: the mapping belongs to the value alone, and is no thread's; `Shareable` says that its
+// content may be read by any thread at any time.
+unsafe impl<T: Shareable> Send for Shared<T> {}
+
 impl<T: Shareable> Shared<T> {
     /// Maps a file.
     ///

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use heapdrome_trace::TraceError;
-use heapdrome_witness::ring::{PREFIX, Ring};
+use heapdrome_witness::ring::PREFIX;
 use heapdrome_witness::stack_ring::{self, BYTES, HEADER_BYTES, Header, StackRing};
 
 use crate::shared::Shared;
@@ -42,6 +42,8 @@ impl Snapshot<'_> {
 pub(crate) struct Snapshots {
     ring: Option<Shared<StackRing>>,
     path: PathBuf,
+    /// Whether the file is to be looked for.
+    is_expected: bool,
     /// The place of the next copy to read.
     next: u64,
     hole: Option<Instant>,
@@ -62,6 +64,7 @@ impl Snapshots {
         Self {
             ring: None,
             path: ring.with_file_name(name),
+            is_expected: false,
             next: 0,
             hole: None,
             unwound: VecDeque::new(),
@@ -69,15 +72,18 @@ impl Snapshots {
         }
     }
 
+    /// Says that the thread has written entries, and may have made its ring of stacks before.
+    pub(crate) fn expect(&mut self) {
+        self.is_expected = self.ring.is_none();
+    }
+
     /// Calls `unwind` for each copy that is complete and keeps the numbers of stacks that it
     /// returns. Returns the number of copies that were skipped, at least.
     pub(crate) fn drain(
         &mut self,
-        entries: &Ring,
         mut unwind: impl FnMut(Snapshot<'_>) -> Result<u32, TraceError>,
     ) -> Result<u64, TraceError> {
-        // Relaxed: the number only tells whether there is a file.
-        if self.ring.is_none() && entries.stacks.load(Ordering::Relaxed) > 1 {
+        if std::mem::take(&mut self.is_expected) {
             let file = File::options().read(true).write(true).open(&self.path);
             self.ring = file.and_then(|file| Shared::map(&file)).ok();
         }

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,7 +9,6 @@ use framehop::{
     CacheNative, FrameAddress, MayAllocateDuringUnwind, UnwindRegsNative, Unwinder, UnwinderNative,
 };
 use heapdrome_trace::{Frame, Stack, TraceError, Writer};
-use heapdrome_witness::ring::{Control, Ring};
 use heapdrome_witness::stack_ring::MAPS_PREFIX;
 use rustc_hash::FxHashMap;
 
@@ -45,23 +43,22 @@ pub(crate) struct Unwindings {
 }
 
 impl Unwindings {
-    /// `control` says whether stacks are recorded.
-    pub(crate) fn new(control: &Control, folder: &Path, library: &Path) -> Self {
+    /// `folder` is that of the files that the processes make, and of the recording library.
+    pub(crate) fn new(is_on: bool, folder: &Path, library: &Path) -> Self {
         Self {
-            // Relaxed: the word was written before the command was started.
-            is_on: control.stack_bytes.load(Ordering::Relaxed) != 0,
+            is_on,
             folder: folder.to_owned(),
             library: library.to_owned(),
             stacks: Arc::default(),
         }
     }
 
-    /// Begins with the process of a ring; `None` if no stacks are recorded.
-    pub(crate) fn begin(&self, ring: &Ring, is_known_here: bool) -> Option<Unwinding> {
-        let name = format!("{MAPS_PREFIX}{}-{}", ring.pid, ring.image);
+    /// Begins with a program of a process; `None` if no stacks are recorded. `is_known_here` says
+    /// whether the system knows the process here by its number.
+    pub(crate) fn begin(&self, pid: u32, image: u64, is_known_here: bool) -> Option<Unwinding> {
         let origin = Origin {
-            pid: is_known_here.then_some(ring.pid),
-            maps: self.folder.join(name),
+            pid: is_known_here.then_some(pid),
+            maps: self.folder.join(format!("{MAPS_PREFIX}{pid}-{image}")),
             library: self.library.clone(),
         };
         self.is_on

@@ -77,15 +77,13 @@ pub(crate) fn table(sheet: &Sheet<'_>, shape: Shape) -> Vec<Column> {
 /// Explains the signs that the table contains.
 pub(crate) fn legend(sheet: &Sheet<'_>, shape: Shape) -> String {
     let baseline = sheet.baseline();
-    let interval = match shape.intervals {
-        true => " with interval",
-        false => "",
+    let cells = match (shape.values, shape.intervals) {
+        (true, true) => format!("value = ratio x {baseline}'s median; ratio with its interval"),
+        (true, false) => format!("value = ratio x {baseline}'s median"),
+        (false, true) => format!("ratios to {baseline}, each with its interval"),
+        (false, false) => format!("ratios to {baseline}"),
     };
-    let others = match shape.values {
-        true => "others by the ratio to it",
-        false => "ratios to it",
-    };
-    format!("{baseline}'s median; {others}{interval}; {NO_CLEAR_DIFFERENCE} no clear difference")
+    format!("{cells}; {NO_CLEAR_DIFFERENCE} no clear difference")
 }
 
 /// Returns the column of one figure: its value, its ratio, and the interval; `None` if no entrant

@@ -13,6 +13,7 @@
 //! - [`change`] and [`ratio_of_means`] compare series of different races, whose rounds do not pair;
 //! - [`geometric_mean`] combines the ratios of several races;
 //! - [`slowdown`] compares the times of a few runs, with their range;
+//! - [`only_grows`] finds a series that only grows, and its slope;
 //! - [`drift`], [`outliers`] and the summaries describe one series.
 //!
 //! `docs/statistics.md` describes the rule, the reasons why it is valid, and its measured error
@@ -22,6 +23,7 @@ mod boundary;
 mod change;
 mod drift;
 mod geometric;
+mod growth;
 mod huber;
 mod independent;
 mod randomisation;
@@ -37,6 +39,7 @@ mod trimmed;
 pub use change::{Figures, change};
 pub use drift::{Drift, drift};
 pub use geometric::geometric_mean;
+pub use growth::{Growth, only_grows};
 pub use independent::{Interval, mean_interval, ratio_of_means};
 pub use rates::{Welch, upper_bound, welch};
 pub use rounds::Rounds;

@@ -337,6 +337,9 @@ impl State for Any {
 /// Clears the states of all blocks of a new slab of `class` at `base`. Other state bytes keep the
 /// values of earlier slabs, which mark no block as live.
 pub(super) fn forget_all(directory: &Directory, base: NonNull<u8>, class: SizeClass) {
+    if !directory.has_states() {
+        return;
+    }
     let address = base.addr().get();
     let states = directory.state_of(address).cast_mut().cast();
     let Some(states) = NonNull::new(states) else {

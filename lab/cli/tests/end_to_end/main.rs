@@ -28,6 +28,7 @@ mod reports;
 mod results;
 mod resume;
 mod same_work;
+mod sampled;
 mod saved;
 mod servers;
 mod suites;

@@ -13,23 +13,23 @@ use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
 
-/// The name of the workload.
+/// Name of the workload.
 pub const NAME: &str = "replay";
 
-/// The replay of a trace that is asked for.
+/// A requested replay of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replay {
-    /// The trace; an absolute path.
+    /// Absolute path of the trace.
     pub trace: PathBuf,
-    /// The process, or else the one with most operations.
+    /// Number of the process in the trace; `None` for the one with most operations.
     pub process: Option<u32>,
-    /// How fast.
+    /// Speed of the replay.
     pub speed: Speed,
-    /// How new blocks are touched.
+    /// Part of each new block that the replay writes.
     pub touch: Touch,
 }
 
-/// A compiled trace, which no other process changes or removes while this lives.
+/// A compiled trace. Its files are locked against changes and removal while this value lives.
 pub struct Program {
     path: PathBuf,
     companion: PathBuf,
@@ -38,10 +38,10 @@ pub struct Program {
 }
 
 impl Replay {
-    /// Reads what [`Replay::words`] wrote.
+    /// Parses the output of [`Replay::words`].
     ///
     /// # Errors
-    /// When a word is not known, or no trace is named.
+    /// When a word is unknown, or no trace is named.
     pub fn parse(words: &[String]) -> Result<Self, Failure> {
         let (mut trace, mut process) = (None, None);
         let (mut speed, mut touch) = (Speed::default(), Touch::default());
@@ -73,19 +73,19 @@ impl Replay {
         words
     }
 
-    /// Finds out before anything is built whether the trace and the companion are there.
+    /// Checks before any build that the trace is readable and the companion is installed.
     ///
     /// # Errors
-    /// When they are not.
+    /// When the trace or the companion is missing, or the trace is not valid.
     pub fn check(&self) -> Result<(), Failure> {
         if self.trace.to_str().is_none() {
-            return Err(self.failure("the name is no UTF-8; rename the file"));
+            return Err(self.failure("the file name is not valid UTF-8; rename the file"));
         }
         companion::find(heapdrome_replay::NAME)?;
         heapdrome_replay::check(&self.open()?).map_err(|error| self.failure(error))
     }
 
-    /// Compiles the trace, unless the cache has its program.
+    /// Compiles the trace, unless the cache already contains its program.
     ///
     /// # Errors
     /// When the trace cannot be read, or the cache cannot be written.
@@ -154,10 +154,10 @@ impl Replay {
     }
 }
 
-/// The file beside a program that says where its trace was cut off.
+/// Name of the file beside a program with the offset at which its trace was cut off.
 const CUT_OFF: &str = "cut-off";
 
-/// Returns the program that the cache has of a trace, if any.
+/// Returns the header of a program in the cache; `None` if the cache does not contain it.
 fn known(folder: &Path, program: &Path) -> Option<Compiled> {
     let header = heapdrome_replay::header(&File::open(program).ok()?).ok()?;
     let cut_off = std::fs::read_to_string(folder.join(CUT_OFF)).ok();
@@ -166,7 +166,7 @@ fn known(folder: &Path, program: &Path) -> Option<Compiled> {
 }
 
 impl Program {
-    /// Returns the command that runs it.
+    /// Returns the command that runs the program.
     pub fn command(&self, touch: Touch) -> Vec<String> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let touch = touch.name().to_owned();
@@ -178,23 +178,19 @@ impl Program {
         ]
     }
 
-    /// Returns what is known of it.
+    /// Returns the header of the program.
     pub fn header(&self) -> &Header {
         &self.compiled.header
     }
 
-    /// Says what a reader of the figures must know.
+    /// Returns remarks on the validity of the figures and on omitted calls.
     pub fn notes(&self) -> Vec<String> {
         let header = self.header();
         let holds = match header.speed {
-            Speed::Dependencies => {
-                "throughput claims hold for this speed, memory claims for paced only"
-            }
-            Speed::Paced => {
-                "memory claims hold for this speed, throughput claims for dependencies only"
-            }
+            Speed::Dependencies => "times are valid at this speed; measure memory at speed paced",
+            Speed::Paced => "memory is valid at this speed; measure time at speed dependencies",
             Speed::Locked => {
-                "neither throughput nor memory claims hold for this speed: use dependencies or paced"
+                "neither time nor memory is valid at this speed; use dependencies or paced"
             }
         };
         let mut notes = vec![format!(
@@ -203,13 +199,13 @@ impl Program {
         )];
         if header.left_out > 0 {
             notes.push(format!(
-                "{} calls of the trace were left out: they failed, or freed blocks that it does not know",
+                "{} calls of the trace were not replayed: they failed, or freed blocks that the trace does not contain",
                 header.left_out
             ));
         }
         if let Some(offset) = self.compiled.cut_off {
             notes.push(format!(
-                "the trace was cut off at byte {offset}: what was recorded until then was replayed"
+                "the trace was cut off at byte {offset}: only the part before it was replayed"
             ));
         }
         notes

@@ -44,7 +44,7 @@ pub fn profile_page(profile: &Profile) -> Result<Vec<u8>, ReportError> {
                 (one_table("The processes with the highest peaks", &tables::processes(profile)))
             }
             (parts::heading(place, "Figures"))
-            (one_table("Calls by function", &tables::functions(profile)))
+            (one_table(tables::calls_heading(profile), &tables::functions(profile)))
             (one_table("Rounding up to size classes", &tables::size_classes(profile)))
             (parts::list(place, "Notes", &notes::notes(profile)))
             (parts::heading(place, "Recording"))
@@ -59,7 +59,7 @@ pub fn profile_page(profile: &Profile) -> Result<Vec<u8>, ReportError> {
 }
 
 fn conclusions(profile: &Profile) -> Markup {
-    let is_first = |heading: &str| matches!(heading, "Incomplete" | "Memory");
+    let is_first = |heading: &str| matches!(heading, "Incomplete" | "Sampled" | "Memory");
     let facts = facts::facts(profile);
     html! {
         @for fact in &facts {
@@ -82,7 +82,10 @@ fn over_time(profile: &Profile, drawn: Drawn<'_>, place: Place) -> Markup {
     let all = &profile.all.timeline;
     let memory = "Memory over time: the area is what the program had requested and not freed, the line its \
                   anonymous resident memory. Peaks are drawn at the beginning of the interval in which they lie.";
-    let calls = "Calls of allocation functions per second.";
+    let calls = match profile.sampling().is_whole() {
+        true => "Calls of allocation functions per second.",
+        false => "Calls that returned a block per second, as estimated.",
+    };
     let plots = [
         of("memory", memory, all).memory(),
         of("blocks", "Live blocks over time.", all).blocks(),

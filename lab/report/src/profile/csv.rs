@@ -22,6 +22,7 @@ impl Exporter<Profile> for Csv {
         sheet.add("summary", "", "end_ns", all.span[1]);
         sheet.add("summary", "", "peak_live_bytes_least", all.peak.least);
         sheet.add("summary", "", "peak_live_bytes_most", all.peak.most);
+        sheet.add("summary", "", "sample_bytes", profile.sampling().mean());
         sheet.counts(profile, &all.counts);
         sheet.timeline(&all.timeline);
         for process in &profile.processes {
@@ -75,6 +76,10 @@ impl<'a> Sheet<'a> {
         self.add("summary", "", "peak_time_ns", process.peak.time);
         self.amount("summary", "", "peak_live_", process.peak.live);
         self.amount("summary", "", "peak_inherited_", process.peak.inherited);
+        let half = process.peak.variance.half_width();
+        if half != Amount::default() {
+            self.amount("summary", "", "peak_live_half_width_", half);
+        }
         self.add("summary", "", "most_live_blocks", process.most_blocks);
         if let Some(resident) = process.most_resident {
             self.add("summary", "", "most_resident_bytes", resident);
@@ -93,6 +98,13 @@ impl<'a> Sheet<'a> {
         ];
         for (name, amount) in amounts {
             self.amount("summary", "", name, amount);
+        }
+        if !profile.sampling().is_whole() {
+            self.add("summary", "", "recorded_blocks", counts.recorded);
+            let made = counts.made_variance.half_width();
+            self.amount("summary", "", "made_half_width_", made);
+            let left = counts.left_variance.half_width();
+            self.amount("summary", "", "left_half_width_", left);
         }
         let resizes = counts.resizes;
         let figures = [

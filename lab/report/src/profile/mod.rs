@@ -1,6 +1,7 @@
 //! A profile of a trace: its sentences, its tables, and its exporters.
 
 mod csv;
+pub(crate) mod estimates;
 pub(crate) mod facts;
 mod names;
 pub(crate) mod notes;

@@ -36,7 +36,7 @@ impl Exporter<Profile> for Terminal {
                 "Freed blocks by lifetime",
                 tables::lifetimes(profile, STEPS),
             ),
-            ("Calls by function", tables::functions(profile)),
+            (tables::calls_heading(profile), tables::functions(profile)),
             ("Rounding up to size classes", tables::size_classes(profile)),
         ];
         let has_calls = profile.all.counts.calls() > 0;

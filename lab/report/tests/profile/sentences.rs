@@ -134,6 +134,36 @@ fn threads_that_keep_their_blocks_are_said_to() {
 }
 
 #[test]
+fn a_sample_gives_estimates_with_intervals() {
+    let mut trace = Trace::sampled("./app", 1000);
+    trace.begin(0, 0, "/bin/app");
+    for block in 0..1000 {
+        trace.does(0, 0, block * MS, make(0, 1000));
+    }
+    for block in 0..500 {
+        trace.does(0, 0, (1000 + block) * MS, free(block));
+    }
+    trace.end(0, 2000 * MS, false);
+    // A block of the mean size stands for 1 / (1 - 1 / e) = 1.582 blocks.
+    let profile = trace.profile();
+    tells(
+        &profile,
+        &[
+            "Sampled: 1,000 blocks of 1,510 to 1,644 were recorded: one for every 1000 B requested.",
+            "At its peak the program holds about 1.51 MiB (1.45 MiB to 1.57 MiB) in about 1,577 blocks",
+            "About 800 blocks, about 772 KiB (731 KiB to 814 KiB), are never freed.",
+            "One thread makes all recorded calls.",
+            "that returned a block,",
+            "in less than about 1.51 MiB, its peak",
+        ],
+    );
+    let told = told(&profile);
+    for words in ["next call", "resized", "failed", "requests another"] {
+        assert!(!told.contains(words), "{words}: {told}");
+    }
+}
+
+#[test]
 fn odd_traces_are_told_without_nonsense() {
     for profile in odd() {
         let told = told(&profile);

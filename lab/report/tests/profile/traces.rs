@@ -20,6 +20,11 @@ impl Trace {
     }
 
     pub fn of(command: &str) -> Self {
+        Self::sampled(command, 0)
+    }
+
+    /// A trace of one block for every so many bytes requested.
+    pub fn sampled(command: &str, sample_bytes: u64) -> Self {
         let names = ["malloc", "_Znwm", "realloc", "free", "_ZdlPvm"];
         let recording = Recording {
             functions: names.map(str::to_owned).into(),
@@ -27,6 +32,7 @@ impl Trace {
             began: 1_700_000_000_000_000_000,
             heapdrome: "0.1.0".to_owned(),
             page_bytes: 4096,
+            sample_bytes,
             ..Recording::default()
         };
         Self(Writer::new(Vec::new(), &recording).expect("begun"))

@@ -1,25 +1,8 @@
-//! The word of the collector: how it records, and whether it still does.
+//! The word of the collector: what is to be recorded, and what could not be.
 
-use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::Ordering;
 
-use crate::folder;
-use crate::ring::{CONTROL, Control};
-
-static SHARED: AtomicPtr<Control> = AtomicPtr::new(null_mut());
-
-/// Maps the file that the collector has made; `None` if there is none.
-pub fn begin() -> Option<&'static Control> {
-    let mapped = folder::map(CONTROL.as_bytes(), false, size_of::<Control>())?;
-    SHARED.store(mapped.cast(), Ordering::Release);
-    control()
-}
-
-/// What the collector shares with all processes; `None` before [`begin`].
-pub fn control() -> Option<&'static Control> {
-    // SAFETY: once set, the mapping stays; all its fields are atomics.
-    unsafe { SHARED.load(Ordering::Acquire).as_ref() }
-}
+use crate::own::control;
 
 /// Mean number of requested bytes between two sample points; 0 if every call is recorded, or none.
 #[inline]

@@ -33,8 +33,8 @@ mod follow;
 mod late;
 mod layout;
 mod marks;
+mod own;
 mod passages;
-mod process;
 mod record;
 mod recording;
 mod resolve;
@@ -51,6 +51,7 @@ mod strings;
 mod system;
 mod thread;
 mod trace;
+mod waiting;
 
 use core::ptr::null_mut;
 

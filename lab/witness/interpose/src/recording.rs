@@ -12,7 +12,7 @@ use core::sync::atomic::Ordering;
 use crate::calls::{Call, Deed, asked, deed};
 use crate::layout::FUNCTIONS;
 use crate::ring::{Event, code};
-use crate::rings::push;
+use crate::rings::{push, stamp};
 use crate::slots::{SLOTS, Slot};
 use crate::system::{fenced_ticks, ticks};
 
@@ -239,7 +239,7 @@ extern "C" fn before<const INDEX: usize>(address: usize) {
 /// Records that a block is freed or about to be resized.
 #[inline(always)]
 pub fn push_freed(index: usize, address: usize) {
-    let stamp = fenced_ticks();
+    let stamp = stamp(fenced_ticks);
     push(event(code::FREED, index, address, 0, stamp));
 }
 
@@ -276,7 +276,7 @@ impl Returned {
 /// What a call has returned as `result`; `None` if it is none that asks for a block.
 #[inline(always)]
 pub fn returned(index: usize, call: &Call, result: usize) -> Option<Returned> {
-    let stamp = ticks();
+    let stamp = stamp(ticks);
     let (size, block) = match deed(index) {
         Deed::Makes(size) | Deed::Resizes(size) => (size, result),
         // An int of which the upper half of the register is not defined.

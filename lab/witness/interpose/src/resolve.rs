@@ -10,8 +10,8 @@ use crate::follow;
 use crate::late;
 use crate::layout::{FUNCTIONS, MALLOC, PATH_BYTES, Record};
 use crate::marks;
+use crate::own;
 use crate::passages;
-use crate::process;
 use crate::record::{self, Mode};
 use crate::rings;
 use crate::sample;
@@ -160,7 +160,7 @@ fn counter(index: usize, path: &[u8], counted: bool) -> usize {
 
 fn recording_begins(index: usize, path: &[u8]) {
     if index == MALLOC {
-        process::set_server(path);
+        rings::set_server(path);
     }
     rings::begin();
 }
@@ -221,7 +221,7 @@ fn bind_late() {
 pub unsafe extern "C" fn after_fork() {
     // SAFETY: every thread has an errno, and the child has one thread.
     let errno = unsafe { *system::__errno_location() };
-    rings::begin_image();
+    own::begin_image();
     sample::renew();
     if let Some((old, new)) = record::renew() {
         for slot in &SLOTS {

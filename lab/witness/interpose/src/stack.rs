@@ -4,10 +4,12 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::extent::{self, Extent};
+use crate::ring::Ring;
 use crate::rings;
 use crate::stack_ring::{HEADER_BYTES, MAX_COPY, StackRing, bytes_of, seal, skip};
 use crate::stack_rings;
 use crate::thread::thread;
+use crate::waiting::wait_until;
 
 /// The registers of a caller as they are after the call.
 #[derive(Clone, Copy)]
@@ -23,7 +25,8 @@ pub struct Registers {
 /// Takes the stack of the caller with these registers, and returns its place in the thread's ring;
 /// `None` if recording is over or there is no memory for a ring.
 pub fn take(registers: Registers) -> Option<u64> {
-    let ring = stack_rings::stack_ring()?;
+    let entries = rings::current()?;
+    let ring = stack_rings::of(entries)?;
     let pointer = registers.stack_pointer;
     let own = own_stack(pointer);
     let most = MAX_COPY as usize;
@@ -31,7 +34,7 @@ pub fn take(registers: Registers) -> Option<u64> {
         Some(own) => (own.high - pointer).min(most) & !(WORD - 1),
         None => most,
     };
-    let place = reserve(ring, length as u64)?;
+    let place = reserve(entries, ring, length as u64)?;
     let header = ring.header(place);
     // SAFETY: the copy has been reserved behind the header.
     let target = unsafe { core::ptr::from_ref(header).add(1) }
@@ -76,20 +79,20 @@ fn own_stack(pointer: usize) -> Option<Extent> {
 }
 
 /// Reserves room for a copy, and waits until it is free; `None` if recording is over.
-fn reserve(ring: &StackRing, length: u64) -> Option<u64> {
+fn reserve(entries: &Ring, ring: &StackRing, length: u64) -> Option<u64> {
     let (place, skipped) = ring.reserve(length);
     let end = place + bytes_of(length);
     if let Some(skipped) = skipped {
-        wait_until(ring, skipped + HEADER_BYTES)?;
+        wait_for(entries, ring, skipped + HEADER_BYTES)?;
         // Release pairs with the collector's acquire.
         ring.header(skipped)
             .seal
             .store(skip(skipped), Ordering::Release);
     }
-    wait_until(ring, end)?;
+    wait_for(entries, ring, end)?;
     Some(place)
 }
 
-fn wait_until(ring: &StackRing, end: u64) -> Option<()> {
-    (end <= ring.limit() || rings::wait_until(&|| end <= ring.limit())).then_some(())
+fn wait_for(entries: &Ring, ring: &StackRing, end: u64) -> Option<()> {
+    (end <= ring.limit() || wait_until(entries, &|| end <= ring.limit())).then_some(())
 }

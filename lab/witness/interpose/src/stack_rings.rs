@@ -5,14 +5,13 @@ use core::sync::atomic::Ordering;
 use crate::control;
 use crate::extent::read_maps;
 use crate::folder::{self, Name};
+use crate::own::own;
 use crate::ring::Ring;
-use crate::rings;
 use crate::stack_ring::{MAPS_PREFIX, PREFIX, StackRing};
 use crate::system;
 
-/// The ring of stacks of the calling thread; `None` if recording is over or shared memory ran out.
-pub fn stack_ring() -> Option<&'static StackRing> {
-    let ring = rings::current()?;
+/// The ring of stacks that belongs to a thread's ring; `None` if shared memory ran out.
+pub fn of(ring: &Ring) -> Option<&'static StackRing> {
     // Relaxed: threads that use the ring one after the other are ordered by the lock on the list.
     let known = match ring.stacks.load(Ordering::Relaxed) {
         0 => make_stacks(ring),
@@ -34,7 +33,7 @@ const NO_STACKS: usize = 1;
 fn make_stacks(ring: &Ring) -> usize {
     // SAFETY: every thread has an errno.
     let errno = unsafe { *system::__errno_location() };
-    if rings::maps_are_due() {
+    if own().is_some_and(|own| own.mapped.swap(1, Ordering::Relaxed) == 0) {
         let name = Name::new(MAPS_PREFIX, ring.pid, ring.image);
         folder::write_new(name.bytes(), |write| read_maps(write));
     }

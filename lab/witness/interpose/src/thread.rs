@@ -24,9 +24,17 @@ pub struct Thread {
     pub stack_gap: u64,
     /// The thread's own stack, as far as it is known: [`crate::stack`].
     pub stack: Extent,
+    /// The time that the ring last had in full.
+    pub base: u64,
+    /// The last time that was read from the processor's counter.
+    pub stamp: u64,
+    /// The collector's beat at that time.
+    pub beat: u64,
+    /// How many calls may still take that time.
+    pub reuses: u32,
 }
 
-const _: () = assert!(size_of::<Thread>() == 96);
+const _: () = assert!(size_of::<Thread>() == 128);
 
 // The `Thread` of each thread. Rust's own thread-local variables cannot be named in assembly.
 core::arch::global_asm!(
@@ -34,10 +42,10 @@ core::arch::global_asm!(
     ".globl heapdrome_last",
     ".hidden heapdrome_last",
     ".type heapdrome_last, %object",
-    ".size heapdrome_last, 96",
+    ".size heapdrome_last, 128",
     ".p2align 3",
     "heapdrome_last:",
-    ".zero 96",
+    ".zero 128",
     ".popsection",
 );
 
