@@ -89,7 +89,8 @@ impl Snapshots {
         }
         let Some(ring) = &self.ring else { return Ok(0) };
         let first = self.next;
-        loop {
+        // At most one lap: the thread goes on meanwhile.
+        while self.next < first + BYTES {
             let header = ring.header(self.next);
             // Acquire pairs with the writer's release: the copy is there.
             let seal = header.seal.load(Ordering::Acquire);

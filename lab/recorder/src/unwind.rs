@@ -21,8 +21,11 @@ use crate::stacks::Stacks;
 /// another one's place in memory is seen after twice as long.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// Number of places on stacks whose unwinding is remembered.
-const REMEMBERED: usize = 1 << 16;
+/// Number of stacks whose unwinding is remembered, with about a kilobyte for each.
+const REMEMBERED: usize = 1 << 14;
+
+/// Number of them that have the same caller and stack pointer, which are compared one by one.
+const VARIANTS: usize = 8;
 
 /// A process whose stacks are recorded.
 struct Origin {
@@ -71,6 +74,8 @@ struct Code {
     mapping: Mapping,
     /// Its file, and the difference between addresses in memory and in the file.
     file: Option<(Arc<CodeFile>, u64)>,
+    /// The number of its module, once a stack refers to it.
+    module: Option<u32>,
 }
 
 /// A stack that was unwound, and all that its unwinding depended on besides the registers.
@@ -78,6 +83,50 @@ struct Unwound {
     /// Addresses that were read, and the words there; `None` if they were not copied.
     reads: Vec<(u64, Option<u64>)>,
     stack: u32,
+}
+
+/// Stacks that were unwound, by the registers of the caller.
+#[derive(Default)]
+struct Known {
+    stacks: FxHashMap<[u64; 3], Vec<Unwound>>,
+    number: usize,
+}
+
+impl Known {
+    fn place(snapshot: Snapshot<'_>) -> [u64; 3] {
+        let Snapshot {
+            return_address,
+            stack_pointer,
+            frame_pointer,
+            ..
+        } = snapshot;
+        [return_address, stack_pointer, frame_pointer]
+    }
+
+    /// The number of a stack whose unwinding would read what it read before.
+    fn find(&mut self, snapshot: Snapshot<'_>) -> Option<u32> {
+        let variants = self.stacks.get_mut(&Self::place(snapshot))?;
+        let place = variants.iter().position(|variant| {
+            let mut reads = variant.reads.iter();
+            reads.all(|&(address, word)| snapshot.read(address) == word)
+        })?;
+        // The next one is probably of the same calls.
+        variants.swap(0, place);
+        Some(variants[0].stack)
+    }
+
+    fn add(&mut self, snapshot: Snapshot<'_>, unwound: Unwound) {
+        if self.number >= REMEMBERED {
+            *self = Self::default();
+        }
+        let variants = self.stacks.entry(Self::place(snapshot)).or_default();
+        if variants.len() >= VARIANTS {
+            variants.pop();
+        } else {
+            self.number += 1;
+        }
+        variants.push(unwound);
+    }
 }
 
 /// Unwinds the stacks of one process.
@@ -91,7 +140,11 @@ pub(crate) struct Unwinding {
     quiet: Option<Instant>,
     unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
     cache: CacheNative<MayAllocateDuringUnwind>,
-    known: FxHashMap<[u64; 3], Vec<Unwound>>,
+    known: Known,
+    /// The numbers of stacks by the addresses of their calls.
+    numbers: FxHashMap<Vec<u64>, u32>,
+    /// Whether the mappings that were read last are those of the running process.
+    is_current: bool,
     /// Number of stacks with a frame whose file is not known.
     pub unplaced: u64,
 }
@@ -107,8 +160,17 @@ impl Unwinding {
             quiet: None,
             unwinder: UnwinderNative::new(),
             cache: CacheNative::new(),
-            known: FxHashMap::default(),
+            known: Known::default(),
+            numbers: FxHashMap::default(),
+            is_current: false,
             unplaced: 0,
+        }
+    }
+
+    /// Sees now and then whether other files have come into memory.
+    pub(crate) fn refresh(&mut self) {
+        if self.read_at.is_some_and(|at| at.elapsed() > 2 * FRESH) {
+            self.read_mappings();
         }
     }
 
@@ -118,38 +180,38 @@ impl Unwinding {
         snapshot: Snapshot<'_>,
         writer: &mut Writer<W>,
     ) -> Result<u32, TraceError> {
-        if self.read_at.is_none_or(|at| at.elapsed() > 2 * FRESH) {
-            self.read_mappings();
-        }
-        let place = [
-            snapshot.return_address,
-            snapshot.stack_pointer,
-            snapshot.frame_pointer,
-        ];
-        let is_same = |unwound: &&Unwound| {
-            let mut reads = unwound.reads.iter();
-            reads.all(|&(address, word)| snapshot.read(address) == word)
-        };
-        let known = self.known.get(&place).into_iter().flatten().find(is_same);
-        if let Some(known) = known {
-            return Ok(known.stack);
+        if let Some(stack) = self.known.find(snapshot) {
+            return Ok(stack);
         }
         let (mut addresses, mut reads) = self.addresses(snapshot);
-        let is_unknown = |code: &[Code], address: &u64| find(code, *address).is_none();
-        if addresses.iter().any(|it| is_unknown(&self.code, it)) && self.read_mappings() {
+        while self.first_unknown(&addresses).is_some() && self.read_mappings() {
             (addresses, reads) = self.addresses(snapshot);
         }
-        self.unplaced += u64::from(addresses.iter().any(|it| is_unknown(&self.code, it)));
-        let frames = self.frames(&addresses, writer)?;
-        let stack = self.table().stack(frames, writer)?;
-        if self.known.len() >= REMEMBERED {
-            self.known.clear();
+        if let Some(place) = self.first_unknown(&addresses) {
+            if self.is_current {
+                // There is no code: the unwinder has lost its way.
+                addresses.truncate(place);
+            } else {
+                self.unplaced += 1;
+            }
         }
-        self.known
-            .entry(place)
-            .or_default()
-            .push(Unwound { reads, stack });
+        let stack = match self.numbers.get(&addresses) {
+            Some(&stack) => stack,
+            None => {
+                let frames = self.frames(&addresses, writer)?;
+                let stack = self.table().stack(frames, writer)?;
+                self.numbers.insert(addresses, stack);
+                stack
+            }
+        };
+        self.known.add(snapshot, Unwound { reads, stack });
         Ok(stack)
+    }
+
+    /// The place of the first address that is in no mapping.
+    fn first_unknown(&self, addresses: &[u64]) -> Option<usize> {
+        let is_unknown = |&address: &u64| find(&self.code, address).is_none();
+        addresses.iter().position(is_unknown)
     }
 
     fn table(&self) -> std::sync::MutexGuard<'_, Stacks> {
@@ -180,35 +242,44 @@ impl Unwinding {
         (addresses, reads)
     }
 
+    /// The frames of calls, without those of the recording library.
     fn frames<W: Write>(
-        &self,
+        &mut self,
         addresses: &[u64],
         writer: &mut Writer<W>,
     ) -> Result<Vec<Frame>, TraceError> {
-        let is_own = |code: &Code| {
-            let name = code.mapping.file.as_ref();
-            name.is_some_and(|name| name.path == self.origin.library)
-        };
-        let located = addresses
-            .iter()
-            .map(|&address| (address, find(&self.code, address)));
-        let callers = located.skip_while(|(_, code)| code.is_some_and(is_own));
-        let mut table = self.table();
-        callers
-            .take(Stack::MAX_FRAMES)
-            .map(
-                |(address, code)| match code.and_then(|code| code.file.as_ref()) {
-                    Some((file, bias)) => Ok(Frame {
-                        module: Some(table.module(file, writer)?),
-                        address: address.wrapping_sub(*bias),
-                    }),
-                    None => Ok(Frame {
-                        module: None,
-                        address,
-                    }),
-                },
-            )
-            .collect()
+        let mut frames = Vec::new();
+        for &address in addresses {
+            let place = find(&self.code, address);
+            let code = place.map(|place| &self.code[place]);
+            let name = code.and_then(|code| code.mapping.file.as_ref());
+            let is_own = name.is_some_and(|name| name.path == self.origin.library);
+            if is_own && frames.is_empty() {
+                continue;
+            }
+            let bias = code.and_then(|code| Some(code.file.as_ref()?.1));
+            let module = place.map(|place| self.module(place, writer)).transpose()?;
+            frames.push(Frame {
+                module: module.flatten(),
+                address: address.wrapping_sub(bias.unwrap_or(0)),
+            });
+        }
+        frames.truncate(Stack::MAX_FRAMES);
+        Ok(frames)
+    }
+
+    /// The module of a mapping, which is written if it is new; `None` if it is of no known file.
+    fn module<W: Write>(
+        &mut self,
+        place: usize,
+        writer: &mut Writer<W>,
+    ) -> Result<Option<u32>, TraceError> {
+        let code = &self.code[place];
+        if let (None, Some((file, _))) = (code.module, &code.file) {
+            let module = self.table().module(file, writer)?;
+            self.code[place].module = Some(module);
+        }
+        Ok(self.code[place].module)
     }
 
     /// Reads the mappings of the process, and returns whether there was anything new.
@@ -219,14 +290,15 @@ impl Unwinding {
         self.read_at = Some(Instant::now());
         let of_process = || {
             let pid = self.origin.pid?;
-            read(Path::new(&format!("/proc/{pid}/maps")))
+            let text = read(Path::new(&format!("/proc/{pid}/maps")))?;
+            (self.text.is_empty() || self.is_of_same_program(&text)).then_some(text)
         };
         // Those that it has written itself are of this program for certain.
-        let text = match self.text.is_empty() {
-            true => read(&self.origin.maps).or_else(of_process),
-            false => of_process().filter(|text| self.is_of_same_program(text)),
-        };
-        let Some(text) = text.filter(|text| *text != self.text) else {
+        let own = self.text.is_empty().then(|| read(&self.origin.maps));
+        let own = own.flatten();
+        let running = own.is_none().then(of_process).flatten();
+        self.is_current = running.is_some();
+        let Some(text) = own.or(running).filter(|text| *text != self.text) else {
             self.quiet = self.read_at;
             return false;
         };
@@ -247,7 +319,8 @@ impl Unwinding {
 
     /// Describes the code of the process to the unwinder.
     fn place_code(&mut self) {
-        self.known.clear();
+        self.known = Known::default();
+        self.numbers.clear();
         self.unwinder = UnwinderNative::new();
         self.code.clear();
         for mapping in mappings::parse(&self.text) {
@@ -257,7 +330,11 @@ impl Unwinding {
             if let Some((file, bias)) = &file {
                 self.unwinder.add_module(file.module(&mapping, *bias));
             }
-            self.code.push(Code { mapping, file });
+            self.code.push(Code {
+                mapping,
+                file,
+                module: None,
+            });
         }
     }
 }
@@ -271,11 +348,11 @@ fn read(path: &Path) -> Option<String> {
 /// Maximum number of frames of the recording library at the inner end of a stack.
 const OWN_FRAMES: usize = 4;
 
-/// The code at an address.
-fn find(code: &[Code], address: u64) -> Option<&Code> {
+/// The place of the code at an address.
+fn find(code: &[Code], address: u64) -> Option<usize> {
     let behind = code.partition_point(|code| code.mapping.start <= address);
-    let code = code.get(behind.checked_sub(1)?)?;
-    (address < code.mapping.end).then_some(code)
+    let place = behind.checked_sub(1)?;
+    (address < code[place].mapping.end).then_some(place)
 }
 
 #[cfg(target_arch = "x86_64")]
