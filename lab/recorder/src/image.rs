@@ -105,7 +105,6 @@ impl Image {
         let Some(unwinding) = &mut self.unwinding else {
             return Ok(());
         };
-        unwinding.refresh();
         for stream in streams {
             let unwind = |snapshot: Snapshot<'_>| unwinding.unwind(snapshot, writer);
             self.stacks_lost += stream.snapshots.drain(unwind)?;

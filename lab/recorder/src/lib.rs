@@ -9,6 +9,7 @@
 mod addresses;
 mod backlog;
 mod clock;
+mod delivery;
 mod drainer;
 mod entries;
 mod error;

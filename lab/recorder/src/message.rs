@@ -41,6 +41,8 @@ pub(crate) enum Message {
     },
     /// All events before this stamp were sent, except those of threads that were interrupted.
     Until(u64),
+    /// The memory of a program is mapped in this way, as `/proc/PID/maps` shows it.
+    Maps { image: u64, text: String },
     /// Something to be written as it is.
     Record(Record),
     /// A program has ended, and all its events were sent.

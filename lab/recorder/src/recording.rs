@@ -18,7 +18,8 @@ use heapdrome_witness::{FUNCTIONS, Home};
 
 use crate::backlog::Backlog;
 use crate::clock::Clock;
-use crate::drainer::{Closing, Counts, Drainer, WorkerEnded};
+use crate::delivery::WorkerEnded;
+use crate::drainer::{Closing, Counts, Drainer};
 use crate::error::{RecorderError, failed};
 use crate::process;
 use crate::rings::RingFolder;

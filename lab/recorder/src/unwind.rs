@@ -9,16 +9,16 @@ use framehop::{
     CacheNative, FrameAddress, MayAllocateDuringUnwind, UnwindRegsNative, Unwinder, UnwinderNative,
 };
 use heapdrome_trace::{Frame, Stack, TraceError, Writer};
-use heapdrome_witness::stack_ring::MAPS_PREFIX;
+use heapdrome_witness::stack_ring::{LAST_MAPS, MAPS_PREFIX};
 use rustc_hash::FxHashMap;
 
 use crate::mappings::{self, Mapping};
 use crate::module::{Bytes, CodeFile};
+use crate::process;
 use crate::snapshots::Snapshot;
 use crate::stacks::Stacks;
 
-/// Minimum time between two readings of a process's mappings if nothing is new. A file that takes
-/// another one's place in memory is seen after twice as long.
+/// Minimum time between two readings of a process's mappings if nothing is new.
 const FRESH: Duration = Duration::from_millis(500);
 
 /// Number of stacks whose unwinding is remembered, with about a kilobyte for each.
@@ -31,8 +31,10 @@ const VARIANTS: usize = 8;
 struct Origin {
     /// Its number, if it is known here by that.
     pid: Option<u32>,
-    /// The file with the mappings that it wrote itself.
+    /// The file with the mappings that it wrote itself at its first stack.
     maps: PathBuf,
+    /// The file with those that it wrote when it ended, if it did so by itself.
+    last_maps: PathBuf,
     /// The recording library, whose frames are left out.
     library: PathBuf,
 }
@@ -62,6 +64,9 @@ impl Unwindings {
         let origin = Origin {
             pid: is_known_here.then_some(pid),
             maps: self.folder.join(format!("{MAPS_PREFIX}{pid}-{image}")),
+            last_maps: self
+                .folder
+                .join(format!("{MAPS_PREFIX}{pid}-{image}-{LAST_MAPS}")),
             library: self.library.clone(),
         };
         self.is_on
@@ -135,7 +140,6 @@ pub(crate) struct Unwinding {
     stacks: Arc<Mutex<Stacks>>,
     text: String,
     code: Vec<Code>,
-    read_at: Option<Instant>,
     /// When the mappings were last found as they were before.
     quiet: Option<Instant>,
     unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
@@ -156,7 +160,6 @@ impl Unwinding {
             stacks,
             text: String::new(),
             code: Vec::new(),
-            read_at: None,
             quiet: None,
             unwinder: UnwinderNative::new(),
             cache: CacheNative::new(),
@@ -164,13 +167,6 @@ impl Unwinding {
             numbers: FxHashMap::default(),
             is_current: false,
             unplaced: 0,
-        }
-    }
-
-    /// Sees now and then whether other files have come into memory.
-    pub(crate) fn refresh(&mut self) {
-        if self.read_at.is_some_and(|at| at.elapsed() > 2 * FRESH) {
-            self.read_mappings();
         }
     }
 
@@ -282,24 +278,34 @@ impl Unwinding {
         Ok(self.code[place].module)
     }
 
+    /// Takes the mappings of the running process.
+    pub(crate) fn add_mappings(&mut self, text: String) {
+        if self.text.is_empty() {
+            self.read_mappings();
+        }
+        if text != self.text && self.is_of_same_program(&text) {
+            self.text = text;
+            self.place_code();
+        }
+    }
+
     /// Reads the mappings of the process, and returns whether there was anything new.
     fn read_mappings(&mut self) -> bool {
         if self.quiet.is_some_and(|since| since.elapsed() < FRESH) {
             return false;
         }
-        self.read_at = Some(Instant::now());
-        let of_process = || {
-            let pid = self.origin.pid?;
-            let text = read(Path::new(&format!("/proc/{pid}/maps")))?;
-            (self.text.is_empty() || self.is_of_same_program(&text)).then_some(text)
+        let running = self.origin.pid.and_then(process::maps);
+        let running = running.filter(|text| self.text.is_empty() || self.is_of_same_program(text));
+        // Those that the process has written itself are of this program for certain.
+        let own = match (self.text.is_empty(), running.is_some()) {
+            (true, _) => std::fs::read_to_string(&self.origin.maps).ok(),
+            (false, false) => std::fs::read_to_string(&self.origin.last_maps).ok(),
+            (false, true) => None,
         };
-        // Those that it has written itself are of this program for certain.
-        let own = self.text.is_empty().then(|| read(&self.origin.maps));
-        let own = own.flatten();
-        let running = own.is_none().then(of_process).flatten();
-        self.is_current = running.is_some();
-        let Some(text) = own.or(running).filter(|text| *text != self.text) else {
-            self.quiet = self.read_at;
+        self.is_current = own.is_none() && running.is_some();
+        let text = own.or(running).filter(|text| *text != self.text);
+        let Some(text) = text else {
+            self.quiet = Some(Instant::now());
             return false;
         };
         self.text = text;
@@ -317,32 +323,35 @@ impl Unwinding {
         line(text) == line(&self.text)
     }
 
-    /// Describes the code of the process to the unwinder.
+    /// Describes the code of the process to the unwinder. Code whose memory is free by now stays:
+    /// stacks that were recorded before may refer to it.
     fn place_code(&mut self) {
         self.known = Known::default();
         self.numbers.clear();
         self.unwinder = UnwinderNative::new();
-        self.code.clear();
-        for mapping in mappings::parse(&self.text) {
+        let mappings = mappings::parse(&self.text);
+        let is_replaced = |old: &Mapping| {
+            let mut overlaps = mappings.iter();
+            overlaps.any(|new| new.start < old.end && old.start < new.end)
+        };
+        self.code.retain(|code| !is_replaced(&code.mapping));
+        for mapping in mappings {
             let name = mapping.file.as_ref();
             let file = name.and_then(|name| self.table().file(name, self.origin.pid));
             let file = file.and_then(|file| file.bias(&mapping).map(|bias| (file, bias)));
-            if let Some((file, bias)) = &file {
-                self.unwinder.add_module(file.module(&mapping, *bias));
-            }
             self.code.push(Code {
                 mapping,
                 file,
                 module: None,
             });
         }
+        self.code.sort_by_key(|code| code.mapping.start);
+        for code in &self.code {
+            if let Some((file, bias)) = &code.file {
+                self.unwinder.add_module(file.module(&code.mapping, *bias));
+            }
+        }
     }
-}
-
-/// A text that is not empty: that of a process that has ended is.
-fn read(path: &Path) -> Option<String> {
-    let text = std::fs::read_to_string(path).ok()?;
-    (!text.is_empty()).then_some(text)
 }
 
 /// Maximum number of frames of the recording library at the inner end of a stack.

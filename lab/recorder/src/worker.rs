@@ -107,6 +107,12 @@ impl<W: Write> Worker<W> {
                     image.emit(stamp, &mut self.writer)?;
                 }
             }
+            Message::Maps { image, text } => {
+                let image = self.running.get_mut(&image);
+                if let Some(unwinding) = image.and_then(|image| image.unwinding.as_mut()) {
+                    unwinding.add_mappings(text);
+                }
+            }
             Message::Record(record) => self.writer.record(record)?,
             Message::Finish { image, finish } => self.end(image, finish)?,
         }

@@ -59,6 +59,14 @@ use core::ptr::null_mut;
 #[unsafe(link_section = ".init_array")]
 static BEGIN: extern "C" fn() = begin;
 
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static END: extern "C" fn() = end;
+
+extern "C" fn end() {
+    stack_rings::end();
+}
+
 extern "C" fn begin() {
     resolve::begin();
     // SAFETY: the handlers only store to this library's own atomics. A child that is made without

@@ -16,6 +16,9 @@ pub const PREFIX: &str = "stacks-";
 /// when its first stack is recorded; the rest are its number and its image.
 pub const MAPS_PREFIX: &str = "maps-";
 
+/// The number of the file with the mappings of a process that ends by itself.
+pub const LAST_MAPS: u32 = 1;
+
 /// Bytes of a ring: 16 of the largest copies, and hundreds of usual ones.
 pub const BYTES: u64 = 1 << 20;
 

@@ -5,9 +5,9 @@ use core::sync::atomic::Ordering;
 use crate::control;
 use crate::extent::read_maps;
 use crate::folder::{self, Name};
-use crate::own::own;
+use crate::own::{IMAGE, PID, own};
 use crate::ring::Ring;
-use crate::stack_ring::{MAPS_PREFIX, PREFIX, StackRing};
+use crate::stack_ring::{LAST_MAPS, MAPS_PREFIX, PREFIX, StackRing};
 use crate::system;
 
 /// The ring of stacks that belongs to a thread's ring; `None` if shared memory ran out.
@@ -23,6 +23,22 @@ pub fn of(ring: &Ring) -> Option<&'static StackRing> {
     }
     // SAFETY: the ring of stacks is mapped like the ring itself, and all its fields are atomics.
     Some(unsafe { &*(known as *const StackRing) })
+}
+
+/// Writes the mappings of a process that is about to end, if it has recorded a stack: libraries may
+/// have been opened since. errno stays.
+pub fn end() {
+    if own().is_none_or(|own| own.mapped.load(Ordering::Relaxed) == 0) {
+        return;
+    }
+    let (pid, image) = (PID.load(Ordering::Relaxed), IMAGE.load(Ordering::Relaxed));
+    // SAFETY: every thread has an errno.
+    unsafe {
+        let errno = *system::__errno_location();
+        let name = Name::new(MAPS_PREFIX, pid, image).and(LAST_MAPS);
+        folder::write_new(name.bytes(), |write| read_maps(write));
+        *system::__errno_location() = errno;
+    }
 }
 
 /// See [`Ring::stacks`].
