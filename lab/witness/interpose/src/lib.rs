@@ -47,6 +47,7 @@ mod strings;
 mod system;
 mod thread;
 mod trace;
+mod unwinding;
 mod waiting;
 
 use core::ptr::null_mut;

@@ -4,6 +4,7 @@
 //! A call that asks for a block counts the requested bytes down. A free looks whether the block is
 //! sampled. Few instructions do that before the jump.
 
+use core::ffi::{c_int, c_void};
 use core::mem::offset_of;
 
 use crate::calls::{Call, Deed, Size, asked, deed};
@@ -13,6 +14,7 @@ use crate::rings;
 use crate::sample;
 use crate::slots::{self, Slot};
 use crate::thread::Thread;
+use crate::unwinding::{CONTINUE_UNWIND, failed_call};
 
 /// A call that may be recorded, as the passages lay it out on the stack.
 #[repr(C)]
@@ -119,6 +121,7 @@ unsafe extern "C" fn free() {
 unsafe extern "C" fn consider() {
     core::arch::naked_asm!(
         ".cfi_startproc",
+        ".cfi_personality 0x1b, {personality}",
         "endbr64",
         "lea rax, [rip + 3f]",
         "cmp rax, [rsp]",
@@ -156,6 +159,7 @@ unsafe extern "C" fn consider() {
         before = sym before,
         after = sym after,
         served = const offset_of!(Slot, served),
+        personality = sym personality,
     )
 }
 
@@ -252,6 +256,7 @@ unsafe extern "C" fn free() {
 unsafe extern "C" fn consider() {
     core::arch::naked_asm!(
         ".cfi_startproc",
+        ".cfi_personality 0x1b, {personality}",
         "hint #34",
         "adr x9, 3f",
         "cmp x9, x30",
@@ -293,6 +298,7 @@ unsafe extern "C" fn consider() {
         before = sym before,
         after = sym after,
         served = const offset_of!(Slot, served),
+        personality = sym personality,
     )
 }
 
@@ -337,6 +343,23 @@ extern "C" fn after(call: &SampledCall, result: usize) -> usize {
         push_returned(index, &call.call, &returned);
     }
     result
+}
+
+/// The personality routine of [`consider`]: records a call that ends by an exception.
+unsafe extern "C" fn personality(
+    _version: c_int,
+    actions: c_int,
+    _class: u64,
+    _exception: *mut c_void,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the unwinder gives the context of a frame of `consider`, whose call begins with one.
+    unsafe {
+        if let Some(call) = failed_call(actions, context) {
+            after(&*(&raw const *call).cast::<SampledCall>(), 0);
+        }
+    }
+    CONTINUE_UNWIND
 }
 
 /// The part to record of a call that has returned no block.
