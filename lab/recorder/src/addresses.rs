@@ -110,18 +110,15 @@ impl Addresses {
         live.map(|slot| slot.block(&self.large).size).sum()
     }
 
-    /// These blocks as a child inherits them.
-    pub(crate) fn inherited(&self) -> Self {
-        let mut child = self.clone();
-        for slot in child.slots.iter_mut().filter(|slot| !slot.is_free()) {
-            let block = slot.block(&child.large);
-            *slot = Slot::new(
-                slot.address(),
-                Block {
-                    number: None,
-                    ..block
-                },
-            );
+    /// The blocks whose numbers are below one as a child inherits them, and those that this process
+    /// inherited itself.
+    pub(crate) fn inherited(&self, below: u64) -> Self {
+        let mut child = Self::default();
+        for slot in self.slots.iter().filter(|slot| !slot.is_free()) {
+            let Block { number, size } = slot.block(&self.large);
+            if number.is_none_or(|number| number < below) {
+                child.insert(slot.address(), Block { number: None, size });
+            }
         }
         child
     }
@@ -276,7 +273,9 @@ mod tests {
             table.bytes(),
             map.values().map(|block| block.size).sum::<u64>()
         );
-        let mut child = table.inherited();
+        let none = map.values().filter(|block| block.number.is_none());
+        assert_eq!(table.inherited(0).len(), none.count());
+        let mut child = table.inherited(u64::MAX);
         assert_eq!(child.bytes(), table.bytes());
         for (address, block) in map {
             let number = None;

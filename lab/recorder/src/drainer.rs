@@ -123,9 +123,9 @@ impl Drainer {
     /// Copies all rings once, as far as the backlog has room, and looks at the processes if it is
     /// time to. Returns how long to pause before the next round.
     pub(crate) fn round(&mut self) -> Result<Duration, WorkerEnded> {
-        // Relaxed: the beat only has to change.
-        self.control.0.beat.fetch_add(1, Ordering::Relaxed);
         let (now, until) = (ticks(), self.clock.stamp_before(LAG));
+        // Relaxed: nothing else is published by it.
+        self.control.0.beat.store(now, Ordering::Relaxed);
         self.discover()?;
         let fullest = self.drain()?;
         let until = match fullest {
@@ -287,9 +287,8 @@ impl Drainer {
             to.result?;
         }
         let rings = || recorded.sources.iter().map(Source::ring);
-        let waited = rings()
-            .map(|ring| ring.waited.load(Ordering::Relaxed))
-            .sum();
+        let ticks = rings().map(|ring| ring.waited.load(Ordering::Relaxed));
+        let waited = self.clock.nanoseconds(ticks.sum());
         let gave_up = rings().any(|ring| ring.gave_up.load(Ordering::Relaxed) != 0);
         self.counts.waited += waited;
         self.counts.gave_up += u32::from(gave_up);

@@ -9,6 +9,7 @@ use heapdrome_witness::ring::{Event, code};
 
 use crate::addresses::{Addresses, Block};
 use crate::clock::Clock;
+use crate::forks::Forks;
 use crate::snapshots::Snapshot;
 use crate::streams::{Resizing, Stream};
 use crate::unwind::Unwinding;
@@ -51,13 +52,14 @@ pub(crate) struct Image {
     pub number: u32,
     /// The events of its rings.
     pub streams: Vec<Stream>,
-    pub addresses: Addresses,
+    addresses: Addresses,
     clock: Clock,
     threads: u32,
     next_block: u64,
     time: Time,
     /// Addresses whose free was written before it was seen, and how often.
     owed: FxHashMap<u64, u32>,
+    forks: Forks,
     /// Operations whose order was repaired.
     pub repaired: u64,
     /// Unwinds its stacks, if they are recorded.
@@ -77,10 +79,16 @@ impl Image {
             next_block: 0,
             time: Time(0),
             owed: FxHashMap::default(),
+            forks: Forks::default(),
             repaired: 0,
             unwinding: None,
             stacks_lost: 0,
         }
+    }
+
+    /// The blocks that this process had when it forked at a stamp, as its child has them.
+    pub(crate) fn inherited(&mut self, forked: u64) -> Addresses {
+        self.forks.inherited(forked, &self.addresses)
     }
 
     /// Writes all events before a stamp, in the order of their stamps; a thread's stay in theirs.
@@ -140,6 +148,10 @@ impl Image {
         match event.code {
             code::ALIGNMENT => {
                 stream.alignment = event.address;
+                return Ok(());
+            }
+            code::FORK => {
+                self.forks.fork(event.stamp, self.next_block);
                 return Ok(());
             }
             code::THREAD => return self.thread(stream, event.address as u32, writer),
@@ -263,6 +275,7 @@ impl Image {
             && let Some(block) = old.number
         {
             // Its free was stamped before, and will be seen later.
+            self.forks.freed(address, old);
             self.repaired += 1;
             *self.owed.entry(address).or_default() += 1;
             let function = FREE;
@@ -298,6 +311,9 @@ impl Image {
             return None;
         }
         let block = self.addresses.remove(address);
+        if let Some(block) = block {
+            self.forks.freed(address, block);
+        }
         if is_resize(function) {
             stream.resizing.push(Resizing { address, block });
             return None;

@@ -13,6 +13,7 @@ mod delivery;
 mod drainer;
 mod entries;
 mod error;
+mod forks;
 mod image;
 mod mappings;
 mod message;

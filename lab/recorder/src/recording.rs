@@ -84,6 +84,14 @@ pub struct Summary {
     pub bypassed: Vec<Bypass>,
     /// How the command ended; `None` if the recording's time was over before.
     pub ending: Option<ExitStatus>,
+    /// How long the command took; `None` if the recording's time was over before.
+    pub took: Option<Duration>,
+    /// How long the collector took to complete the trace after the recording's end.
+    pub afterwards: Duration,
+    /// Processor time of the collector.
+    pub processor_time: Duration,
+    /// Most resident memory of the collector, rings included, in bytes.
+    pub peak_resident: u64,
 }
 
 /// Runs a command and writes the allocations of all its processes to `sink` until the last of them
@@ -104,7 +112,9 @@ pub fn record<W: Write + Send>(
     let leader = start(request, &home.library())?;
     let mut tree = Tree {
         leader,
+        began: Instant::now(),
         ending: None,
+        took: None,
         is_empty: false,
     };
     // Nothing is written before the command runs: one that cannot be run leaves no trace.
@@ -115,7 +125,7 @@ pub fn record<W: Write + Send>(
     };
     let counts = write(request, sink, parts, &mut tree, interrupted);
     tree.wait_for_leader();
-    Ok(summary(counts?, tree.ending))
+    Ok(summary(counts?, &tree))
 }
 
 /// What a recording needs besides its request.
@@ -131,7 +141,7 @@ fn write<W: Write + Send>(
     parts: Parts<'_>,
     tree: &mut Tree,
     interrupted: &AtomicBool,
-) -> Result<(Counts, Written), TraceError> {
+) -> Result<Outcome, TraceError> {
     let Parts {
         home,
         control,
@@ -158,11 +168,16 @@ fn write<W: Write + Send>(
         stop.store(true, Ordering::Relaxed);
         (drained, working.join())
     });
+    let ended = Instant::now();
     // Nobody else is in its way now: the rest is done at this thread's priority.
     let worker = worker.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     let written = worker.finish()?;
     match drained {
-        Ok(counts) => Ok((counts, written)),
+        Ok(counts) => Ok(Outcome {
+            counts,
+            written,
+            afterwards: ended.elapsed(),
+        }),
         Err(WorkerEnded) => unreachable!("a worker that ends early has an error"),
     }
 }
@@ -180,7 +195,19 @@ fn yield_to_others() {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICER) };
 }
 
-fn summary((counts, written): (Counts, Written), ending: Option<ExitStatus>) -> Summary {
+/// What the collector has done.
+struct Outcome {
+    counts: Counts,
+    written: Written,
+    afterwards: Duration,
+}
+
+fn summary(outcome: Outcome, tree: &Tree) -> Summary {
+    let Outcome {
+        counts,
+        written,
+        afterwards,
+    } = outcome;
     Summary {
         processes: counts.processes,
         operations: written.operations,
@@ -191,7 +218,11 @@ fn summary((counts, written): (Counts, Written), ending: Option<ExitStatus>) -> 
         stacks_lost: counts.stacks_left_out + written.stacks_lost,
         stacks_unplaced: written.stacks_unplaced,
         bypassed: counts.bypassed,
-        ending,
+        ending: tree.ending,
+        took: tree.took,
+        afterwards,
+        processor_time: Duration::from_nanos(process::own_time()),
+        peak_resident: process::own_peak(),
     }
 }
 
@@ -293,7 +324,9 @@ fn adopt_orphans() -> io::Result<()> {
 /// The processes of the command.
 struct Tree {
     leader: u32,
+    began: Instant,
     ending: Option<ExitStatus>,
+    took: Option<Duration>,
     /// Whether all have ended.
     is_empty: bool,
 }
@@ -313,6 +346,7 @@ impl Tree {
                 }
                 pid if pid.unsigned_abs() == self.leader => {
                     self.ending = Some(ExitStatus::from_raw(status));
+                    self.took = Some(self.began.elapsed());
                 }
                 _ => {}
             }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use heapdrome_trace::{Beginning, Finish, Process, Record, TraceError, Writer};
 
+use crate::addresses::Addresses;
 use crate::clock::Clock;
 use crate::image::Image;
 use crate::message::{Birth, Message};
@@ -124,18 +125,19 @@ impl<W: Write> Worker<W> {
         if let Some(parent) = self.running.get_mut(&birth.parent) {
             parent.emit(birth.forked, &mut self.writer)?;
         }
-        let running = self.running.get(&birth.parent);
-        let parent = running.or_else(|| self.ended.get(&birth.parent));
-        let addresses = parent
-            .map(|parent| parent.addresses.inherited())
-            .unwrap_or_default();
-        let beginning = match parent {
-            Some(parent) => Beginning::Forked {
-                parent: parent.number,
-                blocks: addresses.len() as u64,
-                bytes: addresses.bytes(),
-            },
-            None => Beginning::Executed,
+        let running = self.running.get_mut(&birth.parent);
+        let parent = running.or_else(|| self.ended.get_mut(&birth.parent));
+        let (beginning, addresses) = match parent {
+            Some(parent) => {
+                let addresses = parent.inherited(birth.forked);
+                let beginning = Beginning::Forked {
+                    parent: parent.number,
+                    blocks: addresses.len() as u64,
+                    bytes: addresses.bytes(),
+                };
+                (beginning, addresses)
+            }
+            None => (Beginning::Executed, Addresses::default()),
         };
         self.writer.record(Record::Process(Process {
             process: birth.number,

@@ -8,7 +8,7 @@ use heapdrome_trace::{
     Beginning, Chunk, Ending, Finish, Operation, Process, Reader, Record, Step, Thread,
 };
 
-use crate::support::{Outcome, Site, program, recorded_program, static_program};
+use crate::support::{Outcome, Site, program, recorded_program, static_program, throwing_program};
 
 /// The program's blocks of this size and more are those that tests count.
 pub const COUNTED: u64 = 5000;
@@ -146,6 +146,7 @@ fn blocks_that_change_threads_both_ways_are_all_there() {
     let site = Site::new();
     let (outcome, trace) = record(&site, &["threads", "30000"]);
     outcome.says(0, &["of 1 process in app.trace"]);
+    outcome.says(0, &["the command took ", " afterwards, "]);
     let blocks = trace.blocks(0);
     assert_eq!((blocks.made, blocks.freed), (120_000, 119_996));
     assert_eq!(blocks.live.len(), 4);
@@ -246,6 +247,78 @@ fn a_child_inherits_what_its_parent_had_just_made() {
     outcome.ends_with(0);
     assert_eq!(trace.blocks(0).made, 10_001, "and the table of blocks");
     assert_eq!(trace.blocks(1).inherited, 10_000);
+}
+
+#[test]
+fn an_operator_new_that_throws_is_a_failed_call() {
+    let site = Site::new();
+    let (program, allocator) = throwing_program();
+    for sample in ["0", "1K"] {
+        let mut arguments = vec!["record", "-o", "t.trace", "--force"];
+        arguments.extend(
+            (sample != "0")
+                .then_some(["--sample", sample])
+                .iter()
+                .flatten(),
+        );
+        arguments.extend(["--", &program]);
+        let mut command = site.command(&arguments);
+        command.env("LD_PRELOAD", &allocator);
+        let outcome = site.start(command).wait();
+        outcome.ends_with(0);
+        assert_eq!(outcome.stdout, "caught 3\n");
+        let trace = Trace::read(&site.path("t.trace"));
+        let failed: Vec<_> = trace.steps[&0]
+            .iter()
+            .filter_map(|step| match step.operation {
+                Operation::Fail { size, .. } => Some((trace.name(step.operation), size)),
+                _ => None,
+            })
+            .collect();
+        let expected: Vec<_> = (0..3).map(|more| ("_Znwm", (1 << 50) + more)).collect();
+        assert_eq!(failed, expected, "sample {sample}");
+    }
+}
+
+#[test]
+fn a_child_inherits_what_its_parent_had_when_it_forked() {
+    let site = Site::new();
+    let (outcome, trace) = record(&site, &["later", "100"]);
+    outcome.ends_with(0);
+    let (parent, child) = (trace.blocks(0), trace.blocks(1));
+    assert_eq!((parent.made, parent.freed), (101, 1));
+    assert_eq!((child.made, child.inherited), (0, 1), "freed by both");
+    let Beginning::Forked { bytes, .. } = trace.processes[1].beginning else {
+        panic!("{:?}", trace.processes[1]);
+    };
+    assert!((COUNTED..2 * COUNTED).contains(&bytes), "{bytes}");
+}
+
+#[test]
+fn threads_that_are_cancelled_when_they_first_allocate_are_recorded() {
+    let site = Site::new();
+    let (outcome, trace) = record(&site, &["cancel", "20"]);
+    outcome.ends_with(0);
+    let blocks = trace.blocks(0);
+    assert_eq!((blocks.made, blocks.freed), (20, 20));
+}
+
+#[test]
+fn a_program_that_forbids_itself_calls_to_the_system_is_not_killed() {
+    let site = Site::new();
+    let (outcome, trace) = record(&site, &["strict", "200000"]);
+    outcome.ends_with(0);
+    assert_eq!(outcome.stdout, "fine\n");
+    let blocks = trace.blocks(0);
+    assert_eq!((blocks.made, blocks.freed), (200_000, 200_000));
+    std::fs::remove_file(site.path("app.trace")).expect("removed");
+    let (outcome, trace) = record(&site, &["filtered", "50000"]);
+    outcome.ends_with(0);
+    assert_eq!(outcome.stdout, "fine\n");
+    let blocks = trace.blocks(0);
+    assert_eq!((blocks.made, blocks.freed), (200_000, 200_000));
+    assert_eq!(blocks.makers.len(), 4);
+    assert!(trace.is_complete() && !trace.finishes[0].gave_up);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! taken away at any time, so it is copied by the kernel, which fails where there is none. The
 //! thread's own stack stays while the thread runs, and is copied directly.
 
+use crate::kernel;
 use crate::system;
 
 /// A part of the address space.
@@ -48,8 +49,11 @@ pub fn find(pointer: usize, local: usize) -> Option<Extent> {
     found
 }
 
-/// Copies bytes that may not be there; returns how many there were. errno stays.
-pub fn copy_carefully(source: usize, target: *mut u8, length: usize) -> usize {
+/// Copies bytes that may not be there; returns how many there were.
+///
+/// # Safety
+/// The target has room for them.
+pub unsafe fn copy_carefully(source: usize, target: *mut u8, length: usize) -> usize {
     const PAGE: usize = 4096;
     const PARTS: usize = 17;
     let mut parts = [[0_usize; 2]; PARTS];
@@ -60,24 +64,8 @@ pub fn copy_carefully(source: usize, target: *mut u8, length: usize) -> usize {
         parts[count] = [at, next.min(end) - at];
         (count, at) = (count + 1, next);
     }
-    let whole = [target as usize, length];
-    // SAFETY: the target has room for the bytes; every thread has an errno. The kernel checks the
-    // source.
-    unsafe {
-        let errno = *system::__errno_location();
-        let pid = i64::from(system::getpid());
-        let copied = system::syscall(
-            system::SYS_PROCESS_VM_READV,
-            pid,
-            whole.as_ptr(),
-            1_i64,
-            parts.as_ptr(),
-            count,
-            0_i64,
-        );
-        *system::__errno_location() = errno;
-        copied.max(0).unsigned_abs() as usize
-    }
+    // SAFETY: as for this function; the parts have no more bytes.
+    unsafe { kernel::copy(target, &parts[..count]) }
 }
 
 /// Calls `visit` with each mapping of this process and its name.
@@ -125,27 +113,20 @@ fn number(digits: &[u8]) -> Option<usize> {
 /// Bytes that are read at once: the calling thread may have a small stack.
 const BUFFER: usize = 512;
 
-/// Reads `/proc/self/maps` part by part; errno stays. No call here is a point of cancellation.
+/// Reads `/proc/self/maps` part by part.
 pub fn read_maps(mut visit: impl FnMut(&[u8])) {
     let mut buffer = [0_u8; BUFFER];
-    // SAFETY: the path ends with a zero, the buffer has the room that is given, and every thread
-    // has an errno.
-    unsafe {
-        let errno = *system::__errno_location();
-        let path = c"/proc/self/maps".as_ptr();
-        let flags = i64::from(system::O_CLOEXEC);
-        let file = system::syscall(system::SYS_OPENAT, 0_i64, path, flags);
-        if file >= 0 {
-            loop {
-                let target = buffer.as_mut_ptr();
-                let length = system::syscall(system::SYS_READ, file, target, BUFFER);
-                if length <= 0 {
-                    break;
-                }
-                visit(&buffer[..length.unsigned_abs() as usize]);
-            }
-            system::syscall(system::SYS_CLOSE, file);
-        }
-        *system::__errno_location() = errno;
+    // SAFETY: the path ends with a zero.
+    let file = unsafe { kernel::open(c"/proc/self/maps".as_ptr(), system::O_CLOEXEC, 0) };
+    if file < 0 {
+        return;
     }
+    loop {
+        let length = kernel::read(file, &mut buffer);
+        if length <= 0 {
+            break;
+        }
+        visit(&buffer[..length.unsigned_abs()]);
+    }
+    kernel::close(file);
 }

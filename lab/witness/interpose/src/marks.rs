@@ -9,6 +9,8 @@ use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
+use crate::kernel;
+use crate::own::SANDBOXED;
 use crate::system;
 
 /// Binary digits of the bytes that share a bit. Every block begins at a multiple of 8.
@@ -107,22 +109,21 @@ fn publish<T>(place: &AtomicPtr<T>, fresh: *mut T, length: usize) {
     let first = place.compare_exchange(null_mut(), fresh, Ordering::Release, Ordering::Relaxed);
     if first.is_err() {
         // SAFETY: it was mapped just now with this length, and no other thread has seen it.
-        unsafe { system::munmap(fresh.cast(), length) };
+        unsafe { kernel::unmap(fresh.cast(), length) };
     }
 }
 
-/// Maps zeros that take no memory until they are written; errno stays.
+/// Maps zeros that take no memory until they are written, if calls to the system are allowed.
 fn map(length: usize) -> Option<*mut c_void> {
     let flags = system::MAP_PRIVATE | system::MAP_ANONYMOUS | system::MAP_NORESERVE;
-    // SAFETY: every thread has an errno; a new mapping disturbs nothing.
-    unsafe {
-        let errno = *system::__errno_location();
-        let address = system::mmap(null_mut(), length, system::PROT_READ_WRITE, flags, -1, 0);
-        let failed = address as usize == usize::MAX;
-        if !failed {
-            system::madvise(address, length, system::MADV_NOHUGEPAGE);
-        }
-        *system::__errno_location() = errno;
-        (!failed).then_some(address)
+    if SANDBOXED.load(Ordering::Relaxed) {
+        return None;
     }
+    let address = kernel::map(length, flags, -1);
+    if address.is_null() {
+        return None;
+    }
+    // SAFETY: it was mapped just now, and its contents do not depend on the size of its pages.
+    unsafe { kernel::advise(address, length, system::MADV_NOHUGEPAGE) };
+    Some(address)
 }

@@ -3,16 +3,15 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
+use crate::kernel;
 use crate::ring::{Control, Ring};
 use crate::slots::SLOTS;
-use crate::system;
 
 /// What a child of fork must not inherit: the kernel fills it with zeros there, however it forked.
 #[repr(C)]
 pub struct Own {
-    /// Whether this process has an image, and several threads that allocate: one of [`NEW`],
-    /// [`ALONE`], [`THREADED`].
-    pub state: AtomicU32,
+    /// [`NEW`], [`ALONE`], or a larger number: several threads have had a ring.
+    state: AtomicU32,
     /// Not 0: a thread is getting a ring.
     pub locked: AtomicU32,
     /// The rings of this process, linked by [`Ring::next`].
@@ -29,8 +28,16 @@ pub struct Own {
 pub const NEW: u32 = 0;
 /// One thread of this process has a ring.
 pub const ALONE: u32 = 1;
-/// Several threads of this process have had a ring.
-pub const THREADED: u32 = 2;
+
+impl Own {
+    /// Notes that a thread has got a ring.
+    pub fn has_opened(&self) {
+        // Relaxed: see `state`. It never comes round to 0.
+        if self.state.load(Ordering::Relaxed) <= ALONE {
+            self.state.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
 
 /// The page that holds an [`Own`]; null until a function is bound.
 pub static OWN: AtomicPtr<Own> = AtomicPtr::new(null_mut());
@@ -46,6 +53,8 @@ pub static NAMESPACE: AtomicU64 = AtomicU64::new(0);
 pub static PARENT: AtomicU64 = AtomicU64::new(0);
 /// When this process, or an ancestor, last forked.
 pub static FORKED: AtomicU64 = AtomicU64::new(0);
+/// Calls to the system may be forbidden: this library makes none.
+pub static SANDBOXED: AtomicBool = AtomicBool::new(false);
 /// Recording is over: no thread gets a ring any more.
 pub static OVER: AtomicBool = AtomicBool::new(false);
 
@@ -61,11 +70,11 @@ pub fn control() -> Option<&'static Control> {
     unsafe { SHARED.load(Ordering::Acquire).as_ref() }
 }
 
-/// One of [`NEW`], [`ALONE`], [`THREADED`].
+/// See [`Own::state`].
 #[inline]
 pub fn state() -> u32 {
-    // Relaxed: it becomes NEW by fork only, while the process has one thread, and THREADED before
-    // another thread hands on a block.
+    // Relaxed: it becomes NEW by fork only, while the process has one thread, and more than ALONE
+    // before another thread hands on a block.
     own().map_or(NEW, |own| own.state.load(Ordering::Relaxed))
 }
 
@@ -74,7 +83,7 @@ pub fn namespace() -> u64 {
     let mut name = [0_u8; 64];
     let path = c"/proc/thread-self/ns/pid".as_ptr();
     // SAFETY: the path ends with a zero, and the name has the room that is given.
-    let length = unsafe { system::readlink(path, name.as_mut_ptr().cast(), name.len()) };
+    let length = unsafe { kernel::readlink(path, name.as_mut_ptr(), name.len()) };
     let digits = name
         .iter()
         .take(length.max(0) as usize)
@@ -89,21 +98,16 @@ pub fn namespace() -> u64 {
 /// The number of the calling thread; 0 in a child of vfork, which runs as a thread of its parent.
 /// No thread has this number, so a ring with it is never taken for one whose thread has ended.
 pub fn tid() -> u32 {
-    // SAFETY: no precondition.
-    unsafe {
-        if system::getpid().unsigned_abs() == PID.load(Ordering::Relaxed) {
-            system::syscall(system::SYS_GETTID) as u32
-        } else {
-            0
-        }
+    if kernel::process() == PID.load(Ordering::Relaxed) {
+        kernel::thread()
+    } else {
+        0
     }
 }
 
 /// Notes which process this is, at its start and in a child that has just been forked.
 pub fn begin_image() {
-    // SAFETY: no precondition.
-    let pid = unsafe { system::getpid() }.unsigned_abs();
-    PID.store(pid, Ordering::Relaxed);
+    PID.store(kernel::process(), Ordering::Relaxed);
 }
 
 /// Ends the recording of this process: later calls go straight to the allocator.

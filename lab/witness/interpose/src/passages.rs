@@ -11,7 +11,7 @@ use crate::calls::{Deed, Size, deed};
 use crate::control;
 use crate::marks;
 use crate::recording;
-use crate::sampling::{SampledCall, after, before};
+use crate::sampling::{SampledCall, after, before, personality};
 use crate::slots::Slot;
 use crate::thread::Thread;
 
@@ -119,6 +119,7 @@ unsafe extern "C" fn free() {
 unsafe extern "C" fn consider() {
     core::arch::naked_asm!(
         ".cfi_startproc",
+        ".cfi_personality 0x1b, {personality}",
         "endbr64",
         "lea rax, [rip + 3f]",
         "cmp rax, [rsp]",
@@ -157,6 +158,7 @@ unsafe extern "C" fn consider() {
         frame_pointer = const offset_of!(SampledCall, frame_pointer),
         before = sym before,
         after = sym after,
+        personality = sym personality,
         served = const offset_of!(Slot, served),
     )
 }
@@ -254,6 +256,7 @@ unsafe extern "C" fn free() {
 unsafe extern "C" fn consider() {
     core::arch::naked_asm!(
         ".cfi_startproc",
+        ".cfi_personality 0x1b, {personality}",
         "hint #34",
         "adr x9, 3f",
         "cmp x9, x30",
@@ -298,6 +301,7 @@ unsafe extern "C" fn consider() {
         return_address = const offset_of!(SampledCall, return_address),
         before = sym before,
         after = sym after,
+        personality = sym personality,
         served = const offset_of!(Slot, served),
     )
 }

@@ -46,12 +46,15 @@ pub mod code {
     pub const TIME: u8 = WHOLE + 1;
     /// The detail is the size of the next entry.
     pub const SIZE: u8 = WHOLE + 2;
+    /// The process is about to fork; the detail is the processor's counter, by which the child
+    /// refers to this entry ([`Ring::forked`](super::Ring::forked)).
+    pub const FORK: u8 = WHOLE + 3;
 }
 
 /// What the collector and all recorded processes share.
 #[repr(C)]
 pub struct Control {
-    /// The collector adds to it whenever it looks at the rings.
+    /// The processor's counter when the collector last looked at the rings.
     pub beat: AtomicU64,
     /// The collector's process.
     pub collector: AtomicU32,
@@ -128,7 +131,7 @@ pub struct Ring {
     pub forked: u64,
     /// The process's namespace of process numbers: the number of its file; 0 if unknown.
     pub namespace: u64,
-    /// Nanoseconds for which its threads waited until it was read.
+    /// Ticks of the processor's counter for which its threads waited until it was read.
     pub waited: AtomicU64,
     /// Not 0: its process has stopped recording.
     pub gave_up: AtomicU32,

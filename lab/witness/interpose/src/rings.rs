@@ -1,14 +1,14 @@
 //! The rings of this process: one for each thread that allocates.
 
-use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
 use crate::control;
 use crate::folder::{self, Name};
+use crate::kernel;
 use crate::marks;
 use crate::own::{
-    ALONE, FORKED, IMAGE, NAMESPACE, NEW, OVER, OWN, Own, PARENT, PID, SHARED, THREADED,
+    ALONE, FORKED, IMAGE, NAMESPACE, NEW, OVER, OWN, Own, PARENT, PID, SANDBOXED, SHARED,
     begin_image, control, give_up, namespace, own, state, tid,
 };
 use crate::ring::{CONTROL, Control, Event, FAR, LONG, MAGIC, PATH_BYTES, PREFIX, Ring, code};
@@ -29,6 +29,12 @@ static SERVER: Server = Server(core::cell::UnsafeCell::new([0; PATH_BYTES]));
 /// read the processor's counter takes longer than all else that a recorded call does.
 const REUSES: u32 = 7;
 
+/// Number of rings that a process makes before it enters a sandbox.
+const SPARES: u32 = 16;
+
+/// The thread of a ring that was made in advance. No thread has this number.
+const SPARE: u32 = u32::MAX;
+
 /// How many rings are looked at for one whose thread has ended, before a new one is made.
 const LOOKS: usize = 16;
 
@@ -47,11 +53,10 @@ pub fn begin() {
     let flags = system::MAP_PRIVATE | system::MAP_ANONYMOUS;
     // SAFETY: new mappings disturb nothing; the page is only used as `Own`, whose zeros are valid.
     unsafe {
-        let page = system::mmap(null_mut(), 4096, system::PROT_READ_WRITE, flags, -1, 0);
+        let page = kernel::map(4096, flags, -1);
         let control = folder::map(CONTROL.as_bytes(), false, size_of::<Control>());
-        let usable = page as usize != usize::MAX
-            && system::madvise(page, 4096, system::MADV_WIPEONFORK) == 0;
-        let (true, Some(control)) = (usable, control.map(<*mut c_void>::cast::<Control>)) else {
+        let usable = !page.is_null() && kernel::advise(page, 4096, system::MADV_WIPEONFORK);
+        let (true, Some(control)) = (usable, control.map(|it| it.cast::<Control>())) else {
             OVER.store(true, Ordering::Relaxed);
             return;
         };
@@ -62,7 +67,7 @@ pub fn begin() {
         let first =
             OWN.compare_exchange(null_mut(), page.cast(), Ordering::AcqRel, Ordering::Acquire);
         if first.is_err() {
-            system::munmap(page, 4096);
+            kernel::unmap(page, 4096);
         }
         begin_image();
     }
@@ -84,9 +89,21 @@ pub fn current() -> Option<&'static Ring> {
     unsafe { thread().ring.as_ref() }
 }
 
-/// Notes that this process is about to fork.
+/// Notes that this process is about to fork: the child begins with the blocks of this moment.
 pub unsafe extern "C" fn before_fork() {
-    FORKED.store(system::ticks(), Ordering::Relaxed);
+    let now = system::ticks();
+    FORKED.store(now, Ordering::Relaxed);
+    let thread = thread();
+    // A process without an image has no block that was recorded.
+    if state() == NEW || (thread.ring.is_null() && !open()) {
+        return;
+    }
+    // SAFETY: a thread's ring stays mapped until the process ends or executes.
+    let ring = unsafe { &*thread.ring };
+    let index = ring.reserve(1);
+    if index < thread.limit || wait(ring, index) {
+        ring.write_whole(index, code::FORK, 0, now);
+    }
 }
 
 /// The time of a call, which no call of another thread may contradict that hands on a block.
@@ -103,10 +120,21 @@ pub fn stamp(read: impl FnOnce() -> u64) -> u64 {
         thread.reuses -= 1;
         return thread.stamp;
     }
-    thread.reuses = if is_alone { REUSES } else { 0 };
+    let may_reuse = is_alone && control::sample_bytes() == 0;
+    thread.reuses = if may_reuse { REUSES } else { 0 };
     thread.beat = beat;
-    thread.stamp = read();
+    thread.stamp = if thread.lacks_clock == 0 {
+        read()
+    } else {
+        beat
+    };
     thread.stamp
+}
+
+/// The calling thread is about to lose the right to read the processor's counter. Its calls have
+/// the time of the collector's last beat from then on, so that their order may have to be repaired.
+pub fn lose_clock() {
+    thread().lacks_clock = 1;
 }
 
 /// Writes an event into the ring of the calling thread.
@@ -151,50 +179,73 @@ fn open() -> bool {
     let (Some(own), false) = (own(), OVER.load(Ordering::Relaxed)) else {
         return false;
     };
-    // SAFETY: every thread has an errno. Signals are blocked, since a handler that allocates
-    // would wait for the lock that its thread holds.
-    unsafe {
-        let errno = *system::__errno_location();
-        let (all, mut before) = (u64::MAX, 0_u64);
-        system::syscall(
-            system::SYS_SIGPROCMASK,
-            2_i64,
-            &raw const all,
-            &raw mut before,
-            8_i64,
-        );
-        // Acquire and release pair with each other: the list of rings is complete.
-        while own.locked.swap(1, Ordering::Acquire) != 0 {
-            system::sched_yield();
-        }
-        let ring = begin_process(own).and_then(|()| reuse(own).or_else(|| make(own)));
-        if ring.is_some() {
-            let others = own.state.load(Ordering::Relaxed) != NEW;
-            own.state
-                .store(if others { THREADED } else { ALONE }, Ordering::Relaxed);
-        }
-        own.locked.store(0, Ordering::Release);
-        system::syscall(
-            system::SYS_SIGPROCMASK,
-            2_i64,
-            &raw const before,
-            null_mut::<u64>(),
-            8_i64,
-        );
-        *system::__errno_location() = errno;
-        let Some(ring) = ring else {
-            give_up();
-            return false;
-        };
-        thread().ring = ring;
-        thread().limit = (*ring).limit();
-        true
+    let ring = if SANDBOXED.load(Ordering::Relaxed) {
+        take_spare(own, 0).inspect(|_| own.has_opened())
+    } else {
+        locked(own, || ring_for_thread(own))
+    };
+    let Some(ring) = ring else {
+        give_up();
+        return false;
+    };
+    thread().ring = ring;
+    thread().limit = ring.limit();
+    true
+}
+
+/// A ring for the calling thread, which holds the lock.
+fn ring_for_thread(own: &Own) -> Option<&'static Ring> {
+    begin_process()?;
+    let tid = tid();
+    let fresh = || make(own, tid).filter(|ring| begin_thread(ring, tid));
+    let ring = reuse(own, tid)
+        .or_else(|| take_spare(own, tid))
+        .or_else(fresh)?;
+    own.has_opened();
+    Some(ring)
+}
+
+/// Excludes other threads that get a ring. Signals are blocked, since a handler that allocates
+/// would wait for the lock that its thread holds.
+fn locked<T>(own: &Own, work: impl FnOnce() -> T) -> T {
+    let before = kernel::block_signals(u64::MAX);
+    // Acquire and release pair with each other: the list of rings is complete.
+    while own.locked.swap(1, Ordering::Acquire) != 0 {
+        kernel::yield_to_others();
     }
+    let done = work();
+    own.locked.store(0, Ordering::Release);
+    kernel::block_signals(before);
+    done
+}
+
+/// Makes rings for threads that first allocate where calls to the system may be forbidden, the
+/// calling thread among them. Returns whether none were forbidden before.
+pub fn prepare_sandbox() -> bool {
+    let (Some(own), false) = (own(), OVER.load(Ordering::Relaxed)) else {
+        return false;
+    };
+    if SANDBOXED.load(Ordering::Relaxed) || ((thread().ring.is_null() || state() == NEW) && !open())
+    {
+        return false;
+    }
+    locked(own, || {
+        for _ in 0..SPARES {
+            make(own, SPARE);
+        }
+    });
+    SANDBOXED.store(true, Ordering::Relaxed);
+    true
+}
+
+/// The sandbox was refused.
+pub fn leave_sandbox() {
+    SANDBOXED.store(false, Ordering::Relaxed);
 }
 
 /// Gives a process that has just begun its image.
-fn begin_process(own: &Own) -> Option<()> {
-    if own.state.load(Ordering::Relaxed) == NEW {
+fn begin_process() -> Option<()> {
+    if state() == NEW {
         PARENT.store(IMAGE.load(Ordering::Relaxed), Ordering::Relaxed);
         IMAGE.store(system::ticks(), Ordering::Relaxed);
         NAMESPACE.store(namespace(), Ordering::Relaxed);
@@ -203,8 +254,7 @@ fn begin_process(own: &Own) -> Option<()> {
 }
 
 /// A ring whose thread has ended.
-fn reuse(own: &Own) -> Option<*mut Ring> {
-    let me = tid();
+fn reuse(own: &Own, me: u32) -> Option<&'static Ring> {
     let mut ring = own.cursor.load(Ordering::Relaxed);
     for _ in 0..LOOKS {
         if ring.is_null() {
@@ -212,12 +262,27 @@ fn reuse(own: &Own) -> Option<*mut Ring> {
         }
         // SAFETY: rings of the list are mapped, and the lock is held.
         let current = unsafe { ring.as_ref()? };
-        own.cursor
-            .store(current.next as *mut Ring, Ordering::Relaxed);
+        ring = current.next as *mut Ring;
+        own.cursor.store(ring, Ordering::Relaxed);
         let writer = current.tid.load(Ordering::Relaxed);
-        if (me != 0 && writer == me) || has_ended(current.pid, writer) {
+        if (me != 0 && writer == me) || kernel::lacks_thread(current.pid, writer) {
             current.tid.store(me, Ordering::Relaxed);
-            return begin_thread(current, me).then_some(ring);
+            return begin_thread(current, me).then_some(current);
+        }
+    }
+    None
+}
+
+/// A ring that was made in advance; makes no call to the system.
+fn take_spare(own: &Own, me: u32) -> Option<&'static Ring> {
+    let mut ring = own.rings.load(Ordering::Acquire);
+    // SAFETY: rings of the list stay mapped. A child of fork has an empty list.
+    while let Some(current) = unsafe { ring.as_ref() } {
+        // Relaxed: the ring is in the list, so its other fields are there.
+        let tid = &current.tid;
+        let taken = tid.compare_exchange(SPARE, me, Ordering::Relaxed, Ordering::Relaxed);
+        if taken.is_ok() {
+            return begin_thread(current, me).then_some(current);
         }
         ring = current.next as *mut Ring;
     }
@@ -234,32 +299,19 @@ fn begin_thread(ring: &Ring, tid: u32) -> bool {
     true
 }
 
-fn has_ended(pid: u32, tid: u32) -> bool {
-    const ESRCH: c_int = 3;
-    let (pid, tid) = (i64::from(pid), i64::from(tid));
-    // SAFETY: signal 0 is never sent; errno is restored by `open`.
-    unsafe {
-        system::syscall(system::SYS_TGKILL, pid, tid, 0_i64) < 0
-            && *system::__errno_location() == ESRCH
-    }
-}
-
 /// A new ring, in a file beside this library.
-fn make(own: &Own) -> Option<*mut Ring> {
+fn make(own: &Own, tid: u32) -> Option<&'static Ring> {
     let control = control()?;
-    let (pid, tid) = (PID.load(Ordering::Relaxed), tid());
     let number = own.made.fetch_add(1, Ordering::Relaxed);
-    let image = IMAGE.load(Ordering::Relaxed);
-    let name = Name::new(PREFIX, pid, image).and(number);
-    let ring = folder::map(name.bytes(), true, size_of::<Ring>())?.cast::<Ring>();
+    let ring = map_new(number)?;
     // SAFETY: the file is new and mapped writable; no other thread knows it until it is in the
     // list, and the collector does not read it before its magic is there. A child of fork must not
     // write into the parent's ring, so it is not mapped there.
     unsafe {
-        system::madvise(ring.cast(), size_of::<Ring>(), system::MADV_DONTFORK);
-        (*ring).pid = pid;
+        kernel::advise(ring.cast(), size_of::<Ring>(), system::MADV_DONTFORK);
+        (*ring).pid = PID.load(Ordering::Relaxed);
         (*ring).tid.store(tid, Ordering::Relaxed);
-        (*ring).image = image;
+        (*ring).image = IMAGE.load(Ordering::Relaxed);
         (*ring).parent = PARENT.load(Ordering::Relaxed);
         (*ring).forked = FORKED.load(Ordering::Relaxed);
         (*ring).namespace = NAMESPACE.load(Ordering::Relaxed);
@@ -267,13 +319,21 @@ fn make(own: &Own) -> Option<*mut Ring> {
         (*ring).next = own.rings.load(Ordering::Relaxed) as usize;
         (*ring).server = *SERVER.0.get();
         let program = (&raw mut (*ring).program).cast();
-        system::readlink(c"/proc/self/exe".as_ptr(), program, PATH_BYTES - 1);
-        begin_thread(&*ring, tid);
+        kernel::readlink(c"/proc/self/exe".as_ptr(), program, PATH_BYTES - 1);
         // Release pairs with the collector's acquire: the fields are there first.
         (*ring).magic.store(MAGIC, Ordering::Release);
     }
-    own.rings.store(ring, Ordering::Relaxed);
+    // Release pairs with the acquire of a thread that takes a spare: the fields are there first.
+    own.rings.store(ring, Ordering::Release);
     // Release: a collector that sees the number finds the file.
     control.rings.fetch_add(1, Ordering::Release);
-    Some(ring)
+    // SAFETY: it stays mapped until the process ends or executes.
+    Some(unsafe { &*ring })
+}
+
+/// Maps a new file, whose name is unique.
+fn map_new(number: u32) -> Option<*mut Ring> {
+    let (pid, image) = (PID.load(Ordering::Relaxed), IMAGE.load(Ordering::Relaxed));
+    let name = Name::new(PREFIX, pid, image).and(number);
+    Some(folder::map(name.bytes(), true, size_of::<Ring>())?.cast())
 }

@@ -91,7 +91,11 @@ pub fn renew() {
 fn begin(thread: &mut Thread) {
     let place = (&raw const *thread) as u64;
     // Odd, so that no seed is zero. A thread in another process may have the same place.
-    thread.seed = (system::ticks() ^ place.rotate_left(32)) | 1;
+    let time = match thread.lacks_clock {
+        0 => system::ticks(),
+        _ => thread.beat,
+    };
+    thread.seed = (time ^ place.rotate_left(32)) | 1;
     let means = Means::new();
     let plain = draw(thread, means.plain);
     let stack = draw(thread, means.stack);

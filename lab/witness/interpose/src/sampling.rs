@@ -1,6 +1,8 @@
 //! The third mode of the library where a recording samples blocks or takes stacks: which calls are
 //! recorded, and what of them. [`crate::passages`] leads calls here.
 
+use core::ffi::{c_int, c_void};
+
 use crate::calls::{Call, Deed, asked, deed};
 use crate::control;
 use crate::marks;
@@ -10,6 +12,7 @@ use crate::rings;
 use crate::sample::{self, Points};
 use crate::slots;
 use crate::stack::{self, Registers};
+use crate::unwinding::{CONTINUE_UNWIND, failed_call};
 
 /// A call that may be recorded, as the passages lay it out on the stack.
 #[repr(C)]
@@ -98,6 +101,24 @@ fn push_stack(call: &SampledCall, returned: &Returned) {
             code: code::STACK,
         });
     }
+}
+
+/// The personality routine of [`consider`](crate::passages): records a call that ends by an
+/// exception.
+pub unsafe extern "C" fn personality(
+    _version: c_int,
+    actions: c_int,
+    _class: u64,
+    _exception: *mut c_void,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the unwinder gives the context of such a frame, whose call begins with one.
+    unsafe {
+        if let Some(call) = failed_call(actions, context) {
+            after(&*(&raw const *call).cast::<SampledCall>(), 0);
+        }
+    }
+    CONTINUE_UNWIND
 }
 
 /// The part to record of a call that has returned no block.

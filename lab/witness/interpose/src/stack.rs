@@ -3,7 +3,9 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use crate::control;
 use crate::extent::{self, Extent};
+use crate::own::SANDBOXED;
 use crate::ring::Ring;
 use crate::rings;
 use crate::stack_ring::{HEADER_BYTES, MAX_COPY, StackRing, bytes_of, seal, skip};
@@ -29,6 +31,11 @@ pub fn take(registers: Registers) -> Option<u64> {
     let ring = stack_rings::of(entries)?;
     let pointer = registers.stack_pointer;
     let own = own_stack(pointer);
+    if own.is_none() && SANDBOXED.load(Ordering::Relaxed) {
+        // The kernel's help is needed, which may be forbidden.
+        control::stack_left_out();
+        return None;
+    }
     let most = MAX_COPY as usize;
     let length = match own {
         Some(own) => (own.high - pointer).min(most) & !(WORD - 1),
@@ -46,7 +53,8 @@ pub fn take(registers: Registers) -> Option<u64> {
         unsafe { target.copy_from_nonoverlapping(pointer as *const u8, length) };
         length
     } else {
-        extent::copy_carefully(pointer, target, length)
+        // SAFETY: as above.
+        unsafe { extent::copy_carefully(pointer, target, length) }
     };
     let store = |word: &AtomicU64, value: usize| {
         word.store(value as u64, Ordering::Relaxed);
@@ -66,7 +74,7 @@ const WORD: usize = size_of::<usize>();
 /// The calling thread's own stack; `None` if it runs on another one.
 fn own_stack(pointer: usize) -> Option<Extent> {
     let thread = thread();
-    if thread.stack.may_have(pointer) {
+    if thread.stack.may_have(pointer) && !SANDBOXED.load(Ordering::Relaxed) {
         let local = (&raw const *thread) as usize;
         if let Some(found) = extent::find(pointer, local) {
             thread.stack = found;

@@ -5,7 +5,8 @@ use core::sync::atomic::Ordering;
 use crate::control;
 use crate::extent::read_maps;
 use crate::folder::{self, Name};
-use crate::own::{IMAGE, PID, own};
+use crate::kernel;
+use crate::own::{IMAGE, PID, SANDBOXED, own};
 use crate::ring::Ring;
 use crate::stack_ring::{LAST_MAPS, MAPS_PREFIX, PREFIX, StackRing};
 use crate::system;
@@ -14,6 +15,8 @@ use crate::system;
 pub fn of(ring: &Ring) -> Option<&'static StackRing> {
     // Relaxed: threads that use the ring one after the other are ordered by the lock on the list.
     let known = match ring.stacks.load(Ordering::Relaxed) {
+        // Where calls to the system may be forbidden, none is made.
+        0 if SANDBOXED.load(Ordering::Relaxed) => NO_STACKS,
         0 => make_stacks(ring),
         known => known,
     };
@@ -26,29 +29,23 @@ pub fn of(ring: &Ring) -> Option<&'static StackRing> {
 }
 
 /// Writes the mappings of a process that is about to end, if it has recorded a stack: libraries may
-/// have been opened since. errno stays.
+/// have been opened since.
 pub fn end() {
-    if own().is_none_or(|own| own.mapped.load(Ordering::Relaxed) == 0) {
+    let has_stacks = own().is_some_and(|own| own.mapped.load(Ordering::Relaxed) != 0);
+    if !has_stacks || SANDBOXED.load(Ordering::Relaxed) {
         return;
     }
     let (pid, image) = (PID.load(Ordering::Relaxed), IMAGE.load(Ordering::Relaxed));
-    // SAFETY: every thread has an errno.
-    unsafe {
-        let errno = *system::__errno_location();
-        let name = Name::new(MAPS_PREFIX, pid, image).and(LAST_MAPS);
-        folder::write_new(name.bytes(), |write| read_maps(write));
-        *system::__errno_location() = errno;
-    }
+    let name = Name::new(MAPS_PREFIX, pid, image).and(LAST_MAPS);
+    folder::write_new(name.bytes(), |write| read_maps(write));
 }
 
 /// See [`Ring::stacks`].
 const NO_STACKS: usize = 1;
 
-/// Makes the ring of stacks that belongs to a ring, and returns its address; errno stays.
+/// Makes the ring of stacks that belongs to a ring, and returns its address.
 #[cold]
 fn make_stacks(ring: &Ring) -> usize {
-    // SAFETY: every thread has an errno.
-    let errno = unsafe { *system::__errno_location() };
     if own().is_some_and(|own| own.mapped.swap(1, Ordering::Relaxed) == 0) {
         let name = Name::new(MAPS_PREFIX, ring.pid, ring.image);
         folder::write_new(name.bytes(), |write| read_maps(write));
@@ -57,12 +54,10 @@ fn make_stacks(ring: &Ring) -> usize {
     let length = size_of::<StackRing>();
     let made = folder::map(name.bytes(), true, length).map_or(NO_STACKS, |memory| {
         // SAFETY: as for the ring: a child of fork must not write here.
-        unsafe { system::madvise(memory, length, system::MADV_DONTFORK) };
+        unsafe { kernel::advise(memory, length, system::MADV_DONTFORK) };
         memory as usize
     });
     // Relaxed: the collector opens the file by its name, once it sees an entry that refers to it.
     ring.stacks.store(made, Ordering::Relaxed);
-    // SAFETY: as above.
-    unsafe { *system::__errno_location() = errno };
     made
 }

@@ -32,6 +32,8 @@ pub struct Thread {
     pub beat: u64,
     /// How many calls may still take that time.
     pub reuses: u32,
+    /// Not 0: the thread may not read the processor's counter.
+    pub lacks_clock: u32,
 }
 
 const _: () = assert!(size_of::<Thread>() == 128);

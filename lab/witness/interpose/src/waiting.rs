@@ -1,18 +1,19 @@
 //! How a thread waits for the collector when its ring is full.
 
-use core::ffi::{c_int, c_void};
-use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
-use crate::own::{NAMESPACE, OVER, control, give_up};
+use crate::kernel;
+use crate::own::{NAMESPACE, OVER, SANDBOXED, control, give_up};
 use crate::ring::{Control, Ring};
 use crate::system;
 use crate::thread::thread;
 
 /// Nanoseconds of a pause while a ring is full.
-const PAUSE: i64 = 50_000;
+const PAUSE: u64 = 50_000;
 /// After this many pauses without a beat the collector is given up: about ten seconds.
 const PATIENCE: u32 = 100_000;
+/// Number of turns of a loop that stand for a pause where no call to the system is made.
+const TURNS: u32 = 2_000;
 /// Pauses between two looks at whether the collector lives.
 const LOOK_AT_COLLECTOR: u32 = 1_000;
 
@@ -24,40 +25,30 @@ pub fn wait(ring: &Ring, index: u64) -> bool {
         thread().limit = limit;
         return true;
     }
-    // SAFETY: every thread has an errno.
-    let errno = unsafe { *system::__errno_location() };
-    let done = pause_until(ring, &|| index < ring.limit());
-    // SAFETY: as above.
-    unsafe { *system::__errno_location() = errno };
-    if done {
+    if pause_until(ring, &|| index < ring.limit()) {
         thread().limit = ring.limit();
-    } else {
-        give_up();
+        return true;
     }
-    done
+    give_up();
+    false
 }
 
 /// Waits until the collector has made room in the calling thread's ring of stacks; false if the
 /// recording is over.
 #[cold]
 pub fn wait_until(ring: &Ring, has_room: &dyn Fn() -> bool) -> bool {
-    // SAFETY: every thread has an errno.
-    unsafe {
-        let errno = *system::__errno_location();
-        let done = pause_until(ring, has_room);
-        *system::__errno_location() = errno;
-        if !done {
-            give_up();
-        }
-        done
+    let done = pause_until(ring, has_room);
+    if !done {
+        give_up();
     }
+    done
 }
 
 fn pause_until(ring: &Ring, has_room: &dyn Fn() -> bool) -> bool {
     let Some(control) = control() else {
         return false;
     };
-    let began = system::now();
+    let began = now(control);
     let mut beat = control.beat.load(Ordering::Relaxed);
     let (mut pauses, mut silent) = (0_u32, 0);
     while !has_room() && !OVER.load(Ordering::Relaxed) {
@@ -72,27 +63,35 @@ fn pause_until(ring: &Ring, has_room: &dyn Fn() -> bool) -> bool {
         let now = control.beat.load(Ordering::Relaxed);
         silent = if now == beat { silent + 1 } else { 0 };
         beat = now;
-        let pause = [0, PAUSE];
-        // SAFETY: the kernel reads two words and writes none.
-        unsafe {
-            system::syscall(system::SYS_NANOSLEEP, pause.as_ptr(), null_mut::<c_void>());
-        }
+        pause();
     }
     ring.waited
-        .fetch_add(system::now() - began, Ordering::Relaxed);
+        .fetch_add(now(control).saturating_sub(began), Ordering::Relaxed);
     !OVER.load(Ordering::Relaxed)
 }
 
+fn now(control: &Control) -> u64 {
+    if thread().lacks_clock == 0 {
+        system::ticks()
+    } else {
+        control.beat.load(Ordering::Relaxed)
+    }
+}
+
+fn pause() {
+    if SANDBOXED.load(Ordering::Relaxed) {
+        (0..TURNS).for_each(|_| core::hint::spin_loop());
+    } else {
+        kernel::sleep(PAUSE);
+    }
+}
+
 fn collector_has_ended(control: &Control) -> bool {
-    const ESRCH: c_int = 3;
     let namespace = control.namespace.load(Ordering::Relaxed);
     if namespace == 0 || namespace != NAMESPACE.load(Ordering::Relaxed) {
         // Its number says nothing here; its silence will.
         return false;
     }
-    let pid = i64::from(control.collector.load(Ordering::Relaxed));
-    // SAFETY: signal 0 is never sent; the caller restores errno.
-    unsafe {
-        system::syscall(system::SYS_KILL, pid, 0_i64) < 0 && *system::__errno_location() == ESRCH
-    }
+    !SANDBOXED.load(Ordering::Relaxed)
+        && kernel::lacks_process(control.collector.load(Ordering::Relaxed))
 }

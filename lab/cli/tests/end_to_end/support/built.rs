@@ -95,6 +95,17 @@ pub fn stacks_program() -> String {
     text_of(build("stacks", &["stacks.c"], &flags))
 }
 
+/// Returns a program of C++ that catches failed allocations, and an allocator that throws them.
+pub fn throwing_program() -> (String, PathBuf) {
+    let cpp = ["-O1", "-fno-builtin", "-Wl,--no-as-needed", "-lstdc++"];
+    let library = ["-shared", "-fPIC"].iter().chain(&cpp).copied();
+    let library: Vec<_> = library.collect();
+    (
+        text_of(build("thrown", &["thrown.cpp"], &cpp)),
+        build("libthrowing.so", &["throwing.cpp"], &library),
+    )
+}
+
 /// Returns a library that allocates for the program that opens it.
 pub fn opened_library() -> PathBuf {
     let flags = ["-shared", "-fPIC", "-O1", "-fno-builtin"];
