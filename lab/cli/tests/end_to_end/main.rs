@@ -24,6 +24,7 @@ mod proof;
 mod readme;
 mod record;
 mod record_sample;
+mod record_stacks;
 mod replays;
 mod reports;
 mod results;

@@ -8,7 +8,7 @@ use heapdrome_trace::{
     Beginning, Chunk, Ending, Finish, Operation, Process, Reader, Record, Step, Thread,
 };
 
-use crate::support::{Outcome, Site, program, recorded_program, static_program};
+use crate::support::{Outcome, Site, program, recorded_program, static_program, throwing_program};
 
 /// The program's blocks of this size and more are those that tests count.
 pub const COUNTED: u64 = 5000;
@@ -247,6 +247,37 @@ fn a_child_inherits_what_its_parent_had_just_made() {
     outcome.ends_with(0);
     assert_eq!(trace.blocks(0).made, 10_001, "and the table of blocks");
     assert_eq!(trace.blocks(1).inherited, 10_000);
+}
+
+#[test]
+fn an_operator_new_that_throws_is_a_failed_call() {
+    let site = Site::new();
+    let (program, allocator) = throwing_program();
+    for sample in ["0", "1K"] {
+        let mut arguments = vec!["record", "-o", "t.trace", "--force"];
+        arguments.extend(
+            (sample != "0")
+                .then_some(["--sample", sample])
+                .iter()
+                .flatten(),
+        );
+        arguments.extend(["--", &program]);
+        let mut command = site.command(&arguments);
+        command.env("LD_PRELOAD", &allocator);
+        let outcome = site.start(command).wait();
+        outcome.ends_with(0);
+        assert_eq!(outcome.stdout, "caught 3\n");
+        let trace = Trace::read(&site.path("t.trace"));
+        let failed: Vec<_> = trace.steps[&0]
+            .iter()
+            .filter_map(|step| match step.operation {
+                Operation::Fail { size, .. } => Some((trace.name(step.operation), size)),
+                _ => None,
+            })
+            .collect();
+        let expected: Vec<_> = (0..3).map(|more| ("_Znwm", (1 << 50) + more)).collect();
+        assert_eq!(failed, expected, "sample {sample}");
+    }
 }
 
 #[test]

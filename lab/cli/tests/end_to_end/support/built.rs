@@ -88,6 +88,24 @@ pub fn recorded_program() -> String {
     text_of(build("recorded", &["recorded.c"], &flags))
 }
 
+/// Returns a program that allocates at the end of known chains of calls.
+pub fn stacks_program() -> String {
+    // Each function keeps a frame of its own.
+    let flags = ["-O1", "-fno-builtin", "-fno-inline", "-pthread"];
+    text_of(build("stacks", &["stacks.c"], &flags))
+}
+
+/// Returns a program of C++ that catches failed allocations, and an allocator that throws them.
+pub fn throwing_program() -> (String, PathBuf) {
+    let cpp = ["-O1", "-fno-builtin", "-Wl,--no-as-needed", "-lstdc++"];
+    let library = ["-shared", "-fPIC"].iter().chain(&cpp).copied();
+    let library: Vec<_> = library.collect();
+    (
+        text_of(build("thrown", &["thrown.cpp"], &cpp)),
+        build("libthrowing.so", &["throwing.cpp"], &library),
+    )
+}
+
 /// Returns a library that allocates for the program that opens it.
 pub fn opened_library() -> PathBuf {
     let flags = ["-shared", "-fPIC", "-O1", "-fno-builtin"];
