@@ -21,6 +21,7 @@ mod profiles;
 mod proof;
 mod readme;
 mod record;
+mod record_limits;
 mod record_sample;
 mod replays;
 mod reports;
