@@ -33,6 +33,17 @@ pub struct StackUse {
     pub left: Amount,
 }
 
+impl StackUse {
+    /// Adds the blocks of another stack.
+    pub fn add(&mut self, other: &Self) {
+        self.made.add(other.made);
+        self.at_peak.add(other.at_peak);
+        self.at_peak_variance.add(other.at_peak_variance);
+        self.temporary.add(other.temporary);
+        self.left.add(other.left);
+    }
+}
+
 /// The stacks of one process.
 ///
 /// The blocks of the peak are known without a copy at every new peak, as in
@@ -198,14 +209,7 @@ impl Entry {
 pub(crate) fn add(all: &mut Vec<StackUse>, other: &[StackUse]) {
     for one in other {
         match all.binary_search_by_key(&one.stack, |own| own.stack) {
-            Ok(place) => {
-                let own = &mut all[place];
-                own.made.add(one.made);
-                own.at_peak.add(one.at_peak);
-                own.at_peak_variance.add(one.at_peak_variance);
-                own.temporary.add(one.temporary);
-                own.left.add(one.left);
-            }
+            Ok(place) => all[place].add(one),
             Err(place) => all.insert(place, *one),
         }
     }

@@ -28,9 +28,9 @@ pub struct Growth {
 /// Samples that follow each other depend on each other. So the series is divided into ten batches,
 /// whose means depend on each other the less the longer they are (batch means: Conway, "Some
 /// Tactical Problems in Digital Simulation", Management Science 10, 1963; Law and Kelton,
-/// "Simulation Modeling and Analysis"). A line is fitted to the means by least squares. Its interval
-/// is Student's, with eight degrees of freedom: a series without a trend lies outside of it with the
-/// probability `error`.
+/// "Simulation Modeling and Analysis"). A line is fitted to the means by least squares. Its
+/// interval is Student's, with eight degrees of freedom: a series without a trend lies outside of
+/// it with the probability `error`.
 ///
 /// The series only grows if three things hold:
 /// - the interval is above zero;
@@ -130,11 +130,11 @@ mod tests {
 
     #[test]
     fn an_interval_computed_by_hand() {
-        // Ten batches of two equal values: 0 1 2 3 4 5 6 7 8 9, and 1 more in every other batch. The
-        // sum of the products of places and values is 82.5 + 2.5 = 85, so the slope is 1.0303 for
-        // each batch. The residuals have the sum of squares 2.5 - 2.5^2 / 82.5 = 2.42424, which is a
-        // deviation of 0.55048, and a standard error of 0.060606. The quantile with 8 degrees of
-        // freedom is 2.30600.
+        // Ten batches of two equal values: 0 1 2 3 4 5 6 7 8 9, and 1 more in every other batch.
+        // The sum of the products of places and values is 82.5 + 2.5 = 85, so the slope is 1.0303
+        // for each batch. The residuals have the sum of squares 2.5 - 2.5^2 / 82.5 = 2.42424,
+        // which is a deviation of 0.55048, and a standard error of 0.060606. The quantile with 8
+        // degrees of freedom is 2.30600.
         let values: Vec<f64> = (0..20).map(|at| f64::from(at / 2 + (at / 2) % 2)).collect();
         let found = only_grows(&values, ERROR).expect("it grows");
         assert!((found.slope * 2.0 - 1.0303).abs() < 1e-4, "{found:?}");

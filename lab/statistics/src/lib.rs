@@ -12,6 +12,7 @@
 //! - [`Stopping::decide`] decides whether the race has run long enough;
 //! - [`change`] and [`ratio_of_means`] compare series of different races, whose rounds do not pair;
 //! - [`geometric_mean`] combines the ratios of several races;
+//! - [`rank_correlation`] compares two orders, with ties;
 //! - [`slowdown`] compares the times of a few runs, with their range;
 //! - [`only_grows`] finds a series that only grows, and its slope;
 //! - [`drift`], [`outliers`] and the summaries describe one series.
@@ -27,6 +28,7 @@ mod growth;
 mod huber;
 mod independent;
 mod randomisation;
+mod rank;
 mod rates;
 mod rounds;
 mod rule;
@@ -41,6 +43,7 @@ pub use drift::{Drift, drift};
 pub use geometric::geometric_mean;
 pub use growth::{Growth, only_grows};
 pub use independent::{Interval, mean_interval, ratio_of_means};
+pub use rank::{rank_correlation, ranks};
 pub use rates::{Welch, upper_bound, welch};
 pub use rounds::Rounds;
 pub use rule::{Estimate, FEWEST_ROUNDS, Rule, Shown, typical};

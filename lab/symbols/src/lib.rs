@@ -2,8 +2,8 @@
 //!
 //! [`Symbols::find`] reads the files of code that a trace names, and the files with their debug
 //! information. It executes nothing, uses no network, and takes no file whose build id differs from
-//! the one in the trace. A file that is missing, damaged or of another build becomes a [`Note`]; its
-//! frames have no names then.
+//! the one in the trace. A file that is missing, damaged or of another build becomes a [`Note`];
+//! its frames have no names then.
 
 #![forbid(unsafe_code)]
 

@@ -10,7 +10,8 @@ use crate::code::Code;
 /// A place in the source of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The function, as it is written in the source; as it is linked, if its name cannot be decoded.
+    /// The function, as it is written in the source; as it is linked, if its name cannot be
+    /// decoded.
     pub function: String,
     /// The path of the source file, as the compiler knew it.
     pub file: Option<String>,

@@ -105,10 +105,27 @@ fn free_class<F: FrontEnd>(block: FreeBlock) {
         HEAPS.give_one(None, block);
         return;
     };
+    if heap.front.is_misuse(block.class(), block.as_ptr()) {
+        misused(heap.front.top(block.class()), block.as_ptr());
+    }
     if heap.front.is_due() {
         look_around(&HEAPS, heap);
     }
     F::put(&HEAPS, heap, block);
+}
+
+/// Reports the misuse that [`Front::is_misuse`](crate::heap::front::Front::is_misuse) found. `top`
+/// is the top of the magazine of the block's class.
+#[cold]
+pub(super) fn misused(top: *mut *mut u8, block: *mut u8) -> ! {
+    // SAFETY: the word before a top is a slot, or the null before the first slot.
+    let was_last = unsafe { *top.sub(1) } == block;
+    let misuse = if was_last {
+        Misuse::DoubleFree
+    } else {
+        Misuse::NotABlock
+    };
+    report(misuse(block.addr()))
 }
 
 /// Takes a block for a thread without a heap. Returns null if out of memory.

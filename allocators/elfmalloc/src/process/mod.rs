@@ -173,6 +173,9 @@ unsafe impl<F: Compiled> MallocAbi for Allocator<F> {
         if !class.is_slab() {
             return None;
         }
+        if front().is_misuse(class, block.as_ptr()) {
+            back_end::misused(front().top(class), block.as_ptr());
+        }
         let usable = class.size();
         if fits(usable, size) || SizeClass::of_aligned(size, 1) == Some(class) {
             return Some(block);

@@ -149,7 +149,7 @@ impl Arena {
 
     fn reserve_maps(&mut self, pages: &impl Pages) -> Option<()> {
         let [map_bytes, ..] = bytes_of_parts(self.units);
-        let maps = pages.reserve(map_bytes, UNIT, Access::ReadWrite)?;
+        let maps = pages.reserve(map_bytes, pages.page_size(), Access::ReadWrite)?;
         let words: *mut u64 = maps.as_ptr().cast();
         // SAFETY: the memory is zero, is large enough for both maps, and belongs only to this
         // arena.

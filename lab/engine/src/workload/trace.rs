@@ -1,17 +1,22 @@
 //! The replay of a trace as a workload: its compiled program in the cache, and its command.
 
+mod source;
+
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use heapdrome_packages::{Lock, Shelf};
 use heapdrome_replay::{CompileError, Compiled, FORM, Header, Speed, Touch};
-use heapdrome_system::sha256_of_file;
+use heapdrome_schema::{Fidelity, Replayed};
 
-use super::companion;
+use super::{companion, quoted};
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
+use crate::fidelity;
+
+pub use source::Source;
 
 /// Name of the workload.
 pub const NAME: &str = "replay";
@@ -19,8 +24,8 @@ pub const NAME: &str = "replay";
 /// A requested replay of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replay {
-    /// Absolute path of the trace.
-    pub trace: PathBuf,
+    /// The trace.
+    pub trace: Source,
     /// Number of the process in the trace; `None` for the one with most operations.
     pub process: Option<u32>,
     /// Speed of the replay.
@@ -34,6 +39,8 @@ pub struct Program {
     path: PathBuf,
     companion: PathBuf,
     compiled: Compiled,
+    trace: Source,
+    sha256: String,
     _lock: Arc<Lock>,
 }
 
@@ -48,7 +55,7 @@ impl Replay {
         for word in words {
             let wrong = || Failure::Usage(format!("{NAME}: cannot read '{word}'"));
             match word.split_once('=').ok_or_else(wrong)? {
-                ("trace", path) => trace = Some(PathBuf::from(path)),
+                ("trace", name) => trace = Some(Source::named(name.as_ref())?),
                 ("process", number) => process = Some(number.parse().map_err(|_| wrong())?),
                 ("speed", name) => speed = Speed::find(name).ok_or_else(wrong)?,
                 ("touch", name) => touch = Touch::find(name).ok_or_else(wrong)?,
@@ -57,7 +64,7 @@ impl Replay {
         }
         let lack = || Failure::usage("a replay needs a trace; write: heapdrome race --trace FILE");
         Ok(Self {
-            trace: std::path::absolute(trace.ok_or_else(lack)?).map_err(Failure::usage)?,
+            trace: trace.ok_or_else(lack)?,
             process,
             speed,
             touch,
@@ -66,7 +73,7 @@ impl Replay {
 
     /// Returns the parameters as `name=value` words.
     pub fn words(&self) -> Vec<String> {
-        let mut words = vec![format!("trace={}", self.trace.display())];
+        let mut words = vec![format!("trace={}", self.trace)];
         words.extend(self.process.map(|number| format!("process={number}")));
         words.push(format!("speed={}", self.speed));
         words.push(format!("touch={}", self.touch));
@@ -78,11 +85,8 @@ impl Replay {
     /// # Errors
     /// When the trace or the companion is missing, or the trace is not valid.
     pub fn check(&self) -> Result<(), Failure> {
-        if self.trace.to_str().is_none() {
-            return Err(self.failure("the file name is not valid UTF-8; rename the file"));
-        }
         companion::find(heapdrome_replay::NAME)?;
-        heapdrome_replay::check(&self.open()?).map_err(|error| self.failure(error))
+        heapdrome_replay::check(&self.trace.open()?).map_err(|error| self.failure(error))
     }
 
     /// Compiles the trace, unless the cache already contains its program.
@@ -91,8 +95,8 @@ impl Replay {
     /// When the trace cannot be read, or the cache cannot be written.
     pub fn compiled(&self, engine: &Engine) -> Result<Program, Failure> {
         let companion = companion::find(heapdrome_replay::NAME)?;
-        let trace = self.open()?;
-        let hash = sha256_of_file(&self.trace).map_err(|error| self.failure(error))?;
+        let trace = self.trace.open()?;
+        let hash = self.trace.sha256()?;
         let process = self
             .process
             .map_or("largest".to_owned(), |one| one.to_string());
@@ -119,20 +123,18 @@ impl Replay {
             path,
             companion,
             compiled,
+            trace: self.trace.clone(),
+            sha256: hash,
             _lock: lock,
         })
     }
 
-    fn open(&self) -> Result<File, Failure> {
-        File::open(&self.trace).map_err(|error| self.failure(error))
-    }
-
     fn failure(&self, error: impl std::fmt::Display) -> Failure {
-        Failure::Usage(format!("{}: {error}", self.trace.display()))
+        Failure::Usage(format!("{}: {error}", self.trace))
     }
 
     fn compile(&self, trace: &File, folder: &Path, engine: &Engine) -> Result<Compiled, Failure> {
-        engine.tell(Event::Compiling(&self.trace));
+        engine.tell(Event::Compiling(Path::new(&self.trace.to_string())));
         std::fs::create_dir(folder).map_err(Failure::machine)?;
         let mut options = File::options();
         let options = options.read(true).write(true).create_new(true);
@@ -183,11 +185,35 @@ impl Program {
         &self.compiled.header
     }
 
+    /// Returns the SHA-256 of the trace in hexadecimal.
+    pub fn trace_sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    /// Returns the speed and the known fidelity of the replay, which decide its verdicts.
+    pub fn replayed(&self) -> Replayed {
+        Replayed {
+            speed: self.header().speed,
+            trace_sha256: self.sha256.clone(),
+            fidelity: self.fidelity().0,
+        }
+    }
+
+    fn fidelity(&self) -> (Option<Fidelity>, Option<String>) {
+        match &self.trace {
+            Source::File(path) => fidelity::read(path, &self.sha256, self.header().process),
+            Source::Carried(_) => (None, None),
+        }
+    }
+
     /// Returns remarks on the validity of the figures and on omitted calls.
     pub fn notes(&self) -> Vec<String> {
         let header = self.header();
         let holds = match header.speed {
-            Speed::Dependencies => "times are valid at this speed; measure memory at speed paced",
+            Speed::Dependencies => {
+                "time and peak memory are valid at this speed; measure purging, decay and idle \
+                 memory at speed paced"
+            }
             Speed::Paced => "memory is valid at this speed; measure time at speed dependencies",
             Speed::Locked => {
                 "neither time nor memory is valid at this speed; use dependencies or paced"
@@ -197,6 +223,18 @@ impl Program {
             "the trace was replayed at speed {}: {holds}",
             header.speed
         )];
+        let (known, ignored) = self.fidelity();
+        notes.extend(ignored);
+        notes.extend(match (&self.trace, known) {
+            (_, Some(_)) => None,
+            (Source::File(path), None) => Some(format!(
+                "fidelity not checked: run heapdrome trace check {} -- COMMAND",
+                quoted(&path.to_string_lossy())
+            )),
+            (Source::Carried(_), None) => Some(
+                "fidelity not checked: the trace is the beginning of a program's run".to_owned(),
+            ),
+        });
         if header.left_out > 0 {
             notes.push(format!(
                 "{} calls of the trace were not replayed: they failed, or freed blocks that the trace does not contain",
@@ -219,7 +257,7 @@ mod tests {
     #[test]
     fn words_are_read_back_and_wrong_ones_are_refused() {
         let replay = Replay {
-            trace: PathBuf::from("/a b/app.trace"),
+            trace: Source::File(PathBuf::from("/a b/app.trace")),
             process: Some(3),
             speed: Speed::Paced,
             touch: Touch::First,
@@ -231,6 +269,7 @@ mod tests {
             &["trace=/x", "speed=fast"],
             &["trace=/x", "process=-1"],
             &["trace=/x", "pace"],
+            &["trace=library:unheard"],
         ] {
             let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
             assert!(Replay::parse(&words).is_err(), "{words:?}");

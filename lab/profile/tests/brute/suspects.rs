@@ -66,8 +66,8 @@ fn suspects(profile: &Profile) -> &[Suspect] {
     &profile.processes[0].suspects
 }
 
-/// Requests of a server over ten seconds. Stack 0 uses memory for a moment, stack 1 fills a cache of
-/// 400 entries, and stack 2 forgets one block in `leaks`, if there are any leaks.
+/// Requests of a server over ten seconds. Stack 0 uses memory for a moment, stack 1 fills a cache
+/// of 400 entries, and stack 2 forgets one block in `leaks`, if there are any leaks.
 fn server(seed: u64, leaks: Option<u64>) -> Profile {
     let mut program = Program::new(seed, 0);
     for request in 0..4000_u64 {

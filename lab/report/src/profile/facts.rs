@@ -5,7 +5,7 @@ use heapdrome_schema::{Bytes, Nanoseconds};
 use heapdrome_trace::Ending;
 
 use super::estimates::{about, sampled, with_interval};
-use super::names;
+use super::{code, names, requested};
 use crate::words::{self, count, fraction};
 
 /// A paragraph under a word.
@@ -27,6 +27,11 @@ pub(crate) fn facts(profile: &Profile) -> Vec<Fact> {
         fact("Incomplete", incomplete(profile)),
         fact("Sampled", sampled(profile)),
         fact("Memory", Some(memory(profile))),
+        fact(
+            "Requested by",
+            requested::requested_by(&code::stacks(profile)),
+        ),
+        fact("Growth", requested::growth(profile)),
         fact("Sizes", sizes(profile)),
         fact("Lifetimes", lifetimes(profile)),
         fact("Threads", threads(profile)),
