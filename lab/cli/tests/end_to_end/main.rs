@@ -23,6 +23,7 @@ mod profiles;
 mod proof;
 mod readme;
 mod record;
+mod record_limits;
 mod record_sample;
 mod record_stacks;
 mod replays;
