@@ -1,5 +1,5 @@
-/* glibc's malloc under another name, which spends EXTRA steps of work at the start of a process: so
-   a rival whose true processor time is known. The entrants differ in nothing but EXTRA. */
+/* glibc's malloc under another name, which spends EXTRA steps of work at the start of a process: a
+   rival whose true processor time is known. The entrants differ only in EXTRA. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stddef.h>

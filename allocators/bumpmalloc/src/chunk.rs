@@ -185,7 +185,7 @@ impl Chunk {
         unsafe { marks.write_bytes(0, words) };
     }
 
-    /// Records that no more blocks are allocated in the chunk: it has `allocated` blocks, up to
+    /// Records that no further blocks are allocated in the chunk: it has `allocated` blocks, up to
     /// offset `end`.
     pub fn retire(&self, allocated: usize, end: usize) {
         // Relaxed: read under the lock of the list that gets the chunk, or after a merge.

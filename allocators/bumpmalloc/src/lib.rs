@@ -1,9 +1,25 @@
-//! Arena behind the C and C++ allocation ABI, for programs that allocate much memory and free all
-//! of it.
+//! bumpmalloc: an arena, for programs that allocate much memory and free all of it.
 //!
-//! It is for special purposes: a chunk is reused only when every block in it has been freed, so one
-//! long-lived block keeps a mebibyte. docs/bumpmalloc.md describes the programs for which it is
-//! suitable.
+//! Allocating moves a cursor through a chunk of 1 MiB. A chunk is reused only when every block in
+//! it has been freed, so one long-lived block keeps a whole chunk. The arena therefore suits batch
+//! jobs, compilers and request handlers, but not caches or servers with long sessions.
+//! `docs/bumpmalloc.md` describes suitable programs. bumpmalloc detects no misuse.
+//!
+//! One line makes it the global allocator of a Rust program:
+//!
+//! ```
+//! heapdrome_bumpmalloc::global_allocator!(heapdrome_bumpmalloc::Bumpmalloc);
+//!
+//! fn main() {
+//!     let words: Vec<String> = (0..1000).map(|number| number.to_string()).collect();
+//!     assert_eq!(words[42], "42");
+//! }
+//! ```
+//!
+//! For C and C++ programs, the package `heapdrome-preload-bumpmalloc` builds a library to preload
+//! or to link.
+//!
+//! # Modules
 //!
 //! - `heap`: a thread's heap and the fast path: move a cursor, mark where the block ends.
 //! - `chunk`: a mebibyte with its header and marks, and the counts of frees, which cost the owner

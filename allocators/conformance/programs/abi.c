@@ -239,7 +239,7 @@ static void check_extreme_posix(size_t alignment, size_t size) {
     MUST(error == ENOMEM && place == &mark && (errno == 12345 || errno == ENOMEM));
 }
 
-// Alignments that are no power of two: glibc's memalign and aligned_alloc round up, and set EINVAL
+// Alignments that are not a power of two: glibc's memalign and aligned_alloc round up, and set EINVAL
 // if that is impossible. Others may refuse all such alignments, with either error.
 static void check_wrong(size_t alignment, size_t size) {
     char mark;
@@ -336,7 +336,7 @@ static void page_aligned(void) {
     }
 }
 
-// An allocator must not bring C++'s runtime into a C program.
+// An allocator must not load C++'s runtime into a C program.
 static void no_cxx_runtime(void) {
     FILE *maps = fopen("/proc/self/maps", "r");
     MUST(maps != NULL);

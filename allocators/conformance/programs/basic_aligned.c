@@ -56,11 +56,11 @@ static void every_alignment(const char *name, allocate_fn allocate, int strict)
     }
 }
 
-/* Whether aligned_alloc refuses a size that is no multiple of the alignment. */
+/* Whether aligned_alloc refuses a size that is not a multiple of the alignment. */
 static int is_strict(void)
 {
     void *memory = aligned_alloc(64, 100);
-    if (memory == NULL) puts("aligned_alloc refuses a size that is no multiple of the alignment");
+    if (memory == NULL) puts("aligned_alloc refuses a size that is not a multiple of the alignment");
     free(memory);
     return memory == NULL;
 }

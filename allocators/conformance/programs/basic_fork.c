@@ -9,7 +9,7 @@
 
 #define THREADS 3
 #define FORKS 300
-/* Copying the page tables of an allocator that reserves much takes long, and is no fault. */
+/* Copying the page tables of an allocator that reserves much takes long, and is not a fault. */
 #define SECONDS 2
 
 static volatile int stop;

@@ -52,7 +52,7 @@ static void *be_silent(void *unused) {
 }
 
 // Threads that never allocate: when one ends, the C library may free for it, after the destructors
-// of its keys. It does so if it caches no more stacks: of 8 MiB it caches five.
+// of its keys. It does so if its cache of stacks is full: of stacks of 8 MiB it caches five.
 static void silent_threads(void) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);

@@ -188,7 +188,7 @@ impl Run<'_> {
     /// Checks a new block, records it in the shadow, and fills it.
     fn admit(&self, start: *mut u8, size: usize, alignment: usize) -> Result<Block, String> {
         if !start.addr().is_multiple_of(alignment) {
-            return Err(format!("{start:p} is no multiple of {alignment}"));
+            return Err(format!("{start:p} is not a multiple of {alignment}"));
         }
         // SAFETY: the block is live.
         let usable = unsafe { (self.subject.malloc_usable_size)(start.cast()) };

@@ -41,7 +41,7 @@ fn run_suite(library: &OsString, numbers: &[OsString]) -> Outcome {
         Some(word) => word
             .to_str()
             .and_then(|word| word.parse().ok())
-            .ok_or_else(|| (2, format!("{} is no number\n{USAGE}", word.display()))),
+            .ok_or_else(|| (2, format!("{} is not a number\n{USAGE}", word.display()))),
     };
     let count = |index, default| {
         let count = number(index, default)?;
@@ -53,8 +53,8 @@ fn run_suite(library: &OsString, numbers: &[OsString]) -> Outcome {
         let path = std::fs::canonicalize(library);
         Library::File(path.map_err(|error| (2, format!("{}: {error}", library.display())))?)
     };
-    let executable: PathBuf =
-        std::env::current_exe().map_err(|error| (2, format!("cannot find myself: {error}")))?;
+    let executable: PathBuf = std::env::current_exe()
+        .map_err(|error| (2, format!("cannot find this executable: {error}")))?;
     let suite = Suite {
         library,
         executable,

@@ -159,7 +159,7 @@ impl FromStr for Program {
         let steps = text.lines().enumerate().map(|(index, line)| {
             parse(line).ok_or_else(|| {
                 format!(
-                    "line {}: {line:?} is no step; write THREAD OPERATION SLOT SIZE ALIGNMENT",
+                    "line {}: {line:?} is not a step; write THREAD OPERATION SLOT SIZE ALIGNMENT",
                     index + 1
                 )
             })

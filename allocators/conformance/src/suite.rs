@@ -49,6 +49,25 @@ impl fmt::Display for Failure {
 }
 
 /// Suite for one library.
+///
+/// ```no_run
+/// use heapdrome_conformance::{Library, Suite, checks};
+///
+/// let suite = Suite {
+///     library: Library::File("./libmine.so".into()),
+///     executable: std::env::current_exe()?,
+///     seed: 1,
+///     programs: 0,
+///     steps: 0,
+///     threads: 1,
+/// };
+/// for check in checks() {
+///     if let Some(failure) = suite.check(check)? {
+///         println!("{failure}");
+///     }
+/// }
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Suite {
     /// Library under test.

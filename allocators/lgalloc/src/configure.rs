@@ -8,6 +8,17 @@ use crate::worker;
 /// budget into the pool. It then returns dirty memory above the new cap to the system, even from
 /// other threads' caches. A region that another thread is freeing at the same time may still follow
 /// the old settings.
+///
+/// ```
+/// use std::time::Duration;
+/// use heapdrome_lgalloc::{Config, configure};
+///
+/// configure(&Config {
+///     dirty_cap: 256 << 20,
+///     worker_interval: Some(Duration::from_secs(1)),
+///     ..Config::default()
+/// });
+/// ```
 pub fn configure(config: &Config) {
     config::set(config);
     worker::start_if_wanted();

@@ -50,7 +50,7 @@ impl Table {
         let all: Vec<_> = all
             .map(|(region, class)| (region.start() / UNIT, class.index()))
             .collect();
-        assert_eq!(self.cap.held(), 0, "what nobody holds is counted");
+        assert_eq!(self.cap.held(), 0, "a region without a holder is counted");
         all
     }
 }

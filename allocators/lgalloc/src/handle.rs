@@ -71,6 +71,17 @@ pub fn nothing<T>() -> (NonNull<T>, usize) {
 /// The contents are undefined: they may be zero, or those of an earlier user. The memory is aligned
 /// to 2 MiB; if no memory is needed, the start is aligned only as `T` requires.
 ///
+/// ```
+/// use heapdrome_lgalloc::{allocate, deallocate};
+///
+/// let (start, capacity, handle) = allocate::<u64>(300_000)?;
+/// assert_eq!(capacity, 512 * 1024);
+/// // SAFETY: the region holds `capacity` elements, and only this code uses it.
+/// unsafe { start.as_ptr().write(7) };
+/// deallocate(handle);
+/// # Ok::<(), heapdrome_lgalloc::AllocError>(())
+/// ```
+///
 /// # Errors
 ///
 /// [`AllocError`] if no class is large enough, or if the system refuses.

@@ -1,12 +1,8 @@
-//! Allocator for objects of 2 MiB and more, which reuses memory while it is still resident.
+//! lgalloc: an allocator for objects of 2 MiB and more, which reuses memory while it is still
+//! resident.
 //!
-//! [`allocate`] returns a pointer, a capacity and a [`Handle`]; [`deallocate`] takes the handle
-//! back. [`LargeVec`] is a safe vector in such memory, and a [`Reader`] prefetches the elements
-//! that it will read. Region sizes are 2 MiB times a power of two, up to 64 GiB.
-//!
-//! A freed region goes to its thread's cache, a stack with one budget over all classes. From there
-//! it goes to a pool that all threads share. Regions that exceed the cap on dirty memory lose their
-//! contents and merge with free neighbours, so that any class can use the address space again.
+//! [`LargeVec`] is a safe vector in such memory, and a [`Reader`] prefetches the elements that it
+//! will read:
 //!
 //! ```
 //! use heapdrome_lgalloc::{LargeVec, Pattern, Reader};
@@ -18,6 +14,15 @@
 //! assert_eq!(sum, 997 * 999 * 500);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! The layer below has no types of elements: [`allocate`] returns a pointer, a capacity and a
+//! [`Handle`], and [`deallocate`] takes the handle back. Region sizes are 2 MiB times a power of
+//! two, up to 64 GiB. [`configure`] changes the limits of the process, and [`stats`] reports its
+//! memory. [`c_api`] is the interface for C.
+//!
+//! A freed region goes to its thread's cache, a stack with one budget over all classes. From there
+//! it goes to a pool that all threads share. Regions that exceed the cap on dirty memory lose their
+//! contents and merge with free neighbours, so that any class can use the address space again.
 //!
 //! Allocation does not use the program's heap, except to start the background thread.
 

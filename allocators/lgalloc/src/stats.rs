@@ -81,6 +81,11 @@ fn class_stats(class: SizeClass) -> ClassStats {
 }
 
 /// Returns the current statistics. Does not allocate.
+///
+/// ```
+/// let stats = heapdrome_lgalloc::stats();
+/// println!("{} MiB are free and still hold contents", stats.dirty_bytes >> 20);
+/// ```
 #[must_use]
 pub fn stats() -> Stats {
     let classes = core::array::from_fn(|index| {

@@ -5,6 +5,15 @@
 //! linked, or loaded by `dlopen`. [`global_allocator!`] makes the same type the global allocator of
 //! a Rust program.
 //!
+//! The whole source of a preloadable library for the allocator `Elfmalloc`:
+//!
+//! ```ignore
+//! #![cfg_attr(panic = "abort", no_std)]
+//!
+//! heapdrome_malloc_abi::export!(heapdrome_elfmalloc::Elfmalloc);
+//! heapdrome_malloc_abi::panic_handler!();
+//! ```
+//!
 //! The calls are static: `malloc` is the allocator's own [`MallocAbi::allocate_fast`], inlined,
 //! with one jump to the slow path. This crate handles all details of the ABI (`errno`, overflow,
 //! new-handlers, exceptions, forks) on slow paths. While a thread forks, no other thread waits:

@@ -52,9 +52,9 @@ fn self_test() -> Result<(), Failure> {
     let cost = selftest::overhead(&launcher, OVERHEAD_RUNS).map_err(Failure::machine)?;
     print(
         format!(
-            "While heapdrome holds {}, the peak resident memory of /bin/true reads\n  \
+            "While heapdrome holds {}, the measured peak resident memory of /bin/true is\n  \
              {} as a child of heapdrome itself,\n  {} as a child of its launcher.\n\
-             A run of /bin/true measures {}, and takes {} in all until its result is on disk\n\
+             A run of /bin/true is measured as {}; until its result is on disk, {} pass\n\
              (medians of {} runs).\n",
             seen.held, seen.read_directly, seen.read, cost.measured, cost.whole, cost.runs
         )

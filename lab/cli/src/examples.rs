@@ -8,8 +8,8 @@ Examples (all options: heapdrome race --help):
 
 /// `heapdrome race`.
 pub const RACE: &str = "\
-heapdrome's own options come before the command; everything from its first word on is the
-command's, with -- before it or without. A command that needs a shell is written sh -c 'LINE'.
+heapdrome's options come before the command. Everything from the command's first word on belongs
+to the command; `--` before it is optional. heapdrome starts no shell; for one, write sh -c 'LINE'.
 
 Examples:
   heapdrome race ./program --with arguments
@@ -81,6 +81,7 @@ pub const REPLAY: &str = "\
 Examples:
   heapdrome replay app.trace
   heapdrome replay app.trace --speed paced -a mimalloc3
+  heapdrome replay library:redis -a ./mine.so
   heapdrome race --trace app.trace -a default";
 
 /// `heapdrome doctor`.
@@ -101,6 +102,7 @@ pub const SUITE: &str = "\
 Examples:
   heapdrome suite rpmalloc --quick
   heapdrome suite alloc-perf-test --estimate
+  heapdrome suite traces --quick
   heapdrome suite all --quick --markdown report.md --json suite.json";
 
 /// `heapdrome paging`.
@@ -131,4 +133,5 @@ Examples:
   heapdrome trace cut program.trace --from 2s --to 5s -o part.trace
   heapdrome trace merge client.trace server.trace -o both.trace
   heapdrome trace export program.trace --to text
-  heapdrome trace export program.trace --to malloc-bench --process 0 -o program.pb";
+  heapdrome trace export program.trace --to malloc-bench --process 0 -o program.pb
+  heapdrome trace library -o traces redis sqlite";

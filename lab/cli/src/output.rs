@@ -180,7 +180,7 @@ fn samples(collection: &Collection) -> Result<Vec<u8>, ReportError> {
     }
 }
 
-/// Refuses `--csv` for a result without samples, such as `what`.
+/// Refuses `--csv` for a result without samples. `what` names the kind of result.
 ///
 /// # Errors
 /// Returns an error if it was requested.
@@ -242,7 +242,7 @@ fn write_one(
 }
 
 /// Writes a file completely, or prints it if its destination is standard output. Never holds all of
-/// it in memory. A reader that has closed standard output is no error.
+/// it in memory. A closed standard output is not an error.
 ///
 /// # Errors
 /// When the file cannot be written, or `make` fails.

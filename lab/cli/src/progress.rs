@@ -190,7 +190,7 @@ fn line(event: Event<'_>) -> String {
         Event::DoesNotRace { allocator, failure } => {
             format!("{allocator} does not race: {failure}")
         }
-        Event::MakingSwap(bytes) => format!("making {} of swap", size(bytes)),
+        Event::MakingSwap(bytes) => format!("creating {} of swap", size(bytes)),
         Event::Turn { cell, turn } => turn_text(cell, turn),
         Event::RoundLost { cell, why } => format!("{}: {}: {why}", cell.part, cell.name),
         Event::Misusing(allocator) => format!("misusing {allocator}"),

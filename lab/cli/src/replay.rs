@@ -1,10 +1,10 @@
 //! `heapdrome replay`: a trace under one allocator, once.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use heapdrome_engine::Engine;
-use heapdrome_engine::workload::trace::Replay;
+use heapdrome_engine::workload::trace::{Replay, Source};
 use heapdrome_schema::{Bytes, Ending, WorkloadReport};
 use heapdrome_system::child::{self, Limits, WaitError};
 
@@ -37,10 +37,10 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
 /// The replay that a command line asks for.
 ///
 /// # Errors
-/// When the path cannot be expressed.
-pub fn asked(trace: &PathBuf, how: &HowArguments) -> Result<Replay, Failure> {
+/// When the library has no such trace, or the path cannot be expressed.
+pub fn asked(trace: &Path, how: &HowArguments) -> Result<Replay, Failure> {
     Ok(Replay {
-        trace: std::path::absolute(trace).map_err(Failure::usage)?,
+        trace: Source::named(trace)?,
         process: how.process,
         speed: how.speed.unwrap_or_default(),
         touch: how.touch.unwrap_or_default(),

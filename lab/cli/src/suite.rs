@@ -103,7 +103,7 @@ fn misuse(arguments: &SuiteArguments) -> Result<(), Failure> {
     let redaction = engine.folders.redaction();
     output::publish_collection(&collection, &arguments.output, Some(&redaction))?;
     match collection.misuse().is_empty() {
-        true => Err(Failure::Entrant("nothing could be tried".to_owned())),
+        true => Err(Failure::Entrant("no allocator could be tested".to_owned())),
         false => Ok(()),
     }
 }

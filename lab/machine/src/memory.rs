@@ -126,7 +126,7 @@ pub(crate) fn free_disk(label: &str, free: Option<u64>) -> Condition {
             &name,
             Bytes(bytes).to_string(),
             MEANING,
-            "make room; `df -h` shows where",
+            "free some space; `df -h` shows where",
         ),
         Some(bytes) => good(&name, Bytes(bytes).to_string(), MEANING),
     }

@@ -206,7 +206,7 @@ fn server_outcome(plan: &Plan, answer: Answer) -> Result<Outcome, MeasureError> 
 }
 
 /// Returns whether a server crashed. After SIGTERM, any exit status and an end by SIGTERM or
-/// SIGKILL are no crash.
+/// SIGKILL do not count as a crash.
 fn is_crash(ending: Ending) -> bool {
     matches!(ending, Ending::Killed(signal) if signal != libc::SIGTERM && signal != libc::SIGKILL)
 }

@@ -134,7 +134,9 @@ pub enum ProgramError {
         path: PathBuf,
     },
     /// A file in the cache could not be written.
-    #[error("cannot write {path}: {source}; make room, or set HEAPDROME_CACHE to another folder")]
+    #[error(
+        "cannot write {path}: {source}; free some space, or set HEAPDROME_CACHE to another folder"
+    )]
     Write {
         /// The file.
         path: PathBuf,

@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(
             both.expect("right").number("units"),
             104,
-            "what is said wins"
+            "an explicit value takes precedence"
         );
     }
 

@@ -285,7 +285,7 @@ fn conditions(changes: &Changes) -> Vec<Vec<String>> {
 fn rests_on(changes: &Changes) -> Vec<String> {
     let mut told = lines(&changes.rests_on);
     told.push(format!(
-        "At most {} risk that any verdict on one figure is false, over all allocators and races.",
+        "The risk that any verdict on one figure is false is at most {}, over all allocators and races.",
         words::fraction(changes.alpha)
     ));
     if changes

@@ -224,7 +224,10 @@ pub(crate) fn misused(collection: &Collection) -> String {
 }
 
 /// Heads of columns that contain bars or words instead of figures.
-const NO_FIGURES: [&str; 3] = ["plot", "command", "told in"];
+const NO_FIGURES: [&str; 4] = ["plot", "command", "document", OLD_DOCUMENT];
+
+/// Head of the column of documents in results of earlier versions.
+const OLD_DOCUMENT: &str = "told in";
 
 /// Returns the columns of a table. Names, bars and words are aligned left, figures right.
 pub(crate) fn columns(table: &Table, width: usize) -> Vec<Column> {
@@ -324,9 +327,9 @@ fn factor(race: &Member) -> String {
     match race.factor {
         None => words::NONE.to_owned(),
         Some(factor) if factor >= 10.0 => {
-            format!("the published form does {factor:.0} times as much")
+            format!("the published form does {factor:.0} times as much work")
         }
-        Some(factor) => format!("the published form does {factor:.1} times as much"),
+        Some(factor) => format!("the published form does {factor:.1} times as much work"),
     }
 }
 

@@ -75,7 +75,7 @@ fn in_faults(result: &RaceResult, rows: &Rows<'_>) -> String {
     match told.is_empty() {
         true => String::new(),
         false => format!(
-            "Page faults without input, at {} each on this machine, take about {}. A fault that brings \
+            "Minor page faults, at {} each on this machine, take about {}. A fault that maps \
              a huge page takes longer.",
             Nanoseconds::from_seconds(cost),
             words::listed(&told)
@@ -89,7 +89,7 @@ fn yardstick(result: &RaceResult) -> String {
     seen.and_then(|seen| seen.call_time)
         .map_or_else(String::new, |time| {
             format!(
-                "Time in allocator calls under {YARDSTICK}, a yardstick: {}.",
+                "Time in allocator calls under {YARDSTICK}, for comparison: {}.",
                 Nanoseconds::from_seconds(time.spent_s)
             )
         })
@@ -165,10 +165,10 @@ fn timed() -> Vec<Line> {
         line("  in huge pages", None, |row| {
             memory::at_most(row).map_or_else(|| NONE.to_owned(), |parts| parts.huge.to_string())
         }),
-        of("page faults without input", "minor_faults", |row| {
+        of("minor page faults", "minor_faults", |row| {
             number(row.minor_faults.as_ref())
         }),
-        of("page faults with input", "major_faults", |row| {
+        of("major page faults", "major_faults", |row| {
             number(row.major_faults.as_ref())
         }),
         of("waits", "voluntary_switches", |row| {
@@ -328,8 +328,10 @@ fn sizes(seen: &Evidence) -> Vec<String> {
 fn remarks(row: &EntrantResult) -> String {
     match &row.evidence {
         Some(_) => "How each figure is measured, and what it misses: docs/evidence.md.".to_owned(),
-        None => "No run followed its blocks: such runs cover the baseline and the leading \
-                 entrant, and of others while untimed work takes at most a third of the race's time."
-            .to_owned(),
+        None => {
+            "No run followed its blocks. Such runs cover the baseline and the leading entrant, \
+                 and others while untimed work takes at most a third of the race's time."
+                .to_owned()
+        }
     }
 }

@@ -83,13 +83,11 @@ pub(crate) fn table(sheet: &Sheet<'_>, shape: Shape) -> Vec<Column> {
 /// Explains the signs that the table contains.
 pub(crate) fn legend(sheet: &Sheet<'_>, shape: Shape) -> String {
     let baseline = sheet.baseline();
-    let interval = match shape.intervals {
-        true => " with interval",
-        false => "",
-    };
-    let others = match shape.values {
-        true => "others by the ratio to it",
-        false => "ratios to it",
+    let cells = match (shape.values, shape.intervals) {
+        (true, true) => format!("value = ratio x {baseline}'s median; ratio with its interval"),
+        (true, false) => format!("value = ratio x {baseline}'s median"),
+        (false, true) => format!("ratios to {baseline}, each with its interval"),
+        (false, false) => format!("ratios to {baseline}"),
     };
     let mut rows = sheet.rivals();
     let missed = rows.any(|row| {
@@ -101,9 +99,7 @@ pub(crate) fn legend(sheet: &Sheet<'_>, shape: Shape) -> String {
         true => format!("; {MISSED} the replay misses its program here"),
         false => String::new(),
     };
-    format!(
-        "{baseline}'s median; {others}{interval}; {NO_CLEAR_DIFFERENCE} no clear difference{missed}"
-    )
+    format!("{cells}; {NO_CLEAR_DIFFERENCE} no clear difference{missed}")
 }
 
 /// Returns whether the entrant's verdict on a figure has a mark for a miss of the replay.

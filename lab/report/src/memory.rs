@@ -153,7 +153,7 @@ pub(crate) fn remarks(sheet: &Sheet<'_>) -> Vec<String> {
     };
     let overstated = of_all(overstated).map(|amounts| {
         format!(
-            "resident memory overstates: up to {amounts} was given back with MADV_FREE and stays only \
+            "resident memory is overstated: up to {amounts} was freed with MADV_FREE and stays only \
              until the system needs it"
         )
     });
@@ -188,7 +188,7 @@ fn missed(sheet: &Sheet<'_>) -> Option<String> {
         .collect();
     (!names.is_empty()).then(|| {
         format!(
-            "parts of memory are left out for {}: no reading of them reached 80% of the peak, since \
+            "parts of memory are not shown for {}: no reading reached 80% of the peak, because \
              the run was too short or the peak too brief",
             words::listed(&names)
         )

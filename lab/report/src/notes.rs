@@ -159,7 +159,7 @@ pub(crate) fn on_proof(proof: &ProofSummary) -> Vec<Note> {
     notes.extend(warnings.map(|warning| Note::around_percentage(foreign::line(warning))));
     notes.extend(proof.taken_in.iter().map(|cell| {
         Note::plain(format!(
-            "the proof and its calls are those of {}, with an identical program, library and environment",
+            "the proof and its counts come from {}, with the same program, library and environment",
             foreign::line(cell)
         ))
     }));

@@ -196,7 +196,7 @@ fn setting(
 /// Formats the part of the saved processor time that a cause explains.
 fn part(share: f64) -> String {
     if share > OVER {
-        return "more than it saves in total: other parts take longer".to_owned();
+        return "which saves more than its whole gain: other parts take longer".to_owned();
     }
     let only = if share < HALF { "only " } else { "" };
     let share = 100.0 * share.min(1.0);
@@ -204,7 +204,7 @@ fn part(share: f64) -> String {
 }
 
 impl Reason {
-    /// Formats the cause as a clause without the entrant's name, such as `takes 44 times fewer page
+    /// Formats the cause as a clause without the entrant's name, such as `has 44 times fewer page
     /// faults`. Returns `None` if no recorded figure explains the gain.
     pub fn clause(&self) -> Option<String> {
         Some(match &self.cause {
@@ -214,20 +214,20 @@ impl Reason {
                 share,
             } => {
                 let huge = if *huge_pages {
-                    ", as its memory is in huge pages"
+                    ", because its memory is in huge pages"
                 } else {
                     ""
                 };
                 let times = words::short_number(two_digits(*times));
                 let part = part(*share);
-                format!("takes {times} times fewer page faults{huge}, {part}")
+                format!("has {times} times fewer page faults{huge}, {part}")
             }
             Cause::SystemCalls {
                 calls,
                 baseline,
                 share,
             } => format!(
-                "asks the system for memory {} instead of {} times and spends less time in the \
+                "calls the system for memory {} instead of {} times and spends less time in the \
                  kernel, {}",
                 words::grouped(*calls),
                 words::grouped(*baseline),
@@ -272,13 +272,13 @@ impl fmt::Display for Reason {
                 } => write!(
                     out,
                     "mostly unknown: less time in allocator calls explains about {:.0}% of the processor time \
-                     that {name} saves; page faults and calls to the system explain less",
+                     that {name} saves; page faults and system calls explain less",
                     100.0 * share
                 )?,
                 _ => write!(
                     out,
-                    "no recorded figure explains why {name} is faster: neither page faults nor calls \
-                     to the system nor time in calls"
+                    "no recorded figure explains why {name} is faster: not page faults, system calls, or \
+                     time in allocator calls"
                 )?,
             },
             (None, Gain::Memory(_)) => write!(
@@ -291,13 +291,13 @@ impl fmt::Display for Reason {
             Some(Setting {
                 allocator,
                 share: None,
-            }) => write!(out, "; {allocator} brings the same gain"),
+            }) => write!(out, "; {allocator} achieves the same gain"),
             Some(Setting {
                 allocator,
                 share: Some(share),
             }) => write!(
                 out,
-                "; {allocator} brings {:.0}% of that gain",
+                "; {allocator} achieves {:.0}% of that gain",
                 100.0 * share
             ),
         }

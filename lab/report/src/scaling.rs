@@ -158,7 +158,7 @@ pub(crate) fn notes(collection: &Collection) -> Vec<String> {
     }
     let rests = match sweep.paired {
         true => {
-            "The races took turns round by round, and the intervals rest on the ratios within each round"
+            "The races took turns round by round, and the intervals are based on the ratios within each round"
         }
         false => {
             "Its intervals cover only the noise within the races; if the speed of the machine drifts \

@@ -77,7 +77,7 @@ fn each_race_of_a_sweep_has_its_intervals_and_its_memory() {
         assert!(has_bars && race.contains('●'), "{race}");
         for part in [
             "Memory of the process tree (untimed runs)",
-            "resident memory overstates: up to",
+            "resident memory is overstated: up to",
             "resident memory excludes swapped pages: up to",
         ] {
             assert_eq!(words.contains(part), place == 1, "{part}\n{race}");
@@ -140,7 +140,7 @@ fn a_sweep_is_summed_up_by_who_leads_where() {
     let told = over(&sweep);
     for sentence in [
         "Of 3 values of threads, mimalloc3 is the fastest at 2 (1 and 2); jemalloc at 1 (8).",
-        "Against system mimalloc3 is from 1.25x faster (1.22 to 1.28) at 2 to 2.00x faster (1.92 to \
+        "Compared with system, mimalloc3 is between 1.25x faster (1.22 to 1.28) at 2 and 2.00x faster (1.92 to \
          2.08) at 1.",
         "The lead passes from mimalloc3 to jemalloc between 2 and 8.",
         "broken and hoard do not count everywhere",
@@ -176,7 +176,7 @@ fn a_sweep_says_what_its_intervals_leave_open() {
     ] {
         assert!(told.contains(sentence), "{sentence}\n{told}");
     }
-    assert!(!told.contains("Against system"), "{told}");
+    assert!(!told.contains("Compared with system"), "{told}");
     sweep.races.clear();
     assert_eq!(over(&sweep), "No race is complete, so there is no verdict.");
 }

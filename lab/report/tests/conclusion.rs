@@ -208,13 +208,13 @@ fn a_gain_too_small_to_act_on_is_told_and_not_taken() {
         (
             [LITTLE, LITTLE, LITTLE],
             [SAME, SAME, EVEN],
-            "Every rival takes system's time within 2%; mimalloc2 is 1.01x faster in wall time and mimalloc2 \
+            "Every rival's time is within 2% of system's; mimalloc2 is 1.01x faster in wall time and mimalloc2 \
              takes 1.0% less memory than system, too little to act on (under 2%).",
         ),
         (
             [UNSEEN[0], SAME, LITTLE],
             [UNSEEN[0], SAME, EVEN],
-            "Every rival takes system's processor time within 2%; mimalloc2 takes 1.0% less memory than \
+            "Every rival's processor time is within 2% of system's; mimalloc2 takes 1.0% less memory than \
              system, too little to act on (under 2%).",
         ),
     ] {
@@ -222,7 +222,7 @@ fn a_gain_too_small_to_act_on_is_told_and_not_taken() {
         assert!(text.contains(expected), "{text}");
         assert!(!text.contains("one was shown"), "{text}");
     }
-    // Less memory at the cost of more time is no gain.
+    // Less memory at the cost of more time is not a gain.
     let slower = told(&race(&[], [(1.2, 0.05), (1.2, 0.05), LITTLE]));
     assert!(
         slower.contains("None was shown to beat system;"),
@@ -266,10 +266,9 @@ fn a_command_that_hardly_uses_malloc_is_not_raced_for_longer() {
     }
     assert_eq!(advised(&result), "NoneMatters");
     let told = Conclusion::of(&result).to_string();
-    let what =
-        "Stay with system: malloc hardly matters here. Its calls of malloc take less than 1%";
+    let what = "Stay with system: malloc hardly matters here. The command's calls of malloc take less than 1%";
     assert!(told.starts_with(what), "{told}");
-    assert!(!told.contains("run it longer"), "{told}");
+    assert!(!told.contains("Run the race longer"), "{told}");
     // Calls that take 10% of the processor time may matter.
     for row in &mut result.entrants {
         row.proof.as_mut().expect("a proof").calls = 135_000_000;

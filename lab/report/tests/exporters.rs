@@ -132,7 +132,7 @@ fn parts_that_were_read_far_below_the_peak_are_left_out() {
     short.peak_tree_bytes = races::series(400.0 * 1_048_576.0);
     let told = terminal(&result, 1000);
     let mut lines = told.lines();
-    let remark = lines.find(|line| line.contains("parts of memory are left out"));
+    let remark = lines.find(|line| line.contains("parts of memory are not shown"));
     let remark = remark.unwrap_or_else(|| panic!("{told}"));
     assert!(remark.contains("jemalloc: no reading"), "{remark}");
 }

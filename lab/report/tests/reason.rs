@@ -79,21 +79,21 @@ fn fewer_page_faults_are_named_with_their_share_and_huge_pages() {
         let mut busy = result.clone();
         busy.machine.fault_s = Some(cost);
         assert_eq!(
-            said(&busy).contains("page faults, as its memory is in huge pages"),
+            said(&busy).contains("page faults, because its memory is in huge pages"),
             is_named
         );
     }
     // 11,095 faults at 1 us take 11.1 of 17 ms.
     assert_eq!(
         said(&result),
-        "mimalloc2 takes 45 times fewer page faults, as its memory is in huge pages, which explains about 65% of the \
+        "mimalloc2 has 45 times fewer page faults, because its memory is in huge pages, which explains about 65% of the \
          processor time that it saves"
     );
     let other = reason_for(&result, "slower")
         .expect("it is faster")
         .to_string();
     assert!(
-        other.starts_with("slower takes 45 times fewer page faults, which explains"),
+        other.starts_with("slower has 45 times fewer page faults, which explains"),
         "{other}"
     );
 }
@@ -148,7 +148,7 @@ fn no_cause_is_named_that_its_figures_do_not_support() {
 }
 
 #[test]
-fn a_setting_that_brings_the_same_is_named() {
+fn a_setting_with_the_same_gain_is_named() {
     let setting = |ratio: f64| {
         let mut row = rival("system-huge", ratio, &FEW_FAULTS);
         row.library = None;
@@ -158,19 +158,19 @@ fn a_setting_that_brings_the_same_is_named() {
     let with_setting = |ratio| race(vec![rival("mimalloc2", 0.5, &FEW_FAULTS), setting(ratio)]);
     let same = said(&with_setting(0.51));
     assert!(
-        same.ends_with("; system-huge brings the same gain"),
+        same.ends_with("; system-huge achieves the same gain"),
         "{same}"
     );
     let part = said(&with_setting(0.6));
     assert!(
-        part.ends_with("; system-huge brings 80% of that gain"),
+        part.ends_with("; system-huge achieves 80% of that gain"),
         "{part}"
     );
     let little = said(&with_setting(0.9));
     assert!(!little.contains("system-huge"), "{little}");
     let leads = said(&with_setting(0.4));
     assert!(
-        leads.starts_with("system-huge takes") && !leads.contains("brings"),
+        leads.starts_with("system-huge has") && !leads.contains("achieves"),
         "{leads}"
     );
 }
@@ -193,7 +193,7 @@ fn calls_to_the_system_and_time_in_calls_are_named_where_faults_explain_nothing(
     result.entrants[1].evidence = Some(calls(120));
     assert_eq!(
         said(&result),
-        "x asks the system for memory 120 instead of 5,000 times and spends less time in the kernel, \
+        "x calls the system for memory 120 instead of 5,000 times and spends less time in the kernel, \
          which explains about 88% of the processor time that it saves"
     );
     let time = |spent_s| Evidence {
@@ -214,7 +214,10 @@ fn calls_to_the_system_and_time_in_calls_are_named_where_faults_explain_nothing(
     // This saves 22 ms of a gain of 17 ms.
     result.entrants[0].evidence = Some(time(0.030));
     let over = said(&result);
-    assert!(over.contains(", more than it saves in total"), "{over}");
+    assert!(
+        over.contains(", which saves more than its whole gain"),
+        "{over}"
+    );
 }
 
 #[test]
@@ -234,8 +237,8 @@ fn time_in_calls_is_told_where_it_accounts_for_some_of_the_gain_only() {
     };
     for (calls, told) in [
         (0.006, "less time in allocator calls explains about 20% of"),
-        (0.0079, "nor time in calls"),
-        (0.010, "nor time in calls"),
+        (0.0079, "or time in allocator calls"),
+        (0.010, "or time in allocator calls"),
         (
             0.004,
             "x spends 4.00 ms in allocator calls instead of 8.00 ms, which explains only about 40% of",

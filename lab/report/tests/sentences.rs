@@ -26,7 +26,7 @@ fn the_three_sentences_say_what_to_take_why_and_how_sure() {
     let told = |result: &RaceResult| Conclusion::of(result).to_string();
     assert_eq!(
         told(&race(&[("mimalloc2", FAST)], ALL_EVEN)),
-        "Take mimalloc2 if 14% more memory (2.84 MiB) is acceptable; else stay with system. Against system: wall time 1.41x faster (1.37 to \
+        "Take mimalloc2 if 14% more memory (2.84 MiB) is acceptable; else stay with system. Compared with system: wall time 1.41x faster (1.37 to \
          1.45), processor time 1.39x faster (1.35 to 1.43), peak memory 14% more (13 to 15). \
          Confidence: 95% after 32 rounds."
     );
@@ -41,7 +41,7 @@ fn the_three_sentences_say_what_to_take_why_and_how_sure() {
     );
     assert!(
         setting.contains(
-            "; no difference in speed from mimalloc2 was shown, which takes more memory. "
+            ". mimalloc2 was not shown to differ from system-huge in speed, but takes more memory. "
         ),
         "{setting}"
     );
@@ -57,14 +57,14 @@ fn the_three_sentences_say_what_to_take_why_and_how_sure() {
     );
     assert_eq!(
         told(&race(&[], [SAME, SAME, (1.3, 0.02)])),
-        "Stay with system: no allocator matters here. Every rival takes system's time within 2%, and none \
+        "Stay with system: no allocator matters here. Every rival's time is within 2% of system's, and none \
          was shown to take less memory. Differences under 1.3% may have gone undetected."
     );
     let unclear = told(&with_noise(race(&[], UNSEEN), 0.46));
     assert_eq!(
         unclear,
         "No answer: keep system for now. None was shown to beat system. Only differences above 46% in wall \
-         time and 46% in processor time were reliably detectable: run it longer or on a quieter machine."
+         time and 46% in processor time were reliably detectable. Run the race longer or on a quieter machine."
     );
     let unseen = [UNSEEN[0], UNSEEN[1], (0.8, 0.02)];
     let unseen = told(&with_noise(race(&[("jemalloc", unseen)], UNSEEN), 0.46));
@@ -84,24 +84,24 @@ fn equals_are_named_with_the_memory_that_they_take() {
     };
     ends(
         &[("mimalloc2", FAST), large],
-        "; no difference in speed from rpmalloc was shown, which takes more memory.",
+        ". rpmalloc was not shown to differ from mimalloc2 in speed, but takes more memory.",
     );
     ends(
         &[("mimalloc2", FAST), level],
-        "; no difference in speed from snmalloc was shown.",
+        ". snmalloc was not shown to differ from mimalloc2 in speed.",
     );
     ends(
         &[("mimalloc2", FAST), small, large],
-        "; no difference in speed from mimalloc2 and rpmalloc was shown, which take more memory.",
+        ". mimalloc2 and rpmalloc were not shown to differ from jemalloc in speed, but take more memory.",
     );
     ends(
         &[("mimalloc2", FAST), level, large],
-        "; no difference in speed from snmalloc and rpmalloc was shown; rpmalloc takes more memory.",
+        ". snmalloc and rpmalloc were not shown to differ from mimalloc2 in speed; rpmalloc takes more memory.",
     );
     let slower = [(0.74, 0.04), (0.74, 0.04), (1.12, 0.005)];
     ends(
         &[("mimalloc2", FAST), ("jemalloc", slower)],
-        "; no difference in speed from jemalloc was shown, which takes less memory.",
+        ". jemalloc was not shown to differ from mimalloc2 in speed, but takes less memory.",
     );
 }
 
@@ -119,7 +119,7 @@ fn who_wants_less_memory_is_told_what_to_take() {
         told(&[("mimalloc2", FAST), ("jemalloc", level)]),
         "Take mimalloc2 if 14% more memory (2.84 MiB) is acceptable; else take jemalloc (1.11x faster)."
     );
-    // Less memory is no gain for a user who pays only for processor time.
+    // Less memory is not a gain for a user who pays only for processor time.
     let costly = [FAST[0], (1.2, 0.02), EVEN];
     let small = [leaner[0], EVEN, (0.8, 0.01)];
     let told_of_time = told(&[("mimalloc2", costly), ("jemalloc", small)]);
@@ -180,11 +180,11 @@ fn the_hardened_are_a_class_of_their_own() {
     assert!(matches!(Conclusion::of(&result).advice, Advice::Stay));
     let told = in_full(&result);
     assert!(
-        told.contains("Only hardened allocators were compared"),
+        told.contains("compared only with hardened allocators"),
         "{told}"
     );
     assert!(
-        told.contains("Of the hardened, mimalloc3: wall time 1.08x faster"),
+        told.contains("Among the hardened allocators, mimalloc3: wall time 1.08x faster"),
         "{told}"
     );
 }

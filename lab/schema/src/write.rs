@@ -69,7 +69,7 @@ fn told(thing: &str, folder: &Path, source: &Error) -> String {
             format!("{folder} is read-only; name a {thing} in another")
         }
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            format!("no space is left; make room, or name a {thing} elsewhere")
+            format!("no space is left; free some, or name a {thing} elsewhere")
         }
         _ => source.to_string(),
     }
@@ -257,9 +257,9 @@ mod tests {
         let told = |kind: ErrorKind| told("file", Path::new("/srv/results"), &kind.into());
         let denied = told(ErrorKind::PermissionDenied);
         assert!(denied.starts_with("no permission to write in /srv/results;"));
-        assert!(told(ErrorKind::StorageFull).contains("make room"));
+        assert!(told(ErrorKind::StorageFull).contains("free some"));
         for kind in [ErrorKind::NotFound, ErrorKind::PermissionDenied] {
-            assert!(!told(kind).contains("make room"));
+            assert!(!told(kind).contains("free some"));
         }
     }
 

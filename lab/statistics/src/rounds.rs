@@ -84,8 +84,8 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Returns the position of the other one of the baseline and its twin; `None` for any other
-    /// entrant.
+    /// Returns the position of the twin for the baseline, and of the baseline for its twin; `None`
+    /// for any other entrant.
     pub(crate) fn twin_of(&self, entrant: usize) -> Option<usize> {
         let [baseline, twin] = self.twin?;
         match entrant {

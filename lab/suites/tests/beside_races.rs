@@ -183,7 +183,11 @@ fn whoever_could_have_raced_and_did_not_is_named() {
         .into_iter()
         .map(|it| it.0)
         .collect();
-    assert_eq!(names, ["lost"], "nothing was run, so nobody was left out");
+    assert_eq!(
+        names,
+        ["lost"],
+        "nothing was run, so no entrant was left out"
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Where the counting library and the records lie during a run.
+//! Folder of a run, which contains the counting library and the records.
 
 use std::ffi::CString;
 use std::fs::{File, Permissions};
@@ -19,24 +19,25 @@ pub(crate) const LIBRARY: &[u8] =
 
 const NAME: &str = "libheapdrome_interpose.so";
 
-/// Begins the name of a run's folder.
+/// Prefix of the name of a run's folder.
 const PREFIX: &str = "heapdrome-witness-";
 
-/// The library's name until it is locked and complete.
+/// Name of the library until it is locked and complete.
 const FRESH: &str = "new";
 
-/// How often a folder is made anew that another heapdrome took for a left one.
+/// Number of attempts to create a folder. An attempt fails if another heapdrome mistakes the new
+/// folder for one that a killed run left behind.
 const TRIES: u32 = 5;
 
-/// A folder of one run: the library, and beside it one record for each program of each process.
+/// Folder of one run. It contains the library, and one record for each program of each process.
 #[derive(Debug)]
 pub struct Home {
     folder: TempDir,
-    /// The library, locked for as long as the folder is in use.
+    /// The library, which stays locked while the folder is in use.
     _held: File,
 }
 
-/// Whether `LD_PRELOAD` can carry a path: spaces and colons end a name there.
+/// Returns whether `LD_PRELOAD` can express a path. A space or a colon ends a path there.
 pub(crate) fn speakable(path: &Path) -> bool {
     !path
         .as_os_str()
@@ -46,11 +47,11 @@ pub(crate) fn speakable(path: &Path) -> bool {
 }
 
 impl Home {
-    /// Makes the folder in shared memory, below `wanted` or in the system's temporary folder,
-    /// whichever suits first. It is removed when this value is dropped.
+    /// Creates the folder in shared memory, below `wanted`, or in the system's temporary folder:
+    /// the first of these that is suitable. Dropping this value removes the folder.
     ///
     /// # Errors
-    /// If none of the three suits.
+    /// Returns an error if none of the three is suitable.
     pub fn create(wanted: &Path) -> Result<Self, WitnessError> {
         if LIBRARY.is_empty() {
             return Err(WitnessError::Unsupported);
@@ -84,7 +85,7 @@ impl Home {
         let (folder, held) = furnished(&parent).map_err(|error| error.to_string())?;
         // SAFETY: no precondition.
         if unsafe { libc::geteuid() } == 0 {
-            // Root's programs may drop to another user before they first allocate.
+            // Programs that run as root may switch to another user before they first allocate.
             let open = Permissions::from_mode(0o1777);
             std::fs::set_permissions(folder.path(), open).map_err(|error| error.to_string())?;
         }
@@ -119,13 +120,14 @@ impl Home {
             .map_err(failed)
     }
 
-    /// The path of a process's record.
+    /// Returns the path of a process's record.
     pub(crate) fn record(&self, pid: i32) -> PathBuf {
         self.folder.path().join(pid.to_string())
     }
 }
 
-/// A new folder with the library in it, and the library, locked.
+/// Creates a folder that contains the library. Returns the path of the folder, and the locked
+/// library.
 fn furnished(parent: &Path) -> io::Result<(TempDir, File)> {
     let mut tries = 0;
     loop {
@@ -145,11 +147,12 @@ fn furnished(parent: &Path) -> io::Result<(TempDir, File)> {
     }
 }
 
-/// Writes the library into a folder. It is locked before it holds anything and appears under its
-/// name only when it is complete. Fails if another heapdrome's [`sweep`] comes between.
+/// Writes the library into a folder. The file is locked while it is still empty, and gets its final
+/// name only when it is complete. Fails if another heapdrome's [`sweep`] removes the folder in the
+/// meantime.
 fn place_library(folder: &Path) -> io::Result<File> {
     let fresh = folder.join(FRESH);
-    // Open for writing, without which some network file systems give no lock.
+    // The file is open for writing, because some network file systems refuse to lock other files.
     let mut held = File::create_new(&fresh)?;
     lock(&held, libc::LOCK_EX)?;
     held.write_all(LIBRARY)?;
@@ -169,8 +172,8 @@ fn forbids_programs(folder: &Path) -> bool {
     }
 }
 
-/// Removes the folders of runs whose heapdrome was killed before it could: nobody holds the lock
-/// on their library any more.
+/// Removes the folders that killed runs left behind. The lock on the library in such a folder is
+/// free.
 fn sweep(parent: &Path) {
     let Ok(entries) = std::fs::read_dir(parent) else {
         return;
@@ -191,25 +194,26 @@ fn sweep(parent: &Path) {
     }
 }
 
-/// Removes one folder if it is left. Another heapdrome may be faster, so nothing here must work.
+/// Removes a folder if no process uses it. Errors are ignored, because another heapdrome may be
+/// removing the folder, too.
 fn sweep_folder(folder: &Path) {
     let library = File::open(folder.join(NAME)).or_else(|_| File::open(folder.join(FRESH)));
     match library {
-        // The lock is kept until all is gone, so that a heapdrome which was about to take it
-        // makes another folder instead.
+        // The lock is held until the folder is gone. Another heapdrome that is about to lock the
+        // same library then fails, and creates another folder instead.
         Ok(library) if lock(&library, libc::LOCK_SH).is_ok() => {
             let _ = std::fs::remove_dir_all(folder);
         }
         Ok(_) => {}
-        // It is empty, or its library was put under its name just now: then it cannot be removed
-        // as if it were.
+        // If the library is missing, the folder is either empty or was completed a moment ago. In
+        // the latter case this call does not remove it.
         Err(_) => {
             let _ = std::fs::remove_dir(folder);
         }
     }
 }
 
-/// Takes the lock on a file, which is held until the file is closed, or fails at once.
+/// Tries to lock a file without waiting. The lock is held until the file is closed.
 fn lock(file: &File, kind: libc::c_int) -> io::Result<()> {
     // SAFETY: the file is open.
     match unsafe { libc::flock(file.as_raw_fd(), kind | libc::LOCK_NB) } {
@@ -241,7 +245,7 @@ mod tests {
         file(&whole, "4711");
         let beginning = folder("heapdrome-witness-beginning");
         let beginner = file(&beginning, FRESH);
-        lock(&beginner, libc::LOCK_EX).expect("nobody else has it");
+        lock(&beginner, libc::LOCK_EX).expect("no other process has it");
         let foreign = folder("something-else");
         let (used, _held) = furnished(parent.path()).expect("a home");
         sweep(parent.path());
@@ -266,7 +270,7 @@ mod tests {
             let made: Vec<_> = (0..50).map(|_| furnished(parent.path())).collect();
             done.store(true, std::sync::atomic::Ordering::Relaxed);
             for home in made {
-                // Some other heapdrome sweeps now and then, not without a pause.
+                // Another heapdrome may sweep occasionally, but not without a pause.
                 let Ok((folder, _held)) = home else { continue };
                 assert_eq!(
                     std::fs::read(folder.path().join(NAME)).expect("it stays"),

@@ -8,16 +8,22 @@
 //! let report = session.finish()?;                  // waits; report.proof is what a row needs
 //! ```
 //!
-//! Two witnesses look at one unmeasured run. From inside, a preloaded library counts the calls of
-//! the whole C and C++ allocation ABI and passes each to the next definition; it writes into a
+//! Two witnesses observe one unmeasured run. From inside, a preloaded library counts the calls of
+//! the whole C and C++ allocation ABI and passes each to the next definition. It writes into a
 //! shared mapping, so that its counts survive `_exit` and SIGKILL. From outside, a tracer follows
-//! every fork and exec, so that processes which the library never entered are known too, and reads
-//! from each loaded object's relocations where its malloc leads. docs/proof.md tells the whole.
+//! every fork and exec, so that it also sees processes which the library never entered. It reads
+//! from each loaded object's relocations where its malloc leads. docs/proof.md describes both in
+//! full.
 
 mod advice;
 mod contents;
 mod error;
 mod evidence;
+#[cfg(test)]
+#[path = "../interpose/src/exponential.rs"]
+mod exponential;
+#[cfg(test)]
+mod exponential_tests;
 mod families;
 mod filter;
 mod home;

@@ -6,7 +6,6 @@
 //! up to twice that too late. The peak is therefore within [`BATCH`] bytes per thread of the truth.
 //! Counting by the [`stretch`] keeps this bound if the stretch is counted after its last allocation
 //! and before its first free: a stretch hides at most [`FLUSH`] bytes more.
-//! them was allocated and before the first is freed: a stretch hides at most [`FLUSH`] bytes more.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 

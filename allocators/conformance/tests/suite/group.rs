@@ -27,7 +27,7 @@ struct Group(PathBuf);
 impl Group {
     /// # Errors
     ///
-    /// What is missing, in one line.
+    /// Description of the missing requirement, in one line.
     fn new(name: &str) -> Result<Self, String> {
         let mut own = group::Group::both("memory");
         let parent = own.find_map(|own| Some((own.version, own.parents("memory").pop()?)));

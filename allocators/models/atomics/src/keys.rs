@@ -65,7 +65,7 @@ pub unsafe fn create_key(destructor: Destructor) -> Option<c_uint> {
 #[must_use]
 pub unsafe fn set_key(key: c_uint, value: *mut c_void) -> bool {
     let key = key as usize;
-    assert!(destructor(key).is_some(), "the key is no more");
+    assert!(destructor(key).is_some(), "the key was deleted");
     KEYS.with_borrow_mut(|keys| keys.values.insert((thread_number(), key), value));
     true
 }

@@ -123,7 +123,7 @@ fn memory_goes_back_only_of_chunks_that_nobody_has() {
         unsafe { place.write(7) };
         scene.fill(chunk);
         // SAFETY: the place lies in the chunk, which belongs to this thread.
-        assert_eq!(unsafe { place.read() }, 7, "nobody else purges it");
+        assert_eq!(unsafe { place.read() }, 7, "another thread purged it");
         scene.pool.lock().keep(chunk);
         join(purging);
     });

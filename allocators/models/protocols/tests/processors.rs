@@ -62,7 +62,7 @@ fn check_idle(backend: &Shared) {
             let slabs = bin.lock();
             assert!(
                 !slabs.idle || slabs.free_blocks() == 0,
-                "nobody finds the slab"
+                "no thread finds the slab"
             );
         }
     }

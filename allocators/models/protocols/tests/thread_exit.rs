@@ -55,7 +55,7 @@ fn threads_that_are_armed_first_at_once_share_one_key_and_end_once() {
         let mut ended = ENDED.take();
         ended.sort_unstable();
         assert_eq!(ended, [16, 32]);
-        assert_eq!(keys(), 1, "the key that was made in vain is no more");
+        assert_eq!(keys(), 1, "the superfluous key was not deleted");
     });
 }
 

@@ -126,7 +126,8 @@ mod tests {
 
     type Words = Vec<String>;
 
-    /// Returns the command and the allocators of this command line, and its recorded form.
+    /// Returns the command and the allocators of this command line, and the form of the command
+    /// that results record.
     fn race(line: &str) -> Result<(Words, Words, Words), String> {
         let words = words_of(line);
         let parsed = Arguments::try_parse_from(["heapdrome".to_owned()].iter().chain(&words));

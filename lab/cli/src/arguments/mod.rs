@@ -2,6 +2,7 @@
 
 mod command;
 mod compare;
+pub mod library;
 mod manual;
 mod output;
 pub mod paging;
@@ -74,7 +75,7 @@ pub enum Action {
     Show(ShowArguments),
     /// Show the changes between two saved results; on request, fail if the new one is worse
     Compare(CompareArguments),
-    /// Write one HTML page of saved results, which opens without a network
+    /// Write saved results as one HTML page that works offline
     #[command(after_help = examples::REPORT)]
     Report(ReportArguments),
     /// Draw the plots of saved results as SVG and PNG files
@@ -136,7 +137,7 @@ pub struct ShowArguments {
     /// Rust and CMake
     #[arg(long, conflicts_with_all = ["full", "json", "csv", "markdown"])]
     pub deploy: bool,
-    /// Print all records of one entrant, beside the baseline, and why it is better
+    /// Print everything that was recorded of one entrant, beside the baseline, and why it is better
     #[arg(long, value_name = "NAME", conflicts_with_all = ["full", "deploy", "json", "csv", "markdown", "redact"])]
     pub entrant: Option<String>,
     /// Destinations of other forms.
@@ -155,7 +156,8 @@ pub struct AllocatorsArguments {
 /// Actions on allocators.
 #[derive(Debug, Subcommand)]
 pub enum AllocatorsAction {
-    /// List the allocators that are ready, can be built, or are not available and why
+    /// List allocators: those that are ready, those that can be built, and why the others are
+    /// unavailable
     List,
     /// Build allocators into the cache (`all` for every one that can be built)
     Install {
@@ -254,8 +256,8 @@ pub enum WorkloadsAction {
 #[derive(Args, Debug)]
 pub struct SuiteArguments {
     /// The suite: alloc-perf-test, elfmalloc, rpmalloc, preload, real, or `all` of these; lgalloc
-    /// (large objects and swap; best as root); own-allocators (heapdrome's own); misuse; or a file
-    /// of your own such as ./mine.toml
+    /// (large objects and swap; best as root); traces (recorded programs, replayed); own-allocators
+    /// (heapdrome's own); misuse; or a file of your own such as ./mine.toml
     #[arg(value_name = "NAME")]
     pub name: String,
     /// Run the smallest form: every table in minutes

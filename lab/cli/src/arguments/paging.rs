@@ -113,8 +113,8 @@ pub struct PagingSuiteArguments {
     /// The swap; without --swap a file is created if too little is free (root).
     #[command(flatten)]
     pub make: MakeSwap,
-    /// Also set the kernel's setting of transparent huge pages to always, madvise and never in
-    /// turn, for the whole machine, and restore it (root)
+    /// Also run with transparent huge pages set to always, madvise and never in turn. This changes
+    /// the whole machine; the setting is restored afterwards (root)
     #[arg(long)]
     pub thp: bool,
     /// Write every report with its distributions and counters as JSON; `-` prints it instead of the

@@ -36,7 +36,7 @@ pub struct RaceArguments {
           conflicts_with_all = ["directory", "prepare", "serve"])]
     pub workload: Option<String>,
     /// Race the replay of a trace instead of a command (see `heapdrome replay`). With `--speed
-    /// paced` memory is judged, unless --judge says otherwise
+    /// paced`, memory is judged unless --judge is given
     #[arg(long, value_name = "FILE",
           conflicts_with_all = ["command", "workload", "threads", "sweeps", "directory", "prepare", "serve"])]
     pub trace: Option<PathBuf>,
@@ -48,24 +48,25 @@ pub struct RaceArguments {
     #[arg(short, long, value_delimiter = ',', value_name = "N,...", conflicts_with = "pin",
           value_parser = clap::value_parser!(u64).range(1..))]
     pub threads: Vec<u64>,
-    /// Race once for each of these values, which replace {NAME} in the command, set a parameter of
-    /// the workload, or an environment variable; several sweeps race every combination
+    /// Race once for each of these values. A value replaces {NAME} in the command, or sets a
+    /// parameter of the workload or an environment variable. Several sweeps race every combination
     #[arg(long = "sweep", value_name = "NAME|env:NAME=VALUE,...", value_parser = sweep)]
     pub sweeps: Vec<SweptParameter>,
-    /// Measure of work in a sweep: the swept `value`, the `same` in every race, or a number that
-    /// the command prints [default: the operations of a workload; the value, if it is a number in
-    /// the command; otherwise the same]
+    /// Amount of work of each run in a sweep: the swept `value`, the `same` in every race, or the
+    /// number that REGEX finds in the output [default: the operations of a workload; the value, if
+    /// it is a number in the command; otherwise the same]
     #[arg(long, value_name = "value|same|REGEX", value_parser = work)]
     pub work: Option<AskedWork>,
-    /// Degradation per processor that ends the scaling of a sweep [default: 25%]
+    /// Degradation per processor up to which a sweep counts as scaling; the knee is the last such
+    /// value [default: 25%]
     #[arg(long, value_name = "PERCENT", value_parser = percentage)]
     pub knee: Option<f64>,
     /// Race for about ten seconds, with the small form of a workload: a first impression
     #[arg(long)]
     pub quick: bool,
-    /// Figures that decide: `wall`, `cpu` (processor time), `memory` (peak), or the name of a
-    /// metric. They share the error level, and determine which entrants leave and when the race
-    /// ends [default: wall,cpu]
+    /// Figures that decide which entrants leave early and when the race ends: `wall`, `cpu`
+    /// (processor time), `memory` (peak), or the name of a metric. The error probability is divided
+    /// among them [default: wall,cpu]
     #[arg(long, value_delimiter = ',', value_name = "FIGURE,...")]
     pub judge: Vec<String>,
     /// Stopping rule.
@@ -80,12 +81,12 @@ pub struct RaceArguments {
     /// Command that succeeds as soon as the server answers
     #[arg(long, value_name = "SHELL COMMAND", requires = "serve")]
     pub ready: Option<String>,
-    /// Time for which the server is left alone after its load before its memory is read, in the
-    /// untimed run that measures memory; 0s skips the reading [default: 3s]
+    /// Idle time of the server between its load and the reading of its memory, in the untimed run
+    /// that measures memory; 0s skips the reading [default: 3s]
     #[arg(long, value_name = "TIME", value_parser = duration_or_none, requires = "serve")]
     pub idle: Option<Duration>,
-    /// Figure that the command prints: the first group of the match, or else the whole match, is
-    /// the number
+    /// Figure that the command prints. The number is what the first group of REGEX matches, or the
+    /// whole match if there is no group
     #[arg(long = "metric", value_name = "NAME[:higher|:lower]=REGEX", value_parser = metric)]
     pub metrics: Vec<MetricArgument>,
     /// Seed of the order of rounds and of every other draw [default: from the clock]
@@ -132,7 +133,7 @@ impl RaceArguments {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "When to stop")]
 pub struct StoppingArguments {
-    /// Stop when every judged interval is this narrow (half-width), instead of when every
+    /// Stop when the half-width of every judged interval is at most this, instead of when every
     /// comparison is decided
     #[arg(long, value_name = "PERCENT", value_parser = percentage)]
     pub precision: Option<f64>,
@@ -145,12 +146,12 @@ pub struct StoppingArguments {
     /// Run at most this many rounds [default: 150]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_rounds: Option<u32>,
-    /// Stop after about this long, without the builds, but with the untimed runs (proof and
-    /// memory). Nothing starts that would end later [default: about 60 runs of the baseline, at
+    /// Stop after about this long, including the untimed runs (proof and memory) but not the
+    /// builds. Nothing starts that would end later [default: about 60 runs of the baseline, at
     /// least 1m and at most 10m, for the rounds alone]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub max_time: Option<Duration>,
-    /// Keep entrants in the race that were beaten on every judged figure
+    /// Do not stop entrants early that are beaten on every judged figure
     #[arg(long)]
     pub all_rounds: bool,
     /// Number of rounds to run first and discard
@@ -180,7 +181,7 @@ pub struct RunArguments {
     /// Run this command once after the race
     #[arg(long, value_name = "SHELL COMMAND")]
     pub cleanup: Option<String>,
-    /// Run this command after each run; if it fails, the run's result is wrong
+    /// Run this command after each run; if it fails, the run counts as failed
     #[arg(long, value_name = "SHELL COMMAND")]
     pub check: Option<String>,
     /// Pin the command to these processors

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use heapdrome_replay::Touch;
 
+use super::library::LibraryArguments;
 use super::output::OutputArguments;
 use super::race::RunArguments;
 use crate::values::{duration, duration_or_none, touch};
@@ -41,6 +42,8 @@ pub enum TraceAction {
     Merge(MergeArguments),
     /// Write a trace in another format
     Export(ExportArguments),
+    /// List or record traces of well-known programs: a compiler, databases, interpreters
+    Library(LibraryArguments),
 }
 
 /// `heapdrome trace check`.

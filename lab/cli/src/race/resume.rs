@@ -85,7 +85,7 @@ fn outputs(plan: &Plan, now: &OutputArguments) -> OutputArguments {
         Some(Action::Race(race)) if !race.is_sweep() => race.output,
         // Those files belong to the whole collection.
         Some(Action::Suite(_)) => {
-            output::tell("this race is part of a suite, and continues alone");
+            output::tell("this race is part of a suite; only this race continues");
             return now.clone();
         }
         _ => {

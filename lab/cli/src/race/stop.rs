@@ -8,8 +8,8 @@ use crate::failure::Failure;
 /// Minimum number of rounds before a decision: fewer give no interval.
 const LEAST_ROUNDS: u32 = 5;
 
-/// Default maximum of rounds; docs/statistics.md shows the properties of the rule over as many
-/// looks.
+/// Default maximum number of rounds. docs/statistics.md shows the error rates of looking after each
+/// of them.
 const MOST_ROUNDS: u32 = 150;
 
 /// Differences below this are irrelevant.

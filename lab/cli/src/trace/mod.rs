@@ -4,6 +4,7 @@
 mod check;
 mod export;
 mod info;
+mod library;
 
 use std::fs::File;
 use std::io::Write;
@@ -29,6 +30,7 @@ pub fn trace(action: &TraceAction) -> Result<(), Failure> {
         TraceAction::Cut(arguments) => cut_one(arguments),
         TraceAction::Merge(arguments) => merge_all(arguments),
         TraceAction::Export(arguments) => export::export(arguments),
+        TraceAction::Library(arguments) => library::library(arguments),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::suites::{collection, quick};
 use crate::support::{Outcome, Site, allocator};
 
 /// Remark on allocators that left the race before its end.
-const RACED_NO_FURTHER: &str = "raced no further, since more rounds would not change the answer: ";
+const LEFT_EARLY: &str = "left early, because more rounds would not change the answer: ";
 
 /// Suite of three allocators and two races. In the first race, `second` is decided immediately and
 /// `third` never; in the other, all are decided immediately.
@@ -92,7 +92,7 @@ fn who_is_decided_runs_no_more_also_when_the_race_is_resumed() {
     assert_eq!(result["ended"], "7 rounds done");
     let remarks = result["remarks"].to_string();
     assert!(
-        remarks.contains(RACED_NO_FURTHER) && remarks.contains(" after 5"),
+        remarks.contains(LEFT_EARLY) && remarks.contains(" after 5"),
         "{remarks}"
     );
     let versus = |place: usize| &result["entrants"][place]["versus_baseline"]["wall_s"]["rounds"];
@@ -114,15 +114,15 @@ fn who_is_decided_runs_no_more_also_when_the_race_is_resumed() {
     assert!(markdown.contains("| 5 to 7 |"), "{markdown}");
     site.run(&["report", "r.json", "-o", "r.html"]).ends_with(0);
     let page = std::fs::read_to_string(site.path("r.html")).expect("a page");
-    assert!(page.contains(RACED_NO_FURTHER));
+    assert!(page.contains(LEFT_EARLY));
     let shown = site.run(&["show", "r.json"]);
     assert_eq!(shown.ends_with(0).stdout, outcome.stdout);
     site.run(&["compare", "r.json", "r.json"]).ends_with(0);
     goes_on(&site);
 }
 
-/// Continues the race in which one allocator was decided as if it had been killed then; it must end
-/// as before.
+/// Resumes the race in which one allocator was decided, after removing the end of its journal as if
+/// heapdrome had been killed there. The race must end as before.
 fn goes_on(site: &Site) {
     let races = site.path(".local/state/heapdrome/races");
     let folders = std::fs::read_dir(races).expect("races").flatten();
@@ -151,5 +151,5 @@ fn goes_on(site: &Site) {
     let result = collection(site, "again.json");
     assert_eq!(rounds(&result), expected());
     assert_eq!([&result["rounds"], &result["least_rounds"]], [7, 5]);
-    outcome.tells(RACED_NO_FURTHER);
+    outcome.tells(LEFT_EARLY);
 }

@@ -62,7 +62,7 @@ fn messages_signals_and_hangs_are_told_apart() {
         assert_eq!(of(&result, kind), expected, "{fault}");
     }
     let (outcome, result) = misuse(&site, &misused("broken"), &ONLY);
-    outcome.says(1, &["nothing could be tried"]);
+    outcome.says(1, &["no allocator could be tested"]);
     let reason = result["absent"][0]["reason"].to_string();
     assert!(reason.contains("without any misuse"), "{reason}");
 }
@@ -80,7 +80,7 @@ fn the_programs_know_every_kind() {
         .collect();
     assert!(lost.is_empty(), "{lost:?}");
     let markdown = std::fs::read_to_string(site.path("r.md")).expect("written");
-    assert!(markdown.contains("### freed twice") && !markdown.contains("## Races"));
+    assert!(markdown.contains("### double free") && !markdown.contains("## Races"));
     for line in outcome
         .stdout
         .lines()

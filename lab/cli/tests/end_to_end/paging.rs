@@ -288,7 +288,7 @@ fn a_cell_of_another_setting_does_not_go_on() {
     site.file("r.json", other);
     let on = suite(&["1", "--resume", "r.json"]);
     site.run(&on)
-        .complains(2, &["--resume r.json: thp/", "run the suite anew"]);
+        .complains(2, &["--resume r.json: thp/", "start the suite again"]);
 }
 
 #[test]

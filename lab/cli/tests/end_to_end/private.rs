@@ -103,7 +103,7 @@ fn memcached_keeps_its_items_in_slabs_of_its_own() {
 fn java_keeps_its_objects_in_a_heap_of_its_own() {
     if is_installed("java") {
         let told = remarks(&["java", "-XX:+UseSerialGC", "-Xshare:auto", "-version"]);
-        // For so short a run, its processor time decides which of the two applies.
+        // In such a short run, the processor time decides which of the two notes appears.
         let notes = ["malloc hardly matters", "manages most of its memory itself"];
         assert!(notes.iter().any(|note| told.contains(note)), "{told}");
     }

@@ -141,7 +141,7 @@ fn a_replay_races_like_any_other_workload() {
     ] {
         assert!(metrics[figure]["median"].is_number(), "{figure}");
     }
-    site.in_full().tells("it supports claims on memory");
+    site.in_full().tells("memory is valid at this speed");
     site.run(&["race", "--speed", "paced", "--", "true"])
         .complains(2, &["--trace"]);
 }

@@ -174,7 +174,7 @@ fn a_resumed_race_takes_no_new_settings() {
         .complains(2, &["--resume", "--seed", "omit one of them"]);
 }
 
-/// Kills a race with these options that has begun its rounds.
+/// Starts a race with these options, and kills it after its rounds have begun.
 fn killed(site: &Site, options: &[&str]) {
     let mut running = start_with(site, options);
     wait_for_runs(site, &mut running, 4);

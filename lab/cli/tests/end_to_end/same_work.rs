@@ -12,7 +12,7 @@ fn a_build_that_is_done_after_the_first_run_is_not_raced() {
     let (site, sound) = (Site::new(), allocator(""));
     let (outcome, result) = site.race(&[&sound], &[], &["sh", "-c", &build()]);
     let words = [
-        "other work the first time",
+        "the first run did different work",
         "in 3 processes under system",
         "in 2 processes in later runs",
         "--prepare",

@@ -71,7 +71,7 @@ fn a_proof_holds_for_every_cell_with_the_same_program() {
     assert_eq!(proof(0)["taken_in"], Value::Null);
     assert_eq!(proof(1)["taken_in"], "threads=1");
     assert_eq!(proof(0)["calls"], proof(1)["calls"]);
-    outcome.tells("the proof and its calls are those of threads=1");
+    outcome.tells("the proof and its counts come from threads=1");
 }
 
 #[test]

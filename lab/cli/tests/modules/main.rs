@@ -4,7 +4,6 @@
 //! parent calls its children. Between rooms the arrows point one way, at every level. The uses of a
 //! module are read from `use` and from the paths in its code. Each counts as a use of the file with
 //! the definition, through any re-exports.
-//! defines it, through whatever re-exports it is named.
 
 mod source;
 

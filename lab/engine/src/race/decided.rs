@@ -82,7 +82,7 @@ impl Contest {
         let plan = self.race.plan();
         match plan.stopping.margin {
             Some(margin) if self.judge.is_none() => format!(
-                "decided after {rounds} rounds: of those still racing, each interval of {} shows a difference, or that it is at most {}%",
+                "decided after {rounds} rounds: for every entrant still racing, each interval of {} shows a difference or excludes one above {}%",
                 figures(plan),
                 100.0 * margin
             ),

@@ -291,11 +291,11 @@ fn decided_remark(plan: &Plan, decided: &BTreeMap<usize, u32>) -> Option<String>
     }
     let told = by_rounds
         .iter()
-        .map(|(rounds, names)| format!("{} after {rounds}", names.join(", ")));
+        .map(|(rounds, names)| format!("{} after {rounds} rounds", names.join(", ")));
     let told: Vec<String> = told.collect();
     (!told.is_empty()).then(|| {
         format!(
-            "raced no further, since more rounds would not change the answer: {}",
+            "left early, because more rounds would not change the answer: {}",
             told.join("; ")
         )
     })

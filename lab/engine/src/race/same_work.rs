@@ -238,8 +238,8 @@ fn refusal(plan: &Plan, compared: &Compared, found: &Difference) -> String {
     let (first, undo) = (compared.first.words(), undo(plan));
     match found {
         Difference::First(later) => format!(
-            "the command did other work the first time: {first} under {baseline}, {} in later runs; \
-             its work was probably done already, as in a build: {undo}, or race it as it is with \
+            "the first run did different work: {first} under {baseline}, {} in later runs; \
+             these probably found their work done, as in a build: {undo}, or race it as it is with \
              --allow-different-work",
             later.words()
         ),

@@ -81,7 +81,7 @@ impl<'a> Document<'a> {
             let path = request.resume.clone().unwrap_or_default();
             Failure::Usage(format!(
                 "--resume {}: {cell} was measured under another limit, seed or allocator there; use the same, or \
-                 run the suite anew",
+                 start the suite again",
                 path.display()
             ))
         })?;

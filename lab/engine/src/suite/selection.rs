@@ -55,7 +55,7 @@ pub fn taken_up(request: &SuiteRequest, scale: Scale) -> Result<Option<Collectio
             Err(wrong("of another scale; see --quick and --published"))
         }
         Saved::Collection(old) if !of_this_machine(&old) => Err(wrong(&format!(
-            "of another machine ({}, {} processors); run the suite anew",
+            "of another machine ({}, {} processors); start the suite again",
             old.machine.processor, old.machine.processors
         ))),
         Saved::Collection(old) => Ok(Some(*old)),
@@ -86,7 +86,7 @@ pub fn check_rivals(
             let path = request.resume.clone().unwrap_or_default();
             return Err(Failure::Usage(format!(
                 "--resume {}: {missing} did not race in {} there; name the same allocators with \
-                 -a, or run the suite anew",
+                 -a, or start the suite again",
                 path.display(),
                 label(race)
             )));

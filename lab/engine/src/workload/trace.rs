@@ -1,5 +1,7 @@
 //! The replay of a trace as a workload: its compiled program in the cache, and its command.
 
+mod source;
+
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,7 +9,6 @@ use std::sync::Arc;
 use heapdrome_packages::{Lock, Shelf};
 use heapdrome_replay::{CompileError, Compiled, FORM, Header, Speed, Touch};
 use heapdrome_schema::{Fidelity, Replayed};
-use heapdrome_system::sha256_of_file;
 
 use super::{companion, quoted};
 use crate::engine::Engine;
@@ -15,44 +16,46 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::fidelity;
 
-/// The name of the workload.
+pub use source::Source;
+
+/// Name of the workload.
 pub const NAME: &str = "replay";
 
-/// The replay of a trace that is asked for.
+/// A requested replay of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replay {
-    /// The trace; an absolute path.
-    pub trace: PathBuf,
-    /// The process, or else the one with most operations.
+    /// The trace.
+    pub trace: Source,
+    /// Number of the process in the trace; `None` for the one with most operations.
     pub process: Option<u32>,
-    /// How fast.
+    /// Speed of the replay.
     pub speed: Speed,
-    /// How new blocks are touched.
+    /// Part of each new block that the replay writes.
     pub touch: Touch,
 }
 
-/// A compiled trace, which no other process changes or removes while this lives.
+/// A compiled trace. Its files are locked against changes and removal while this value lives.
 pub struct Program {
     path: PathBuf,
     companion: PathBuf,
     compiled: Compiled,
-    trace: PathBuf,
+    trace: Source,
     sha256: String,
     _lock: Arc<Lock>,
 }
 
 impl Replay {
-    /// Reads what [`Replay::words`] wrote.
+    /// Parses the output of [`Replay::words`].
     ///
     /// # Errors
-    /// When a word is not known, or no trace is named.
+    /// When a word is unknown, or no trace is named.
     pub fn parse(words: &[String]) -> Result<Self, Failure> {
         let (mut trace, mut process) = (None, None);
         let (mut speed, mut touch) = (Speed::default(), Touch::default());
         for word in words {
             let wrong = || Failure::Usage(format!("{NAME}: cannot read '{word}'"));
             match word.split_once('=').ok_or_else(wrong)? {
-                ("trace", path) => trace = Some(PathBuf::from(path)),
+                ("trace", name) => trace = Some(Source::named(name.as_ref())?),
                 ("process", number) => process = Some(number.parse().map_err(|_| wrong())?),
                 ("speed", name) => speed = Speed::find(name).ok_or_else(wrong)?,
                 ("touch", name) => touch = Touch::find(name).ok_or_else(wrong)?,
@@ -61,7 +64,7 @@ impl Replay {
         }
         let lack = || Failure::usage("a replay needs a trace; write: heapdrome race --trace FILE");
         Ok(Self {
-            trace: std::path::absolute(trace.ok_or_else(lack)?).map_err(Failure::usage)?,
+            trace: trace.ok_or_else(lack)?,
             process,
             speed,
             touch,
@@ -70,33 +73,30 @@ impl Replay {
 
     /// Returns the parameters as `name=value` words.
     pub fn words(&self) -> Vec<String> {
-        let mut words = vec![format!("trace={}", self.trace.display())];
+        let mut words = vec![format!("trace={}", self.trace)];
         words.extend(self.process.map(|number| format!("process={number}")));
         words.push(format!("speed={}", self.speed));
         words.push(format!("touch={}", self.touch));
         words
     }
 
-    /// Finds out before anything is built whether the trace and the companion are there.
+    /// Checks before any build that the trace is readable and the companion is installed.
     ///
     /// # Errors
-    /// When they are not.
+    /// When the trace or the companion is missing, or the trace is not valid.
     pub fn check(&self) -> Result<(), Failure> {
-        if self.trace.to_str().is_none() {
-            return Err(self.failure("the name is no UTF-8; rename the file"));
-        }
         companion::find(heapdrome_replay::NAME)?;
-        heapdrome_replay::check(&self.open()?).map_err(|error| self.failure(error))
+        heapdrome_replay::check(&self.trace.open()?).map_err(|error| self.failure(error))
     }
 
-    /// Compiles the trace, unless the cache has its program.
+    /// Compiles the trace, unless the cache already contains its program.
     ///
     /// # Errors
     /// When the trace cannot be read, or the cache cannot be written.
     pub fn compiled(&self, engine: &Engine) -> Result<Program, Failure> {
         let companion = companion::find(heapdrome_replay::NAME)?;
-        let trace = self.open()?;
-        let hash = sha256_of_file(&self.trace).map_err(|error| self.failure(error))?;
+        let trace = self.trace.open()?;
+        let hash = self.trace.sha256()?;
         let process = self
             .process
             .map_or("largest".to_owned(), |one| one.to_string());
@@ -129,16 +129,12 @@ impl Replay {
         })
     }
 
-    fn open(&self) -> Result<File, Failure> {
-        File::open(&self.trace).map_err(|error| self.failure(error))
-    }
-
     fn failure(&self, error: impl std::fmt::Display) -> Failure {
-        Failure::Usage(format!("{}: {error}", self.trace.display()))
+        Failure::Usage(format!("{}: {error}", self.trace))
     }
 
     fn compile(&self, trace: &File, folder: &Path, engine: &Engine) -> Result<Compiled, Failure> {
-        engine.tell(Event::Compiling(&self.trace));
+        engine.tell(Event::Compiling(Path::new(&self.trace.to_string())));
         std::fs::create_dir(folder).map_err(Failure::machine)?;
         let mut options = File::options();
         let options = options.read(true).write(true).create_new(true);
@@ -160,10 +156,10 @@ impl Replay {
     }
 }
 
-/// The file beside a program that says where its trace was cut off.
+/// Name of the file beside a program with the offset at which its trace was cut off.
 const CUT_OFF: &str = "cut-off";
 
-/// Returns the program that the cache has of a trace, if any.
+/// Returns the header of a program in the cache; `None` if the cache does not contain it.
 fn known(folder: &Path, program: &Path) -> Option<Compiled> {
     let header = heapdrome_replay::header(&File::open(program).ok()?).ok()?;
     let cut_off = std::fs::read_to_string(folder.join(CUT_OFF)).ok();
@@ -172,7 +168,7 @@ fn known(folder: &Path, program: &Path) -> Option<Compiled> {
 }
 
 impl Program {
-    /// Returns the command that runs it.
+    /// Returns the command that runs the program.
     pub fn command(&self, touch: Touch) -> Vec<String> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let touch = touch.name().to_owned();
@@ -184,7 +180,7 @@ impl Program {
         ]
     }
 
-    /// Returns what is known of it.
+    /// Returns the header of the program.
     pub fn header(&self) -> &Header {
         &self.compiled.header
     }
@@ -204,20 +200,23 @@ impl Program {
     }
 
     fn fidelity(&self) -> (Option<Fidelity>, Option<String>) {
-        fidelity::read(&self.trace, &self.sha256, self.header().process)
+        match &self.trace {
+            Source::File(path) => fidelity::read(path, &self.sha256, self.header().process),
+            Source::Carried(_) => (None, None),
+        }
     }
 
-    /// Returns remarks on the replay for a reader of its figures.
+    /// Returns remarks on the validity of the figures and on omitted calls.
     pub fn notes(&self) -> Vec<String> {
         let header = self.header();
         let holds = match header.speed {
             Speed::Dependencies => {
-                "it supports claims on time and peak memory; those on purging, decay and idle memory \
-                 need paced"
+                "time and peak memory are valid at this speed; measure purging, decay and idle \
+                 memory at speed paced"
             }
-            Speed::Paced => "it supports claims on memory; those on time need dependencies",
+            Speed::Paced => "memory is valid at this speed; measure time at speed dependencies",
             Speed::Locked => {
-                "it supports neither claims on time nor on memory: use dependencies or paced"
+                "neither time nor memory is valid at this speed; use dependencies or paced"
             }
         };
         let mut notes = vec![format!(
@@ -226,21 +225,25 @@ impl Program {
         )];
         let (known, ignored) = self.fidelity();
         notes.extend(ignored);
-        if known.is_none() {
-            notes.push(format!(
+        notes.extend(match (&self.trace, known) {
+            (_, Some(_)) => None,
+            (Source::File(path), None) => Some(format!(
                 "fidelity not checked: run heapdrome trace check {} -- COMMAND",
-                quoted(&self.trace.to_string_lossy())
-            ));
-        }
+                quoted(&path.to_string_lossy())
+            )),
+            (Source::Carried(_), None) => Some(
+                "fidelity not checked: the trace is the beginning of a program's run".to_owned(),
+            ),
+        });
         if header.left_out > 0 {
             notes.push(format!(
-                "{} calls of the trace were left out: they failed, or freed blocks that it does not know",
+                "{} calls of the trace were not replayed: they failed, or freed blocks that the trace does not contain",
                 header.left_out
             ));
         }
         if let Some(offset) = self.compiled.cut_off {
             notes.push(format!(
-                "the trace was cut off at byte {offset}: what was recorded until then was replayed"
+                "the trace was cut off at byte {offset}: only the part before it was replayed"
             ));
         }
         notes
@@ -254,7 +257,7 @@ mod tests {
     #[test]
     fn words_are_read_back_and_wrong_ones_are_refused() {
         let replay = Replay {
-            trace: PathBuf::from("/a b/app.trace"),
+            trace: Source::File(PathBuf::from("/a b/app.trace")),
             process: Some(3),
             speed: Speed::Paced,
             touch: Touch::First,
@@ -266,6 +269,7 @@ mod tests {
             &["trace=/x", "speed=fast"],
             &["trace=/x", "process=-1"],
             &["trace=/x", "pace"],
+            &["trace=library:unheard"],
         ] {
             let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
             assert!(Replay::parse(&words).is_err(), "{words:?}");

@@ -71,7 +71,7 @@ fn a_race_ends_when_all_is_decided() {
     let rivals = [("better", "0.5"), ("same", "1"), ("worse", "2")];
     let result = race(&site, &rivals, deciding(150));
     assert_eq!(rounds(&result), [(5, None); 5]);
-    let ended = "decided after 5 rounds: of those still racing, each interval of figure shows a difference, or that it is at most 2%";
+    let ended = "decided after 5 rounds: for every entrant still racing, each interval of figure shows a difference or excludes one above 2%";
     assert_eq!(result.ended, ended);
     assert_eq!(result.options.judged, ["figure"]);
     assert_eq!(result.least_rounds, Some(5));

@@ -235,7 +235,7 @@ fn open(path: &Text, options: &OpenOptions) -> Result<Stdio, Refusal> {
 
 fn open_emptied(path: &Text, options: &OpenOptions) -> Result<Stdio, Refusal> {
     if let Ok(file) = OpenOptions::new().write(true).open(path.to_path()) {
-        // A file that cannot be truncated is no regular file, for example /dev/null.
+        // A file that cannot be truncated is not a regular file, for example /dev/null.
         let _ = file.set_len(0);
     }
     open(path, options)

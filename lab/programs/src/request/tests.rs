@@ -121,7 +121,7 @@ fn a_full_disk_is_told_and_nothing_stays() {
     let message = refused(&cache);
     assert!(message.contains("No space left on device"), "{message}");
     assert!(
-        message.contains("make room, or set HEAPDROME_CACHE"),
+        message.contains("free some space, or set HEAPDROME_CACHE"),
         "{message}"
     );
     assert!(!message.contains('\n'), "{message}");

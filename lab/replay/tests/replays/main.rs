@@ -50,7 +50,7 @@ fn check(make: impl Fn() -> Program) -> [u32; 3] {
         let touch = match speed {
             Speed::Dependencies => Touch::None,
             Speed::Paced => Touch::Pages,
-            Speed::Locked => Touch::All,
+            Speed::Locked => Touch::Check,
         };
         let (outcome, live) = replayed(program, touch);
         assert_eq!(live, sizes, "{speed}");

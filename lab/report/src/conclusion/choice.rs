@@ -142,7 +142,10 @@ impl<'a> Choice<'a> {
                 true => format!("Stay with {}, as the command runs today.", self.named()),
                 false => format!("Take {}{}.", self.named(), self.price(sheet)),
             },
-            why: format!("Against {baseline}: {}{equals}.", self.rival.figures(sheet)),
+            why: format!(
+                "Compared with {baseline}: {}{equals}.",
+                self.rival.figures(sheet)
+            ),
             sure: self.sure(sheet),
         }
     }
@@ -229,16 +232,18 @@ impl<'a> Choice<'a> {
         let take = |those: &[String]| if those.len() == 1 { "takes" } else { "take" };
         let told = memory.iter().filter(|(those, _)| !those.is_empty());
         let told = told.map(|(those, what)| match those.len() == all.len() {
-            true => format!(", which {} {what}", take(those)),
+            true => format!(", but {} {what}", take(those)),
             false => format!("; {} {} {what}", listed(those), take(those)),
         });
         let figure = match self.gain {
             Figure::Memory => "memory",
             _ => "speed",
         };
+        let were = if all.len() == 1 { "was" } else { "were" };
         format!(
-            "; no difference in {figure} from {} was shown{}",
+            ". {} {were} not shown to differ from {} in {figure}{}",
             listed(&all),
+            self.rival.name(),
             told.collect::<String>()
         )
     }
@@ -283,7 +288,9 @@ impl<'a> Choice<'a> {
         let elsewhere: f64 = unserved.map(|one| one.cpu_share).sum();
         if elsewhere > 0.0 {
             let share = words::fraction(elsewhere);
-            doubts.push(format!("{share} of the processor time did not run on it"));
+            doubts.push(format!(
+                "{share} of the processor time ran in programs that it did not serve"
+            ));
         }
         doubts
     }

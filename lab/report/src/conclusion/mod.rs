@@ -148,7 +148,7 @@ fn unproven<'a>(sheet: &Sheet<'a>) -> Conclusion<'a> {
         advice: Advice::Unproven,
         what: format!("No answer: keep {}.", sheet.baseline()),
         why: "It is not proven which allocator served malloc.".to_owned(),
-        sure: "The ratios may compare other allocators than they name.".to_owned(),
+        sure: "The ratios may compare allocators other than the named ones.".to_owned(),
     }
 }
 

@@ -75,7 +75,7 @@ fn by_time(
         named.any(|named| one.is(named))
     };
     let kinds = [
-        (Standing::Better, format!("Faster than {baseline} as well:")),
+        (Standing::Better, format!("Also faster than {baseline}:")),
         (
             Standing::Open,
             format!("No difference in wall time from {baseline} was shown for"),
@@ -102,7 +102,7 @@ fn of_hardened(sheet: &Sheet<'_>, hardened: &[Rival<'_>]) -> Option<String> {
         .iter()
         .map(|one| format!("{}: {}", one.name(), one.figures(sheet)));
     let told: Vec<_> = told.collect();
-    (!told.is_empty()).then(|| format!("Of the hardened, {}.", told.join("; ")))
+    (!told.is_empty()).then(|| format!("Among the hardened allocators, {}.", told.join("; ")))
 }
 
 /// Returns a sentence on the rivals whose runs scattered so much that larger differences than the
@@ -120,7 +120,7 @@ fn scattered(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> Option<String> {
     let unseen = words::fraction(smallest);
     (!wide.is_empty() && smallest <= 1.0).then(|| {
         format!(
-            "Differences above {unseen} may have gone undetected for {}, whose runs scattered.",
+            "Differences above {unseen} may have gone undetected for {}, whose times vary more.",
             listed(&wide)
         )
     })

@@ -7,8 +7,8 @@ use crate::words::{self, listed};
 use crate::{prose, relevance};
 
 /// Text of the reason why no allocator can matter for a command.
-const FEW_CALLS: &str = "Its calls of malloc take less than 1% of its processor time, and page faults hardly \
-     depend on them.";
+const FEW_CALLS: &str = "The command's calls of malloc take less than 1% of its processor time, and its page faults hardly \
+     depend on the allocator.";
 
 /// Returns the conclusion that keeps the baseline.
 pub(super) fn stay<'a>(sheet: &Sheet<'a>, rivals: &[Rival<'a>]) -> Conclusion<'a> {
@@ -17,7 +17,7 @@ pub(super) fn stay<'a>(sheet: &Sheet<'a>, rivals: &[Rival<'a>]) -> Conclusion<'a
         .iter()
         .any(|one| !one.is_slower() && !one.is_as_fast_as_the_baseline());
     let (advice, what, why) = if rivals.is_empty() {
-        let why = "Only hardened allocators were compared with it, which trade speed for safety.";
+        let why = "It was compared only with hardened allocators, which trade speed for safety.";
         (
             Advice::Stay,
             format!("Stay with {baseline}."),
@@ -41,7 +41,7 @@ pub(super) fn stay<'a>(sheet: &Sheet<'a>, rivals: &[Rival<'a>]) -> Conclusion<'a
             |little| format!("; {little}"),
         );
         let why = format!(
-            "Every rival takes {baseline}'s processor time within {}{less}.",
+            "Every rival's processor time is within {} of {baseline}'s{less}.",
             near()
         );
         (Advice::NoneMatters, what, why)
@@ -67,19 +67,19 @@ pub(super) fn stay<'a>(sheet: &Sheet<'a>, rivals: &[Rival<'a>]) -> Conclusion<'a
 fn nearness(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> String {
     let near = near();
     let who = match rivals {
-        [only] => only.name(),
-        _ => "Every rival".to_owned(),
+        [only] => format!("{}'s time", only.name()),
+        _ => "Every rival's time".to_owned(),
     };
     let compared = rivals.iter().any(|one| one.on(Figure::Memory).is_some());
     let smaller = rivals.iter().any(|one| gains_little(one, Figure::Memory));
     let memory = match (compared && !smaller, rivals.len()) {
         (false, _) => "",
-        (true, 1) => ", and was not shown to take less memory",
+        (true, 1) => ", and it was not shown to take less memory",
         (true, _) => ", and none was shown to take less memory",
     };
     let little = little(sheet, rivals).map_or_else(String::new, |little| format!("; {little}"));
     format!(
-        "{who} takes {}'s time within {near}{memory}{little}.",
+        "{who} is within {near} of {}'s{memory}{little}.",
         sheet.baseline()
     )
 }
@@ -184,7 +184,7 @@ fn unseen(sheet: &Sheet<'_>, unclear: bool) -> String {
         None => sure,
     };
     match unclear {
-        true => format!("{sure}: run it longer or on a quieter machine."),
+        true => format!("{sure}. Run the race longer or on a quieter machine."),
         false => format!("{sure}."),
     }
 }

@@ -58,7 +58,7 @@ pub(super) struct Curve {
 pub(super) enum Ends {
     /// Confidence intervals.
     Intervals,
-    /// Quartiles of the rounds. They are drawn lightly, because they are no evidence of a
+    /// Quartiles of the rounds. They are drawn lightly, because they are not evidence of a
     /// difference.
     Quartiles,
 }

@@ -128,7 +128,7 @@ fn ratio_candidates() -> Vec<f64> {
     all
 }
 
-/// Formats a tick of a ratio, with no more decimals than necessary.
+/// Formats a tick of a ratio, with as few decimals as possible.
 pub(crate) fn ratio_text(value: f64) -> String {
     let text = format!("{value:.9}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

@@ -10,7 +10,7 @@ use crate::entrant::{median, overhead, versus};
 /// separately.
 const ENOUGH: f64 = 1.0 / 3.0;
 
-/// Share of a gain below which a figure is no cause.
+/// Share of a gain below which a figure is not a cause.
 const LITTLE: f64 = 0.05;
 
 /// Minimum ratio of two figures whose difference counts as a cause, and not as chance.

@@ -214,9 +214,12 @@ fn lead(name: &str, values: &[Value<'_>]) -> Option<String> {
     };
     match compared.as_slice() {
         [] => None,
-        [one] => Some(format!("Against {baseline} {name} is {}.", told(one))),
+        [one] => Some(format!(
+            "Compared with {baseline}, {name} is {}.",
+            told(one)
+        )),
         [least, .., most] => Some(format!(
-            "Against {baseline} {name} is from {} to {}.",
+            "Compared with {baseline}, {name} is between {} and {}.",
             told(least),
             told(most)
         )),

@@ -27,13 +27,13 @@ fn intervals_at_one_value_stand_side_by_side_within_the_drawing() {
             .to_vec(),
         by_logarithm: true,
     };
-    let nobody = Curve {
+    let absent = Curve {
         points: Vec::new(),
         ..curve(None)
     };
     for count in [2, 8, 20] {
         let mut curves = vec![curve(Some([0.9, 1.1])); count];
-        curves.insert(1, nobody.clone());
+        curves.insert(1, absent.clone());
         let mut shifts = shifts(&on, &curves, 490.0);
         shifts.remove(1);
         let apart = shifts.windows(2).map(|pair| pair[1] - pair[0]);
