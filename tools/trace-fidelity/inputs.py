@@ -81,15 +81,15 @@ write(
     "rows.sql",
     """pragma cache_size = -200000;
 create table rows(id integer primary key, name text, value real);
-with recursive n(i) as (select 1 union all select i + 1 from n where i < 150000)
+with recursive n(i) as (select 1 union all select i + 1 from n where i < 300000)
 insert into rows select i, 'name' || (i * 7919 % 100003), i * 0.5 from n;
 create index names on rows(name);
 select count(*), sum(length(a.name)) from rows a join rows b on a.name = b.name where b.value > 100;
-select sum(length(g)) from (select group_concat(name) g from rows group by id % 97);""",
+select count(distinct substr(name, 1, 7)) from rows;""",
 )
 PAGES = [
     "".join(f"40 {40 + 12 * line} moveto ({text(10)}) show\n" for line in range(60)) + "showpage\n"
-    for _ in range(40)
+    for _ in range(8)
 ]
 write("rows.ps", "%!PS\n/Helvetica findfont 9 scalefont setfont\n" + "".join(PAGES))
 CLASSES = [
@@ -111,8 +111,8 @@ write(
     "#include <algorithm>\n#include <map>\n#include <string>\n#include <vector>\n" + "".join(CLASSES),
 )
 COMMITS = []
-for commit in range(2500):
-    body = text(80)
+for commit in range(1500):
+    body = text(2000)
     COMMITS.append(
         f"commit refs/heads/main\ncommitter A <a@example.org> {1700000000 + commit} +0000\ndata 6\n"
         f"change\nM 100644 inline d{commit % 40}/f{commit % 300}.txt\ndata {len(body)}\n{body}\n"
