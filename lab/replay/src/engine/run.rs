@@ -183,21 +183,26 @@ unsafe fn make<H: Heap, const TOUCH: u8>(
     // The logarithm is below 64 where the operation has one.
     let alignment = 1_usize << (first % 64);
     let heap = replay.heap;
-    let (block, kept) = match kind {
-        Kind::Calloc | Kind::ShortCalloc => (heap.calloc(size), 0),
-        Kind::Aligned => (heap.aligned(alignment, size), 0),
-        Kind::AlignedAlloc => (heap.aligned_alloc(alignment, size), 0),
+    let (block, kept, written) = match kind {
+        Kind::Calloc | Kind::ShortCalloc => (heap.calloc(size), 0, size),
+        Kind::Aligned => (heap.aligned(alignment, size), 0, size),
+        Kind::AlignedAlloc => (heap.aligned_alloc(alignment, size), 0, size),
         Kind::Resize | Kind::ShortResize => {
-            let before = field() as usize;
+            let (before, written) = (field() as usize, field() as usize);
             // SAFETY: the slot holds the block that is resized, or null if a call failed unseen.
-            (unsafe { heap.realloc(slot.read(), size) }, before)
+            let block = unsafe { heap.realloc(slot.read(), size) };
+            (block, before, written)
         }
-        _ => (heap.malloc(size), 0),
+        _ => (heap.malloc(size), 0, size),
+    };
+    let end = match TOUCH == Touch::Pages as u8 {
+        true => written,
+        false => size,
     };
     match TOUCH == Touch::Check as u8 {
         // SAFETY: the block is new, or resized from one that had `kept` bytes.
         true => unsafe { check_made(replay, kind, block, first, (kept, size)) },
-        false => made::<TOUCH>(block, kept, size),
+        false => made::<TOUCH>(block, kept, end),
     }
     // SAFETY: as above.
     unsafe { slot.write(block) };

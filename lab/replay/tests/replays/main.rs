@@ -2,6 +2,7 @@
 //! ones live at the end, and no replay hangs.
 
 mod damage;
+mod grown;
 mod heap;
 mod program;
 
