@@ -11,6 +11,7 @@ mod race;
 mod record;
 mod replay;
 mod report;
+pub mod shrink;
 mod survive;
 pub mod trace;
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::library::LibraryArguments;
+use super::shrink::ShrinkArguments;
 use crate::values::{duration, duration_or_none};
 
 /// `heapdrome trace`.
@@ -34,6 +35,8 @@ pub enum TraceAction {
     Export(ExportArguments),
     /// List or record traces of well-known programs: a compiler, databases, interpreters
     Library(LibraryArguments),
+    /// Find the shortest part of a trace whose replay still fails under an allocator
+    Shrink(ShrinkArguments),
 }
 
 /// `heapdrome trace cut`.

@@ -29,6 +29,7 @@ mod resume;
 mod same_work;
 mod saved;
 mod servers;
+mod shrunk;
 mod suites;
 mod support;
 mod survive;

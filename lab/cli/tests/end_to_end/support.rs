@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 pub use built::{
-    allocator, bundling_program, linked_program, misused, news_program, opened_library,
+    allocator, bundling_program, faulty, linked_program, misused, news_program, opened_library,
     private_program, program, recorded_program, static_program,
 };
 

@@ -4,6 +4,7 @@
 mod damage;
 mod heap;
 mod program;
+mod shrink;
 
 use std::fs::File;
 use std::sync::mpsc;
