@@ -11,7 +11,6 @@ mod race;
 mod record;
 mod replay;
 mod report;
-pub mod shrink;
 mod survive;
 pub mod trace;
 

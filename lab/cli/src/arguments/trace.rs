@@ -1,13 +1,15 @@
 //! The command line of `heapdrome trace`.
 
+pub mod shrink;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::library::LibraryArguments;
-use super::shrink::ShrinkArguments;
 use crate::values::{duration, duration_or_none};
+use shrink::ShrinkArguments;
 
 /// `heapdrome trace`.
 #[derive(Args, Debug)]

@@ -14,7 +14,7 @@ use heapdrome_system::child::{self, Limits};
 use super::check;
 use crate::allocators::Names;
 use crate::arguments::is_stdout;
-use crate::arguments::shrink::ShrinkArguments;
+use crate::arguments::trace::shrink::ShrinkArguments;
 use crate::exec::environment;
 use crate::failure::Failure;
 use crate::replay::{Ran, to_its_end};

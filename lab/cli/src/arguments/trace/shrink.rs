@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use heapdrome_replay::{Speed, Touch};
 
-use super::trace::TraceOutput;
+use super::TraceOutput;
 use crate::values::{duration, speed, touch};
 
 /// `heapdrome trace shrink`.
