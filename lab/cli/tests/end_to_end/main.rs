@@ -34,6 +34,7 @@ mod same_work;
 mod sampled;
 mod saved;
 mod servers;
+mod shrunk;
 mod suites;
 mod support;
 mod survive;

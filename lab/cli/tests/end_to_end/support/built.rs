@@ -26,6 +26,21 @@ pub fn allocator(fault: &str) -> PathBuf {
     build(&name, &["allocator.c"], &flags)
 }
 
+/// Returns an allocator with a fault of those for which the conformance suite looks.
+pub fn faulty(fault: &str) -> PathBuf {
+    let define = format!("-D{fault}");
+    let source = "../../../../../allocators/conformance/tests/suite/faulty.c";
+    let flags = [
+        "-shared",
+        "-fPIC",
+        "-O1",
+        "-fno-builtin",
+        "-pthread",
+        &define,
+    ];
+    build(&format!("libfaulty-{fault}.so"), &[source], &flags)
+}
+
 /// Returns an allocator that reacts to misuse in this way; empty for one that ignores it.
 pub fn misused(way: &str) -> PathBuf {
     let define = format!("-D{}", way.to_uppercase());
