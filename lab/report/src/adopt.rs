@@ -54,7 +54,8 @@ pub fn text(adoption: &Adoption, width: usize) -> String {
     }
     let mut blocks = Vec::new();
     if !copies.is_empty() {
-        let told = "First copy it out of heapdrome's cache, which may be cleaned:";
+        let told =
+            "First copy the library out of heapdrome's cache, because the cache may be cleaned:";
         blocks.push((told.to_owned(), copies));
     }
     blocks.push((
