@@ -53,8 +53,8 @@ fn run_suite(library: &OsString, numbers: &[OsString]) -> Outcome {
         let path = std::fs::canonicalize(library);
         Library::File(path.map_err(|error| (2, format!("{}: {error}", library.display())))?)
     };
-    let executable: PathBuf =
-        std::env::current_exe().map_err(|error| (2, format!("cannot find this executable: {error}")))?;
+    let executable: PathBuf = std::env::current_exe()
+        .map_err(|error| (2, format!("cannot find this executable: {error}")))?;
     let suite = Suite {
         library,
         executable,
