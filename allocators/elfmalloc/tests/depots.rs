@@ -61,7 +61,8 @@ fn without_decay_one_pass_empties_them_and_none_begins_within_it() {
     );
     backend.set_decay(0);
     std::thread::scope(|scope| {
-        let passes = || (0..2).for_each(|_| backend.tick());
+        // The first call begins the first epoch.
+        let passes = || (0..3).for_each(|_| backend.tick());
         let thread = std::thread::Builder::new().stack_size(STACK);
         thread
             .spawn_scoped(scope, passes)

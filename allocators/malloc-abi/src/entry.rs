@@ -42,8 +42,11 @@ pub fn malloc<A: MallocAbi>(size: usize) -> *mut c_void {
     }
 }
 
+// Each process runs this, so it does not belong beside the code that few run, where the compiler
+// puts cold functions.
 #[cold]
 #[inline(never)]
+#[unsafe(link_section = ".text.slow")]
 extern "C" fn malloc_slow<A: MallocAbi>(size: usize) -> *mut c_void {
     keeping_errno_unless_null(|| allocate::<A>(size, MIN_ALIGNMENT))
 }
@@ -73,6 +76,7 @@ pub unsafe fn free<A: MallocAbi>(block: *mut c_void) {
 
 #[cold]
 #[inline(never)]
+#[unsafe(link_section = ".text.slow")]
 unsafe extern "C" fn free_slow<A: MallocAbi>(block: *mut c_void) {
     let Some(block) = NonNull::new(block.cast()) else {
         return;

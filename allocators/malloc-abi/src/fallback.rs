@@ -151,6 +151,7 @@ impl Fallback {
 
     /// Frees the block at `address`, if the fallback allocated it. If the chunk is then empty,
     /// purges it unless `keep` is true, which means that the memory will soon be needed again.
+    #[cold]
     pub fn free(&self, pages: &impl Pages, address: usize, keep: bool) -> Freed {
         let Some(chunk) = self.chunk_of(address) else {
             return Freed::Elsewhere;
@@ -183,6 +184,7 @@ impl Fallback {
     }
 
     /// Purges empty chunks, except [`KEPT_CHUNKS`].
+    #[cold]
     pub fn purge(&self, pages: &impl Pages) {
         let empty = |chunk: &NonNull<Chunk>| {
             // SAFETY: chunks are never unmapped. Relaxed: `purge` checks again.
@@ -196,6 +198,7 @@ impl Fallback {
 
     /// Releases the chunks that threads of the parent were purging. Must be called only in the
     /// child of a fork.
+    #[cold]
     pub fn restore_in_child(&self) {
         for chunk in self.chunks() {
             // SAFETY: chunks are never unmapped.

@@ -20,15 +20,18 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
+#[cold]
 extern "C" fn prepare<A: MallocAbi>() {
     keeping_errno(|| A::fork_gate().close(A::presence(), |visit| A::each_presence(visit)));
 }
 
+#[cold]
 extern "C" fn parent<A: MallocAbi>() {
     // SAFETY: this thread closed the gate in `prepare`.
     keeping_errno(|| unsafe { A::fork_gate().open(A::presence(), &Linux) });
 }
 
+#[cold]
 extern "C" fn child<A: MallocAbi>() {
     keeping_errno(|| {
         A::free_locks_in_child();

@@ -188,6 +188,7 @@ impl ForkGate {
     }
 
     /// Frees a block that the fallback allocated.
+    #[cold]
     pub fn free_fallback(&self, pages: &impl Pages, address: usize) -> Freed {
         // Relaxed: only a hint.
         let forking = self.forking.load(Relaxed) != 0;
@@ -236,6 +237,7 @@ impl ForkGate {
     /// on a slow path, if a signal handler forks; `own` is its presence. `each` visits all
     /// presences, with shared ones first, because a thread with a shared presence may be about to
     /// get its own. A caller that is on a slow path with a shared presence deadlocks.
+    #[cold]
     pub fn close(&self, own: &Presence, each: impl FnOnce(&mut dyn FnMut(&Presence))) {
         let thread = thread_pointer();
         // Relaxed: only this thread stores its own number, and only the forking thread changes
@@ -266,6 +268,7 @@ impl ForkGate {
     /// # Safety
     ///
     /// The calling thread closed the gate.
+    #[cold]
     pub unsafe fn open(&self, own: &Presence, pages: &impl Pages) {
         // Relaxed: only this thread stores its own number. If the number differs, this is the child
         // of a fork by another fork's handler, where the gate is already open.
@@ -296,6 +299,7 @@ impl ForkGate {
     /// # Safety
     ///
     /// The calling thread is the copy of the thread that closed the gate.
+    #[cold]
     pub unsafe fn open_in_child(
         &self,
         own: &Presence,
@@ -329,6 +333,7 @@ impl ForkGate {
     /// # Safety
     ///
     /// Any thread that holds an [`Inside`] may call `run` once with `subject`.
+    #[cold]
     pub unsafe fn defer(
         &self,
         own: &Presence,
@@ -369,6 +374,7 @@ impl ForkGate {
     }
 
     /// Runs the deferred calls. If another thread forks, leaves them to that thread.
+    #[cold]
     fn run_deferred(&self, own: &Presence, pages: &impl Pages) {
         // SeqCst: follows the store that opened the gate.
         if self.rest.deferred.load(SeqCst).is_null() {

@@ -8,6 +8,7 @@ use crate::slow_path::trim;
 use crate::{Form, MallocAbi, Statistics};
 
 /// Implements `malloc_trim`.
+#[cold]
 pub fn malloc_trim<A: MallocAbi>(keep: usize) -> c_int {
     keeping_errno(|| c_int::from(trim::<A>(keep)))
 }
@@ -18,6 +19,7 @@ pub fn mallopt<A: MallocAbi>(option: c_int, value: c_int) -> c_int {
 }
 
 /// Implements `mallinfo2`.
+#[cold]
 pub fn mallinfo2<A: MallocAbi>() -> libc::mallinfo2 {
     let now: Statistics = keeping_errno(A::statistics);
     libc::mallinfo2 {
@@ -35,6 +37,7 @@ pub fn mallinfo2<A: MallocAbi>() -> libc::mallinfo2 {
 }
 
 /// Implements `mallinfo`. Its fields are ints, so larger values are clamped.
+#[cold]
 pub fn mallinfo<A: MallocAbi>() -> libc::mallinfo {
     let wide = mallinfo2::<A>();
     let narrow = |value: usize| c_int::try_from(value).unwrap_or(c_int::MAX);
@@ -53,6 +56,7 @@ pub fn mallinfo<A: MallocAbi>() -> libc::mallinfo {
 }
 
 /// Implements `malloc_stats`: writes to standard error.
+#[cold]
 pub fn malloc_stats<A: MallocAbi>() {
     keeping_errno(|| write_report::<A>(A::report_form(), None));
 }
@@ -62,6 +66,7 @@ pub fn malloc_stats<A: MallocAbi>() {
 /// # Safety
 ///
 /// `stream` is an open stream.
+#[cold]
 pub unsafe fn malloc_info<A: MallocAbi>(options: c_int, stream: *mut c_void) -> c_int {
     if options != 0 {
         return libc::EINVAL;

@@ -69,6 +69,7 @@ impl<'a> Report<'a> {
     }
 
     /// Begins the report with the allocator's name.
+    #[cold]
     pub fn begin(&mut self, allocator: &str) {
         let (before, after) = match self.form {
             Form::Text => ("", "\n"),
@@ -79,6 +80,7 @@ impl<'a> Report<'a> {
     }
 
     /// Adds one value.
+    #[cold]
     pub fn value(&mut self, name: &str, value: usize) {
         let (before, between, after) = match self.form {
             Form::Text => ("  ", " = ", "\n"),
@@ -91,6 +93,7 @@ impl<'a> Report<'a> {
     }
 
     /// Adds the values that every allocator reports.
+    #[cold]
     pub fn statistics(&mut self, statistics: &Statistics) {
         self.value("live", statistics.live);
         self.value("live_mapped", statistics.live_mapped);
@@ -102,6 +105,7 @@ impl<'a> Report<'a> {
     }
 
     /// Begins a table.
+    #[cold]
     pub fn begin_table(&mut self, table: &Table<'_>) {
         match self.form {
             Form::Text => {
@@ -117,6 +121,7 @@ impl<'a> Report<'a> {
     }
 
     /// Adds a row with a value for every column.
+    #[cold]
     pub fn row(&mut self, table: &Table<'_>, values: &[usize]) {
         match self.form {
             Form::Text => {}
@@ -146,6 +151,7 @@ impl<'a> Report<'a> {
     }
 
     /// Ends a table.
+    #[cold]
     pub fn end_table(&mut self, table: &Table<'_>) {
         match self.form {
             Form::Text => {}
@@ -155,6 +161,7 @@ impl<'a> Report<'a> {
     }
 
     /// Ends the report.
+    #[cold]
     pub fn end(&mut self) {
         self.push(match self.form {
             Form::Text => "",
@@ -178,6 +185,7 @@ impl<'a> Report<'a> {
         self.bytes[self.length] = 0;
     }
 
+    #[cold]
     fn pad(&mut self, length: usize) {
         for _ in length..COLUMN {
             self.push(" ");
@@ -185,6 +193,7 @@ impl<'a> Report<'a> {
     }
 
     /// Writes a decimal number, padded with spaces to `width`.
+    #[cold]
     fn number(&mut self, mut number: usize, width: usize) {
         let mut digits = [b' '; 20];
         let mut first = digits.len();
@@ -217,6 +226,7 @@ pub fn with_report<A: MallocAbi, T>(form: Form, body: impl FnOnce(&Report<'_>) -
 
 /// Appends a report to a file. Writes the report to standard error if `file` is `None` or cannot be
 /// written.
+#[cold]
 pub fn write_report<A: MallocAbi>(form: Form, file: Option<&CStr>) {
     with_report::<A, _>(form, |report| {
         let text = report.as_bytes();

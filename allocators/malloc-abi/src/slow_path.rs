@@ -88,7 +88,7 @@ pub unsafe fn reallocate<A: MallocAbi>(block: NonNull<u8>, size: usize) -> Optio
 ///
 /// The conditions of [`MallocAbi::deallocate`] hold, except that the fallback may have allocated
 /// the block.
-#[inline]
+#[inline(always)]
 pub unsafe fn deallocate<A: MallocAbi>(block: NonNull<u8>) {
     if A::fork_gate().fallback().is_used() && free_fallback::<A>(block) {
         return;

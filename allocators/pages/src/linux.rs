@@ -69,8 +69,9 @@ unsafe impl Pages for Linux {
         if known != 0 {
             return known;
         }
-        // SAFETY: sysconf has no precondition; the page size comes from the auxiliary vector.
-        let asked = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        // SAFETY: no precondition. `sysconf` returns the same number, but its code lies on pages of
+        // the C library that few programs use, and would become resident.
+        let asked = unsafe { libc::getauxval(libc::AT_PAGESZ) };
         let size = usize::try_from(asked)
             .ok()
             .filter(|size| size.is_power_of_two());

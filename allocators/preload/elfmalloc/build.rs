@@ -1,8 +1,7 @@
-//! Links the library so that it stays loaded: blocks, thread-local pointers and handlers outlive
-//! any `dlclose`.
+//! Links the library as `../link.rs` explains.
+
+include!("../link.rs");
 
 fn main() {
-    println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libelfmalloc.so");
+    link("libelfmalloc.so");
 }

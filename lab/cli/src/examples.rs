@@ -127,6 +127,7 @@ Examples:
 pub const TRACE: &str = "\
 Examples:
   heapdrome trace info program.trace
+  heapdrome trace check -a jemalloc,mimalloc3 program.trace -- ./program
   heapdrome trace cut program.trace --from 2s --to 5s -o part.trace
   heapdrome trace merge client.trace server.trace -o both.trace
   heapdrome trace export program.trace --to text

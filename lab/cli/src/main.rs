@@ -20,6 +20,7 @@ mod race;
 mod record;
 mod replay;
 mod report;
+mod sampling;
 mod show;
 mod sources;
 mod suite;

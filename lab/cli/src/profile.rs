@@ -7,6 +7,7 @@ use std::path::Path;
 use heapdrome_profile::{Profile, profile as read_profile};
 use heapdrome_report::{Csv, Exporter, Perfetto, Pprof, ReportError, profile_page};
 use heapdrome_schema::{compressed_if_named, is_compressed, is_stdin, source_name};
+use heapdrome_symbols::DEBUG_FOLDER;
 use heapdrome_trace::{Reader, TraceError};
 
 use crate::arguments::{ProfileArguments, is_stdout};
@@ -31,7 +32,8 @@ pub fn profile(arguments: &ProfileArguments) -> Result<(), Failure> {
     for path in files.into_iter().flatten() {
         refuse_overwriting(path, arguments.force || is_stdout(path))?;
     }
-    let profile = read(&arguments.trace)?;
+    let mut profile = read(&arguments.trace)?;
+    profile.name_code(Path::new(DEBUG_FOLDER));
     let text = output::terminal()
         .export(&profile)
         .map_err(Failure::machine)?;

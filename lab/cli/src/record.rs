@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use heapdrome_recorder::{RecorderError, Request, Summary};
 use heapdrome_report::count;
@@ -36,6 +37,7 @@ pub fn record(arguments: &RecordArguments) -> Result<(), Failure> {
         preload: preload.or_else(|| std::env::var_os("LD_PRELOAD")),
         allocator: arguments.allocator.clone().unwrap_or_default(),
         limit: arguments.limit,
+        sample_bytes: arguments.sample.unwrap_or_default(),
         version: env!("CARGO_PKG_VERSION"),
         folder: folders.cache.root(),
     };
@@ -112,6 +114,12 @@ fn conclude(summary: &Summary, target: &Path) -> Result<(), Failure> {
             summary.gave_up, summary.processes
         ));
     }
+    if summary.left_out > 0 {
+        output::tell(format_args!(
+            "{} not recorded: address space ran out",
+            count(summary.left_out, "sampled block")
+        ));
+    }
     if summary.processes == 0 {
         let _ = std::fs::remove_file(target);
         command_succeeded(summary)?;
@@ -122,21 +130,34 @@ fn conclude(summary: &Summary, target: &Path) -> Result<(), Failure> {
         ));
     }
     let bytes = std::fs::metadata(target).map_or(0, |file| file.len());
-    let waited = match summary.waited.as_nanos() {
-        0 => String::new(),
-        _ => format!(
-            "; threads waited {} for the collector",
-            Nanoseconds::from(summary.waited)
-        ),
-    };
     output::tell(format_args!(
-        "recorded {} of {} in {}: {}{waited}",
+        "recorded {} of {} in {}: {}",
         count(summary.operations, "call"),
         count(u64::from(summary.processes), "process"),
         target.display(),
         Bytes(bytes),
     ));
+    output::tell(cost(summary));
     command_succeeded(summary)
+}
+
+/// The time of the command, and what the collector took beside and after it.
+fn cost(summary: &Summary) -> String {
+    let time = |duration: Duration| Nanoseconds::from(duration);
+    let command = match summary.took {
+        Some(took) => format!("the command took {}", time(took)),
+        None => "the command runs on".to_owned(),
+    };
+    let waited = match summary.waited {
+        Duration::ZERO => "no thread waited for the collector".to_owned(),
+        waited => format!("its threads waited {} for the collector", time(waited)),
+    };
+    format!(
+        "{command}; {waited}, which took {} afterwards, {} of processor time and {}",
+        time(summary.afterwards),
+        time(summary.processor_time),
+        Bytes(summary.peak_resident),
+    )
 }
 
 fn command_succeeded(summary: &Summary) -> Result<(), Failure> {

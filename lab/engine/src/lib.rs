@@ -4,10 +4,12 @@
 //! terminal.
 
 pub mod allocators;
+pub mod check;
 pub mod compare;
 mod engine;
 pub mod event;
 pub mod failure;
+pub mod fidelity;
 pub mod folders;
 pub mod interrupt;
 pub mod kept;

@@ -30,6 +30,7 @@ mod environment;
 mod error;
 mod event;
 mod idle;
+mod image;
 pub mod journal;
 pub mod launcher;
 mod launchers;

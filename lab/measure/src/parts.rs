@@ -70,9 +70,9 @@ struct Rollup {
     private: u64,
 }
 
-/// Returns the composition of the memory of these processes, which are listed parents first; `None`
-/// if nothing can be read.
-pub(crate) fn of(processes: &[Process], at: Nanoseconds) -> Option<MemoryParts> {
+/// Returns the composition of the memory of these processes, which are listed parents first, and
+/// the process with the most anonymous memory; `None` if nothing can be read.
+pub(crate) fn of(processes: &[Process], at: Nanoseconds) -> Option<(MemoryParts, libc::pid_t)> {
     let mut seen: BTreeMap<libc::pid_t, Rollup> = BTreeMap::new();
     let mut sum = Rollup::default();
     for process in processes {
@@ -85,7 +85,12 @@ pub(crate) fn of(processes: &[Process], at: Nanoseconds) -> Option<MemoryParts> 
         }
         seen.insert(process.pid, rollup);
     }
-    (!seen.is_empty()).then(|| MemoryParts {
+    let largest = seen.iter().max_by_key(|(_, rollup)| rollup.anonymous);
+    largest.map(|(pid, _)| (parts(sum, at), *pid))
+}
+
+fn parts(sum: Rollup, at: Nanoseconds) -> MemoryParts {
+    MemoryParts {
         at,
         anonymous: Bytes::from_kib(sum.anonymous),
         huge: Bytes::from_kib(sum.huge),
@@ -93,7 +98,7 @@ pub(crate) fn of(processes: &[Process], at: Nanoseconds) -> Option<MemoryParts> 
         file: Bytes::from_kib(sum.file),
         shared: Bytes::from_kib(sum.shared),
         swapped: Bytes::from_kib(sum.swapped),
-    })
+    }
 }
 
 /// Returns whether a child uses its parent's address space, as between vfork and exec. A forked

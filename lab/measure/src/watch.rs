@@ -2,10 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use heapdrome_schema::{AfterIdle, Bytes, MemoryParts, MemoryRun, MemorySample, Nanoseconds};
+use heapdrome_schema::{
+    AfterIdle, Bytes, ImageMemory, MemoryParts, MemoryRun, MemorySample, Nanoseconds,
+};
 
 use crate::cgroup::Cgroup;
 use crate::idle::{Activity, Rest};
+use crate::image;
 use crate::launcher::CgroupFiles;
 use crate::parts::{self, Pace};
 use crate::timeline::Timeline;
@@ -30,6 +33,7 @@ pub(crate) struct Watch {
     pace: Pace,
     parts: Timeline<MemoryParts>,
     rest: Rest,
+    image: Option<ImageMemory>,
     after_idle: Option<AfterIdle>,
 }
 
@@ -48,6 +52,7 @@ impl Watch {
             pace: Pace::new(started),
             parts: Timeline::new(MOST_PARTS, |parts| parts.resident() + parts.swapped),
             rest: Rest::default(),
+            image: None,
             after_idle: None,
         }
     }
@@ -80,9 +85,12 @@ impl Watch {
     fn look_closer(&mut self) -> Option<MemoryParts> {
         let (began, spent) = (Instant::now(), parts::own_time());
         let processes = tree::processes_below(self.root, &Earlier::default());
-        let parts = parts::of(&processes, self.now());
-        if let Some(parts) = parts {
+        let read = parts::of(&processes, self.now());
+        if let Some((parts, largest)) = read {
             self.parts.push(parts);
+            let image = image::of(largest);
+            let images = self.image.into_iter().chain(image);
+            self.image = images.max_by_key(ImageMemory::resident);
             self.rest.observe(Activity::of(&processes), parts);
         }
         let ended = Instant::now();
@@ -90,7 +98,7 @@ impl Watch {
             .zip(spent)
             .map(|(now, before)| now.saturating_sub(before));
         self.pace.took(ended, cost.unwrap_or(ended - began));
-        parts
+        read.map(|(parts, _)| parts)
     }
 
     /// Ends the period over which memory is averaged, because the load of a server has ended.
@@ -125,6 +133,7 @@ impl Watch {
             average: self.average.value(),
             parts_method: (!parts.is_empty()).then(parts_method),
             parts,
+            image: self.image,
             after_idle: self.after_idle.or_else(|| self.rest.longest()),
         }
     }

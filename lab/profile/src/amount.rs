@@ -26,6 +26,22 @@ impl Amount {
         self.bytes = self.bytes.saturating_add(other.bytes);
     }
 
+    /// The sum modulo 2^64.
+    pub(crate) fn wrapping_add(self, other: Self) -> Self {
+        Self {
+            blocks: self.blocks.wrapping_add(other.blocks),
+            bytes: self.bytes.wrapping_add(other.bytes),
+        }
+    }
+
+    /// The difference modulo 2^64.
+    pub(crate) fn wrapping_sub(self, other: Self) -> Self {
+        Self {
+            blocks: self.blocks.wrapping_sub(other.blocks),
+            bytes: self.bytes.wrapping_sub(other.bytes),
+        }
+    }
+
     /// Takes another amount away. Stays at zero where there was less.
     pub(crate) fn subtract(&mut self, other: Self) {
         self.blocks = self.blocks.saturating_sub(other.blocks);

@@ -16,6 +16,8 @@ pub(crate) struct Live {
     pub clock: u64,
     /// The thread that made it.
     pub thread: u32,
+    /// The stack that requested it.
+    pub stack: Option<u32>,
     /// Number of resizes that led to it.
     pub resizes: u32,
     /// The function that made it.

@@ -44,20 +44,18 @@ struct Entry {
 
 impl Classes {
     /// Counts a block that was made.
-    pub(crate) fn made(&mut self, function: u8, size: u64) {
+    pub(crate) fn made(&mut self, function: u8, size: u64, amount: Amount) {
         let entry = self.entry(function, size);
-        entry.class.made.add(Amount::one(size));
-        entry.class.left.add(Amount::one(size));
-        entry.since.blocks = entry.since.blocks.wrapping_add(1);
-        entry.since.bytes = entry.since.bytes.wrapping_add(size);
+        entry.class.made.add(amount);
+        entry.class.left.add(amount);
+        entry.since = entry.since.wrapping_add(amount);
     }
 
     /// Counts a block that was freed.
-    pub(crate) fn freed(&mut self, function: u8, size: u64) {
+    pub(crate) fn freed(&mut self, function: u8, size: u64, amount: Amount) {
         let entry = self.entry(function, size);
-        entry.class.left.subtract(Amount::one(size));
-        entry.since.blocks = entry.since.blocks.wrapping_sub(1);
-        entry.since.bytes = entry.since.bytes.wrapping_sub(size);
+        entry.class.left.subtract(amount);
+        entry.since = entry.since.wrapping_sub(amount);
     }
 
     /// Notes that there were never as many live bytes as now.
@@ -111,10 +109,7 @@ impl Classes {
             let Entry {
                 mut class, since, ..
             } = entry;
-            class.at_peak = Amount {
-                blocks: class.left.blocks.wrapping_sub(since.blocks),
-                bytes: class.left.bytes.wrapping_sub(since.bytes),
-            };
+            class.at_peak = class.left.wrapping_sub(since);
             class
         };
         let mut classes: Vec<Class> = self.classes.into_iter().map(class).collect();

@@ -4,12 +4,14 @@ use crate::amount::Amount;
 use crate::classes::{self, Class};
 use crate::digits::Digits;
 use crate::resizes::Resizes;
+use crate::sampling::Variance;
 use crate::size_classes::{ALLOCATORS, COUNT};
+use crate::stacks::{self, StackUse};
 
 /// Calls of one function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FunctionCalls {
-    /// Number of calls.
+    /// Number of calls; of a sampled trace, the estimated number of calls that returned a block.
     pub calls: u64,
     /// Calls that returned no block although they were asked for one.
     pub failed: u64,
@@ -26,12 +28,19 @@ pub struct Rounded {
 
 /// Calls, blocks and bytes of a process, or of several. A block that is resized counts as freed,
 /// and its successor as made.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+///
+/// Of a sampled trace, blocks and bytes are estimates. What a sample does not show stays zero:
+/// `temporary`, `lived_bytes` and `resizes`.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
     /// Calls of each function, in the order of the names of the recording.
     pub functions: Vec<FunctionCalls>,
     /// Blocks that were made.
     pub made: Amount,
+    /// Variance of `made`.
+    pub made_variance: Variance,
+    /// Blocks that the trace holds: all that were made, or a sample of them.
+    pub recorded: u64,
     /// Blocks that were made and freed.
     pub freed: Amount,
     /// Those of the freed blocks that another thread had made.
@@ -41,6 +50,8 @@ pub struct Counts {
     pub temporary: Amount,
     /// Blocks that were made and not freed.
     pub left: Amount,
+    /// Variance of `left`.
+    pub left_variance: Variance,
     /// Inherited blocks that were not freed.
     pub inherited_left: Amount,
     /// Blocks that were inherited by fork and freed.
@@ -61,6 +72,8 @@ pub struct Counts {
     pub lived_bytes: Digits,
     /// Blocks by function and size.
     pub classes: Vec<Class>,
+    /// Blocks by the stack that requested them, in the order of stacks; empty without stacks.
+    pub stacks: Vec<StackUse>,
     /// Blocks that were resized.
     pub resizes: Resizes,
     /// Most requested bytes of blocks that were live at one time, without inherited ones. Of
@@ -89,14 +102,15 @@ impl Counts {
         names.zip(self.rounded)
     }
 
-    /// Counts a call.
-    pub(crate) fn call(&mut self, function: u8) -> &mut FunctionCalls {
+    /// Counts calls of a function.
+    pub(crate) fn call(&mut self, function: u8, calls: u64) -> &mut FunctionCalls {
         let place = usize::from(function);
         if self.functions.len() <= place {
             self.functions.resize(place + 1, FunctionCalls::default());
         }
-        self.functions[place].calls += 1;
-        &mut self.functions[place]
+        let function = &mut self.functions[place];
+        function.calls = function.calls.saturating_add(calls);
+        function
     }
 
     /// Adds those of another process.
@@ -106,14 +120,17 @@ impl Counts {
                 .resize(other.functions.len(), FunctionCalls::default());
         }
         for (own, other) in self.functions.iter_mut().zip(&other.functions) {
-            own.calls += other.calls;
+            own.calls = own.calls.saturating_add(other.calls);
             own.failed += other.failed;
         }
         self.made.add(other.made);
+        self.made_variance.add(other.made_variance);
+        self.recorded += other.recorded;
         self.freed.add(other.freed);
         self.freed_by_others.add(other.freed_by_others);
         self.temporary.add(other.temporary);
         self.left.add(other.left);
+        self.left_variance.add(other.left_variance);
         self.inherited_left.add(other.inherited_left);
         self.inherited_freed.add(other.inherited_freed);
         self.foreign_frees += other.foreign_frees;
@@ -124,6 +141,7 @@ impl Counts {
         self.lived_time.add(&other.lived_time);
         self.lived_bytes.add(&other.lived_bytes);
         classes::add(&mut self.classes, &other.classes);
+        stacks::add(&mut self.stacks, &other.stacks);
         self.resizes.add(&other.resizes);
         self.most_requested = self.most_requested.saturating_add(other.most_requested);
         for (own, other) in self.rounded.iter_mut().zip(other.rounded) {

@@ -6,18 +6,23 @@ use crate::amount::Amount;
 use crate::blocks::{Live, Numbered};
 use crate::classes::Classes;
 use crate::counts::Counts;
+use crate::growth::Suspect;
 use crate::rounding::Rounding;
+use crate::sampling::{Sampling, Variance, Weighed};
 use crate::size_classes::LARGEST_SIZE;
+use crate::stacks::{Event, Stacks};
 use crate::timeline::{Cells, Timeline};
 
 /// The largest alignment; a larger one counts as none.
 const LARGEST_ALIGNMENT: u64 = 1 << 30;
 
 /// The moment at which a process had the most live bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Peak {
     /// Live blocks, inherited ones among them.
     pub live: Amount,
+    /// Variance of `live`.
+    pub variance: Variance,
     /// Those of the live blocks that were inherited by fork.
     pub inherited: Amount,
     /// When, in nanoseconds since the recording began.
@@ -45,6 +50,8 @@ pub struct ProcessProfile {
     pub most_resident: Option<u64>,
     /// Calls, blocks and bytes.
     pub counts: Counts,
+    /// Stacks whose live bytes only grow, those that grow fastest first.
+    pub suspects: Vec<Suspect>,
     /// Memory and calls over time. Empty for the smaller ones of many processes.
     pub timeline: Timeline,
 }
@@ -68,9 +75,11 @@ impl ProcessProfile {
 #[derive(Debug)]
 pub(crate) struct Reading {
     profile: ProcessProfile,
+    sampling: Sampling,
     blocks: Numbered<u64, Live>,
     /// Live blocks, inherited ones among them.
     live: Amount,
+    variance: Variance,
     inherited: Amount,
     /// Bytes that were requested so far.
     clock: u64,
@@ -78,25 +87,29 @@ pub(crate) struct Reading {
     /// For each thread the block that its latest operation made, if it made one.
     threads: Numbered<u32, Option<u64>>,
     classes: Classes,
+    stacks: Stacks,
     rounding: Rounding,
     cells: Cells,
     has_begun: bool,
 }
 
 impl Reading {
-    pub(crate) fn new(number: u32) -> Self {
+    pub(crate) fn new(number: u32, sampling: Sampling, stacks: Option<Sampling>) -> Self {
         Self {
+            sampling,
             profile: ProcessProfile {
                 number,
                 ..ProcessProfile::default()
             },
             blocks: Numbered::default(),
             live: Amount::default(),
+            variance: Variance::default(),
             inherited: Amount::default(),
             clock: 0,
             next_block: 0,
             threads: Numbered::default(),
             classes: Classes::default(),
+            stacks: Stacks::new(sampling, stacks),
             rounding: Rounding::new(),
             cells: Cells::default(),
             has_begun: false,
@@ -107,6 +120,7 @@ impl Reading {
     pub(crate) fn begin(&mut self, process: Process) {
         let time = process.time.0;
         self.pass(time);
+        self.stacks.begin(time);
         if let Beginning::Forked { blocks, bytes, .. } = process.beginning {
             self.inherited = Amount { blocks, bytes };
             self.live.add(self.inherited);
@@ -142,15 +156,17 @@ impl Reading {
         let made = operation.makes_block().then_some(self.next_block);
         let latest = self.threads.entry(step.thread).or_insert(None);
         let latest = std::mem::replace(latest, made);
-        let counted = self.profile.counts.call(operation.function());
+        let calls = self.calls(&operation);
+        let counted = self.profile.counts.call(operation.function(), calls);
         counted.failed += u64::from(matches!(operation, Operation::Fail { .. }));
         match operation {
             Operation::Make {
                 size, alignment, ..
             } => self.make(&step, size, alignment, 0),
             Operation::Free { block, .. } => {
-                if let Some(freed) = self.free(&step, block) {
-                    let is_temporary = latest == Some(block);
+                // A sample does not show the next call of a thread.
+                let is_temporary = latest == Some(block) && self.sampling.is_whole();
+                if let Some(freed) = self.free(&step, block, is_temporary) {
                     let temporary = &mut self.profile.counts.temporary;
                     temporary.add(Amount::one(freed.size).filter(is_temporary));
                 }
@@ -168,7 +184,24 @@ impl Reading {
             [before.bytes, self.live.bytes],
             [before.blocks, self.live.blocks],
         ];
-        self.cells.call(time, bytes, blocks);
+        self.cells.call(time, calls, bytes, blocks);
+    }
+
+    /// The calls that an operation stands for. Of a sampled trace only those count that returned a
+    /// block: the calls that a sample leaves out are not known of any other.
+    fn calls(&self, operation: &Operation) -> u64 {
+        match *operation {
+            _ if self.sampling.is_whole() => 1,
+            Operation::Make { size, .. } | Operation::Resize { size, .. } => {
+                let block = self.weigh(size.min(LARGEST_SIZE), self.next_block);
+                block.amount.blocks
+            }
+            _ => 0,
+        }
+    }
+
+    fn weigh(&self, size: u64, block: u64) -> Weighed {
+        self.sampling.weigh(size, block)
     }
 
     /// Notes that the process was there at this time.
@@ -192,10 +225,12 @@ impl Reading {
         if self.live.bytes > profile.peak.live.bytes {
             profile.peak = Peak {
                 live: self.live,
+                variance: self.variance,
                 inherited: self.inherited,
                 time,
             };
             self.classes.peak();
+            self.stacks.peak();
         }
     }
 
@@ -210,46 +245,69 @@ impl Reading {
             time: step.time.0,
             clock: self.clock.saturating_add(size),
             thread: step.thread,
+            stack: step.stack,
             resizes,
             function,
         };
+        let Weighed { amount, variance } = self.weigh(size, self.next_block);
         self.clock = block.clock;
+        self.stacks.made(Event {
+            stack: step.stack,
+            size,
+            block: self.next_block,
+            time: step.time.0,
+        });
         self.blocks.insert(self.next_block, block);
         self.next_block += 1;
-        self.live.add(Amount::one(size));
-        self.profile.counts.made.add(Amount::one(size));
-        self.profile.counts.sizes.count(size, Amount::one(size));
-        self.classes.made(function, size);
-        self.rounding.made(size, alignment);
+        self.live.add(amount);
+        self.variance.add(variance);
+        let counts = &mut self.profile.counts;
+        counts.made.add(amount);
+        counts.made_variance.add(variance);
+        counts.recorded += 1;
+        counts.sizes.count(size, amount);
+        self.classes.made(function, size, amount);
+        self.rounding.made(size, alignment, amount.blocks);
     }
 
     /// Frees a block and returns it; `None` where it is not live.
-    fn free(&mut self, step: &Step, block: u64) -> Option<Live> {
-        let counts = &mut self.profile.counts;
+    fn free(&mut self, step: &Step, block: u64, is_temporary: bool) -> Option<Live> {
         let Some(freed) = self.blocks.remove(&block) else {
-            counts.repeated_frees += 1;
+            self.profile.counts.repeated_frees += 1;
             return None;
         };
-        let one = Amount::one(freed.size);
-        self.live.subtract(one);
-        counts.freed.add(one);
+        self.stacks.freed(
+            Event {
+                stack: freed.stack,
+                size: freed.size,
+                block,
+                time: step.time.0,
+            },
+            is_temporary,
+        );
+        let Weighed { amount, variance } = self.weigh(freed.size, block);
+        self.live.subtract(amount);
+        self.variance.subtract(variance);
+        let counts = &mut self.profile.counts;
+        counts.freed.add(amount);
         let is_by_other = freed.thread != step.thread;
-        counts.freed_by_others.add(one.filter(is_by_other));
-        counts
-            .lived_time
-            .count(step.time.0.saturating_sub(freed.time), one);
-        counts
-            .lived_bytes
-            .count(self.clock.saturating_sub(freed.clock), one);
-        self.classes.freed(freed.function, freed.size);
-        self.rounding.freed(freed.size, freed.alignment);
+        counts.freed_by_others.add(amount.filter(is_by_other));
+        let lived = step.time.0.saturating_sub(freed.time);
+        counts.lived_time.count(lived, amount);
+        if self.sampling.is_whole() {
+            let requested = self.clock.saturating_sub(freed.clock);
+            counts.lived_bytes.count(requested, amount);
+        }
+        self.classes.freed(freed.function, freed.size, amount);
+        self.rounding
+            .freed(freed.size, freed.alignment, amount.blocks);
         Some(freed)
     }
 
     fn resize(&mut self, step: &Step, size: u64, block: u64) {
-        let old = self.free(step, block);
+        let old = self.free(step, block, false);
         let resizes = old.map_or(0, |old| old.resizes.saturating_add(1));
-        if let Some(old) = old {
+        if let Some(old) = old.filter(|_| self.sampling.is_whole()) {
             let to = size.min(LARGEST_SIZE);
             self.profile.counts.resizes.count(old.size, to, resizes);
         }
@@ -278,11 +336,16 @@ impl Reading {
         self.cells.end(self.profile.span[1], finish.is_some());
         let mut profile = self.profile;
         profile.threads = self.threads.len() as u64;
-        for block in self.blocks.values() {
-            profile.counts.left.add(Amount::one(block.size));
+        for (number, block) in &self.blocks {
+            let Weighed { amount, variance } = self.sampling.weigh(block.size, *number);
+            profile.counts.left.add(amount);
+            profile.counts.left_variance.add(variance);
         }
         profile.counts.inherited_left = self.inherited;
         profile.counts.classes = self.classes.finish();
+        let (stacks, suspects) = self.stacks.finish(profile.span[1]);
+        profile.counts.stacks = stacks;
+        profile.suspects = suspects;
         profile.counts.rounded = self.rounding.counts;
         profile.timeline = self.cells.timeline();
         profile.finish = finish;

@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::path::Path;
 
 use heapdrome_trace::{
     Architecture, Bypass, Chunk, Ending, Finish, Reader, Record, Recording, TraceError,
 };
 
+use heapdrome_symbols::Symbols;
+
 use crate::process::{ProcessProfile, Reading};
+use crate::sampling::Sampling;
+use crate::stacks::Code;
 use crate::sum::{All, Sum};
 use crate::timeline::Timeline;
 
@@ -25,6 +30,10 @@ pub struct Profile {
     pub ending: Ending,
     /// The processes, by their numbers in the trace.
     pub processes: Vec<ProcessProfile>,
+    /// The code of the stacks.
+    pub code: Code,
+    /// Names of the code; none until [`name_code`](Self::name_code) found them.
+    pub symbols: Symbols,
     /// Processes of the command that were not recorded.
     pub bypassed: Vec<Bypass>,
     /// All processes together.
@@ -32,6 +41,12 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// The sample of blocks that was recorded.
+    #[must_use]
+    pub fn sampling(&self) -> Sampling {
+        Sampling::of_blocks(&self.recording)
+    }
+
     /// The name of a function.
     #[must_use]
     pub fn function(&self, function: u8) -> &str {
@@ -48,6 +63,21 @@ impl Profile {
         }
     }
 
+    /// Whether the trace has stacks.
+    #[must_use]
+    pub fn has_stacks(&self) -> bool {
+        !self.code.stacks.is_empty()
+    }
+
+    /// Reads the names of the functions in the stacks from the files of code on this machine, and
+    /// from their debug information in the folder `debug`.
+    pub fn name_code(&mut self, debug: &Path) {
+        let stacks = self.all.counts.stacks.iter();
+        let stacks = stacks.filter_map(|one| self.code.stacks.get(one.stack? as usize));
+        let frames = stacks.flatten().copied();
+        self.symbols = Symbols::find(&self.code.modules, frames, debug);
+    }
+
     /// The process with the most live bytes at one time.
     #[must_use]
     pub fn largest(&self) -> Option<&ProcessProfile> {
@@ -61,7 +91,11 @@ impl Profile {
 /// # Errors
 /// If reading fails or the trace is damaged. A trace that was cut off is no error.
 pub fn profile<R: Read>(mut reader: Reader<R>) -> Result<Profile, TraceError> {
-    let mut pass = Pass::default();
+    let mut pass = Pass {
+        sampling: Sampling::of_blocks(reader.recording()),
+        with_stack: Sampling::of_stacks(reader.recording()),
+        ..Pass::default()
+    };
     while let Some(chunk) = reader.next_chunk()? {
         match chunk {
             Chunk::Records(records) => records.into_iter().for_each(|record| pass.record(record)),
@@ -84,6 +118,8 @@ pub fn profile<R: Read>(mut reader: Reader<R>) -> Result<Profile, TraceError> {
         architecture,
         ending,
         processes,
+        code: pass.code,
+        symbols: Symbols::default(),
         bypassed: pass.bypassed,
         all: pass.sum.finish(),
     })
@@ -92,6 +128,10 @@ pub fn profile<R: Read>(mut reader: Reader<R>) -> Result<Profile, TraceError> {
 /// A trace that is being read.
 #[derive(Default)]
 struct Pass {
+    sampling: Sampling,
+    /// The sample of blocks with a stack.
+    with_stack: Option<Sampling>,
+    code: Code,
     running: BTreeMap<u32, Reading>,
     finished: Vec<ProcessProfile>,
     /// Places in `finished` of processes that have a timeline.
@@ -105,7 +145,7 @@ struct Pass {
 impl Pass {
     fn process(&mut self, number: u32) -> &mut Reading {
         let running = self.running.entry(number);
-        running.or_insert_with(|| Reading::new(number))
+        running.or_insert_with(|| Reading::new(number, self.sampling, self.with_stack))
     }
 
     fn record(&mut self, record: Record) {
@@ -124,11 +164,9 @@ impl Pass {
                 self.finish(finish.process, Some(finish));
             }
             Record::Bypass(bypass) => self.bypassed.push(bypass),
-            Record::Recording(_)
-            | Record::Thread(_)
-            | Record::Module(_)
-            | Record::Stack(_)
-            | Record::Totals(_) => {}
+            Record::Module(module) => self.code.modules.push(module),
+            Record::Stack(stack) => self.code.stacks.push(stack.frames),
+            Record::Recording(_) | Record::Thread(_) | Record::Totals(_) => {}
         }
     }
 

@@ -27,21 +27,22 @@ impl Rounding {
         }
     }
 
-    /// Counts a block that was made.
-    pub(crate) fn made(&mut self, size: u64, alignment: u64) {
+    /// Counts equal blocks that were made.
+    pub(crate) fn made(&mut self, size: u64, alignment: u64, blocks: u64) {
         let rounded = self.rounded(size, alignment);
         for ((live, count), bytes) in self.live.iter_mut().zip(&mut self.counts).zip(rounded) {
+            let bytes = bytes.saturating_mul(blocks);
             *live = live.saturating_add(bytes);
             count.made = count.made.saturating_add(bytes);
             count.most_live = count.most_live.max(*live);
         }
     }
 
-    /// Counts a block that was freed.
-    pub(crate) fn freed(&mut self, size: u64, alignment: u64) {
+    /// Counts equal blocks that were freed.
+    pub(crate) fn freed(&mut self, size: u64, alignment: u64, blocks: u64) {
         let rounded = self.rounded(size, alignment);
         for (live, bytes) in self.live.iter_mut().zip(rounded) {
-            *live = live.saturating_sub(bytes);
+            *live = live.saturating_sub(bytes.saturating_mul(blocks));
         }
     }
 

@@ -42,7 +42,8 @@ pub struct Point {
     pub blocks: Level,
     /// Resident memory in bytes; `None` before the first reading.
     pub resident: Option<Level>,
-    /// Calls of allocation functions.
+    /// Calls of allocation functions; of a sampled trace, the estimated number of those that
+    /// returned a block.
     pub calls: u64,
 }
 
@@ -95,7 +96,7 @@ impl Cell {
             bytes: then(self.bytes, later.bytes),
             blocks: then(self.blocks, later.blocks),
             resident: then(self.resident, later.resident),
-            calls: self.calls + later.calls,
+            calls: self.calls.saturating_add(later.calls),
         }
     }
 
@@ -105,7 +106,7 @@ impl Cell {
             bytes: plus(self.bytes, other.bytes),
             blocks: plus(self.blocks, other.blocks),
             resident: plus(self.resident, other.resident),
-            calls: self.calls + other.calls,
+            calls: self.calls.saturating_add(other.calls),
         }
     }
 }
@@ -132,10 +133,10 @@ impl Default for Cells {
 }
 
 impl Cells {
-    /// Notes a call after which these quantities changed from the first to the second amount.
-    pub(crate) fn call(&mut self, time: u64, bytes: [u64; 2], blocks: [u64; 2]) {
+    /// Notes calls after which these quantities changed from the first to the second amount.
+    pub(crate) fn call(&mut self, time: u64, calls: u64, bytes: [u64; 2], blocks: [u64; 2]) {
         let cell = self.cell(time);
-        cell.calls += 1;
+        cell.calls = cell.calls.saturating_add(calls);
         cell.bytes = changed(cell.bytes, bytes);
         cell.blocks = changed(cell.blocks, blocks);
     }

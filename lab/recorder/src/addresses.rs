@@ -1,7 +1,6 @@
 //! Which block lies at an address.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use rustc_hash::FxHashMap;
 
 /// A live block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,33 +11,277 @@ pub(crate) struct Block {
     pub size: u64,
 }
 
-/// The live blocks of a process by address.
-pub(crate) type Addresses = HashMap<u64, Block, BuildHasherDefault<Neighbours>>;
+/// The live blocks of a process by address: a table with open addressing and linear probing. A
+/// removed entry leaves no mark, since those behind it move up (Knuth, The Art of Computer
+/// Programming 3, 6.4, algorithm R).
+#[derive(Clone, Debug)]
+pub(crate) struct Addresses {
+    slots: Vec<Slot>,
+    /// Number of groups as a power of two.
+    group_bits: u32,
+    live: usize,
+    /// Sizes that do not fit into a slot, by address.
+    large: FxHashMap<u64, u64>,
+}
 
-/// Bits of an address that are zero in every block.
+/// An address, the number of its block, and its size; all zeros if it is free. Four lie in one
+/// cache line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Slot {
+    /// The number (16 lowest bits) above the address (48 bits).
+    low: u64,
+    /// The size (32 bits) above the number (32 highest bits).
+    high: u64,
+}
+
+/// Bits of an address.
+const ADDRESS_BITS: u32 = 48;
+/// Bits of a number that lie beside the address.
+const LOW_BITS: u32 = u64::BITS - ADDRESS_BITS;
+/// Bits of a number.
+const NUMBER_BITS: u32 = 48;
+/// Stands for the number of an inherited block.
+const INHERITED: u64 = (1 << NUMBER_BITS) - 1;
+/// Stands for a size that does not fit.
+const LARGE: u64 = u32::MAX as u64;
+
+/// Bits of an address that are zero in most blocks.
 const GRANULE_BITS: u32 = 4;
+/// Bits of a slot's place that are those of the address: blocks of the same 256 bytes are
+/// neighbours in the table. Programs allocate and free runs of neighbouring blocks, so one cache
+/// line serves several look-ups.
+const GROUP_BITS: u32 = 4;
+/// Number of groups of the smallest table, as a power of two.
+const FEWEST_GROUPS: u32 = 4;
 
-/// The high bits of a hash, by which the table tells entries of a group apart.
-const TAG: u64 = 0x7f << 57;
-
-/// A hash that keeps neighbours in memory neighbours in the table. Programs allocate and free runs
-/// of neighbouring blocks, so one cache line serves several look-ups. No attacker gains by
-/// collisions.
-#[derive(Default)]
-pub(crate) struct Neighbours(u64);
-
-impl Hasher for Neighbours {
-    fn finish(&self) -> u64 {
-        self.0
+impl Slot {
+    fn new(address: u64, block: Block) -> Self {
+        let number = block.number.unwrap_or(INHERITED);
+        Self {
+            low: address | number << ADDRESS_BITS,
+            high: number >> LOW_BITS & u64::from(u32::MAX) | block.size.min(LARGE) << u32::BITS,
+        }
     }
 
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("addresses are hashed as numbers of 64 bits");
+    #[inline]
+    fn is_free(self) -> bool {
+        self.address() == 0
     }
 
-    fn write_u64(&mut self, address: u64) {
+    #[inline]
+    fn address(self) -> u64 {
+        self.low & ((1 << ADDRESS_BITS) - 1)
+    }
+
+    #[inline]
+    fn block(self, large: &FxHashMap<u64, u64>) -> Block {
+        let number = self.low >> ADDRESS_BITS | (self.high & u64::from(u32::MAX)) << LOW_BITS;
+        let size = match self.high >> u32::BITS {
+            LARGE => large.get(&self.address()).copied().unwrap_or(LARGE),
+            size => size,
+        };
+        Block {
+            number: (number != INHERITED).then_some(number),
+            size,
+        }
+    }
+}
+
+impl Default for Addresses {
+    fn default() -> Self {
+        Self {
+            slots: vec![Slot::default(); 1 << (FEWEST_GROUPS + GROUP_BITS)],
+            group_bits: FEWEST_GROUPS,
+            live: 0,
+            large: FxHashMap::default(),
+        }
+    }
+}
+
+impl Addresses {
+    /// Number of blocks.
+    pub(crate) fn len(&self) -> usize {
+        self.live
+    }
+
+    /// Bytes of all blocks.
+    pub(crate) fn bytes(&self) -> u64 {
+        let live = self.slots.iter().filter(|slot| !slot.is_free());
+        live.map(|slot| slot.block(&self.large).size).sum()
+    }
+
+    /// The blocks whose numbers are below one as a child inherits them, and those that this process
+    /// inherited itself.
+    pub(crate) fn inherited(&self, below: u64) -> Self {
+        let mut child = Self::default();
+        for slot in self.slots.iter().filter(|slot| !slot.is_free()) {
+            let Block { number, size } = slot.block(&self.large);
+            if number.is_none_or(|number| number < below) {
+                child.insert(slot.address(), Block { number: None, size });
+            }
+        }
+        child
+    }
+
+    /// Adds a block, and returns the one that was there.
+    #[inline]
+    pub(crate) fn insert(&mut self, address: u64, block: Block) -> Option<Block> {
+        if address == 0 {
+            return None;
+        }
+        let place = self.find(address);
+        let slot = self.slots[place];
+        let old = (!slot.is_free()).then(|| slot.block(&self.large));
+        self.slots[place] = Slot::new(address, block);
+        if block.size >= LARGE {
+            self.large.insert(address, block.size);
+        } else if old.is_some_and(|old| old.size >= LARGE) {
+            self.large.remove(&address);
+        }
+        if old.is_none() {
+            self.live += 1;
+            if self.live > self.slots.len() / 2 {
+                self.grow();
+            }
+        }
+        old
+    }
+
+    /// Takes a block out.
+    #[inline]
+    pub(crate) fn remove(&mut self, address: u64) -> Option<Block> {
+        let place = self.find(address);
+        let slot = self.slots[place];
+        if slot.is_free() {
+            return None;
+        }
+        let block = slot.block(&self.large);
+        if block.size >= LARGE {
+            self.large.remove(&address);
+        }
+        self.live -= 1;
+        self.close(place);
+        Some(block)
+    }
+
+    /// Begins to load the place of an address, which is looked up soon.
+    #[inline]
+    pub(crate) fn prefetch(&self, address: u64) {
+        let slot = &raw const self.slots[self.home(address)];
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: every processor of this kind has the instruction, which reads nothing.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(slot.cast());
+        }
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: the instruction reads nothing.
+        unsafe {
+            std::arch::asm!("prfm pldl1keep, [{}]", in(reg) slot, options(nostack, readonly));
+        }
+    }
+
+    /// Where an address lies if nothing else does.
+    #[inline]
+    fn home(&self, address: u64) -> usize {
+        let granule = address >> GRANULE_BITS;
         // 2^64 divided by the golden ratio (Knuth, The Art of Computer Programming 3, 6.4).
-        let mixed = address.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = ((address >> GRANULE_BITS) & !TAG) | (mixed & TAG);
+        let mixed = (granule >> GROUP_BITS).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let group = mixed >> (u64::BITS - self.group_bits);
+        (group << GROUP_BITS | granule & ((1 << GROUP_BITS) - 1)) as usize
+    }
+
+    /// The slot of an address, or the free one where it belongs.
+    #[inline]
+    fn find(&self, address: u64) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut place = self.home(address);
+        // Half of the slots are free.
+        while !self.slots[place].is_free() && self.slots[place].address() != address {
+            place = (place + 1) & mask;
+        }
+        place
+    }
+
+    /// Frees a slot. Those behind it that would not be found any more move up.
+    #[inline]
+    fn close(&mut self, mut hole: usize) {
+        let mask = self.slots.len() - 1;
+        let mut place = hole;
+        loop {
+            place = (place + 1) & mask;
+            let slot = self.slots[place];
+            if slot.is_free() {
+                break;
+            }
+            // It may move if the hole lies between its home and its place.
+            let home = self.home(slot.address());
+            if place.wrapping_sub(home) & mask >= place.wrapping_sub(hole) & mask {
+                self.slots[hole] = slot;
+                hole = place;
+            }
+        }
+        self.slots[hole] = Slot::default();
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.group_bits += 1;
+        let free = vec![Slot::default(); self.slots.len() * 2];
+        for slot in std::mem::replace(&mut self.slots, free) {
+            if !slot.is_free() {
+                let place = self.find(slot.address());
+                self.slots[place] = slot;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    /// A sequence without a pattern (Marsaglia's xorshift).
+    fn next(state: &mut u64) -> u64 {
+        *state ^= *state << 13;
+        *state ^= *state >> 7;
+        *state ^= *state << 17;
+        *state
+    }
+
+    #[test]
+    fn the_table_holds_what_a_map_holds() {
+        let (mut table, mut map) = (Addresses::default(), HashMap::new());
+        let mut state = 1;
+        for number in 0..200_000_u64 {
+            let word = next(&mut state);
+            // Few regions, so that runs of neighbours meet, and addresses of 8 bytes.
+            let address = ((word % 7 + 1) << 40) | (((word >> 8) % 0x4000) << 3) | 8;
+            if word & (1 << 60) == 0 {
+                let size = [1, 100, LARGE - 1, LARGE, 1 << 40][(word >> 32) as usize % 5];
+                let number = (word & (1 << 61) == 0).then_some(number << 20);
+                let block = Block { number, size };
+                assert_eq!(table.insert(address, block), map.insert(address, block));
+            } else {
+                assert_eq!(table.remove(address), map.remove(&address));
+            }
+            assert_eq!(table.len(), map.len());
+        }
+        assert!(table.len() > 10_000);
+        assert_eq!(
+            table.bytes(),
+            map.values().map(|block| block.size).sum::<u64>()
+        );
+        let none = map.values().filter(|block| block.number.is_none());
+        assert_eq!(table.inherited(0).len(), none.count());
+        let mut child = table.inherited(u64::MAX);
+        assert_eq!(child.bytes(), table.bytes());
+        for (address, block) in map {
+            let number = None;
+            assert_eq!(child.remove(address), Some(Block { number, ..block }));
+            assert_eq!(table.remove(address), Some(block));
+        }
+        assert_eq!((table.len(), table.large.len(), child.len()), (0, 0, 0));
     }
 }

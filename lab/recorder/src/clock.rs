@@ -34,8 +34,12 @@ impl Clock {
 
     /// The time of a stamp; 0 for one from before the recording.
     pub(crate) fn time(self, stamp: u64) -> Time {
-        let ticks = stamp.saturating_sub(self.start);
-        Time(((u128::from(ticks) * u128::from(self.scale)) >> SCALE_BITS) as u64)
+        Time(self.nanoseconds(stamp.saturating_sub(self.start)))
+    }
+
+    /// The nanoseconds of a number of ticks.
+    pub(crate) fn nanoseconds(self, ticks: u64) -> u64 {
+        ((u128::from(ticks) * u128::from(self.scale)) >> SCALE_BITS) as u64
     }
 
     /// The counter as it was some nanoseconds ago.

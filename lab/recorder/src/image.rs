@@ -9,7 +9,8 @@ use heapdrome_witness::ring::{Event, code};
 
 use crate::addresses::{Addresses, Block};
 use crate::clock::Clock;
-use crate::rings::{Resizing, Source};
+use crate::forks::Forks;
+use crate::streams::{Resizing, Stream};
 
 /// The function whose call stands for a free that is seen too late.
 const FREE: u8 = place("free");
@@ -35,6 +36,10 @@ const fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && index == a.len()
 }
 
+/// How many entries ahead the place of an address begins to be loaded: main memory takes about as
+/// long as so many calls.
+const AHEAD: usize = 8;
+
 fn is_resize(function: u8) -> bool {
     function == REALLOC || function == REALLOCARRAY
 }
@@ -43,34 +48,39 @@ fn is_resize(function: u8) -> bool {
 pub(crate) struct Image {
     /// Its number in the trace.
     pub number: u32,
-    /// Its number for the system.
-    pub pid: u32,
-    pub sources: Vec<Source>,
-    pub addresses: Addresses,
+    /// The events of its rings.
+    pub streams: Vec<Stream>,
+    addresses: Addresses,
     clock: Clock,
     threads: u32,
     next_block: u64,
     time: Time,
     /// Addresses whose free was written before it was seen, and how often.
     owed: FxHashMap<u64, u32>,
+    forks: Forks,
     /// Operations whose order was repaired.
     pub repaired: u64,
 }
 
 impl Image {
-    pub(crate) fn new(number: u32, pid: u32, clock: Clock, addresses: Addresses) -> Self {
+    pub(crate) fn new(number: u32, clock: Clock, addresses: Addresses) -> Self {
         Self {
             number,
-            pid,
-            sources: Vec::new(),
+            streams: Vec::new(),
             addresses,
             clock,
             threads: 0,
             next_block: 0,
             time: Time(0),
             owed: FxHashMap::default(),
+            forks: Forks::default(),
             repaired: 0,
         }
+    }
+
+    /// The blocks that this process had when it forked at a stamp, as its child has them.
+    pub(crate) fn inherited(&mut self, forked: u64) -> Addresses {
+        self.forks.inherited(forked, &self.addresses)
     }
 
     /// Writes all events before a stamp, in the order of their stamps; a thread's stay in theirs.
@@ -79,25 +89,25 @@ impl Image {
         until: u64,
         writer: &mut Writer<W>,
     ) -> Result<(), TraceError> {
-        let mut sources = std::mem::take(&mut self.sources);
-        let result = self.emit_sources(&mut sources, until, writer);
-        self.sources = sources;
+        let mut streams = std::mem::take(&mut self.streams);
+        let result = self.emit_streams(&mut streams, until, writer);
+        self.streams = streams;
         result
     }
 
-    fn emit_sources<W: Write>(
+    fn emit_streams<W: Write>(
         &mut self,
-        sources: &mut [Source],
+        streams: &mut [Stream],
         until: u64,
         writer: &mut Writer<W>,
     ) -> Result<(), TraceError> {
-        while let Some((first, limit)) = earliest(sources, until) {
-            let source = &mut sources[first];
-            while let Some(&event) = source.events.front()
-                && event.stamp <= limit
-            {
-                source.events.pop_front();
-                self.event(source, event, writer)?;
+        while let Some((first, limit)) = earliest(streams, until) {
+            let stream = &mut streams[first];
+            while let Some(event) = stream.take(limit) {
+                if let Some(later) = stream.ahead(AHEAD) {
+                    self.addresses.prefetch(later.address());
+                }
+                self.event(stream, event, writer)?;
             }
         }
         Ok(())
@@ -105,25 +115,25 @@ impl Image {
 
     fn event<W: Write>(
         &mut self,
-        source: &mut Source,
+        stream: &mut Stream,
         event: Event,
         writer: &mut Writer<W>,
     ) -> Result<(), TraceError> {
         self.time = self.time.max(self.clock.time(event.stamp));
         match event.code {
             code::ALIGNMENT => {
-                source.alignment = event.address;
+                stream.alignment = event.address;
                 return Ok(());
             }
-            code::THREAD => return self.thread(source, event.size as u32, writer),
+            code::FORK => {
+                self.forks.fork(event.stamp, self.next_block);
+                return Ok(());
+            }
+            code::THREAD => return self.thread(stream, event.address as u32, writer),
             _ => {}
         }
-        if source.thread.is_none() {
-            let tid = source.ring().tid.load(std::sync::atomic::Ordering::Relaxed);
-            self.thread(source, tid, writer)?;
-        }
-        if let Some(operation) = self.operation(source, event, writer)? {
-            self.write(source, operation, writer)?;
+        if let Some(operation) = self.operation(stream, event, writer)? {
+            self.write(stream, operation, writer)?;
         }
         Ok(())
     }
@@ -131,14 +141,14 @@ impl Image {
     /// The following events of a ring are of another thread.
     fn thread<W: Write>(
         &mut self,
-        source: &mut Source,
+        stream: &mut Stream,
         tid: u32,
         writer: &mut Writer<W>,
     ) -> Result<(), TraceError> {
         let (process, thread, time) = (self.number, self.threads, self.time);
         self.threads += 1;
-        source.thread = Some(thread);
-        source.resizing.clear();
+        stream.thread = Some(thread);
+        stream.resizing.clear();
         writer.record(Record::Thread(Thread {
             process,
             thread,
@@ -149,12 +159,12 @@ impl Image {
 
     fn write<W: Write>(
         &mut self,
-        source: &Source,
+        stream: &Stream,
         operation: Operation,
         writer: &mut Writer<W>,
     ) -> Result<(), TraceError> {
         self.next_block += u64::from(operation.makes_block());
-        let thread = source.thread.unwrap_or_default();
+        let thread = stream.thread.unwrap_or_default();
         writer.operation(
             self.number,
             Step {
@@ -168,21 +178,21 @@ impl Image {
 
     fn operation<W: Write>(
         &mut self,
-        source: &mut Source,
+        stream: &mut Stream,
         event: Event,
         writer: &mut Writer<W>,
     ) -> Result<Option<Operation>, TraceError> {
         let Event { address, size, .. } = event;
         let function = event.code % code::FREED;
         if event.code < code::FREED {
-            return self.made(source, function, event, writer).map(Some);
+            return self.made(stream, function, event, writer).map(Some);
         }
         if event.code < code::FAILED {
-            return Ok(self.freed(source, function, address));
+            return Ok(self.freed(stream, function, address));
         }
-        let alignment = std::mem::take(&mut source.alignment);
+        let alignment = std::mem::take(&mut stream.alignment);
         let resizing = if is_resize(function) {
-            source.resizing.pop()
+            stream.resizing.pop()
         } else {
             None
         };
@@ -211,15 +221,15 @@ impl Image {
     /// A block was returned.
     fn made<W: Write>(
         &mut self,
-        source: &mut Source,
+        stream: &mut Stream,
         function: u8,
         event: Event,
         writer: &mut Writer<W>,
     ) -> Result<Operation, TraceError> {
         let Event { address, size, .. } = event;
-        let alignment = std::mem::take(&mut source.alignment);
+        let alignment = std::mem::take(&mut stream.alignment);
         let resizing = if is_resize(function) {
-            source.resizing.pop()
+            stream.resizing.pop()
         } else {
             None
         };
@@ -228,10 +238,11 @@ impl Image {
             && let Some(block) = old.number
         {
             // Its free was stamped before, and will be seen later.
+            self.forks.freed(address, old);
             self.repaired += 1;
             *self.owed.entry(address).or_default() += 1;
             let function = FREE;
-            self.write(source, Operation::Free { function, block }, writer)?;
+            self.write(stream, Operation::Free { function, block }, writer)?;
         }
         let resized = resizing
             .and_then(|it| it.block)
@@ -251,7 +262,7 @@ impl Image {
     }
 
     /// A block is freed, or about to be resized.
-    fn freed(&mut self, source: &mut Source, function: u8, address: u64) -> Option<Operation> {
+    fn freed(&mut self, stream: &mut Stream, function: u8, address: u64) -> Option<Operation> {
         if address == 0 {
             return Some(Operation::FreeNull { function });
         }
@@ -262,22 +273,25 @@ impl Image {
             }
             return None;
         }
-        let block = self.addresses.remove(&address);
+        let block = self.addresses.remove(address);
+        if let Some(block) = block {
+            self.forks.freed(address, block);
+        }
         if is_resize(function) {
-            source.resizing.push(Resizing { address, block });
+            stream.resizing.push(Resizing { address, block });
             return None;
         }
         Some(free(function, block))
     }
 }
 
-/// The source whose next event is the earliest, and the stamp up to which its events come before
+/// The stream whose next event is the earliest, and the stamp up to which its events come before
 /// those of all others; `None` if no event is earlier than `until`.
-fn earliest(sources: &[Source], until: u64) -> Option<(usize, u64)> {
+fn earliest(streams: &[Stream], until: u64) -> Option<(usize, u64)> {
     let mut first: Option<(usize, u64)> = None;
     let mut limit = until;
-    for (place, source) in sources.iter().enumerate() {
-        let Some(stamp) = source.events.front().map(|event| event.stamp) else {
+    for (place, stream) in streams.iter().enumerate() {
+        let Some(stamp) = stream.peek().map(|event| event.stamp) else {
             continue;
         };
         if stamp > until {

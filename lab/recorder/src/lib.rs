@@ -1,18 +1,27 @@
 //! Records the allocations of a command and of all processes that it starts into a trace.
 //!
 //! The witness's preloaded library, in its recording mode, writes every call into a ring of the
-//! calling thread ([`heapdrome_witness::ring`]). The collector here drains the rings into one order
-//! for each process, turns addresses into numbers of blocks, and writes the trace.
+//! calling thread ([`heapdrome_witness::ring`]). The collector here has two threads. The drainer
+//! copies the rings into memory, so that no thread waits for a free entry. The worker brings the
+//! copies into one order for each process, turns addresses into numbers of blocks, and writes the
+//! trace.
 
 mod addresses;
+mod backlog;
 mod clock;
-mod collector;
+mod drainer;
+mod entries;
 mod error;
+mod forks;
 mod image;
+mod message;
+mod pace;
 mod process;
 mod recording;
 mod rings;
 mod shared;
+mod streams;
+mod worker;
 
 pub use error::RecorderError;
 pub use recording::{Request, Summary, record};

@@ -63,6 +63,28 @@ pub(crate) fn usage(pid: u32) -> Option<Usage> {
     })
 }
 
+/// Processor time of this process in nanoseconds.
+pub(crate) fn own_time() -> u64 {
+    let usage = own_usage();
+    let nanoseconds = |time: libc::timeval| {
+        time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1000
+    };
+    nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime)
+}
+
+/// Most resident memory of this process in bytes.
+pub(crate) fn own_peak() -> u64 {
+    own_usage().ru_maxrss.unsigned_abs() * 1024
+}
+
+fn own_usage() -> libc::rusage {
+    // SAFETY: every field is an integer, of which zero is a value.
+    let mut usage = unsafe { std::mem::zeroed() };
+    // SAFETY: there is room for the answer.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+    usage
+}
+
 /// Bytes of a page.
 pub(crate) fn page_bytes() -> u64 {
     // SAFETY: no precondition.

@@ -8,24 +8,32 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use heapdrome_system::interrupt;
+use heapdrome_system::{interrupt, room};
 use heapdrome_trace::{Bypass, Recording, TraceError, Writer};
 use heapdrome_witness::ring::{CONTROL, Control};
 use heapdrome_witness::{FUNCTIONS, Home};
 
+use crate::backlog::Backlog;
 use crate::clock::Clock;
-use crate::collector::{Closing, Collector, Counts};
+use crate::drainer::{Closing, Counts, Drainer, WorkerEnded};
 use crate::error::{RecorderError, failed};
 use crate::process;
+use crate::rings::RingFolder;
 use crate::shared::Shared;
+use crate::worker::{Worker, Written};
 
-/// Pause of the collector when a round found nothing.
-const PAUSE: Duration = Duration::from_micros(500);
+/// Most bytes of the backlog.
+const BACKLOG: u64 = 512 << 20;
 
-/// Operations of a round after which the next follows at once.
-const BUSY: u64 = 1000;
+/// The part of the memory that is available when a recording begins which the backlog may take.
+const BACKLOG_PART: u64 = 4;
+
+/// How much nicer than the command the worker is while the command runs, as of `nice`. The backlog
+/// holds what it is late with.
+const NICER: libc::c_int = 10;
 
 /// What is to be recorded.
 #[derive(Debug)]
@@ -40,6 +48,8 @@ pub struct Request<'a> {
     pub allocator: String,
     /// Ends the recording, not the command, after this time.
     pub limit: Option<Duration>,
+    /// Mean number of requested bytes between two recorded blocks; 0 to record every call.
+    pub sample_bytes: u64,
     /// The version of heapdrome.
     pub version: &'a str,
     /// Where the recording library may lie if shared memory does not suit.
@@ -59,10 +69,20 @@ pub struct Summary {
     pub waited: Duration,
     /// Number of processes whose recording stopped before their end.
     pub gave_up: u32,
+    /// Number of sampled blocks that could not be recorded for lack of memory.
+    pub left_out: u64,
     /// Processes that were not recorded.
     pub bypassed: Vec<Bypass>,
     /// How the command ended; `None` if the recording's time was over before.
     pub ending: Option<ExitStatus>,
+    /// How long the command took; `None` if the recording's time was over before.
+    pub took: Option<Duration>,
+    /// How long the collector took to complete the trace after the recording's end.
+    pub afterwards: Duration,
+    /// Processor time of the collector.
+    pub processor_time: Duration,
+    /// Most resident memory of the collector, rings included, in bytes.
+    pub peak_resident: u64,
 }
 
 /// Runs a command and writes the allocations of all its processes to `sink` until the last of them
@@ -71,19 +91,21 @@ pub struct Summary {
 /// # Errors
 /// If the command cannot be run or the trace cannot be written. The command goes on in the latter
 /// case, and is waited for.
-pub fn record<W: Write>(
+pub fn record<W: Write + Send>(
     request: &Request<'_>,
     sink: W,
     interrupted: &AtomicBool,
 ) -> Result<Summary, RecorderError> {
     let home = Home::create(request.folder)?;
-    let control = make_control(&home).map_err(failed("share memory with the command"))?;
+    let control = make_control(&home, request).map_err(failed("share memory with the command"))?;
     let clock = Clock::start();
     adopt_orphans().map_err(failed("wait for daemons"))?;
     let leader = start(request, &home.library())?;
     let mut tree = Tree {
         leader,
+        began: Instant::now(),
         ending: None,
+        took: None,
         is_empty: false,
     };
     // Nothing is written before the command runs: one that cannot be run leaves no trace.
@@ -94,7 +116,7 @@ pub fn record<W: Write>(
     };
     let counts = write(request, sink, parts, &mut tree, interrupted);
     tree.wait_for_leader();
-    Ok(summary(counts?, tree.ending))
+    Ok(summary(counts?, &tree))
 }
 
 /// What a recording needs besides its request.
@@ -104,13 +126,13 @@ struct Parts<'a> {
     clock: Clock,
 }
 
-fn write<W: Write>(
+fn write<W: Write + Send>(
     request: &Request<'_>,
     sink: W,
     parts: Parts<'_>,
     tree: &mut Tree,
     interrupted: &AtomicBool,
-) -> Result<Counts, TraceError> {
+) -> Result<Outcome, TraceError> {
     let Parts {
         home,
         control,
@@ -118,46 +140,101 @@ fn write<W: Write>(
     } = parts;
     let control = Closing(control);
     let writer = Writer::new(sink, &description(request))?;
-    let mut collector = Collector::new(control, home.folder(), home.library(), clock, writer);
-    collect(&mut collector, tree, request.limit, interrupted)?;
-    Ok(collector.finish_all()?.1)
-}
-
-fn summary(counts: Counts, ending: Option<ExitStatus>) -> Summary {
-    Summary {
-        processes: counts.processes,
-        operations: counts.operations,
-        repaired: counts.repaired,
-        waited: Duration::from_nanos(counts.waited),
-        gave_up: counts.gave_up,
-        bypassed: counts.bypassed,
-        ending,
+    let (sender, receiver) = mpsc::channel();
+    let backlog = Backlog::new(backlog_bytes());
+    let parts = (backlog, sender);
+    let folder = RingFolder::new(home.folder());
+    let mut drainer = Drainer::new(control, folder, home.library(), clock, parts);
+    let mut worker = Worker::new(receiver, clock, writer);
+    let stop = AtomicBool::new(false);
+    let (drained, worker) = std::thread::scope(|scope| {
+        let working = scope.spawn(|| {
+            yield_to_others();
+            worker.work_until(&stop).map(|()| worker)
+        });
+        let drained = collect(&mut drainer, tree, request.limit, interrupted);
+        let drained = drained.and_then(|()| drainer.finish_all());
+        // Relaxed: the flag guards nothing.
+        stop.store(true, Ordering::Relaxed);
+        (drained, working.join())
+    });
+    let ended = Instant::now();
+    // Nobody else is in its way now: the rest is done at this thread's priority.
+    let worker = worker.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    let written = worker.finish()?;
+    match drained {
+        Ok(counts) => Ok(Outcome {
+            counts,
+            written,
+            afterwards: ended.elapsed(),
+        }),
+        Err(WorkerEnded) => unreachable!("a worker that ends early has an error"),
     }
 }
 
-fn collect<W: Write>(
-    collector: &mut Collector<W>,
+/// Bytes that may wait in memory until they are written.
+fn backlog_bytes() -> u64 {
+    let available = room::available().map_or(u64::MAX, |room| room.bytes.0);
+    BACKLOG.min(available / BACKLOG_PART)
+}
+
+/// Lets the calling thread run after others.
+fn yield_to_others() {
+    // SAFETY: the call takes numbers; 0 is the calling thread. Without it the thread only takes
+    // more time from others.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICER) };
+}
+
+/// What the collector has done.
+struct Outcome {
+    counts: Counts,
+    written: Written,
+    afterwards: Duration,
+}
+
+fn summary(outcome: Outcome, tree: &Tree) -> Summary {
+    let Outcome {
+        counts,
+        written,
+        afterwards,
+    } = outcome;
+    Summary {
+        processes: counts.processes,
+        operations: written.operations,
+        repaired: written.repaired,
+        waited: Duration::from_nanos(counts.waited),
+        gave_up: counts.gave_up,
+        left_out: counts.left_out,
+        bypassed: counts.bypassed,
+        ending: tree.ending,
+        took: tree.took,
+        afterwards,
+        processor_time: Duration::from_nanos(process::own_time()),
+        peak_resident: process::own_peak(),
+    }
+}
+
+fn collect(
+    drainer: &mut Drainer,
     tree: &mut Tree,
     limit: Option<Duration>,
     interrupted: &AtomicBool,
-) -> Result<(), TraceError> {
+) -> Result<(), WorkerEnded> {
     let end = limit.map(|limit| Instant::now() + limit);
     loop {
         tree.reap();
-        let drained = collector.round()?;
+        let pause = drainer.round()?;
         let over = end.is_some_and(|end| Instant::now() >= end);
-        let done = tree.is_empty && !collector.is_recording();
+        let done = tree.is_empty && !drainer.is_recording();
         if over || done || (interrupt::raised(interrupted) && tree.ending.is_some()) {
             return Ok(());
         }
-        if drained < BUSY {
-            std::thread::sleep(PAUSE);
-        }
+        std::thread::sleep(pause);
     }
 }
 
 /// The file by which processes know that they are recorded.
-fn make_control(home: &Home) -> io::Result<Shared<Control>> {
+fn make_control(home: &Home, request: &Request<'_>) -> io::Result<Shared<Control>> {
     let path = home.folder().join(CONTROL);
     let file = File::options()
         .read(true)
@@ -176,6 +253,9 @@ fn make_control(home: &Home) -> io::Result<Shared<Control>> {
         .store(std::process::id(), Ordering::Relaxed);
     let namespace = process::namespace();
     control.namespace.store(namespace, Ordering::Relaxed);
+    // Relaxed: the command is started later.
+    let sample_bytes = request.sample_bytes;
+    control.sample_bytes.store(sample_bytes, Ordering::Relaxed);
     Ok(control)
 }
 
@@ -190,7 +270,7 @@ fn description(request: &Request<'_>) -> Recording {
         began: began.as_nanos() as u64,
         heapdrome: request.version.to_owned(),
         page_bytes: process::page_bytes(),
-        sample_bytes: 0,
+        sample_bytes: request.sample_bytes,
         stack_bytes: 0,
     }
 }
@@ -231,7 +311,9 @@ fn adopt_orphans() -> io::Result<()> {
 /// The processes of the command.
 struct Tree {
     leader: u32,
+    began: Instant,
     ending: Option<ExitStatus>,
+    took: Option<Duration>,
     /// Whether all have ended.
     is_empty: bool,
 }
@@ -251,6 +333,7 @@ impl Tree {
                 }
                 pid if pid.unsigned_abs() == self.leader => {
                     self.ending = Some(ExitStatus::from_raw(status));
+                    self.took = Some(self.began.elapsed());
                 }
                 _ => {}
             }

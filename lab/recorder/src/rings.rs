@@ -1,13 +1,15 @@
-//! The collector's side of a ring.
+//! The collector's side of a ring: copies what its thread wrote.
 
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
-use heapdrome_witness::ring::{ADDRESS_BITS, ENTRIES, Event, LAP_SHIFT, MAGIC, Ring, lap};
+use heapdrome_witness::ring::{ENTRIES, LAP_SHIFT, MAGIC, PREFIX, Ring, lap};
 
+use crate::backlog::{Backlog, Batch};
+use crate::entries::Raw;
 use crate::shared::Shared;
 
 /// How long an entry may be reserved and not written before it is skipped: the thread has left it
@@ -17,7 +19,49 @@ const HOLE: Duration = Duration::from_secs(1);
 /// How many entries behind a hole are looked at.
 const LOOKAHEAD: u64 = 64;
 
-/// A ring, and what was read of it but is not in order yet.
+/// The folder in which processes make their rings.
+pub(crate) struct RingFolder {
+    path: PathBuf,
+    /// Files of rings that were seen.
+    known: BTreeSet<PathBuf>,
+    /// Number of rings that were announced when the folder was last read.
+    announced: u32,
+}
+
+impl RingFolder {
+    pub(crate) fn new(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            known: BTreeSet::new(),
+            announced: 0,
+        }
+    }
+
+    /// Opens the rings that are new, parents before their children, where so many were announced.
+    pub(crate) fn fresh(&mut self, announced: u32) -> Vec<Source> {
+        if announced == self.announced {
+            return Vec::new();
+        }
+        self.announced = announced;
+        let mut fresh = Vec::new();
+        // A folder that cannot be read now is read when the next ring is announced.
+        let entries = std::fs::read_dir(&self.path).into_iter().flatten();
+        for path in entries.flatten().map(|entry| entry.path()) {
+            let name = path.file_name().and_then(|name| name.to_str());
+            if name.is_some_and(|name| name.starts_with(PREFIX))
+                && !self.known.contains(&path)
+                && let Some(source) = Source::open(&path)
+            {
+                self.known.insert(path);
+                fresh.push(source);
+            }
+        }
+        fresh.sort_by_key(|source| source.ring().image);
+        fresh
+    }
+}
+
+/// A ring of a process that is recorded.
 pub(crate) struct Source {
     ring: Shared<Ring>,
     path: PathBuf,
@@ -25,21 +69,6 @@ pub(crate) struct Source {
     next: u64,
     /// Since when the next entry is a hole.
     hole: Option<Instant>,
-    pub events: VecDeque<Event>,
-    /// The thread of the next event: its number in the trace; `None` until it is known.
-    pub thread: Option<u32>,
-    /// The alignment for the next event.
-    pub alignment: u64,
-    /// Blocks that calls of realloc have freed and not replaced yet, the latest last.
-    pub resizing: Vec<Resizing>,
-}
-
-/// A call of realloc that has begun.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Resizing {
-    pub address: u64,
-    /// The block; `None` if it is not known.
-    pub block: Option<crate::addresses::Block>,
 }
 
 impl Source {
@@ -57,10 +86,6 @@ impl Source {
             path: path.to_owned(),
             next: 0,
             hole: None,
-            events: VecDeque::new(),
-            thread: None,
-            alignment: 0,
-            resizing: Vec::new(),
         })
     }
 
@@ -78,18 +103,27 @@ impl Source {
         text(&self.ring.program)
     }
 
-    /// Reads what is there, and returns how many entries.
-    pub(crate) fn drain(&mut self) -> u64 {
+    /// Copies what is there, at most one lap, and returns how many entries.
+    pub(crate) fn drain(&mut self, backlog: &Backlog, mut deliver: impl FnMut(Batch)) -> u64 {
         let first = self.next;
-        while self.next < first + ENTRIES
-            && let Some(event) = self.read(self.next)
-        {
-            self.events.push_back(event);
-            self.next += 1;
+        let end = self.reserved().min(first + ENTRIES);
+        while self.next < end {
+            let mut batch = backlog.batch((end - self.next) as usize);
+            while batch.has_room()
+                && self.next < end
+                && let Some(entry) = self.read(self.next)
+            {
+                batch.push(entry);
+                self.next += 1;
+            }
+            if batch.is_empty() {
+                break;
+            }
+            self.give_back();
+            deliver(batch);
         }
         if self.next != first {
             self.hole = None;
-            self.give_back();
         } else if self.is_at_hole() && self.hole.get_or_insert_with(Instant::now).elapsed() > HOLE {
             self.next += 1;
             self.give_back();
@@ -97,24 +131,33 @@ impl Source {
         self.next - first
     }
 
-    /// Reads all that a thread that has ended left, without what it had only begun to write.
-    pub(crate) fn drain_ended(&mut self) {
-        let end = self.ring.reserved.0.load(Ordering::Relaxed);
+    /// Copies all that a thread that has ended left, without what it had only begun to write.
+    pub(crate) fn drain_ended(&mut self, backlog: &Backlog, mut deliver: impl FnMut(Batch)) {
+        let end = self.reserved();
         while self.next < end {
-            self.events.extend(self.read(self.next));
-            self.next += 1;
+            let mut batch = backlog.batch((end - self.next) as usize);
+            while batch.has_room() && self.next < end {
+                if let Some(entry) = self.read(self.next) {
+                    batch.push(entry);
+                }
+                self.next += 1;
+            }
+            deliver(batch);
         }
     }
 
-    fn read(&self, index: u64) -> Option<Event> {
+    fn reserved(&self) -> u64 {
+        // Relaxed: an entry is read only once its own tag says that it is there.
+        self.ring.reserved.0.load(Ordering::Relaxed)
+    }
+
+    fn read(&self, index: u64) -> Option<Raw> {
         let entry = &self.ring.entries[(index % ENTRIES) as usize];
-        // Acquire pairs with the writer's release: the other words are there.
+        // Acquire pairs with the writer's release: the other word is there.
         let tag = entry.tag.load(Ordering::Acquire);
-        (tag >> LAP_SHIFT == lap(index)).then(|| Event {
-            stamp: entry.stamp.load(Ordering::Relaxed),
-            size: entry.size.load(Ordering::Relaxed),
-            address: tag & ((1 << ADDRESS_BITS) - 1),
-            code: (tag >> ADDRESS_BITS) as u8,
+        (tag >> LAP_SHIFT == lap(index)).then(|| Raw {
+            detail: entry.detail.load(Ordering::Relaxed),
+            tag,
         })
     }
 

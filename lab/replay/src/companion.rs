@@ -14,11 +14,19 @@ use crate::options::Touch;
 pub const NAME: &str = "heapdrome-replay";
 
 /// The figures of a report besides those of every workload, and whether more of each is better.
-pub const FIGURES: [(&str, bool); 3] = [
+pub const FIGURES: [(&str, bool); 5] = [
     ("ns_per_operation", false),
     ("end_resident_bytes", false),
+    (TABLES, false),
+    (FAULTS, false),
     ("behind_s", false),
 ];
+
+/// The figure of the engine's own resident memory, which is there all the time.
+pub const TABLES: &str = "tables_bytes";
+
+/// The figure of the page faults without input during the operations, except the engine's own.
+pub const FAULTS: &str = "operation_faults";
 
 const USAGE: &str = "write: heapdrome-replay PROGRAM [--touch none|first|pages|all], where heapdrome \
                      has compiled PROGRAM of a trace";
@@ -64,6 +72,8 @@ fn told(outcome: &Outcome, touch: Touch) -> WorkloadReport {
         ("peak_resident_bytes", net),
         ("end_resident_bytes", outcome.after.resident as f64),
         ("own_bytes", outcome.own as f64),
+        (TABLES, outcome.tables as f64),
+        (FAULTS, outcome.faults as f64),
         ("behind_s", outcome.late as f64 / 1e9),
     ];
     if operations > 0.0 {

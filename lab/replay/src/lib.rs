@@ -11,7 +11,7 @@ mod options;
 mod program;
 mod words;
 
-pub use companion::{FIGURES, NAME, main};
+pub use companion::{FAULTS, FIGURES, NAME, TABLES, main};
 pub use compile::{CompileError, Compiled, check, compile};
 pub use engine::{Heap, Libc, Outcome, ReplayError, header, replay};
 pub use options::{Speed, Touch};

@@ -2,17 +2,7 @@
 
 use std::fmt::{self, Display};
 
-/// How fast a trace is replayed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Speed {
-    /// As fast as the order between allocating and freeing threads allows.
-    #[default]
-    Dependencies,
-    /// With the pauses that were recorded.
-    Paced,
-    /// One operation at a time, in the order of the recording.
-    Locked,
-}
+pub use heapdrome_schema::ReplaySpeed as Speed;
 
 /// How each new block is touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -26,27 +16,6 @@ pub enum Touch {
     Pages,
     /// All of it.
     All,
-}
-
-impl Speed {
-    /// Every speed.
-    pub const ALL: [Self; 3] = [Self::Dependencies, Self::Paced, Self::Locked];
-
-    /// Returns the name by which it is asked for.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Dependencies => "dependencies",
-            Self::Paced => "paced",
-            Self::Locked => "locked",
-        }
-    }
-
-    /// Returns the speed of this name.
-    #[must_use]
-    pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.name() == name)
-    }
 }
 
 impl Touch {
@@ -68,12 +37,6 @@ impl Touch {
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)
-    }
-}
-
-impl Display for Speed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -119,7 +119,7 @@ impl Shape {
             (Role::Baseline, _) | (_, None) => bar,
             (_, Some(Verdict::Faster | Verdict::Less)) => paint.good(&bar),
             (_, Some(Verdict::Slower | Verdict::More)) => paint.bad(&bar),
-            (_, Some(Verdict::Undecided)) => paint.faint(&bar),
+            (_, Some(Verdict::Undecided | Verdict::NotJudged)) => paint.faint(&bar),
         };
         if !self.figures {
             return format!("{name}{fill}{bar}");

@@ -222,6 +222,7 @@ fn compared(verdict: Verdict, factor: Factor) -> Comparison {
         rounds: 0,
         verdict,
         rounds_to_show_one_percent: None,
+        misses: Vec::new(),
     }
 }
 
@@ -237,6 +238,9 @@ fn conclusion(changes: &Changes) -> String {
             let (Some(verdict), Some(factor)) = (change.verdict, counting(change)) else {
                 continue;
             };
+            if verdict == Verdict::NotJudged {
+                continue;
+            }
             judged += 1;
             if verdict != Verdict::Undecided {
                 let name = TOLD.iter().find(|(figure, _)| *figure == change.figure);

@@ -5,7 +5,7 @@ mod claims;
 use std::collections::BTreeSet;
 
 use heapdrome_schema::{
-    Collection, Member, MisuseRun, Purpose, RaceResult, Role, Scale, Status, Table,
+    Agreement, Collection, Member, MisuseRun, Purpose, RaceResult, Role, Scale, Status, Table,
 };
 
 use claims::ORDER;
@@ -72,7 +72,10 @@ fn suite_text(collection: &Collection, scale: Scale, terminal: Terminal) -> Stri
             page.list(&kind.capital(holds), lines.collect());
         }
     }
-    page.list("Conclusions", conclusions(collection));
+    match checked(collection) {
+        Some(sentence) => page.section("Conclusion", &sentence),
+        None => page.list("Conclusions", conclusions(collection)),
+    }
     page.list("Not raced", absent(collection));
     page.list("Not counted", not_counted(collection));
     page.list("Factor", factors(collection));
@@ -112,7 +115,10 @@ fn suite_markdown(collection: &Collection, scale: Scale) -> String {
     if !collection.races.is_empty() {
         page.paragraph("## Races");
         page.table(&races(collection));
-        page.list("Conclusions", &conclusions(collection));
+        match checked(collection) {
+            Some(sentence) => page.labelled("Conclusion", &sentence),
+            None => page.list("Conclusions", &conclusions(collection)),
+        }
     }
     page.0
 }
@@ -127,6 +133,9 @@ pub(crate) fn headline(collection: &Collection, scale: Scale) -> String {
         Scale::Published => "published counts",
     };
     let name = foreign::line(&collection.name);
+    if collection.fidelity().is_some() {
+        return foreign::shorten(&words::capital(&name), LONGEST_COMMAND);
+    }
     if let Purpose::Survival { .. } = collection.purpose {
         let command = collection.asked.iter().skip_while(|word| *word != "--");
         let command: Vec<String> = command.skip(1).cloned().collect();
@@ -174,6 +183,30 @@ pub(crate) fn survived(collection: &Collection) -> Option<String> {
             let sentences = remarks.map(|remark| format!("{}.", words::capital(&remark)));
             sentences.collect::<Vec<_>>().join(" ")
         }
+    })
+}
+
+/// Returns a sentence on the outcome of a check of a replay; `None` for another collection.
+pub(crate) fn checked(collection: &Collection) -> Option<String> {
+    let fidelity = collection.fidelity()?;
+    let of = |agreement: Agreement| {
+        let those = fidelity.checks.iter();
+        let those = those.filter(move |one| one.agreement == agreement);
+        those
+            .map(|one| one.property.name().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let [within, misses] = [Agreement::Within, Agreement::Miss].map(of);
+    Some(match (within.is_empty(), misses.is_empty()) {
+        (_, false) => format!(
+            "The replay misses its program in {}: treat verdicts on that with doubt.",
+            words::listed(&misses)
+        ),
+        (false, true) => format!(
+            "The replay is faithful to its program in {}.",
+            words::listed(&within)
+        ),
+        (true, true) => "Nothing could be compared: no entrant differs from another.".to_owned(),
     })
 }
 

@@ -13,6 +13,12 @@ use crate::words::{self, NONE};
 /// Mark before a ratio whose interval contains 1.
 const NO_CLEAR_DIFFERENCE: char = '~';
 
+/// Mark behind a ratio of a replay that was shown to miss its program in this figure.
+const MISSED: char = '!';
+
+/// Text instead of a ratio on which the speed of a replay supports no claim.
+const NOT_JUDGED: &str = " not judged";
+
 /// Selection of the table's parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
@@ -83,7 +89,23 @@ pub(crate) fn legend(sheet: &Sheet<'_>, shape: Shape) -> String {
         (false, true) => format!("ratios to {baseline}, each with its interval"),
         (false, false) => format!("ratios to {baseline}"),
     };
-    format!("{cells}; {NO_CLEAR_DIFFERENCE} no clear difference")
+    let mut rows = sheet.rivals();
+    let missed = rows.any(|row| {
+        Figure::COMMON
+            .iter()
+            .any(|figure| is_missed(sheet, row, *figure))
+    });
+    let missed = match missed {
+        true => format!("; {MISSED} the replay misses its program here"),
+        false => String::new(),
+    };
+    format!("{cells}; {NO_CLEAR_DIFFERENCE} no clear difference{missed}")
+}
+
+/// Returns whether the entrant's verdict on a figure has a mark for a miss of the replay.
+fn is_missed(sheet: &Sheet<'_>, entrant: &EntrantResult, figure: Figure) -> bool {
+    let compared = figure.versus(sheet, entrant);
+    compared.is_some_and(|it| it.verdict != Verdict::NotJudged && !it.misses.is_empty())
 }
 
 /// Returns the column of one figure: its value, its ratio, and the interval; `None` if no entrant
@@ -136,8 +158,13 @@ fn column(sheet: &Sheet<'_>, figure: Figure, shape: Shape) -> Option<Column> {
 fn ratio(compared: &Comparison, shape: Shape) -> String {
     let ends = [compared.ratio, compared.low, compared.high];
     let mark = match compared.verdict {
+        Verdict::NotJudged => return NOT_JUDGED.to_owned(),
         Verdict::Undecided => NO_CLEAR_DIFFERENCE,
         _ => ' ',
+    };
+    let missed = match compared.misses.is_empty() {
+        true => String::new(),
+        false => MISSED.to_string(),
     };
     if !ends.iter().all(|end| end.is_finite() && *end > 0.0) {
         return format!("{NO_CLEAR_DIFFERENCE}{NONE}");
@@ -149,8 +176,8 @@ fn ratio(compared: &Comparison, shape: Shape) -> String {
         false => words::two_decimals(end),
     });
     match shape.intervals {
-        true => format!("{mark}{ratio} {low}-{high}"),
-        false => format!("{mark}{ratio}"),
+        true => format!("{mark}{ratio}{missed} {low}-{high}"),
+        false => format!("{mark}{ratio}{missed}"),
     }
 }
 

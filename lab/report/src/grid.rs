@@ -195,7 +195,7 @@ fn compared_cell(entrant: &EntrantResult, metric: &str, interval: bool) -> Cell 
 /// Formats a verdict in words. Without the interval, it is as short as possible.
 fn verdict(compared: &Comparison, interval: bool) -> String {
     match (compared.verdict, interval) {
-        (Verdict::Undecided, false) => "no difference".to_owned(),
+        (Verdict::Undecided, false) if compared.misses.is_empty() => "no difference".to_owned(),
         _ => words::comparison(compared, interval),
     }
 }
@@ -308,7 +308,10 @@ pub(crate) fn figures(sheet: &Sheet<'_>, name: usize) -> (Column, Vec<Column>) {
         })
     };
     let figures = sheet.figures();
-    let columns = figures.iter().map(column);
+    let columns = figures
+        .iter()
+        .filter(|name| sheet.supports(name))
+        .map(column);
     let shown = columns.filter(Column::says_anything).collect();
     (rows.names("\nallocator", name), shown)
 }

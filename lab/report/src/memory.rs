@@ -16,6 +16,9 @@ pub(crate) const REQUESTED: &str = "peak_requested_bytes";
 /// The name of a workload's peak of resident memory.
 const RESIDENT: &str = "peak_resident_bytes";
 
+/// The name of the average memory of the process tree.
+const AVERAGE: &str = "average_tree_bytes";
+
 /// Minimum amount of memory that is reported.
 const LEAST: Bytes = Bytes(1 << 20);
 
@@ -160,7 +163,20 @@ pub(crate) fn remarks(sheet: &Sheet<'_>) -> Vec<String> {
     remarks
         .chain(missed(sheet))
         .chain(idleness(sheet))
+        .chain(refused(sheet))
         .collect()
+}
+
+/// Names the figures that the engine left out because the speed of a replay supports no claim on
+/// them.
+fn refused(sheet: &Sheet<'_>) -> Option<String> {
+    let replay = sheet.result.options.replay.as_ref();
+    let replay = replay.filter(|replay| !replay.supports(AVERAGE))?;
+    Some(format!(
+        "memory over time, its average and idle memory are not shown: a replay at speed {} supports \
+         no claim on them",
+        replay.speed
+    ))
 }
 
 /// Lists the entrants whose parts are omitted because no reading came near the peak.

@@ -19,7 +19,7 @@ impl Tone {
         match verdict {
             Verdict::Faster | Verdict::Less => Self::Good,
             Verdict::Slower | Verdict::More => Self::Bad,
-            Verdict::Undecided => Self::Faint,
+            Verdict::Undecided | Verdict::NotJudged => Self::Faint,
         }
     }
 

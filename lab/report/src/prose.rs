@@ -85,7 +85,8 @@ pub(crate) fn in_full(sheet: &Sheet<'_>, extent: Extent) -> Vec<String> {
     let operations_too = !extent.operations_interval && sheet.is_figure(OPERATIONS);
     let on = |rival: &EntrantResult, metric: &str, label: &str, always: bool| {
         let compared = versus(rival, metric)?;
-        let told = always || compared.verdict == Verdict::Undecided;
+        let told = compared.verdict != Verdict::NotJudged
+            && (always || compared.verdict == Verdict::Undecided);
         told.then(|| format!("{label} {}", words::comparison_in_full(compared)))
     };
     let lines = sheet.rivals().filter_map(|rival| {

@@ -120,5 +120,5 @@ fn memory_of_its_own(baseline: &EntrantResult, proof: &ProofSummary) -> Option<S
 fn decided(rival: &EntrantResult) -> bool {
     let verdicts = [WALL, CPU].map(|figure| rival.versus_baseline.get(figure));
     let mut verdicts = verdicts.into_iter().flatten();
-    verdicts.any(|versus| versus.verdict != Verdict::Undecided)
+    verdicts.any(|versus| !matches!(versus.verdict, Verdict::Undecided | Verdict::NotJudged))
 }

@@ -7,14 +7,14 @@ use crate::foreign;
 /// Returns the words of the command line that repeats the race of `result` with the same order of
 /// runs, quoted for a shell.
 pub(crate) fn command_line(result: &RaceResult) -> Vec<String> {
-    seeded(&result.asked, result.seed)
+    seeded(&result.asked, result.seed, 1)
 }
 
 /// Returns the words of the command line that repeats a collection. If the collection has races,
 /// the command line contains the seed of the first.
 pub(crate) fn collection_line(collection: &Collection) -> Vec<String> {
     match collection.races.first() {
-        Some(race) => seeded(&collection.asked, race.result.seed),
+        Some(race) => seeded(&collection.asked, race.result.seed, names(collection)),
         None => {
             let asked = collection.asked.iter().map(String::as_str);
             std::iter::once("heapdrome")
@@ -25,16 +25,24 @@ pub(crate) fn collection_line(collection: &Collection) -> Vec<String> {
     }
 }
 
-/// Returns heapdrome's command line with these arguments and this seed, quoted for a shell.
-fn seeded(asked: &[String], seed: u64) -> Vec<String> {
+/// Returns the number of words that name the command of a collection: one, or two for
+/// `trace check`.
+fn names(collection: &Collection) -> usize {
+    1 + usize::from(collection.fidelity().is_some())
+}
+
+/// Returns heapdrome's command line with these arguments, of which the first `names` name the
+/// command, and this seed, quoted for a shell.
+fn seeded(asked: &[String], seed: u64, names: usize) -> Vec<String> {
     let mut words = vec!["heapdrome".to_owned()];
     words.extend(asked.iter().cloned());
     let options = words.iter().take_while(|word| *word != "--");
     let seeded = options
         .into_iter()
         .any(|word| word == "--seed" || word.starts_with("--seed="));
-    if !seeded && words.len() > 1 {
-        words.splice(2..2, ["--seed".to_owned(), seed.to_string()]);
+    let place = 1 + names;
+    if !seeded && words.len() >= place {
+        words.splice(place..place, ["--seed".to_owned(), seed.to_string()]);
     }
     words.iter().map(|word| quoted(word)).collect()
 }

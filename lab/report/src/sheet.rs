@@ -77,6 +77,12 @@ impl<'a> Sheet<'a> {
         others.cloned().collect()
     }
 
+    /// Returns whether the race supports a claim on the figure of this name. Only a replay may not.
+    pub(crate) fn supports(&self, figure: &str) -> bool {
+        let replay = self.result.options.replay.as_ref();
+        replay.is_none_or(|replay| replay.supports(figure))
+    }
+
     /// Returns the names of the metrics that the command printed, in order. Figures of a workload
     /// are omitted.
     pub(crate) fn metrics(&self) -> Vec<String> {

@@ -12,6 +12,9 @@ pub(crate) const NONE: &str = "-";
 /// Text of a comparison that shows no difference.
 pub(crate) const NO_DIFFERENCE: &str = "no difference shown";
 
+/// Text of a comparison on which the speed of a replay supports no claim.
+pub(crate) const NOT_JUDGED: &str = "not judged at this speed";
+
 /// Returns the text with its first letter in upper case.
 pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
@@ -23,16 +26,26 @@ pub(crate) fn capital(text: &str) -> String {
 ///
 /// A faster entrant's ratio is inverted, so that 0.926 reads `1.08x faster`.
 pub(crate) fn comparison(compared: &Comparison, interval: bool) -> String {
-    if compared.verdict == Verdict::Undecided {
-        return NO_DIFFERENCE.to_owned();
+    let verdict = bare_comparison(compared, interval);
+    let names = compared.misses.iter().map(|one| one.name().to_owned());
+    let names: Vec<_> = names.collect();
+    match names.is_empty() || compared.verdict == Verdict::NotJudged {
+        true => verdict,
+        false => format!("{verdict}, but the replay misses {}", listed(&names)),
     }
+}
+
+/// Formats the verdict without the misses of a replay.
+pub(crate) fn bare_comparison(compared: &Comparison, interval: bool) -> String {
     let ends = [compared.ratio, compared.low, compared.high];
-    if ends.iter().any(|end| !end.is_finite() || *end <= 0.0) {
+    let is_shown = !matches!(compared.verdict, Verdict::Undecided | Verdict::NotJudged);
+    if is_shown && ends.iter().any(|end| !end.is_finite() || *end <= 0.0) {
         return "unknown".to_owned();
     }
     let [ratio, low, high] = ends;
     match compared.verdict {
         Verdict::Undecided => NO_DIFFERENCE.to_owned(),
+        Verdict::NotJudged => NOT_JUDGED.to_owned(),
         Verdict::Faster => times(above_one([ratio, low, high]), "faster", interval),
         Verdict::Slower => times(above_one([ratio, low, high]), "slower", interval),
         Verdict::Less => percent([1.0 - ratio, 1.0 - high, 1.0 - low], "less", interval),
@@ -45,6 +58,9 @@ pub(crate) fn comparison(compared: &Comparison, interval: bool) -> String {
 pub(crate) fn comparison_in_full(compared: &Comparison) -> String {
     let verdict = comparison(compared, true);
     let rounds = count(u64::from(compared.rounds), "round");
+    if compared.verdict == Verdict::NotJudged {
+        return verdict;
+    }
     if compared.verdict != Verdict::Undecided {
         return format!("{verdict} over {rounds}");
     }
@@ -286,116 +302,4 @@ pub(crate) fn direction(better: Better) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn compared(verdict: Verdict, ratio: f64, low: f64, high: f64) -> Comparison {
-        let rounds_to_show_one_percent = Some(14);
-        Comparison {
-            ratio,
-            low,
-            high,
-            rounds: 12,
-            verdict,
-            rounds_to_show_one_percent,
-        }
-    }
-
-    fn told(verdict: Verdict, ends: [f64; 3]) -> String {
-        comparison(&compared(verdict, ends[0], ends[1], ends[2]), true)
-    }
-
-    #[test]
-    fn a_time_ratio_is_turned_over_where_it_is_faster() {
-        let faster = told(Verdict::Faster, [0.926, 0.909, 0.943]);
-        assert_eq!(faster, "1.08x faster (1.06 to 1.10)");
-        let slower = told(Verdict::Slower, [1.25, 1.2, 1.31]);
-        assert_eq!(slower, "1.25x slower (1.20 to 1.31)");
-    }
-
-    #[test]
-    fn no_end_of_a_shown_difference_reads_as_none() {
-        let near = told(Verdict::Faster, [0.997, 0.995, 0.999]);
-        assert_eq!(near, "1.003x faster (1.001 to 1.005)");
-        let nearer = told(Verdict::Less, [0.998, 0.997, 0.9998]);
-        assert_eq!(nearer, "0.20% less (0.02 to 0.30)");
-    }
-
-    #[test]
-    fn large_ratios_are_not_more_exact_than_they_are() {
-        assert_eq!(
-            told(Verdict::Slower, [14.04, 13.0, 15.2]),
-            "14.0x slower (13.0 to 15.2)"
-        );
-        assert_eq!(
-            told(Verdict::Slower, [240.4, 230.0, 251.0]),
-            "240x slower (230 to 251)"
-        );
-    }
-
-    #[test]
-    fn amounts_are_percentages_up_to_twice_as_much() {
-        assert_eq!(
-            told(Verdict::Less, [0.88, 0.86, 0.90]),
-            "12% less (10 to 14)"
-        );
-        assert_eq!(
-            told(Verdict::More, [1.3, 1.28, 1.32]),
-            "30% more (28 to 32)"
-        );
-        assert_eq!(told(Verdict::More, [1.3, 1.299, 1.301]), "30% more");
-        assert_eq!(
-            told(Verdict::More, [2.5, 2.4, 2.6]),
-            "2.50x as much (2.40 to 2.60)"
-        );
-        assert_eq!(
-            told(Verdict::More, [1.032, 1.029, 1.035]),
-            "3.2% more (2.9 to 3.5)"
-        );
-    }
-
-    #[test]
-    fn an_undecided_comparison_tells_what_would_decide_it() {
-        let undecided = compared(Verdict::Undecided, 0.998, 0.985, 1.011);
-        assert_eq!(comparison(&undecided, true), "no difference shown");
-        assert_eq!(
-            comparison_in_full(&undecided),
-            "no difference shown, 0.998 (0.985 to 1.011) over 12 rounds; about 14 more rounds would show 1%"
-        );
-    }
-
-    #[test]
-    fn what_is_not_a_number_is_not_told_as_one() {
-        let nan = told(Verdict::Faster, [f64::NAN, 0.9, 1.1]);
-        assert_eq!(nan, "unknown");
-        assert_eq!(told(Verdict::Slower, [1.2, 0.0, f64::INFINITY]), "unknown");
-        let early = compared(Verdict::Undecided, 1.2, 0.0, f64::INFINITY);
-        assert_eq!(comparison(&early, true), NO_DIFFERENCE);
-        assert_eq!(
-            plain_ratio(&early),
-            "1.200 (too few rounds for an interval)"
-        );
-        assert_eq!(fraction(f64::NAN), "an unknown amount");
-    }
-
-    #[test]
-    fn small_ratios_keep_three_digits() {
-        assert_eq!(
-            [1.0, 0.1, 0.052_31, 0.004_999, 0.0].map(bare_ratio),
-            ["1.000", "0.100", "0.0523", "0.00500", "0.000"]
-        );
-        let compared = compared(Verdict::Faster, 0.052_31, 0.049_9, 0.054_7);
-        assert_eq!(plain_ratio(&compared), "0.0523 (0.0499 to 0.0547)");
-    }
-
-    #[test]
-    fn numbers_are_short() {
-        assert_eq!(short_number(1_240_332.0), "1.24M");
-        assert_eq!(short_number(3500.0), "3.50k");
-        assert_eq!(short_number(42.0), "42");
-        assert_eq!(short_number(-0.5), "-0.50");
-        assert_eq!(count(1, "process"), "1 process");
-        assert_eq!(count(1200, "process"), "1,200 processes");
-        assert_eq!(fraction(0.013), "1.3%");
-    }
-}
+mod tests;

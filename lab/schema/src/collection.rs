@@ -1,8 +1,13 @@
 //! Races that belong together: a sweep over parameters, or the cells of a suite.
 
+mod flat;
+
+use flat::Flat;
 use serde::{Deserialize, Serialize};
 
-use crate::{Machine, MisuseRun, Nanoseconds, PagingCell, RaceResult, Survival, SweepResult};
+use crate::{
+    Fidelity, Machine, MisuseRun, Nanoseconds, PagingCell, RaceResult, Survival, SweepResult,
+};
 
 /// Scale at which a published setting is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -151,6 +156,8 @@ pub enum Purpose {
         /// Findings under each allocator.
         searches: Vec<Survival>,
     },
+    /// A check of a replay: races of the program, and of its replay at two speeds.
+    Check(Box<Fidelity>),
 }
 
 impl Purpose {
@@ -214,6 +221,7 @@ impl Collection {
     pub fn scale(&self) -> Option<Scale> {
         match self.purpose {
             Purpose::Sweep(_) => None,
+            Purpose::Check(_) => Some(Scale::Usual),
             Purpose::Suite { scale, .. }
             | Purpose::Paging { scale, .. }
             | Purpose::Misuse { scale, .. }
@@ -270,120 +278,19 @@ impl Collection {
         }
     }
 
+    /// Returns the outcome of a check of a replay.
+    pub fn fidelity(&self) -> Option<&Fidelity> {
+        match &self.purpose {
+            Purpose::Check(fidelity) => Some(fidelity),
+            _ => None,
+        }
+    }
+
     /// Returns the searches for the least memory.
     pub fn searches(&self) -> &[Survival] {
         match &self.purpose {
             Purpose::Survival { searches, .. } => searches,
             _ => &[],
         }
-    }
-}
-
-/// Form of a collection in its file, with the fields of all purposes.
-#[derive(Default, Serialize, Deserialize)]
-struct Flat {
-    schema: u32,
-    heapdrome: String,
-    started: String,
-    asked: Vec<String>,
-    name: String,
-    scale: Option<Scale>,
-    machine: Machine,
-    races: Vec<Member>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    tables: Vec<Table>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    ccdfs: Vec<Ccdf>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    paging_cells: Vec<PagingCell>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    paging_time: Option<Nanoseconds>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    misuse: Vec<MisuseRun>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    survival: Vec<Survival>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    sweep: Option<SweepResult>,
-    claims: Vec<ClaimResult>,
-    absent: Vec<Absent>,
-    remarks: Vec<String>,
-}
-
-impl Flat {
-    /// Takes the fields that determine the purpose. A file contains the fields of only one purpose.
-    fn purpose(&mut self) -> Purpose {
-        let Some(scale) = self.scale else {
-            return Purpose::Sweep(self.sweep.take());
-        };
-        if !self.survival.is_empty() {
-            let searches = std::mem::take(&mut self.survival);
-            return Purpose::Survival { scale, searches };
-        }
-        if !self.paging_cells.is_empty() || !self.ccdfs.is_empty() {
-            return Purpose::Paging {
-                scale,
-                cells: std::mem::take(&mut self.paging_cells),
-                time: self.paging_time,
-                ccdfs: std::mem::take(&mut self.ccdfs),
-            };
-        }
-        let runs = std::mem::take(&mut self.misuse);
-        match self.races.is_empty() && !runs.is_empty() {
-            true => Purpose::Misuse { scale, runs },
-            false => Purpose::Suite {
-                scale,
-                misuse: runs,
-            },
-        }
-    }
-}
-
-impl From<Flat> for Collection {
-    fn from(mut flat: Flat) -> Self {
-        Self {
-            purpose: flat.purpose(),
-            schema: flat.schema,
-            heapdrome: flat.heapdrome,
-            started: flat.started,
-            asked: flat.asked,
-            name: flat.name,
-            machine: flat.machine,
-            races: flat.races,
-            tables: flat.tables,
-            claims: flat.claims,
-            absent: flat.absent,
-            remarks: flat.remarks,
-        }
-    }
-}
-
-impl From<Collection> for Flat {
-    fn from(own: Collection) -> Self {
-        let mut flat = Self {
-            scale: own.scale(),
-            schema: own.schema,
-            heapdrome: own.heapdrome,
-            started: own.started,
-            asked: own.asked,
-            name: own.name,
-            machine: own.machine,
-            races: own.races,
-            tables: own.tables,
-            claims: own.claims,
-            absent: own.absent,
-            remarks: own.remarks,
-            ..Self::default()
-        };
-        match own.purpose {
-            Purpose::Sweep(found) => flat.sweep = found,
-            Purpose::Suite { misuse: runs, .. } | Purpose::Misuse { runs, .. } => {
-                flat.misuse = runs;
-            }
-            Purpose::Paging {
-                cells, time, ccdfs, ..
-            } => (flat.paging_cells, flat.paging_time, flat.ccdfs) = (cells, time, ccdfs),
-            Purpose::Survival { searches, .. } => flat.survival = searches,
-        }
-        flat
     }
 }

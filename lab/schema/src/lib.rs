@@ -12,6 +12,7 @@ mod collection;
 mod condition;
 mod entrant;
 mod evidence;
+mod fidelity;
 mod figure;
 mod file;
 mod gzip;
@@ -39,11 +40,12 @@ pub use collection::{
 pub use condition::{Condition, Level};
 pub use entrant::{Entrant, Role, merged_setting};
 pub use evidence::{CallTime, Evidence, SizeCount, SystemCalls};
+pub use fidelity::{Agreement, Claim, Fidelity, FidelityCheck, Property, ReplaySpeed, Replayed};
 pub use figure::{COMMON_FIGURES, CPU, PEAK_RSS, WALL, is_common_figure, resolution, spoken};
 pub use file::{ReadError, Saved, is_stdin, read_result, read_saved, source_name, to_json};
 pub use gzip::{compressed, compressed_if_named, is_compressed};
 pub use journal::JournalLine;
-pub use memory::{AfterIdle, MemoryParts, MemoryRun, MemorySample};
+pub use memory::{AfterIdle, ImageMemory, MemoryParts, MemoryRun, MemorySample};
 pub use misuse::{MisuseOutcome, MisuseRun, MisuseStage};
 pub use nearest::{nearest, nearest_or_all};
 pub use paging::{

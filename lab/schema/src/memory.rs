@@ -41,6 +41,23 @@ impl MemoryParts {
     }
 }
 
+/// Resident memory of a process that malloc does not serve: that of its binary, of its libraries
+/// with their data, and of the stack of its first thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImageMemory {
+    /// Pages of files.
+    pub files: Bytes,
+    /// Anonymous pages: written data, zeroed data and the stack.
+    pub written: Bytes,
+}
+
+impl ImageMemory {
+    /// Returns the sum.
+    pub fn resident(&self) -> Bytes {
+        self.files + self.written
+    }
+}
+
 /// Memory at the end of a period in which all processes of the tree were idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AfterIdle {
@@ -74,6 +91,9 @@ pub struct MemoryRun {
     /// Method of reading the composition, and its possible errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts_method: Option<String>,
+    /// Image of the largest process, at the reading at which it was largest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<ImageMemory>,
     /// Memory at the end of the longest idle period, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_idle: Option<AfterIdle>,

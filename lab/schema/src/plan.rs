@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Entrant, Nanoseconds, Role, WALL};
+use crate::{Entrant, Nanoseconds, Replayed, Role, WALL};
 
 /// Direction in which a metric improves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,6 +150,9 @@ pub struct Options {
     /// counts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unproven: bool,
+    /// The replay, if the command replays a trace. It decides which figures have verdicts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Replayed>,
 }
 
 /// Returns the default for plans of older versions, which judged only wall time.

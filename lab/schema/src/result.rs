@@ -5,7 +5,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{AfterIdle, Ending, Evidence, MemoryParts, MemorySample, Options, Role, Unserved};
+use crate::{
+    AfterIdle, Ending, Evidence, ImageMemory, MemoryParts, MemorySample, Options, Property, Role,
+    Unserved,
+};
 
 /// Schema version that this heapdrome writes, and the newest version that it reads.
 pub const SCHEMA: u32 = 1;
@@ -28,6 +31,9 @@ pub enum Verdict {
     /// The interval contains 1.
     #[serde(rename = "no difference shown")]
     Undecided,
+    /// The command replays a trace at a speed that supports no claim on the metric.
+    #[serde(rename = "not judged at this speed")]
+    NotJudged,
 }
 
 /// Ratio of an entrant to the baseline on one metric. A ratio below 1 is less than the baseline.
@@ -49,6 +55,10 @@ pub struct Comparison {
     /// Estimated number of further rounds that would show a difference of 1%, if it can be
     /// estimated.
     pub rounds_to_show_one_percent: Option<u32>,
+    /// Properties on which the comparison relies and in which the race's replay was shown to differ
+    /// from its program.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub misses: Vec<Property>,
 }
 
 /// One metric of one entrant over all rounds.
@@ -207,6 +217,9 @@ pub struct EntrantResult {
     /// Method of reading the composition, and its possible errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_parts_method: Option<String>,
+    /// Memory of the largest process that malloc does not serve, from the same run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<ImageMemory>,
     /// Memory of the process tree at the end of the longest idle period, from the same run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_idle: Option<AfterIdle>,

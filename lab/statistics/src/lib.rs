@@ -12,7 +12,9 @@
 //! - [`Stopping::decide`] decides whether the race has run long enough;
 //! - [`change`] and [`ratio_of_means`] compare series of different races, whose rounds do not pair;
 //! - [`geometric_mean`] combines the ratios of several races;
+//! - [`rank_correlation`] compares two orders, with ties;
 //! - [`slowdown`] compares the times of a few runs, with their range;
+//! - [`only_grows`] finds a series that only grows, and its slope;
 //! - [`drift`], [`outliers`] and the summaries describe one series.
 //!
 //! `docs/statistics.md` describes the rule, the reasons why it is valid, and its measured error
@@ -22,9 +24,11 @@ mod boundary;
 mod change;
 mod drift;
 mod geometric;
+mod growth;
 mod huber;
 mod independent;
 mod randomisation;
+mod rank;
 mod rates;
 mod rounds;
 mod rule;
@@ -37,7 +41,9 @@ mod trimmed;
 pub use change::{Figures, change};
 pub use drift::{Drift, drift};
 pub use geometric::geometric_mean;
+pub use growth::{Growth, only_grows};
 pub use independent::{Interval, mean_interval, ratio_of_means};
+pub use rank::{rank_correlation, ranks};
 pub use rates::{Welch, upper_bound, welch};
 pub use rounds::Rounds;
 pub use rule::{Estimate, FEWEST_ROUNDS, Rule, Shown, typical};

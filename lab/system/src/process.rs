@@ -1,6 +1,7 @@
 //! Memory and clocks of this process, read without allocating.
 
 use std::ffi::CStr;
+use std::mem::MaybeUninit;
 use std::ops::Add;
 use std::time::Duration;
 
@@ -52,6 +53,30 @@ fn kibibytes(text: &[u8], name: &[u8]) -> u64 {
         .iter()
         .filter(|byte| byte.is_ascii_digit());
     1024 * digits.fold(0, |number, digit| 10 * number + u64::from(digit - b'0'))
+}
+
+/// Whose page faults are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Those of this process, of all its threads.
+    Process,
+    /// Those of the calling thread.
+    Thread,
+}
+
+/// Returns the number of page faults without input so far.
+pub fn page_faults(whose: Whose) -> u64 {
+    let whose = match whose {
+        Whose::Process => libc::RUSAGE_SELF,
+        Whose::Thread => libc::RUSAGE_THREAD,
+    };
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: `usage` has room for the answer, and zeros are a value of its type.
+    let usage = unsafe {
+        libc::getrusage(whose, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    u64::try_from(usage.ru_minflt).unwrap_or(0)
 }
 
 /// Moment on two clocks.
@@ -114,6 +139,19 @@ pub fn clock(which: libc::clockid_t) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn touched_pages_are_faults_of_the_thread_and_of_its_process() {
+        const PAGES: usize = 64;
+        let before = [Whose::Thread, Whose::Process].map(page_faults);
+        let mut fresh = vec![0_u8; PAGES * 4096];
+        fresh.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
+        std::hint::black_box(&fresh);
+        let after = [Whose::Thread, Whose::Process].map(page_faults);
+        for (before, after) in before.into_iter().zip(after) {
+            assert!(after > before, "{before}, then {after}");
+        }
+    }
 
     #[test]
     fn lines_are_found_by_their_name() {

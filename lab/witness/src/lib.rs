@@ -19,6 +19,11 @@ mod advice;
 mod contents;
 mod error;
 mod evidence;
+#[cfg(test)]
+#[path = "../interpose/src/exponential.rs"]
+mod exponential;
+#[cfg(test)]
+mod exponential_tests;
 mod families;
 mod filter;
 mod home;

@@ -7,4 +7,5 @@ mod libraries;
 mod linked;
 mod misuse;
 mod settings;
+mod small;
 mod statistics;

@@ -1,4 +1,4 @@
-//! Messages of the hardened variant for each kind of misuse, before it aborts the program.
+//! Messages for each kind of misuse, before elfmalloc aborts the program.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -36,6 +36,19 @@ const SAID: &[(&str, &str)] = &[
     ("write-after-realloc", WRITTEN),
 ];
 
+/// Misuse that the default variant detects at once.
+const SAID_BY_DEFAULT: &[(&str, &str)] = &[
+    ("twice", TWICE),
+    ("twice-later", TWICE),
+    ("twice-medium", TWICE),
+    ("twice-large", NO_BLOCK),
+    ("interior", NO_BLOCK),
+    ("interior-odd", NO_BLOCK),
+    ("interior-large", NO_BLOCK),
+    ("frame", NO_BLOCK),
+    ("foreign", NO_BLOCK),
+];
+
 fn compiled(folder: &Path) -> PathBuf {
     compile(folder, Path::new("tests/suite/misuse.c"))
 }
@@ -46,6 +59,17 @@ fn run(program: &Path, library: &Path, what: &str) -> Output {
     command.output().expect("the program can be run")
 }
 
+/// Asserts that each misuse ends the program with its message and the address.
+fn all_end(program: &Path, library: &Path, said: &[(&str, &str)]) {
+    for (what, said) in said {
+        let output = run(program, library, what);
+        assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{what}");
+        let address = String::from_utf8_lossy(&output.stdout);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(text, format!("{said}{address}\n"), "{what}");
+    }
+}
+
 #[test]
 fn the_hardened_variant_ends_every_misuse_and_names_the_address() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -54,13 +78,7 @@ fn the_hardened_variant_ends_every_misuse_and_names_the_address() {
         "heapdrome-preload-elfmalloc-hardened",
         "libelfmalloc_hardened.so",
     );
-    for (what, said) in SAID {
-        let output = run(&program, &library, what);
-        assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{what}");
-        let address = String::from_utf8_lossy(&output.stdout);
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(text, format!("{said}{address}\n"), "{what}");
-    }
+    all_end(&program, &library, SAID);
     for what in ["overflow-large", "underflow-large"] {
         let output = run(&program, &library, what);
         assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{what}");
@@ -82,4 +100,12 @@ fn the_default_variant_reuses_at_once_and_leaves_contents() {
         let output = run(&program, &library, what);
         assert_eq!(output.status.code(), Some(1), "{what}");
     }
+}
+
+#[test]
+fn the_default_variant_ends_a_free_that_no_program_needs() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let program = compiled(folder.path());
+    let library = build("heapdrome-preload-elfmalloc", "libelfmalloc.so");
+    all_end(&program, &library, SAID_BY_DEFAULT);
 }

@@ -16,6 +16,7 @@ use core::ptr::{null_mut, without_provenance_mut};
 
 use heapdrome_malloc_abi::Presence;
 
+use crate::heap::multiples::{Multiples, by_number};
 use crate::size_class::{LARGEST, SMALL, SMALL_CLASSES, SizeClass};
 use crate::units::class_map::{ClassMap, Window};
 
@@ -94,6 +95,8 @@ pub struct Front {
     /// Class of each 16-byte step up to [`SMALL`]. Stored here so that no instruction has to load
     /// its address. Never changed.
     small: [SizeClass; SMALL / 16 + 1],
+    /// Places at which blocks of each class begin. Stored here for the same reason; never changed.
+    multiples: [Multiples; ENTRIES],
     /// Slab of each class from which the thread last refilled, for the front-end that caches only
     /// their blocks.
     own: [Own; ENTRIES],
@@ -114,6 +117,7 @@ impl Front {
             ticks: Cell::new(FEWEST_TICKS),
             presence: Presence::of_one(),
             small: SMALL_CLASSES,
+            multiples: by_number(),
             own: [const {
                 Own {
                     base: Cell::new(0),
@@ -243,8 +247,23 @@ impl Front {
         block
     }
 
+    /// Returns whether a free of `block` by this thread can only be misuse: it is the block that the
+    /// thread freed last in this class, or no block of the class begins there. Never true of a live
+    /// block. Detects neither every double free nor every other address.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_misuse(&self, class: SizeClass, block: *mut u8) -> bool {
+        debug_assert!(class.number() < ENTRIES);
+        // SAFETY: numbers of classes are below ENTRIES. The word before a top is a slot, or the
+        // null before the first slot.
+        unsafe {
+            let multiples = self.multiples.get_unchecked(class.number());
+            !multiples.may_begin_at(block.addr()) || *self.top(class).sub(1) == block
+        }
+    }
+
     /// Pushes a block onto the magazine of its class. Returns false, without freeing the block, if
-    /// the slow path is required.
+    /// the slow path is required. That path reports misuse.
     ///
     /// # Safety
     ///
@@ -257,7 +276,7 @@ impl Front {
         };
         // SAFETY: the block is no longer used. The map returns its class, or a class without a
         // magazine.
-        unsafe { self.push(class, block) }
+        !self.is_misuse(class, block) && unsafe { self.push(class, block) }
     }
 
     /// Frees a block if it lies in the slab of the thread's last refill of its class. Returns

@@ -26,10 +26,13 @@ use crate::units::large::MappedBlocks;
 use crate::units::memory::Memory;
 
 /// State that all threads share.
+///
+/// The fields, here and in [`Shards`], [`Memory`] and
+/// [`Pool`](crate::units::pool::Pool), are in an order in which those that every process writes lie
+/// on as few pages as possible: large arrays, of which a small process uses little, come last.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Heaps<P> {
-    /// Slabs.
-    pub shards: Shards<P>,
     /// Blocks with their own mapping.
     pub mapped: MappedBlocks,
     list: Lock<HeapList>,
@@ -47,18 +50,21 @@ pub struct Heaps<P> {
     epoch: AtomicU64,
     /// Whether a thread is purging by epochs.
     ticking: AtomicBool,
+    /// Slabs.
+    pub shards: Shards<P>,
 }
 
 impl<P: Pages> Heaps<P> {
-    /// Creates the state without heaps.
+    /// Creates the state without heaps. It is zero in memory, so that the pages of a static that
+    /// are never used take none.
     pub const fn new(pages: P) -> Self {
         Self {
             shards: Shards::new(pages),
             mapped: MappedBlocks::new(),
             list: Lock::new(HeapList::new()),
-            decay: AtomicU64::new(Settings::DEFAULT.decay),
-            magazine: AtomicUsize::new(Settings::DEFAULT.magazine),
-            budget: AtomicUsize::new(Settings::DEFAULT.budget),
+            decay: AtomicU64::new(0),
+            magazine: AtomicUsize::new(0),
+            budget: AtomicUsize::new(0),
             silences: EventCount::new(),
             emptied_at: AtomicUsize::new(0),
             epoch: AtomicU64::new(0),
@@ -241,6 +247,7 @@ impl<P: Pages> Heaps<P> {
     ///
     /// The calling thread is the only one and holds no guard of these locks. No thread of the
     /// parent was changing the data that they guard.
+    #[cold]
     pub unsafe fn free_locks(&self) {
         // SAFETY: this function's contract is that of `Memory::free_locks` and
         // `Lock::free_in_child`.
@@ -262,6 +269,7 @@ impl<P: Pages> Heaps<P> {
     /// # Safety
     ///
     /// The calling thread is the only one, and its heap is `own`, if it has one.
+    #[cold]
     pub unsafe fn disown(&self, own: Option<HeapRef>) {
         // The child's processor time restarts at zero, so earlier readings are void.
         self.memory().pool.lock().forget_steps();

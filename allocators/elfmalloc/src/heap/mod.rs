@@ -11,6 +11,7 @@ pub mod large;
 pub mod local_cache;
 pub mod magazine;
 pub mod maintenance;
+pub(crate) mod multiples;
 pub mod outflow;
 pub mod quarantine;
 pub mod refill;

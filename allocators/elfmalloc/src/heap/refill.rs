@@ -74,6 +74,7 @@ pub(super) fn take_last<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin
 
 /// Takes a block of `class` from any bin. The thread may have freed blocks into another shard's
 /// bins, because it ran on another processor when it took them.
+#[cold]
 fn take_anywhere<P: Pages>(heaps: &Heaps<P>, class: SizeClass) -> *mut u8 {
     let mut block = None;
     heaps.shards.each_bin(|bin| {

@@ -188,6 +188,7 @@ impl AnyHeap {
     ///
     /// The calling thread is the only one, and the heap is not its own. The heap's thread was not
     /// on a slow path when the process forked.
+    #[cold]
     pub(super) unsafe fn forget_owner(self, budget: usize) {
         // SAFETY: no other thread uses the heap, and this thread has no reference to its front.
         unsafe { (&raw mut (*self.0.as_ptr()).front).write(Front::new()) };

@@ -28,6 +28,7 @@ pub unsafe fn detach<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
 }
 
 /// Gives back the blocks in a thread's quarantine.
+#[cold]
 fn empty_quarantine<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     let Some(mut quarantine) = NonNull::new(heap.quarantine.get()) else {
         return;
@@ -47,6 +48,7 @@ fn empty_quarantine<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
 
 /// Records for statistics how many blocks the thread's magazines hold, and gives back the blocks in
 /// its coalescer.
+#[cold]
 pub fn note_cached<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     empty_coalescer(heaps, heap);
     for (class, _) in heap.magazines() {
@@ -56,6 +58,7 @@ pub fn note_cached<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
 
 /// Returns as much memory as possible to the system, except `keep` bytes of free units. `heap` is
 /// the heap of the calling thread, if it has one. Returns whether the system got any memory.
+#[cold]
 pub fn trim<P: Pages>(heaps: &Heaps<P>, heap: Option<HeapRef>, keep: usize) -> bool {
     if let Some(heap) = heap {
         // The quarantine comes first, since its blocks may enter the magazines. Every cached block

@@ -46,6 +46,7 @@ pub(crate) fn forked() {
     RUNNING.store(false, Relaxed);
 }
 
+#[cold]
 extern "C" fn run(_: *mut c_void) -> *mut c_void {
     let mut silent = 0;
     let half = || HEAPS.decay() / 2 + 1;

@@ -1,6 +1,7 @@
 //! Allocator of the process: one back-end, and a heap for each thread
 //! ([`thread_local`](crate::process::thread_local)).
 
+pub mod back_end;
 pub(crate) mod background;
 pub mod exit_report;
 pub mod statistics;
@@ -11,27 +12,22 @@ use core::ptr::NonNull;
 use heapdrome_pages::atomic::{AtomicBool, Ordering::Relaxed};
 
 use heapdrome_malloc_abi::{
-    ForkGate, Form, MIN_ALIGNMENT, MallocAbi, Presence, Report, Statistics, deallocate, enter,
-    write_report,
+    ForkGate, Form, MIN_ALIGNMENT, MallocAbi, Presence, Report, Statistics, enter, write_report,
 };
 use heapdrome_pages::Linux;
 use heapdrome_pages::system::address_space_limit;
 
 use crate::heap::front::{ENDED, NO_HEAP};
-use crate::heap::front_end::{FrontEnd, Magazines};
+use crate::heap::front_end::Magazines;
 use crate::heap::heaps::Heaps;
-use crate::heap::large::{allocate_grown, allocate_large, free_large};
 use crate::heap::local_cache::LocalCache;
-use crate::heap::maintenance::look_around;
-use crate::heap::threads::{note_cached, trim};
-use crate::misuse::{Misuse, report};
+use crate::heap::threads::note_cached;
 use crate::settings::Settings;
 use crate::size_class::{LARGEST, SizeClass, UNIT};
-use crate::slabs::free_blocks::FreeBlock;
-use crate::units::large::usable;
+use back_end::{Compiled, move_to};
 use exit_report::ExitReport;
 use statistics::Snapshot;
-use thread_local::{front, heap, heap_to_free, present_heap};
+use thread_local::{front, heap, present_heap};
 
 pub(crate) static HEAPS: Heaps<Linux> = Heaps::new(Linux);
 /// Fork gate of all variants, which share one back-end. Only threads that have entered the gate
@@ -78,26 +74,6 @@ pub(crate) fn want_states() {
     STATES.store(true, Relaxed);
 }
 
-fn allocate_class<F: FrontEnd>(class: SizeClass) -> Option<NonNull<u8>> {
-    if let Some(block) = NonNull::new(front().pop(class)) {
-        return Some(block);
-    }
-    let Some(heap) = heap() else {
-        return NonNull::new(HEAPS.take_without_heap(class));
-    };
-    // Started here and not in `free`: the C library calls `free` while it holds locks that starting
-    // a thread needs.
-    background::start_if_wanted();
-    // Creating the heap and starting the thread may both have allocated and freed in the meantime,
-    // so the magazine may have blocks.
-    let block = heap.front.pop(class);
-    NonNull::new(if block.is_null() {
-        F::refill(&HEAPS, heap, class)
-    } else {
-        block
-    })
-}
-
 /// Returns the class of a live block from the class map, or else from the directory.
 pub(crate) fn class_of(address: usize) -> SizeClass {
     let class = HEAPS.memory().map.get(address);
@@ -108,34 +84,6 @@ pub(crate) fn class_of(address: usize) -> SizeClass {
     run.map_or(SizeClass::NONE, |run| run.class())
 }
 
-/// Takes back a free block on the slow path.
-fn free_class<F: FrontEnd>(block: FreeBlock) {
-    let Some(heap) = heap_to_free() else {
-        HEAPS.give_one(None, block);
-        return;
-    };
-    if heap.front.is_due() {
-        look_around(&HEAPS, heap);
-    }
-    F::put(&HEAPS, heap, block);
-}
-
-/// Copies the first `kept` bytes of `block` to the block `to`, and frees `block`.
-///
-/// # Safety
-///
-/// The blocks are live and different, and have at least `kept` bytes. The caller gives `block` up.
-unsafe fn move_to<F: FrontEnd>(to: NonNull<u8>, block: NonNull<u8>, kept: usize) -> NonNull<u8> {
-    // SAFETY: the blocks are live and different, and both have that many bytes.
-    unsafe {
-        to.as_ptr().copy_from_nonoverlapping(block.as_ptr(), kept);
-        if !Allocator::<F>::deallocate_fast(block.as_ptr()) {
-            deallocate::<Allocator<F>>(block);
-        }
-    }
-    to
-}
-
 /// Returns whether `realloc` to `size` bytes may leave a block of `usable` bytes in place.
 const fn fits(usable: usize, size: usize) -> bool {
     size <= usable && size >= usable / 2
@@ -143,6 +91,7 @@ const fn fits(usable: usize, size: usize) -> bool {
 
 /// Returns current statistics. While another thread forks, blocks in the calling thread's coalescer
 /// count as live.
+#[cold]
 pub(crate) fn snapshot() -> Snapshot {
     if let Some(heap) = present_heap()
         && let Some(_inside) = enter::<Elfmalloc>()
@@ -170,7 +119,7 @@ pub type ElfmallocL = Allocator<LocalCache>;
 
 // SAFETY: blocks come from slabs, runs and mappings that no other code uses. Class sizes are
 // multiples of 16 and of the requested alignment.
-unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
+unsafe impl<F: Compiled> MallocAbi for Allocator<F> {
     const NAME: &'static str = F::NAME;
 
     #[inline(always)]
@@ -188,18 +137,18 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
 
     fn allocate(size: usize) -> Option<NonNull<u8>> {
         if size <= LARGEST {
-            return allocate_class::<F>(SizeClass::of(size));
+            return F::allocate_here(SizeClass::of(size));
         }
         heap();
-        Some(allocate_large(&HEAPS, size, UNIT)?.block)
+        Some(back_end::large(size, UNIT)?.block)
     }
 
     fn allocate_aligned(size: usize, alignment: usize) -> Option<NonNull<u8>> {
         if let Some(class) = SizeClass::of_aligned(size, alignment) {
-            return allocate_class::<F>(class);
+            return F::allocate_here(class);
         }
         heap();
-        Some(allocate_large(&HEAPS, size, alignment)?.block)
+        Some(back_end::large(size, alignment)?.block)
     }
 
     fn allocate_zeroed(size: usize) -> Option<NonNull<u8>> {
@@ -210,7 +159,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
             return Some(block);
         }
         heap();
-        let large = allocate_large(&HEAPS, size, UNIT)?;
+        let large = back_end::large(size, UNIT)?;
         if !large.clean {
             // SAFETY: the large block is new and has that many bytes.
             unsafe { large.block.as_ptr().write_bytes(0, size) };
@@ -223,6 +172,9 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
         let class = HEAPS.memory().map.get(block.addr().get());
         if !class.is_slab() {
             return None;
+        }
+        if front().is_misuse(class, block.as_ptr()) {
+            back_end::misused(front().top(class), block.as_ptr());
         }
         let usable = class.size();
         if fits(usable, size) || SizeClass::of_aligned(size, 1) == Some(class) {
@@ -245,11 +197,11 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
                 }
                 Self::allocate_fast(size).or_else(|| Self::allocate(size))
             } else {
-                let resized = HEAPS.mapped.resize(HEAPS.memory(), block, size);
+                let resized = back_end::resize_large(block, size);
                 if resized.is_some() {
                     return resized;
                 }
-                allocate_grown(&HEAPS, size)
+                back_end::grown(size)
             };
             match to {
                 Some(to) => Some(move_to::<F>(to, block, usable.min(size))),
@@ -257,10 +209,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
                 // Out of memory for a smaller block, so this block stays. A large block shrinks in
                 // place.
                 None if class.is_slab() => Some(block),
-                None => HEAPS
-                    .mapped
-                    .resize(HEAPS.memory(), block, size)
-                    .or(Some(block)),
+                None => back_end::resize_large(block, size).or(Some(block)),
             }
         }
     }
@@ -272,37 +221,16 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
     }
 
     unsafe fn deallocate(block: NonNull<u8>) {
-        let address = block.addr().get();
-        let class = class_of(address);
-        // SAFETY: the caller gives the block up.
-        unsafe {
-            if class.is_slab() {
-                free_class::<F>(FreeBlock::new(class, block));
-            } else if class == SizeClass::LARGE {
-                if let Err(misuse) = free_large(&HEAPS, address) {
-                    report(misuse);
-                }
-            } else if !HEAPS.mapped.free(&HEAPS.memory().pages, address) {
-                report(Misuse::NotABlock(address));
-            }
-        }
+        // SAFETY: this function's contract is that of `deallocate_here`.
+        unsafe { F::deallocate_here(block) };
     }
 
     unsafe fn usable_size(block: NonNull<u8>) -> usize {
-        let address = block.addr().get();
-        let class = class_of(address);
-        if class.is_slab() {
-            return class.size();
-        }
-        if class == SizeClass::LARGE {
-            return usable(HEAPS.memory(), address).unwrap_or(0);
-        }
-        let mapped = HEAPS.mapped.find(address);
-        mapped.map_or(0, |entry| entry.size)
+        back_end::usable_size(block)
     }
 
     fn trim(keep: usize) -> bool {
-        trim(&HEAPS, present_heap(), keep)
+        back_end::trim(keep)
     }
 
     fn statistics() -> Statistics {
@@ -319,7 +247,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
 
     fn start() {
         start();
-        FORK_GATE.register::<Elfmalloc>();
+        back_end::register_fork_handlers();
         // While another thread forks, the gate is closed, and the front-end's default is not
         // applied.
         if let Some(_inside) = enter::<Self>() {
@@ -348,14 +276,10 @@ unsafe impl<F: FrontEnd> MallocAbi for Allocator<F> {
     }
 
     fn free_locks_in_child() {
-        // SAFETY: this thread is the only one, and no other thread was on a slow path when the
-        // process forked.
-        unsafe { HEAPS.free_locks() };
+        back_end::free_locks_in_child();
     }
 
     fn fork_child() {
-        background::forked();
-        // SAFETY: this thread is the only one.
-        unsafe { HEAPS.disown(present_heap()) };
+        back_end::disown_in_child();
     }
 }

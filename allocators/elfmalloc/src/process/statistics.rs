@@ -97,6 +97,7 @@ impl Snapshot {
     /// Gathers the current statistics. The caller must first record the blocks in its own magazines
     /// ([`note_cached`](crate::heap::threads::note_cached)).
     #[must_use]
+    #[cold]
     pub fn of<P: Pages>(heaps: &Heaps<P>) -> Self {
         let mut classes = count_classes(heaps);
         let mut all = ClassStatistics::default();
@@ -130,6 +131,7 @@ impl Snapshot {
 
     /// Returns the statistics that every allocator reports.
     #[must_use]
+    #[cold]
     pub fn statistics(&self) -> Statistics {
         Statistics {
             live: self.all.live + self.large + self.mapped_blocks,
@@ -143,6 +145,7 @@ impl Snapshot {
     }
 
     /// Writes all statistics to `report`.
+    #[cold]
     pub fn report(&self, name: &str, report: &mut Report<'_>) {
         report.begin(name);
         report.statistics(&self.statistics());
@@ -177,6 +180,7 @@ impl Snapshot {
 
 /// Counts the blocks of each class in bins, depots and magazines. Blocks in depots and magazines
 /// also count as live.
+#[cold]
 fn count_classes<P: Pages>(heaps: &Heaps<P>) -> [ClassStatistics; CLASSES + 1] {
     let mut classes = [ClassStatistics::default(); CLASSES + 1];
     heaps.shards.each_bin(|bin| {

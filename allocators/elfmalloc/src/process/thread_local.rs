@@ -7,9 +7,10 @@
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut, without_provenance_mut};
 
-use heapdrome_malloc_abi::{MallocAbi, ThreadExit, end_thread, thread_slot};
+use heapdrome_malloc_abi::{ThreadExit, end_thread, thread_slot};
 use heapdrome_pages::system;
 
+use super::back_end::register_fork_handlers;
 use super::{Elfmalloc, HEAPS, start};
 use crate::heap::front::{ENDED, Front, NO_HEAP, Shared};
 use crate::heap::quarantine::Quarantine;
@@ -114,21 +115,27 @@ pub(crate) fn heap_to_free() -> Option<HeapRef> {
     })
 }
 
+// Each process runs this, so it does not belong beside the code that few run, where the compiler
+// puts cold functions.
 #[cold]
+#[unsafe(link_section = ".text.slow")]
 fn first_heap() -> Option<HeapRef> {
     if core::ptr::eq(HEAP::get(), &raw const ENDED) {
         return None;
     }
     start();
-    HEAPS
-        .shards
-        .widen(system::processors().unwrap_or(usize::MAX));
+    // The first thread uses one shard on any machine, and need not ask the system.
+    if HEAPS.shards.threads() != 0 {
+        HEAPS
+            .shards
+            .widen(system::processors().unwrap_or(usize::MAX));
+    }
     let heap = HEAPS.attach()?;
     HEAP::set(heap.as_ptr().as_ptr().cast());
     // Arming may allocate, so the heap must already be set. If arming fails, the heap is not reused
     // after the thread ends, which only costs memory.
     THREAD_EXIT.arm(heap.as_ptr());
-    Elfmalloc::fork_gate().register::<Elfmalloc>();
+    register_fork_handlers();
     Some(heap)
 }
 

@@ -27,20 +27,21 @@ use crate::units::pool::Run;
 
 /// All slabs, and the memory for them.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Shards<P> {
-    /// Memory for slabs.
-    pub memory: Memory<P>,
-    /// Bins by class. All threads share the bins of larger classes. The bins of small classes serve
-    /// threads without a heap, and hold partial slabs that ended threads have left.
-    common: [Bin; CLASSES + 1],
     list: Lock<ShardList>,
-    processors: Processors,
     /// Maximum number of shards.
     most: AtomicUsize,
     /// Number of attached threads.
     threads: AtomicUsize,
     /// Held during a purge, while the purged slabs are out of their bins' lists.
     purging: Lock<()>,
+    /// Memory for slabs.
+    pub memory: Memory<P>,
+    /// Bins by class. All threads share the bins of larger classes. The bins of small classes serve
+    /// threads without a heap, and hold partial slabs that ended threads have left.
+    common: [Bin; CLASSES + 1],
+    processors: Processors,
 }
 
 impl<P: Pages> Shards<P> {
@@ -51,7 +52,7 @@ impl<P: Pages> Shards<P> {
             common: [const { Bin::new() }; CLASSES + 1],
             list: Lock::new(ShardList::new()),
             processors: Processors::new(),
-            most: AtomicUsize::new(Settings::DEFAULT.shards),
+            most: AtomicUsize::new(0),
             threads: AtomicUsize::new(0),
             purging: Lock::new(()),
         }
@@ -72,8 +73,7 @@ impl<P: Pages> Shards<P> {
     /// small, all threads do.
     #[inline]
     pub fn common_bin(&self, class: SizeClass) -> ClassBin<'_> {
-        let bin = &self.common[class.number()];
-        ClassBin { bin, class }
+        class_bin(&self.common[class.number()], class.number())
     }
 
     /// Returns the bin that supplies blocks of `class` to the thread of `attachment`, assuming that

@@ -114,9 +114,6 @@ pub(crate) trait State: Copy {
     /// Records that the block was freed and filled.
     fn set_freed(self);
 
-    /// Records that the block was never allocated.
-    fn forget(self);
-
     /// Returns the state of a block; `None` if the slow path must find it.
     ///
     /// # Safety
@@ -204,11 +201,6 @@ impl State for Short {
     fn set_freed(self) {
         self.cell().store(FREED, Relaxed);
     }
-
-    #[inline(always)]
-    fn forget(self) {
-        self.cell().store(0, Relaxed);
-    }
 }
 
 /// State of a long block.
@@ -225,6 +217,11 @@ impl Long {
     #[inline(always)]
     fn load(self) -> u64 {
         self.cell().load(Relaxed)
+    }
+
+    /// Records that the block was never allocated.
+    fn forget(self) {
+        self.cell().store(0, Relaxed);
     }
 }
 
@@ -262,11 +259,6 @@ impl State for Long {
     #[inline(always)]
     fn set_freed(self) {
         self.cell().store(u64::from(FREED), Relaxed);
-    }
-
-    #[inline(always)]
-    fn forget(self) {
-        self.cell().store(0, Relaxed);
     }
 }
 
@@ -325,18 +317,14 @@ impl State for Any {
             Self::Long(state) => state.set_freed(),
         }
     }
-
-    fn forget(self) {
-        match self {
-            Self::Short(state) => state.forget(),
-            Self::Long(state) => state.forget(),
-        }
-    }
 }
 
 /// Clears the states of all blocks of a new slab of `class` at `base`. Other state bytes keep the
 /// values of earlier slabs, which mark no block as live.
 pub(super) fn forget_all(directory: &Directory, base: NonNull<u8>, class: SizeClass) {
+    if !directory.has_states() {
+        return;
+    }
     let address = base.addr().get();
     let states = directory.state_of(address).cast_mut().cast();
     let Some(states) = NonNull::new(states) else {
@@ -354,13 +342,26 @@ pub(super) fn forget_all(directory: &Directory, base: NonNull<u8>, class: SizeCl
 /// The states of all units of the slab are committed, from `states` on.
 unsafe fn forget_from(states: NonNull<u8>, address: usize, class: SizeClass) {
     let shape = Shape::of(class);
-    for block in 0..usize::from(class.geometry().blocks) {
+    let blocks = usize::from(class.geometry().blocks);
+    if shape.size() <= SHORT {
+        // The states of short blocks are adjacent bytes. The words may include some bytes of no
+        // block.
+        let first = (address >> UNIT_SHIFT) * STAGGER;
+        for word in 0..blocks.div_ceil(size_of::<u64>()) {
+            let place = (first + word * size_of::<u64>()) % BYTES;
+            // SAFETY: the place is below `BYTES`, the number of bytes of the unit's states, and a
+            // multiple of eight, as are `STAGGER` and `BYTES`.
+            Long(unsafe { states.add(place) }.cast()).forget();
+        }
+        return;
+    }
+    for block in 0..blocks {
         let offset = block * shape.size();
-        // SAFETY: the states of all units of the slab are committed, and a block begins at the
+        // SAFETY: the states of all units of the slab are committed, and a long block begins at the
         // offset.
         unsafe {
             let states = states.add(offset / UNIT * BYTES);
-            Any::at(states, address + offset, shape).forget();
+            Long::at(states, address + offset, shape).forget();
         }
     }
 }

@@ -61,8 +61,8 @@ pub struct Arena {
     pub free: UnitMap,
     /// Free units that may hold old contents.
     pub dirty: UnitMap,
-    /// First unit that may be part of a huge page.
-    pub huge_from: usize,
+    /// First unit that may be part of a huge page; `None` if there is none.
+    pub huge_from: Option<usize>,
     /// Last commit, kept while the choice of huge pages may still depend on it.
     pub last_step: Option<Step>,
 }
@@ -81,7 +81,7 @@ impl Arena {
         states: core::ptr::null_mut(),
         free: UnitMap::none(),
         dirty: UnitMap::none(),
-        huge_from: usize::MAX,
+        huge_from: None,
         last_step: None,
     };
 
@@ -149,15 +149,13 @@ impl Arena {
 
     fn reserve_maps(&mut self, pages: &impl Pages) -> Option<()> {
         let [map_bytes, ..] = bytes_of_parts(self.units);
-        let maps = pages.reserve(map_bytes, UNIT, Access::ReadWrite)?;
+        let maps = pages.reserve(map_bytes, pages.page_size(), Access::ReadWrite)?;
         let words: *mut u64 = maps.as_ptr().cast();
         // SAFETY: the memory is zero, is large enough for both maps, and belongs only to this
         // arena.
         unsafe {
             pages.advise(maps, map_bytes, Advice::NoHugePages);
-            self.free = UnitMap::new(words, self.units);
-            let second = words.add(UnitMap::memory_words(self.units));
-            self.dirty = UnitMap::new(second, self.units);
+            [self.free, self.dirty] = UnitMap::pair(words);
         }
         Some(())
     }
@@ -384,7 +382,7 @@ impl Arena {
 /// Returns the sizes in bytes of the structures for `units` units: both maps, the descriptors, and
 /// the states of blocks.
 fn bytes_of_parts(units: usize) -> [usize; 3] {
-    let maps = 2 * UnitMap::memory_words(units) * size_of::<u64>();
+    let maps = UnitMap::words_of_pair(units) * size_of::<u64>();
     let states = units * UNIT / GRAIN;
     [maps, units * DESCRIPTOR, states].map(|bytes| bytes.next_multiple_of(UNIT))
 }

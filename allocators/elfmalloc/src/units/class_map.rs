@@ -16,9 +16,6 @@ use heapdrome_pages::{Access, Advice, Pages};
 use crate::size_class::{SizeClass, UNIT_SHIFT};
 use crate::units::amount::Units;
 
-/// Base while there is no arena: no address of a program lies at or above it.
-const NOWHERE: usize = 1 << (usize::BITS - 1);
-
 /// Map from units of the arena to classes. The byte of a block's unit is written before the block
 /// is handed out, so every thread that has the block sees it.
 #[derive(Debug)]
@@ -36,7 +33,7 @@ impl ClassMap {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            base: AtomicUsize::new(NOWHERE),
+            base: AtomicUsize::new(0),
             units: AtomicUsize::new(0),
             bytes: AtomicPtr::new(null_mut()),
         }
@@ -53,22 +50,21 @@ impl ClassMap {
         // SAFETY: the range was just reserved.
         unsafe { pages.advise(map, bytes, Advice::NoHugePages) };
         self.bytes.store(map.as_ptr().cast(), Relaxed);
-        self.units.store(units, Relaxed);
-        // Release: pairs with the acquire in `window`. A thread that sees the base also sees the
-        // map.
-        self.base.store(base.addr().get(), Release);
+        self.base.store(base.addr().get(), Relaxed);
+        // Release: pairs with the acquire in `window`. A thread that sees the units also sees the
+        // base and the map.
+        self.units.store(units, Release);
         true
     }
 
     /// Returns a copy of the map's current location.
     #[inline(always)]
     pub(crate) fn window(&self) -> Window {
-        // Acquire: pairs with the release in `start`. Before `start`, every address lies outside
-        // the arena, whatever number of units this thread sees.
-        let base = self.base.load(Acquire);
+        // Acquire: pairs with the release in `start`. Before `start` there are no units.
+        let units = self.units.load(Acquire);
         Window {
-            base,
-            units: self.units.load(Relaxed),
+            base: self.base.load(Relaxed),
+            units,
             bytes: self.bytes.load(Relaxed),
         }
     }
@@ -106,7 +102,7 @@ pub(crate) struct Window {
 impl Window {
     /// Window before the map exists: every address lies outside.
     pub(crate) const NONE: Self = Self {
-        base: NOWHERE,
+        base: 0,
         units: 0,
         bytes: core::ptr::null(),
     };

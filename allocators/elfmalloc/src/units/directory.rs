@@ -107,6 +107,15 @@ impl Directory {
             .or_else(|| self.run_of_other(address))
     }
 
+    /// Returns whether the blocks of the arenas have states.
+    #[inline]
+    #[must_use]
+    pub fn has_states(&self) -> bool {
+        // Relaxed: the first arena has its states before the first block, and either all arenas
+        // have states or none.
+        !self.extents[0].states.load(Relaxed).is_null()
+    }
+
     /// Returns the state byte of `address`; null outside all arenas with states.
     #[inline(always)]
     #[must_use]

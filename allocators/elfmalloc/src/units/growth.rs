@@ -27,12 +27,31 @@ const FILLED_LATER: usize = 2;
 /// the same commit is twice as long.
 const LEAST_GAP: usize = 1024;
 
+/// Decision on huge pages. Undecided is zero in memory, and counts as wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HugePages {
+    Undecided = 0,
+    Wanted,
+    Refused,
+}
+
+impl HugePages {
+    /// Returns the decision, if there is one, as to whether huge pages are wanted.
+    pub(crate) const fn of(wanted: Option<bool>) -> Self {
+        match wanted {
+            None => Self::Undecided,
+            Some(true) => Self::Wanted,
+            Some(false) => Self::Refused,
+        }
+    }
+}
+
 /// Returns whether the next commit, for a run of `count` units, should request huge pages. Once one
 /// commit has requested them, all later ones must: the arena records only the first unit that may
 /// be part of a huge page.
 fn wants_huge(arena: &Arena, pages: &impl Pages, count: usize) -> bool {
     let from = arena.committed;
-    if arena.huge_from != usize::MAX || arena.has_states() && from >= HUGE_FROM_TOUCHED {
+    if arena.huge_from.is_some() || arena.has_states() && from >= HUGE_FROM_TOUCHED {
         return true;
     }
     if from < HUGE_FROM_FAST {
@@ -119,7 +138,9 @@ fn commit_at_frontier(
     if now_huge {
         advise_huge(pages, arena, from, units);
     }
-    let is_open = huge && !arena.has_states() && arena.huge_from == usize::MAX;
+    // Small heaps save the system call: their next commit does not depend on this one.
+    let matters = from + units >= HUGE_FROM_FAST;
+    let is_open = huge && matters && !arena.has_states() && arena.huge_from.is_none();
     arena.last_step = is_open.then(usage).flatten().map(|before| Step {
         before,
         // The program may never touch the many units of a large block, so they do not show how fast
@@ -130,10 +151,11 @@ fn commit_at_frontier(
 }
 
 /// Requests huge pages for all whole huge pages within the new units.
+#[cold]
 fn advise_huge(pages: &impl Pages, arena: &mut Arena, from: usize, units: usize) {
     let (first, count) = huge_pages_in(arena.skew(), from, units);
     if count != 0 {
-        arena.huge_from = arena.huge_from.min(first);
+        arena.huge_from.get_or_insert(first);
         // SAFETY: the range was just committed.
         unsafe { pages.advise(arena.address(first), count << UNIT_SHIFT, Advice::HugePages) };
     }
@@ -142,8 +164,9 @@ fn advise_huge(pages: &impl Pages, arena: &mut Arena, from: usize, units: usize)
 /// Returns the part of a run that can be purged without splitting a huge page: the units before the
 /// first huge page, or the whole huge pages within the run.
 pub(crate) fn whole_pages(arena: &Arena, first: usize, count: usize) -> (usize, usize) {
-    if first < arena.huge_from {
-        return (first, count.min(arena.huge_from - first));
+    let huge_from = arena.huge_from.unwrap_or(usize::MAX);
+    if first < huge_from {
+        return (first, count.min(huge_from - first));
     }
     huge_pages_in(arena.skew(), first, count)
 }
@@ -154,7 +177,7 @@ pub(crate) fn huge_pages_around(arena: &Arena, first: usize, count: usize) -> Ra
     let skew = arena.skew();
     let begin = ((skew + first) / HUGE * HUGE).saturating_sub(skew);
     let end = (skew + first + count).next_multiple_of(HUGE) - skew;
-    begin.max(arena.huge_from)..end.min(arena.committed)
+    begin.max(arena.huge_from.unwrap_or(usize::MAX))..end.min(arena.committed)
 }
 
 /// Returns the number of units outside a run that become resident when the run is touched: the rest

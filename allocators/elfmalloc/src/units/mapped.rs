@@ -155,6 +155,7 @@ impl MappedTable {
         self.count += 1;
     }
 
+    #[cold]
     fn enlarge(&mut self, pages: &impl Pages) -> bool {
         let capacity = (self.capacity * 2).max(128);
         let bytes =

@@ -19,14 +19,12 @@ use crate::units::pool::{Pool, Run};
 
 /// Memory of the process, with the structures that describe it.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Memory<P> {
     /// Class of every address.
     pub map: ClassMap,
     /// Interface to the system.
     pub pages: P,
-    directory: Directory,
-    /// Free units.
-    pub pool: Lock<Pool>,
     /// Memory for structures.
     pub structures: Lock<Metadata>,
     /// Number of live units, as of the last call of [`with_pool`](Self::with_pool).
@@ -35,6 +33,9 @@ pub struct Memory<P> {
     purges: AtomicU64,
     purged: AtomicU64,
     started: AtomicBool,
+    directory: Directory,
+    /// Free units.
+    pub pool: Lock<Pool>,
 }
 
 impl<P: Pages> Memory<P> {
@@ -180,6 +181,7 @@ impl<P: Pages> Memory<P> {
 
     /// Releases the addresses of clean, free units at the ends of arenas, except for `kept` units
     /// of each arena. Returns whether addresses were released.
+    #[cold]
     pub fn release_addresses(&self, kept: Units) -> bool {
         let mut pool = self.pool.lock();
         pool.shrink(&self.pages, &self.directory, kept)
@@ -191,6 +193,7 @@ impl<P: Pages> Memory<P> {
     ///
     /// The calling thread is the only one and holds no guard of these locks. No thread of the
     /// parent was changing the data that they guard.
+    #[cold]
     pub unsafe fn free_locks(&self) {
         // SAFETY: this function's contract is that of `free_in_child`.
         unsafe {

@@ -18,7 +18,7 @@ use crate::units::arena::{Arena, LARGEST_RUN, MOST};
 use crate::units::descriptor::DescriptorRef;
 use crate::units::directory::Directory;
 use crate::units::growth::{
-    commit, huge_pages_around, resident_along, soil_huge_pages, whole_pages,
+    HugePages, commit, huge_pages_around, resident_along, soil_huge_pages, whole_pages,
 };
 use crate::units::unit_map::UnitMap;
 
@@ -44,11 +44,10 @@ pub struct Run {
 
 /// Units of all arenas, guarded by a lock.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Pool {
-    arenas: [Arena; MOST],
     count: usize,
-    /// Whether to request huge pages. `None` means undecided, and counts as yes.
-    huge: Option<bool>,
+    huge: HugePages,
     with_states: bool,
     /// Whether there is a class map. The class map describes only the first arena, and so does the
     /// fast path to the states of blocks.
@@ -65,6 +64,7 @@ pub struct Pool {
     pub committed: Units,
     /// Maximum of `live` so far.
     pub peak: Units,
+    arenas: [Arena; MOST],
 }
 
 // SAFETY: any thread may use the pointers in the pool while it holds the pool's lock.
@@ -77,7 +77,7 @@ impl Pool {
         Self {
             arenas: [const { Arena::NONE }; MOST],
             count: 0,
-            huge: None,
+            huge: HugePages::Undecided,
             with_states: false,
             single: false,
             live: Units::NONE,
@@ -97,7 +97,7 @@ impl Pool {
         directory: &Directory,
         settings: &Settings,
     ) -> Option<(NonNull<u8>, usize)> {
-        self.huge = settings.huge_pages;
+        self.huge = HugePages::of(settings.huge_pages);
         self.with_states = settings.states;
         let wanted = (settings.arena != 0).then_some(settings.arena);
         let arena = wanted.and_then(|bytes| Arena::find(pages, bytes, settings.states))?;
@@ -109,9 +109,9 @@ impl Pool {
     }
 
     /// Sets whether to request huge pages, unless the settings decide.
-    pub const fn prefer_huge_pages(&mut self, huge: bool) {
-        if self.huge.is_none() {
-            self.huge = Some(huge);
+    pub fn prefer_huge_pages(&mut self, huge: bool) {
+        if self.huge == HugePages::Undecided {
+            self.huge = HugePages::of(Some(huge));
         }
     }
 
@@ -141,8 +141,7 @@ impl Pool {
     ) -> Option<Run> {
         let count = units.count();
         let found = self.find(count, alignment);
-        let found = found.or_else(|| self.grow(pages, directory, count, alignment));
-        let (arena, unit) = found?;
+        let (arena, unit) = found.or_else(|| self.grow(pages, directory, count, alignment))?;
         Some(self.take(arena, unit, count))
     }
 
@@ -194,6 +193,7 @@ impl Pool {
         self.take_dirty_run(most, false, spared)
     }
 
+    #[cold]
     fn take_dirty_run(&mut self, most: Units, whole: bool, spared: &Range<usize>) -> Option<Taken> {
         for arena in self.arenas[..self.count].iter_mut().rev() {
             let mut below = usize::MAX;
@@ -246,6 +246,7 @@ impl Pool {
     }
 
     /// Puts back units that were taken out to be purged. `clean` is whether the purge succeeded.
+    #[cold]
     pub fn put_purged(&mut self, base: NonNull<u8>, units: Units, clean: bool) {
         self.purging -= units;
         if let Some((index, unit)) = self.locate(base.addr().get()) {
@@ -260,6 +261,7 @@ impl Pool {
 
     /// Releases the addresses of clean, free units at the ends of arenas, except for `kept` units
     /// of each arena. Returns whether addresses were released.
+    #[cold]
     pub fn shrink(&mut self, pages: &impl Pages, directory: &Directory, kept: Units) -> bool {
         let before = self.committed;
         for (index, arena) in self.arenas[..self.count].iter_mut().enumerate() {
@@ -323,7 +325,7 @@ impl Pool {
         alignment: usize,
     ) -> Option<(usize, usize)> {
         let slack = (alignment >> UNIT_SHIFT).saturating_sub(1);
-        let huge = self.huge != Some(false);
+        let huge = self.huge != HugePages::Refused;
         let mut is_full = false;
         for (index, arena) in self.arenas[..self.count].iter_mut().enumerate().rev() {
             match commit(arena, pages, huge, count, slack) {

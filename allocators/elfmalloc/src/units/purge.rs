@@ -69,11 +69,13 @@ impl<P: Pages> Memory<P> {
             let kept = KEPT.max(pool.live / 8);
             (spared, pool.dirty.saturating_sub(own + kept))
         };
-        self.purge_by(units.min(excess), |pool, most| {
-            pool.take_any_dirty(most, &spared)
-        });
+        let most = units.min(excess);
+        if most != Units::NONE {
+            self.purge_by(most, |pool, most| pool.take_any_dirty(most, &spared));
+        }
     }
 
+    #[cold]
     fn purge_by(&self, most: Units, take: impl Fn(&mut Pool, Units) -> Option<Taken>) -> Units {
         let mut done = Units::NONE;
         while done < most {

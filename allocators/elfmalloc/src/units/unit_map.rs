@@ -1,64 +1,84 @@
 //! Set of units, as a bitmap with a summary. A search reads at most one summary word for each 256
 //! MiB up to the highest unit that was ever a member.
 
+/// Number of words of the bitmap that one summary word describes.
+const GROUP: usize = 64;
+/// Number of words between the groups of a map: its own group, and that of the other map of the
+/// pair, each with a summary word before it.
+const STRIDE: usize = 2 * (GROUP + 1);
+
 /// Set of numbers below a length.
 ///
-/// Invariant: a bit of `summary` is set exactly if the corresponding word of the bitmap is not
+/// The groups of the two sets of a pair alternate in memory. So both sets of a small arena, with
+/// their summaries, lie on one page.
+///
+/// Invariant: a bit of a summary word is set exactly if the corresponding word of the bitmap is not
 /// zero.
 #[derive(Debug)]
 pub struct UnitMap {
-    words: *mut u64,
-    summary: *mut u64,
+    /// First group: a summary word, and the words of the bitmap behind it.
+    groups: *mut u64,
     /// Number of summary words that may differ from zero.
     summary_words: usize,
 }
 
 impl UnitMap {
-    /// Returns the number of words of memory for a set of numbers below `units`.
+    /// Returns the number of words of memory for two sets of numbers below `units`.
     #[must_use]
-    pub const fn memory_words(units: usize) -> usize {
-        let words = units.div_ceil(64);
-        words + words.div_ceil(64)
+    pub const fn words_of_pair(units: usize) -> usize {
+        units.div_ceil(64 * GROUP) * STRIDE
     }
 
     /// Creates a set of length 0, without memory.
     #[must_use]
     pub const fn none() -> Self {
         Self {
-            words: core::ptr::null_mut(),
-            summary: core::ptr::null_mut(),
+            groups: core::ptr::null_mut(),
             summary_words: 0,
         }
     }
 
-    /// Returns the memory of the set.
+    /// Returns the memory of the set; for the first set of a pair that of both.
     #[must_use]
     pub const fn memory(&self) -> *mut u64 {
-        self.words
+        self.groups
     }
 
-    /// Creates an empty set of numbers below `units`.
+    /// Creates two empty sets.
     ///
     /// # Safety
     ///
-    /// `memory` points to [`memory_words`](Self::memory_words) zero words that no other code uses.
+    /// `memory` points to [`words_of_pair`](Self::words_of_pair) zero words that no other code
+    /// uses. All numbers that are passed to the sets are below the number of units for which there
+    /// are these words.
     #[must_use]
-    pub unsafe fn new(memory: *mut u64, units: usize) -> Self {
-        let words = units.div_ceil(64);
-        Self {
-            words: memory,
-            // SAFETY: the summary lies behind the words.
-            summary: unsafe { memory.add(words) },
+    pub unsafe fn pair(memory: *mut u64) -> [Self; 2] {
+        // SAFETY: a pair has at least one group of each set.
+        [memory, unsafe { memory.add(GROUP + 1) }].map(|groups| Self {
+            groups,
             summary_words: 0,
-        }
+        })
+    }
+
+    /// Returns the place of a word of the bitmap.
+    #[inline]
+    fn place(&self, index: usize) -> *mut u64 {
+        let within = index / GROUP * STRIDE + 1 + index % GROUP;
+        self.groups.wrapping_add(within)
+    }
+
+    /// Returns the place of a summary word.
+    #[inline]
+    fn summary_place(&self, index: usize) -> *mut u64 {
+        self.groups.wrapping_add(index * STRIDE)
     }
 
     #[inline]
     fn word(&self, index: usize) -> u64 {
-        debug_assert!(index < self.summary_words * 64);
+        debug_assert!(index < self.summary_words * GROUP);
         // SAFETY: callers read a word only if its summary bit is set, which implies that the word
         // exists, or if the word holds a number below the length.
-        unsafe { *self.words.add(index) }
+        unsafe { *self.place(index) }
     }
 
     /// Adds or removes `count` consecutive numbers from `first` on, all below the length. Returns
@@ -77,7 +97,7 @@ impl UnitMap {
             let mask = (!0_u64 >> (64 - here)) << shift;
             // SAFETY: the numbers are below the length; the callers in this crate ensure that.
             unsafe {
-                let word = self.words.add(index / 64);
+                let word = self.place(index / 64);
                 let before = *word;
                 *word = if member {
                     before | mask
@@ -85,7 +105,7 @@ impl UnitMap {
                     before & !mask
                 };
                 changed += (before ^ *word).count_ones() as usize;
-                let summary = self.summary.add(index / 4096);
+                let summary = self.summary_place(index / 4096);
                 let bit = 1 << (index / 64 % 64);
                 *summary = if *word == 0 {
                     *summary & !bit
@@ -195,7 +215,7 @@ impl UnitMap {
 
     fn summary_word(&self, index: usize) -> u64 {
         // SAFETY: callers pass an index below the number of summary words.
-        unsafe { *self.summary.add(index) }
+        unsafe { *self.summary_place(index) }
     }
 
     fn summary_bit(&self, word: usize) -> bool {
@@ -230,9 +250,10 @@ mod tests {
     #[test]
     fn it_answers_as_an_ordered_set_does() {
         let units = if cfg!(miri) { 5000 } else { 10_000 };
-        let mut memory = vec![0_u64; UnitMap::memory_words(units)];
-        // SAFETY: the memory is zero, large enough, and used by the map alone.
-        let mut map = unsafe { UnitMap::new(memory.as_mut_ptr(), units) };
+        let mut memory = vec![0_u64; UnitMap::words_of_pair(units)];
+        // SAFETY: the memory is zero, large enough, and used by the pair alone.
+        let [mut other, mut map] = unsafe { UnitMap::pair(memory.as_mut_ptr()) };
+        other.change(0, units, true);
         let mut shadow = BTreeSet::new();
         let mut state = 7_u64;
         let mut draw = |below: usize| {
@@ -278,5 +299,6 @@ mod tests {
                 .find(|&first| (first..first + wanted).all(|number| shadow.contains(&number)));
             assert_eq!(map.find_run(wanted, 4, before), naive);
         }
+        assert_eq!(other.run_from(0, units), units, "the other set of the pair");
     }
 }

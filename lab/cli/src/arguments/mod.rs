@@ -28,7 +28,7 @@ pub use compare::CompareArguments;
 pub use manual::{CompletionsArguments, ManArguments};
 pub use output::{OutputArguments, STDOUT, is_stdout};
 pub use profile::ProfileArguments;
-pub use race::{RaceArguments, StoppingArguments};
+pub use race::{RaceArguments, RunArguments, StoppingArguments};
 pub use record::RecordArguments;
 pub use replay::{HowArguments, ReplayArguments};
 pub use report::{Form, PlotArguments, ReportArguments};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::sampling::sample;
 use crate::values::duration;
 
 /// `heapdrome record`.
@@ -22,6 +23,10 @@ pub struct RecordArguments {
     /// End the recording, but not the command, after this time
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub limit: Option<Duration>,
+    /// Record a sample of the blocks: RATE is the mean number of bytes between two sample points,
+    /// such as 512KiB, or its inverse, such as 1e-3
+    #[arg(long, value_name = "RATE", value_parser = sample)]
+    pub sample: Option<u64>,
     /// The command with its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<String>,

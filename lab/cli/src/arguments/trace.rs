@@ -5,7 +5,11 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::values::{duration, duration_or_none};
+use heapdrome_replay::Touch;
+
+use super::output::OutputArguments;
+use super::race::RunArguments;
+use crate::values::{duration, duration_or_none, touch};
 
 /// `heapdrome trace`.
 #[derive(Args, Debug)]
@@ -24,6 +28,12 @@ pub enum TraceAction {
         #[arg(value_name = "FILE")]
         trace: PathBuf,
     },
+    /// Race a program beside the replay of its trace, and compare memory, page faults and times
+    ///
+    /// Prints a table with a pass or a miss for each property, and keeps the result in
+    /// FILE.fidelity.json, where races of the trace find it. The exit status is 1 if the replay
+    /// misses its program in a property.
+    Check(Box<CheckArguments>),
     /// Write a part of a trace as a trace of its own; it begins by allocating the blocks that are
     /// live at that time
     Cut(CutArguments),
@@ -31,6 +41,46 @@ pub enum TraceAction {
     Merge(MergeArguments),
     /// Write a trace in another format
     Export(ExportArguments),
+}
+
+/// `heapdrome trace check`.
+#[derive(Args, Debug)]
+pub struct CheckArguments {
+    /// The trace
+    #[arg(value_name = "FILE")]
+    pub trace: PathBuf,
+    /// The program of the trace, with the arguments with which it was recorded
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+    /// Allocators besides the one of the recording: names, paths of shared objects, or groups as
+    /// for `race`
+    #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]
+    pub allocators: Vec<String>,
+    /// The part of each new block that a replay writes [default: pages]
+    #[arg(long, value_name = "HOW", value_parser = touch)]
+    pub touch: Option<Touch>,
+    /// The number of the process in the trace [default: the one with most operations]
+    #[arg(long, value_name = "N")]
+    pub process: Option<u32>,
+    /// Number of rounds, in each of which every entrant runs the program and both replays
+    /// [default: 12]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5..))]
+    pub rounds: Option<u32>,
+    /// Run five rounds: a first impression
+    #[arg(long, conflicts_with = "rounds")]
+    pub quick: bool,
+    /// Stop after about this long, without the builds
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub max_time: Option<Duration>,
+    /// Seed of the order of rounds [default: from the clock]
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Options of each run.
+    #[command(flatten)]
+    pub runs: RunArguments,
+    /// Destinations of the result.
+    #[command(flatten)]
+    pub output: OutputArguments,
 }
 
 /// `heapdrome trace cut`.

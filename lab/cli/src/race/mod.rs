@@ -18,6 +18,7 @@ use crate::{output, progress};
 
 use resume::TakenUp;
 
+pub use options::run_options;
 pub use resume::origin;
 
 /// Runs or continues a race, and reports its result.

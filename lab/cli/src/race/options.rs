@@ -8,10 +8,10 @@ use heapdrome_engine::race::{JUDGED, check_judged, usual_options};
 use heapdrome_engine::workload::Asked;
 use heapdrome_replay::Speed;
 use heapdrome_schema::{
-    CPU, Metric, Nanoseconds, Options, PEAK_RSS, Role, Server, WALL, is_common_figure,
+    CPU, Claim, Metric, Nanoseconds, Options, PEAK_RSS, Role, Server, WALL, is_common_figure,
 };
 
-use crate::arguments::RaceArguments;
+use crate::arguments::{RaceArguments, RunArguments};
 use crate::failure::Failure;
 use crate::replay::asked;
 use crate::values::{MetricArgument, Processors, processors};
@@ -24,12 +24,32 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 /// # Errors
 /// Returns an error if one of them is invalid.
 pub fn options(arguments: &RaceArguments) -> Result<Options, Failure> {
-    let runs = &arguments.runs;
     check_contradictions(arguments)?;
     check_metric_names(arguments)?;
-    let options = Options {
-        workload: None,
+    Ok(Options {
         warmup_rounds: arguments.stopping.warmup,
+        metrics: arguments.metrics.iter().map(metric).collect(),
+        judged: judged(arguments)?,
+        server: server(arguments),
+        as_is: Some(match arguments.baseline {
+            None => Role::Baseline,
+            Some(_) => Role::Rival,
+        }),
+        ..run_options(&arguments.runs)?
+    })
+}
+
+/// Returns the options of each run.
+///
+/// # Errors
+/// Returns an error if one of them is invalid.
+pub fn run_options(runs: &RunArguments) -> Result<Options, Failure> {
+    let mut names = BTreeSet::new();
+    let mut environment = runs.environment.iter();
+    if let Some((name, _)) = environment.find(|(name, _)| !names.insert(name)) {
+        return Err(Failure::Usage(format!("--env {name} is given twice")));
+    }
+    let options = Options {
         setup: runs.setup.clone(),
         prepare: runs.prepare.clone(),
         cleanup: runs.cleanup.clone(),
@@ -39,17 +59,10 @@ pub fn options(arguments: &RaceArguments) -> Result<Options, Failure> {
         directory: absolute(runs.directory.as_deref())?,
         stdin: absolute(runs.stdin.as_deref())?,
         environment: runs.environment.iter().cloned().collect(),
-        metrics: arguments.metrics.iter().map(metric).collect(),
-        judged: judged(arguments)?,
-        server: server(arguments),
         compare_output: !runs.discard_output,
         memory_runs: runs.memory_runs,
         success: runs.success.clone(),
         allow_different_work: runs.allow_different_work,
-        as_is: Some(match arguments.baseline {
-            None => Role::Baseline,
-            Some(_) => Role::Rival,
-        }),
         unproven: runs.unproven,
         ..usual_options()
     };
@@ -107,12 +120,7 @@ fn check_contradictions(arguments: &RaceArguments) -> Result<(), Failure> {
             "--idle requires a run that watches memory; omit --memory-runs 0",
         ));
     }
-    let mut names = BTreeSet::new();
-    let mut environment = arguments.runs.environment.iter();
-    match environment.find(|(name, _)| !names.insert(name)) {
-        Some((name, _)) => Err(Failure::Usage(format!("--env {name} is given twice"))),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// Returns the judged figures, by their names in a result.
@@ -126,6 +134,20 @@ fn judged(arguments: &RaceArguments) -> Result<Vec<String>, Failure> {
         }
     }
     let how = arguments.how.speed.unwrap_or_default();
+    if let (Some(_), Some(figure)) = (
+        &arguments.trace,
+        judged
+            .iter()
+            .find(|figure| !how.supports(Claim::of(figure))),
+    ) {
+        let claim = Claim::of(figure);
+        return Err(Failure::Usage(format!(
+            "--judge {}: a replay at speed {how} supports no claim on {}; use --speed {}",
+            shown(figure),
+            claim.spoken(),
+            Speed::of(claim)
+        )));
+    }
     if judged.is_empty() && arguments.trace.is_some() && how == Speed::Paced {
         return Ok(vec![PEAK_RSS.to_owned()]);
     }
@@ -143,6 +165,12 @@ fn judged(arguments: &RaceArguments) -> Result<Vec<String>, Failure> {
         check_judged(&judged, metrics.chain(more))?;
     }
     Ok(judged)
+}
+
+/// Returns the name of a figure on the command line.
+fn shown(figure: &str) -> &str {
+    let common = JUDGED.iter().find(|(_, name)| *name == figure);
+    common.map_or(figure, |(short, _)| short)
 }
 
 fn metric(metric: &MetricArgument) -> Metric {

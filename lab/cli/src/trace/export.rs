@@ -7,7 +7,7 @@ use std::path::Path;
 use heapdrome_schema::grouped;
 use heapdrome_trace::{Chunk, Exported, Foreign, export as export_foreign, text};
 
-use super::{Source, check, of};
+use super::{Source, check_output, of};
 use crate::arguments::is_stdout;
 use crate::arguments::trace::{ExportArguments, ExportFormat};
 use crate::failure::Failure;
@@ -21,7 +21,7 @@ use crate::output;
 pub fn export(arguments: &ExportArguments) -> Result<(), Failure> {
     let (path, output) = (arguments.trace.as_path(), arguments.output.as_path());
     let mut source = Source::open(path)?;
-    check(output, arguments.force, &[path])?;
+    check_output(output, arguments.force, &[path])?;
     let format = match arguments.to {
         ExportFormat::Text => None,
         ExportFormat::Android => Some(Foreign::Android),

@@ -20,6 +20,7 @@ pub fn info(path: &Path) -> Result<(), Failure> {
     let reader = &source.reader;
     let mut lines = recorded(reader.recording(), reader.architecture(), &summary);
     lines.extend(sizes(&summary));
+    lines.extend(stacks(reader.recording(), &summary));
     lines.push(String::new());
     lines.extend(table(&summary));
     lines.extend(bypassed(&summary));
@@ -98,6 +99,31 @@ fn sizes(summary: &Summary) -> Vec<String> {
             ),
         ),
     ]
+}
+
+/// The sample of blocks and the stacks, where there are any.
+fn stacks(recording: &Recording, summary: &Summary) -> Vec<String> {
+    let mut lines = Vec::new();
+    let sample = |bytes: u64| format!("one block for every {} requested", Bytes(bytes));
+    if recording.sample_bytes > 0 {
+        lines.push(fact("sample", sample(recording.sample_bytes)));
+    }
+    if recording.stack_bytes > 0 || summary.stacks > 0 {
+        let of = match recording.stack_bytes {
+            0 | 1 => String::new(),
+            bytes => format!("; {}", sample(bytes.max(recording.sample_bytes))),
+        };
+        lines.push(fact(
+            "stacks",
+            format!(
+                "{} operations have one of {} stacks, in code of {} files{of}",
+                grouped(summary.with_stack),
+                grouped(summary.stacks),
+                grouped(summary.modules),
+            ),
+        ));
+    }
+    lines
 }
 
 const HEADINGS: [&str; 8] = [

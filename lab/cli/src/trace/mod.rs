@@ -1,5 +1,7 @@
-//! `heapdrome trace`: what a trace holds, a part of it, several as one, other formats.
+//! `heapdrome trace`: what a trace holds, how faithful its replay is, a part of it, several as one,
+//! other formats.
 
+mod check;
 mod export;
 mod info;
 
@@ -23,6 +25,7 @@ use crate::output;
 pub fn trace(action: &TraceAction) -> Result<(), Failure> {
     match action {
         TraceAction::Info { trace } => info::info(trace),
+        TraceAction::Check(arguments) => check::check(arguments),
         TraceAction::Cut(arguments) => cut_one(arguments),
         TraceAction::Merge(arguments) => merge_all(arguments),
         TraceAction::Export(arguments) => export::export(arguments),
@@ -79,7 +82,7 @@ fn of_several(error: TraceError, paths: &[&Path]) -> Failure {
 }
 
 /// Refuses an output that is there already, is one of the traces, or cannot be written.
-fn check(output: &Path, force: bool, traces: &[&Path]) -> Result<(), Failure> {
+fn check_output(output: &Path, force: bool, traces: &[&Path]) -> Result<(), Failure> {
     if is_stdout(output) {
         return Ok(());
     }
@@ -125,7 +128,7 @@ fn cut_one(arguments: &CutArguments) -> Result<(), Failure> {
     }
     let (path, output) = (&arguments.trace, &arguments.output);
     let mut source = Source::open(path)?;
-    check(&output.output, output.force, &[path])?;
+    check_output(&output.output, output.force, &[path])?;
     write(output, |sink| {
         let written = cut(&mut source.reader, time(from), time(to), sink);
         written.map(|_| ()).map_err(of(path))
@@ -139,7 +142,7 @@ fn merge_all(arguments: &MergeArguments) -> Result<(), Failure> {
     let paths: Vec<&Path> = traces.iter().map(PathBuf::as_path).collect();
     let opened: Result<Vec<_>, _> = paths.iter().map(|path| Source::open(path)).collect();
     let mut readers: Vec<_> = opened?.into_iter().map(|source| source.reader).collect();
-    check(&output.output, output.force, &paths)?;
+    check_output(&output.output, output.force, &paths)?;
     write(output, |sink| {
         let merged = merge(&mut readers, sink);
         merged

@@ -5,6 +5,7 @@
 mod chromium;
 mod collections;
 mod printed;
+mod profiles;
 mod site;
 
 use chromium::{Chromium, Key};

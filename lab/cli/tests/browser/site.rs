@@ -67,6 +67,15 @@ impl Site {
         page
     }
 
+    /// Returns the page of a trace.
+    pub fn profile(&self, trace: &[u8]) -> PathBuf {
+        let [source, page] = ["app.trace", "profile.html"].map(|name| self.0.path().join(name));
+        std::fs::write(&source, trace).expect("a file can be written");
+        let mut profile = self.heapdrome("profile");
+        succeed(profile.arg(&source).arg("-o").arg(&page));
+        page
+    }
+
     /// Returns a result as this heapdrome writes it, under its own name.
     pub fn written(&self, name: &str) -> PathBuf {
         let path = self.0.path().join(name);

@@ -11,21 +11,21 @@ use heapdrome_trace::{
 use crate::support::{Outcome, Site, program, recorded_program, static_program};
 
 /// The program's blocks of this size and more are those that tests count.
-const COUNTED: u64 = 5000;
+pub const COUNTED: u64 = 5000;
 
 /// What a trace holds.
 #[derive(Default)]
-struct Trace {
+pub struct Trace {
     functions: Vec<String>,
-    processes: Vec<Process>,
+    pub processes: Vec<Process>,
     threads: Vec<Thread>,
     finishes: Vec<Finish>,
-    steps: BTreeMap<u32, Vec<Step>>,
+    pub steps: BTreeMap<u32, Vec<Step>>,
     ending: Option<Ending>,
 }
 
 impl Trace {
-    fn read(path: &Path) -> Self {
+    pub fn read(path: &Path) -> Self {
         let file = std::fs::File::open(path).expect("the trace is there");
         let mut reader = Reader::new(file).expect("a trace");
         let functions = reader.recording().functions.clone();
@@ -56,7 +56,7 @@ impl Trace {
         }
     }
 
-    fn is_complete(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         matches!(self.ending, Some(Ending::Complete(_)))
     }
 
@@ -65,7 +65,7 @@ impl Trace {
     }
 
     /// The counted blocks of a process.
-    fn blocks(&self, process: u32) -> Blocks {
+    pub fn blocks(&self, process: u32) -> Blocks {
         let mut blocks = Blocks::default();
         let mut next = 0;
         for step in self.steps.get(&process).into_iter().flatten() {
@@ -93,14 +93,14 @@ impl Trace {
 
 /// Counted blocks.
 #[derive(Debug, Default)]
-struct Blocks {
+pub struct Blocks {
     made: usize,
     freed: usize,
     resized: usize,
-    inherited: usize,
+    pub inherited: usize,
     freed_by_others: usize,
     /// Size and maker of each live block.
-    live: BTreeMap<u64, (u64, u32)>,
+    pub live: BTreeMap<u64, (u64, u32)>,
     makers: BTreeSet<u32>,
 }
 
@@ -146,6 +146,7 @@ fn blocks_that_change_threads_both_ways_are_all_there() {
     let site = Site::new();
     let (outcome, trace) = record(&site, &["threads", "30000"]);
     outcome.says(0, &["of 1 process in app.trace"]);
+    outcome.says(0, &["the command took ", " afterwards, "]);
     let blocks = trace.blocks(0);
     assert_eq!((blocks.made, blocks.freed), (120_000, 119_996));
     assert_eq!(blocks.live.len(), 4);
@@ -246,6 +247,47 @@ fn a_child_inherits_what_its_parent_had_just_made() {
     outcome.ends_with(0);
     assert_eq!(trace.blocks(0).made, 10_001, "and the table of blocks");
     assert_eq!(trace.blocks(1).inherited, 10_000);
+}
+
+#[test]
+fn a_child_inherits_what_its_parent_had_when_it_forked() {
+    let site = Site::new();
+    let (outcome, trace) = record(&site, &["later", "100"]);
+    outcome.ends_with(0);
+    let (parent, child) = (trace.blocks(0), trace.blocks(1));
+    assert_eq!((parent.made, parent.freed), (101, 1));
+    assert_eq!((child.made, child.inherited), (0, 1), "freed by both");
+    let Beginning::Forked { bytes, .. } = trace.processes[1].beginning else {
+        panic!("{:?}", trace.processes[1]);
+    };
+    assert!((COUNTED..2 * COUNTED).contains(&bytes), "{bytes}");
+}
+
+#[test]
+fn threads_that_are_cancelled_when_they_first_allocate_are_recorded() {
+    let site = Site::new();
+    let (outcome, trace) = record(&site, &["cancel", "20"]);
+    outcome.ends_with(0);
+    let blocks = trace.blocks(0);
+    assert_eq!((blocks.made, blocks.freed), (20, 20));
+}
+
+#[test]
+fn a_program_that_forbids_itself_calls_to_the_system_is_not_killed() {
+    let site = Site::new();
+    let (outcome, trace) = record(&site, &["strict", "200000"]);
+    outcome.ends_with(0);
+    assert_eq!(outcome.stdout, "fine\n");
+    let blocks = trace.blocks(0);
+    assert_eq!((blocks.made, blocks.freed), (200_000, 200_000));
+    std::fs::remove_file(site.path("app.trace")).expect("removed");
+    let (outcome, trace) = record(&site, &["filtered", "50000"]);
+    outcome.ends_with(0);
+    assert_eq!(outcome.stdout, "fine\n");
+    let blocks = trace.blocks(0);
+    assert_eq!((blocks.made, blocks.freed), (200_000, 200_000));
+    assert_eq!(blocks.makers.len(), 4);
+    assert!(trace.is_complete() && !trace.finishes[0].gave_up);
 }
 
 #[test]

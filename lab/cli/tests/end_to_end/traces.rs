@@ -195,14 +195,14 @@ fn traces_that_cannot_be_read_are_named_in_one_line() {
     *damaged.last_mut().expect("bytes") ^= 1;
     site.file("damaged.trace", &damaged);
     let mut newer = whole.clone();
-    newer[8] = 2;
-    newer.splice(12..16, [0x4d, 0x7e, 0xf5, 0x93]);
+    newer[8] = 3;
+    newer.splice(12..16, [0x28, 0x19, 0x49, 0x2b]);
     site.file("newer.trace", &newer);
     site.file("other.trace", "#!/bin/sh\necho hello\n");
     std::fs::create_dir(site.path("folder")).expect("a folder");
     for (name, words) in [
         ("damaged.trace", "the trace is damaged at byte"),
-        ("newer.trace", "format version 2"),
+        ("newer.trace", "format version 3"),
         ("other.trace", "other.trace is not a trace of heapdrome"),
         ("missing.trace", "cannot read missing.trace: No such file"),
         ("folder", "folder is a folder; name a trace"),

@@ -65,12 +65,14 @@ pub fn noise_floor(material: &Material<'_>, rules: &Rules) -> Option<NoiseFloor>
     let wall = Compared::Common(WALL);
     let estimate = material.estimate(rules, twin, &wall)?;
     let judged = Compared::judged(&material.plan.options);
+    let replay = material.plan.options.replay.as_ref();
     let known = |figure: &Compared<'_>| {
+        let supported = replay.is_none_or(|replay| replay.supports(figure.name()));
         let smallest = smallest_difference(material, rules, figure)?;
-        Some((figure.name().to_owned(), smallest))
+        supported.then(|| (figure.name().to_owned(), smallest))
     };
     Some(NoiseFloor {
-        baseline_again: comparison(rules.of(WALL.name), WALL.kind, &estimate),
+        baseline_again: comparison(rules.of(WALL.name), &wall, &estimate, replay),
         smallest_difference: smallest_difference(material, rules, &wall).unwrap_or(f64::NAN),
         smallest_by_figure: judged.iter().filter_map(known).collect(),
     })

@@ -25,6 +25,7 @@ mod server;
 mod store;
 mod surroundings;
 mod sweep;
+mod turns;
 
 use heapdrome_measure::MeasureError;
 use heapdrome_schema::{RaceResult, Status};
@@ -44,6 +45,7 @@ pub use store::ProofStore;
 pub use sweep::{
     AskedWork, Sweep, SweepRequest, Whole, check_parameters, outcome as sweep_outcome,
 };
+pub use turns::in_turns;
 
 /// Message of the failure of a race without proofs. The failure status keeps readers from mistaking
 /// its rows for proven ones.

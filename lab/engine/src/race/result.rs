@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use heapdrome_schema::{
-    Bytes, Comparison, Entrant, EntrantResult, MemoryRun, Output, Plan, Proof, ProofSummary,
+    Bytes, Claim, Comparison, Entrant, EntrantResult, MemoryRun, Output, Plan, Proof, ProofSummary,
     RaceResult, Role, Run, SCHEMA, Series, Status,
 };
 use heapdrome_statistics::{drift, median, outliers};
@@ -53,6 +53,8 @@ fn row(material: &Material<'_>, rules: &Rules, entrant: usize) -> EntrantResult 
     let memory = material.memory.iter();
     let memory: Vec<_> = memory.filter(|run| run.entrant == entrant).collect();
     let first = memory.first();
+    let replay = material.plan.options.replay.as_ref();
+    let over_time = replay.is_none_or(|replay| replay.speed.supports(Claim::OverTime));
     EntrantResult {
         allocator: described.name.clone(),
         role: described.role,
@@ -75,17 +77,21 @@ fn row(material: &Material<'_>, rules: &Rules, entrant: usize) -> EntrantResult 
             ..rss
         }),
         peak_tree_bytes: tree_series(&memory, |run| Some(run.peak_tree)),
-        average_tree_bytes: tree_series(&memory, |run| run.average),
+        average_tree_bytes: tree_series(&memory, |run| run.average.filter(|_| over_time)),
         minor_faults: figure(4),
         major_faults: figure(5),
         voluntary_switches: figure(6),
         involuntary_switches: figure(7),
         counters: named_series(&runs, counters),
         metrics: named_series(&runs, |run| run.metrics.clone()),
-        memory_timeline: first.map(|run| run.timeline.clone()).unwrap_or_default(),
+        memory_timeline: first
+            .filter(|_| over_time)
+            .map(|run| run.timeline.clone())
+            .unwrap_or_default(),
         memory_parts: first.map(|run| run.parts.clone()).unwrap_or_default(),
         memory_parts_method: first.and_then(|run| run.parts_method.clone()),
-        after_idle: first.and_then(|run| run.after_idle),
+        image: first.and_then(|run| run.image),
+        after_idle: first.and_then(|run| run.after_idle.filter(|_| over_time)),
         evidence: material.evidence.get(entrant).cloned().flatten(),
         detached: detached(&runs),
         versus_baseline: comparisons(material, rules, entrant),
@@ -189,7 +195,8 @@ fn comparisons(
     let compare = |figure: &Compared<'_>| {
         let estimate = material.estimate(rules, entrant, figure)?;
         let rule = rules.of(figure.name());
-        let found = comparison(rule, figure.kind(), &estimate);
+        let replay = material.plan.options.replay.as_ref();
+        let found = comparison(rule, figure, &estimate, replay);
         Some((figure.name().to_owned(), found))
     };
     let figures = Compared::all(&material.plan.options);

@@ -1,9 +1,9 @@
 //! Error probabilities of the figures of a race.
 
-use heapdrome_schema::{Comparison, Plan, Role};
+use heapdrome_schema::{Comparison, Plan, Replayed, Role, Verdict};
 use heapdrome_statistics::{Estimate, Rule};
 
-use super::figures::Kind;
+use super::figures::Compared;
 
 /// Statistical rules of a race.
 pub struct Rules {
@@ -35,8 +35,19 @@ impl Rules {
     }
 }
 
-/// Converts an estimate into a comparison for a result.
-pub(super) fn comparison(rule: &Rule, kind: Kind, estimate: &Estimate) -> Comparison {
+/// Converts an estimate of a figure into a comparison for a result. A replay at a speed that
+/// supports no claim on the figure has no verdict.
+pub(super) fn comparison(
+    rule: &Rule,
+    figure: &Compared<'_>,
+    estimate: &Estimate,
+    replay: Option<&Replayed>,
+) -> Comparison {
+    let supported = replay.is_none_or(|replay| replay.supports(figure.name()));
+    let fidelity = replay.and_then(|replay| replay.fidelity.as_ref());
+    let misses = fidelity
+        .iter()
+        .flat_map(|known| known.misses_on(figure.name()));
     let more = rule
         .rounds_to_show(estimate, 0.01)
         .and_then(|more| u32::try_from(more).ok());
@@ -45,8 +56,12 @@ pub(super) fn comparison(rule: &Rule, kind: Kind, estimate: &Estimate) -> Compar
         low: estimate.low,
         high: estimate.high,
         rounds: u32::try_from(estimate.rounds).unwrap_or(u32::MAX),
-        verdict: kind.verdict(estimate.shown()),
-        rounds_to_show_one_percent: more,
+        verdict: match supported {
+            true => figure.kind().verdict(estimate.shown()),
+            false => Verdict::NotJudged,
+        },
+        rounds_to_show_one_percent: more.filter(|_| supported),
+        misses: misses.map(|miss| miss.property).collect(),
     }
 }
 

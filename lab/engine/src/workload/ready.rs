@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use heapdrome_programs::Prepared;
-use heapdrome_schema::{Better, Metric, Options, Server, is_common_figure};
+use heapdrome_schema::{Better, Metric, Options, Replayed, Server, is_common_figure};
 use heapdrome_workloads::{Description, Parameters};
 
 use super::companion::Companion;
@@ -31,6 +31,7 @@ pub struct Ready {
     masked: Vec<String>,
     success: Option<Vec<i32>>,
     same_output_required: bool,
+    replay: Option<Replayed>,
     _kept: Kept,
 }
 
@@ -122,6 +123,7 @@ impl Ready {
             options.success.clone_from(success);
         }
         options.same_output_required = self.same_output_required && options.compare_output;
+        options.replay.clone_from(&self.replay);
     }
 }
 
@@ -150,10 +152,12 @@ fn of_catalog(parameters: &Parameters, engine: &Engine) -> Result<Ready, Failure
 fn of_trace(replay: &trace::Replay, engine: &Engine) -> Result<Ready, Failure> {
     let program = replay.compiled(engine)?;
     let (command, notes) = (program.command(replay.touch), program.notes());
+    let replayed = Some(program.replayed());
     let words = command.len();
     let kept = Kept::Replay { _program: program };
     Ok(Ready {
         notes,
+        replay: replayed,
         ..reporting(command, words, &figures_of_replays(), kept)
     })
 }
@@ -183,6 +187,7 @@ fn reporting(
         masked: vec![FIGURES_OF_REPORT.to_owned()],
         success: None,
         same_output_required: true,
+        replay: None,
         _kept: kept,
     }
 }
@@ -201,6 +206,7 @@ fn program_ready(prepared: Prepared) -> Ready {
         masked: Vec::new(),
         success: Some(prepared.success.clone()),
         same_output_required: prepared.repeatable_output,
+        replay: None,
         _kept: Kept::Program {
             _prepared: prepared,
         },

@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use heapdrome_packages::{Lock, Shelf};
 use heapdrome_replay::{CompileError, Compiled, FORM, Header, Speed, Touch};
+use heapdrome_schema::{Fidelity, Replayed};
 use heapdrome_system::sha256_of_file;
 
-use super::companion;
+use super::{companion, quoted};
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
+use crate::fidelity;
 
 /// Name of the workload.
 pub const NAME: &str = "replay";
@@ -34,6 +36,8 @@ pub struct Program {
     path: PathBuf,
     companion: PathBuf,
     compiled: Compiled,
+    trace: PathBuf,
+    sha256: String,
     _lock: Arc<Lock>,
 }
 
@@ -119,6 +123,8 @@ impl Replay {
             path,
             companion,
             compiled,
+            trace: self.trace.clone(),
+            sha256: hash,
             _lock: lock,
         })
     }
@@ -183,11 +189,32 @@ impl Program {
         &self.compiled.header
     }
 
+    /// Returns the SHA-256 of the trace in hexadecimal.
+    pub fn trace_sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    /// Returns the speed and the known fidelity of the replay, which decide its verdicts.
+    pub fn replayed(&self) -> Replayed {
+        Replayed {
+            speed: self.header().speed,
+            trace_sha256: self.sha256.clone(),
+            fidelity: self.fidelity().0,
+        }
+    }
+
+    fn fidelity(&self) -> (Option<Fidelity>, Option<String>) {
+        fidelity::read(&self.trace, &self.sha256, self.header().process)
+    }
+
     /// Returns remarks on the validity of the figures and on omitted calls.
     pub fn notes(&self) -> Vec<String> {
         let header = self.header();
         let holds = match header.speed {
-            Speed::Dependencies => "times are valid at this speed; measure memory at speed paced",
+            Speed::Dependencies => {
+                "time and peak memory are valid at this speed; measure purging, decay and idle \
+                 memory at speed paced"
+            }
             Speed::Paced => "memory is valid at this speed; measure time at speed dependencies",
             Speed::Locked => {
                 "neither time nor memory is valid at this speed; use dependencies or paced"
@@ -197,6 +224,14 @@ impl Program {
             "the trace was replayed at speed {}: {holds}",
             header.speed
         )];
+        let (known, ignored) = self.fidelity();
+        notes.extend(ignored);
+        if known.is_none() {
+            notes.push(format!(
+                "fidelity not checked: run heapdrome trace check {} -- COMMAND",
+                quoted(&self.trace.to_string_lossy())
+            ));
+        }
         if header.left_out > 0 {
             notes.push(format!(
                 "{} calls of the trace were not replayed: they failed, or freed blocks that the trace does not contain",

@@ -1,6 +1,6 @@
 //! Small traces of which every figure is known.
 
-use heapdrome_profile::{Amount, Bounds, Digits, Peak, Profile};
+use heapdrome_profile::{Amount, Bounds, Digits, Peak, Profile, Variance};
 use heapdrome_trace::{Beginning, Ending, Operation, Record};
 
 use crate::trace::{FREE, MALLOC, Trace, free, make, read, resize};
@@ -104,7 +104,8 @@ fn the_peak_is_known_with_its_time() {
         Peak {
             live,
             inherited,
-            time: 9600
+            time: 9600,
+            variance: Variance::default(),
         }
     );
     assert_eq!((process.most_blocks, process.threads), (2, 2));

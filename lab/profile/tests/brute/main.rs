@@ -3,5 +3,8 @@
 mod hostile;
 mod known;
 mod random;
+mod sampled;
+mod stacks;
+mod suspects;
 mod trace;
 mod truth;

@@ -4,6 +4,7 @@ use heapdrome_trace::{Beginning, Operation, Step, Time};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use crate::stacks::{STACKS, with_stacks};
 use crate::trace::{Trace, free, make, resize};
 use crate::truth;
 
@@ -31,11 +32,13 @@ fn steps(draws: &mut ChaCha8Rng, begin: u64, count: usize) -> Vec<Step> {
             next += 1;
         }
         let thread = draws.random_range(0..4);
+        let stack = draws.random_range(0..STACKS + 1);
+        let has_stack = operation.makes_block() && stack < STACKS;
         steps.push(Step {
             thread,
             time: Time(time),
             operation,
-            stack: None,
+            stack: has_stack.then_some(stack),
         });
     }
     steps
@@ -46,7 +49,7 @@ fn one_process_is_profiled_exactly() {
     for seed in 0..6 {
         let mut draws = ChaCha8Rng::seed_from_u64(seed);
         let steps = steps(&mut draws, 0, 1500);
-        let mut trace = Trace::new();
+        let mut trace = with_stacks(0, 1);
         trace.begin(0, 0, Beginning::Executed);
         steps.iter().for_each(|step| trace.step(0, *step));
         if seed % 2 == 0 {
@@ -97,7 +100,7 @@ fn changes(steps: &[Step], end: u64) -> Vec<(u64, i64)> {
 fn the_peak_of_many_processes_lies_within_its_bounds() {
     for seed in 0..10 {
         let mut draws = ChaCha8Rng::seed_from_u64(100 + seed);
-        let mut trace = Trace::new();
+        let mut trace = with_stacks(0, 1);
         let mut all = Vec::new();
         let mut calls = 0;
         for process in 0..5 {

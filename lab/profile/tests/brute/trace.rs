@@ -14,13 +14,20 @@ pub struct Trace(Writer<Vec<u8>>);
 
 impl Trace {
     pub fn new() -> Self {
+        Self::of(Self::recording())
+    }
+
+    pub fn recording() -> Recording {
         let names = ["malloc", "realloc", "free"];
-        let recording = Recording {
+        Recording {
             functions: names.map(str::to_owned).into(),
             command: vec!["./app".to_owned()],
             page_bytes: 4096,
             ..Recording::default()
-        };
+        }
+    }
+
+    pub fn of(recording: Recording) -> Self {
         Self(Writer::new(Vec::new(), &recording).expect("begun"))
     }
 

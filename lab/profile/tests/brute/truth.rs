@@ -15,6 +15,7 @@ pub struct Block {
     pub freed: Option<usize>,
     pub is_resized: bool,
     pub function: u8,
+    pub stack: Option<u32>,
 }
 
 /// The blocks of these operations, by their numbers.
@@ -33,6 +34,7 @@ pub fn blocks(steps: &[Step]) -> Vec<Block> {
                     freed: None,
                     is_resized,
                     function,
+                    stack: step.stack,
                 });
             }
             _ => {}
@@ -167,12 +169,30 @@ fn check_peak(steps: &[Step], blocks: &[Block], process: &ProcessProfile) {
         let left = blocks.iter().filter(|block| block.freed.is_none());
         assert_eq!(class.left, sum(left.filter(is_of)), "{class:?}");
     }
+    check_stacks(steps, blocks, process, place);
     let mallocs = process
         .counts
         .classes
         .iter()
         .filter(|class| class.function == MALLOC);
     assert!(mallocs.count() > 1);
+}
+
+fn check_stacks(steps: &[Step], blocks: &[Block], process: &ProcessProfile, peak: usize) {
+    let mut numbers: Vec<_> = blocks.iter().map(|block| block.stack).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let known: Vec<_> = process.counts.stacks.iter().map(|one| one.stack).collect();
+    assert_eq!(known, numbers);
+    for one in &process.counts.stacks {
+        let is_of = |block: &&Block| block.stack == one.stack;
+        assert_eq!(one.made, sum(blocks.iter().filter(is_of)));
+        assert_eq!(one.at_peak, sum(live(blocks, peak).filter(is_of)));
+        let left = blocks.iter().filter(|block| block.freed.is_none());
+        assert_eq!(one.left, sum(left.filter(is_of)));
+        let temporary = blocks.iter().filter(|block| is_temporary(steps, block));
+        assert_eq!(one.temporary, sum(temporary.filter(is_of)));
+    }
 }
 
 fn check_timeline(steps: &[Step], process: &ProcessProfile) {

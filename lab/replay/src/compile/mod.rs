@@ -37,6 +37,12 @@ pub enum CompileError {
         /// The processes that there are.
         known: String,
     },
+    /// The trace lacks most of its program's calls.
+    #[error(
+        "the trace is a sample, of one block for every {0} bytes requested, and a replay needs every call: \
+         record the program again without sampling"
+    )]
+    Sampled(u64),
     /// No process of the trace has an operation.
     #[error("the trace has no operations to replay")]
     Empty,
@@ -73,7 +79,11 @@ impl Source<'_> {
     fn reader(&self) -> Result<Reader<&File>, CompileError> {
         let mut file = self.file;
         file.rewind().map_err(TraceError::from)?;
-        Ok(Reader::new(file)?)
+        let reader = Reader::new(file)?;
+        match reader.recording().sample_bytes {
+            0 => Ok(reader),
+            mean => Err(CompileError::Sampled(mean)),
+        }
     }
 
     /// Calls `visit` with every step of a process, and the number of the block that it makes, if it
@@ -142,7 +152,7 @@ impl Source<'_> {
 /// Reads the beginning of a trace.
 ///
 /// # Errors
-/// If it is no trace, or one of a newer heapdrome.
+/// If it is no trace, one of a newer heapdrome, or a sample of its program's calls.
 pub fn check(trace: &File) -> Result<(), CompileError> {
     let go_on = &|| true;
     Source { file: trace, go_on }.reader().map(|_| ())
@@ -152,7 +162,7 @@ pub fn check(trace: &File) -> Result<(), CompileError> {
 /// operations. `go_on` is asked often whether to go on.
 ///
 /// # Errors
-/// If the trace cannot be read, or the program cannot be written.
+/// If the trace cannot be read or is a sample, or the program cannot be written.
 pub fn compile(
     trace: &File,
     process: Option<u32>,

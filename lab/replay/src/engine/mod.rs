@@ -17,7 +17,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use heapdrome_system::process::{Elapsed, Memory, Moment};
+use heapdrome_system::process::{Elapsed, Memory, Moment, Whose, page_faults};
 
 use crate::options::Touch;
 use crate::program::{HEADER_BYTES, Header, WORD};
@@ -59,6 +59,10 @@ pub struct Outcome {
     pub after: Memory,
     /// Most bytes of the engine's own that were resident at one time.
     pub own: u64,
+    /// Bytes of the engine's own that were resident all the time, as anonymous memory.
+    pub tables: u64,
+    /// Page faults without input between the first operation and the last, except the engine's own.
+    pub faults: u64,
     /// Nanoseconds by which the latest operation of a paced replay came late.
     pub late: u64,
 }
@@ -77,17 +81,28 @@ struct Replay<'a, H> {
     entry: extern "C" fn(*mut c_void) -> *mut c_void,
 }
 
-/// Bytes of the program that are in memory.
+/// Bytes of the program that are in memory, and the page faults that brought them there.
 #[derive(Default)]
 struct Held {
     now: AtomicU64,
     most: AtomicU64,
+    faults: AtomicU64,
 }
 
 impl Held {
     fn grow(&self, bytes: u64) {
         let now = self.now.fetch_add(bytes, Ordering::Relaxed) + bytes;
         self.most.fetch_max(now, Ordering::Relaxed);
+    }
+
+    /// Brings a part of the program into memory, and counts its page faults.
+    fn load(&self, program: &Mapping, offset: u64, bytes: u64) {
+        self.grow(bytes);
+        let before = page_faults(Whose::Thread);
+        program.load(offset, bytes);
+        let own = page_faults(Whose::Thread).saturating_sub(before);
+        // Read after all threads have been joined, which orders it.
+        self.faults.fetch_add(own, Ordering::Relaxed);
     }
 
     fn shrink(&self, bytes: u64) {
@@ -142,10 +157,12 @@ pub unsafe fn replay<H: Heap>(file: &File, touch: Touch, heap: &H) -> Result<Out
     unsafe { lane::fill(&replay, header.table, header.threads) };
     let before = Memory::read();
     replay.clock = Clock::started();
+    let faults_before = page_faults(Whose::Process);
     let began = Moment::now();
     // SAFETY: `compile` wrote the program, and this is its first thread.
     unsafe { thread::follow(&replay, 0) };
     let elapsed = began.elapsed();
+    let faults = page_faults(Whose::Process).saturating_sub(faults_before);
     let after = Memory::read();
     // Without touching, a call that returned null shows where its block is freed, or else here.
     // SAFETY: the table has this many slots, and all threads have ended.
@@ -162,6 +179,8 @@ pub unsafe fn replay<H: Heap>(file: &File, touch: Touch, heap: &H) -> Result<Out
         elapsed,
         before,
         after,
+        tables: tables.bytes(),
+        faults: faults.saturating_sub(replay.held.faults.load(Ordering::Relaxed)),
         own: tables.bytes() + replay.held.most.load(Ordering::Relaxed),
         late: replay.clock.late(),
     })

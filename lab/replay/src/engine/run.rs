@@ -175,8 +175,7 @@ unsafe fn jump<H>(replay: &Replay<'_, H>, next: *const u64) -> *const u64 {
     let [goal, bytes, piece] = unsafe { next.cast::<[u64; 3]>().read() };
     // SAFETY: both lie in the program's mapping.
     let words = unsafe { next.add(3).offset_from(base) } as u64 - piece;
-    replay.held.grow(bytes);
-    program.load(goal * WORD, bytes);
+    replay.held.load(program, goal * WORD, bytes);
     // Small pieces share their pages with those of other threads.
     if words > PAGE_WORDS {
         program.release(piece * WORD, words * WORD);

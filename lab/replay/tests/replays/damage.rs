@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
 
 use heapdrome_replay::{Speed, compile, header};
-use heapdrome_trace::{Operation, Process, Record, Step, Time, Writer};
+use heapdrome_trace::{Operation, Process, Record, Recording, Step, Time, Writer};
 use std::fs::File;
 
 use crate::program::{Program, recording};
@@ -97,6 +97,21 @@ fn a_process_that_is_not_there_and_an_empty_trace_are_refused() {
     assert_eq!(
         outcome(&empty, None),
         Err("the trace has no operations to replay".to_owned())
+    );
+}
+
+#[test]
+fn a_sample_is_refused() {
+    let sampled = Recording {
+        sample_bytes: 4096,
+        ..recording()
+    };
+    let writer = Writer::new(Vec::new(), &sampled).expect("a trace");
+    let trace = writer.finish().expect("a trace");
+    let told = outcome(&trace, None).expect_err("refused");
+    assert!(
+        told.contains("a sample, of one block for every 4096 bytes"),
+        "{told}"
     );
 }
 

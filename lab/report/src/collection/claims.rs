@@ -31,7 +31,8 @@ impl Kind {
         let kinds: Vec<Self> = all
             .filter(|kind| !kind.own(&collection.claims).is_empty())
             .collect();
-        match kinds.is_empty() && !collection.races.is_empty() {
+        let is_suite = !collection.races.is_empty() && collection.fidelity().is_none();
+        match kinds.is_empty() && is_suite {
             true => vec![Self::Sentences],
             false => kinds,
         }

@@ -3,6 +3,7 @@
 
 mod choice;
 mod others;
+mod replayed;
 mod rivals;
 mod stay;
 
@@ -77,6 +78,13 @@ impl<'a> Conclusion<'a> {
     }
 
     pub(crate) fn drawn(sheet: &Sheet<'a>) -> Self {
+        replayed::qualified(Self::unqualified(sheet), sheet)
+    }
+
+    fn unqualified(sheet: &Sheet<'a>) -> Self {
+        if let Some(conclusion) = replayed::without_claims(sheet) {
+            return conclusion;
+        }
         let rivals = rivals::compared(sheet);
         let (hardened, plain): (Vec<_>, Vec<_>) =
             rivals.into_iter().partition(|rival| rival.entrant.hardened);
@@ -90,6 +98,7 @@ impl<'a> Conclusion<'a> {
         }
         match choice(sheet, &plain) {
             Some(choice) => choice.conclusion(sheet),
+            None if replayed::is_without_time(sheet) => replayed::stay(sheet, &plain),
             None => stay(sheet, &plain),
         }
     }
@@ -163,7 +172,8 @@ fn is_as_is(entrant: &EntrantResult) -> bool {
 /// Returns a remark if the baseline was shown to differ from itself.
 fn twin(sheet: &Sheet<'_>) -> Option<String> {
     let again = &sheet.result.noise_floor.as_ref()?.baseline_again;
-    (again.verdict != Verdict::Undecided).then(|| {
+    let is_shown = !matches!(again.verdict, Verdict::Undecided | Verdict::NotJudged);
+    is_shown.then(|| {
         format!(
             "{} seemed {} than itself, so differences of that size prove nothing here",
             sheet.baseline(),

@@ -136,7 +136,8 @@ pub(super) struct Rival<'a> {
     wants_more: bool,
 }
 
-/// Returns the rivals whose speeds were compared, the fastest first.
+/// Returns the rivals whose speeds were compared, the fastest first. If the race is a replay that
+/// supports no claim on time, returns those whose memory was compared.
 pub(super) fn compared<'a>(sheet: &Sheet<'a>) -> Vec<Rival<'a>> {
     let judged = Figure::ALL.map(|figure| figure.is_judged(sheet));
     let rival = |entrant: &'a EntrantResult| Rival {
@@ -147,7 +148,11 @@ pub(super) fn compared<'a>(sheet: &Sheet<'a>) -> Vec<Rival<'a>> {
     };
     let rivals = sheet.rivals().map(rival);
     rivals
-        .filter(|rival| rival.speeds().next().is_some())
+        .filter(|rival| {
+            let timeless = rival.on(Figure::Wall).map(|wall| wall.verdict);
+            let by_memory = timeless == Some(Verdict::NotJudged);
+            rival.speeds().next().is_some() || by_memory && rival.deciding(Figure::Memory).is_some()
+        })
         .collect()
 }
 
@@ -165,16 +170,24 @@ impl<'a> Rival<'a> {
         self.compared[figure as usize]
     }
 
+    /// Returns the comparison on a figure whose verdict may decide: the figure is judged, and a
+    /// replay at this speed supports a claim on it.
+    fn deciding(&self, figure: Figure) -> Option<&'a Comparison> {
+        let judged = |one: &&Comparison| one.verdict != Verdict::NotJudged;
+        let known = self.on(figure).filter(judged);
+        known.filter(|_| self.judged[figure as usize])
+    }
+
     /// Returns the judged speeds that have a comparison.
     fn speeds(&self) -> impl Iterator<Item = Figure> {
-        let known = |figure: &Figure| self.judged[*figure as usize] && self.on(*figure).is_some();
+        let known = |figure: &Figure| self.deciding(*figure).is_some();
         Figure::SPEEDS.into_iter().filter(known)
     }
 
     /// Returns the estimate and the ends of a judged figure's interval, inverted if necessary so
     /// that less is better.
     fn turned(&self, figure: Figure) -> Option<[f64; 3]> {
-        let compared = self.on(figure).filter(|_| self.judged[figure as usize])?;
+        let compared = self.deciding(figure)?;
         let Comparison {
             ratio, low, high, ..
         } = *compared;
@@ -191,8 +204,7 @@ impl<'a> Rival<'a> {
     }
 
     pub(super) fn standing(&self, figure: Figure) -> Standing {
-        let known = self.on(figure).filter(|_| self.judged[figure as usize]);
-        match known {
+        match self.deciding(figure) {
             None => Standing::Unknown,
             Some(compared) if is_near(compared) => Standing::Same,
             Some(compared) if compared.verdict == Verdict::Undecided => Standing::Open,
@@ -220,13 +232,13 @@ impl<'a> Rival<'a> {
 
     /// Returns whether the rival was shown to be better on a judged figure, even if only slightly.
     pub(super) fn is_better(&self, figure: Figure) -> bool {
-        let known = self.on(figure).filter(|_| self.judged[figure as usize]);
+        let known = self.deciding(figure);
         let turned = figure == Figure::Metric && self.wants_more;
         known.is_some_and(|compared| match compared.verdict {
             Verdict::Faster => true,
             Verdict::Less => !turned,
             Verdict::More => turned,
-            Verdict::Slower | Verdict::Undecided => false,
+            Verdict::Slower | Verdict::Undecided | Verdict::NotJudged => false,
         })
     }
 
@@ -269,8 +281,15 @@ impl<'a> Rival<'a> {
     /// memory undecided (0.99 to 1.04)`. Wall and processor time are combined if their verdicts
     /// read the same.
     pub(super) fn figures(&self, sheet: &Sheet<'_>) -> String {
+        self.figures_of(sheet, &Figure::ALL)
+    }
+
+    /// Formats the verdict on each of these figures, as [`Rival::figures`] does. Omits a figure
+    /// that a replay does not support.
+    pub(super) fn figures_of(&self, sheet: &Sheet<'_>, figures: &[Figure]) -> String {
         let verdict = |figure: Figure| {
-            let compared = self.on(figure)?;
+            let judged = |one: &&Comparison| one.verdict != Verdict::NotJudged;
+            let compared = self.on(figure).filter(judged)?;
             Some(match compared.verdict {
                 Verdict::Undecided if is_near(compared) => format!("the same within {}", near()),
                 Verdict::Undecided => format!("undecided ({})", words::interval(compared)),
@@ -279,13 +298,13 @@ impl<'a> Rival<'a> {
         };
         let wall = verdict(Figure::Wall);
         let together = wall.is_some() && wall == verdict(Figure::Processor);
-        let told = Figure::ALL.into_iter().filter_map(|figure| {
+        let told = figures.iter().filter_map(|figure| {
             let name = match figure {
                 Figure::Processor if together => return None,
                 Figure::Wall if together => "wall and processor time".to_owned(),
                 figure => figure.name(sheet),
             };
-            Some(format!("{name} {}", verdict(figure)?))
+            Some(format!("{name} {}", verdict(*figure)?))
         });
         told.collect::<Vec<_>>().join(", ")
     }

@@ -60,6 +60,9 @@ pub(super) fn verdict(collection: &Collection) -> String {
     if collection.scale().is_none() {
         return sweep::verdict(collection);
     }
+    if let Some(checked) = suite::checked(collection) {
+        return checked;
+    }
     if suite::speaks_of_a_document(collection) {
         let told = suite::Kind::of(collection).into_iter();
         let told = told.map(|kind| format!("{}: {}", kind.title(), kind.tally(&collection.claims)));

@@ -9,10 +9,14 @@ use super::drawn::{Drawn, Packed};
 use super::parts::{self, Place};
 use crate::ReportError;
 use crate::foreign;
-use crate::plot::{Histogram, Looks, OverTime, Plot};
-use crate::profile::{facts, notes, tables};
+use crate::plot::{Histogram, Looks, OverTime, Plot, flame};
+use crate::profile::requested::{self, Of};
+use crate::profile::{code, facts, notes, tables};
 use crate::reproduce;
 use crate::table::{self, Column};
+
+/// Zooms the flame graph.
+const FLAME: &str = include_str!("flame.js");
 
 /// Processes that have drawings of their own, where there are several.
 const DRAWN: usize = 6;
@@ -38,28 +42,27 @@ pub fn profile_page(profile: &Profile) -> Result<Vec<u8>, ReportError> {
             h1 { "Profile of " (command) }
             (conclusions(profile))
             (over_time(profile, drawn, place))
+            (by_stack(profile, drawn, place))
             (histograms(profile, drawn, place))
             @if profile.processes.len() > 1 {
                 (parts::heading(place, "Processes"))
                 (one_table("The processes with the highest peaks", &tables::processes(profile)))
             }
             (parts::heading(place, "Figures"))
-            (one_table("Calls by function", &tables::functions(profile)))
+            (one_table(tables::calls_heading(profile), &tables::functions(profile)))
             (one_table("Rounding up to size classes", &tables::size_classes(profile)))
             (parts::list(place, "Notes", &notes::notes(profile)))
             (parts::heading(place, "Recording"))
             p { (recording(profile)) }
         }
     };
-    Ok(document(
-        &format!("{command}: heapdrome profile"),
-        &body,
-        None,
-    ))
+    let title = format!("{command}: heapdrome profile");
+    let script = profile.has_stacks().then_some(FLAME);
+    Ok(document(&title, &body, script))
 }
 
 fn conclusions(profile: &Profile) -> Markup {
-    let is_first = |heading: &str| matches!(heading, "Incomplete" | "Memory");
+    let is_first = |heading: &str| matches!(heading, "Incomplete" | "Sampled" | "Memory");
     let facts = facts::facts(profile);
     html! {
         @for fact in &facts {
@@ -82,7 +85,10 @@ fn over_time(profile: &Profile, drawn: Drawn<'_>, place: Place) -> Markup {
     let all = &profile.all.timeline;
     let memory = "Memory over time: the area is what the program had requested and not freed, the line its \
                   anonymous resident memory. Peaks are drawn at the beginning of the interval in which they lie.";
-    let calls = "Calls of allocation functions per second.";
+    let calls = match profile.sampling().is_whole() {
+        true => "Calls of allocation functions per second.",
+        false => "Calls that returned a block per second, as estimated.",
+    };
     let plots = [
         of("memory", memory, all).memory(),
         of("blocks", "Live blocks over time.", all).blocks(),
@@ -92,6 +98,32 @@ fn over_time(profile: &Profile, drawn: Drawn<'_>, place: Place) -> Markup {
         (parts::heading(place, "Over time"))
         @for plot in plots.iter().flatten() { (drawn.figure(plot, None)) }
         @for plot in of_processes(profile) { (drawn.figure(&plot, None)) }
+    }
+}
+
+/// Longest text of a stack, in characters.
+const STACK: usize = 400;
+
+/// Who requested the blocks.
+fn by_stack(profile: &Profile, drawn: Drawn<'_>, place: Place) -> Markup {
+    if !profile.has_stacks() {
+        return html! {};
+    }
+    let stacks = code::stacks(profile);
+    let caption = "Bytes at the peak by stack: each function stands below the one that called it, as wide as \
+                   the bytes that were requested in it. A click on a function makes it as wide as the drawing, one on \
+                   the first row shows all. The narrowest are left out.";
+    let bytes = stacks
+        .iter()
+        .map(|one| (&one.names[..], one.of.at_peak.bytes));
+    let plot = flame(["flame", "Bytes at the peak by stack"], caption, bytes);
+    html! {
+        (parts::heading(place, "Requested by"))
+        @if let Some(plot) = &plot { (drawn.figure(plot, None)) }
+        (one_table("Blocks by the function that requested them",
+            &requested::functions(profile, &stacks, STACK)))
+        (one_table("Stacks whose live bytes only grow", &requested::growing(profile, STACK)))
+        @for of in Of::ALL { (one_table(of.heading(), &requested::stacks(&stacks, of, STACK))) }
     }
 }
 

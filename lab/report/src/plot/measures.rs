@@ -136,11 +136,13 @@ impl Measure {
 /// Function that extracts the values of a figure from an entrant.
 type Take<'a> = &'a dyn Fn(&EntrantResult) -> Option<Values>;
 
-/// Returns the figures that any entrant of a race has, beginning with wall time.
+/// Returns the figures that any entrant of a race has, beginning with wall time. A replay has only
+/// those that its speed supports.
 pub(crate) fn measures(sheet: &Sheet<'_>) -> Vec<Measure> {
     let mut all = common(sheet);
     all.extend(of_workload(sheet));
     all.extend(of_command(sheet));
+    all.retain(|measure| sheet.supports(&measure.key));
     all.retain(|measure| measure.values.iter().any(Option::is_some));
     all
 }

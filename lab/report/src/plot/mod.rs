@@ -9,6 +9,7 @@ mod canvas;
 mod ccdf;
 mod coordinate;
 mod curves;
+mod flame;
 mod forest;
 mod group;
 mod heap;
@@ -30,6 +31,7 @@ mod thin;
 mod timeline;
 
 pub(crate) use ccdf::plots as ccdfs;
+pub(crate) use flame::flame;
 pub(crate) use forest::ratio_range;
 pub(crate) use group::{Group, groups};
 pub(crate) use heap::OverTime;

@@ -25,6 +25,9 @@ struct Point {
 
 /// Returns the scatter plot; `None` if fewer than two entrants have both figures.
 pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
+    if !sheet.supports(WALL) {
+        return None;
+    }
     let (points, memory) = points(sheet)?;
     let best = best(&points);
     let scales = [

@@ -2,7 +2,7 @@
 
 use heapdrome_profile::{Amount, Counts, Digits, Level, ProcessProfile, Profile, Timeline};
 
-use super::names;
+use super::{code, names};
 use crate::csv::{Csv, written};
 use crate::{Exporter, ReportError};
 
@@ -11,8 +11,8 @@ const HEADS: [&str; 6] = ["process", "program", "table", "at", "name", "value"];
 /// The profile as CSV in the long form: `process,program,table,at,name,value`.
 ///
 /// `process` is the number in the trace, or `all`. `at` is the time of a point in nanoseconds since
-/// the recording began, the power of two above the quantity in a histogram, the function, or the
-/// allocator.
+/// the recording began, the power of two above the quantity in a histogram, the function, the
+/// allocator, or the functions of a stack, the outermost first, separated by semicolons.
 impl Exporter<Profile> for Csv {
     fn export(&self, profile: &Profile) -> Result<Vec<u8>, ReportError> {
         let mut rows = vec![HEADS.map(str::to_owned)];
@@ -22,7 +22,9 @@ impl Exporter<Profile> for Csv {
         sheet.add("summary", "", "end_ns", all.span[1]);
         sheet.add("summary", "", "peak_live_bytes_least", all.peak.least);
         sheet.add("summary", "", "peak_live_bytes_most", all.peak.most);
+        sheet.add("summary", "", "sample_bytes", profile.sampling().mean());
         sheet.counts(profile, &all.counts);
+        sheet.stacks(profile);
         sheet.timeline(&all.timeline);
         for process in &profile.processes {
             let number = process.number.to_string();
@@ -32,6 +34,7 @@ impl Exporter<Profile> for Csv {
                 .map_or("", |known| known.program.as_str());
             let mut sheet = Sheet::new(&mut rows, &number, program);
             sheet.process(process);
+            sheet.growth(profile, process);
             sheet.counts(profile, &process.counts);
             sheet.timeline(&process.timeline);
         }
@@ -75,6 +78,10 @@ impl<'a> Sheet<'a> {
         self.add("summary", "", "peak_time_ns", process.peak.time);
         self.amount("summary", "", "peak_live_", process.peak.live);
         self.amount("summary", "", "peak_inherited_", process.peak.inherited);
+        let half = process.peak.variance.half_width();
+        if half != Amount::default() {
+            self.amount("summary", "", "peak_live_half_width_", half);
+        }
         self.add("summary", "", "most_live_blocks", process.most_blocks);
         if let Some(resident) = process.most_resident {
             self.add("summary", "", "most_resident_bytes", resident);
@@ -93,6 +100,13 @@ impl<'a> Sheet<'a> {
         ];
         for (name, amount) in amounts {
             self.amount("summary", "", name, amount);
+        }
+        if !profile.sampling().is_whole() {
+            self.add("summary", "", "recorded_blocks", counts.recorded);
+            let made = counts.made_variance.half_width();
+            self.amount("summary", "", "made_half_width_", made);
+            let left = counts.left_variance.half_width();
+            self.amount("summary", "", "left_half_width_", left);
         }
         let resizes = counts.resizes;
         let figures = [
@@ -121,6 +135,38 @@ impl<'a> Sheet<'a> {
         for (name, rounded) in counts.rounded() {
             self.add("size_classes", name, "most_live_bytes", rounded.most_live);
             self.add("size_classes", name, "made_bytes", rounded.made);
+        }
+    }
+
+    /// The stacks of all processes. Those of one process have no lines of their own.
+    fn stacks(&mut self, profile: &Profile) {
+        for called in code::stacks(profile) {
+            let (at, of) = (called.folded(), called.of);
+            self.amount("stack", &at, "peak_", of.at_peak);
+            let half = of.at_peak_variance.half_width();
+            if half != Amount::default() {
+                self.amount("stack", &at, "peak_half_width_", half);
+            }
+            self.amount("stack", &at, "made_", of.made);
+            self.amount("stack", &at, "temporary_", of.temporary);
+            self.amount("stack", &at, "left_", of.left);
+        }
+    }
+
+    /// The stacks of one process whose live bytes only grow.
+    fn growth(&mut self, profile: &Profile, process: &ProcessProfile) {
+        for suspect in &process.suspects {
+            let names = code::names(profile, Some(suspect.stack));
+            let at = code::folded(&names);
+            let [low, high] = suspect.interval;
+            let figures = [
+                ("bytes_per_second", suspect.per_second),
+                ("bytes_per_second_low", low),
+                ("bytes_per_second_high", high),
+            ];
+            for (name, value) in figures {
+                self.add("growth", &at, name, value.round() as u64);
+            }
         }
     }
 

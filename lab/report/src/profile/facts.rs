@@ -4,7 +4,8 @@ use heapdrome_profile::{Amount, Counts, Digits, ProcessProfile, Profile};
 use heapdrome_schema::{Bytes, Nanoseconds};
 use heapdrome_trace::Ending;
 
-use super::names;
+use super::estimates::{about, sampled, with_interval};
+use super::{code, names, requested};
 use crate::words::{self, count, fraction};
 
 /// A paragraph under a word.
@@ -24,7 +25,13 @@ pub(crate) fn facts(profile: &Profile) -> Vec<Fact> {
     };
     let facts = [
         fact("Incomplete", incomplete(profile)),
+        fact("Sampled", sampled(profile)),
         fact("Memory", Some(memory(profile))),
+        fact(
+            "Requested by",
+            requested::requested_by(&code::stacks(profile)),
+        ),
+        fact("Growth", requested::growth(profile)),
         fact("Sizes", sizes(profile)),
         fact("Lifetimes", lifetimes(profile)),
         fact("Threads", threads(profile)),
@@ -107,8 +114,9 @@ fn memory(profile: &Profile) -> String {
                 true => least,
                 false => format!("{least} to {most}"),
             };
+            let about = about(profile);
             format!(
-                "At their peak {several} processes hold {together} together. The largest, {}, holds {peak}",
+                "At their peak {several} processes hold {about}{together} together. The largest, {}, holds {peak}",
                 names::process(largest)
             )
         }
@@ -119,8 +127,13 @@ fn memory(profile: &Profile) -> String {
 fn peak(profile: &Profile, process: &ProcessProfile) -> String {
     let live = process.peak.live;
     let mut text = format!(
-        "{} in {}, {} after the start ({} of the time).",
-        Bytes(live.bytes),
+        "{} in {}{}, {} after the start ({} of the time).",
+        with_interval(
+            profile,
+            live.bytes,
+            process.peak.variance.half_width().bytes
+        ),
+        about(profile),
         count(live.blocks, "block"),
         since_start(profile, process.peak.time),
         share(since_start(profile, process.peak.time).0, duration(profile)),
@@ -161,7 +174,7 @@ fn sizes(profile: &Profile) -> Option<String> {
     let counts = &profile.all.counts;
     let halves = halves(&counts.sizes, bytes, "are smaller than")?;
     let blocks = count(counts.made.blocks, "block");
-    let mut text = format!("Of {blocks}, {halves}.");
+    let mut text = format!("Of {}{blocks}, {halves}.", about(profile));
     let largest = profile.largest()?;
     let held = at_peak(largest);
     if let Some((below, amount)) = held.iter().max_by_key(|(_, amount)| amount.bytes)
@@ -203,7 +216,7 @@ fn lifetimes(profile: &Profile) -> Option<String> {
         return Some(left);
     };
     let freed = count(counts.freed.blocks, "freed block");
-    let mut text = format!("Of {freed}, {halves}.");
+    let mut text = format!("Of {}{freed}, {halves}.", about(profile));
     let between = counts.lived_bytes.below_which(0.5);
     match between {
         Some(0 | 1) => text.push_str(" Half are freed before their process requests another byte."),
@@ -226,8 +239,16 @@ fn lifetimes(profile: &Profile) -> Option<String> {
 fn left(profile: &Profile) -> String {
     let counts = &profile.all.counts;
     let is_whole = profile.processes.iter().all(ProcessProfile::is_whole);
+    let is_sampled = !profile.sampling().is_whole();
+    let half = counts.left_variance.half_width();
     let what = match counts.left.blocks {
+        0 if is_sampled => "Every recorded block".to_owned(),
         0 => "Every block".to_owned(),
+        blocks if is_sampled => format!(
+            "About {}, {},",
+            count(blocks, "block"),
+            with_interval(profile, counts.left.bytes, half.bytes)
+        ),
         blocks => format!("{} ({})", count(blocks, "block"), Bytes(counts.left.bytes)),
     };
     match (counts.left.blocks, is_whole) {
@@ -249,13 +270,18 @@ fn threads(profile: &Profile) -> Option<String> {
         .iter()
         .map(|process| process.threads)
         .max()?;
+    let recorded = match profile.sampling().is_whole() {
+        true => "",
+        false => "recorded ",
+    };
     Some(match (most, counts.freed_by_others.blocks) {
         (0 | 1, _) => match profile.processes.len() {
-            1 => "One thread makes all calls.".to_owned(),
+            1 => format!("One thread makes all {recorded}calls."),
             _ => "Each process has one thread that allocates.".to_owned(),
         },
         (_, 0) => format!(
-            "{} allocate, and exchange no blocks: each block is freed by the thread that made it.",
+            "{} allocate, and exchange no {recorded}blocks: each {recorded}block is freed by the thread that \
+             made it.",
             count(profile.all.threads, "thread")
         ),
         (_, blocks) => format!(
@@ -279,7 +305,10 @@ fn calls(profile: &Profile) -> Option<String> {
     if calls == 0 {
         return None;
     }
-    let mut text = count(calls, "call");
+    let mut text = match profile.sampling().is_whole() {
+        true => count(calls, "call"),
+        false => format!("About {} that returned a block", count(calls, "call")),
+    };
     if let Some(rate) = per_second(profile, calls) {
         text.push_str(&format!(", {rate} per second"));
     }
@@ -350,8 +379,9 @@ fn size_classes(profile: &Profile) -> Option<String> {
         "the largest process"
     };
     Some(format!(
-        "No allocator holds {whose} in less than {}, its peak in whole pages. Rounding up to size classes \
+        "No allocator holds {whose} in less than {}{}, its peak in whole pages. Rounding up to size classes \
          adds {} ({first}) to {} ({last}).",
+        about(profile),
         Bytes(floor),
         fraction(*least),
         fraction(*most)

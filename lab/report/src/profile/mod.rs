@@ -1,12 +1,15 @@
 //! A profile of a trace: its sentences, its tables, and its exporters.
 
+pub(crate) mod code;
 mod csv;
+pub(crate) mod estimates;
 pub(crate) mod facts;
 mod names;
 pub(crate) mod notes;
 mod perfetto;
 mod pprof;
 mod protobuf;
+pub(crate) mod requested;
 pub(crate) mod tables;
 mod terminal;
 

@@ -31,6 +31,7 @@ pub(crate) fn notes(profile: &Profile) -> Vec<String> {
         let more = (profile.bypassed.len() - NAMES) as u64;
         notes.push(format!("Not recorded: {}.", count(more, "more process")));
     }
+    notes.extend(unnamed(profile));
     notes.extend(counted(profile));
     notes
 }
@@ -57,6 +58,22 @@ fn unfinished(profile: &Profile) -> Option<String> {
     let processes = profile.processes.iter();
     let listed = listed(processes.filter(|process| process.finish.is_none()))?;
     Some(format!("The trace does not hold the end of {listed}."))
+}
+
+/// Files of code whose functions have no names.
+fn unnamed(profile: &Profile) -> Vec<String> {
+    let all = &profile.symbols.notes;
+    let told = |note: &heapdrome_symbols::Note| {
+        let path = foreign::name(&note.path);
+        let trouble = foreign::line(&note.trouble.to_string());
+        format!("No names of functions in {path}: {trouble}.")
+    };
+    let mut notes: Vec<String> = all.iter().take(NAMES).map(told).collect();
+    if all.len() > NAMES {
+        let more = count((all.len() - NAMES) as u64, "more file");
+        notes.push(format!("No names of functions in {more}."));
+    }
+    notes
 }
 
 /// Calls that the figures leave out or count in another way.

@@ -1,13 +1,14 @@
 //! A profile for `pprof`: its `profile.proto`, compressed by gzip.
 //!
-//! A trace has no stacks. Frames are made of what it has: a process calls a function, which makes
-//! blocks of a size.
+//! If the trace has no stacks, frames are made of what it has: a process calls a function, which
+//! makes blocks of a size.
 
-use std::collections::HashMap;
+mod locations;
 
 use heapdrome_profile::{Amount, Profile};
 use heapdrome_schema::{Bytes, compressed};
 
+use self::locations::Locations;
 use super::facts::duration;
 use super::names;
 use super::protobuf::Message;
@@ -28,15 +29,24 @@ const VALUES: [(&str, &str); 6] = [
 ];
 const SHOWN: &str = "peak_space";
 
+/// The label of a sample that names its process.
+const PROCESS: &str = "process";
+
+/// The quantity and unit of the distance of two sample points.
+const PERIOD: (&str, &str) = ("space", "bytes");
+
 /// Fields of the messages in profile.proto.
 mod field {
     pub(super) const SAMPLE_TYPE: u64 = 1;
     pub(super) const SAMPLE: u64 = 2;
+    pub(super) const MAPPING: u64 = 3;
     pub(super) const LOCATION: u64 = 4;
     pub(super) const FUNCTION: u64 = 5;
     pub(super) const STRING_TABLE: u64 = 6;
     pub(super) const TIME_NANOS: u64 = 9;
     pub(super) const DURATION_NANOS: u64 = 10;
+    pub(super) const PERIOD_TYPE: u64 = 11;
+    pub(super) const PERIOD: u64 = 12;
     pub(super) const COMMENT: u64 = 13;
     pub(super) const DEFAULT_SAMPLE_TYPE: u64 = 14;
     /// Of a ValueType.
@@ -45,51 +55,99 @@ mod field {
     /// Of a Sample.
     pub(super) const LOCATION_ID: u64 = 1;
     pub(super) const VALUE: u64 = 2;
-    /// Of a Location and of a Function.
+    pub(super) const LABEL: u64 = 3;
+    /// Of a Label.
+    pub(super) const KEY: u64 = 1;
+    pub(super) const TEXT: u64 = 2;
+    /// Of a Mapping, a Location and a Function.
     pub(super) const ID: u64 = 1;
+    /// Of a Mapping.
+    pub(super) const MEMORY_LIMIT: u64 = 3;
+    pub(super) const FILE: u64 = 5;
+    pub(super) const BUILD_ID: u64 = 6;
+    pub(super) const HAS: [u64; 4] = [7, 8, 9, 10];
+    /// Of a Location.
+    pub(super) const MAPPING_ID: u64 = 2;
+    pub(super) const ADDRESS: u64 = 3;
     pub(super) const LINE: u64 = 4;
+    /// Of a Line.
     pub(super) const FUNCTION_ID: u64 = 1;
+    pub(super) const LINE_NUMBER: u64 = 2;
+    /// Of a Function.
     pub(super) const NAME: u64 = 2;
+    pub(super) const FILE_NAME: u64 = 4;
 }
 
 impl Exporter<Profile> for Pprof {
     fn export(&self, profile: &Profile) -> Result<Vec<u8>, ReportError> {
         let mut whole = Message::default();
-        let mut texts = Texts::new();
+        let mut locations = Locations::new();
         for (name, unit) in VALUES {
-            whole.message(field::SAMPLE_TYPE, &value_type(&mut texts, name, unit));
+            let value = value_type(&mut locations, name, unit);
+            whole.message(field::SAMPLE_TYPE, &value);
         }
-        let mut frames = Frames::default();
-        for process in &profile.processes {
-            let caller = frames.place(&names::process(process));
-            for class in &process.counts.classes {
-                let function = frames.place(&names::function(profile, class.function));
-                let range = format!("{} to {}", Bytes(class.below / 2), Bytes(class.below));
-                let size = frames.place(&range);
-                let amounts = [class.at_peak, class.made, class.left];
-                let sample = sample(&[size, function, caller], amounts);
-                whole.message(field::SAMPLE, &sample);
-            }
+        match profile.has_stacks() {
+            true => by_stack(&mut whole, &mut locations, profile),
+            false => by_size(&mut whole, &mut locations, profile),
         }
-        frames.write(&mut whole, &mut texts);
-        let comment = texts.place(&crate::reproduce::for_the_eye(&profile.recording.command));
+        locations.write(&mut whole, profile);
+        let command = crate::reproduce::for_the_eye(&profile.recording.command);
+        let comment = locations.text(&command);
         whole
             .number(field::TIME_NANOS, profile.recording.began)
             .number(field::DURATION_NANOS, duration(profile))
             .number(field::COMMENT, comment)
-            .number(field::DEFAULT_SAMPLE_TYPE, texts.place(SHOWN));
-        for text in &texts.all {
+            .number(field::DEFAULT_SAMPLE_TYPE, locations.text(SHOWN));
+        let mean = profile.sampling().mean();
+        if mean > 0 {
+            let period = value_type(&mut locations, PERIOD.0, PERIOD.1);
+            whole
+                .message(field::PERIOD_TYPE, &period)
+                .number(field::PERIOD, mean);
+        }
+        for text in locations.texts() {
             whole.text(field::STRING_TABLE, text);
         }
         compressed(&whole.into_bytes()).map_err(|error| ReportError::Pprof(error.to_string()))
     }
 }
 
-fn value_type(texts: &mut Texts, name: &str, unit: &str) -> Message {
+/// A sample for each stack of each process, with the process as its label.
+fn by_stack(whole: &mut Message, locations: &mut Locations, profile: &Profile) {
+    for process in &profile.processes {
+        let mut label = Message::default();
+        label
+            .number(field::KEY, locations.text(PROCESS))
+            .number(field::TEXT, locations.text(&names::process(process)));
+        for one in &process.counts.stacks {
+            let frames = locations.stack(profile, one.stack);
+            let mut sample = sample(&frames, [one.at_peak, one.made, one.left]);
+            sample.message(field::LABEL, &label);
+            whole.message(field::SAMPLE, &sample);
+        }
+    }
+}
+
+/// A sample for each process, function and power of two of sizes.
+fn by_size(whole: &mut Message, locations: &mut Locations, profile: &Profile) {
+    for process in &profile.processes {
+        let caller = locations.made_up(&names::process(process));
+        for class in &process.counts.classes {
+            let function = locations.made_up(&names::function(profile, class.function));
+            let range = format!("{} to {}", Bytes(class.below / 2), Bytes(class.below));
+            let size = locations.made_up(&range);
+            let amounts = [class.at_peak, class.made, class.left];
+            let sample = sample(&[size, function, caller], amounts);
+            whole.message(field::SAMPLE, &sample);
+        }
+    }
+}
+
+fn value_type(locations: &mut Locations, name: &str, unit: &str) -> Message {
     let mut message = Message::default();
     message
-        .number(field::TYPE, texts.place(name))
-        .number(field::UNIT, texts.place(unit));
+        .number(field::TYPE, locations.text(name))
+        .number(field::UNIT, locations.text(unit));
     message
 }
 
@@ -104,63 +162,4 @@ fn sample(frames: &[u64], amounts: [Amount; 3]) -> Message {
         .numbers(field::LOCATION_ID, frames)
         .numbers(field::VALUE, &values);
     message
-}
-
-/// The table of texts; the first is empty, as the format wants it.
-struct Texts {
-    all: Vec<String>,
-    places: HashMap<String, u64>,
-}
-
-impl Texts {
-    fn new() -> Self {
-        Self {
-            all: vec![String::new()],
-            places: HashMap::new(),
-        }
-    }
-
-    fn place(&mut self, text: &str) -> u64 {
-        if let Some(place) = self.places.get(text) {
-            return *place;
-        }
-        let place = self.all.len() as u64;
-        self.all.push(text.to_owned());
-        self.places.insert(text.to_owned(), place);
-        place
-    }
-}
-
-/// The frames, each a function and a location of the same number, from 1.
-#[derive(Default)]
-struct Frames {
-    names: Vec<String>,
-    places: HashMap<String, u64>,
-}
-
-impl Frames {
-    fn place(&mut self, name: &str) -> u64 {
-        if let Some(place) = self.places.get(name) {
-            return *place;
-        }
-        self.names.push(name.to_owned());
-        let place = self.names.len() as u64;
-        self.places.insert(name.to_owned(), place);
-        place
-    }
-
-    fn write(&self, whole: &mut Message, texts: &mut Texts) {
-        for (id, name) in (1..).zip(&self.names) {
-            let (mut line, mut location) = (Message::default(), Message::default());
-            line.number(field::FUNCTION_ID, id);
-            location.number(field::ID, id).message(field::LINE, &line);
-            let mut function = Message::default();
-            function
-                .number(field::ID, id)
-                .number(field::NAME, texts.place(name));
-            whole
-                .message(field::LOCATION, &location)
-                .message(field::FUNCTION, &function);
-        }
-    }
 }

@@ -65,6 +65,14 @@ fn steps(head: &str, digits: &Digits, tell: impl Fn(u64) -> String) -> Vec<Colum
     ]
 }
 
+/// What the table of [`functions`] counts.
+pub(crate) fn calls_heading(profile: &Profile) -> &'static str {
+    match profile.sampling().is_whole() {
+        true => "Calls by function",
+        false => "Calls that returned a block, by function",
+    }
+}
+
 /// Calls by function, the most called first.
 pub(crate) fn functions(profile: &Profile) -> Vec<Column> {
     let counts = &profile.all.counts;
@@ -79,7 +87,7 @@ pub(crate) fn functions(profile: &Profile) -> Vec<Column> {
             .collect()
     };
     let rate = |calls| per_second(profile, calls).unwrap_or_else(|| NONE.to_owned());
-    vec![
+    let mut columns = vec![
         Column::text(
             "function",
             column(&|place, _, _| names::function(profile, place as u8)),
@@ -87,8 +95,12 @@ pub(crate) fn functions(profile: &Profile) -> Vec<Column> {
         Column::figures("calls", column(&|_, calls, _| grouped(calls))),
         Column::figures("share", column(&|_, calls, _| share(calls, all))),
         Column::figures("per second", column(&|_, calls, _| rate(calls))),
-        Column::figures("failed", column(&|_, _, failed| grouped(failed))),
-    ]
+    ];
+    if profile.sampling().is_whole() {
+        let failed = column(&|_, _, failed| grouped(failed));
+        columns.push(Column::figures("failed", failed));
+    }
+    columns
 }
 
 /// Bytes that live blocks take under the size classes of each allocator.

@@ -4,7 +4,8 @@ use heapdrome_profile::{Level, Point, Profile};
 use heapdrome_schema::{Bytes, MemorySample};
 
 use super::facts::{self, facts, since_start};
-use super::{notes, tables};
+use super::requested::{self, Of};
+use super::{code, notes, tables};
 use crate::foreign;
 use crate::reproduce;
 use crate::sparkline::Scales;
@@ -26,6 +27,7 @@ impl Exporter<Profile> for Terminal {
             page.fact(fact.heading, &fact.text);
         }
         over_time(&mut page, profile);
+        by_stack(&mut page, profile);
         let sizes = match profile.processes.len() {
             0 | 1 => "Blocks by size",
             _ => "Blocks by size; the peak is that of the largest process",
@@ -36,7 +38,7 @@ impl Exporter<Profile> for Terminal {
                 "Freed blocks by lifetime",
                 tables::lifetimes(profile, STEPS),
             ),
-            ("Calls by function", tables::functions(profile)),
+            (tables::calls_heading(profile), tables::functions(profile)),
             ("Rounding up to size classes", tables::size_classes(profile)),
         ];
         let has_calls = profile.all.counts.calls() > 0;
@@ -66,6 +68,40 @@ fn title(page: &mut Page, profile: &Profile) {
     let command = page.paint.strong(&command);
     page.line(&format!("{command}, {state}"));
     page.text.push('\n');
+}
+
+/// Widths of a column of stacks, the first that fits is taken.
+const WIDTHS: [usize; 5] = [100, 70, 50, 34, 22];
+
+/// Who requested the blocks.
+fn by_stack(page: &mut Page, profile: &Profile) {
+    if !profile.has_stacks() {
+        return;
+    }
+    let stacks = code::stacks(profile);
+    let functions = |width: usize| requested::functions(profile, &stacks, width.min(40));
+    fitting(
+        page,
+        "Blocks by the function that requested them",
+        &functions,
+    );
+    let growing = |width| requested::growing(profile, width);
+    fitting(page, "Stacks whose live bytes only grow", &growing);
+    for of in Of::ALL {
+        let columns = |width| requested::stacks(&stacks, of, width);
+        fitting(page, of.heading(), &columns);
+    }
+}
+
+/// A table whose texts are as wide as there is room.
+fn fitting(page: &mut Page, heading: &str, columns: &dyn Fn(usize) -> Vec<Column>) {
+    let choices = WIDTHS.map(columns);
+    if table::rows(&choices[0]) == 0 {
+        return;
+    }
+    page.heading(heading);
+    let (_, lines) = table::first_that_fits(choices.into_iter(), page.width, page.paint);
+    lines.iter().for_each(|line| page.line(line));
 }
 
 fn section(page: &mut Page, heading: &str, columns: &[Column]) {

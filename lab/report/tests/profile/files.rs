@@ -7,7 +7,7 @@ use heapdrome_report::{Csv, Exporter, Perfetto, profile_page};
 use scraper::{Html, Selector};
 use serde_json::Value;
 
-use crate::traces::{HOSTILE, exchange, odd, several};
+use crate::traces::{HOSTILE, exchange, leaking, odd, several};
 
 fn page(profile: &Profile) -> String {
     String::from_utf8(profile_page(profile).expect("a page")).expect("UTF-8")
@@ -25,13 +25,17 @@ fn every_page_is_well_formed_and_asks_for_nothing() {
         exchange().profile(),
         several("cc").profile(),
         several(HOSTILE).profile(),
+        leaking(HOSTILE, HOSTILE, 0).profile(),
     ]);
     for profile in &profiles {
         let text = page(profile);
         let document = Html::parse_document(&text);
         assert!(document.errors.is_empty(), "{:?}", document.errors);
-        assert!(text.contains("default-src 'none'") && text.contains("script-src 'none'"));
-        assert_eq!(count(&document, "script, img, link, iframe"), 0);
+        assert!(text.contains("default-src 'none'"));
+        let scripts = usize::from(profile.has_stacks());
+        assert_eq!(text.contains("script-src 'none'"), scripts == 0);
+        assert_eq!(count(&document, "script"), scripts);
+        assert_eq!(count(&document, "script[src], img, link, iframe"), 0);
         assert!(!text.contains('\u{1b}') && !text.contains("NaN"));
         let ids = Selector::parse("[id]").expect("a selector");
         let mut names = HashSet::new();
@@ -50,6 +54,45 @@ fn a_page_has_pictures_and_tables() {
     let document = Html::parse_document(&page(&several("cc").profile()));
     assert_eq!(count(&document, "figure svg"), 9);
     assert_eq!(count(&document, "table"), 6);
+}
+
+#[test]
+fn a_page_of_stacks_has_a_flame_graph() {
+    let document = Html::parse_document(&page(&leaking("./app", "/nowhere/app", 0).profile()));
+    // All, the caller of all, and the two stacks that live at the peak, besides the temporary one.
+    assert_eq!(count(&document, "svg g.call"), 4);
+    let titles = Selector::parse("svg g.call title").expect("a selector");
+    let titles: Vec<String> = document
+        .select(&titles)
+        .map(|one| one.text().collect())
+        .collect();
+    assert!(
+        titles.contains(&"app+0x1234: 977 KiB, 91%".to_owned()),
+        "{titles:?}"
+    );
+    assert!(
+        titles.contains(&"app+0x99: 1.05 MiB, 100%".to_owned()),
+        "{titles:?}"
+    );
+    let none = Html::parse_document(&page(&exchange().profile()));
+    assert_eq!(count(&none, "svg g.call"), 0);
+}
+
+#[test]
+fn stacks_are_lines_of_the_csv() {
+    let text = Csv
+        .export(&leaking("./app", "/nowhere/app", 0).profile())
+        .expect("CSV");
+    let text = String::from_utf8(text).expect("UTF-8");
+    for line in [
+        "all,,stack,,app+0x99;app+0x1234,peak_bytes,1000000",
+        "all,,stack,,app+0x99;app+0x2345,temporary_blocks,2000",
+        "all,,stack,,app+0x99;app+0x3456,left_bytes,96000",
+        "0,/bin/app,growth,,app+0x99;app+0x3456,bytes_per_second,48000",
+    ] {
+        let line = line.replace(",,app", ",app");
+        assert!(text.lines().any(|one| one == line), "{line}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use heapdrome_profile::Profile;
 use heapdrome_report::{Exporter, Pprof};
 
 use crate::decoder::Message;
-use crate::traces::{HOSTILE, exchange, odd, several};
+use crate::traces::{HOSTILE, exchange, leaking, odd, several};
 
 /// What pprof would make of the file: the values of each stack, the outermost frame first.
 struct Read {
@@ -16,6 +16,13 @@ struct Read {
     shown: String,
     duration: u64,
     time: u64,
+    period: u64,
+    /// The path and the build id of each mapping.
+    mappings: Vec<[String; 2]>,
+    /// The address, and the functions with their lines, of each location.
+    locations: Vec<(u64, Vec<String>)>,
+    /// The labels of the samples.
+    labels: Vec<String>,
 }
 
 fn read(profile: &Profile) -> Read {
@@ -60,7 +67,42 @@ fn read(profile: &Profile) -> Read {
         shown: text(whole.number(14)),
         duration: whole.number(10),
         time: whole.number(9),
+        period: whole.number(12),
+        mappings: mappings(&whole, &texts),
+        locations: locations(&whole, &functions),
+        labels: labels(&whole, &texts),
     }
+}
+
+fn mappings(whole: &Message, texts: &[String]) -> Vec<[String; 2]> {
+    let mapping = |mapping: &Message| {
+        assert!(mapping.number(2) < mapping.number(3), "it has an extent");
+        [5, 6].map(|field| texts[mapping.number(field) as usize].clone())
+    };
+    let mappings: Vec<_> = whole.messages(3).iter().map(mapping).collect();
+    for location in whole.messages(4) {
+        assert!(location.number(2) as usize <= mappings.len());
+    }
+    mappings
+}
+
+fn locations(whole: &Message, functions: &BTreeMap<u64, String>) -> Vec<(u64, Vec<String>)> {
+    let location = |location: &Message| {
+        let lines = location.messages(4);
+        let line = |line: &Message| format!("{}:{}", functions[&line.number(1)], line.number(2));
+        (location.number(3), lines.iter().map(line).collect())
+    };
+    whole.messages(4).iter().map(location).collect()
+}
+
+fn labels(whole: &Message, texts: &[String]) -> Vec<String> {
+    let labels = whole.messages(2).into_iter();
+    let text = |place: u64| &texts[place as usize];
+    let label = |label: Message| format!("{}={}", text(label.number(1)), text(label.number(2)));
+    labels
+        .flat_map(|sample| sample.messages(3))
+        .map(label)
+        .collect()
 }
 
 #[test]
@@ -103,6 +145,8 @@ fn values_add_up_to_the_profile() {
         exchange().profile(),
         several("cc").profile(),
         several(HOSTILE).profile(),
+        leaking("./app", HOSTILE, 0).profile(),
+        leaking("./app", HOSTILE, 1000).profile(),
     ]);
     for profile in &profiles {
         let read = read(profile);
@@ -121,4 +165,21 @@ fn values_add_up_to_the_profile() {
             .map(|process| process.peak.live.bytes);
         assert_eq!(sum(1), peaks.sum::<u64>());
     }
+}
+
+#[test]
+fn stacks_of_the_trace_are_stacks_with_mappings() {
+    let read = read(&leaking("./app", "/nowhere/app", 4096).profile());
+    let stack = |names: [&str; 2]| names.map(str::to_owned).to_vec();
+    let places: Vec<_> = read.stacks.keys().cloned().collect();
+    let expected = ["app+0x1234", "app+0x2345", "app+0x3456"];
+    assert_eq!(places, expected.map(|name| stack(["app+0x99", name])));
+    let large = &read.stacks[&stack(["app+0x99", "app+0x1234"])];
+    assert_eq!(large[..2], large[2..4], "all live at the peak");
+    assert_eq!(read.mappings, [["/nowhere/app", "00ff"]]);
+    let (addresses, lines): (Vec<_>, Vec<_>) = read.locations.into_iter().unzip();
+    assert_eq!(addresses, [0x1234, 0x99, 0x2345, 0x3456]);
+    assert_eq!(lines[0], ["app+0x1234:0"]);
+    assert_eq!(read.labels, ["process=app (pid 100)"; 3]);
+    assert_eq!(read.period, 4096);
 }

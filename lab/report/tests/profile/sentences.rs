@@ -5,7 +5,7 @@ use heapdrome_report::{Exporter, Terminal};
 use heapdrome_trace::Reader;
 use unicode_width::UnicodeWidthStr;
 
-use crate::traces::{HOSTILE, MS, Trace, exchange, free, make, odd, several};
+use crate::traces::{HOSTILE, MS, Trace, exchange, free, leaking, make, odd, several};
 
 fn text(profile: &Profile, width: usize) -> String {
     let terminal = Terminal {
@@ -134,6 +134,68 @@ fn threads_that_keep_their_blocks_are_said_to() {
 }
 
 #[test]
+fn a_sample_gives_estimates_with_intervals() {
+    let mut trace = Trace::sampled("./app", 1000);
+    trace.begin(0, 0, "/bin/app");
+    for block in 0..1000 {
+        trace.does(0, 0, block * MS, make(0, 1000));
+    }
+    for block in 0..500 {
+        trace.does(0, 0, (1000 + block) * MS, free(block));
+    }
+    trace.end(0, 2000 * MS, false);
+    // A block of the mean size stands for 1 / (1 - 1 / e) = 1.582 blocks.
+    let profile = trace.profile();
+    tells(
+        &profile,
+        &[
+            "Sampled: 1,000 blocks of 1,510 to 1,644 were recorded: one for every 1000 B requested.",
+            "At its peak the program holds about 1.51 MiB (1.45 MiB to 1.57 MiB) in about 1,577 blocks",
+            "About 800 blocks, about 772 KiB (731 KiB to 814 KiB), are never freed.",
+            "One thread makes all recorded calls.",
+            "that returned a block,",
+            "in less than about 1.51 MiB, its peak",
+        ],
+    );
+    let told = told(&profile);
+    for words in ["next call", "resized", "failed", "requests another"] {
+        assert!(!told.contains(words), "{words}: {told}");
+    }
+}
+
+#[test]
+fn stacks_say_who_requested_the_blocks() {
+    let mut profile = leaking("./app", "/nowhere/app", 0).profile();
+    profile.name_code(std::path::Path::new("/nowhere"));
+    tells(
+        &profile,
+        &[
+            "Requested by: 91% of the bytes at the peak are requested by app+0x1234 and 8.8% by app+0x3456.",
+            "Growth: The live bytes that app+0x3456 requests only grow, by 46.9 KiB a second",
+            "a leak, or a cache without a bound.",
+            "app+0x1234 977 KiB 91% 10 977 KiB 0 977 KiB",
+            "Stacks whose live bytes only grow",
+            "Stacks with the most bytes at the peak",
+            "977 KiB 10 91% app+0x1234 < app+0x99",
+            "Stacks with the most blocks that the next call frees bytes blocks share requested by < called by",
+            "125 KiB 2,000 100% app+0x2345 < app+0x99",
+            "Stacks with the most bytes that are not freed",
+            "No names of functions in /nowhere/app: it cannot be read: No such file",
+        ],
+    );
+}
+
+#[test]
+fn stacks_of_a_sample_have_errors_and_no_temporary_blocks() {
+    let profile = leaking("./app", "/nowhere/app", 1000).profile();
+    tells(
+        &profile,
+        &["requested by at the peak 95% ± share blocks requested not freed"],
+    );
+    assert!(!told(&profile).contains("next call"));
+}
+
+#[test]
 fn odd_traces_are_told_without_nonsense() {
     for profile in odd() {
         let told = told(&profile);
@@ -149,6 +211,8 @@ fn no_line_is_wider_than_the_terminal() {
         exchange().profile(),
         several("cc").profile(),
         several(HOSTILE).profile(),
+        leaking("./app", HOSTILE, 0).profile(),
+        leaking("./app", &"/long/path".repeat(30), 0).profile(),
     ]);
     for profile in &profiles {
         for width in [40, 60, 80, 100] {

@@ -2,8 +2,8 @@
 
 use heapdrome_profile::{Profile, profile};
 use heapdrome_trace::{
-    Beginning, Bypass, Finish, Operation, Process, Reader, Record, Recording, Resident, Step, Time,
-    Writer,
+    Beginning, Bypass, Finish, Frame, Module, Operation, Process, Reader, Record, Recording,
+    Resident, Stack, Step, Time, Writer,
 };
 
 /// What no page and no terminal may obey.
@@ -20,6 +20,16 @@ impl Trace {
     }
 
     pub fn of(command: &str) -> Self {
+        Self::sampled(command, 0)
+    }
+
+    /// A trace of one block for every so many bytes requested.
+    pub fn sampled(command: &str, sample_bytes: u64) -> Self {
+        Self::with_stacks(command, sample_bytes, 0)
+    }
+
+    /// A trace of stacks, at these rates.
+    pub fn with_stacks(command: &str, sample_bytes: u64, stack_bytes: u64) -> Self {
         let names = ["malloc", "_Znwm", "realloc", "free", "_ZdlPvm"];
         let recording = Recording {
             functions: names.map(str::to_owned).into(),
@@ -27,6 +37,8 @@ impl Trace {
             began: 1_700_000_000_000_000_000,
             heapdrome: "0.1.0".to_owned(),
             page_bytes: 4096,
+            sample_bytes,
+            stack_bytes,
             ..Recording::default()
         };
         Self(Writer::new(Vec::new(), &recording).expect("begun"))
@@ -87,6 +99,36 @@ impl Trace {
         self.0.operation(process, step).expect("written");
     }
 
+    /// A file of code, and stacks: each of these addresses in it, called by the last.
+    pub fn code(&mut self, path: &str, addresses: &[u64]) {
+        self.record(Record::Module(Module {
+            module: 0,
+            path: path.to_owned(),
+            build_id: "00ff".to_owned(),
+        }));
+        let frame = |address: &u64| Frame {
+            module: Some(0),
+            address: *address,
+        };
+        for (stack, address) in (0..).zip(addresses) {
+            let frames = [address, &addresses[addresses.len() - 1]]
+                .map(frame)
+                .to_vec();
+            self.record(Record::Stack(Stack { stack, frames }));
+        }
+    }
+
+    /// A call with a stack.
+    pub fn calls(&mut self, time: u64, stack: u32, operation: Operation) {
+        let step = Step {
+            thread: 0,
+            time: Time(time),
+            operation,
+            stack: Some(stack),
+        };
+        self.0.operation(0, step).expect("written");
+    }
+
     pub fn bytes(self) -> Vec<u8> {
         self.0.finish().expect("finished")
     }
@@ -139,6 +181,24 @@ pub fn several(name: &str) -> Trace {
         trace.end(process, begin + 90 * MS, process == 1);
     }
     trace.bypass(&format!("/bin/{name}-static"), "it is linked statically");
+    trace
+}
+
+/// One process of three stacks over two seconds. The first makes ten large blocks, the second makes
+/// blocks that the next call frees, and the third forgets one block each millisecond.
+pub fn leaking(command: &str, path: &str, sample_bytes: u64) -> Trace {
+    let mut trace = Trace::with_stacks(command, sample_bytes, 1);
+    trace.code(path, &[0x1234, 0x2345, 0x3456, 0x99]);
+    trace.begin(0, 0, "/bin/app");
+    for block in 0..10 {
+        trace.calls(block * 160, 0, make(0, 100_000));
+    }
+    for turn in 0..2000 {
+        trace.calls(turn * MS + MS, 1, make(0, 64));
+        trace.does(0, 0, turn * MS + MS + 160, free(10 + 2 * turn));
+        trace.calls(turn * MS + MS + 320, 2, make(1, 48));
+    }
+    trace.end(0, 2001 * MS, false);
     trace
 }
 

@@ -29,6 +29,7 @@ pub fn compared(verdict: Verdict, ratio: f64, spread: f64) -> Comparison {
         rounds: 3,
         verdict,
         rounds_to_show_one_percent: more,
+        misses: Vec::new(),
     }
 }
 
@@ -63,6 +64,7 @@ pub fn bare(name: &str, role: Role) -> EntrantResult {
         average_tree_bytes: None,
         memory_parts: Vec::new(),
         memory_parts_method: None,
+        image: None,
         after_idle: None,
         evidence: None,
         detached: Vec::new(),

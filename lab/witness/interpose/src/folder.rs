@@ -5,6 +5,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::elf;
+use crate::kernel;
 use crate::layout::PATH_BYTES;
 use crate::system::{self, ObjectInfo};
 
@@ -64,8 +65,11 @@ pub fn has(name: &[u8]) -> bool {
     // SAFETY: the path ends with a zero.
     beside(name, &mut path).is_some()
         && unsafe {
-            let file = system::open(path.as_ptr().cast(), system::O_CLOEXEC);
-            file >= 0 && system::close(file) == 0
+            let file = kernel::open(path.as_ptr().cast(), system::O_CLOEXEC, 0);
+            if file >= 0 {
+                kernel::close(file);
+            }
+            file >= 0
         }
 }
 
@@ -85,25 +89,21 @@ pub fn map(name: &[u8], new: bool, length: usize) -> Option<*mut c_void> {
     // mapped, so that touching the mapping cannot fail for lack of space.
     unsafe {
         let path = path.as_ptr().cast::<c_char>();
-        let file = system::open(path, flags, 0o600_u32);
+        let file = kernel::open(path, flags, 0o600);
         if file < 0 {
             return None;
         }
-        let room = !new || system::fallocate(file, 0, 0, length as _) == 0 || fill(file, length);
-        let protection = system::PROT_READ_WRITE;
+        let room = !new || kernel::fallocate(file, length) || fill(file, length);
         let address = if room {
-            system::mmap(null_mut(), length, protection, system::MAP_SHARED, file, 0)
+            kernel::map(length, system::MAP_SHARED, file)
         } else {
-            usize::MAX as *mut c_void
+            null_mut()
         };
-        system::close(file);
-        if address as usize == usize::MAX {
-            if new {
-                system::unlink(path);
-            }
-            return None;
+        kernel::close(file);
+        if address.is_null() && new {
+            kernel::unlink(path);
         }
-        Some(address)
+        (!address.is_null()).then_some(address)
     }
 }
 
@@ -111,10 +111,7 @@ pub fn map(name: &[u8], new: bool, length: usize) -> Option<*mut c_void> {
 /// kills the process.
 fn exceeds_limit(length: usize) -> bool {
     const FILE_SIZE: c_int = 1;
-    let mut limits = [u64::MAX; 2];
-    // SAFETY: there is room for both limits.
-    let known = unsafe { system::getrlimit(FILE_SIZE, limits.as_mut_ptr()) } == 0;
-    known && (length as u64) > limits[0]
+    kernel::limits(FILE_SIZE).is_some_and(|[soft, _]| (length as u64) > soft)
 }
 
 /// The decimal digits of a number.
@@ -135,9 +132,7 @@ fn fill(file: c_int, length: usize) -> bool {
     static ZEROS: [u8; 4096] = [0; 4096];
     let mut left = length;
     while left > 0 {
-        let part = left.min(ZEROS.len());
-        // SAFETY: the buffer holds at least `part` bytes.
-        let written = unsafe { system::write(file, ZEROS.as_ptr().cast(), part) };
+        let written = kernel::write(file, &ZEROS[..left.min(ZEROS.len())]);
         if written <= 0 {
             return false;
         }

@@ -4,10 +4,11 @@
 //! thread of the parent held that lock, the child would wait forever. The child therefore follows
 //! the loader's list itself, while it has only one thread.
 
-use core::ffi::{c_uchar, c_void};
+use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::kernel;
 use crate::system::{self, LinkMap, ObjectInfo, ProgramHeader, Visit};
 
 const MAGIC: [u8; 4] = *b"\x7fELF";
@@ -73,10 +74,7 @@ pub unsafe fn each(visit: Visit, data: *mut c_void) {
 /// The process has one thread.
 unsafe fn describe(object: &LinkMap) -> Option<ObjectInfo> {
     let header = object.base as *const FileHeader;
-    let mut resident: c_uchar = 0;
-    // SAFETY: mincore fails for an address that is not mapped, or not the start of a page.
-    let answer = unsafe { system::mincore(object.base as *mut c_void, 1, &raw mut resident) };
-    if object.base == 0 || answer != 0 {
+    if object.base == 0 || !kernel::is_mapped(object.base) {
         return None;
     }
     // SAFETY: the page is mapped, and the loader maps the objects of its list readable.

@@ -11,7 +11,7 @@
 //!
 //! In a second mode, [`follow`], it also notes sizes, live bytes and times. A call then passes
 //! through a function of this library. In a third mode, [`recording`], it counts nothing and writes
-//! every call into a ring that a collector reads.
+//! every call into a ring that a collector reads, or a sample of the calls ([`sampling`]).
 
 // The witness's build script builds it without the standard library, so that it brings no other
 // object into the process. A build that unwinds, as of the whole workspace, needs its runtime.
@@ -24,22 +24,30 @@
 mod calls;
 mod elf;
 mod entry;
+mod exponential;
 mod fallback;
 mod folder;
 mod follow;
+mod kernel;
 mod late;
 mod layout;
+mod marks;
+mod own;
 mod record;
 mod recording;
 mod resolve;
 mod ring;
 mod rings;
+mod sample;
+mod sampling;
+mod sandbox;
 mod shadow;
 mod slots;
 mod strings;
 mod system;
 mod thread;
 mod trace;
+mod waiting;
 
 use core::ptr::null_mut;
 

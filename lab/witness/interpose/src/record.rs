@@ -4,6 +4,7 @@ use core::ptr::{addr_of_mut, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use crate::folder;
+use crate::kernel;
 use crate::layout::{FOLLOW, FUNCTIONS, Followed, MAGIC, OBJECTS, OwnCalls, PATH_BYTES, Record};
 use crate::ring::CONTROL;
 use crate::system;
@@ -34,10 +35,8 @@ pub fn current() -> *mut Record {
                 return record;
             }
             Err(2) => return RECORD.load(Ordering::Acquire),
-            // SAFETY: no precondition. Making a record takes a few system calls and no lock.
-            Err(_) => unsafe {
-                system::sched_yield();
-            },
+            // Making a record takes a few system calls and no lock.
+            Err(_) => kernel::yield_to_others(),
         }
     }
 }
@@ -138,14 +137,13 @@ fn find_mode() -> Mode {
 pub unsafe fn discard(record: *mut Record) {
     if record != PRIVATE.0.get().cast() {
         // SAFETY: as for this function; the record was mapped with this length.
-        unsafe { system::munmap(record.cast(), size_of::<Record>()) };
+        unsafe { kernel::unmap(record.cast(), size_of::<Record>()) };
     }
 }
 
 fn create() -> *mut Record {
     let mut digits = [0_u8; 20];
-    // SAFETY: no precondition.
-    let process = unsafe { system::getpid() }.unsigned_abs();
+    let process = kernel::process();
     let name = folder::decimal(process.into(), &mut digits);
     let mapped = folder::map(name, true, size_of::<Record>());
     let record = mapped.unwrap_or(PRIVATE.0.get().cast()).cast::<Record>();

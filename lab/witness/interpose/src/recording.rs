@@ -12,7 +12,7 @@ use core::sync::atomic::Ordering;
 use crate::calls::{Call, Deed, asked, deed};
 use crate::layout::FUNCTIONS;
 use crate::ring::{Event, code};
-use crate::rings::push;
+use crate::rings::{push, stamp};
 use crate::slots::{SLOTS, Slot};
 use crate::system::{fenced_ticks, ticks};
 
@@ -229,18 +229,54 @@ pub fn passage(index: usize) -> Option<usize> {
     }
 }
 
-/// Records that a block is freed or about to be resized.
+/// Records a call that frees or resizes a block.
 extern "C" fn before<const INDEX: usize>(address: usize) {
     if address != 0 || matches!(deed(INDEX), Deed::Frees) {
-        let stamp = fenced_ticks();
-        push(event(code::FREED, INDEX, address, 0, stamp));
+        push_freed(INDEX, address);
     }
+}
+
+/// Records that a block is freed or about to be resized.
+#[inline(always)]
+pub fn push_freed(index: usize, address: usize) {
+    let stamp = stamp(fenced_ticks);
+    push(event(code::FREED, index, address, 0, stamp));
 }
 
 /// Records the block that a call has returned as `result`, and returns that.
 extern "C" fn after<const INDEX: usize>(call: &Call, result: usize) -> usize {
-    let stamp = ticks();
-    let (size, block) = match deed(INDEX) {
+    if let Some(returned) = returned(INDEX, call, result) {
+        push_returned(INDEX, call, &returned);
+    }
+    result
+}
+
+/// What a call that asked for a block has returned.
+pub struct Returned {
+    stamp: u64,
+    /// The address of the block; 0 if there is none.
+    pub block: usize,
+    /// Bytes that were requested.
+    pub size: u64,
+}
+
+impl Returned {
+    /// A resize of which only the free of the old block is recorded.
+    pub fn freed_only(self) -> Self {
+        let (block, size) = (0, 0);
+        Self {
+            block,
+            size,
+            ..self
+        }
+    }
+}
+
+/// What a call has returned as `result`; `None` if it is none that asks for a block.
+#[inline(always)]
+pub fn returned(index: usize, call: &Call, result: usize) -> Option<Returned> {
+    let stamp = stamp(ticks);
+    let (size, block) = match deed(index) {
         Deed::Makes(size) | Deed::Resizes(size) => (size, result),
         // An int of which the upper half of the register is not defined.
         Deed::Stores(size) if result as u32 == 0 => {
@@ -248,9 +284,17 @@ extern "C" fn after<const INDEX: usize>(call: &Call, result: usize) -> usize {
             (size, unsafe { *(call.arguments[0] as *const usize) })
         }
         Deed::Stores(size) => (size, 0),
-        Deed::Frees | Deed::Nothing => return result,
+        Deed::Frees | Deed::Nothing => return None,
     };
-    if let Some(alignment) = alignment(INDEX, &call.arguments) {
+    let size = asked(size, &call.arguments);
+    Some(Returned { stamp, block, size })
+}
+
+/// Records what a call has returned.
+#[inline(always)]
+pub fn push_returned(index: usize, call: &Call, returned: &Returned) {
+    let &Returned { stamp, block, size } = returned;
+    if let Some(alignment) = alignment(index, &call.arguments) {
         let (address, code) = (alignment as u64, code::ALIGNMENT);
         push(Event {
             stamp,
@@ -260,14 +304,7 @@ extern "C" fn after<const INDEX: usize>(call: &Call, result: usize) -> usize {
         });
     }
     let code = if block == 0 { code::FAILED } else { code::MADE };
-    push(event(
-        code,
-        INDEX,
-        block,
-        asked(size, &call.arguments),
-        stamp,
-    ));
-    result
+    push(event(code, index, block, size, stamp));
 }
 
 /// The alignment that a call asks for.

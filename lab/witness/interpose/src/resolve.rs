@@ -9,9 +9,13 @@ use crate::fallback;
 use crate::follow;
 use crate::late;
 use crate::layout::{FUNCTIONS, MALLOC, PATH_BYTES, Record};
+use crate::marks;
+use crate::own;
 use crate::record::{self, Mode};
 use crate::recording;
 use crate::rings;
+use crate::sample;
+use crate::sampling;
 use crate::slots::SLOTS;
 use crate::system::{self, ObjectInfo};
 
@@ -99,6 +103,7 @@ fn fill(index: usize) {
             let stand_in = fallback::for_function(FUNCTIONS[index]);
             slot.counter.store(0, Ordering::Relaxed);
             slot.counted_next.store(stand_in, Ordering::Relaxed);
+            slot.served.store(stand_in, Ordering::Relaxed);
             slot.next.store(stand_in, Ordering::Release);
         }
     }
@@ -124,18 +129,23 @@ fn bind(index: usize, found: &Found) {
         _ if !counted || is_runtime => found.address,
         Mode::Counting => found.address,
         Mode::Following => follow::follow as *const () as usize,
+        Mode::Recording if marks::is_on() => sampling::passage(index).unwrap_or(found.address),
         Mode::Recording => recording::passage(index).unwrap_or(found.address),
     };
     slot.counter.store(counter, Ordering::Relaxed);
     slot.counted_next.store(counted_next, Ordering::Relaxed);
+    slot.served.store(found.address, Ordering::Relaxed);
     // glibc's own calls, as in strdup, are the program's: its slots share no object, and no call
-    // comes from within it.
+    // comes from within it. Sampling passes them on by the shorter way.
     let own = (&raw const *slot) as usize;
-    slot.low
-        .store(if in_libc { own } else { found.low }, Ordering::Relaxed);
-    slot.span
-        .store(if in_libc { 0 } else { found.span }, Ordering::Relaxed);
-    slot.next.store(found.address, Ordering::Release);
+    let (low, span, next) = match () {
+        () if in_libc && counter == 0 && marks::is_on() => (0, usize::MAX, counted_next),
+        () if in_libc => (own, 0, found.address),
+        () => (found.low, found.span, found.address),
+    };
+    slot.low.store(low, Ordering::Relaxed);
+    slot.span.store(span, Ordering::Relaxed);
+    slot.next.store(next, Ordering::Release);
 }
 
 /// Names the object that serves a function in the record, and returns the function's counter; 0 if
@@ -213,7 +223,8 @@ fn bind_late() {
 pub unsafe extern "C" fn after_fork() {
     // SAFETY: every thread has an errno, and the child has one thread.
     let errno = unsafe { *system::__errno_location() };
-    rings::begin_image();
+    own::begin_image();
+    sample::renew();
     if let Some((old, new)) = record::renew() {
         for slot in &SLOTS {
             let offset = slot

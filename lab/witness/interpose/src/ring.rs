@@ -15,7 +15,7 @@ pub const CONTROL: &str = "recording";
 pub const PREFIX: &str = "ring-";
 
 /// The first word of a ring that is ready to be read.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"hdring01");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"hdring02");
 
 /// Number of entries of a ring: at 10 million calls a second they last 3 ms.
 pub const ENTRIES: u64 = 1 << 15;
@@ -23,7 +23,8 @@ pub const ENTRIES: u64 = 1 << 15;
 /// Bytes for the path of the object that serves malloc, its terminating zero included.
 pub const PATH_BYTES: usize = 1024;
 
-/// Codes of entries. A function's number is added to the first three.
+/// Codes of entries. A function's number is added to the first three. From [`WHOLE`](code::WHOLE)
+/// on, an entry's detail is one number of 64 bits.
 pub mod code {
     /// The function returned the block at the entry's address, of the entry's size.
     pub const MADE: u8 = 0;
@@ -33,14 +34,24 @@ pub mod code {
     pub const FAILED: u8 = 128;
     /// The entry's address is the alignment that the next entry's call asked for.
     pub const ALIGNMENT: u8 = 192;
-    /// The following entries are of the thread whose number is the entry's size.
-    pub const THREAD: u8 = 193;
+    /// The first code of the following ones.
+    pub const WHOLE: u8 = 240;
+    /// The following entries are of the thread whose number is the entry's address; the detail is
+    /// the processor's counter.
+    pub const THREAD: u8 = WHOLE;
+    /// The detail is the processor's counter, of which the next entry has the lowest bits only.
+    pub const TIME: u8 = WHOLE + 1;
+    /// The detail is the size of the next entry.
+    pub const SIZE: u8 = WHOLE + 2;
+    /// The process is about to fork; the detail is the processor's counter, by which the child
+    /// refers to this entry ([`Ring::forked`](super::Ring::forked)).
+    pub const FORK: u8 = WHOLE + 3;
 }
 
 /// What the collector and all recorded processes share.
 #[repr(C)]
 pub struct Control {
-    /// The collector adds to it several times a second.
+    /// The processor's counter when the collector last looked at the rings.
     pub beat: AtomicU64,
     /// The collector's process.
     pub collector: AtomicU32,
@@ -52,16 +63,19 @@ pub struct Control {
     pub without_ring: AtomicU32,
     /// The collector's namespace of process numbers; 0 if unknown.
     pub namespace: AtomicU64,
+    /// Mean number of requested bytes between two sample points; 0 if every call is recorded. Set
+    /// before the command starts.
+    pub sample_bytes: AtomicU64,
+    /// Number of sampled blocks that could not be recorded, since there was no memory to mark them.
+    pub left_out: AtomicU64,
 }
 
 /// One recorded operation.
-#[repr(C)]
+#[repr(C, align(16))]
 pub struct Entry {
-    /// The processor's counter.
-    /// The processor's counter.
-    pub stamp: AtomicU64,
-    /// Bytes, or what the code says.
-    pub size: AtomicU64,
+    /// The lowest bits of the processor's counter ([`STAMP_BITS`]) and the size above them, or what
+    /// the code says.
+    pub detail: AtomicU64,
     /// Address (48 bits), code (8 bits), lap (8 bits). Written last.
     pub tag: AtomicU64,
 }
@@ -71,7 +85,15 @@ pub const ADDRESS_BITS: u32 = 48;
 /// The place of the lap in a tag.
 pub const LAP_SHIFT: u32 = 56;
 
-/// An entry as it was read.
+/// Bits of the processor's counter in an entry: 7 minutes at 2.6 GHz.
+pub const STAMP_BITS: u32 = 40;
+/// Sizes from here on do not fit into an entry: [`code::SIZE`] precedes it.
+pub const LONG: u64 = (1 << (u64::BITS - STAMP_BITS)) - 1;
+/// Ticks after which a thread writes its time in full. A reader takes the time that is nearest to
+/// the last one, so they are less than half of what the bits can tell.
+pub const FAR: u64 = 1 << (STAMP_BITS - 3);
+
+/// An operation before it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The processor's counter.
@@ -101,7 +123,7 @@ pub struct Ring {
     pub forked: u64,
     /// The process's namespace of process numbers: the number of its file; 0 if unknown.
     pub namespace: u64,
-    /// Nanoseconds for which its threads waited until it was read.
+    /// Ticks of the processor's counter for which its threads waited until it was read.
     pub waited: AtomicU64,
     /// Not 0: its process has stopped recording.
     pub gave_up: AtomicU32,
@@ -132,12 +154,13 @@ pub const fn lap(index: u64) -> u64 {
 }
 
 impl Ring {
-    /// Reserves an entry for the calling thread, the only one that writes here.
+    /// Reserves entries for the calling thread, the only one that writes here, and returns the
+    /// index of the first.
     #[inline]
-    pub fn reserve(&self) -> u64 {
+    pub fn reserve(&self, number: u64) -> u64 {
         #[cfg(target_arch = "x86_64")]
         {
-            let mut index = 1_u64;
+            let mut index = number;
             // SAFETY: the word is this ring's. Only one thread writes it, so one instruction
             // excludes its signal handlers. A locked instruction would cost three times as much.
             unsafe {
@@ -152,7 +175,7 @@ impl Ring {
         }
         #[cfg(not(target_arch = "x86_64"))]
         // Relaxed: no other thread uses the word; the addition excludes signal handlers.
-        self.reserved.0.fetch_add(1, Ordering::Relaxed)
+        self.reserved.0.fetch_add(number, Ordering::Relaxed)
     }
 
     /// The index from which on entries are not free yet.
@@ -162,15 +185,23 @@ impl Ring {
         self.taken.0.load(Ordering::Acquire) + ENTRIES
     }
 
-    /// Writes an entry that was reserved, and is below the limit.
+    /// Writes an operation into an entry that was reserved, and is below the limit. Of a size from
+    /// [`LONG`] on, the entry says only that it is one.
     #[inline]
     pub fn write(&self, index: u64, event: Event) {
+        let stamp = event.stamp & ((1 << STAMP_BITS) - 1);
+        let detail = event.size.min(LONG) << STAMP_BITS | stamp;
+        self.write_whole(index, event.code, event.address, detail);
+    }
+
+    /// Writes an entry that was reserved, and is below the limit.
+    #[inline]
+    pub fn write_whole(&self, index: u64, code: u8, address: u64, detail: u64) {
         let entry = &self.entries[(index % ENTRIES) as usize];
-        let address = event.address & ((1 << ADDRESS_BITS) - 1);
-        let tag = address | u64::from(event.code) << ADDRESS_BITS | lap(index) << LAP_SHIFT;
-        entry.stamp.store(event.stamp, Ordering::Relaxed);
-        entry.size.store(event.size, Ordering::Relaxed);
-        // Release pairs with the acquire of the collector: the other words are there first.
+        let address = address & ((1 << ADDRESS_BITS) - 1);
+        let tag = address | u64::from(code) << ADDRESS_BITS | lap(index) << LAP_SHIFT;
+        entry.detail.store(detail, Ordering::Relaxed);
+        // Release pairs with the acquire of the collector: the other word is there first.
         entry.tag.store(tag, Ordering::Release);
     }
 }

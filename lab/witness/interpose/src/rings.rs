@@ -1,44 +1,19 @@
 //! The rings of this process: one for each thread that allocates.
 
-use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
 
 use crate::folder;
-use crate::ring::{CONTROL, Control, Event, MAGIC, PATH_BYTES, PREFIX, Ring, code};
-use crate::slots::SLOTS;
+use crate::kernel;
+use crate::marks;
+use crate::own::{
+    ALONE, FORKED, IMAGE, NAMESPACE, NEW, OVER, OWN, Own, PARENT, PID, SANDBOXED, SHARED,
+    begin_image, control, give_up, namespace, own, state, tid,
+};
+use crate::ring::{CONTROL, Control, Event, FAR, LONG, MAGIC, PATH_BYTES, PREFIX, Ring, code};
 use crate::system;
-use crate::thread::thread;
-
-/// What a child of fork must not inherit: the kernel fills it with zeros there, however it forked.
-#[repr(C)]
-struct Own {
-    /// Not 0: this process has an image.
-    begun: AtomicU32,
-    /// Not 0: a thread is getting a ring.
-    locked: AtomicU32,
-    /// The rings of this process, linked by [`Ring::next`].
-    rings: AtomicPtr<Ring>,
-    /// Where the search for a ring without a thread goes on.
-    cursor: AtomicPtr<Ring>,
-    /// Number of rings that this process made.
-    made: AtomicU32,
-}
-
-/// The page that holds an [`Own`]; null until a function is bound.
-static OWN: AtomicPtr<Own> = AtomicPtr::new(null_mut());
-static SHARED: AtomicPtr<Control> = AtomicPtr::new(null_mut());
-/// The image of this process, or in a child that has not begun the image of its parent.
-static IMAGE: AtomicU64 = AtomicU64::new(0);
-/// The number of this process. A child of vfork has another one, and its parent's memory.
-static PID: AtomicU32 = AtomicU32::new(0);
-/// See [`Ring::namespace`].
-static NAMESPACE: AtomicU64 = AtomicU64::new(0);
-static PARENT: AtomicU64 = AtomicU64::new(0);
-/// When this process, or an ancestor, last forked.
-static FORKED: AtomicU64 = AtomicU64::new(0);
-/// Recording is over: no thread gets a ring any more.
-static OVER: AtomicBool = AtomicBool::new(false);
+use crate::thread::{Thread, thread};
+use crate::waiting::wait;
 
 /// Path of the object that serves malloc. Written before the first ring is made.
 struct Server(core::cell::UnsafeCell<[u8; PATH_BYTES]>);
@@ -49,15 +24,18 @@ unsafe impl Sync for Server {}
 
 static SERVER: Server = Server(core::cell::UnsafeCell::new([0; PATH_BYTES]));
 
+/// Number of calls that may take the time of the call before them, where one thread allocates. To
+/// read the processor's counter takes longer than all else that a recorded call does.
+const REUSES: u32 = 7;
+
+/// Number of rings that a process makes before it enters a sandbox.
+const SPARES: u32 = 16;
+
+/// The thread of a ring that was made in advance. No thread has this number.
+const SPARE: u32 = u32::MAX;
+
 /// How many rings are looked at for one whose thread has ended, before a new one is made.
 const LOOKS: usize = 16;
-
-/// Nanoseconds of a pause while a ring is full.
-const PAUSE: i64 = 50_000;
-/// After this many pauses without a beat the collector is given up: about ten seconds.
-const PATIENCE: u32 = 100_000;
-/// Pauses between two looks at whether the collector lives.
-const LOOK_AT_COLLECTOR: u32 = 1_000;
 
 /// Remembers which object serves malloc.
 pub fn set_server(path: &[u8]) {
@@ -74,37 +52,94 @@ pub fn begin() {
     let flags = system::MAP_PRIVATE | system::MAP_ANONYMOUS;
     // SAFETY: new mappings disturb nothing; the page is only used as `Own`, whose zeros are valid.
     unsafe {
-        let page = system::mmap(null_mut(), 4096, system::PROT_READ_WRITE, flags, -1, 0);
+        let page = kernel::map(4096, flags, -1);
         let control = folder::map(CONTROL.as_bytes(), false, size_of::<Control>());
-        let usable = page as usize != usize::MAX
-            && system::madvise(page, 4096, system::MADV_WIPEONFORK) == 0;
-        let (true, Some(control)) = (usable, control) else {
+        let usable = !page.is_null() && kernel::advise(page, 4096, system::MADV_WIPEONFORK);
+        let (true, Some(control)) = (usable, control.map(|it| it.cast::<Control>())) else {
             OVER.store(true, Ordering::Relaxed);
             return;
         };
-        SHARED.store(control.cast(), Ordering::Release);
+        SHARED.store(control, Ordering::Release);
+        if (*control).sample_bytes.load(Ordering::Relaxed) != 0 && !marks::begin() {
+            OVER.store(true, Ordering::Relaxed);
+        }
         let first =
             OWN.compare_exchange(null_mut(), page.cast(), Ordering::AcqRel, Ordering::Acquire);
         if first.is_err() {
-            system::munmap(page, 4096);
+            kernel::unmap(page, 4096);
         }
         begin_image();
     }
 }
 
-fn own() -> Option<&'static Own> {
-    // SAFETY: once set, the page stays mapped; all its fields are atomics.
-    unsafe { OWN.load(Ordering::Acquire).as_ref() }
+/// Mean number of requested bytes between two sample points; 0 if every call is recorded, or none.
+#[inline]
+pub fn sample_bytes() -> u64 {
+    // Relaxed: the word does not change once the command runs.
+    control().map_or(0, |control| control.sample_bytes.load(Ordering::Relaxed))
 }
 
-fn control() -> Option<&'static Control> {
-    // SAFETY: once set, the mapping stays; all its fields are atomics.
-    unsafe { SHARED.load(Ordering::Acquire).as_ref() }
+/// Makes sure that the collector knows this process.
+pub fn announce() {
+    if state() == NEW {
+        open();
+    }
 }
 
-/// Notes that this process is about to fork.
+/// Counts a sampled block that cannot be recorded.
+#[cold]
+pub fn left_out() {
+    if let Some(control) = control() {
+        control.left_out.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Notes that this process is about to fork: the child begins with the blocks of this moment.
 pub unsafe extern "C" fn before_fork() {
-    FORKED.store(system::ticks(), Ordering::Relaxed);
+    let now = system::ticks();
+    FORKED.store(now, Ordering::Relaxed);
+    let thread = thread();
+    // A process without an image has no block that was recorded.
+    if state() == NEW || (thread.ring.is_null() && !open()) {
+        return;
+    }
+    // SAFETY: a thread's ring stays mapped until the process ends or executes.
+    let ring = unsafe { &*thread.ring };
+    let index = ring.reserve(1);
+    if index < thread.limit || wait(ring, index) {
+        ring.write_whole(index, code::FORK, 0, now);
+    }
+}
+
+/// The time of a call, which no call of another thread may contradict that hands on a block.
+///
+/// While one thread allocates, the order of its calls is that of its ring. Their times are then
+/// exact for the first call after each beat of the collector, and for every eighth.
+#[inline]
+pub fn stamp(read: impl FnOnce() -> u64) -> u64 {
+    let thread = thread();
+    // Relaxed: a stale beat only makes a time older by as much.
+    let beat = control().map_or(0, |control| control.beat.load(Ordering::Relaxed));
+    let is_alone = state() == ALONE;
+    if is_alone && thread.reuses > 0 && thread.beat == beat {
+        thread.reuses -= 1;
+        return thread.stamp;
+    }
+    let may_reuse = is_alone && sample_bytes() == 0;
+    thread.reuses = if may_reuse { REUSES } else { 0 };
+    thread.beat = beat;
+    thread.stamp = if thread.lacks_clock == 0 {
+        read()
+    } else {
+        beat
+    };
+    thread.stamp
+}
+
+/// The calling thread is about to lose the right to read the processor's counter. Its calls have
+/// the time of the collector's last beat from then on, so that their order may have to be repaired.
+pub fn lose_clock() {
+    thread().lacks_clock = 1;
 }
 
 /// Writes an event into the ring of the calling thread.
@@ -112,22 +147,35 @@ pub unsafe extern "C" fn before_fork() {
 pub fn push(event: Event) {
     let thread = thread();
     // The order matters: in a child the ring of the parent's thread is not mapped.
-    if (thread.ring.is_null() || is_new_process()) && !open() {
+    if (thread.ring.is_null() || state() == NEW) && !open() {
         return;
     }
     // SAFETY: a thread's ring stays mapped until the process ends or executes.
     let ring = unsafe { &*thread.ring };
-    let index = ring.reserve();
+    if event.size >= LONG || event.stamp.wrapping_sub(thread.base) > FAR {
+        return push_in_full(thread, ring, event);
+    }
+    let index = ring.reserve(1);
     if index >= thread.limit && !wait(ring, index) {
         return;
     }
     ring.write(index, event);
 }
 
-#[inline]
-fn is_new_process() -> bool {
-    // Relaxed: the word changes only by fork, while the process has one thread.
-    own().is_none_or(|own| own.begun.load(Ordering::Relaxed) == 0)
+/// Writes an event whose time or size does not fit into its entry.
+#[cold]
+fn push_in_full(thread: &mut Thread, ring: &Ring, event: Event) {
+    // Reserved together: no signal handler's entry comes between them.
+    let mut index = ring.reserve(3);
+    if index + 2 >= thread.limit && !wait(ring, index + 2) {
+        return;
+    }
+    thread.base = event.stamp;
+    for (code, detail) in [(code::TIME, event.stamp), (code::SIZE, event.size)] {
+        ring.write_whole(index, code, 0, detail);
+        index += 1;
+    }
+    ring.write(index, event);
 }
 
 /// Gets a ring for the calling thread; errno and the signal mask stay as they were.
@@ -136,93 +184,82 @@ fn open() -> bool {
     let (Some(own), false) = (own(), OVER.load(Ordering::Relaxed)) else {
         return false;
     };
-    // SAFETY: every thread has an errno. Signals are blocked, since a handler that allocates
-    // would wait for the lock that its thread holds.
-    unsafe {
-        let errno = *system::__errno_location();
-        let (all, mut before) = (u64::MAX, 0_u64);
-        system::syscall(
-            system::SYS_SIGPROCMASK,
-            2_i64,
-            &raw const all,
-            &raw mut before,
-            8_i64,
-        );
-        // Acquire and release pair with each other: the list of rings is complete.
-        while own.locked.swap(1, Ordering::Acquire) != 0 {
-            system::sched_yield();
-        }
-        let ring = begin_process(own).and_then(|()| reuse(own).or_else(|| make(own)));
-        own.locked.store(0, Ordering::Release);
-        system::syscall(
-            system::SYS_SIGPROCMASK,
-            2_i64,
-            &raw const before,
-            null_mut::<u64>(),
-            8_i64,
-        );
-        *system::__errno_location() = errno;
-        let Some(ring) = ring else {
-            give_up();
-            return false;
-        };
-        thread().ring = ring;
-        thread().limit = (*ring).limit();
-        true
+    let ring = if SANDBOXED.load(Ordering::Relaxed) {
+        take_spare(own, 0).inspect(|_| own.has_opened())
+    } else {
+        locked(own, || ring_for_thread(own))
+    };
+    let Some(ring) = ring else {
+        give_up();
+        return false;
+    };
+    thread().ring = ring;
+    thread().limit = ring.limit();
+    true
+}
+
+/// A ring for the calling thread, which holds the lock.
+fn ring_for_thread(own: &Own) -> Option<&'static Ring> {
+    begin_process()?;
+    let tid = tid();
+    let fresh = || make(own, tid).filter(|ring| begin_thread(ring, tid));
+    let ring = reuse(own, tid)
+        .or_else(|| take_spare(own, tid))
+        .or_else(fresh)?;
+    own.has_opened();
+    Some(ring)
+}
+
+/// Excludes other threads that get a ring. Signals are blocked, since a handler that allocates
+/// would wait for the lock that its thread holds.
+fn locked<T>(own: &Own, work: impl FnOnce() -> T) -> T {
+    let before = kernel::block_signals(u64::MAX);
+    // Acquire and release pair with each other: the list of rings is complete.
+    while own.locked.swap(1, Ordering::Acquire) != 0 {
+        kernel::yield_to_others();
     }
+    let done = work();
+    own.locked.store(0, Ordering::Release);
+    kernel::block_signals(before);
+    done
+}
+
+/// Makes rings for threads that first allocate where calls to the system may be forbidden, the
+/// calling thread among them. Returns whether none were forbidden before.
+pub fn prepare_sandbox() -> bool {
+    let (Some(own), false) = (own(), OVER.load(Ordering::Relaxed)) else {
+        return false;
+    };
+    if SANDBOXED.load(Ordering::Relaxed) || ((thread().ring.is_null() || state() == NEW) && !open())
+    {
+        return false;
+    }
+    locked(own, || {
+        for _ in 0..SPARES {
+            make(own, SPARE);
+        }
+    });
+    SANDBOXED.store(true, Ordering::Relaxed);
+    true
+}
+
+/// The sandbox was refused.
+pub fn leave_sandbox() {
+    SANDBOXED.store(false, Ordering::Relaxed);
 }
 
 /// Gives a process that has just begun its image.
-fn begin_process(own: &Own) -> Option<()> {
-    if own.begun.load(Ordering::Relaxed) == 0 {
+fn begin_process() -> Option<()> {
+    if state() == NEW {
         PARENT.store(IMAGE.load(Ordering::Relaxed), Ordering::Relaxed);
         IMAGE.store(system::ticks(), Ordering::Relaxed);
         NAMESPACE.store(namespace(), Ordering::Relaxed);
-        own.begun.store(1, Ordering::Relaxed);
     }
     (control()?.closed.load(Ordering::Relaxed) == 0).then_some(())
 }
 
-/// The number in the name of this process's namespace: `pid:[4026531836]`.
-fn namespace() -> u64 {
-    let mut name = [0_u8; 64];
-    let path = c"/proc/thread-self/ns/pid".as_ptr();
-    // SAFETY: the path ends with a zero, and the name has the room that is given.
-    let length = unsafe { system::readlink(path, name.as_mut_ptr().cast(), name.len()) };
-    let digits = name
-        .iter()
-        .take(length.max(0) as usize)
-        .filter(|it| it.is_ascii_digit());
-    digits.fold(0, |number: u64, digit| {
-        number
-            .wrapping_mul(10)
-            .wrapping_add(u64::from(digit - b'0'))
-    })
-}
-
-/// The number of the calling thread; 0 in a child of vfork, which runs as a thread of its parent.
-/// No thread has this number, so a ring with it is never taken for one whose thread has ended.
-fn tid() -> u32 {
-    // SAFETY: no precondition.
-    unsafe {
-        if system::getpid().unsigned_abs() == PID.load(Ordering::Relaxed) {
-            system::syscall(system::SYS_GETTID) as u32
-        } else {
-            0
-        }
-    }
-}
-
-/// Notes which process this is, at its start and in a child that has just been forked.
-pub fn begin_image() {
-    // SAFETY: no precondition.
-    let pid = unsafe { system::getpid() }.unsigned_abs();
-    PID.store(pid, Ordering::Relaxed);
-}
-
 /// A ring whose thread has ended.
-fn reuse(own: &Own) -> Option<*mut Ring> {
-    let me = tid();
+fn reuse(own: &Own, me: u32) -> Option<&'static Ring> {
     let mut ring = own.cursor.load(Ordering::Relaxed);
     for _ in 0..LOOKS {
         if ring.is_null() {
@@ -230,171 +267,90 @@ fn reuse(own: &Own) -> Option<*mut Ring> {
         }
         // SAFETY: rings of the list are mapped, and the lock is held.
         let current = unsafe { ring.as_ref()? };
-        own.cursor
-            .store(current.next as *mut Ring, Ordering::Relaxed);
+        ring = current.next as *mut Ring;
+        own.cursor.store(ring, Ordering::Relaxed);
         let writer = current.tid.load(Ordering::Relaxed);
-        if (me != 0 && writer == me) || has_ended(current.pid, writer) {
+        if (me != 0 && writer == me) || kernel::lacks_thread(current.pid, writer) {
             current.tid.store(me, Ordering::Relaxed);
-            let index = current.reserve();
-            if index >= current.limit() && !wait(current, index) {
-                return None;
-            }
-            let (stamp, size) = (system::ticks(), u64::from(me));
-            current.write(
-                index,
-                Event {
-                    stamp,
-                    size,
-                    address: 0,
-                    code: code::THREAD,
-                },
-            );
-            return Some(ring);
+            return begin_thread(current, me).then_some(current);
+        }
+    }
+    None
+}
+
+/// A ring that was made in advance; makes no call to the system.
+fn take_spare(own: &Own, me: u32) -> Option<&'static Ring> {
+    let mut ring = own.rings.load(Ordering::Acquire);
+    // SAFETY: rings of the list stay mapped. A child of fork has an empty list.
+    while let Some(current) = unsafe { ring.as_ref() } {
+        // Relaxed: the ring is in the list, so its other fields are there.
+        let tid = &current.tid;
+        let taken = tid.compare_exchange(SPARE, me, Ordering::Relaxed, Ordering::Relaxed);
+        if taken.is_ok() {
+            return begin_thread(current, me).then_some(current);
         }
         ring = current.next as *mut Ring;
     }
     None
 }
 
-fn has_ended(pid: u32, tid: u32) -> bool {
-    const ESRCH: c_int = 3;
-    let (pid, tid) = (i64::from(pid), i64::from(tid));
-    // SAFETY: signal 0 is never sent; errno is restored by `open`.
-    unsafe {
-        system::syscall(system::SYS_TGKILL, pid, tid, 0_i64) < 0
-            && *system::__errno_location() == ESRCH
+/// Notes that the following entries of a ring are of the calling thread.
+fn begin_thread(ring: &Ring, tid: u32) -> bool {
+    let index = ring.reserve(1);
+    if index >= ring.limit() && !wait(ring, index) {
+        return false;
     }
+    ring.write_whole(index, code::THREAD, tid.into(), system::ticks());
+    true
 }
 
 /// A new ring, in a file beside this library.
-fn make(own: &Own) -> Option<*mut Ring> {
+fn make(own: &Own, tid: u32) -> Option<&'static Ring> {
     let control = control()?;
-    let pid = PID.load(Ordering::Relaxed);
-    let number = own.made.fetch_add(1, Ordering::Relaxed);
-    let image = IMAGE.load(Ordering::Relaxed);
-    let mut name = [0_u8; 64];
-    let mut length = 0;
-    let mut add = |bytes: &[u8]| {
-        name[length..length + bytes.len()].copy_from_slice(bytes);
-        length += bytes.len();
-    };
-    add(PREFIX.as_bytes());
-    let mut digits = [0_u8; 20];
-    add(folder::decimal(pid.into(), &mut digits));
-    add(b"-");
-    add(folder::decimal(image, &mut digits));
-    add(b"-");
-    add(folder::decimal(number.into(), &mut digits));
-    let ring = folder::map(&name[..length], true, size_of::<Ring>())?.cast::<Ring>();
+    let ring = map_new(own)?;
     // SAFETY: the file is new and mapped writable; no other thread knows it until it is in the
     // list, and the collector does not read it before its magic is there. A child of fork must not
     // write into the parent's ring, so it is not mapped there.
     unsafe {
-        system::madvise(ring.cast(), size_of::<Ring>(), system::MADV_DONTFORK);
-        (*ring).pid = pid;
-        (*ring).tid.store(tid(), Ordering::Relaxed);
-        (*ring).image = image;
+        kernel::advise(ring.cast(), size_of::<Ring>(), system::MADV_DONTFORK);
+        (*ring).pid = PID.load(Ordering::Relaxed);
+        (*ring).tid.store(tid, Ordering::Relaxed);
+        (*ring).image = IMAGE.load(Ordering::Relaxed);
         (*ring).parent = PARENT.load(Ordering::Relaxed);
         (*ring).forked = FORKED.load(Ordering::Relaxed);
         (*ring).namespace = NAMESPACE.load(Ordering::Relaxed);
         (*ring).next = own.rings.load(Ordering::Relaxed) as usize;
         (*ring).server = *SERVER.0.get();
         let program = (&raw mut (*ring).program).cast();
-        system::readlink(c"/proc/self/exe".as_ptr(), program, PATH_BYTES - 1);
+        kernel::readlink(c"/proc/self/exe".as_ptr(), program, PATH_BYTES - 1);
         // Release pairs with the collector's acquire: the fields are there first.
         (*ring).magic.store(MAGIC, Ordering::Release);
     }
-    own.rings.store(ring, Ordering::Relaxed);
+    // Release pairs with the acquire of a thread that takes a spare: the fields are there first.
+    own.rings.store(ring, Ordering::Release);
     // Release: a collector that sees the number finds the file.
     control.rings.fetch_add(1, Ordering::Release);
-    Some(ring)
+    // SAFETY: it stays mapped until the process ends or executes.
+    Some(unsafe { &*ring })
 }
 
-/// Waits until an entry is free; false if the recording is over.
-#[cold]
-fn wait(ring: &Ring, index: u64) -> bool {
-    let limit = ring.limit();
-    if index < limit {
-        thread().limit = limit;
-        return true;
-    }
-    // SAFETY: every thread has an errno.
-    let errno = unsafe { *system::__errno_location() };
-    let done = pause_until(ring, index);
-    // SAFETY: as above.
-    unsafe { *system::__errno_location() = errno };
-    if done {
-        thread().limit = ring.limit();
-    } else {
-        give_up();
-    }
-    done
-}
-
-fn pause_until(ring: &Ring, index: u64) -> bool {
-    let Some(control) = control() else {
-        return false;
+/// Maps a new file, whose name is unique.
+fn map_new(own: &Own) -> Option<*mut Ring> {
+    let parts = [
+        PID.load(Ordering::Relaxed).into(),
+        IMAGE.load(Ordering::Relaxed),
+        own.made.fetch_add(1, Ordering::Relaxed).into(),
+    ];
+    let mut name = [0_u8; 80];
+    let mut length = 0;
+    let mut add = |bytes: &[u8]| {
+        name[length..length + bytes.len()].copy_from_slice(bytes);
+        length += bytes.len();
     };
-    let began = system::now();
-    let mut beat = control.beat.load(Ordering::Relaxed);
-    let (mut pauses, mut silent) = (0_u32, 0);
-    while index >= ring.limit() && !OVER.load(Ordering::Relaxed) {
-        let over = control.closed.load(Ordering::Relaxed) | ring.abandoned.load(Ordering::Relaxed);
-        if over != 0 || silent > PATIENCE {
-            return false;
-        }
-        pauses += 1;
-        if pauses % LOOK_AT_COLLECTOR == 0 && collector_has_ended(control) {
-            return false;
-        }
-        let now = control.beat.load(Ordering::Relaxed);
-        silent = if now == beat { silent + 1 } else { 0 };
-        beat = now;
-        let pause = [0, PAUSE];
-        // SAFETY: the kernel reads two words and writes none.
-        unsafe {
-            system::syscall(system::SYS_NANOSLEEP, pause.as_ptr(), null_mut::<c_void>());
-        }
+    add(PREFIX.as_bytes());
+    for (place, part) in parts.into_iter().enumerate() {
+        add(if place == 0 { b"" } else { b"-" });
+        add(folder::decimal(part, &mut [0_u8; 20]));
     }
-    ring.waited
-        .fetch_add(system::now() - began, Ordering::Relaxed);
-    !OVER.load(Ordering::Relaxed)
-}
-
-fn collector_has_ended(control: &Control) -> bool {
-    const ESRCH: c_int = 3;
-    let namespace = control.namespace.load(Ordering::Relaxed);
-    if namespace == 0 || namespace != NAMESPACE.load(Ordering::Relaxed) {
-        // Its number says nothing here; its silence will.
-        return false;
-    }
-    let pid = i64::from(control.collector.load(Ordering::Relaxed));
-    // SAFETY: signal 0 is never sent; the caller restores errno.
-    unsafe {
-        system::syscall(system::SYS_KILL, pid, 0_i64) < 0 && *system::__errno_location() == ESRCH
-    }
-}
-
-/// Ends the recording of this process: later calls go straight to the allocator.
-#[cold]
-fn give_up() {
-    if OVER.swap(true, Ordering::Relaxed) {
-        return;
-    }
-    for slot in &SLOTS {
-        slot.counted_next.store(slot.target(), Ordering::Relaxed);
-    }
-    let Some(control) = control() else { return };
-    if control.closed.load(Ordering::Relaxed) != 0 {
-        return;
-    }
-    let mut ring = own().map_or(null_mut(), |own| own.rings.load(Ordering::Acquire));
-    if ring.is_null() {
-        control.without_ring.fetch_add(1, Ordering::Relaxed);
-    }
-    // SAFETY: rings of the list stay mapped.
-    while let Some(current) = unsafe { ring.as_ref() } {
-        current.gave_up.store(1, Ordering::Relaxed);
-        ring = current.next as *mut Ring;
-    }
+    Some(folder::map(&name[..length], true, size_of::<Ring>())?.cast::<Ring>())
 }

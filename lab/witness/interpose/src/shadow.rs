@@ -8,6 +8,7 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
+use crate::kernel;
 use crate::record;
 use crate::system;
 
@@ -106,7 +107,7 @@ fn or_mapped<T>(place: &AtomicPtr<T>, length: usize, make: bool) -> Option<*mut 
         Ok(_) => Some(fresh),
         Err(first) => {
             // SAFETY: it was mapped just now, and no other thread has seen it.
-            unsafe { system::munmap(fresh.cast(), length) };
+            unsafe { kernel::unmap(fresh.cast(), length) };
             record::add_own_call(|own| &own.munmap);
             Some(first)
         }
@@ -117,17 +118,13 @@ fn or_mapped<T>(place: &AtomicPtr<T>, length: usize, make: bool) -> Option<*mut 
 /// counted.
 fn map(length: usize) -> Option<*mut core::ffi::c_void> {
     let flags = system::MAP_PRIVATE | system::MAP_ANONYMOUS | system::MAP_NORESERVE;
-    // SAFETY: every thread has an errno; a new mapping disturbs nothing.
-    unsafe {
-        let errno = *system::__errno_location();
-        let address = system::mmap(null_mut(), length, system::PROT_READ_WRITE, flags, -1, 0);
-        record::add_own_call(|own| &own.mmap);
-        let failed = address as usize == usize::MAX;
-        if !failed {
-            system::madvise(address, length, system::MADV_NOHUGEPAGE);
-            record::add_own_call(|own| &own.madvise);
-        }
-        *system::__errno_location() = errno;
-        (!failed).then_some(address)
+    let address = kernel::map(length, flags, -1);
+    record::add_own_call(|own| &own.mmap);
+    if address.is_null() {
+        return None;
     }
+    // SAFETY: it was mapped just now, and its contents do not depend on the size of its pages.
+    unsafe { kernel::advise(address, length, system::MADV_NOHUGEPAGE) };
+    record::add_own_call(|own| &own.madvise);
+    Some(address)
 }

@@ -7,7 +7,7 @@ use crate::layout::FUNCTIONS;
 /// Fields for an entry point, in the order in which its assembly reads it.
 #[repr(C)]
 pub struct Slot {
-    /// Where calls go; 0 until the first.
+    /// Where calls go that are not counted; 0 until the first.
     pub next: AtomicUsize,
     /// Where the object that serves them begins, and how long it is: calls from there are its own
     /// and are not counted.
@@ -21,12 +21,14 @@ pub struct Slot {
     pub before: AtomicUsize,
     /// In recording mode: the function that records a call once it has returned.
     pub after: AtomicUsize,
+    /// The function that serves the calls.
+    pub served: AtomicUsize,
 }
 
 impl Slot {
     /// The function that serves the calls.
     pub fn target(&self) -> usize {
-        self.next.load(Ordering::Relaxed)
+        self.served.load(Ordering::Relaxed)
     }
 }
 
@@ -48,5 +50,6 @@ pub static SLOTS: [Slot; FUNCTIONS.len()] = [const {
         counted_next: AtomicUsize::new(0),
         before: AtomicUsize::new(0),
         after: AtomicUsize::new(0),
+        served: AtomicUsize::new(0),
     }
 }; FUNCTIONS.len()];

@@ -1,6 +1,6 @@
 //! What the library needs of the C library, declared here so that it depends on nothing.
 
-use core::ffi::{c_char, c_int, c_long, c_void};
+use core::ffi::{c_char, c_int, c_void};
 
 pub const O_RDWR_CREAT_EXCL_CLOEXEC: c_int = 0o2 | 0o100 | 0o200 | 0o2_000_000;
 pub const O_RDWR_CLOEXEC: c_int = 0o2 | 0o2_000_000;
@@ -13,31 +13,6 @@ pub const MAP_NORESERVE: c_int = 0x4000;
 pub const MADV_NOHUGEPAGE: c_int = 15;
 pub const MADV_DONTFORK: c_int = 10;
 pub const MADV_WIPEONFORK: c_int = 18;
-pub use numbers::*;
-
-/// Calls to the system by their numbers.
-#[cfg(target_arch = "x86_64")]
-mod numbers {
-    use core::ffi::c_long;
-    pub const SYS_PTRACE: c_long = 101;
-    pub const SYS_SIGPROCMASK: c_long = 14;
-    pub const SYS_NANOSLEEP: c_long = 35;
-    pub const SYS_KILL: c_long = 62;
-    pub const SYS_GETTID: c_long = 186;
-    pub const SYS_TGKILL: c_long = 234;
-}
-
-/// Calls to the system by their numbers.
-#[cfg(target_arch = "aarch64")]
-mod numbers {
-    use core::ffi::c_long;
-    pub const SYS_PTRACE: c_long = 117;
-    pub const SYS_SIGPROCMASK: c_long = 135;
-    pub const SYS_NANOSLEEP: c_long = 101;
-    pub const SYS_KILL: c_long = 129;
-    pub const SYS_GETTID: c_long = 178;
-    pub const SYS_TGKILL: c_long = 131;
-}
 pub const PT_LOAD: u32 = 1;
 pub const PT_DYNAMIC: u32 = 2;
 
@@ -93,30 +68,8 @@ unsafe extern "C" {
         object: *mut c_void,
     ) -> c_int;
     pub fn __errno_location() -> *mut c_int;
-    pub fn open(path: *const c_char, flags: c_int, ...) -> c_int;
-    pub fn close(file: c_int) -> c_int;
-    pub fn write(file: c_int, bytes: *const c_void, length: usize) -> isize;
-    pub fn readlink(path: *const c_char, target: *mut c_char, length: usize) -> isize;
-    pub fn getrlimit(resource: c_int, limits: *mut u64) -> c_int;
-    pub fn unlink(path: *const c_char) -> c_int;
-    pub fn fallocate(file: c_int, mode: c_int, offset: c_long, length: c_long) -> c_int;
-    pub fn mmap(
-        address: *mut c_void,
-        length: usize,
-        protection: c_int,
-        flags: c_int,
-        file: c_int,
-        offset: c_long,
-    ) -> *mut c_void;
-    pub fn madvise(address: *mut c_void, length: usize, advice: c_int) -> c_int;
-    pub fn munmap(address: *mut c_void, length: usize) -> c_int;
-    pub fn mincore(address: *mut c_void, length: usize, resident: *mut u8) -> c_int;
     pub fn strlen(text: *const c_char) -> usize;
     pub fn strnlen(text: *const c_char, most: usize) -> usize;
-    pub fn getpid() -> c_int;
-    pub fn syscall(number: c_long, ...) -> c_long;
-    pub fn sched_yield() -> c_int;
-    pub fn clock_gettime(clock: c_int, time: *mut i64) -> c_int;
     pub fn abort() -> !;
 }
 
@@ -133,15 +86,6 @@ pub fn ticks() -> u64 {
 #[inline]
 pub fn ticks() -> u64 {
     fenced_ticks()
-}
-
-/// Nanoseconds of a clock that never goes back.
-pub fn now() -> u64 {
-    const MONOTONIC: c_int = 1;
-    let mut time = [0_i64; 2];
-    // SAFETY: there is room for seconds and nanoseconds.
-    unsafe { clock_gettime(MONOTONIC, time.as_mut_ptr()) };
-    time[0].unsigned_abs() * 1_000_000_000 + time[1].unsigned_abs()
 }
 
 /// The processor's counter, once all instructions before are done.

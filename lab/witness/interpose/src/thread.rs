@@ -13,9 +13,23 @@ pub struct Thread {
     pub ring: *const Ring,
     /// The index from which on the ring may be full.
     pub limit: u64,
+    /// Requested bytes before the thread's next sample point.
+    pub until: u64,
+    /// State of the random numbers that place sample points; 0 in a new thread.
+    pub seed: u64,
+    /// The time that the ring last had in full.
+    pub base: u64,
+    /// The last time that was read from the processor's counter.
+    pub stamp: u64,
+    /// The collector's beat at that time.
+    pub beat: u64,
+    /// How many calls may still take that time.
+    pub reuses: u32,
+    /// Not 0: the thread may not read the processor's counter.
+    pub lacks_clock: u32,
 }
 
-const _: () = assert!(size_of::<Thread>() == 48);
+const _: () = assert!(size_of::<Thread>() == 96);
 
 // The `Thread` of each thread. Rust's own thread-local variables cannot be named in assembly.
 core::arch::global_asm!(
@@ -23,10 +37,10 @@ core::arch::global_asm!(
     ".globl heapdrome_last",
     ".hidden heapdrome_last",
     ".type heapdrome_last, %object",
-    ".size heapdrome_last, 48",
+    ".size heapdrome_last, 96",
     ".p2align 3",
     "heapdrome_last:",
-    ".zero 48",
+    ".zero 96",
     ".popsection",
 );
 

@@ -6,6 +6,7 @@
 use core::ffi::{c_int, c_long, c_void};
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use crate::kernel::{self, number};
 use crate::record;
 use crate::system;
 
@@ -18,7 +19,7 @@ const SEIZE: c_int = 0x4206;
 /// Requests that read a word: the kernel stores it, and the C library returns it.
 const READS: core::ops::RangeInclusive<c_int> = 1..=3;
 
-const EPERM: c_int = 1;
+const EPERM: isize = 1;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ptrace(
@@ -31,23 +32,25 @@ unsafe extern "C" fn ptrace(
     let reads = READS.contains(&request);
     let data = if reads { (&raw mut word).cast() } else { data };
     // SAFETY: the arguments are the caller's; a word that the kernel stores has room.
-    let done = unsafe {
-        system::syscall(
-            system::SYS_PTRACE,
-            c_long::from(request),
-            c_long::from(process),
-            address,
-            data,
-        )
-    };
+    let arguments = [
+        request as usize,
+        process as usize,
+        address as usize,
+        data as usize,
+        0,
+        0,
+    ];
+    // SAFETY: the arguments are the caller's; a word that the kernel stores has room.
+    let done = unsafe { kernel::call(number::PTRACE, arguments) };
     // SAFETY: every thread has an errno.
     let errno = unsafe { system::__errno_location() };
-    if done < 0 {
-        // SAFETY: as above.
-        if BEGINNINGS.contains(&request) && unsafe { *errno } == EPERM {
+    if kernel::is_error(done) {
+        if BEGINNINGS.contains(&request) && done == -EPERM {
             note_refusal();
         }
-        return done;
+        // SAFETY: as above.
+        unsafe { *errno = -done as c_int };
+        return -1;
     }
     if reads {
         // A word may be -1, which is no error.
@@ -55,7 +58,7 @@ unsafe extern "C" fn ptrace(
         unsafe { *errno = 0 };
         return word;
     }
-    done
+    done as c_long
 }
 
 /// Adds one to the record's count, and keeps errno.

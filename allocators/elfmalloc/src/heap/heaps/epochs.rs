@@ -36,35 +36,36 @@ impl<P: Pages> Heaps<P> {
         {
             return;
         }
+        // The first call begins the first epoch; none ends.
+        if epoch == 0 {
+            return;
+        }
         // A pass gives memory back, which calls this function again; if the decay time is short,
         // another epoch has passed by then. Acquire: pairs with the release below, so that passes
         // do not overlap.
         if self.ticking.swap(true, Acquire) {
             return;
         }
-        self.pass(epoch == 0);
+        self.pass();
         // Release: pairs with the acquire above.
         self.ticking.store(false, Release);
     }
 
-    /// Purges memory that was idle throughout the ending epoch. The first pass purges nothing,
-    /// because no epoch precedes it.
-    fn pass(&self, first: bool) {
+    /// Purges memory that was idle throughout the ending epoch.
+    #[cold]
+    fn pass(&self) {
         let memory = self.memory();
         memory.as_idle(|| {
             self.shards.retire_idle_empties();
             self.empty_idle_depots();
         });
         let (excess, parts) = memory.pool.lock().end_epoch();
-        if !first {
-            let done = memory.purge_units(excess);
-            memory.purge_any_units(parts.saturating_sub(done));
-            self.shards.purge_idle_slabs();
-            // If address space is limited, other code needs the idle part, for stacks or file
-            // mappings.
-            if address_space_limit().is_some() {
-                memory.release_addresses(Units::NONE);
-            }
+        let done = memory.purge_units(excess);
+        memory.purge_any_units(parts.saturating_sub(done));
+        self.shards.purge_idle_slabs();
+        // If address space is limited, other code needs the idle part, for stacks or file mappings.
+        if address_space_limit().is_some() {
+            memory.release_addresses(Units::NONE);
         }
     }
 
@@ -91,6 +92,7 @@ impl<P: Pages> Heaps<P> {
         self.release_chunks(heap, chunks);
     }
 
+    #[cold]
     fn release_chunks(&self, heap: AnyHeap, chunks: Chunks) {
         // Use the shard of the heap, not of the calling thread, because the blocks probably belong
         // to its bins.
@@ -101,6 +103,7 @@ impl<P: Pages> Heaps<P> {
     }
 
     /// Gives back all blocks in depots, and all empty slabs.
+    #[cold]
     pub fn release_kept(&self) {
         self.empty_depots();
         self.retire_empties();

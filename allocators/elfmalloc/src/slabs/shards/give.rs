@@ -172,6 +172,8 @@ impl<P: Pages> Shards<P> {
         any
     }
 
+    // Inlined, so that the loop over the bins calls no function for those without an empty slab.
+    #[inline(always)]
     fn retire_by(&self, bins: &[Bin], take: impl Fn(&mut Slabs) -> DetachedList) -> bool {
         let mut any = false;
         for bin in bins {
@@ -187,6 +189,7 @@ impl<P: Pages> Shards<P> {
 
     /// Moves the partial slabs of a shard without threads to the common bins, and its empty slabs
     /// to the pool. Returns whether units went back to the pool.
+    #[cold]
     pub(super) fn move_all_to_common(&self, shard: &Shard) -> bool {
         let mut retired = false;
         each_bin_of(shard, &mut |bin| {
@@ -199,6 +202,7 @@ impl<P: Pages> Shards<P> {
 
     /// Moves the partial slabs of an idle bin to the common bin of its class, and its empty slabs
     /// to the pool. Returns whether units went back to the pool.
+    #[cold]
     pub fn move_to_common(&self, bin: ClassBin<'_>) -> bool {
         let mut source = bin.lock();
         // A new thread may have been attached to the shard in the meantime.

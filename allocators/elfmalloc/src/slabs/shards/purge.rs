@@ -18,6 +18,7 @@ const SLABS: usize = 256;
 
 impl<P: Pages> Shards<P> {
     /// Purges the free pages of slabs that were idle throughout the epoch.
+    #[cold]
     pub fn purge_idle_slabs(&self) {
         self.each_bin(|bin| {
             // If another thread holds the lock, it is using the slabs: skip them until the next
@@ -33,6 +34,7 @@ impl<P: Pages> Shards<P> {
 
     /// Purges all pages of partial slabs that lie entirely within free blocks. Returns whether
     /// pages were purged.
+    #[cold]
     pub fn purge_all_slabs(&self) -> bool {
         let mut any = false;
         self.each_bin(|bin| {
@@ -43,6 +45,7 @@ impl<P: Pages> Shards<P> {
     }
 
     /// Purges the free pages of up to `most` slabs that are due. Returns whether pages were purged.
+    #[cold]
     fn purge_due(&self, bin: ClassBin<'_>, most: usize) -> bool {
         let mut any = false;
         let mut left = most;

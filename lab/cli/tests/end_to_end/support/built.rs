@@ -126,3 +126,8 @@ fn build(name: &str, sources: &[&str], flags: &[&str]) -> PathBuf {
     built.insert(name.to_owned(), path.clone());
     path
 }
+
+/// Returns the program that holds memory from malloc, and maps some beside it.
+pub fn fidelity_program() -> String {
+    text_of(build("fidelity", &["fidelity.c"], &["-O1", "-fno-builtin"]))
+}

@@ -3,7 +3,6 @@
 
 mod points;
 mod scaling;
-mod turns;
 mod whole;
 
 use heapdrome_schema::{
@@ -15,6 +14,7 @@ use super::WITHOUT_PROOF;
 use super::cell::{CellRequest, Load, run_cell};
 use super::options::check_command;
 use super::store::ProofStore;
+use super::turns;
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;

@@ -1,16 +1,16 @@
-//! Alternating races of a sweep: each in turn runs one round. Disturbances of the machine then
-//! affect all values alike, and the rounds of two values form pairs.
+//! Alternating races: each in turn runs one round. Disturbances of the machine then affect all
+//! races alike, and the rounds of two races form pairs.
 
 use heapdrome_measure::schedule;
 use heapdrome_packages::Lock;
 use heapdrome_schema::RaceResult;
 
+use super::cell::{Cell, CellRequest, Load};
+use super::contest::Ended;
+use super::store::ProofStore;
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::failure::Failure;
-use crate::race::ProofStore;
-use crate::race::cell::{Cell, CellRequest, Load};
-use crate::race::contest::Ended;
 use crate::workload::Asked;
 
 /// A race that waits for its turn.

@@ -1,0 +1,86 @@
+//! Resident memory of small processes, compared with the C library's allocator.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::libraries::{build, compile};
+
+/// Number of runs of each pair. Where the system loads libraries is random, and so is the number of
+/// pages that a page fault maps around the one that is needed.
+const RUNS: usize = 11;
+
+/// Resident KiB of a process: all, and those that it shares with no file.
+#[derive(Clone, Copy, Debug)]
+struct Resident {
+    all: i64,
+    anonymous: i64,
+}
+
+/// Runs the program; `library` is preloaded, unless it is empty.
+fn resident(program: &Path, kibibytes: &str, library: &Path) -> Resident {
+    let output = Command::new(program)
+        .arg(kibibytes)
+        .env("LD_PRELOAD", library)
+        .output()
+        .expect("the program can be run");
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).expect("a text");
+    let field = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        let number = line.and_then(|line| line.split_whitespace().next());
+        number.and_then(|number| number.parse().ok())
+    };
+    Resident {
+        all: field("Rss:").expect("Linux 4.14 or later"),
+        anonymous: field("Anonymous:").expect("Linux 4.14 or later"),
+    }
+}
+
+fn median(mut values: Vec<i64>) -> i64 {
+    values.sort_unstable();
+    values[values.len() / 2]
+}
+
+/// Returns the medians over pairs of runs of the resident KiB with the library minus those without.
+fn excess(program: &Path, kibibytes: &str, library: &Path) -> Resident {
+    let runs: Vec<_> = (0..RUNS)
+        .map(|_| {
+            let system = resident(program, kibibytes, Path::new(""));
+            (resident(program, kibibytes, library), system)
+        })
+        .collect();
+    let over = |part: fn(Resident) -> i64| {
+        let differences = runs
+            .iter()
+            .map(|&(library, system)| part(library) - part(system));
+        median(differences.collect())
+    };
+    Resident {
+        all: over(|resident| resident.all),
+        anonymous: over(|resident| resident.anonymous),
+    }
+}
+
+/// Sizes in KiB of processes, and the limits of the KiB by which the resident memory of elfmalloc's
+/// exceeds that of the C library's: of all pages, and of pages that are shared with no file.
+const LIMITS: [(&str, i64, i64); 4] = [
+    ("0", 330, 45),
+    ("100", 440, 100),
+    ("1024", 430, 75),
+    ("4096", 330, 0),
+];
+
+#[test]
+fn a_small_process_takes_little_more_than_with_the_c_library() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let program = compile(folder.path(), Path::new("tests/suite/small.c"));
+    let library = build("heapdrome-preload-elfmalloc", "libelfmalloc.so");
+    for (kibibytes, all, anonymous) in LIMITS {
+        let found = excess(&program, kibibytes, &library);
+        eprintln!("{kibibytes} KiB in small blocks: {found:?} KiB more than the C library");
+        assert!(
+            found.all <= all && found.anonymous <= anonymous,
+            "{kibibytes} KiB: {found:?}, allowed are {all} and {anonymous}"
+        );
+    }
+}

@@ -1,0 +1,216 @@
+//! Back-end of the process as functions of no type parameter.
+//!
+//! Generic code is compiled in every crate that uses it. A library that called the back-end from
+//! code that is generic over the front-end would contain most of the back-end twice, once from this
+//! crate, and these pages would be resident in every process.
+
+use core::ptr::NonNull;
+
+use heapdrome_malloc_abi::{MallocAbi, deallocate};
+
+use super::background;
+use super::thread_local::{front, heap, heap_to_free, present_heap};
+use super::{Allocator, Elfmalloc, FORK_GATE, HEAPS, class_of};
+use crate::heap::front_end::{FrontEnd, Magazines};
+use crate::heap::large::{allocate_grown, allocate_large, free_large};
+use crate::heap::local_cache::LocalCache;
+use crate::heap::maintenance::look_around;
+use crate::heap::threads;
+use crate::misuse::{Misuse, report};
+use crate::size_class::SizeClass;
+use crate::slabs::free_blocks::FreeBlock;
+use crate::units::large::{Large, usable};
+
+/// Front-end whose slow paths are compiled in this crate.
+pub trait Compiled: FrontEnd {
+    /// Allocates a block of `class`; `None` if out of memory.
+    fn allocate_here(class: SizeClass) -> Option<NonNull<u8>>;
+    /// Frees a block. Ends the process if none begins there.
+    ///
+    /// # Safety
+    ///
+    /// The conditions of [`MallocAbi::deallocate`] hold.
+    unsafe fn deallocate_here(block: NonNull<u8>);
+}
+
+impl Compiled for Magazines {
+    fn allocate_here(class: SizeClass) -> Option<NonNull<u8>> {
+        allocate_class::<Self>(class)
+    }
+
+    unsafe fn deallocate_here(block: NonNull<u8>) {
+        // SAFETY: this function's contract is that of `free_any`.
+        unsafe { free_any::<Self>(block) };
+    }
+}
+
+impl Compiled for LocalCache {
+    fn allocate_here(class: SizeClass) -> Option<NonNull<u8>> {
+        allocate_class::<Self>(class)
+    }
+
+    unsafe fn deallocate_here(block: NonNull<u8>) {
+        // SAFETY: this function's contract is that of `free_any`.
+        unsafe { free_any::<Self>(block) };
+    }
+}
+
+#[inline(always)]
+fn allocate_class<F: FrontEnd>(class: SizeClass) -> Option<NonNull<u8>> {
+    if let Some(block) = NonNull::new(front().pop(class)) {
+        return Some(block);
+    }
+    let Some(heap) = heap() else {
+        return NonNull::new(take_without_heap(class));
+    };
+    // Started here and not in `free`: the C library calls `free` while it holds locks that starting
+    // a thread needs.
+    background::start_if_wanted();
+    // Creating the heap and starting the thread may both have allocated and freed in the meantime,
+    // so the magazine may have blocks.
+    let block = heap.front.pop(class);
+    NonNull::new(if block.is_null() {
+        F::refill(&HEAPS, heap, class)
+    } else {
+        block
+    })
+}
+
+/// Frees a block of any size.
+///
+/// # Safety
+///
+/// The conditions of [`MallocAbi::deallocate`] hold.
+#[inline(always)]
+unsafe fn free_any<F: FrontEnd>(block: NonNull<u8>) {
+    let address = block.addr().get();
+    let class = class_of(address);
+    // SAFETY: the caller gives the block up.
+    unsafe {
+        if class.is_slab() {
+            free_class::<F>(FreeBlock::new(class, block));
+        } else if class == SizeClass::LARGE {
+            if let Err(misuse) = free_large(&HEAPS, address) {
+                report(misuse);
+            }
+        } else if !HEAPS.mapped.free(&HEAPS.memory().pages, address) {
+            report(Misuse::NotABlock(address));
+        }
+    }
+}
+
+#[inline(always)]
+fn free_class<F: FrontEnd>(block: FreeBlock) {
+    let Some(heap) = heap_to_free() else {
+        HEAPS.give_one(None, block);
+        return;
+    };
+    if heap.front.is_misuse(block.class(), block.as_ptr()) {
+        misused(heap.front.top(block.class()), block.as_ptr());
+    }
+    if heap.front.is_due() {
+        look_around(&HEAPS, heap);
+    }
+    F::put(&HEAPS, heap, block);
+}
+
+/// Reports the misuse that [`Front::is_misuse`](crate::heap::front::Front::is_misuse) found. `top`
+/// is the top of the magazine of the block's class.
+#[cold]
+pub(super) fn misused(top: *mut *mut u8, block: *mut u8) -> ! {
+    // SAFETY: the word before a top is a slot, or the null before the first slot.
+    let was_last = unsafe { *top.sub(1) } == block;
+    let misuse = if was_last {
+        Misuse::DoubleFree
+    } else {
+        Misuse::NotABlock
+    };
+    report(misuse(block.addr()))
+}
+
+/// Takes a block for a thread without a heap. Returns null if out of memory.
+#[cold]
+fn take_without_heap(class: SizeClass) -> *mut u8 {
+    HEAPS.take_without_heap(class)
+}
+
+/// Allocates a block above the largest class.
+pub(super) fn large(size: usize, alignment: usize) -> Option<Large> {
+    allocate_large(&HEAPS, size, alignment)
+}
+
+/// Allocates a large block to replace one that could not grow in place.
+pub(super) fn grown(size: usize) -> Option<NonNull<u8>> {
+    allocate_grown(&HEAPS, size)
+}
+
+/// Resizes a large block, if possible without copying it.
+///
+/// # Safety
+///
+/// The block is live, lies in no slab, and belongs to the caller.
+pub(super) unsafe fn resize_large(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
+    // SAFETY: this function's contract is that of `MappedBlocks::resize`.
+    unsafe { HEAPS.mapped.resize(HEAPS.memory(), block, size) }
+}
+
+/// Returns the usable bytes of a live block; 0 for an address at which none begins.
+pub(super) fn usable_size(block: NonNull<u8>) -> usize {
+    let address = block.addr().get();
+    let class = class_of(address);
+    if class.is_slab() {
+        return class.size();
+    }
+    if class == SizeClass::LARGE {
+        return usable(HEAPS.memory(), address).unwrap_or(0);
+    }
+    let mapped = HEAPS.mapped.find(address);
+    mapped.map_or(0, |entry| entry.size)
+}
+
+/// Returns memory to the system, except `keep` bytes. Returns whether the system got any.
+#[cold]
+pub(super) fn trim(keep: usize) -> bool {
+    threads::trim(&HEAPS, present_heap(), keep)
+}
+
+/// Registers the fork handlers, which all variants share.
+pub(super) fn register_fork_handlers() {
+    FORK_GATE.register::<Elfmalloc>();
+}
+
+/// Frees the locks in the child of a fork.
+#[cold]
+pub(super) fn free_locks_in_child() {
+    // SAFETY: this thread is the only one, and no other thread was on a slow path when the process
+    // forked.
+    unsafe { HEAPS.free_locks() };
+}
+
+/// Takes over the heaps of the parent's other threads in the child of a fork.
+#[cold]
+pub(super) fn disown_in_child() {
+    background::forked();
+    // SAFETY: this thread is the only one.
+    unsafe { HEAPS.disown(present_heap()) };
+}
+
+/// Copies the first `kept` bytes of `block` to the block `to`, and frees `block`.
+///
+/// # Safety
+///
+/// The blocks are live and different, and have at least `kept` bytes. The caller gives `block` up.
+pub(super) unsafe fn move_to<F: Compiled>(
+    to: NonNull<u8>,
+    block: NonNull<u8>,
+    kept: usize,
+) -> NonNull<u8> {
+    // SAFETY: the blocks are live and different, and both have that many bytes.
+    unsafe {
+        to.as_ptr().copy_from_nonoverlapping(block.as_ptr(), kept);
+        if !Allocator::<F>::deallocate_fast(block.as_ptr()) {
+            deallocate::<Allocator<F>>(block);
+        }
+    }
+    to
+}

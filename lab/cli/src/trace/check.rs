@@ -1,0 +1,98 @@
+//! `heapdrome trace check`: how faithful the replay of a trace is to its program.
+
+use heapdrome_engine::check::{CheckRequest, check as run, outcome};
+use heapdrome_engine::workload::trace::Replay;
+use heapdrome_engine::{Engine, fidelity};
+use heapdrome_schema::{Nanoseconds, Options, Stopping};
+
+use super::Source;
+use crate::arguments::trace::CheckArguments;
+use crate::destinations::Destinations;
+use crate::failure::Failure;
+use crate::{output, progress, race};
+
+/// Rounds without `--rounds`: with four entrants the randomisation test judges from here on.
+const ROUNDS: u32 = 12;
+
+/// Rounds of `--quick`, the fewest that give intervals.
+const QUICK_ROUNDS: u32 = 5;
+
+/// Number of races that share `--max-time`.
+const RACES: u32 = 3;
+
+/// The allocator of a recording that was asked for none.
+const SYSTEM: &str = "system";
+
+/// Races the program beside its replays, and reports the comparison.
+///
+/// # Errors
+/// When an option, the trace or the command is unusable, a race cannot go on, or the replay misses
+/// its program.
+pub fn check(arguments: &CheckArguments) -> Result<(), Failure> {
+    Destinations::of(&arguments.output).check(&[&arguments.trace])?;
+    let source = Source::open(&arguments.trace)?;
+    let recorded = match source.reader.recording().allocator.as_str() {
+        "" => SYSTEM.to_owned(),
+        name => name.to_owned(),
+    };
+    let request = CheckRequest {
+        replay: Replay {
+            trace: std::path::absolute(&arguments.trace).map_err(Failure::usage)?,
+            process: arguments.process,
+            speed: heapdrome_replay::Speed::Paced,
+            touch: arguments.touch.unwrap_or_default(),
+        },
+        command: arguments.command.clone(),
+        allocators: arguments.allocators.clone(),
+        recorded,
+        options: options(arguments)?,
+        stopping: stopping(arguments),
+        seed: arguments.seed,
+        asked: std::env::args().skip(1).collect(),
+    };
+    let engine = progress::engine()?;
+    let (check, ended) = run(&request, &engine)?;
+    let Some(check) = check else {
+        return ended;
+    };
+    if ended.is_ok() {
+        let kept = fidelity::path(&request.replay.trace);
+        output::tell(format_args!("kept in {}", kept.display()));
+    }
+    let redaction = Some(Engine::silent()?.folders.redaction());
+    let published = output::publish_collection(&check, &arguments.output, redaction.as_ref());
+    ended.and(published).and_then(|()| outcome(&check))
+}
+
+/// Returns the settings of each run.
+fn options(arguments: &CheckArguments) -> Result<Options, Failure> {
+    let runs = &arguments.runs;
+    let refused = [
+        ("--setup", runs.setup.is_some()),
+        ("--cleanup", runs.cleanup.is_some()),
+        ("--unproven", runs.unproven),
+        ("--memory-runs 0", runs.memory_runs == 0),
+    ];
+    match refused.into_iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(Failure::Usage(format!(
+            "trace check does not take {option}: its races take turns, and need a proof and a run that \
+             watches memory"
+        ))),
+        None => race::run_options(runs),
+    }
+}
+
+/// Returns the conditions under which each race ends: all races run the same rounds.
+fn stopping(arguments: &CheckArguments) -> Stopping {
+    let usual = match arguments.quick {
+        true => QUICK_ROUNDS,
+        false => ROUNDS,
+    };
+    let max_time = arguments.max_time.map(|time| time / RACES);
+    Stopping {
+        min_rounds: QUICK_ROUNDS,
+        max_rounds: arguments.rounds.unwrap_or(usual),
+        max_time: max_time.map(Nanoseconds::from),
+        ..Stopping::default()
+    }
+}

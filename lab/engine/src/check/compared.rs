@@ -1,0 +1,185 @@
+//! The comparisons of a check, each with its limit.
+
+use heapdrome_schema::{
+    Agreement, Bytes, CPU, EntrantResult, FidelityCheck, Property, WALL, grouped,
+};
+use heapdrome_statistics::{Estimate, Shown, median};
+
+use super::facts::{Entrant, Facts, faults, heap};
+use super::order::{Orders, Samples, orders};
+
+/// Maximum deviation of the peak of memory.
+const MEMORY: f64 = 0.05;
+
+/// Maximum deviation of the number of page faults.
+const FAULTS: f64 = 0.10;
+
+/// Minimum rank correlation of the orders by memory.
+const CORRELATION: f64 = 0.9;
+
+/// Text of a value that is unknown.
+const UNKNOWN: &str = "unknown";
+
+/// Returns every comparison.
+pub(super) fn all(facts: &Facts<'_>) -> Vec<FidelityCheck> {
+    let one = |property: Property| match property {
+        Property::PeakMemory => peak(facts),
+        Property::PageFaults => page_faults(facts),
+        Property::MemoryOrder => memory_order(facts),
+        Property::WallTime => times(facts, property, [WALL, "measured_wall_s"]),
+        Property::ProcessorTime => times(facts, property, [CPU, "measured_cpu_s"]),
+    };
+    Property::ALL.map(one).into()
+}
+
+fn peak(facts: &Facts<'_>) -> FidelityCheck {
+    let heap = |row: &EntrantResult| median(&heap(row)?);
+    let tell = |bytes: f64| Bytes(bytes.max(0.0) as u64).to_string();
+    deviation(facts, Property::PeakMemory, MEMORY, heap, tell)
+}
+
+fn page_faults(facts: &Facts<'_>) -> FidelityCheck {
+    let tell = |count: f64| grouped(count.max(0.0).round() as u64);
+    deviation(facts, Property::PageFaults, FAULTS, faults, tell)
+}
+
+/// Compares an amount under the recorded allocator, in the paced replay.
+fn deviation(
+    facts: &Facts<'_>,
+    property: Property,
+    limit: f64,
+    of: impl Fn(&EntrantResult) -> Option<f64>,
+    tell: impl Fn(f64) -> String,
+) -> FidelityCheck {
+    let rows = facts.recorded().map(|one| [one.program, one.paced]);
+    let amounts = rows.map_or([None, None], |rows| rows.map(of));
+    let known = |amount: Option<f64>| amount.map_or_else(|| UNKNOWN.to_owned(), &tell);
+    let (agreement, found) = match amounts {
+        [Some(program), Some(replay)] if program > 0.0 => {
+            let off = replay / program - 1.0;
+            (within(off.abs() <= limit), format!("{:+.1}%", 100.0 * off))
+        }
+        _ => (Agreement::Miss, "not measured".to_owned()),
+    };
+    FidelityCheck {
+        property,
+        agreement,
+        program: known(amounts[0]),
+        replay: known(amounts[1]),
+        found,
+        limit: format!("{:.0}%", 100.0 * limit),
+    }
+}
+
+fn within(is_within: bool) -> Agreement {
+    match is_within {
+        true => Agreement::Within,
+        false => Agreement::Miss,
+    }
+}
+
+fn memory_order(facts: &Facts<'_>) -> FidelityCheck {
+    let ranks = |row: fn(&Entrant<'_>) -> Option<Vec<f64>>| {
+        Samples::new(facts.entrants.iter().map(row)).map(|samples| samples.ranks())
+    };
+    let program = ranks(|one| heap(one.program));
+    let replay = ranks(|one| heap(one.paced));
+    let known = |ranks: &Option<Vec<f64>>| match ranks {
+        Some(ranks) => in_order(facts, ranks),
+        None => UNKNOWN.to_owned(),
+    };
+    let (agreement, found) = match (&program, &replay) {
+        (Some(program), Some(replay)) => match orders(program, replay) {
+            Orders::NoOrder => (
+                Agreement::NothingToCompare,
+                "no difference that matters between entrants".to_owned(),
+            ),
+            Orders::NotReproduced => (Agreement::Miss, "no order in the replay".to_owned()),
+            Orders::Correlation(found) => (within(found >= CORRELATION), format!("{found:.2}")),
+        },
+        _ => (Agreement::Miss, "not measured".to_owned()),
+    };
+    FidelityCheck {
+        property: Property::MemoryOrder,
+        agreement,
+        program: known(&program),
+        replay: known(&replay),
+        found,
+        limit: format!("at least {CORRELATION}"),
+    }
+}
+
+/// Lists the entrants from the least to the most, such as `a < b = c`.
+fn in_order(facts: &Facts<'_>, ranks: &[f64]) -> String {
+    let mut named: Vec<_> = ranks.iter().copied().zip(facts.names()).collect();
+    named.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let mut text = String::new();
+    let mut before = None;
+    for (rank, name) in named {
+        match before {
+            None => {}
+            Some(before) if before == rank => text.push_str(" = "),
+            Some(_) => text.push_str(" < "),
+        }
+        text.push_str(name);
+        before = Some(rank);
+    }
+    text
+}
+
+/// Compares the sides of 1 on which the ratios of pairs lie. `figures` are the program's and the
+/// replay's. Only pairs that the program shows to differ are compared.
+fn times(facts: &Facts<'_>, property: Property, figures: [&str; 2]) -> FidelityCheck {
+    let pairs = |samples: &dyn Fn(&Entrant<'_>) -> Option<Vec<f64>>| {
+        let all = facts.entrants.iter().map(samples);
+        Samples::new(all)
+            .map(|samples| samples.pairs())
+            .unwrap_or_default()
+    };
+    let program = pairs(&|one| one.program.samples(figures[0]));
+    let replay = pairs(&|one| one.dependencies.samples(figures[1]));
+    let shown = program
+        .iter()
+        .filter(|(_, found)| found.shown() != Shown::Nothing);
+    let shown: Vec<_> = shown
+        .map(|(pair, found)| (*pair, *found, ratio_of(&replay, *pair)))
+        .collect();
+    let names: Vec<&str> = facts.names().collect();
+    let wrong = shown
+        .iter()
+        .filter(|(_, own, theirs)| !is_same_side(own, *theirs));
+    let wrong: Vec<_> = wrong
+        .map(|([one, other], own, theirs)| {
+            let theirs = theirs.map_or_else(|| UNKNOWN.to_owned(), |it| format!("{it:.2}"));
+            format!(
+                "{}/{} {:.2} but {theirs}",
+                names[*one], names[*other], own.ratio
+            )
+        })
+        .collect();
+    let agreed = shown.len() - wrong.len();
+    FidelityCheck {
+        property,
+        agreement: match shown.is_empty() {
+            true => Agreement::NothingToCompare,
+            false => within(wrong.is_empty()),
+        },
+        program: format!("{} of {} pairs differ", shown.len(), program.len()),
+        replay: format!("{agreed} of {} on the same side", shown.len()),
+        found: match (shown.is_empty(), wrong.is_empty()) {
+            (true, _) => "no difference shown".to_owned(),
+            (false, true) => "same sides".to_owned(),
+            (false, false) => wrong.join("; "),
+        },
+        limit: "same side of 1".to_owned(),
+    }
+}
+
+fn ratio_of(pairs: &[([usize; 2], Estimate)], pair: [usize; 2]) -> Option<f64> {
+    let found = pairs.iter().find(|(other, _)| *other == pair);
+    found.map(|(_, found)| found.ratio)
+}
+
+fn is_same_side(program: &Estimate, replay: Option<f64>) -> bool {
+    replay.is_some_and(|replay| (program.ratio < 1.0) == (replay < 1.0))
+}

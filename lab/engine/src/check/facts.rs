@@ -1,0 +1,110 @@
+//! The measurements of a check that are compared: those of the program, and those of its replays.
+//!
+//! Like is compared with like. The peak of a process counts its binary, its libraries and its
+//! stack, and that of a replay also counts the replay's own tables. Both are subtracted, so that
+//! memory remains which malloc served or which the program mapped itself. A program that maps much
+//! memory itself is a miss, because no replay of its calls of malloc can reproduce that.
+
+use heapdrome_replay::{FAULTS, TABLES};
+use heapdrome_schema::{EntrantResult, PEAK_RSS, RaceResult, Role, Status};
+use heapdrome_statistics::median;
+
+/// Bytes of a page.
+const PAGE: f64 = 4096.0;
+
+/// Pages of a file that the kernel maps by one page fault: by default those within 64 KiB
+/// (`fault_around_bytes`).
+const AROUND: f64 = 16.0;
+
+/// One entrant, in the races of the program and of the two replays.
+pub(super) struct Entrant<'a> {
+    pub(super) name: &'a str,
+    pub(super) is_recorded: bool,
+    pub(super) program: &'a EntrantResult,
+    pub(super) paced: &'a EntrantResult,
+    pub(super) dependencies: &'a EntrantResult,
+}
+
+/// The races of a check.
+pub(super) struct Facts<'a> {
+    pub(super) entrants: Vec<Entrant<'a>>,
+    left: Vec<&'a str>,
+}
+
+impl<'a> Facts<'a> {
+    /// Pairs the rows of the three races. An entrant without a row that counts in each is left out.
+    pub(super) fn new(
+        program: &'a RaceResult,
+        paced: &'a RaceResult,
+        dependencies: &'a RaceResult,
+    ) -> Self {
+        let (mut entrants, mut left) = (Vec::new(), Vec::new());
+        for row in program.entrants.iter().filter(|row| row.role != Role::Twin) {
+            let others = [paced, dependencies].map(|race| own(race, row));
+            match others {
+                [Some(paced), Some(dependencies)] if row.status == Status::Ok => {
+                    entrants.push(Entrant {
+                        name: &row.allocator,
+                        is_recorded: row.role == Role::Baseline,
+                        program: row,
+                        paced,
+                        dependencies,
+                    });
+                }
+                _ => left.push(row.allocator.as_str()),
+            }
+        }
+        Self { entrants, left }
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.entrants.iter().map(|one| one.name)
+    }
+
+    /// Returns the entrant under which the trace was recorded, if it counts.
+    pub(super) fn recorded(&self) -> Option<&Entrant<'a>> {
+        self.entrants.iter().find(|one| one.is_recorded)
+    }
+
+    /// Returns remarks on the whole check for the reader.
+    pub(super) fn remarks(&self) -> Vec<String> {
+        let left = &self.left;
+        let told = format!(
+            "not compared, because a race has no row of it that counts: {}",
+            left.join(", ")
+        );
+        (!left.is_empty()).then_some(told).into_iter().collect()
+    }
+}
+
+/// Returns the row of the same entrant in another race, if it counts.
+fn own<'a>(race: &'a RaceResult, row: &EntrantResult) -> Option<&'a EntrantResult> {
+    let mut rows = race.entrants.iter();
+    let found = rows.find(|other| match row.role {
+        // The baseline of a program that chooses an allocator itself has a name of its own.
+        Role::Baseline => other.role == Role::Baseline,
+        role => other.role == role && other.allocator == row.allocator,
+    });
+    found.filter(|other| other.status == Status::Ok)
+}
+
+/// Returns the peak of a process without its image, and without the tables of a replay, in each
+/// round; `None` if the image is unknown, because no reading was made.
+pub(super) fn heap(row: &EntrantResult) -> Option<Vec<f64>> {
+    let image = row.image?.resident().as_f64();
+    let tables = row.metrics.get(TABLES).map_or(0.0, |tables| tables.median);
+    let peaks = row.samples(PEAK_RSS)?;
+    Some(peaks.iter().map(|peak| peak - image - tables).collect())
+}
+
+/// Returns the page faults of a replay's operations, or those of a program without the ones of its
+/// image: one for each written page, and one for each group of file pages that the kernel maps
+/// together.
+pub(super) fn faults(row: &EntrantResult) -> Option<f64> {
+    if let Some(counted) = row.metrics.get(FAULTS) {
+        return Some(counted.median);
+    }
+    let image = row.image?;
+    let of_image = image.written.as_f64() / PAGE + image.files.as_f64() / PAGE / AROUND;
+    Some(median(&row.samples("minor_faults")?)? - of_image)
+}

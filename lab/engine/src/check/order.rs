@@ -1,0 +1,123 @@
+//! Pairs of entrants: which of two was shown to take more, in a program and in its replay.
+
+use heapdrome_statistics::{Estimate, Rounds, Rule, Shown, rank_correlation, ranks};
+
+/// Probability that any interval of the pairs misses the true ratio.
+const ALPHA: f64 = 0.05;
+
+/// Distance of a ratio from 1 that matters. Entrants within it share a rank.
+const MARGIN: f64 = 0.02;
+
+/// A figure of all entrants, each with a sample for each round.
+pub(super) struct Samples(Vec<Vec<f64>>);
+
+impl Samples {
+    /// Takes the samples of all entrants; `None` if one has none.
+    pub(super) fn new(all: impl Iterator<Item = Option<Vec<f64>>>) -> Option<Self> {
+        let all: Option<Vec<Vec<f64>>> = all.collect();
+        all.map(Self)
+    }
+
+    /// Returns the rule for all pairs of entrants together.
+    fn rule(&self) -> Rule {
+        let count = self.0.len();
+        Rule::new(ALPHA, count * count.saturating_sub(1) / 2)
+    }
+
+    fn compare(&self, rule: &Rule, one: usize, other: usize) -> Option<Estimate> {
+        let rounds = Rounds::new(self.0.iter().map(Vec::as_slice), None, 0.0);
+        rule.compare_within(&rounds, one, other)
+    }
+
+    /// Returns every pair of entrants that was compared, with the ratio of the first to the second.
+    pub(super) fn pairs(&self) -> Vec<([usize; 2], Estimate)> {
+        let rule = self.rule();
+        let count = self.0.len();
+        let pairs = (0..count).flat_map(|one| (one + 1..count).map(move |other| [one, other]));
+        let compared = pairs.filter_map(|[one, other]| {
+            let found = self.compare(&rule, one, other)?;
+            Some(([one, other], found))
+        });
+        compared.collect()
+    }
+
+    /// Returns the rank of each entrant, from 1 for the least. Entrants without a shown difference
+    /// that matters share a rank.
+    pub(super) fn ranks(&self) -> Vec<f64> {
+        let pairs = self.pairs();
+        let is_less = |one: usize, other: usize| {
+            pairs.iter().any(|([first, second], found)| {
+                let shown = found.shown();
+                let matters = (found.ratio.ln()).abs() >= MARGIN.ln_1p();
+                matters
+                    && match [*first, *second] {
+                        pair if pair == [one, other] => shown == Shown::Below,
+                        pair if pair == [other, one] => shown == Shown::Above,
+                        _ => false,
+                    }
+            })
+        };
+        ranks(self.0.len(), is_less)
+    }
+}
+
+/// Comparison of two orders of the entrants.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Orders {
+    /// The program shows no order: all entrants are within the noise of each other.
+    NoOrder,
+    /// The program shows an order, and the replay none.
+    NotReproduced,
+    /// The rank correlation of the two orders.
+    Correlation(f64),
+}
+
+/// Compares the orders of the entrants by a figure of a program and of its replay.
+pub(super) fn orders(program: &[f64], replay: &[f64]) -> Orders {
+    let has_order = |ranks: &[f64]| ranks.iter().any(|rank| *rank != ranks[0]);
+    match (has_order(program), rank_correlation(program, replay)) {
+        (false, _) => Orders::NoOrder,
+        (true, None) => Orders::NotReproduced,
+        (true, Some(found)) => Orders::Correlation(found),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(medians: &[f64]) -> Samples {
+        let noise = [1.0, 1.001, 0.999, 1.0005, 0.9995, 1.0, 1.0002];
+        let of = |median: &f64| noise.iter().map(|noise| median * noise).collect();
+        Samples(medians.iter().map(of).collect())
+    }
+
+    #[test]
+    fn entrants_within_the_margin_share_a_rank() {
+        assert_eq!(samples(&[100.0, 101.0, 150.0]).ranks(), [1.5, 1.5, 3.0]);
+        assert_eq!(samples(&[100.0, 100.5]).ranks(), [1.5, 1.5]);
+        assert_eq!(samples(&[300.0, 200.0, 100.0]).ranks(), [3.0, 2.0, 1.0]);
+    }
+
+    #[test]
+    fn without_an_order_of_the_program_there_is_nothing_to_reproduce() {
+        let [flat, rising] = [[2.0, 2.0, 2.0], [1.0, 2.0, 3.0]];
+        assert_eq!(orders(&flat, &rising), Orders::NoOrder);
+        assert_eq!(orders(&rising, &flat), Orders::NotReproduced);
+        assert_eq!(orders(&rising, &rising), Orders::Correlation(1.0));
+    }
+
+    #[test]
+    fn pairs_have_the_ratio_of_the_first_to_the_second() {
+        let pairs = samples(&[200.0, 100.0, 400.0]).pairs();
+        let ratios: Vec<_> = pairs
+            .iter()
+            .map(|(pair, found)| (*pair, found.ratio))
+            .collect();
+        let expected = [([0, 1], 2.0), ([0, 2], 0.5), ([1, 2], 0.25)];
+        for ((pair, ratio), (expected, of)) in ratios.into_iter().zip(expected) {
+            assert_eq!(pair, expected);
+            assert!((ratio - of).abs() < 1e-9, "{ratio}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Live bytes of each stack at even times, and the stacks whose live bytes only grow.
+
+use heapdrome_statistics::{Growth, only_grows};
+
+use crate::amount::Amount;
+
+/// Largest number of times at which live bytes are known.
+const CELLS: u64 = 256;
+
+/// Binary logarithm of the nanoseconds between two times at the beginning.
+const FINEST: u32 = 12;
+
+/// Least number of times from which a trend is computed.
+const FEWEST: usize = 40;
+
+/// Least time of a process, in nanoseconds: a shorter one does not run long enough to settle.
+const SHORTEST: u64 = 1_000_000_000;
+
+/// Share of the time at the beginning in which programs build what they keep.
+const WARM_UP: f64 = 0.25;
+
+/// Share of the time at the end in which programs free what they kept.
+const CLEAN_UP: f64 = 0.05;
+
+/// Least number of times at which the live bytes of a suspect changed: fewer are single events.
+const CHANGES: usize = 10;
+
+/// The probability with which any stack of a process that does not grow is suspected.
+const ERROR: f64 = 0.05;
+
+/// A stack whose live bytes only grow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Suspect {
+    /// The number of the stack.
+    pub stack: u32,
+    /// Bytes by which its live blocks grow in a second.
+    pub per_second: f64,
+    /// The interval of `per_second`: those of all stacks of a process hold together with 95%
+    /// probability.
+    pub interval: [f64; 2],
+    /// Its live blocks at the end.
+    pub left: Amount,
+}
+
+/// The times at which live bytes are noted: the ends of cells of equal width, which doubles
+/// whenever there are too many.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grid {
+    begin: Option<u64>,
+    /// Binary logarithm of the nanoseconds of a cell.
+    shift: u32,
+}
+
+impl Default for Grid {
+    fn default() -> Self {
+        Self {
+            begin: None,
+            shift: FINEST,
+        }
+    }
+}
+
+impl Grid {
+    /// Begins the first cell, unless it has begun.
+    pub(crate) fn begin(&mut self, time: u64) {
+        self.begin.get_or_insert(time);
+    }
+
+    /// Widens the cells until there is one for this time. Returns their width.
+    pub(crate) fn shift(&mut self, time: u64) -> u32 {
+        self.begin(time);
+        while self.cell(time) >= CELLS {
+            self.shift += 1;
+        }
+        self.shift
+    }
+
+    /// The number of the cell of a time.
+    pub(crate) fn cell(&self, time: u64) -> u64 {
+        time.saturating_sub(self.begin.unwrap_or(time)) >> self.shift
+    }
+
+    fn seconds(self) -> f64 {
+        (1_u64 << self.shift) as f64 / 1e9
+    }
+}
+
+/// Live bytes at the ends of those cells in which they changed.
+#[derive(Debug, Default)]
+pub(crate) struct Series {
+    shift: u32,
+    changes: Vec<(u64, u64)>,
+}
+
+impl Series {
+    /// Notes live bytes within a cell of this width.
+    pub(crate) fn note(&mut self, shift: u32, cell: u64, bytes: u64) {
+        if self.shift != shift {
+            self.changes = self.widened(shift);
+            self.shift = shift;
+        }
+        match self.changes.last_mut() {
+            Some((last, known)) if *last == cell => *known = bytes,
+            _ => self.changes.push((cell, bytes)),
+        }
+    }
+
+    /// The changes in cells of this width.
+    fn widened(&self, shift: u32) -> Vec<(u64, u64)> {
+        let mut widened: Vec<(u64, u64)> = Vec::new();
+        for (cell, bytes) in &self.changes {
+            let cell = cell >> shift.saturating_sub(self.shift);
+            match widened.last_mut() {
+                Some((last, known)) if *last == cell => *known = *bytes,
+                _ => widened.push((cell, *bytes)),
+            }
+        }
+        widened
+    }
+
+    /// Live bytes at the ends of the cells from one to another, and in how many they changed.
+    fn within(&self, shift: u32, from: usize, to: usize) -> (Vec<f64>, usize) {
+        let mut changes = self.widened(shift).into_iter().peekable();
+        let (mut bytes, mut count) = (0, 0);
+        let values = (0..to as u64).map(|cell| {
+            if let Some((_, known)) = changes.next_if(|(changed, _)| *changed <= cell) {
+                bytes = known;
+                count += usize::from(cell >= from as u64);
+            }
+            bytes as f64
+        });
+        let values: Vec<f64> = values.skip(from).collect();
+        (values, count)
+    }
+}
+
+/// The stacks whose live bytes only grow, those that grow fastest first. `end` is when the process
+/// ends; `series` has the number of each stack.
+pub(crate) fn suspects(grid: Grid, end: u64, series: Vec<(u32, &Series)>) -> Vec<Suspect> {
+    let mut grid = grid;
+    if end.saturating_sub(grid.begin.unwrap_or(end)) < SHORTEST {
+        return Vec::new();
+    }
+    grid.shift(end);
+    // The last cell is not complete.
+    let whole = grid.cell(end) as usize;
+    let from = (whole as f64 * WARM_UP).ceil() as usize;
+    let to = (whole as f64 * (1.0 - CLEAN_UP)).floor() as usize;
+    if to < from + FEWEST {
+        return Vec::new();
+    }
+    let tested = series.into_iter().map(|(stack, series)| {
+        let (values, changes) = series.within(grid.shift, from, to);
+        (stack, values, changes)
+    });
+    let tested: Vec<_> = tested.filter(|(_, _, changes)| *changes > 0).collect();
+    let error = ERROR / tested.len().max(1) as f64;
+    let suspect = |(stack, values, changes): (u32, Vec<f64>, usize)| {
+        let Growth { slope, interval } =
+            only_grows(&values, error).filter(|_| changes >= CHANGES)?;
+        let each_second = |slope: f64| slope / grid.seconds();
+        Some(Suspect {
+            stack,
+            per_second: each_second(slope),
+            interval: interval.map(each_second),
+            left: Amount::default(),
+        })
+    };
+    let mut suspects: Vec<Suspect> = tested.into_iter().filter_map(suspect).collect();
+    suspects.sort_by(|one, other| other.per_second.total_cmp(&one.per_second));
+    suspects
+}

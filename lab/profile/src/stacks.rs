@@ -1,0 +1,216 @@
+//! Blocks by the stack that requested them, and which of them lived at the peak.
+
+use heapdrome_trace::{Frame, Module};
+
+use crate::amount::Amount;
+use crate::blocks::Numbered;
+use crate::growth::{Grid, Series, Suspect, suspects};
+use crate::sampling::{Sampling, Variance, Weighed};
+
+/// The code that the stacks of a trace refer to.
+#[derive(Clone, Debug, Default)]
+pub struct Code {
+    /// The files of code, by their numbers in the trace.
+    pub modules: Vec<Module>,
+    /// The frames of each stack, innermost first, by the numbers of the stacks.
+    pub stacks: Vec<Vec<Frame>>,
+}
+
+/// Blocks of one stack. Where only some blocks have a stack, they stand for the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StackUse {
+    /// The number of the stack; `None` for blocks without one that should have one.
+    pub stack: Option<u32>,
+    /// Blocks that were requested.
+    pub made: Amount,
+    /// Blocks that were live when the process had the most live bytes.
+    pub at_peak: Amount,
+    /// Variance of `at_peak`.
+    pub at_peak_variance: Variance,
+    /// Blocks that the next call of their thread freed; none in a sampled trace.
+    pub temporary: Amount,
+    /// Blocks that were live at the end.
+    pub left: Amount,
+}
+
+impl StackUse {
+    /// Adds the blocks of another stack.
+    pub fn add(&mut self, other: &Self) {
+        self.made.add(other.made);
+        self.at_peak.add(other.at_peak);
+        self.at_peak_variance.add(other.at_peak_variance);
+        self.temporary.add(other.temporary);
+        self.left.add(other.left);
+    }
+}
+
+/// The stacks of one process.
+///
+/// The blocks of the peak are known without a copy at every new peak, as in
+/// [`Classes`](crate::classes::Classes).
+#[derive(Debug, Default)]
+pub(crate) struct Stacks {
+    sampling: Option<Sampling>,
+    /// Whether blocks without a stack count by themselves: the others do not stand for them.
+    counts_others: bool,
+    /// Places in `entries`; `u32::MAX` is the stack of blocks that have none.
+    places: Numbered<u32, u32>,
+    entries: Vec<Entry>,
+    touched: Vec<u32>,
+    grid: Grid,
+}
+
+#[derive(Debug)]
+struct Entry {
+    of: StackUse,
+    left_variance: Variance,
+    /// Live blocks now, less those at the peak. They wrap around.
+    since: Amount,
+    since_variance: Variance,
+    is_touched: bool,
+    series: Series,
+}
+
+/// A block as its stack sees it.
+#[derive(Clone, Copy)]
+pub(crate) struct Event {
+    pub stack: Option<u32>,
+    pub size: u64,
+    /// The number of the block.
+    pub block: u64,
+    /// When it is made or freed.
+    pub time: u64,
+}
+
+impl Stacks {
+    /// `blocks` is the sample of blocks, and `stacks` that of blocks with a stack.
+    pub(crate) fn new(blocks: Sampling, stacks: Option<Sampling>) -> Self {
+        Self {
+            sampling: stacks,
+            counts_others: stacks == Some(blocks),
+            ..Self::default()
+        }
+    }
+
+    /// Notes when the process began.
+    pub(crate) fn begin(&mut self, time: u64) {
+        self.grid.begin(time);
+    }
+
+    /// Counts a block that was made.
+    pub(crate) fn made(&mut self, event: Event) {
+        let Some((entry, weighed)) = self.entry(event) else {
+            return;
+        };
+        entry.of.made.add(weighed.amount);
+        entry.of.left.add(weighed.amount);
+        entry.left_variance.add(weighed.variance);
+        entry.since = entry.since.wrapping_add(weighed.amount);
+        entry.since_variance.add(weighed.variance);
+        self.note(event);
+    }
+
+    /// Counts a block that was freed.
+    pub(crate) fn freed(&mut self, event: Event, is_temporary: bool) {
+        let Some((entry, weighed)) = self.entry(event) else {
+            return;
+        };
+        entry.of.left.subtract(weighed.amount);
+        entry.left_variance.subtract(weighed.variance);
+        entry.since = entry.since.wrapping_sub(weighed.amount);
+        entry.since_variance.subtract(weighed.variance);
+        entry.of.temporary.add(weighed.amount.filter(is_temporary));
+        self.note(event);
+    }
+
+    /// Notes that there were never as many live bytes as now.
+    pub(crate) fn peak(&mut self) {
+        for place in self.touched.drain(..) {
+            let entry = &mut self.entries[place as usize];
+            entry.since = Amount::default();
+            entry.since_variance = Variance::default();
+            entry.is_touched = false;
+        }
+    }
+
+    /// The stack of a block that is about to change, and what the block stands for; `None` if the
+    /// block does not count.
+    fn entry(&mut self, event: Event) -> Option<(&mut Entry, Weighed)> {
+        let sampling = self.sampling?;
+        if event.stack.is_none() && !self.counts_others {
+            return None;
+        }
+        let next = self.entries.len() as u32;
+        let key = event.stack.unwrap_or(u32::MAX);
+        let place = *self.places.entry(key).or_insert(next);
+        if place == next {
+            self.entries.push(Entry::new(event.stack));
+        }
+        let entry = &mut self.entries[place as usize];
+        if !std::mem::replace(&mut entry.is_touched, true) {
+            self.touched.push(place);
+        }
+        Some((entry, sampling.weigh(event.size, event.block)))
+    }
+
+    /// Notes the live bytes of a stack after a change.
+    fn note(&mut self, event: Event) {
+        let shift = self.grid.shift(event.time);
+        let key = event.stack.unwrap_or(u32::MAX);
+        if let Some(place) = self.places.get(&key) {
+            let entry = &mut self.entries[*place as usize];
+            let cell = self.grid.cell(event.time);
+            entry.series.note(shift, cell, entry.of.left.bytes);
+        }
+    }
+
+    /// The stacks by their numbers, and those of them whose live bytes grow without end.
+    pub(crate) fn finish(self, end: u64) -> (Vec<StackUse>, Vec<Suspect>) {
+        let series = self.entries.iter();
+        let series = series.filter_map(|entry| Some((entry.of.stack?, &entry.series)));
+        let mut suspects = suspects(self.grid, end, series.collect());
+        let mut stacks: Vec<StackUse> = self.entries.into_iter().map(Entry::finish).collect();
+        stacks.sort_unstable_by_key(|one| one.stack);
+        for suspect in &mut suspects {
+            let place = stacks.binary_search_by_key(&Some(suspect.stack), |one| one.stack);
+            suspect.left = place.map_or(Amount::default(), |place| stacks[place].left);
+        }
+        (stacks, suspects)
+    }
+}
+
+impl Entry {
+    fn new(stack: Option<u32>) -> Self {
+        Self {
+            of: StackUse {
+                stack,
+                ..StackUse::default()
+            },
+            left_variance: Variance::default(),
+            since: Amount::default(),
+            since_variance: Variance::default(),
+            is_touched: false,
+            series: Series::default(),
+        }
+    }
+
+    fn finish(self) -> StackUse {
+        let mut variance = self.left_variance;
+        variance.subtract(self.since_variance);
+        StackUse {
+            at_peak: self.of.left.wrapping_sub(self.since),
+            at_peak_variance: variance,
+            ..self.of
+        }
+    }
+}
+
+/// Adds the stacks of another process to those of several.
+pub(crate) fn add(all: &mut Vec<StackUse>, other: &[StackUse]) {
+    for one in other {
+        match all.binary_search_by_key(&one.stack, |own| own.stack) {
+            Ok(place) => all[place].add(one),
+            Err(place) => all.insert(place, *one),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What was copied out of the rings and is not written yet: at most so much that a limit allows.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::entries::Raw;
+
+/// Number of entries of a large batch: 64 KiB.
+const LARGE: usize = 4096;
+
+/// Batches of fewer entries have room for these alone: most rings are almost empty.
+const SMALL: usize = LARGE / 8;
+
+/// The memory of batches, shared by the thread that fills them and the one that writes them.
+#[derive(Clone, Debug)]
+pub(crate) struct Backlog(Arc<Pool>);
+
+#[derive(Debug)]
+struct Pool {
+    limit: u64,
+    bytes: AtomicU64,
+    /// Large batches that were written, for the next ones.
+    free: Mutex<Vec<Vec<Raw>>>,
+}
+
+impl Backlog {
+    /// An empty backlog, and the bytes at which it is full.
+    pub(crate) fn new(limit: u64) -> Self {
+        Self(Arc::new(Pool {
+            limit,
+            bytes: AtomicU64::new(0),
+            free: Mutex::new(Vec::new()),
+        }))
+    }
+
+    /// Whether it holds as much as its limit allows.
+    pub(crate) fn is_full(&self) -> bool {
+        // Relaxed: batches themselves pass through a channel.
+        self.0.bytes.load(Ordering::Relaxed) >= self.0.limit
+    }
+
+    /// An empty batch, with room for a part of so many entries.
+    pub(crate) fn batch(&self, entries: usize) -> Batch {
+        let entries = if entries < SMALL {
+            Vec::with_capacity(entries)
+        } else {
+            self.0.large()
+        };
+        let bytes = (entries.capacity() * size_of::<Raw>()) as u64;
+        self.0.bytes.fetch_add(bytes, Ordering::Relaxed);
+        Batch {
+            entries,
+            pool: Arc::clone(&self.0),
+        }
+    }
+}
+
+impl Pool {
+    fn large(&self) -> Vec<Raw> {
+        let free = self
+            .free
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
+        free.unwrap_or_else(|| Vec::with_capacity(LARGE))
+    }
+
+    fn take_back(&self, mut entries: Vec<Raw>) {
+        let bytes = (entries.capacity() * size_of::<Raw>()) as u64;
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        if entries.capacity() >= LARGE {
+            entries.clear();
+            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+            free.push(entries);
+        }
+    }
+}
+
+/// Entries of one ring, in their order.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    entries: Vec<Raw>,
+    pool: Arc<Pool>,
+}
+
+impl Batch {
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        self.entries.len() < self.entries.capacity()
+    }
+
+    /// Adds an entry.
+    #[inline]
+    pub(crate) fn push(&mut self, entry: Raw) {
+        self.entries.push(entry);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(crate) fn entries(&self) -> &[Raw] {
+        &self.entries
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        self.pool.take_back(std::mem::take(&mut self.entries));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backlog_is_full_until_its_batches_are_written() {
+        let backlog = Backlog::new(64 << 10);
+        let small = backlog.batch(100);
+        assert!(!backlog.is_full());
+        let mut large = backlog.batch(100_000);
+        assert!(backlog.is_full());
+        while large.has_room() {
+            large.push(Raw::default());
+        }
+        assert_eq!(large.entries().len(), LARGE);
+        drop(large);
+        assert!(!backlog.is_full());
+        assert!(backlog.batch(LARGE).is_empty(), "its memory is used again");
+        drop(small);
+        assert_eq!(backlog.0.bytes.load(Ordering::Relaxed), 0);
+    }
+}

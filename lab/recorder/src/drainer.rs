@@ -1,0 +1,394 @@
+//! The drainer: finds rings, copies them, and looks at the processes.
+//!
+//! It does as little as it can: a thread whose ring is full waits for it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{SendError, Sender};
+use std::time::{Duration, Instant};
+
+use heapdrome_trace::{Bypass, Finish, Record, Resident};
+use heapdrome_witness::ring::Control;
+
+use crate::backlog::{Backlog, Batch};
+use crate::clock::{Clock, ticks};
+use crate::message::{Birth, Message};
+use crate::pace::{PAUSE, next_pause};
+use crate::process::{self, Loaded, Usage};
+use crate::rings::{RingFolder, Source};
+use crate::shared::Shared;
+
+/// Minimum time between two looks at the processes.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A look that takes long, as with thousands of threads, is followed by a pause of this many times
+/// its length.
+const PAUSE_AFTER_LOOK: u32 = 20;
+
+/// For how long a process must be silent before it counts as ended, if its number says nothing here
+/// because it is of another namespace. This counts only after all other processes have ended.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// Nanoseconds for which events are held back. A thread that was interrupted within a call has
+/// written it by then, as a rule.
+const LAG: u64 = 5_000_000;
+
+/// A recorded process, and what was last seen of it.
+struct Recorded {
+    /// Its number in the trace.
+    number: u32,
+    pid: u32,
+    sources: Vec<Source>,
+    namespace: u64,
+    /// Whether the system knows it here by the number that it has for itself.
+    is_known_here: bool,
+    heard: Instant,
+    usage: Option<Usage>,
+    peak_resident: u64,
+}
+
+/// What all processes share. They record until it is dropped, whatever ends the collector.
+pub(crate) struct Closing(pub Shared<Control>);
+
+impl Closing {
+    fn close(&self) {
+        self.0.closed.store(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// The worker has ended, since it could not write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WorkerEnded;
+
+impl From<SendError<Message>> for WorkerEnded {
+    fn from(_: SendError<Message>) -> Self {
+        Self
+    }
+}
+
+/// Copies the rings of all processes into messages.
+pub(crate) struct Drainer {
+    control: Closing,
+    folder: RingFolder,
+    library: PathBuf,
+    clock: Clock,
+    backlog: Backlog,
+    messages: Sender<Message>,
+    /// Recorded processes by the identity of their image.
+    recorded: BTreeMap<u64, Recorded>,
+    /// The processor's counter when the last round began that copied all rings.
+    drained: u64,
+    pause: Duration,
+    next_look: Instant,
+    /// Processes without a ring, and how often they were seen.
+    strangers: HashMap<u32, u32>,
+    counts: Counts,
+}
+
+/// What was recorded.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    pub processes: u32,
+    pub waited: u64,
+    pub gave_up: u32,
+    pub left_out: u64,
+    pub bypassed: Vec<Bypass>,
+}
+
+impl Drainer {
+    pub(crate) fn new(
+        control: Closing,
+        folder: RingFolder,
+        library: PathBuf,
+        clock: Clock,
+        (backlog, messages): (Backlog, Sender<Message>),
+    ) -> Self {
+        Self {
+            control,
+            folder,
+            library,
+            clock,
+            backlog,
+            messages,
+            recorded: BTreeMap::new(),
+            drained: 0,
+            pause: PAUSE,
+            next_look: Instant::now(),
+            strangers: HashMap::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Copies all rings once, as far as the backlog has room, and looks at the processes if it is
+    /// time to. Returns how long to pause before the next round.
+    pub(crate) fn round(&mut self) -> Result<Duration, WorkerEnded> {
+        let (now, until) = (ticks(), self.clock.stamp_before(LAG));
+        // Relaxed: nothing else is published by it.
+        self.control.0.beat.store(now, Ordering::Relaxed);
+        self.discover()?;
+        let fullest = self.drain()?;
+        let until = match fullest {
+            Some(_) => {
+                self.drained = now;
+                until
+            }
+            // The worker needs what it holds back for room. What was written before the last
+            // complete round was copied then.
+            None => self.drained,
+        };
+        self.messages.send(Message::Until(until))?;
+        let began = Instant::now();
+        if began >= self.next_look {
+            self.look()?;
+            let pause = began.elapsed() * PAUSE_AFTER_LOOK;
+            self.next_look = Instant::now() + pause.max(LOOK);
+        }
+        self.pause = next_pause(self.pause, fullest);
+        Ok(self.pause)
+    }
+
+    /// Copies all rings. Returns the most entries that one held; `None` if there was no room for
+    /// all.
+    fn drain(&mut self) -> Result<Option<u64>, WorkerEnded> {
+        let mut fullest = 0;
+        for (&image, recorded) in &mut self.recorded {
+            for (ring, source) in recorded.sources.iter_mut().enumerate() {
+                if self.backlog.is_full() {
+                    return Ok(None);
+                }
+                let mut to = Delivery::new(&self.messages, image, ring);
+                let drained = source.drain(&self.backlog, |batch| to.send(batch));
+                to.result?;
+                if drained > 0 {
+                    recorded.heard = Instant::now();
+                }
+                fullest = fullest.max(drained);
+            }
+        }
+        Ok(Some(fullest))
+    }
+
+    /// Opens the rings that are new.
+    fn discover(&mut self) -> Result<(), WorkerEnded> {
+        // Acquire pairs with the release of a process that has made a ring: its file is there.
+        let announced = self.control.0.rings.load(Ordering::Acquire);
+        let fresh = self.folder.fresh(announced);
+        fresh.into_iter().try_for_each(|source| self.add(source))
+    }
+
+    fn add(&mut self, source: Source) -> Result<(), WorkerEnded> {
+        let image = source.ring().image;
+        if !self.recorded.contains_key(&image) {
+            self.begin(&source)?;
+        }
+        if let Some(recorded) = self.recorded.get_mut(&image) {
+            recorded.sources.push(source);
+            self.messages.send(Message::Ring { image })?;
+        }
+        Ok(())
+    }
+
+    /// A process is new, or executes another program.
+    fn begin(&mut self, source: &Source) -> Result<(), WorkerEnded> {
+        let ring = source.ring();
+        let (number, pid) = (self.counts.processes, ring.pid);
+        self.counts.processes += 1;
+        let namespace = ring.namespace;
+        let is_known_here = namespace == process::namespace();
+        let is_before = |it: &Recorded| it.namespace == namespace && it.pid == pid;
+        let before = self.recorded.iter().find(|(_, it)| is_before(it));
+        if let Some(identity) = before.map(|(&identity, _)| identity) {
+            self.finish(identity)?;
+        }
+        if let Some(parent) = self.recorded.get_mut(&ring.parent) {
+            // The child needs what its parent did before it forked, whether there is room or not.
+            for (place, source) in parent.sources.iter_mut().enumerate() {
+                let mut to = Delivery::new(&self.messages, ring.parent, place);
+                source.drain(&self.backlog, |batch| to.send(batch));
+                to.result?;
+            }
+        }
+        self.strangers.remove(&pid);
+        self.messages.send(Message::Begin(Birth {
+            image: ring.image,
+            parent: ring.parent,
+            forked: ring.forked,
+            number,
+            pid,
+            program: source.program(),
+            server: source.server(),
+        }))?;
+        let recorded = Recorded {
+            number,
+            pid,
+            sources: Vec::new(),
+            namespace,
+            is_known_here,
+            heard: Instant::now(),
+            usage: None,
+            peak_resident: 0,
+        };
+        self.recorded.insert(ring.image, recorded);
+        Ok(())
+    }
+
+    /// Looks at the processes: who has ended, who is not recorded, how much memory they have.
+    fn look(&mut self) -> Result<(), WorkerEnded> {
+        let mut ended = Vec::new();
+        for (&identity, recorded) in &mut self.recorded {
+            let pid = recorded.pid;
+            if !recorded.is_known_here {
+                continue;
+            }
+            if !process::lives(pid) {
+                ended.push(identity);
+            } else if let Some(usage) = process::usage(pid) {
+                recorded.usage = Some(usage);
+                recorded.peak_resident = recorded.peak_resident.max(usage.resident);
+                let (process, time) = (recorded.number, self.clock.now());
+                let bytes = usage.resident;
+                let resident = Resident {
+                    process,
+                    time,
+                    bytes,
+                };
+                self.messages
+                    .send(Message::Record(Record::Resident(resident)))?;
+            }
+        }
+        // A child that has ended may have rings that were not seen when its parent's end was.
+        self.discover()?;
+        ended
+            .into_iter()
+            .try_for_each(|identity| self.finish(identity))?;
+        self.look_at_strangers()
+    }
+
+    /// A process has ended: copies what it left.
+    fn finish(&mut self, image: u64) -> Result<(), WorkerEnded> {
+        let Some(mut recorded) = self.recorded.remove(&image) else {
+            return Ok(());
+        };
+        for (place, source) in recorded.sources.iter_mut().enumerate() {
+            let mut to = Delivery::new(&self.messages, image, place);
+            source.drain_ended(&self.backlog, |batch| to.send(batch));
+            to.result?;
+        }
+        let rings = || recorded.sources.iter().map(Source::ring);
+        let ticks = rings().map(|ring| ring.waited.load(Ordering::Relaxed));
+        let waited = self.clock.nanoseconds(ticks.sum());
+        let gave_up = rings().any(|ring| ring.gave_up.load(Ordering::Relaxed) != 0);
+        self.counts.waited += waited;
+        self.counts.gave_up += u32::from(gave_up);
+        let usage = recorded.usage;
+        let finish = Finish {
+            process: recorded.number,
+            time: self.clock.now(),
+            peak_resident: usage.map(|_| recorded.peak_resident),
+            minor_faults: usage.map(|usage| usage.minor_faults),
+            processor_time: usage.map(|usage| usage.processor_time),
+            waited,
+            gave_up,
+        };
+        Ok(self.messages.send(Message::Finish { image, finish })?)
+    }
+
+    /// Names the processes that cannot be recorded.
+    fn look_at_strangers(&mut self) -> Result<(), WorkerEnded> {
+        for pid in process::descendants(std::process::id()) {
+            if self
+                .recorded
+                .values()
+                .any(|it| it.is_known_here && it.pid == pid)
+            {
+                continue;
+            }
+            let seen = self.strangers.entry(pid).or_default();
+            *seen += 1;
+            // At its first look a process may be on its way to the command.
+            if *seen != 2 {
+                continue;
+            }
+            if let Loaded::No(reason) = process::loaded(pid, &self.library) {
+                self.bypass(pid, reason)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Names the processes that could not be recorded although they tried.
+    fn name_those_without_ring(&mut self) -> Result<(), WorkerEnded> {
+        let number = self.control.0.without_ring.load(Ordering::Relaxed);
+        (0..number).try_for_each(|_| {
+            self.bypass(
+                0,
+                "shared memory, file descriptors or address space ran out",
+            )
+        })
+    }
+
+    fn bypass(&mut self, pid: u32, reason: &str) -> Result<(), WorkerEnded> {
+        let program = process::program(pid).unwrap_or_default();
+        let reason = reason.to_owned();
+        let bypass = Bypass {
+            pid,
+            program,
+            reason,
+        };
+        self.counts.bypassed.push(bypass.clone());
+        let message = Message::Record(Record::Bypass(bypass));
+        Ok(self.messages.send(message)?)
+    }
+
+    /// Whether a process is still recorded.
+    pub(crate) fn is_recording(&self) -> bool {
+        self.recorded
+            .values()
+            .any(|it| it.is_known_here || it.heard.elapsed() < SILENCE)
+    }
+
+    /// Ends the recording: processes that go on do so without.
+    pub(crate) fn finish_all(mut self) -> Result<Counts, WorkerEnded> {
+        self.round()?;
+        self.control.close();
+        let images: Vec<_> = self.recorded.keys().copied().collect();
+        images
+            .into_iter()
+            .try_for_each(|image| self.finish(image))?;
+        self.name_those_without_ring()?;
+        self.counts.left_out = self.control.0.left_out.load(Ordering::Relaxed);
+        Ok(self.counts)
+    }
+}
+
+/// Sends the batches of one ring.
+struct Delivery<'a> {
+    messages: &'a Sender<Message>,
+    image: u64,
+    ring: usize,
+    result: Result<(), WorkerEnded>,
+}
+
+impl<'a> Delivery<'a> {
+    fn new(messages: &'a Sender<Message>, image: u64, ring: usize) -> Self {
+        Self {
+            messages,
+            image,
+            ring,
+            result: Ok(()),
+        }
+    }
+
+    fn send(&mut self, batch: Batch) {
+        let (image, ring) = (self.image, self.ring);
+        let sent = self.messages.send(Message::Entries { image, ring, batch });
+        self.result = self.result.and(sent.map_err(WorkerEnded::from));
+    }
+}

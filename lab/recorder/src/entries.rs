@@ -1,0 +1,128 @@
+//! Entries of rings as operations.
+
+use heapdrome_witness::ring::{ADDRESS_BITS, Event, LONG, STAMP_BITS, code};
+
+/// An entry as it was copied out of a ring.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Raw {
+    pub detail: u64,
+    pub tag: u64,
+}
+
+impl Raw {
+    /// The address, or what the code says.
+    #[inline]
+    pub(crate) fn address(self) -> u64 {
+        self.tag & ((1 << ADDRESS_BITS) - 1)
+    }
+
+    #[inline]
+    fn code(self) -> u8 {
+        (self.tag >> ADDRESS_BITS) as u8
+    }
+}
+
+/// What the entries of a ring that were read so far say of the next one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Decoder {
+    /// The processor's counter at the last entry.
+    stamp: u64,
+    /// The size of the next entry, if it is a long one.
+    size: u64,
+}
+
+impl Decoder {
+    /// Reads an entry; `None` if it only says something of the next one.
+    #[inline]
+    pub(crate) fn event(&mut self, raw: Raw) -> Option<Event> {
+        let (address, code) = (raw.address(), raw.code());
+        if code >= code::WHOLE {
+            return self.whole(raw);
+        }
+        // The time that is nearest to the last one: the difference of the lowest bits, with its
+        // sign.
+        let unused = u64::BITS - STAMP_BITS;
+        let late = (raw.detail.wrapping_sub(self.stamp) << unused) as i64 >> unused;
+        self.stamp = self.stamp.wrapping_add(late as u64);
+        let size = match raw.detail >> STAMP_BITS {
+            LONG => self.size,
+            size => size,
+        };
+        Some(Event {
+            stamp: self.stamp,
+            size,
+            address,
+            code,
+        })
+    }
+
+    fn whole(&mut self, raw: Raw) -> Option<Event> {
+        let (address, code) = (raw.address(), raw.code());
+        if code == code::SIZE {
+            self.size = raw.detail;
+            return None;
+        }
+        self.stamp = raw.detail;
+        (code != code::TIME).then_some(Event {
+            stamp: self.stamp,
+            size: 0,
+            address,
+            code,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heapdrome_witness::ring::{FAR, Ring};
+
+    /// Writes events as a thread would, each in full if `in_full`, and reads them.
+    fn through_a_ring(events: &[Event], in_full: impl Fn(&Event) -> bool) -> Vec<Event> {
+        // SAFETY: a ring of zeros is an empty ring.
+        let ring = unsafe { Box::<Ring>::new_zeroed().assume_init() };
+        for event in events {
+            if in_full(event) {
+                ring.write_whole(ring.reserve(1), code::TIME, 0, event.stamp);
+                ring.write_whole(ring.reserve(1), code::SIZE, 0, event.size);
+            }
+            ring.write(ring.reserve(1), *event);
+        }
+        let mut decoder = Decoder::default();
+        let read = |entry: &heapdrome_witness::ring::Entry| Raw {
+            detail: entry.detail.load(std::sync::atomic::Ordering::Relaxed),
+            tag: entry.tag.load(std::sync::atomic::Ordering::Relaxed),
+        };
+        let entries = ring.entries.iter().map(read);
+        let written = entries.take_while(|raw| raw.tag != 0);
+        written.filter_map(|raw| decoder.event(raw)).collect()
+    }
+
+    #[test]
+    fn times_and_sizes_of_every_length_come_back() {
+        let (mut events, mut stamp) = (Vec::new(), 0);
+        for (place, size) in [0, 1, LONG - 1, LONG, LONG + 1, 1 << 40, u64::MAX]
+            .into_iter()
+            .cycle()
+            .take(200)
+            .enumerate()
+        {
+            // Now and then an entry is earlier than the one before it, as a signal handler's.
+            stamp = if place % 7 == 6 {
+                stamp - 1000
+            } else {
+                stamp + (FAR >> (place % 30))
+            };
+            let (address, code) = (0x7fff_ffff_fff0, code::MADE + 3);
+            events.push(Event {
+                stamp,
+                size,
+                address,
+                code,
+            });
+        }
+        let first = events[0].stamp;
+        let read = through_a_ring(&events, |event| event.stamp == first || event.size >= LONG);
+        assert_eq!(read, events);
+    }
+}

@@ -1,0 +1,44 @@
+//! What the drainer tells the worker, in the order in which the worker is to do it.
+
+use heapdrome_trace::{Finish, Record};
+
+use crate::backlog::Batch;
+
+/// A program of a process begins.
+#[derive(Debug)]
+pub(crate) struct Birth {
+    /// Its identity, and that of the image that it was forked from; see
+    /// [`Ring`](heapdrome_witness::ring::Ring).
+    pub image: u64,
+    pub parent: u64,
+    /// When it was forked.
+    pub forked: u64,
+    /// Its number in the trace.
+    pub number: u32,
+    pub pid: u32,
+    /// The path of its executable.
+    pub program: String,
+    /// The path of the object that serves malloc.
+    pub server: String,
+}
+
+/// What the drainer tells the worker.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// A program begins. The events of its parent that precede its fork were sent.
+    Begin(Birth),
+    /// A program has one more ring; its rings are numbered from 0.
+    Ring { image: u64 },
+    /// What a ring held.
+    Entries {
+        image: u64,
+        ring: usize,
+        batch: Batch,
+    },
+    /// All events before this stamp were sent, except those of threads that were interrupted.
+    Until(u64),
+    /// Something to be written as it is.
+    Record(Record),
+    /// A program has ended, and all its events were sent.
+    Finish { image: u64, finish: Finish },
+}

@@ -1,0 +1,43 @@
+//! How often the rings are drained.
+
+use std::time::Duration;
+
+use heapdrome_witness::ring::ENTRIES;
+
+/// The longest pause between two rounds, and the first.
+pub(crate) const PAUSE: Duration = Duration::from_micros(500);
+
+/// The shortest pause between two rounds. Each costs a few microseconds.
+const SHORTEST_PAUSE: Duration = Duration::from_micros(30);
+
+/// The pause after a round in which the fullest ring held so many entries; `None` if there was no
+/// room for all. Its aim is a ring that is between a sixteenth and a quarter full: far from
+/// making its thread wait, and worth a round.
+pub(crate) fn next_pause(pause: Duration, fullest: Option<u64>) -> Duration {
+    match fullest {
+        None => PAUSE,
+        Some(entries) if entries > ENTRIES / 4 => (pause / 2).max(SHORTEST_PAUSE),
+        Some(entries) if entries < ENTRIES / 16 => (pause * 2).min(PAUSE),
+        Some(_) => pause,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_follow_the_busiest_thread() {
+        let mut pause = PAUSE;
+        for _ in 0..10 {
+            pause = next_pause(pause, Some(ENTRIES));
+        }
+        assert_eq!(pause, SHORTEST_PAUSE);
+        assert_eq!(next_pause(pause, Some(ENTRIES / 8)), pause);
+        for _ in 0..10 {
+            pause = next_pause(pause, Some(0));
+        }
+        assert_eq!(pause, PAUSE);
+        assert_eq!(next_pause(SHORTEST_PAUSE, None), PAUSE);
+    }
+}

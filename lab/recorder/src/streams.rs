@@ -1,0 +1,83 @@
+//! The events of a ring in their order, as far as they are copied.
+
+use std::collections::VecDeque;
+
+use heapdrome_witness::ring::Event;
+
+use crate::addresses::Block;
+use crate::backlog::Batch;
+use crate::entries::{Decoder, Raw};
+
+/// The events of one ring that are not written yet, and what was read of the ring so far.
+#[derive(Default)]
+pub(crate) struct Stream {
+    batches: VecDeque<Batch>,
+    /// The place of the next entry in the first batch.
+    place: usize,
+    decoder: Decoder,
+    next: Option<Event>,
+    /// The thread of the next event: its number in the trace; `None` until it is known.
+    pub thread: Option<u32>,
+    /// The alignment for the next event.
+    pub alignment: u64,
+    /// Blocks that calls of realloc have freed and not replaced yet, the latest last.
+    pub resizing: Vec<Resizing>,
+}
+
+/// A call of realloc that has begun.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Resizing {
+    pub address: u64,
+    /// The block; `None` if it is not known.
+    pub block: Option<Block>,
+}
+
+impl Stream {
+    /// Adds what was copied.
+    pub(crate) fn add(&mut self, batch: Batch) {
+        self.batches.push_back(batch);
+        if self.next.is_none() {
+            self.advance();
+        }
+    }
+
+    /// The next event.
+    #[inline]
+    pub(crate) fn peek(&self) -> Option<Event> {
+        self.next
+    }
+
+    /// Takes the next event if it is not later than a stamp.
+    #[inline]
+    pub(crate) fn take(&mut self, limit: u64) -> Option<Event> {
+        let event = self.next.filter(|event| event.stamp <= limit)?;
+        self.advance();
+        Some(event)
+    }
+
+    /// The entry that is some places behind the next event.
+    #[inline]
+    pub(crate) fn ahead(&self, places: usize) -> Option<Raw> {
+        self.batches
+            .front()?
+            .entries()
+            .get(self.place + places)
+            .copied()
+    }
+
+    #[inline]
+    fn advance(&mut self) {
+        self.next = None;
+        while let Some(batch) = self.batches.front() {
+            while let Some(&entry) = batch.entries().get(self.place) {
+                self.place += 1;
+                self.next = self.decoder.event(entry);
+                if self.next.is_some() {
+                    return;
+                }
+            }
+            self.batches.pop_front();
+            self.place = 0;
+        }
+    }
+}

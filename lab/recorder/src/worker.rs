@@ -1,0 +1,151 @@
+//! The worker: brings the events of each process into one order and writes the trace.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use heapdrome_trace::{Beginning, Finish, Process, Record, TraceError, Writer};
+
+use crate::addresses::Addresses;
+use crate::clock::Clock;
+use crate::image::Image;
+use crate::message::{Birth, Message};
+use crate::process;
+
+/// Number of ended processes whose blocks are kept for children that have not allocated yet.
+const KEPT: usize = 64;
+
+/// How long a worker that has nothing to do may take to see that it is to stop.
+const LATENCY: Duration = Duration::from_millis(5);
+
+/// Turns messages into a trace.
+pub(crate) struct Worker<W: Write> {
+    messages: Receiver<Message>,
+    clock: Clock,
+    writer: Writer<W>,
+    /// Processes by the identity of their image.
+    running: BTreeMap<u64, Image>,
+    /// Processes that have ended, with the blocks that they left, by the identity of their image.
+    ended: BTreeMap<u64, Image>,
+    repaired: u64,
+}
+
+/// What a worker has written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Written {
+    pub operations: u64,
+    pub repaired: u64,
+}
+
+impl<W: Write> Worker<W> {
+    pub(crate) fn new(messages: Receiver<Message>, clock: Clock, writer: Writer<W>) -> Self {
+        Self {
+            messages,
+            clock,
+            writer,
+            running: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            repaired: 0,
+        }
+    }
+
+    /// Works until `stop` is raised or nobody sends messages any more.
+    pub(crate) fn work_until(&mut self, stop: &AtomicBool) -> Result<(), TraceError> {
+        // Relaxed: the flag guards nothing.
+        while !stop.load(Ordering::Relaxed) {
+            match self.messages.recv_timeout(LATENCY) {
+                Ok(message) => self.take(message)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all that was sent, and completes the trace.
+    pub(crate) fn finish(mut self) -> Result<Written, TraceError> {
+        while let Ok(message) = self.messages.recv() {
+            self.take(message)?;
+        }
+        self.writer.repaired(self.repaired);
+        self.writer.collector_time(process::own_time());
+        let written = Written {
+            operations: self.writer.operations(),
+            repaired: self.repaired,
+        };
+        self.writer.finish()?;
+        Ok(written)
+    }
+
+    fn take(&mut self, message: Message) -> Result<(), TraceError> {
+        match message {
+            Message::Begin(birth) => self.begin(birth)?,
+            Message::Ring { image } => {
+                if let Some(image) = self.running.get_mut(&image) {
+                    image.streams.push(Default::default());
+                }
+            }
+            Message::Entries { image, ring, batch } => {
+                let image = self.running.get_mut(&image);
+                if let Some(stream) = image.and_then(|image| image.streams.get_mut(ring)) {
+                    stream.add(batch);
+                }
+            }
+            Message::Until(stamp) => {
+                for image in self.running.values_mut() {
+                    image.emit(stamp, &mut self.writer)?;
+                }
+            }
+            Message::Record(record) => self.writer.record(record)?,
+            Message::Finish { image, finish } => self.end(image, finish)?,
+        }
+        Ok(())
+    }
+
+    /// A process is new, or executes another program.
+    fn begin(&mut self, birth: Birth) -> Result<(), TraceError> {
+        if let Some(parent) = self.running.get_mut(&birth.parent) {
+            parent.emit(birth.forked, &mut self.writer)?;
+        }
+        let running = self.running.get_mut(&birth.parent);
+        let parent = running.or_else(|| self.ended.get_mut(&birth.parent));
+        let (beginning, addresses) = match parent {
+            Some(parent) => {
+                let addresses = parent.inherited(birth.forked);
+                let beginning = Beginning::Forked {
+                    parent: parent.number,
+                    blocks: addresses.len() as u64,
+                    bytes: addresses.bytes(),
+                };
+                (beginning, addresses)
+            }
+            None => (Beginning::Executed, Addresses::default()),
+        };
+        self.writer.record(Record::Process(Process {
+            process: birth.number,
+            pid: birth.pid,
+            program: birth.program,
+            allocator: birth.server,
+            time: self.clock.time(birth.image),
+            beginning,
+        }))?;
+        let image = Image::new(birth.number, self.clock, addresses);
+        self.running.insert(birth.image, image);
+        Ok(())
+    }
+
+    fn end(&mut self, identity: u64, finish: Finish) -> Result<(), TraceError> {
+        if let Some(mut image) = self.running.remove(&identity) {
+            image.emit(u64::MAX, &mut self.writer)?;
+            self.repaired += image.repaired;
+            image.streams.clear();
+            self.ended.insert(identity, image);
+            if self.ended.len() > KEPT {
+                self.ended.pop_first();
+            }
+        }
+        self.writer.record(Record::Finish(finish))
+    }
+}

@@ -1,0 +1,164 @@
+//! Bytes by the calls that led to them, as a flame graph: each function below the one that called
+//! it, as wide as its bytes (Gregg, "The Flame Graph", Communications of the ACM 59, 2016).
+
+use std::collections::BTreeMap;
+
+use heapdrome_schema::Bytes;
+
+use super::Plot;
+use super::canvas::{self, Label, WIDTH};
+use super::coordinate::n;
+use super::look::Look;
+use super::node::{Node, element, title};
+use super::palette::COLOURS;
+use crate::foreign;
+use crate::words::fraction;
+
+/// Height of a function.
+const ROW: f64 = 17.0;
+/// Functions below each other that are drawn.
+const DEEPEST: usize = 48;
+/// Width below which a function is not drawn: the page can be zoomed.
+const NARROWEST: f64 = 0.2;
+/// Width of a letter, and of the space beside a name.
+const LETTER: f64 = 6.0;
+const BESIDE: f64 = 6.0;
+/// Letters below which a name is left out.
+const LETTERS: usize = 3;
+/// Functions that the description names.
+const DESCRIBED: usize = 5;
+
+/// A function with what it called, by name.
+#[derive(Default)]
+struct Call {
+    bytes: u64,
+    calls: BTreeMap<String, Call>,
+}
+
+impl Call {
+    /// Adds a stack, the outermost function first.
+    fn add<'a>(&mut self, names: impl Iterator<Item = &'a String>, bytes: u64) {
+        let mut call = self;
+        call.bytes = call.bytes.saturating_add(bytes);
+        for name in names.take(DEEPEST) {
+            call = call.calls.entry(name.clone()).or_default();
+            call.bytes = call.bytes.saturating_add(bytes);
+        }
+    }
+
+    /// Number of rows below this function that are wide enough to be drawn.
+    fn depth(&self, least: u64) -> usize {
+        let drawn = self.calls.values().filter(|call| call.bytes >= least);
+        drawn.map(|call| 1 + call.depth(least)).max().unwrap_or(0)
+    }
+}
+
+/// Draws the bytes of stacks, each with its functions, innermost first; `None` without bytes.
+pub(crate) fn flame<'a>(
+    label: [&str; 2],
+    caption: &str,
+    stacks: impl Iterator<Item = (&'a [String], u64)>,
+) -> Option<Plot> {
+    let mut all = Call::default();
+    let mut innermost = BTreeMap::<&str, u64>::new();
+    for (names, bytes) in stacks.filter(|(_, bytes)| *bytes > 0) {
+        all.add(names.iter().rev(), bytes);
+        if let Some(name) = names.first() {
+            *innermost.entry(name).or_default() += bytes;
+        }
+    }
+    if all.bytes == 0 {
+        return None;
+    }
+    let least = (all.bytes as f64 * NARROWEST / WIDTH).ceil() as u64;
+    let height = ROW * (1 + all.depth(least)) as f64;
+    let mut drawing = Drawing {
+        total: all.bytes,
+        least,
+        nodes: Vec::new(),
+    };
+    drawing.one("all", &all, 0.0, 0);
+    drawing.below(&all, 0.0, 1);
+    let label = Label {
+        name: label[0].to_owned(),
+        title: label[1].to_owned(),
+        description: described(innermost, all.bytes),
+    };
+    let body = drawing.nodes.into_iter().collect();
+    Some(Plot::new(label, caption.to_owned(), height, None, body))
+}
+
+fn described(innermost: BTreeMap<&str, u64>, total: u64) -> String {
+    let mut all: Vec<_> = innermost.into_iter().collect();
+    all.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+    let told = all
+        .iter()
+        .take(DESCRIBED)
+        .map(|(name, bytes)| format!("{} in {name}", fraction(*bytes as f64 / total as f64)));
+    told.collect::<Vec<_>>().join("; ")
+}
+
+/// A flame graph that is being drawn.
+struct Drawing {
+    total: u64,
+    /// Bytes of the narrowest function that is drawn.
+    least: u64,
+    nodes: Vec<Node>,
+}
+
+impl Drawing {
+    fn width(&self, bytes: u64) -> f64 {
+        WIDTH * (bytes as f64 / self.total as f64)
+    }
+
+    /// Draws what a function called, from this place on to the right.
+    fn below(&mut self, call: &Call, mut left: f64, row: usize) {
+        for (name, called) in &call.calls {
+            if called.bytes >= self.least {
+                self.one(name, called, left, row);
+                self.below(called, left, row + 1);
+            }
+            left += self.width(called.bytes);
+        }
+    }
+
+    fn one(&mut self, name: &str, call: &Call, left: f64, row: usize) {
+        let (top, wide) = (ROW * row as f64, self.width(call.bytes));
+        let share = fraction(call.bytes as f64 / self.total as f64);
+        let says = format!("{name}: {}, {share}", Bytes(call.bytes));
+        let shape = element("rect")
+            .with("x", n(left))
+            .with("y", n(top))
+            .with("width", n((wide - 0.5).max(0.3)))
+            .with("height", n(ROW - 1.0))
+            .with("fill", "currentColor")
+            .with("fill-opacity", "0.3")
+            .holding(title(&says));
+        // Exact places, by which the page zooms.
+        let mut group = canvas::group("call ", Look::rival(hue(name)))
+            .with("data-left", format!("{left:.3}"))
+            .with("data-right", format!("{:.3}", left + wide))
+            .holding(shape);
+        let letters = ((wide - BESIDE) / LETTER).max(0.0) as usize;
+        if letters >= LETTERS {
+            let text = element("text")
+                .with("x", n(left + BESIDE / 2.0))
+                .with("y", n(top + ROW - 5.0))
+                .with("font-size", "10")
+                .with("pointer-events", "none");
+            group = group.holding(text.holding(foreign::shorten(name, letters).as_str()));
+        }
+        self.nodes.push(group.into());
+    }
+}
+
+/// A colour that follows from a name: the same function has the same one everywhere.
+fn hue(name: &str) -> usize {
+    spread(name.as_bytes()) as usize % COLOURS.len()
+}
+
+/// FNV-1a in 32 bits.
+fn spread(bytes: &[u8]) -> u32 {
+    let step = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
+    bytes.iter().fold(0x811c_9dc5, step)
+}

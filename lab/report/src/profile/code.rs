@@ -1,0 +1,243 @@
+//! Names of the code in stacks.
+
+use std::collections::BTreeMap;
+
+use heapdrome_profile::{Amount, Profile, StackUse};
+use heapdrome_trace::Frame;
+
+use crate::foreign;
+
+/// Longest name of a function, in characters.
+const NAME: usize = 80;
+
+/// The name of a block's stack if it has none.
+pub(crate) const NO_STACK: &str = "(no stack recorded)";
+
+/// Functions that pass a request on to an allocator.
+const WRAPPERS: [&str; 26] = [
+    "malloc",
+    "calloc",
+    "realloc",
+    "reallocarray",
+    "posix_memalign",
+    "aligned_alloc",
+    "memalign",
+    "valloc",
+    "pvalloc",
+    "strdup",
+    "__strdup",
+    "strndup",
+    "__strndup",
+    "operator new",
+    "operator new[]",
+    "PyObject_Malloc",
+    "PyObject_Calloc",
+    "PyObject_Realloc",
+    "_PyObject_Malloc",
+    "_PyObject_Realloc",
+    "__rust_alloc",
+    "__rust_alloc_zeroed",
+    "__rust_realloc",
+    "__rdl_alloc",
+    "__rdl_alloc_zeroed",
+    "__rdl_realloc",
+];
+
+/// Beginnings of the names of such functions.
+const WRAPPING: [&str; 13] = [
+    "PyMem_",
+    "_PyMem_",
+    "std::allocator",
+    "std::__new_allocator",
+    "__gnu_cxx::new_allocator",
+    "std::_Vector_base",
+    "alloc::alloc::",
+    "<alloc::alloc::",
+    "alloc::raw_vec::",
+    "<alloc::raw_vec::",
+    "hashbrown::raw::alloc::",
+    "alloc::boxed::Box<",
+    "alloc::vec::Vec<",
+];
+
+/// A stack for a reader: its functions, innermost first, and its blocks.
+#[derive(Clone, Debug)]
+pub(crate) struct Called {
+    pub(crate) names: Vec<String>,
+    pub(crate) of: StackUse,
+}
+
+impl Called {
+    /// The functions from the one that requested the blocks on: without those that only pass a
+    /// request on to an allocator.
+    pub(crate) fn shown(&self) -> &[String] {
+        from_requester(&self.names)
+    }
+
+    /// The function that requested the blocks.
+    pub(crate) fn requester(&self) -> &str {
+        self.shown().first().map_or("", String::as_str)
+    }
+
+    /// The functions on one line, the outermost first.
+    pub(crate) fn folded(&self) -> String {
+        folded(&self.names)
+    }
+}
+
+/// The functions from the one that requested a block on, on one line.
+pub(crate) fn told(names: &[String]) -> String {
+    names.join(" < ")
+}
+
+/// Functions, innermost first, on one line with the outermost first.
+pub(crate) fn folded(names: &[String]) -> String {
+    let names: Vec<&str> = names.iter().rev().map(String::as_str).collect();
+    names.join(";")
+}
+
+fn from_requester(names: &[String]) -> &[String] {
+    let is_wrapper = |name: &String| {
+        WRAPPERS.contains(&name.as_str()) || WRAPPING.iter().any(|begin| name.starts_with(begin))
+    };
+    let wrappers = names.iter().take_while(|name| is_wrapper(name)).count();
+    // If nothing else is known, the wrapper is.
+    &names[wrappers.min(names.len().saturating_sub(1))..]
+}
+
+/// The stacks of all processes, those with the same functions as one. Blocks at the peak are those
+/// of the process with the highest peak.
+pub(crate) fn stacks(profile: &Profile) -> Vec<Called> {
+    let mut all = BTreeMap::<Vec<String>, StackUse>::new();
+    let mut add = |one: &StackUse| {
+        let known = all.entry(names(profile, one.stack)).or_default();
+        known.add(one);
+    };
+    for one in &profile.all.counts.stacks {
+        let at_peak = Amount::default();
+        add(&StackUse {
+            at_peak,
+            at_peak_variance: Default::default(),
+            ..*one
+        });
+    }
+    let largest = profile.largest().into_iter();
+    for one in largest.flat_map(|process| &process.counts.stacks) {
+        add(&StackUse {
+            at_peak: one.at_peak,
+            at_peak_variance: one.at_peak_variance,
+            stack: one.stack,
+            ..StackUse::default()
+        });
+    }
+    let called = |(names, of)| Called { names, of };
+    all.into_iter().map(called).collect()
+}
+
+/// The functions of a stack, innermost first.
+pub(crate) fn names(profile: &Profile, stack: Option<u32>) -> Vec<String> {
+    let frames = stack.and_then(|stack| profile.code.stacks.get(stack as usize));
+    match frames.map_or(&[][..], Vec::as_slice) {
+        [] => vec![NO_STACK.to_owned()],
+        frames => {
+            let names = frames.iter().flat_map(|frame| of_frame(profile, *frame));
+            names.collect()
+        }
+    }
+}
+
+/// The functions of a frame, innermost first: more than one where functions were inlined.
+fn of_frame(profile: &Profile, frame: Frame) -> Vec<String> {
+    match profile.symbols.places(frame) {
+        [] => vec![address(profile, frame)],
+        places => places
+            .iter()
+            .map(|place| function(&place.function))
+            .collect(),
+    }
+}
+
+/// The module and the address of a frame: `libx.so+0x12ab`.
+pub(crate) fn address(profile: &Profile, frame: Frame) -> String {
+    let module = frame
+        .module
+        .and_then(|module| profile.code.modules.get(module as usize));
+    match module {
+        Some(module) => {
+            let name = module.path.rsplit('/').next().unwrap_or_default();
+            format!("{}+{:#x}", foreign::name(name), frame.address)
+        }
+        None => format!("{:#x}", frame.address),
+    }
+}
+
+/// The name of a function without its parameters.
+pub(crate) fn function(name: &str) -> String {
+    let whole = foreign::line(name);
+    let bare = whole.strip_suffix(" const").unwrap_or(&whole);
+    let bare = match parameters(bare) {
+        Some(begin) if begin > 0 => &bare[..begin],
+        _ => &whole,
+    };
+    foreign::shorten(bare, NAME)
+}
+
+/// Where the parentheses begin in which a name ends.
+fn parameters(name: &str) -> Option<usize> {
+    if !name.ends_with(')') {
+        return None;
+    }
+    let mut depth = 0_u32;
+    for (place, letter) in name.char_indices().rev() {
+        match letter {
+            ')' => depth += 1,
+            '(' if depth == 1 => {
+                let is_operator = name[..place].ends_with("operator");
+                return (!is_operator).then_some(place);
+            }
+            '(' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lose_their_parameters_alone() {
+        for (name, expected) in [
+            ("app::outer(unsigned long)", "app::outer"),
+            (
+                "(anonymous namespace)::f(int (*)(int)) const",
+                "(anonymous namespace)::f",
+            ),
+            ("x::operator()(int)", "x::operator()"),
+            ("x::operator()", "x::operator()"),
+            ("main", "main"),
+            ("a)(", "a)("),
+            ("))", "))"),
+        ] {
+            assert_eq!(function(name), expected);
+        }
+    }
+
+    #[test]
+    fn the_requester_is_the_first_that_is_no_wrapper() {
+        let names = |names: &[&str]| -> Vec<String> {
+            names.iter().map(|name| (*name).to_owned()).collect()
+        };
+        let stack = names(&[
+            "operator new",
+            "std::allocator<int>::allocate",
+            "parse",
+            "main",
+        ]);
+        assert_eq!(from_requester(&stack), &stack[2..]);
+        let wrapper = names(&["malloc"]);
+        assert_eq!(from_requester(&wrapper), wrapper);
+        assert!(from_requester(&[]).is_empty());
+    }
+}

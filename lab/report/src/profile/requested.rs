@@ -1,0 +1,220 @@
+//! Tables and sentences about who requested the blocks.
+
+use std::collections::BTreeMap;
+
+use heapdrome_profile::{Profile, StackUse, Suspect};
+use heapdrome_schema::Bytes;
+
+use super::code::{self, Called};
+use super::estimates::interval;
+use super::facts::share;
+use crate::foreign;
+use crate::table::Column;
+use crate::words::{self, grouped};
+
+/// Rows of a table.
+const ROWS: usize = 10;
+
+/// Functions that a sentence names.
+const NAMED: usize = 3;
+
+/// The head of half the width of 95% intervals.
+const HALF: &str = "95% ±";
+
+/// What a table of stacks shows.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Of {
+    /// Blocks at the peak, by their bytes.
+    Peak,
+    /// Blocks that the next call of their thread freed, by their number.
+    Temporary,
+    /// Blocks that were not freed, by their bytes.
+    Left,
+}
+
+impl Of {
+    pub(crate) const ALL: [Self; 3] = [Self::Peak, Self::Temporary, Self::Left];
+
+    /// The heading of the table.
+    pub(crate) fn heading(self) -> &'static str {
+        match self {
+            Self::Peak => "Stacks with the most bytes at the peak",
+            Self::Temporary => "Stacks with the most blocks that the next call frees",
+            Self::Left => "Stacks with the most bytes that are not freed",
+        }
+    }
+
+    /// The number by which stacks are ordered.
+    fn rank(self, of: &StackUse) -> u64 {
+        match self {
+            Self::Peak => of.at_peak.bytes,
+            Self::Temporary => of.temporary.blocks,
+            Self::Left => of.left.bytes,
+        }
+    }
+}
+
+/// The stacks with the most of something, in text of at most `width` characters.
+pub(crate) fn stacks(all: &[Called], of: Of, width: usize) -> Vec<Column> {
+    let total = all.iter().map(|one| of.rank(&one.of)).sum();
+    let all = most(all.iter(), |one| of.rank(&one.of));
+    let column = |tell: &dyn Fn(&Called) -> String| all.iter().map(|one| tell(one)).collect();
+    let amount = |one: &Called| match of {
+        Of::Peak => one.of.at_peak,
+        Of::Temporary => one.of.temporary,
+        Of::Left => one.of.left,
+    };
+    vec![
+        Column::figures("bytes", column(&|one| Bytes(amount(one).bytes).to_string())),
+        Column::figures("blocks", column(&|one| grouped(amount(one).blocks))),
+        Column::figures("share", column(&|one| share(of.rank(&one.of), total))),
+        Column::text(
+            "requested by < called by",
+            column(&|one| foreign::shorten(&code::told(one.shown()), width)),
+        ),
+    ]
+}
+
+/// The functions that requested the most bytes at the peak.
+pub(crate) fn functions(profile: &Profile, all: &[Called], width: usize) -> Vec<Column> {
+    let functions = by_function(all);
+    let total = functions.iter().map(|(_, of)| of.at_peak.bytes).sum();
+    let functions = most(functions.iter(), |(_, of)| of.at_peak.bytes);
+    let column = |tell: &dyn Fn(&StackUse) -> String| -> Vec<String> {
+        functions.iter().map(|(_, of)| tell(of)).collect()
+    };
+    let bytes = |bytes: u64| Bytes(bytes).to_string();
+    let names = functions
+        .iter()
+        .map(|(name, _)| foreign::shorten(name, width));
+    let mut columns = vec![
+        Column::text("requested by", names.collect::<Vec<_>>()),
+        Column::figures("at the peak", column(&|of| bytes(of.at_peak.bytes))),
+        Column::figures("share", column(&|of| share(of.at_peak.bytes, total))),
+        Column::figures("blocks", column(&|of| grouped(of.at_peak.blocks))),
+        Column::figures("requested", column(&|of| bytes(of.made.bytes))),
+    ];
+    if functions
+        .iter()
+        .any(|(_, of)| of.at_peak_variance.bytes > 0.0)
+    {
+        let half = column(&|of| bytes(of.at_peak_variance.half_width().bytes));
+        columns.insert(2, Column::figures(HALF, half));
+    }
+    if profile.sampling().is_whole() {
+        let freed = column(&|of| grouped(of.temporary.blocks));
+        columns.push(Column::figures("freed by next call", freed));
+    }
+    columns.push(Column::figures(
+        "not freed",
+        column(&|of| bytes(of.left.bytes)),
+    ));
+    columns
+}
+
+/// The elements with the highest ranks above zero, the highest first.
+fn most<'a, T>(all: impl Iterator<Item = &'a T>, rank: impl Fn(&T) -> u64) -> Vec<&'a T> {
+    let mut all: Vec<&T> = all.filter(|one| rank(one) > 0).collect();
+    all.sort_by_key(|one| std::cmp::Reverse(rank(one)));
+    all.truncate(ROWS);
+    all
+}
+
+/// Blocks by the function that requested them, those with the most bytes at the peak first.
+fn by_function(all: &[Called]) -> Vec<(&str, StackUse)> {
+    let mut functions = BTreeMap::<&str, StackUse>::new();
+    for one in all {
+        functions.entry(one.requester()).or_default().add(&one.of);
+    }
+    let mut functions: Vec<_> = functions.into_iter().collect();
+    functions.sort_by_key(|(_, of)| std::cmp::Reverse(of.at_peak.bytes));
+    functions
+}
+
+/// `45% of the bytes at the peak are requested by parse, 20% by load`.
+pub(crate) fn requested_by(all: &[Called]) -> Option<String> {
+    let functions = by_function(all);
+    let total: u64 = functions.iter().map(|(_, of)| of.at_peak.bytes).sum();
+    // Functions with less than a hundredth of the bytes explain nothing.
+    let known = functions
+        .iter()
+        .filter(|(_, of)| of.at_peak.bytes > total / 100);
+    let told = known.take(NAMED).enumerate().map(|(place, (name, of))| {
+        let share = share(of.at_peak.bytes, total);
+        let name = foreign::name(name);
+        match place {
+            0 => format!("{share} of the bytes at the peak are requested by {name}"),
+            _ => format!("{share} by {name}"),
+        }
+    });
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| format!("{}.", words::listed(&told)))
+}
+
+/// The stacks of all processes that are suspected of a leak, those that grow fastest first.
+fn suspects(profile: &Profile) -> Vec<Suspect> {
+    let processes = profile.processes.iter();
+    let mut all: Vec<Suspect> = processes
+        .flat_map(|process| process.suspects.iter().copied())
+        .collect();
+    all.sort_by(|one, other| other.per_second.total_cmp(&one.per_second));
+    all
+}
+
+fn each_second(bytes: f64) -> String {
+    Bytes(bytes.max(0.0).round() as u64).to_string()
+}
+
+fn ends(suspect: &Suspect) -> String {
+    let middle = suspect.per_second.max(0.0).round() as u64;
+    let half = (suspect.interval[1] - suspect.per_second).max(0.0).round() as u64;
+    interval(middle, half, |bytes| Bytes(bytes).to_string())
+}
+
+/// The sentence about stacks whose live bytes only grow.
+pub(crate) fn growth(profile: &Profile) -> Option<String> {
+    let all = suspects(profile);
+    let first = all.first()?;
+    let names = code::names(profile, Some(first.stack));
+    let called = Called {
+        names,
+        of: StackUse::default(),
+    };
+    let others = match all.len() {
+        1 => String::new(),
+        count => format!(
+            " {} grow, too.",
+            words::count(count as u64 - 1, "other stack")
+        ),
+    };
+    Some(format!(
+        "The live bytes that {} requests only grow, by {} a second ({}): a leak, or a cache without a \
+         bound.{others}",
+        foreign::name(called.requester()),
+        each_second(first.per_second),
+        ends(first)
+    ))
+}
+
+/// The stacks whose live bytes only grow, in text of at most `width` characters.
+pub(crate) fn growing(profile: &Profile, width: usize) -> Vec<Column> {
+    let mut all = suspects(profile);
+    all.truncate(ROWS);
+    let column = |tell: &dyn Fn(&Suspect) -> String| all.iter().map(tell).collect();
+    let stack = |one: &Suspect| {
+        let called = Called {
+            names: code::names(profile, Some(one.stack)),
+            of: StackUse::default(),
+        };
+        foreign::shorten(&code::told(called.shown()), width)
+    };
+    vec![
+        Column::figures("a second", column(&|one| each_second(one.per_second))),
+        Column::figures("95% interval", column(&ends)),
+        Column::figures(
+            "not freed",
+            column(&|one| Bytes(one.left.bytes).to_string()),
+        ),
+        Column::text("requested by < called by", column(&stack)),
+    ]
+}

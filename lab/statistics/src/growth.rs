@@ -1,0 +1,218 @@
+//! Whether a series only grows, and how fast.
+
+use statrs::distribution::{ContinuousCDF as _, StudentsT};
+
+use crate::mean;
+
+/// Number of batches: enough for a t quantile near the normal one, few enough that each is longer
+/// than the time over which samples depend on each other.
+const BATCHES: usize = 10;
+
+/// Residual standard deviations by which one batch may lie below an earlier one.
+const NOISE: f64 = 2.0;
+
+/// Share of the slope of the first half that the slope of the second half must reach.
+const STEADY: f64 = 0.5;
+
+/// Growth of a series.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Growth {
+    /// Change from one sample to the next.
+    pub slope: f64,
+    /// The interval in which the slope lies.
+    pub interval: [f64; 2],
+}
+
+/// Returns the growth of a series that only grows; `None` for any other.
+///
+/// Samples that follow each other depend on each other. So the series is divided into ten batches,
+/// whose means depend on each other the less the longer they are (batch means: Conway, "Some
+/// Tactical Problems in Digital Simulation", Management Science 10, 1963; Law and Kelton,
+/// "Simulation Modeling and Analysis"). A line is fitted to the means by least squares. Its
+/// interval is Student's, with eight degrees of freedom: a series without a trend lies outside of
+/// it with the probability `error`.
+///
+/// The series only grows if three things hold:
+/// - the interval is above zero;
+/// - no batch lies below an earlier one by more than two residual standard deviations;
+/// - the slope of the second half is at least half of that of the first: a cache that fills grows
+///   ever more slowly.
+///
+/// Samples that are left over stand at the beginning and are not used. Fewer than two for each
+/// batch are not enough.
+pub fn only_grows(values: &[f64], error: f64) -> Option<Growth> {
+    let length = values.len() / BATCHES;
+    if length < 2 {
+        return None;
+    }
+    let used = &values[values.len() - length * BATCHES..];
+    let means: Option<Vec<f64>> = used.chunks_exact(length).map(mean).collect();
+    let means = means?;
+    let line = Line::through(&means);
+    let deviation = line.deviation(&means);
+    let freedom = (BATCHES - 2) as f64;
+    let quantile = StudentsT::new(0.0, 1.0, freedom)
+        .ok()?
+        .inverse_cdf(1.0 - error / 2.0);
+    let half = quantile * deviation / spread(BATCHES).sqrt();
+    let (first, second) = means.split_at(BATCHES / 2);
+    let is_steady = Line::through(second).slope >= STEADY * Line::through(first).slope;
+    let grows = line.slope - half > 0.0 && is_steady && largest_fall(&means) <= NOISE * deviation;
+    let each = length as f64;
+    grows.then(|| Growth {
+        slope: line.slope / each,
+        interval: [(line.slope - half) / each, (line.slope + half) / each],
+    })
+}
+
+/// The sum of the squared distances of `0, 1, ... count - 1` from their mean.
+fn spread(count: usize) -> f64 {
+    let count = count as f64;
+    count * (count * count - 1.0) / 12.0
+}
+
+/// The largest fall from a value to a later one.
+fn largest_fall(values: &[f64]) -> f64 {
+    let mut highest = f64::NEG_INFINITY;
+    let falls = values.iter().map(|value| {
+        highest = highest.max(*value);
+        highest - value
+    });
+    falls.fold(0.0, f64::max)
+}
+
+/// A line fitted by least squares to values at 0, 1, 2 and so on.
+struct Line {
+    start: f64,
+    slope: f64,
+}
+
+impl Line {
+    fn through(values: &[f64]) -> Self {
+        let middle = (values.len() as f64 - 1.0) / 2.0;
+        let centre = mean(values).unwrap_or(0.0);
+        let places = values.iter().enumerate();
+        let products = places.map(|(place, value)| (place as f64 - middle) * (value - centre));
+        let slope = products.sum::<f64>() / spread(values.len());
+        Self {
+            start: centre - slope * middle,
+            slope,
+        }
+    }
+
+    /// The standard deviation of the values from the line.
+    fn deviation(&self, values: &[f64]) -> f64 {
+        let places = values.iter().enumerate();
+        let squares = places.map(|(place, value)| {
+            let residual = value - self.start - self.slope * place as f64;
+            residual * residual
+        });
+        (squares.sum::<f64>() / (values.len() as f64 - 2.0)).sqrt()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    const ERROR: f64 = 0.05;
+
+    #[test]
+    fn a_line_grows_by_its_slope() {
+        let values: Vec<f64> = (0..203).map(|at| 7.0 + 3.0 * f64::from(at)).collect();
+        let found = only_grows(&values, ERROR).expect("it grows");
+        assert!((found.slope - 3.0).abs() < 1e-9, "{found:?}");
+        assert!(found.interval.iter().all(|end| (end - 3.0).abs() < 1e-9));
+    }
+
+    #[test]
+    fn an_interval_computed_by_hand() {
+        // Ten batches of two equal values: 0 1 2 3 4 5 6 7 8 9, and 1 more in every other batch.
+        // The sum of the products of places and values is 82.5 + 2.5 = 85, so the slope is 1.0303
+        // for each batch. The residuals have the sum of squares 2.5 - 2.5^2 / 82.5 = 2.42424,
+        // which is a deviation of 0.55048, and a standard error of 0.060606. The quantile with 8
+        // degrees of freedom is 2.30600.
+        let values: Vec<f64> = (0..20).map(|at| f64::from(at / 2 + (at / 2) % 2)).collect();
+        let found = only_grows(&values, ERROR).expect("it grows");
+        assert!((found.slope * 2.0 - 1.0303).abs() < 1e-4, "{found:?}");
+        let half = (found.interval[1] - found.interval[0]) * 2.0 / 2.0;
+        assert!((half - 0.060_606 * 2.306).abs() < 1e-4, "{half}");
+    }
+
+    #[test]
+    fn what_does_not_only_grow_is_none() {
+        let series = |of: &dyn Fn(f64) -> f64| -> Vec<f64> {
+            (0..200).map(|at| of(f64::from(at) / 200.0)).collect()
+        };
+        for (name, values) in [
+            ("constant", series(&|_| 5.0)),
+            ("falls", series(&|at| 9.0 - at)),
+            ("fills, then stays", series(&|at| at.min(0.4))),
+            (
+                "fills ever more slowly",
+                series(&|at| 1.0 - (-5.0 * at).exp()),
+            ),
+            (
+                "is emptied once",
+                series(&|at| if at < 0.7 { at } else { at - 0.6 }),
+            ),
+            ("waves", series(&|at| (20.0 * at).sin())),
+            ("short", vec![1.0, 2.0, 3.0]),
+            ("not a number", vec![f64::NAN; 200]),
+        ] {
+            assert_eq!(only_grows(&values, ERROR), None, "{name}");
+        }
+    }
+
+    /// A series without a trend whose samples depend on each other, over `memory` samples.
+    fn stationary(draws: &mut ChaCha8Rng, memory: f64) -> Vec<f64> {
+        let keep = (-1.0 / memory).exp();
+        let mut value = 0.0;
+        let mut next = || {
+            let shock: f64 = (0..12).map(|_| draws.random::<f64>()).sum::<f64>() - 6.0;
+            value = keep * value + (1.0 - keep * keep).sqrt() * shock;
+            value
+        };
+        (0..20 * memory as usize).for_each(|_| {
+            next();
+        });
+        (0..200).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn a_series_without_a_trend_grows_rarely() {
+        let mut draws = ChaCha8Rng::seed_from_u64(20_261_125);
+        for memory in [0.5, 2.0, 5.0, 10.0, 20.0] {
+            let found =
+                (0..2000).filter(|_| only_grows(&stationary(&mut draws, memory), ERROR).is_some());
+            let share = found.count() as f64 / 2000.0;
+            assert!(share <= 0.05, "{memory}: {share}");
+        }
+    }
+
+    #[test]
+    fn growth_within_noise_is_found_with_its_slope() {
+        let mut draws = ChaCha8Rng::seed_from_u64(3);
+        let (mut found, mut inside) = (0, 0);
+        for _ in 0..500 {
+            let noise = stationary(&mut draws, 2.0);
+            let values: Vec<f64> = (0..)
+                .map(f64::from)
+                .zip(&noise)
+                .map(|(at, one)| 0.05 * at + one)
+                .collect();
+            if let Some(growth) = only_grows(&values, ERROR) {
+                found += 1;
+                inside += i32::from(growth.interval[0] <= 0.05 && 0.05 <= growth.interval[1]);
+            }
+        }
+        assert!(found > 480, "{found}");
+        assert!(
+            f64::from(inside) > 0.92 * f64::from(found),
+            "{inside} of {found}"
+        );
+    }
+}

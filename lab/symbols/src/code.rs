@@ -1,0 +1,116 @@
+//! The code of one module: its debug information and its symbol table.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use addr2line::Context;
+use gimli::{Dwarf, EndianArcSlice, RunTimeEndian};
+use heapdrome_trace::Module;
+use object::{Object as _, ObjectSection as _};
+
+use crate::file::Files;
+use crate::places::{Place, Trouble};
+use crate::table::Table;
+
+type Slice = EndianArcSlice<RunTimeEndian>;
+
+/// The code of one module.
+pub(crate) struct Code {
+    lines: Option<Context<Slice>>,
+    tables: Vec<Table>,
+}
+
+impl Code {
+    /// Reads the files of a module.
+    ///
+    /// # Errors
+    /// If no file of this build can be read.
+    pub(crate) fn load(module: &Module, debug: &Path) -> Result<Self, Trouble> {
+        let files = Files::find(module, debug)?;
+        let parse =
+            |bytes| object::File::parse(bytes).map_err(|error| Trouble::Damaged(error.to_string()));
+        let mut code = Self {
+            lines: None,
+            tables: Vec::new(),
+        };
+        // The file of debug information knows more functions than the one that was stripped of it.
+        for bytes in [&files.debug, &files.code].into_iter().flatten() {
+            let file = parse(bytes.as_slice())?;
+            let shared = files.shared.as_deref().map(parse).transpose()?;
+            code.lines = code.lines.or_else(|| lines(&file, shared.as_ref()));
+            code.tables.push(Table::of(&file));
+        }
+        code.tables.retain(|table| !table.is_empty());
+        Ok(code)
+    }
+
+    /// The places that an address stands for, innermost first.
+    pub(crate) fn places(&self, address: u64) -> Vec<Place> {
+        let linked = || self.tables.iter().find_map(|table| table.name(address));
+        let mut places = Vec::new();
+        if let Some(lines) = &self.lines {
+            // What was read before damage is kept.
+            let _ = inlined(lines, address, &mut places);
+        }
+        // Only the outermost function has a symbol of its own.
+        if let Some(last) = places.last_mut()
+            && last.function.is_empty()
+        {
+            last.function = linked().unwrap_or_default();
+        }
+        places.retain(|place| !place.function.is_empty());
+        if places.is_empty() {
+            let place = |function| Place {
+                function,
+                file: None,
+                line: None,
+            };
+            places.extend(linked().map(place));
+        }
+        places
+    }
+}
+
+/// The debug information of a file, if it has any that can be read.
+fn lines(file: &object::File<'_>, shared: Option<&object::File<'_>>) -> Option<Context<Slice>> {
+    file.section_by_name(".debug_info")
+        .or_else(|| file.section_by_name(".zdebug_info"))?;
+    let mut dwarf = Dwarf::load(|section| section_of(file, section)).ok()?;
+    if let Some(shared) = shared {
+        dwarf.load_sup(|section| section_of(shared, section)).ok()?;
+    }
+    Context::from_dwarf(dwarf).ok()
+}
+
+fn section_of(file: &object::File<'_>, section: gimli::SectionId) -> Result<Slice, gimli::Error> {
+    let endian = match file.is_little_endian() {
+        true => RunTimeEndian::Little,
+        false => RunTimeEndian::Big,
+    };
+    let section = file.section_by_name(section.name());
+    let bytes = section.and_then(|section| section.uncompressed_data().ok());
+    let bytes = Arc::from(bytes.as_deref().unwrap_or_default());
+    Ok(EndianArcSlice::new(bytes, endian))
+}
+
+/// Adds the functions at an address, the innermost first. Names that are missing stay empty.
+fn inlined(
+    lines: &Context<Slice>,
+    address: u64,
+    places: &mut Vec<Place>,
+) -> Result<(), gimli::Error> {
+    let mut frames = lines.find_frames(address).skip_all_loads()?;
+    while let Some(frame) = frames.next()? {
+        let name = frame.function.as_ref();
+        let name = name.and_then(|name| name.demangle().ok().map(|name| name.into_owned()));
+        let location = frame.location.as_ref();
+        places.push(Place {
+            function: name.unwrap_or_default(),
+            file: location.and_then(|place| place.file).map(str::to_owned),
+            line: location
+                .and_then(|place| place.line)
+                .filter(|line| *line > 0),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,268 @@
+//! Calls to the system that pass the C library by.
+//!
+//! The C library's functions set errno, and some of them end a thread that is cancelled. Within
+//! malloc neither may happen.
+
+use core::ffi::{c_char, c_int, c_long, c_void};
+
+use crate::system::PROT_READ_WRITE;
+
+/// The numbers of calls to the system.
+#[cfg(target_arch = "x86_64")]
+pub mod number {
+    use core::ffi::c_long;
+    pub const WRITE: c_long = 1;
+    pub const CLOSE: c_long = 3;
+    pub const MMAP: c_long = 9;
+    pub const MUNMAP: c_long = 11;
+    pub const SIGPROCMASK: c_long = 14;
+    pub const SCHED_YIELD: c_long = 24;
+    pub const MINCORE: c_long = 27;
+    pub const MADVISE: c_long = 28;
+    pub const NANOSLEEP: c_long = 35;
+    pub const GETPID: c_long = 39;
+    pub const KILL: c_long = 62;
+    pub const PTRACE: c_long = 101;
+    pub const GETTID: c_long = 186;
+    pub const TGKILL: c_long = 234;
+    pub const OPENAT: c_long = 257;
+    pub const UNLINKAT: c_long = 263;
+    pub const READLINKAT: c_long = 267;
+    pub const FALLOCATE: c_long = 285;
+    pub const PRLIMIT: c_long = 302;
+}
+
+/// The numbers of calls to the system.
+#[cfg(target_arch = "aarch64")]
+pub mod number {
+    use core::ffi::c_long;
+    pub const WRITE: c_long = 64;
+    pub const CLOSE: c_long = 57;
+    pub const MMAP: c_long = 222;
+    pub const MUNMAP: c_long = 215;
+    pub const SIGPROCMASK: c_long = 135;
+    pub const SCHED_YIELD: c_long = 124;
+    pub const MINCORE: c_long = 232;
+    pub const MADVISE: c_long = 233;
+    pub const NANOSLEEP: c_long = 101;
+    pub const GETPID: c_long = 172;
+    pub const KILL: c_long = 129;
+    pub const PTRACE: c_long = 117;
+    pub const GETTID: c_long = 178;
+    pub const TGKILL: c_long = 131;
+    pub const OPENAT: c_long = 56;
+    pub const UNLINKAT: c_long = 35;
+    pub const READLINKAT: c_long = 78;
+    pub const FALLOCATE: c_long = 47;
+    pub const PRLIMIT: c_long = 261;
+}
+
+/// The largest error number: results from its negative on are errors.
+const MAX_ERRNO: isize = 4095;
+/// No such process or thread.
+const ESRCH: isize = 3;
+/// Paths count from the working directory.
+const AT_FDCWD: usize = -100_isize as usize;
+
+/// Makes a call to the system, and returns its result; a negative error number if it failed.
+///
+/// # Safety
+/// The arguments are what the call expects.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub unsafe fn call(number: c_long, arguments: [usize; 6]) -> isize {
+    let result;
+    // SAFETY: the kernel changes the three registers that are named here, and what the call says.
+    unsafe {
+        core::arch::asm!(
+            "syscall",
+            inlateout("rax") number as isize => result,
+            in("rdi") arguments[0],
+            in("rsi") arguments[1],
+            in("rdx") arguments[2],
+            in("r10") arguments[3],
+            in("r8") arguments[4],
+            in("r9") arguments[5],
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack),
+        );
+    }
+    result
+}
+
+/// Makes a call to the system, and returns its result; a negative error number if it failed.
+///
+/// # Safety
+/// The arguments are what the call expects.
+#[cfg(target_arch = "aarch64")]
+#[inline]
+pub unsafe fn call(number: c_long, arguments: [usize; 6]) -> isize {
+    let result;
+    // SAFETY: the kernel changes the register of the result, and what the call says.
+    unsafe {
+        core::arch::asm!(
+            "svc 0",
+            in("x8") number,
+            inlateout("x0") arguments[0] as isize => result,
+            in("x1") arguments[1],
+            in("x2") arguments[2],
+            in("x3") arguments[3],
+            in("x4") arguments[4],
+            in("x5") arguments[5],
+            options(nostack),
+        );
+    }
+    result
+}
+
+/// Whether a result is an error.
+pub fn is_error(result: isize) -> bool {
+    (-MAX_ERRNO..0).contains(&result)
+}
+
+/// Opens a file; negative if it fails.
+///
+/// # Safety
+/// The path ends with a zero.
+pub unsafe fn open(path: *const c_char, flags: c_int, mode: u32) -> c_int {
+    let arguments = [AT_FDCWD, path as usize, flags as usize, mode as usize, 0, 0];
+    // SAFETY: as for this function.
+    unsafe { call(number::OPENAT, arguments) as c_int }
+}
+
+/// Closes a file.
+pub fn close(file: c_int) {
+    // SAFETY: the call touches no memory.
+    unsafe { call(number::CLOSE, [file as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// Writes bytes into a file; returns how many, negative if it fails.
+pub fn write(file: c_int, bytes: &[u8]) -> isize {
+    let (start, length) = (bytes.as_ptr() as usize, bytes.len());
+    // SAFETY: the kernel reads the bytes.
+    unsafe { call(number::WRITE, [file as usize, start, length, 0, 0, 0]) }
+}
+
+/// Reads where a link leads to; returns the number of bytes, negative if it fails.
+///
+/// # Safety
+/// The path ends with a zero, and the target has room for so many bytes.
+pub unsafe fn readlink(path: *const c_char, target: *mut u8, length: usize) -> isize {
+    let (path, target) = (path as usize, target as usize);
+    // SAFETY: as for this function.
+    unsafe { call(number::READLINKAT, [AT_FDCWD, path, target, length, 0, 0]) }
+}
+
+/// The soft and the hard limit on a resource; `None` if they are not known.
+pub fn limits(resource: c_int) -> Option<[u64; 2]> {
+    let mut limits = [0_u64; 2];
+    let (resource, old) = (resource as usize, limits.as_mut_ptr() as usize);
+    // SAFETY: there is room for both limits, and none is set.
+    let result = unsafe { call(number::PRLIMIT, [0, resource, 0, old, 0, 0]) };
+    (!is_error(result)).then_some(limits)
+}
+
+/// Removes a file.
+///
+/// # Safety
+/// The path ends with a zero.
+pub unsafe fn unlink(path: *const c_char) {
+    // SAFETY: as for this function.
+    unsafe { call(number::UNLINKAT, [AT_FDCWD, path as usize, 0, 0, 0, 0]) };
+}
+
+/// Gives a file room; false if that fails.
+pub fn fallocate(file: c_int, length: usize) -> bool {
+    // SAFETY: the call touches no memory.
+    unsafe { call(number::FALLOCATE, [file as usize, 0, 0, length, 0, 0]) == 0 }
+}
+
+/// Maps memory for reading and writing, of a file or of none (-1); null if that fails.
+pub fn map(length: usize, flags: c_int, file: c_int) -> *mut c_void {
+    let (protection, flags) = (PROT_READ_WRITE as usize, flags as usize);
+    let arguments = [0, length, protection, flags, file as isize as usize, 0];
+    // SAFETY: a new mapping disturbs nothing.
+    let address = unsafe { call(number::MMAP, arguments) };
+    if is_error(address) {
+        core::ptr::null_mut()
+    } else {
+        address as *mut c_void
+    }
+}
+
+/// Takes a mapping away.
+///
+/// # Safety
+/// Nothing refers to the memory any more.
+pub unsafe fn unmap(address: *mut c_void, length: usize) {
+    // SAFETY: as for this function.
+    unsafe { call(number::MUNMAP, [address as usize, length, 0, 0, 0, 0]) };
+}
+
+/// Advises the kernel about memory; false if it refuses.
+///
+/// # Safety
+/// The memory is mapped by this library, and nothing relies on what the advice changes.
+pub unsafe fn advise(address: *mut c_void, length: usize, advice: c_int) -> bool {
+    let (address, advice) = (address as usize, advice as usize);
+    // SAFETY: as for this function.
+    unsafe { call(number::MADVISE, [address, length, advice, 0, 0, 0]) == 0 }
+}
+
+/// Whether an address is the beginning of a page that is mapped.
+pub fn is_mapped(address: usize) -> bool {
+    let mut resident = 0_u8;
+    let answer = (&raw mut resident) as usize;
+    // SAFETY: there is room for the answer about one page.
+    unsafe { call(number::MINCORE, [address, 1, answer, 0, 0, 0]) == 0 }
+}
+
+/// The number of this process.
+pub fn process() -> u32 {
+    // SAFETY: the call touches no memory.
+    unsafe { call(number::GETPID, [0; 6]) as u32 }
+}
+
+/// The number of the calling thread.
+pub fn thread() -> u32 {
+    // SAFETY: the call touches no memory.
+    unsafe { call(number::GETTID, [0; 6]) as u32 }
+}
+
+/// Whether a process is not there.
+pub fn lacks_process(pid: u32) -> bool {
+    // SAFETY: signal 0 is never sent.
+    unsafe { call(number::KILL, [pid as usize, 0, 0, 0, 0, 0]) == -ESRCH }
+}
+
+/// Whether a thread of a process is not there.
+pub fn lacks_thread(pid: u32, tid: u32) -> bool {
+    let (pid, tid) = (pid as usize, tid as usize);
+    // SAFETY: signal 0 is never sent.
+    unsafe { call(number::TGKILL, [pid, tid, 0, 0, 0, 0]) == -ESRCH }
+}
+
+/// Lets other threads run.
+pub fn yield_to_others() {
+    // SAFETY: the call touches no memory.
+    unsafe { call(number::SCHED_YIELD, [0; 6]) };
+}
+
+/// Sleeps for less than a second.
+pub fn sleep(nanoseconds: u64) {
+    let time = [0, nanoseconds];
+    // SAFETY: the kernel reads two words and writes none.
+    unsafe { call(number::NANOSLEEP, [time.as_ptr() as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// Sets the signals that the calling thread blocks, and returns those that it did.
+pub fn block_signals(signals: u64) -> u64 {
+    const SET: usize = 2;
+    let mut before = 0_u64;
+    let (new, old) = ((&raw const signals) as usize, (&raw mut before) as usize);
+    let arguments = [SET, new, old, size_of::<u64>(), 0, 0];
+    // SAFETY: the kernel reads one word and writes another.
+    unsafe { call(number::SIGPROCMASK, arguments) };
+    before
+}

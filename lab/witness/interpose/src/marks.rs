@@ -1,0 +1,129 @@
+//! The addresses of sampled blocks: one bit for each 8 bytes of address space.
+//!
+//! A bit belongs to the owner of the block that begins there: it is set before a function returns
+//! the block, and cleared before the allocator is asked to free it. So no other thread can own the
+//! address meanwhile, and only the word that neighbours share needs atomic operations. A child of
+//! fork inherits the bits with the blocks.
+
+use core::ffi::c_void;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use crate::kernel;
+use crate::own::SANDBOXED;
+use crate::system;
+
+/// Binary digits of the bytes that share a bit. Every block begins at a multiple of 8.
+pub const GRANULE_BITS: u32 = 3;
+
+/// Binary digits of the bytes that share a chunk, whose bits are mapped when the first is set.
+pub const CHUNK_BITS: u32 = 26;
+
+/// Number of chunks. Addresses of programs are below 2^48.
+pub const CHUNKS: usize = 1 << (48 - CHUNK_BITS);
+
+/// Binary digits of the number of bits in a word.
+pub const WORD_BITS: u32 = u32::BITS.ilog2();
+
+const WORDS: usize = 1 << (CHUNK_BITS - GRANULE_BITS - WORD_BITS);
+
+/// The chunks by address, each null until a bit of it is set. Mapped by [`begin`], which precedes
+/// every look-up.
+pub static DIRECTORY: AtomicPtr<AtomicPtr<AtomicU32>> = AtomicPtr::new(null_mut());
+
+/// Maps the directory, and returns whether it is there.
+pub fn begin() -> bool {
+    if is_on() {
+        return true;
+    }
+    let Some(fresh) = map(CHUNKS * size_of::<usize>()) else {
+        return false;
+    };
+    publish(&DIRECTORY, fresh.cast(), CHUNKS * size_of::<usize>());
+    true
+}
+
+/// Whether the directory is there: this process records a sample.
+pub fn is_on() -> bool {
+    !DIRECTORY.load(Ordering::Acquire).is_null()
+}
+
+/// Sets the bit of an address; false if there is no memory for it.
+pub fn set(address: usize) -> bool {
+    let Some(chunk) = chunk(address) else {
+        return false;
+    };
+    if !address.is_multiple_of(1 << GRANULE_BITS) {
+        return false;
+    }
+    if chunk.load(Ordering::Acquire).is_null() {
+        let length = WORDS * size_of::<AtomicU32>();
+        let Some(fresh) = map(length) else {
+            return false;
+        };
+        publish(chunk, fresh.cast(), length);
+    }
+    let Some((word, bit)) = word(address) else {
+        return false;
+    };
+    // Relaxed: the address reaches another thread by an order that the program makes.
+    word.fetch_or(bit, Ordering::Relaxed);
+    true
+}
+
+/// Clears the bit of an address, and returns whether it was set.
+pub fn take(address: usize) -> bool {
+    // Relaxed: as in `set`. The load spares the locked instruction for most addresses.
+    word(address).is_some_and(|(word, bit)| {
+        word.load(Ordering::Relaxed) & bit != 0
+            && word.fetch_and(!bit, Ordering::Relaxed) & bit != 0
+    })
+}
+
+fn chunk(address: usize) -> Option<&'static AtomicPtr<AtomicU32>> {
+    let directory = DIRECTORY.load(Ordering::Acquire);
+    if directory.is_null() || address >> CHUNK_BITS >= CHUNKS {
+        return None;
+    }
+    // SAFETY: the directory has `CHUNKS` entries and is never unmapped.
+    Some(unsafe { &*directory.add(address >> CHUNK_BITS) })
+}
+
+/// The word that holds an address's bit, and that bit.
+fn word(address: usize) -> Option<(&'static AtomicU32, u32)> {
+    let words = chunk(address)?.load(Ordering::Acquire);
+    if words.is_null() {
+        return None;
+    }
+    let index = (address >> GRANULE_BITS) % (WORDS << WORD_BITS);
+    // SAFETY: a chunk has `WORDS` words and is never unmapped.
+    Some((
+        unsafe { &*words.add(index >> WORD_BITS) },
+        1 << (index % (1 << WORD_BITS)),
+    ))
+}
+
+/// Puts a mapping into its place, unless another thread was first.
+fn publish<T>(place: &AtomicPtr<T>, fresh: *mut T, length: usize) {
+    // Release pairs with the acquire of those who look it up: its zeros are there.
+    let first = place.compare_exchange(null_mut(), fresh, Ordering::Release, Ordering::Relaxed);
+    if first.is_err() {
+        // SAFETY: it was mapped just now with this length, and no other thread has seen it.
+        unsafe { kernel::unmap(fresh.cast(), length) };
+    }
+}
+
+/// Maps zeros that take no memory until they are written, if calls to the system are allowed.
+fn map(length: usize) -> Option<*mut c_void> {
+    let flags = system::MAP_PRIVATE | system::MAP_ANONYMOUS | system::MAP_NORESERVE;
+    if SANDBOXED.load(Ordering::Relaxed) {
+        return None;
+    }
+    let address = kernel::map(length, flags, -1);
+    if address.is_null() {
+        return None;
+    }
+    // SAFETY: it was mapped just now, and its contents do not depend on the size of its pages.
+    unsafe { kernel::advise(address, length, system::MADV_NOHUGEPAGE) };
+    Some(address)
+}

@@ -1,0 +1,134 @@
+//! What the threads of this process share while it is recorded.
+
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use crate::kernel;
+use crate::ring::{Control, Ring};
+use crate::slots::SLOTS;
+
+/// What a child of fork must not inherit: the kernel fills it with zeros there, however it forked.
+#[repr(C)]
+pub struct Own {
+    /// [`NEW`], [`ALONE`], or a larger number: several threads have had a ring.
+    state: AtomicU32,
+    /// Not 0: a thread is getting a ring.
+    pub locked: AtomicU32,
+    /// The rings of this process, linked by [`Ring::next`].
+    pub rings: AtomicPtr<Ring>,
+    /// Where the search for a ring without a thread goes on.
+    pub cursor: AtomicPtr<Ring>,
+    /// Number of rings that this process made.
+    pub made: AtomicU32,
+}
+
+/// This process has no image yet.
+pub const NEW: u32 = 0;
+/// One thread of this process has a ring.
+pub const ALONE: u32 = 1;
+
+impl Own {
+    /// Notes that a thread has got a ring.
+    pub fn has_opened(&self) {
+        // Relaxed: see `state`. It never comes round to 0.
+        if self.state.load(Ordering::Relaxed) <= ALONE {
+            self.state.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The page that holds an [`Own`]; null until a function is bound.
+pub static OWN: AtomicPtr<Own> = AtomicPtr::new(null_mut());
+/// What all recorded processes share; null until a function is bound.
+pub static SHARED: AtomicPtr<Control> = AtomicPtr::new(null_mut());
+/// The image of this process, or in a child that has not begun the image of its parent.
+pub static IMAGE: AtomicU64 = AtomicU64::new(0);
+/// The number of this process. A child of vfork has another one, and its parent's memory.
+pub static PID: AtomicU32 = AtomicU32::new(0);
+/// See [`Ring::namespace`].
+pub static NAMESPACE: AtomicU64 = AtomicU64::new(0);
+/// See [`Ring::parent`].
+pub static PARENT: AtomicU64 = AtomicU64::new(0);
+/// When this process, or an ancestor, last forked.
+pub static FORKED: AtomicU64 = AtomicU64::new(0);
+/// Calls to the system may be forbidden: this library makes none.
+pub static SANDBOXED: AtomicBool = AtomicBool::new(false);
+/// Recording is over: no thread gets a ring any more.
+pub static OVER: AtomicBool = AtomicBool::new(false);
+
+/// See [`Own`]; `None` until a function is bound.
+pub fn own() -> Option<&'static Own> {
+    // SAFETY: once set, the page stays mapped; all its fields are atomics.
+    unsafe { OWN.load(Ordering::Acquire).as_ref() }
+}
+
+/// What all recorded processes share; `None` until a function is bound.
+pub fn control() -> Option<&'static Control> {
+    // SAFETY: once set, the mapping stays; all its fields are atomics.
+    unsafe { SHARED.load(Ordering::Acquire).as_ref() }
+}
+
+/// See [`Own::state`].
+#[inline]
+pub fn state() -> u32 {
+    // Relaxed: it becomes NEW by fork only, while the process has one thread, and more than ALONE
+    // before another thread hands on a block.
+    own().map_or(NEW, |own| own.state.load(Ordering::Relaxed))
+}
+
+/// The number in the name of this process's namespace: `pid:[4026531836]`.
+pub fn namespace() -> u64 {
+    let mut name = [0_u8; 64];
+    let path = c"/proc/thread-self/ns/pid".as_ptr();
+    // SAFETY: the path ends with a zero, and the name has the room that is given.
+    let length = unsafe { kernel::readlink(path, name.as_mut_ptr(), name.len()) };
+    let digits = name
+        .iter()
+        .take(length.max(0) as usize)
+        .filter(|it| it.is_ascii_digit());
+    digits.fold(0, |number: u64, digit| {
+        number
+            .wrapping_mul(10)
+            .wrapping_add(u64::from(digit - b'0'))
+    })
+}
+
+/// The number of the calling thread; 0 in a child of vfork, which runs as a thread of its parent.
+/// No thread has this number, so a ring with it is never taken for one whose thread has ended.
+pub fn tid() -> u32 {
+    if kernel::process() == PID.load(Ordering::Relaxed) {
+        kernel::thread()
+    } else {
+        0
+    }
+}
+
+/// Notes which process this is, at its start and in a child that has just been forked.
+pub fn begin_image() {
+    PID.store(kernel::process(), Ordering::Relaxed);
+}
+
+/// Ends the recording of this process: later calls go straight to the allocator.
+#[cold]
+pub fn give_up() {
+    if OVER.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    for slot in &SLOTS {
+        slot.counted_next.store(slot.target(), Ordering::Relaxed);
+        slot.next.store(slot.target(), Ordering::Relaxed);
+    }
+    let Some(control) = control() else { return };
+    if control.closed.load(Ordering::Relaxed) != 0 {
+        return;
+    }
+    let mut ring = own().map_or(null_mut(), |own| own.rings.load(Ordering::Acquire));
+    if ring.is_null() {
+        control.without_ring.fetch_add(1, Ordering::Relaxed);
+    }
+    // SAFETY: rings of the list stay mapped.
+    while let Some(current) = unsafe { ring.as_ref() } {
+        current.gave_up.store(1, Ordering::Relaxed);
+        ring = current.next as *mut Ring;
+    }
+}

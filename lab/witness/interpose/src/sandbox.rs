@@ -1,0 +1,78 @@
+//! A process that forbids itself calls to the system.
+//!
+//! Under `SECCOMP_MODE_STRICT`, or a filter that kills, a call that the program does not make must
+//! not be made for it. These definitions see the sandbox come. Rings are made before it closes, and
+//! from then on this library makes no call to the system. A strict sandbox also forbids to read the
+//! processor's counter.
+
+use core::ffi::{c_int, c_long};
+
+use crate::kernel;
+use crate::rings;
+use crate::system;
+
+const PR_SET_SECCOMP: usize = 22;
+const PR_SET_TSC: usize = 26;
+const PR_TSC_SIGSEGV: usize = 2;
+const SECCOMP_MODE_STRICT: usize = 1;
+const SECCOMP_SET_MODE_STRICT: usize = 0;
+#[cfg(target_arch = "x86_64")]
+const SYS_SECCOMP: c_long = 317;
+#[cfg(target_arch = "x86_64")]
+const SYS_PRCTL: c_long = 157;
+#[cfg(target_arch = "aarch64")]
+const SYS_SECCOMP: c_long = 277;
+#[cfg(target_arch = "aarch64")]
+const SYS_PRCTL: c_long = 167;
+
+/// The operations of `seccomp` that close a sandbox: strict, and by a filter.
+const CLOSING: core::ops::RangeInclusive<usize> = 0..=1;
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
+    // SAFETY: the arguments are the caller's, who may give fewer: the kernel reads no others.
+    unsafe { made(SYS_PRCTL, [option as usize, a, b, c, d, 0]) as c_int }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn syscall(
+    number: c_long,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> c_long {
+    // SAFETY: the arguments are the caller's, who may give fewer: the kernel reads no others.
+    unsafe { made(number, [a, b, c, d, e, f]) }
+}
+
+/// Makes a call as the C library does, and prepares for one that closes a sandbox.
+///
+/// # Safety
+/// The arguments are what the call expects.
+unsafe fn made(number: c_long, arguments: [usize; 6]) -> c_long {
+    let [first, second, ..] = arguments;
+    let (closes, forbids_clock) = match number {
+        SYS_PRCTL if first == PR_SET_SECCOMP => (true, second == SECCOMP_MODE_STRICT),
+        SYS_PRCTL => (false, first == PR_SET_TSC && second == PR_TSC_SIGSEGV),
+        SYS_SECCOMP => (CLOSING.contains(&first), first == SECCOMP_SET_MODE_STRICT),
+        _ => (false, false),
+    };
+    let prepared = closes && rings::prepare_sandbox();
+    if forbids_clock {
+        rings::lose_clock();
+    }
+    // SAFETY: as for this function.
+    let result = unsafe { kernel::call(number, arguments) };
+    if !kernel::is_error(result) {
+        return result as c_long;
+    }
+    if prepared {
+        rings::leave_sandbox();
+    }
+    // SAFETY: every thread has an errno.
+    unsafe { *system::__errno_location() = -result as c_int };
+    -1
+}

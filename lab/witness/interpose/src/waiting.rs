@@ -1,0 +1,86 @@
+//! How a thread waits for the collector when its ring is full.
+
+use core::sync::atomic::Ordering;
+
+use crate::kernel;
+use crate::own::{NAMESPACE, OVER, SANDBOXED, control, give_up};
+use crate::ring::{Control, Ring};
+use crate::system;
+use crate::thread::thread;
+
+/// Nanoseconds of a pause while a ring is full.
+const PAUSE: u64 = 50_000;
+/// After this many pauses without a beat the collector is given up: about ten seconds.
+const PATIENCE: u32 = 100_000;
+/// Number of turns of a loop that stand for a pause where no call to the system is made.
+const TURNS: u32 = 2_000;
+/// Pauses between two looks at whether the collector lives.
+const LOOK_AT_COLLECTOR: u32 = 1_000;
+
+/// Waits until an entry is free; false if the recording is over.
+#[cold]
+pub fn wait(ring: &Ring, index: u64) -> bool {
+    let limit = ring.limit();
+    if index < limit {
+        thread().limit = limit;
+        return true;
+    }
+    if pause_until(ring, index) {
+        thread().limit = ring.limit();
+        return true;
+    }
+    give_up();
+    false
+}
+
+fn pause_until(ring: &Ring, index: u64) -> bool {
+    let Some(control) = control() else {
+        return false;
+    };
+    let began = now(control);
+    let mut beat = control.beat.load(Ordering::Relaxed);
+    let (mut pauses, mut silent) = (0_u32, 0);
+    while index >= ring.limit() && !OVER.load(Ordering::Relaxed) {
+        let over = control.closed.load(Ordering::Relaxed) | ring.abandoned.load(Ordering::Relaxed);
+        if over != 0 || silent > PATIENCE {
+            return false;
+        }
+        pauses += 1;
+        if pauses % LOOK_AT_COLLECTOR == 0 && collector_has_ended(control) {
+            return false;
+        }
+        let now = control.beat.load(Ordering::Relaxed);
+        silent = if now == beat { silent + 1 } else { 0 };
+        beat = now;
+        pause();
+    }
+    ring.waited
+        .fetch_add(now(control).saturating_sub(began), Ordering::Relaxed);
+    !OVER.load(Ordering::Relaxed)
+}
+
+fn now(control: &Control) -> u64 {
+    if thread().lacks_clock == 0 {
+        system::ticks()
+    } else {
+        control.beat.load(Ordering::Relaxed)
+    }
+}
+
+fn pause() {
+    if SANDBOXED.load(Ordering::Relaxed) {
+        (0..TURNS).for_each(|_| core::hint::spin_loop());
+    } else {
+        kernel::sleep(PAUSE);
+    }
+}
+
+fn collector_has_ended(control: &Control) -> bool {
+    let namespace = control.namespace.load(Ordering::Relaxed);
+    if namespace == 0 || namespace != NAMESPACE.load(Ordering::Relaxed) {
+        // Its number says nothing here; its silence will.
+        return false;
+    }
+    !SANDBOXED.load(Ordering::Relaxed)
+        && kernel::lacks_process(control.collector.load(Ordering::Relaxed))
+}
