@@ -5,6 +5,7 @@ mod damage;
 mod grown;
 mod heap;
 mod program;
+mod shrink;
 
 use std::fs::File;
 use std::sync::mpsc;
