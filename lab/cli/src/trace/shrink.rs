@@ -11,7 +11,7 @@ use heapdrome_report::count;
 use heapdrome_schema::{Ending, Nanoseconds};
 use heapdrome_system::child::{self, Limits};
 
-use super::check;
+use super::check_output;
 use crate::allocators::Names;
 use crate::arguments::is_stdout;
 use crate::arguments::trace::shrink::ShrinkArguments;
@@ -49,7 +49,7 @@ enum Stop {
 pub fn shrink_one(arguments: &ShrinkArguments) -> Result<(), Failure> {
     let source = Source::named(&arguments.trace)?;
     let output = &arguments.output;
-    check(&output.output, output.force, &[&arguments.trace])?;
+    check_output(&output.output, output.force, &[&arguments.trace])?;
     let engine = progress::engine()?;
     let registry = engine.registry()?;
     let entrant = Names::new(&registry, &engine).ready(&arguments.allocator)?;
