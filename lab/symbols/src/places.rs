@@ -1,4 +1,4 @@
-//! The places in the source that frames stand for.
+//! Places in source code, one or several for each frame.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -10,10 +10,9 @@ use crate::code::Code;
 /// A place in the source of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The function, as it is written in the source; as it is linked, if its name cannot be
-    /// decoded.
+    /// Name of the function as in the source, or its symbol if that cannot be decoded.
     pub function: String,
-    /// The path of the source file, as the compiler knew it.
+    /// Path of the source file, as passed to the compiler.
     pub file: Option<String>,
     /// The line, from 1.
     pub line: Option<u32>,
@@ -26,15 +25,15 @@ pub enum Trouble {
     /// The file cannot be read, and no debug information with its build id is installed.
     #[error("it cannot be read: {0}")]
     Unreadable(String),
-    /// The file is of another build.
+    /// The file belongs to another build.
     #[error("it has build id {found}, and had {recorded} when it was recorded")]
     OtherBuild {
-        /// Its build id; empty if it has none.
+        /// Build id of the file; empty if it has none.
         found: String,
-        /// The build id in the trace.
+        /// Build id in the trace.
         recorded: String,
     },
-    /// The file is no ELF file, or a damaged one.
+    /// The file is damaged, or no ELF file.
     #[error("it is damaged: {0}")]
     Damaged(String),
 }
@@ -48,7 +47,7 @@ pub struct Note {
     pub trouble: Trouble,
 }
 
-/// What is known of the frames of a trace.
+/// Functions and lines of the frames of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Symbols {
     places: HashMap<Frame, Vec<Place>>,
@@ -57,8 +56,8 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Reads the files of these modules as far as the frames need them, one after the other.
-    /// `debug` is the folder of debug information, [`DEBUG_FOLDER`](crate::DEBUG_FOLDER) as a rule.
+    /// Reads the files of these modules, one after the other, as far as the frames need them.
+    /// `debug` is the folder of debug information, normally [`DEBUG_FOLDER`](crate::DEBUG_FOLDER).
     #[must_use]
     pub fn find(modules: &[Module], frames: impl Iterator<Item = Frame>, debug: &Path) -> Self {
         let mut addresses = BTreeMap::<u32, BTreeSet<u64>>::new();
@@ -83,8 +82,8 @@ impl Symbols {
         found
     }
 
-    /// The places that a frame stands for, innermost first: more than one where functions were
-    /// inlined, none where nothing is known.
+    /// Returns the places of a frame, innermost first: several if functions were inlined, none if
+    /// nothing is known.
     #[must_use]
     pub fn places(&self, frame: Frame) -> &[Place] {
         self.places.get(&frame).map_or(&[], Vec::as_slice)
