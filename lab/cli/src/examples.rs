@@ -81,6 +81,7 @@ pub const REPLAY: &str = "\
 Examples:
   heapdrome replay app.trace
   heapdrome replay app.trace --speed paced -a mimalloc3
+  heapdrome replay library:redis -a ./mine.so
   heapdrome race --trace app.trace -a default";
 
 /// `heapdrome doctor`.
@@ -101,6 +102,7 @@ pub const SUITE: &str = "\
 Examples:
   heapdrome suite rpmalloc --quick
   heapdrome suite alloc-perf-test --estimate
+  heapdrome suite traces --quick
   heapdrome suite all --quick --markdown report.md --json suite.json";
 
 /// `heapdrome paging`.
@@ -131,4 +133,6 @@ Examples:
   heapdrome trace cut program.trace --from 2s --to 5s -o part.trace
   heapdrome trace merge client.trace server.trace -o both.trace
   heapdrome trace export program.trace --to text
-  heapdrome trace export program.trace --to malloc-bench --process 0 -o program.pb";
+  heapdrome trace export program.trace --to malloc-bench --process 0 -o program.pb
+  heapdrome trace library -o traces redis sqlite
+  heapdrome trace shrink program.trace -a ./mine.so -o small.trace";

@@ -37,9 +37,25 @@ use heapdrome_engine::{failure, folders, program};
 use arguments::{Action, Arguments};
 use failure::Failure;
 
+/// Bytes of the stack that heapdrome works on, however small a stack its user allows: commands are
+/// run under that limit, too.
+const STACK_BYTES: usize = 8 << 20;
+
 fn main() -> ExitCode {
     // Must come first: a launcher must stay small and have one thread.
     heapdrome_measure::launcher::main_if_asked();
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+    match thread.spawn(run) {
+        Ok(running) => running
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        // No thread or address space is left: the stack at hand has to do.
+        Err(_) => run(),
+    }
+}
+
+/// Does what the command line asks for.
+fn run() -> ExitCode {
     match read_arguments().and_then(act) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

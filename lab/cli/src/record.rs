@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ use crate::output;
 /// written.
 pub fn record(arguments: &RecordArguments) -> Result<(), Failure> {
     let target = &arguments.output;
-    check_target(target, arguments.force)?;
+    let file = check_target(target, arguments.force)?;
     let mut environment = match &arguments.allocator {
         Some(allocator) => exec::environment(&exec::ready(allocator)?),
         None => std::collections::BTreeMap::new(),
@@ -38,6 +39,7 @@ pub fn record(arguments: &RecordArguments) -> Result<(), Failure> {
         allocator: arguments.allocator.clone().unwrap_or_default(),
         limit: arguments.limit,
         sample_bytes: arguments.sample.unwrap_or_default(),
+        stack_bytes: arguments.stacks.unwrap_or_default(),
         version: env!("CARGO_PKG_VERSION"),
         folder: folders.cache.root(),
     };
@@ -45,7 +47,7 @@ pub fn record(arguments: &RecordArguments) -> Result<(), Failure> {
     let sink = Target {
         path: target,
         force: arguments.force,
-        file: None,
+        file,
     };
     let summary = heapdrome_recorder::record(&request, sink, &interrupted);
     let summary = summary.map_err(|error| match error {
@@ -55,14 +57,40 @@ pub fn record(arguments: &RecordArguments) -> Result<(), Failure> {
     conclude(&summary, target)
 }
 
-fn check_target(target: &Path, force: bool) -> Result<(), Failure> {
+/// Refuses a file that cannot become the trace; returns it if it is a pipe.
+fn check_target(target: &Path, force: bool) -> Result<Option<File>, Failure> {
     if is_stdout(target) {
         return Err(Failure::usage(
             "the command may use standard output: name a file with -o",
         ));
     }
     refuse_overwriting(target, force)?;
-    Destinations::one("-o", target).check(&[])
+    let pipe = open_pipe(target)?;
+    Destinations::one("-o", target).check(&[])?;
+    Ok(pipe)
+}
+
+/// Opens a named pipe, whose reader must not see it closed before the trace is there. Refuses one
+/// without a reader: to open it would take until one comes.
+fn open_pipe(target: &Path) -> Result<Option<File>, Failure> {
+    let is_pipe = |file: std::fs::Metadata| file.file_type().is_fifo();
+    if !std::fs::metadata(target).is_ok_and(is_pipe) {
+        return Ok(None);
+    }
+    let mut options = OpenOptions::new();
+    options.write(true);
+    let first = options.clone().custom_flags(libc::O_NONBLOCK).open(target);
+    if matches!(&first, Err(error) if error.raw_os_error() == Some(libc::ENXIO)) {
+        return Err(Failure::Usage(format!(
+            "{} is a named pipe that no process reads; start its reader first, or name a file",
+            target.display()
+        )));
+    }
+    // The reader is there, and sees no end while the first is open.
+    let opened = options.open(target);
+    opened.map(Some).map_err(|error| {
+        Failure::machine(format_args!("cannot write {}: {error}", target.display()))
+    })
 }
 
 /// The file of the trace, which is made when its first byte is written.
@@ -120,6 +148,7 @@ fn conclude(summary: &Summary, target: &Path) -> Result<(), Failure> {
             count(summary.left_out, "sampled block")
         ));
     }
+    tell_of_stacks(summary);
     if summary.processes == 0 {
         let _ = std::fs::remove_file(target);
         command_succeeded(summary)?;
@@ -139,6 +168,25 @@ fn conclude(summary: &Summary, target: &Path) -> Result<(), Failure> {
     ));
     output::tell(cost(summary));
     command_succeeded(summary)
+}
+
+fn tell_of_stacks(summary: &Summary) {
+    if summary.stacks_lost > 0 {
+        output::tell(format_args!(
+            "at least {} lost: shared memory ran out, or a thread left a signal handler by a jump",
+            count(summary.stacks_lost, "stack")
+        ));
+    }
+    if summary.stacks_unplaced > 0 {
+        output::tell(format_args!(
+            "{} an address of which the file is not known: its process ended before heapdrome saw \
+             the file, or the stack was damaged",
+            match summary.stacks_unplaced {
+                1 => "one stack has".to_owned(),
+                stacks => format!("{} have", count(stacks, "stack")),
+            }
+        ));
+    }
 }
 
 /// The time of the command, and what the collector took beside and after it.

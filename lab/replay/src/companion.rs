@@ -14,8 +14,10 @@ use crate::options::Touch;
 pub const NAME: &str = "heapdrome-replay";
 
 /// The figures of a report besides those of every workload, and whether more of each is better.
-pub const FIGURES: [(&str, bool); 5] = [
+pub const FIGURES: [(&str, bool); 7] = [
     ("ns_per_operation", false),
+    ("growth_bytes", false),
+    ("growth_over_floor", false),
     ("end_resident_bytes", false),
     (TABLES, false),
     (FAULTS, false),
@@ -28,7 +30,7 @@ pub const TABLES: &str = "tables_bytes";
 /// The figure of the page faults without input during the operations, except the engine's own.
 pub const FAULTS: &str = "operation_faults";
 
-const USAGE: &str = "write: heapdrome-replay PROGRAM [--touch none|first|pages|all], where heapdrome \
+const USAGE: &str = "write: heapdrome-replay PROGRAM [--touch none|first|pages|all|check], where heapdrome \
                      has compiled PROGRAM of a trace";
 
 /// The process's whole life: `heapdrome-replay PROGRAM [--touch HOW]`.
@@ -65,12 +67,14 @@ fn told(outcome: &Outcome, touch: Touch) -> WorkloadReport {
     let cpu = outcome.elapsed.cpu.as_secs_f64();
     let wall = outcome.elapsed.wall.as_secs_f64();
     let net = outcome.after.peak_resident.saturating_sub(outcome.own) as f64;
+    let growth = outcome.growth() as f64;
     let mut figures = vec![
         ("wall_s", wall),
         ("cpu_s", cpu),
         ("peak_requested_bytes", floor),
         ("peak_resident_bytes", net),
         ("end_resident_bytes", outcome.after.resident as f64),
+        ("growth_bytes", growth),
         ("own_bytes", outcome.own as f64),
         (TABLES, outcome.tables as f64),
         (FAULTS, outcome.faults as f64),
@@ -84,6 +88,7 @@ fn told(outcome: &Outcome, touch: Touch) -> WorkloadReport {
     }
     if floor > 0.0 {
         figures.push(("overhead", net / floor));
+        figures.push(("growth_over_floor", growth / floor));
     }
     let named = figures
         .into_iter()

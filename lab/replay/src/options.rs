@@ -16,11 +16,14 @@ pub enum Touch {
     Pages,
     /// All of it.
     All,
+    /// All of a block of up to 4 KiB, both ends of a larger one and words between them, with a
+    /// pattern that is compared before the block is freed or resized: not for measuring.
+    Check,
 }
 
 impl Touch {
     /// Every way to touch a block.
-    pub const ALL: [Self; 4] = [Self::None, Self::First, Self::Pages, Self::All];
+    pub const ALL: [Self; 5] = [Self::None, Self::First, Self::Pages, Self::All, Self::Check];
 
     /// Returns the name by which it is asked for.
     #[must_use]
@@ -30,6 +33,7 @@ impl Touch {
             Self::First => "first",
             Self::Pages => "pages",
             Self::All => "all",
+            Self::Check => "check",
         }
     }
 

@@ -14,6 +14,10 @@ const NOISE: f64 = 2.0;
 /// Share of the slope of the first half that the slope of the second half must reach.
 const STEADY: f64 = 0.5;
 
+/// The variance of the slope of least squares, as a multiple of that of the growth over the whole
+/// time, where the growth is a sum of independent steps (Brownian motion: 6 / 5).
+const OF_STEPS: f64 = 1.2;
+
 /// Growth of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Growth {
@@ -38,8 +42,12 @@ pub struct Growth {
 /// - the slope of the second half is at least half of that of the first. A cache that fills grows
 ///   ever more slowly.
 ///
+/// If the values are estimates, `measured` is the variance of the estimated growth over the whole
+/// time, and 0 otherwise. The errors of the steps accumulate and so do not scatter about the line.
+/// The interval includes them in addition.
+///
 /// Samples at the beginning that fill no batch are not used. Each batch needs two samples at least.
-pub fn only_grows(values: &[f64], error: f64) -> Option<Growth> {
+pub fn only_grows(values: &[f64], error: f64, measured: f64) -> Option<Growth> {
     let length = values.len() / BATCHES;
     if length < 2 {
         return None;
@@ -53,7 +61,9 @@ pub fn only_grows(values: &[f64], error: f64) -> Option<Growth> {
     let quantile = StudentsT::new(0.0, 1.0, freedom)
         .ok()?
         .inverse_cdf(1.0 - error / 2.0);
-    let half = quantile * deviation / spread(BATCHES).sqrt();
+    let whole_time = (BATCHES * BATCHES) as f64;
+    let variance = deviation * deviation / spread(BATCHES) + OF_STEPS * measured / whole_time;
+    let half = quantile * variance.sqrt();
     let (first, second) = means.split_at(BATCHES / 2);
     let is_steady = Line::through(second).slope >= STEADY * Line::through(first).slope;
     let grows = line.slope - half > 0.0 && is_steady && largest_fall(&means) <= NOISE * deviation;
@@ -122,7 +132,7 @@ mod tests {
     #[test]
     fn a_line_grows_by_its_slope() {
         let values: Vec<f64> = (0..203).map(|at| 7.0 + 3.0 * f64::from(at)).collect();
-        let found = only_grows(&values, ERROR).expect("it grows");
+        let found = only_grows(&values, ERROR, 0.0).expect("it grows");
         assert!((found.slope - 3.0).abs() < 1e-9, "{found:?}");
         assert!(found.interval.iter().all(|end| (end - 3.0).abs() < 1e-9));
     }
@@ -135,10 +145,23 @@ mod tests {
         // which is a deviation of 0.55048, and a standard error of 0.060606. The quantile with 8
         // degrees of freedom is 2.30600.
         let values: Vec<f64> = (0..20).map(|at| f64::from(at / 2 + (at / 2) % 2)).collect();
-        let found = only_grows(&values, ERROR).expect("it grows");
+        let found = only_grows(&values, ERROR, 0.0).expect("it grows");
         assert!((found.slope * 2.0 - 1.0303).abs() < 1e-4, "{found:?}");
         let half = (found.interval[1] - found.interval[0]) * 2.0 / 2.0;
         assert!((half - 0.060_606 * 2.306).abs() < 1e-4, "{half}");
+    }
+
+    #[test]
+    fn the_interval_includes_the_error_of_estimates() {
+        let values: Vec<f64> = (0..200).map(f64::from).collect();
+        let found = only_grows(&values, ERROR, 25.0).expect("it grows");
+        // Two hundred steps, whose sum has the standard error 5.
+        let half = 2.306 * (1.2_f64 * 25.0).sqrt() / 200.0;
+        assert!(
+            (found.interval[1] - found.slope - half).abs() < 1e-4,
+            "{found:?}"
+        );
+        assert_eq!(only_grows(&values, ERROR, 1e5), None);
     }
 
     #[test]
@@ -162,7 +185,7 @@ mod tests {
             ("short", vec![1.0, 2.0, 3.0]),
             ("not a number", vec![f64::NAN; 200]),
         ] {
-            assert_eq!(only_grows(&values, ERROR), None, "{name}");
+            assert_eq!(only_grows(&values, ERROR, 0.0), None, "{name}");
         }
     }
 
@@ -185,8 +208,8 @@ mod tests {
     fn a_series_without_a_trend_grows_rarely() {
         let mut draws = ChaCha8Rng::seed_from_u64(20_261_125);
         for memory in [0.5, 2.0, 5.0, 10.0, 20.0] {
-            let found =
-                (0..2000).filter(|_| only_grows(&stationary(&mut draws, memory), ERROR).is_some());
+            let found = (0..2000)
+                .filter(|_| only_grows(&stationary(&mut draws, memory), ERROR, 0.0).is_some());
             let share = found.count() as f64 / 2000.0;
             assert!(share <= 0.05, "{memory}: {share}");
         }
@@ -203,7 +226,7 @@ mod tests {
                 .zip(&noise)
                 .map(|(at, one)| 0.05 * at + one)
                 .collect();
-            if let Some(growth) = only_grows(&values, ERROR) {
+            if let Some(growth) = only_grows(&values, ERROR, 0.0) {
                 found += 1;
                 inside += i32::from(growth.interval[0] <= 0.05 && 0.05 <= growth.interval[1]);
             }

@@ -34,12 +34,13 @@ pub use table_plan::{Against, Makes, Shown, TablePlan, Unit};
 
 use std::sync::LazyLock;
 
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
     include_str!("../suites/alloc-perf-test.toml"),
     include_str!("../suites/elfmalloc.toml"),
     include_str!("../suites/rpmalloc.toml"),
     include_str!("../suites/preload.toml"),
     include_str!("../suites/real.toml"),
+    include_str!("../suites/traces.toml"),
     include_str!("../suites/own-allocators.toml"),
 ];
 

@@ -27,6 +27,7 @@ fn every_file_is_a_suite() {
             "rpmalloc",
             "preload",
             "real",
+            "traces",
             "own-allocators"
         ]
     );

@@ -9,6 +9,9 @@ pub enum TraceError {
     /// The file does not begin as a trace does.
     #[error("not a trace of heapdrome")]
     NotATrace,
+    /// The trace ends within its header or its first chunk, so that nothing of it can be used.
+    #[error("the trace was cut off before its first complete chunk")]
+    CutOffAtStart,
     /// A later heapdrome wrote the trace.
     #[error(
         "the trace has format version {found}, this heapdrome reads up to {known}: update heapdrome"

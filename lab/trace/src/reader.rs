@@ -9,8 +9,8 @@ use crate::decode::{self, Limits, Start};
 use crate::error::{Damage, TraceError};
 use crate::known::Known;
 use crate::layout::{
-    Architecture, CHUNK_HEADER_BYTES, ChunkHeader, HEADER_BYTES, Kind, MAX_CONTENT, STACKS_SINCE,
-    read_header,
+    Architecture, CHUNK_HEADER_BYTES, ChunkHeader, HEADER_BYTES, Kind, MAGIC, MAX_CONTENT,
+    STACKS_SINCE, read_header,
 };
 use crate::operation::Step;
 use crate::records::{Record, Recording, Totals};
@@ -126,8 +126,13 @@ impl<R: Read> Reader<R> {
     /// before its first chunk ends.
     pub fn new(mut source: R) -> Result<Self, TraceError> {
         let mut header = [0; HEADER_BYTES];
-        if fill(&mut source, &mut header)? < HEADER_BYTES {
-            return Err(TraceError::NotATrace);
+        let there = fill(&mut source, &mut header)?;
+        if there < HEADER_BYTES {
+            let begins = there > 0 && header[..there].iter().zip(&MAGIC).all(|(a, b)| a == b);
+            return Err(match begins {
+                true => TraceError::CutOffAtStart,
+                false => TraceError::NotATrace,
+            });
         }
         let (architecture, version) = read_header(&header)?;
         let mut reader = Self {
@@ -143,10 +148,8 @@ impl<R: Read> Reader<R> {
             blocks: HashMap::new(),
             ending: None,
         };
-        let begins = reader
-            .read_chunk()?
-            .is_some_and(|header| header.kind == Kind::Records);
-        let mut records = if begins {
+        let first = reader.read_chunk()?.ok_or(TraceError::CutOffAtStart)?;
+        let mut records = if first.kind == Kind::Records {
             reader.records(HEADER_BYTES as u64)?
         } else {
             Vec::new()

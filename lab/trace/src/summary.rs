@@ -6,7 +6,7 @@ use std::io::Read;
 use crate::error::TraceError;
 use crate::operation::{Operation, Step, Time};
 use crate::reader::{Chunk, Ending, Reader};
-use crate::records::{Bypass, Finish, Process, Record};
+use crate::records::{Beginning, Bypass, Finish, Process, Record};
 
 /// What one process did.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +25,7 @@ pub struct ProcessSummary {
     pub live_blocks: u64,
     /// Requested bytes of the blocks that it had not freed at its end.
     pub live_bytes: u64,
-    /// Most requested bytes of blocks that were live at one time.
+    /// Most requested bytes of blocks that were live at one time, inherited ones among them.
     pub peak_live_bytes: u64,
 }
 
@@ -61,8 +61,11 @@ pub struct Summary {
 struct Live {
     summary: ProcessSummary,
     sizes: HashMap<u64, u64>,
-    /// Requested bytes of live blocks, now and at most. A damaged trace may have any sizes.
+    /// Requested bytes of live blocks that the process made. A damaged trace may have any sizes.
     bytes: u128,
+    /// Requested bytes of live blocks that the process inherited.
+    inherited: u128,
+    /// Most bytes of both.
     peak: u128,
 }
 
@@ -73,12 +76,26 @@ impl Live {
         if let Operation::Free { block, .. } | Operation::Resize { block, .. } = step.operation {
             self.bytes -= u128::from(self.sizes.remove(&block).unwrap_or(0));
         }
+        if let Operation::FreeForeign {
+            size: Some(size), ..
+        } = step.operation
+        {
+            self.inherited = self.inherited.saturating_sub(size.into());
+        }
         if let Operation::Make { size, .. } | Operation::Resize { size, .. } = step.operation {
             self.sizes.insert(summary.blocks, size);
             summary.blocks += 1;
             self.bytes += u128::from(size);
-            self.peak = self.peak.max(self.bytes);
+            self.peak = self.peak.max(self.bytes + self.inherited);
         }
+    }
+
+    fn begin(&mut self, process: Process) {
+        if let Beginning::Forked { bytes, .. } = process.beginning {
+            self.inherited = bytes.into();
+            self.peak = self.peak.max(self.bytes + self.inherited);
+        }
+        self.summary.process = Some(process);
     }
 
     fn finished(mut self) -> ProcessSummary {
@@ -153,11 +170,11 @@ fn note(record: Record, processes: &mut BTreeMap<u32, Live>, bypassed: &mut Vec<
             return;
         }
     };
-    let summary = &mut processes.entry(process).or_default().summary;
+    let live = processes.entry(process).or_default();
     match record {
-        Record::Process(it) => summary.process = Some(it),
-        Record::Thread(_) => summary.threads += 1,
-        Record::Finish(it) => summary.finish = Some(it),
+        Record::Process(it) => live.begin(it),
+        Record::Thread(_) => live.summary.threads += 1,
+        Record::Finish(it) => live.summary.finish = Some(it),
         _ => {}
     }
 }

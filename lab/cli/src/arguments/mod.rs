@@ -2,6 +2,7 @@
 
 mod command;
 mod compare;
+pub mod library;
 mod manual;
 mod output;
 pub mod paging;
@@ -255,8 +256,8 @@ pub enum WorkloadsAction {
 #[derive(Args, Debug)]
 pub struct SuiteArguments {
     /// The suite: alloc-perf-test, elfmalloc, rpmalloc, preload, real, or `all` of these; lgalloc
-    /// (large objects and swap; best as root); own-allocators (heapdrome's own); misuse; or a file
-    /// of your own such as ./mine.toml
+    /// (large objects and swap; best as root); traces (recorded programs, replayed); own-allocators
+    /// (heapdrome's own); misuse; or a file of your own such as ./mine.toml
     #[arg(value_name = "NAME")]
     pub name: String,
     /// Run the smallest form: every table in minutes

@@ -10,7 +10,8 @@ use crate::values::{speed, touch};
 /// `heapdrome replay`.
 #[derive(Args, Debug)]
 pub struct ReplayArguments {
-    /// The trace, as `heapdrome record` wrote it
+    /// The trace, as `heapdrome record` wrote it; `library:NAME` is one that heapdrome carries, see
+    /// `heapdrome trace library`
     #[arg(value_name = "TRACE")]
     pub trace: PathBuf,
     /// The allocator: a name or the path of a shared object
@@ -30,7 +31,8 @@ pub struct HowArguments {
     #[arg(long, value_name = "SPEED", value_parser = speed)]
     pub speed: Option<Speed>,
     /// The part of each new block that a replay writes: `none`, the `first` word, a word in each of
-    /// its `pages`, or `all` of it [default: pages]
+    /// its `pages`, or `all` of it; `check` writes a pattern and compares it before the block is
+    /// freed or resized [default: pages]
     #[arg(long, value_name = "HOW", value_parser = touch)]
     pub touch: Option<Touch>,
     /// The number of the process in the trace [default: the one with most operations]

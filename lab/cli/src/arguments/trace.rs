@@ -1,5 +1,7 @@
 //! The command line of `heapdrome trace`.
 
+pub mod shrink;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,9 +9,11 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use heapdrome_replay::Touch;
 
+use super::library::LibraryArguments;
 use super::output::OutputArguments;
 use super::race::RunArguments;
 use crate::values::{duration, duration_or_none, touch};
+use shrink::ShrinkArguments;
 
 /// `heapdrome trace`.
 #[derive(Args, Debug)]
@@ -41,6 +45,10 @@ pub enum TraceAction {
     Merge(MergeArguments),
     /// Write a trace in another format
     Export(ExportArguments),
+    /// List or record traces of well-known programs: a compiler, databases, interpreters
+    Library(LibraryArguments),
+    /// Find the shortest part of a trace whose replay still fails under an allocator
+    Shrink(ShrinkArguments),
 }
 
 /// `heapdrome trace check`.

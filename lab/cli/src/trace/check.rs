@@ -1,7 +1,6 @@
 //! `heapdrome trace check`: how faithful the replay of a trace is to its program.
 
 use heapdrome_engine::check::{CheckRequest, check as run, outcome};
-use heapdrome_engine::workload::trace::Replay;
 use heapdrome_engine::{Engine, fidelity};
 use heapdrome_schema::{Nanoseconds, Options, Stopping};
 
@@ -36,12 +35,9 @@ pub fn check(arguments: &CheckArguments) -> Result<(), Failure> {
         name => name.to_owned(),
     };
     let request = CheckRequest {
-        replay: Replay {
-            trace: std::path::absolute(&arguments.trace).map_err(Failure::usage)?,
-            process: arguments.process,
-            speed: heapdrome_replay::Speed::Paced,
-            touch: arguments.touch.unwrap_or_default(),
-        },
+        trace: std::path::absolute(&arguments.trace).map_err(Failure::usage)?,
+        process: arguments.process,
+        touch: arguments.touch.unwrap_or_default(),
         command: arguments.command.clone(),
         allocators: arguments.allocators.clone(),
         recorded,
@@ -51,17 +47,12 @@ pub fn check(arguments: &CheckArguments) -> Result<(), Failure> {
         asked: std::env::args().skip(1).collect(),
     };
     let engine = progress::engine()?;
-    let (check, ended) = run(&request, &engine)?;
-    let Some(check) = check else {
-        return ended;
-    };
-    if ended.is_ok() {
-        let kept = fidelity::path(&request.replay.trace);
-        output::tell(format_args!("kept in {}", kept.display()));
-    }
+    let check = run(&request, &engine)?;
+    let kept = fidelity::path(&request.trace);
+    output::tell(format_args!("kept in {}", kept.display()));
     let redaction = Some(Engine::silent()?.folders.redaction());
     let published = output::publish_collection(&check, &arguments.output, redaction.as_ref());
-    ended.and(published).and_then(|()| outcome(&check))
+    published.and_then(|()| outcome(&check))
 }
 
 /// Returns the settings of each run.

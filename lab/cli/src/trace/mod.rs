@@ -4,6 +4,8 @@
 mod check;
 mod export;
 mod info;
+mod library;
+mod shrink;
 
 use std::fs::File;
 use std::io::Write;
@@ -29,6 +31,8 @@ pub fn trace(action: &TraceAction) -> Result<(), Failure> {
         TraceAction::Cut(arguments) => cut_one(arguments),
         TraceAction::Merge(arguments) => merge_all(arguments),
         TraceAction::Export(arguments) => export::export(arguments),
+        TraceAction::Library(arguments) => library::library(arguments),
+        TraceAction::Shrink(arguments) => shrink::shrink_one(arguments),
     }
 }
 

@@ -6,8 +6,10 @@ mod facts;
 mod order;
 mod table;
 
+use std::path::PathBuf;
+
 use heapdrome_packages::Hold;
-use heapdrome_replay::Speed;
+use heapdrome_replay::{Speed, Touch};
 use heapdrome_schema::{
     CPU, Collection, Fidelity, Member, Options, PEAK_RSS, Purpose, RaceResult, Stopping, WALL,
 };
@@ -17,13 +19,16 @@ use crate::failure::Failure;
 use crate::fidelity;
 use crate::kept::started;
 use crate::race::{CellRequest, Load, check_command, in_turns, seed_from_clock};
-use crate::workload::trace::{NAME, Replay};
+use crate::workload::trace::{NAME, Replay, Source};
 
 /// Request for the check of a trace.
 pub struct CheckRequest {
-    /// The trace, the process, and how new blocks are touched. The speed is not used: a check
-    /// replays the trace at two.
-    pub replay: Replay,
+    /// Absolute path of the trace.
+    pub trace: PathBuf,
+    /// Number of the process in the trace; `None` for the one with most operations.
+    pub process: Option<u32>,
+    /// Part of each new block that the replays write.
+    pub touch: Touch,
     /// The program's command with its arguments.
     pub command: Vec<String>,
     /// Names, paths or groups of allocators; empty for the group `default`.
@@ -38,6 +43,17 @@ pub struct CheckRequest {
     pub seed: Option<u64>,
     /// Request for the check: heapdrome's own arguments.
     pub asked: Vec<String>,
+}
+
+impl CheckRequest {
+    fn replay(&self, speed: Speed) -> Replay {
+        Replay {
+            trace: Source::File(self.trace.clone()),
+            process: self.process,
+            speed,
+            touch: self.touch,
+        }
+    }
 }
 
 /// The three races of a check, in order.
@@ -69,35 +85,31 @@ impl Cell {
     }
 }
 
-/// Races the program and its replays in turns, compares them, and keeps the result beside the trace
-/// unless a race was cut short.
+/// Races the program and its replays in turns, compares them, and keeps the result beside the
+/// trace.
 ///
 /// # Errors
 /// When the command or the trace is unusable, an allocator cannot be found or built, or the file
-/// beside the trace is not of a check. The second result is an error when the user interrupts or
-/// the program fails.
-pub fn check(
-    request: &CheckRequest,
-    engine: &Engine,
-) -> Result<(Option<Collection>, Result<(), Failure>), Failure> {
+/// beside the trace is not of a check; when the user interrupts, or the program fails; when a race
+/// has no round.
+pub fn check(request: &CheckRequest, engine: &Engine) -> Result<Collection, Failure> {
     if let Some(name) = request.command.first() {
         check_command(name, &request.options)?;
     }
-    request.replay.check()?;
-    fidelity::check_replaceable(&request.replay.trace)?;
+    request.replay(Speed::Paced).check()?;
+    fidelity::check_replaceable(&request.trace)?;
     let hold = engine.folders.cache.hold().map_err(Failure::machine)?;
     let identity = identity(request, engine)?;
     let (done, ended) = in_turns(&requests(request), engine);
     drop::<Hold>(hold);
-    if done.len() < CELLS.len() {
-        return Ok((None, ended.and(Err(Failure::Interrupted))));
-    }
+    ended?;
     let results: Vec<RaceResult> = done.into_iter().map(|(_, result)| result).collect();
-    let check = collection(request, identity, results);
-    if ended.is_ok() {
-        fidelity::write(&request.replay.trace, &check)?;
+    if let Some(idle) = results.iter().find(|result| result.rounds == 0) {
+        return Err(Failure::Entrant(idle.ended.clone()));
     }
-    Ok((Some(check), ended))
+    let check = collection(request, identity, results);
+    fidelity::write(&request.trace, &check)?;
+    Ok(check)
 }
 
 /// Returns the outcome of a check that has been reported.
@@ -124,11 +136,7 @@ struct Identity {
 
 /// Compiles the trace, so that its faults end the check before anything runs.
 fn identity(request: &CheckRequest, engine: &Engine) -> Result<Identity, Failure> {
-    let replay = Replay {
-        speed: Speed::Paced,
-        ..request.replay.clone()
-    };
-    let program = replay.compiled(engine)?;
+    let program = request.replay(Speed::Paced).compiled(engine)?;
     Ok(Identity {
         sha256: program.trace_sha256().to_owned(),
         process: program.header().process,
@@ -183,20 +191,16 @@ fn load(request: &CheckRequest, cell: Cell) -> (Load, Options) {
         warmup_rounds: asked.warmup_rounds,
         ..crate::race::usual_options()
     };
-    let replay = Replay {
-        speed,
-        ..request.replay.clone()
-    };
     let load = Load::Workload {
         name: NAME.to_owned(),
-        words: replay.words(),
+        words: request.replay(speed).words(),
         quick: false,
     };
     (load, options)
 }
 
 fn collection(request: &CheckRequest, identity: Identity, results: Vec<RaceResult>) -> Collection {
-    let trace = request.replay.trace.file_name().unwrap_or_default();
+    let trace = request.trace.file_name().unwrap_or_default();
     let trace = trace.to_string_lossy();
     let begun = started(
         &format!("check of {trace}"),

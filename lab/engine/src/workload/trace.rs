@@ -1,5 +1,7 @@
 //! The replay of a trace as a workload: its compiled program in the cache, and its command.
 
+mod source;
+
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,7 +9,6 @@ use std::sync::Arc;
 use heapdrome_packages::{Lock, Shelf};
 use heapdrome_replay::{CompileError, Compiled, FORM, Header, Speed, Touch};
 use heapdrome_schema::{Fidelity, Replayed};
-use heapdrome_system::sha256_of_file;
 
 use super::{companion, quoted};
 use crate::engine::Engine;
@@ -15,14 +16,16 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::fidelity;
 
+pub use source::Source;
+
 /// Name of the workload.
 pub const NAME: &str = "replay";
 
 /// A requested replay of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replay {
-    /// Absolute path of the trace.
-    pub trace: PathBuf,
+    /// The trace.
+    pub trace: Source,
     /// Number of the process in the trace; `None` for the one with most operations.
     pub process: Option<u32>,
     /// Speed of the replay.
@@ -36,7 +39,7 @@ pub struct Program {
     path: PathBuf,
     companion: PathBuf,
     compiled: Compiled,
-    trace: PathBuf,
+    trace: Source,
     sha256: String,
     _lock: Arc<Lock>,
 }
@@ -52,7 +55,7 @@ impl Replay {
         for word in words {
             let wrong = || Failure::Usage(format!("{NAME}: cannot read '{word}'"));
             match word.split_once('=').ok_or_else(wrong)? {
-                ("trace", path) => trace = Some(PathBuf::from(path)),
+                ("trace", name) => trace = Some(Source::named(name.as_ref())?),
                 ("process", number) => process = Some(number.parse().map_err(|_| wrong())?),
                 ("speed", name) => speed = Speed::find(name).ok_or_else(wrong)?,
                 ("touch", name) => touch = Touch::find(name).ok_or_else(wrong)?,
@@ -61,7 +64,7 @@ impl Replay {
         }
         let lack = || Failure::usage("a replay needs a trace; write: heapdrome race --trace FILE");
         Ok(Self {
-            trace: std::path::absolute(trace.ok_or_else(lack)?).map_err(Failure::usage)?,
+            trace: trace.ok_or_else(lack)?,
             process,
             speed,
             touch,
@@ -70,7 +73,7 @@ impl Replay {
 
     /// Returns the parameters as `name=value` words.
     pub fn words(&self) -> Vec<String> {
-        let mut words = vec![format!("trace={}", self.trace.display())];
+        let mut words = vec![format!("trace={}", self.trace)];
         words.extend(self.process.map(|number| format!("process={number}")));
         words.push(format!("speed={}", self.speed));
         words.push(format!("touch={}", self.touch));
@@ -82,11 +85,8 @@ impl Replay {
     /// # Errors
     /// When the trace or the companion is missing, or the trace is not valid.
     pub fn check(&self) -> Result<(), Failure> {
-        if self.trace.to_str().is_none() {
-            return Err(self.failure("the file name is not valid UTF-8; rename the file"));
-        }
         companion::find(heapdrome_replay::NAME)?;
-        heapdrome_replay::check(&self.open()?).map_err(|error| self.failure(error))
+        heapdrome_replay::check(&self.trace.open()?).map_err(|error| self.failure(error))
     }
 
     /// Compiles the trace, unless the cache already contains its program.
@@ -95,8 +95,8 @@ impl Replay {
     /// When the trace cannot be read, or the cache cannot be written.
     pub fn compiled(&self, engine: &Engine) -> Result<Program, Failure> {
         let companion = companion::find(heapdrome_replay::NAME)?;
-        let trace = self.open()?;
-        let hash = sha256_of_file(&self.trace).map_err(|error| self.failure(error))?;
+        let trace = self.trace.open()?;
+        let hash = self.trace.sha256()?;
         let process = self
             .process
             .map_or("largest".to_owned(), |one| one.to_string());
@@ -129,16 +129,12 @@ impl Replay {
         })
     }
 
-    fn open(&self) -> Result<File, Failure> {
-        File::open(&self.trace).map_err(|error| self.failure(error))
-    }
-
     fn failure(&self, error: impl std::fmt::Display) -> Failure {
-        Failure::Usage(format!("{}: {error}", self.trace.display()))
+        Failure::Usage(format!("{}: {error}", self.trace))
     }
 
     fn compile(&self, trace: &File, folder: &Path, engine: &Engine) -> Result<Compiled, Failure> {
-        engine.tell(Event::Compiling(&self.trace));
+        engine.tell(Event::Compiling(Path::new(&self.trace.to_string())));
         std::fs::create_dir(folder).map_err(Failure::machine)?;
         let mut options = File::options();
         let options = options.read(true).write(true).create_new(true);
@@ -204,7 +200,10 @@ impl Program {
     }
 
     fn fidelity(&self) -> (Option<Fidelity>, Option<String>) {
-        fidelity::read(&self.trace, &self.sha256, self.header().process)
+        match &self.trace {
+            Source::File(path) => fidelity::read(path, &self.sha256, self.header().process),
+            Source::Carried(_) => (None, None),
+        }
     }
 
     /// Returns remarks on the validity of the figures and on omitted calls.
@@ -226,12 +225,16 @@ impl Program {
         )];
         let (known, ignored) = self.fidelity();
         notes.extend(ignored);
-        if known.is_none() {
-            notes.push(format!(
+        notes.extend(match (&self.trace, known) {
+            (_, Some(_)) => None,
+            (Source::File(path), None) => Some(format!(
                 "fidelity not checked: run heapdrome trace check {} -- COMMAND",
-                quoted(&self.trace.to_string_lossy())
-            ));
-        }
+                quoted(&path.to_string_lossy())
+            )),
+            (Source::Carried(_), None) => Some(
+                "fidelity not checked: the trace is the beginning of a program's run".to_owned(),
+            ),
+        });
         if header.left_out > 0 {
             notes.push(format!(
                 "{} calls of the trace were not replayed: they failed, or freed blocks that the trace does not contain",
@@ -254,7 +257,7 @@ mod tests {
     #[test]
     fn words_are_read_back_and_wrong_ones_are_refused() {
         let replay = Replay {
-            trace: PathBuf::from("/a b/app.trace"),
+            trace: Source::File(PathBuf::from("/a b/app.trace")),
             process: Some(3),
             speed: Speed::Paced,
             touch: Touch::First,
@@ -266,6 +269,7 @@ mod tests {
             &["trace=/x", "speed=fast"],
             &["trace=/x", "process=-1"],
             &["trace=/x", "pace"],
+            &["trace=library:unheard"],
         ] {
             let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
             assert!(Replay::parse(&words).is_err(), "{words:?}");

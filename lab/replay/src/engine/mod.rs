@@ -1,6 +1,7 @@
 //! Runs a program with real threads. Nothing is allocated meanwhile, except by the C library for
 //! the threads themselves.
 
+mod check;
 mod clock;
 mod gate;
 mod heap;
@@ -63,8 +64,20 @@ pub struct Outcome {
     pub tables: u64,
     /// Page faults without input between the first operation and the last, except the engine's own.
     pub faults: u64,
+    /// Most bytes of the program that were in memory at one time, which are part of `own`.
+    pub held: u64,
     /// Nanoseconds by which the latest operation of a paced replay came late.
     pub late: u64,
+}
+
+impl Outcome {
+    /// Returns by how many bytes the resident memory grew from the first operation to its peak,
+    /// without the program that is replayed.
+    #[must_use]
+    pub fn growth(&self) -> u64 {
+        let began = self.before.resident + self.held;
+        self.after.peak_resident.saturating_sub(began)
+    }
 }
 
 /// The state that all threads of a replay share.
@@ -73,6 +86,8 @@ struct Replay<'a, H> {
     touch: Touch,
     /// The blocks' addresses, by slot.
     slots: *mut *mut u8,
+    /// The blocks' sizes, by slot, if their content is compared; or else null.
+    sizes: *mut usize,
     lanes: *mut Lane,
     program: Mapping,
     clock: Clock,
@@ -135,18 +150,13 @@ pub fn header(file: &File) -> Result<Header, ReplayError> {
 pub unsafe fn replay<H: Heap>(file: &File, touch: Touch, heap: &H) -> Result<Outcome, ReplayError> {
     let header = header(file)?;
     let program = Mapping::file(file, header.bytes as usize)?;
-    let slots_bytes = u64::from(header.slots) * WORD;
-    let lanes_at = slots_bytes.next_multiple_of(align_of::<Lane>() as u64);
-    let bytes = lanes_at + u64::from(header.threads) * size_of::<Lane>() as u64;
-    let tables = Mapping::zeros(bytes as usize);
-    let tables = tables.map_err(|_| ReplayError::Tables { bytes })?;
-    // SAFETY: the tables have room for the slots and, from there on, for the lanes.
-    let lanes = unsafe { tables.place().add(lanes_at as usize) }.cast::<Lane>();
+    let tables = Tables::new(&header, touch)?;
     let mut replay = Replay {
         heap,
         touch,
-        slots: tables.place().cast(),
-        lanes,
+        slots: tables.slots,
+        sizes: tables.sizes,
+        lanes: tables.lanes,
         program,
         clock: Clock::default(),
         held: Held::default(),
@@ -164,24 +174,75 @@ pub unsafe fn replay<H: Heap>(file: &File, touch: Touch, heap: &H) -> Result<Out
     let elapsed = began.elapsed();
     let faults = page_faults(Whose::Process).saturating_sub(faults_before);
     let after = Memory::read();
-    // Without touching, a call that returned null shows where its block is freed, or else here.
-    // SAFETY: the table has this many slots, and all threads have ended.
-    let slots = unsafe { std::slice::from_raw_parts(replay.slots, header.slots as usize) };
-    if slots
-        .iter()
-        .skip(FIRST_SLOT as usize)
-        .any(|block| block.is_null())
-    {
-        stop::was_out_of_memory();
-    }
+    // SAFETY: the tables have this many slots, and all threads have ended.
+    unsafe { look_at_all(&replay, header.slots) };
+    let held = replay.held.most.load(Ordering::Relaxed);
     Ok(Outcome {
         header,
         elapsed,
         before,
         after,
-        tables: tables.bytes(),
+        tables: tables.memory.bytes(),
         faults: faults.saturating_sub(replay.held.faults.load(Ordering::Relaxed)),
-        own: tables.bytes() + replay.held.most.load(Ordering::Relaxed),
+        own: tables.memory.bytes() + held,
+        held,
         late: replay.clock.late(),
     })
+}
+
+/// The tables that all threads of a replay share.
+struct Tables {
+    memory: Mapping,
+    slots: *mut *mut u8,
+    sizes: *mut usize,
+    lanes: *mut Lane,
+}
+
+impl Tables {
+    fn new(header: &Header, touch: Touch) -> Result<Self, ReplayError> {
+        let slots = u64::from(header.slots) * WORD;
+        let sizes = match touch {
+            Touch::Check => slots,
+            _ => 0,
+        };
+        let lanes_at = (slots + sizes).next_multiple_of(align_of::<Lane>() as u64);
+        let bytes = lanes_at + u64::from(header.threads) * size_of::<Lane>() as u64;
+        let memory = Mapping::zeros(bytes as usize);
+        let memory = memory.map_err(|_| ReplayError::Tables { bytes })?;
+        let place = memory.place();
+        // SAFETY: the mapping has room for the slots, then for the sizes if there are any, and from
+        // `lanes_at` on for the lanes.
+        let (behind, lanes) = unsafe { (place.add(slots as usize), place.add(lanes_at as usize)) };
+        Ok(Self {
+            memory,
+            slots: place.cast(),
+            sizes: match touch {
+                Touch::Check => behind.cast(),
+                _ => std::ptr::null_mut(),
+            },
+            lanes: lanes.cast(),
+        })
+    }
+}
+
+/// Looks at all slots at the end. Without touching, a call that returned null shows where its block
+/// is freed, or else here; and a replay that checks compares the content of the blocks that live.
+///
+/// # Safety
+/// The tables of the replay have this many slots, and all its threads have ended.
+unsafe fn look_at_all<H>(replay: &Replay<'_, H>, slots: u32) {
+    for slot in FIRST_SLOT..slots {
+        // SAFETY: both tables have the slot, by this function's contract. A block that lives has
+        // its size beside it; one that was freed left 0 there.
+        unsafe {
+            let block = replay.slots.add(slot as usize).read();
+            if block.is_null() {
+                stop::was_out_of_memory();
+            }
+            if replay.touch == Touch::Check {
+                let size = replay.sizes.add(slot as usize).read();
+                check::compare(block, slot, size, size);
+            }
+        }
+    }
 }

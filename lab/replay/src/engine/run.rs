@@ -5,7 +5,7 @@ use std::ptr;
 use super::heap::Heap;
 use super::stop::{out_of_memory, was_out_of_memory};
 use super::touch::touch;
-use super::{Replay, lane};
+use super::{Replay, check, lane};
 use crate::options::Touch;
 use crate::program::{PAGE_WORDS, WORD};
 use crate::words::{Kind, MAX_SLOTS};
@@ -38,7 +38,10 @@ pub(super) unsafe fn run<H: Heap, const TOUCH: u8>(
         if word as i64 >= 0 {
             let size = word as u32 as usize;
             let block = heap.malloc(size);
-            if TOUCH != Touch::None as u8 {
+            if TOUCH == Touch::Check as u8 {
+                // SAFETY: the block is new, and the slot this thread's alone.
+                unsafe { check_new(replay, block, (word >> 32) as u32, size) };
+            } else if TOUCH != Touch::None as u8 {
                 made::<TOUCH>(block, 0, size);
             }
             // SAFETY: the slot is within the table, and this thread's alone.
@@ -48,6 +51,10 @@ pub(super) unsafe fn run<H: Heap, const TOUCH: u8>(
         // SAFETY: the slot is within the table, and this thread's alone.
         let block = unsafe { end.wrapping_offset(word as isize).read() };
         if !block.is_null() {
+            if TOUCH == Touch::Check as u8 {
+                // SAFETY: the block lives, and the slot is this thread's alone.
+                unsafe { check_freed(replay, block, (word as u32) ^ MAX_SLOTS) };
+            }
             // SAFETY: the block lives: the slot is written by the call that makes it before.
             unsafe { heap.free(block) };
             continue;
@@ -68,6 +75,35 @@ fn made<const TOUCH: u8>(block: *mut u8, begin: usize, end: usize) {
     }
     // SAFETY: the allocator gave `end` bytes, of which only this thread knows.
     unsafe { touch::<TOUCH>(block, begin, end) };
+}
+
+/// Looks at a new block's address, and fills it.
+///
+/// # Safety
+/// The allocator gave `size` bytes, of which only this thread knows, and the slot is in the tables
+/// and this thread's alone.
+unsafe fn check_new<H>(replay: &Replay<'_, H>, block: *mut u8, slot: u32, size: usize) {
+    if block.is_null() {
+        out_of_memory(size as u64);
+    }
+    check::aligned(block, check::guaranteed(size), size);
+    // SAFETY: by this function's contract; a replay that checks has a table of sizes.
+    unsafe {
+        replay.sizes.add(slot as usize).write(size);
+        check::fill(block, slot, size);
+    }
+}
+
+/// Compares a block that is freed next, and forgets its size.
+///
+/// # Safety
+/// The block of this slot lives, and the slot is in the tables and this thread's alone.
+unsafe fn check_freed<H>(replay: &Replay<'_, H>, block: *mut u8, slot: u32) {
+    // SAFETY: by this function's contract; a replay that checks has a table of sizes.
+    unsafe {
+        let size = replay.sizes.add(slot as usize).replace(0);
+        check::compare(block, slot, size, size);
+    }
 }
 
 /// Runs an operation that is neither a short malloc nor a free. Returns where the next one stands;
@@ -147,21 +183,61 @@ unsafe fn make<H: Heap, const TOUCH: u8>(
     // The logarithm is below 64 where the operation has one.
     let alignment = 1_usize << (first % 64);
     let heap = replay.heap;
-    let (block, kept) = match kind {
-        Kind::Calloc | Kind::ShortCalloc => (heap.calloc(size), 0),
-        Kind::Aligned => (heap.aligned(alignment, size), 0),
-        Kind::AlignedAlloc => (heap.aligned_alloc(alignment, size), 0),
+    let (block, kept, written) = match kind {
+        Kind::Calloc | Kind::ShortCalloc => (heap.calloc(size), 0, size),
+        Kind::Aligned => (heap.aligned(alignment, size), 0, size),
+        Kind::AlignedAlloc => (heap.aligned_alloc(alignment, size), 0, size),
         Kind::Resize | Kind::ShortResize => {
-            let before = field() as usize;
+            let (before, written) = (field() as usize, field() as usize);
             // SAFETY: the slot holds the block that is resized, or null if a call failed unseen.
-            (unsafe { heap.realloc(slot.read(), size) }, before)
+            let block = unsafe { heap.realloc(slot.read(), size) };
+            (block, before, written)
         }
-        _ => (heap.malloc(size), 0),
+        _ => (heap.malloc(size), 0, size),
     };
-    made::<TOUCH>(block, kept, size);
+    let end = match TOUCH == Touch::Pages as u8 {
+        true => written,
+        false => size,
+    };
+    match TOUCH == Touch::Check as u8 {
+        // SAFETY: the block is new, or resized from one that had `kept` bytes.
+        true => unsafe { check_made(replay, kind, block, first, (kept, size)) },
+        false => made::<TOUCH>(block, kept, end),
+    }
     // SAFETY: as above.
     unsafe { slot.write(block) };
     next
+}
+
+/// Compares the promises of the call that made a block, and fills the block. `first` is the first
+/// field of its operation; a resize kept the content of `kept` bytes.
+///
+/// # Safety
+/// The allocator gave `size` bytes, of which only this thread knows, and the slot is in the tables
+/// and this thread's alone.
+unsafe fn check_made<H>(
+    replay: &Replay<'_, H>,
+    kind: Kind,
+    block: *mut u8,
+    first: u64,
+    (kept, size): (usize, usize),
+) {
+    let slot = (first >> 32) as u32;
+    if block.is_null() {
+        out_of_memory(size as u64);
+    }
+    // SAFETY: by this function's contract. What a resize keeps lies in the block.
+    unsafe {
+        match kind {
+            Kind::Calloc | Kind::ShortCalloc => check::zeroed(block, size),
+            Kind::Aligned | Kind::AlignedAlloc => check::aligned(block, 1 << (first % 64), size),
+            Kind::Resize | Kind::ShortResize => {
+                check::compare(block, slot, kept, kept.min(size));
+            }
+            _ => {}
+        }
+        check_new(replay, block, slot, size);
+    }
 }
 
 /// Goes on in the next piece of a thread's operations, and leaves the memory of this one.

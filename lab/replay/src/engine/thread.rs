@@ -24,6 +24,7 @@ pub(super) unsafe fn follow<H: Heap>(replay: &Replay<'_, H>, number: u32) {
             Touch::First => run::run::<H, { Touch::First as u8 }>(replay, number, first),
             Touch::Pages => run::run::<H, { Touch::Pages as u8 }>(replay, number, first),
             Touch::All => run::run::<H, { Touch::All as u8 }>(replay, number, first),
+            Touch::Check => run::run::<H, { Touch::Check as u8 }>(replay, number, first),
         }
     }
 }

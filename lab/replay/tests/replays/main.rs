@@ -2,8 +2,10 @@
 //! ones live at the end, and no replay hangs.
 
 mod damage;
+mod grown;
 mod heap;
 mod program;
+mod shrink;
 
 use std::fs::File;
 use std::sync::mpsc;
@@ -50,7 +52,7 @@ fn check(make: impl Fn() -> Program) -> [u32; 3] {
         let touch = match speed {
             Speed::Dependencies => Touch::None,
             Speed::Paced => Touch::Pages,
-            Speed::Locked => Touch::All,
+            Speed::Locked => Touch::Check,
         };
         let (outcome, live) = replayed(program, touch);
         assert_eq!(live, sizes, "{speed}");

@@ -13,6 +13,12 @@ const NAME: usize = 80;
 /// Name shown for blocks without a stack.
 pub(crate) const NO_STACK: &str = "(no stack recorded)";
 
+/// Number of letters of a name that are read, so that a huge name in a damaged file takes no time.
+const LOOKED_AT: usize = 2000;
+
+/// Maximum length of template arguments that are shown, in bytes.
+const ARGUMENTS: usize = 16;
+
 /// Names of functions that pass a request on to an allocator.
 const WRAPPERS: [&str; 26] = [
     "malloc",
@@ -43,21 +49,20 @@ const WRAPPERS: [&str; 26] = [
     "__rdl_realloc",
 ];
 
-/// Prefixes of such names.
-const WRAPPING: [&str; 13] = [
+/// Prefixes of such names: the containers of the standard libraries of C++ and Rust, and the memory
+/// interface of Python.
+const WRAPPING: [&str; 11] = [
+    "std::",
+    "void std::",
+    "__gnu_cxx::",
+    "alloc::",
+    "<alloc::",
+    "core::",
+    "<core::",
+    "<std::",
+    "hashbrown::",
     "PyMem_",
     "_PyMem_",
-    "std::allocator",
-    "std::__new_allocator",
-    "__gnu_cxx::new_allocator",
-    "std::_Vector_base",
-    "alloc::alloc::",
-    "<alloc::alloc::",
-    "alloc::raw_vec::",
-    "<alloc::raw_vec::",
-    "hashbrown::raw::alloc::",
-    "alloc::boxed::Box<",
-    "alloc::vec::Vec<",
 ];
 
 /// A stack as shown to a reader: its functions, innermost first, and its blocks.
@@ -171,15 +176,54 @@ pub(crate) fn address(profile: &Profile, frame: Frame) -> String {
     }
 }
 
-/// Returns the name of a function without its parameters.
+/// Returns the name of a function without its parameters and without long arguments of templates.
 pub(crate) fn function(name: &str) -> String {
-    let whole = foreign::line(name);
+    let whole: String = foreign::line(name).chars().take(LOOKED_AT).collect();
     let bare = whole.strip_suffix(" const").unwrap_or(&whole);
     let bare = match parameters(bare) {
         Some(begin) if begin > 0 => &bare[..begin],
         _ => &whole,
     };
-    foreign::shorten(bare, NAME)
+    foreign::shorten(&without_arguments(bare), NAME)
+}
+
+/// A name with `<…>` in place of long arguments of templates: `std::map<…>::insert`.
+fn without_arguments(name: &str) -> String {
+    let mut short = String::new();
+    let mut rest = name;
+    while let Some(begin) = rest.find('<') {
+        let (head, tail) = rest.split_at(begin);
+        short.push_str(head);
+        // `operator<` has no arguments, and `<T as Trait>::f` begins with a type.
+        let is_template = !short.is_empty() && !short.ends_with("operator");
+        rest = match end_of_arguments(tail).filter(|end| is_template && *end > ARGUMENTS) {
+            Some(end) => {
+                short.push_str("<…>");
+                &tail[end..]
+            }
+            None => {
+                short.push('<');
+                &tail[1..]
+            }
+        };
+    }
+    short + rest
+}
+
+/// Where the arguments end with which the text begins.
+fn end_of_arguments(text: &str) -> Option<usize> {
+    let (mut depth, mut before) = (0_u32, ' ');
+    for (place, letter) in text.char_indices() {
+        match letter {
+            '<' => depth += 1,
+            '>' if before == '-' => {}
+            '>' if depth == 1 => return Some(place + 1),
+            '>' => depth -= 1,
+            _ => {}
+        }
+        before = letter;
+    }
+    None
 }
 
 /// Returns where the parameter list at the end of a name begins.
@@ -216,6 +260,20 @@ mod tests {
             ),
             ("x::operator()(int)", "x::operator()"),
             ("x::operator()", "x::operator()"),
+            (
+                "std::map<int, std::string>::at(int const&)",
+                "std::map<…>::at",
+            ),
+            ("void f<int>(g<h<i>, j<k>, lll>)", "void f<int>"),
+            (
+                "bool operator< <A, BBBBBBBBBBBBBBBBB>(A)",
+                "bool operator< <…>",
+            ),
+            (
+                "<alloc::vec::Vec<u8> as core::ops::Drop>::drop",
+                "<alloc::vec::Vec<u8> as core::ops::Drop>::drop",
+            ),
+            ("a<b<c<d<e<f", "a<b<c<d<e<f"),
             ("main", "main"),
             ("a)(", "a)("),
             ("))", "))"),
@@ -232,10 +290,12 @@ mod tests {
         let stack = names(&[
             "operator new",
             "std::allocator<int>::allocate",
+            "void std::vector<…>::_M_realloc_insert",
             "parse",
+            "std::sort",
             "main",
         ]);
-        assert_eq!(from_requester(&stack), &stack[2..]);
+        assert_eq!(from_requester(&stack), &stack[3..]);
         let wrapper = names(&["malloc"]);
         assert_eq!(from_requester(&wrapper), wrapper);
         assert!(from_requester(&[]).is_empty());

@@ -1,14 +1,61 @@
 //! Traces summed up, cut, merged and exported.
 
 use heapdrome_trace::{
-    Chunk, Ending, Foreign, Operation, Reader, Record, Recording, Step, Summary, Time, TraceError,
-    Writer, cut, export, merge, summarize, text,
+    Beginning, Chunk, Ending, Foreign, Operation, Process, Reader, Record, Recording, Step,
+    Summary, Time, TraceError, Writer, cut, export, merge, summarize, text,
 };
 
 use crate::support::{finish, generate, process, recording, stacks};
 
 fn reader(trace: &[u8]) -> Reader<&[u8]> {
     Reader::new(trace).expect("a trace")
+}
+
+#[test]
+fn inherited_blocks_count_until_they_are_freed() {
+    let functions = vec!["malloc".into(), "free".into()];
+    let recording = Recording {
+        functions,
+        ..Recording::default()
+    };
+    let mut writer = Writer::new(Vec::new(), &recording).expect("written");
+    let beginning = Beginning::Forked {
+        parent: 0,
+        blocks: 2,
+        bytes: 1000,
+    };
+    let process = Process {
+        process: 1,
+        pid: 1,
+        program: String::new(),
+        allocator: String::new(),
+        time: Time(0),
+        beginning,
+    };
+    writer.record(Record::Process(process)).expect("written");
+    let made = Operation::Make {
+        function: 0,
+        size: 50,
+        alignment: 0,
+    };
+    let freed = Operation::FreeForeign {
+        function: 1,
+        size: Some(900),
+    };
+    for operation in [made, freed, made, made] {
+        let (thread, time, stack) = (0, Time(0), None);
+        let step = Step {
+            thread,
+            time,
+            operation,
+            stack,
+        };
+        writer.operation(1, step).expect("written");
+    }
+    let summary = summary(&writer.finish().expect("written"));
+    let process = &summary.processes[&1];
+    assert_eq!(process.peak_live_bytes, 1050);
+    assert_eq!((process.live_blocks, process.live_bytes), (3, 150));
 }
 
 fn summary(trace: &[u8]) -> Summary {

@@ -15,6 +15,7 @@ use crate::ring::{Event, code};
 use crate::rings::{push, stamp};
 use crate::slots::{SLOTS, Slot};
 use crate::system::{fenced_ticks, ticks};
+use crate::unwinding::personality;
 
 /// Passes a call on and records its effect. An entry point jumps here with its slot in r11.
 ///
@@ -25,6 +26,7 @@ use crate::system::{fenced_ticks, ticks};
 pub unsafe extern "C" fn record() {
     core::arch::naked_asm!(
         ".cfi_startproc",
+        ".cfi_personality 0x1b, {personality}",
         "endbr64",
         "lea rax, [rip + 3f]",
         "cmp rax, [rsp]",
@@ -59,6 +61,7 @@ pub unsafe extern "C" fn record() {
         before = const offset_of!(Slot, before),
         next = const offset_of!(Slot, next),
         after = const offset_of!(Slot, after),
+        personality = sym personality,
     )
 }
 
@@ -98,6 +101,7 @@ pub unsafe extern "C" fn record_free() {
 pub unsafe extern "C" fn record() {
     core::arch::naked_asm!(
         ".cfi_startproc",
+        ".cfi_personality 0x1b, {personality}",
         "hint #34",
         "adr x9, 3f",
         "cmp x9, x30",
@@ -134,6 +138,7 @@ pub unsafe extern "C" fn record() {
         before = const offset_of!(Slot, before),
         next = const offset_of!(Slot, next),
         after = const offset_of!(Slot, after),
+        personality = sym personality,
     )
 }
 
@@ -253,7 +258,8 @@ extern "C" fn after<const INDEX: usize>(call: &Call, result: usize) -> usize {
 
 /// What a call that asked for a block has returned.
 pub struct Returned {
-    stamp: u64,
+    /// The processor's counter.
+    pub stamp: u64,
     /// The address of the block; 0 if there is none.
     pub block: usize,
     /// Bytes that were requested.

@@ -129,6 +129,9 @@ impl Locations {
             }
             whole.message(field::LOCATION, &message);
         }
+        // Viewers take the first file for the program.
+        let mut mappings: Vec<_> = mappings.into_iter().collect();
+        mappings.sort_by_key(|(module, _)| !is_program(profile, *module));
         for (module, mapping) in mappings {
             let mapping = mapping.message(self, profile, module);
             whole.message(field::MAPPING, &mapping);
@@ -159,13 +162,22 @@ fn of_frame(profile: &Profile, frame: Frame) -> Vec<Place> {
         [] => vec![place(code::address(profile, frame))],
         places => {
             let plain = |place: &Place| Place {
-                function: code::function(&place.function),
+                function: foreign::line(&place.function),
                 file: place.file.as_deref().map(foreign::line),
                 line: place.line,
             };
             places.iter().map(plain).collect()
         }
     }
+}
+
+/// Returns whether a module is the program of the process with the highest peak.
+fn is_program(profile: &Profile, module: u32) -> bool {
+    let program = profile.largest().and_then(|one| one.process.as_ref());
+    let module = profile.code.modules.get(module as usize);
+    program
+        .zip(module)
+        .is_some_and(|(program, module)| program.program == module.path)
 }
 
 /// Mapping of one module, and the kinds of facts known of its locations.

@@ -1,0 +1,96 @@
+//! A trace by its path, or by its name in the library.
+
+use std::fmt::{self, Display};
+use std::fs::File;
+use std::io::{Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use heapdrome_library::{Carried, carried, find_carried};
+use heapdrome_schema::nearest_or_all;
+use heapdrome_system::sha256_of_file;
+
+use crate::failure::Failure;
+
+/// Beginning of the name of a trace that heapdrome carries.
+const LIBRARY: &str = "library:";
+
+/// A trace that is replayed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A file; an absolute path in UTF-8.
+    File(PathBuf),
+    /// The trace of this name that heapdrome carries.
+    Carried(String),
+}
+
+impl Source {
+    /// Returns the trace that a command line names: `library:NAME`, or a path.
+    ///
+    /// # Errors
+    /// When heapdrome carries no trace of that name, or the path cannot be expressed in UTF-8.
+    pub fn named(name: &Path) -> Result<Self, Failure> {
+        let Some(text) = name.to_str() else {
+            let told = format!("{}: the name is no UTF-8; rename the file", name.display());
+            return Err(Failure::Usage(told));
+        };
+        match text.strip_prefix(LIBRARY) {
+            Some(name) => found(name).map(|_| Self::Carried(name.to_owned())),
+            None => {
+                let path = std::path::absolute(name).map_err(Failure::usage)?;
+                Ok(Self::File(path))
+            }
+        }
+    }
+
+    /// Opens the trace for reading.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn open(&self) -> Result<File, Failure> {
+        match self {
+            Self::File(path) => File::open(path).map_err(|error| self.failure(error)),
+            Self::Carried(name) => {
+                let bytes = found(name)?.bytes;
+                let copy = || {
+                    let mut file = tempfile::tempfile()?;
+                    file.write_all(bytes)?;
+                    file.rewind()?;
+                    Ok(file)
+                };
+                copy().map_err(|error: std::io::Error| Failure::machine(error))
+            }
+        }
+    }
+
+    /// Returns the SHA-256 of the trace in hexadecimal.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn sha256(&self) -> Result<String, Failure> {
+        match self {
+            Self::File(path) => sha256_of_file(path).map_err(|error| self.failure(error)),
+            Self::Carried(name) => Ok(found(name)?.entry.sha256.clone()),
+        }
+    }
+
+    fn failure(&self, error: impl Display) -> Failure {
+        Failure::Usage(format!("{self}: {error}"))
+    }
+}
+
+fn found(name: &str) -> Result<&'static Carried, Failure> {
+    find_carried(name).ok_or_else(|| {
+        let known = carried().iter().map(|one| one.entry.name.as_str());
+        let advice = nearest_or_all(name, known);
+        Failure::Usage(format!("heapdrome carries no trace named {name}; {advice}"))
+    })
+}
+
+impl Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Carried(name) => write!(f, "{LIBRARY}{name}"),
+        }
+    }
+}

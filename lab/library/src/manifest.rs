@@ -1,0 +1,95 @@
+//! The manifest of a folder of traces: how each was made.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::at;
+use crate::{LibraryError, Size};
+
+/// Name of the manifest in a folder of traces.
+pub const MANIFEST: &str = "manifest.json";
+
+/// A trace of the library.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Name of the trace; its file is `NAME.trace`.
+    pub name: String,
+    /// The length of the run.
+    pub size: Size,
+    /// The program and its version.
+    pub program: String,
+    /// The recorded command.
+    pub command: String,
+    /// Time at which the recording began, in UTC.
+    pub date: String,
+    /// Version of heapdrome that recorded it.
+    pub heapdrome: String,
+    /// Number of operations of all processes.
+    pub operations: u64,
+    /// Nanoseconds of the recording after which the trace was cut off; `None` if it is whole.
+    pub cut_at: Option<u64>,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// SHA-256 of the file in hexadecimal.
+    pub sha256: String,
+}
+
+/// All traces of a folder.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The traces, by name.
+    pub traces: Vec<Entry>,
+}
+
+impl Manifest {
+    /// Reads the manifest of a folder; an empty one if the folder has none.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is no manifest.
+    pub fn read(folder: &Path) -> Result<Self, LibraryError> {
+        let path = folder.join(MANIFEST);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => serde_json::from_str(&text).map_err(|error| LibraryError::Manifest {
+                path,
+                reason: error.to_string(),
+            }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(at(&path)(error)),
+        }
+    }
+
+    /// Adds a trace, in place of an older one of its name.
+    pub fn add(&mut self, entry: Entry) {
+        self.traces.retain(|one| one.name != entry.name);
+        self.traces.push(entry);
+        self.traces.sort_by(|one, other| one.name.cmp(&other.name));
+    }
+
+    /// Writes the manifest into a folder, whole or not at all.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&self, folder: &Path) -> Result<(), LibraryError> {
+        let path = folder.join(MANIFEST);
+        let mut text =
+            serde_json::to_string_pretty(self).map_err(|error| LibraryError::Manifest {
+                path: path.clone(),
+                reason: error.to_string(),
+            })?;
+        text.push('\n');
+        let fresh = tempfile::NamedTempFile::new_in(folder).map_err(at(folder))?;
+        std::fs::write(fresh.path(), text).map_err(at(&path))?;
+        readable(fresh.path())?;
+        fresh
+            .persist(&path)
+            .map_err(|error| at(&path)(error.error))?;
+        Ok(())
+    }
+}
+
+/// Gives a file the rights of a file that a program writes; temporary ones are their owner's alone.
+pub(crate) fn readable(path: &Path) -> Result<(), LibraryError> {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644)).map_err(at(path))
+}

@@ -1,0 +1,188 @@
+//! Recipes as a data file: how the program of a trace is run.
+
+use std::sync::LazyLock;
+
+use heapdrome_schema::nearest_or_all;
+use serde::{Deserialize, Serialize};
+
+use crate::LibraryError;
+
+const FILE: &str = include_str!("../data/recipes.toml");
+
+/// Files that the scripts of recipes use, by name.
+const FILES: [(&str, &str); 3] = [
+    ("unit.cpp", include_str!("../data/unit.cpp")),
+    ("load.js", include_str!("../data/load.js")),
+    ("bank.sql", include_str!("../data/bank.sql")),
+];
+
+/// Length of the run that is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Size {
+    /// A run of about a second, cut off after [`MOST_OPERATIONS`].
+    #[default]
+    Small,
+    /// A run of seconds or minutes, whole.
+    Full,
+}
+
+/// Maximum number of operations of a small trace. A trace takes about a byte for each, and
+/// heapdrome carries all small traces.
+pub(crate) const MOST_OPERATIONS: u64 = 200_000;
+
+/// A trace of the library, and how its program is run.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// Name of the trace.
+    pub name: String,
+    /// One line that describes the program's allocations.
+    pub summary: String,
+    /// The Debian package that contains the program, if the recipe is a script.
+    pub(crate) package: Option<String>,
+    /// A program with a load that heapdrome prepares.
+    pub(crate) program: Option<OfProgram>,
+    /// Shell lines of the recipe's own.
+    pub(crate) script: Option<Script>,
+}
+
+/// Parameters of a program of `lab/programs`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OfProgram {
+    /// Name of the program.
+    pub name: String,
+    /// Parameters of the small run, as `name=value`.
+    pub small: Vec<String>,
+    /// Parameters of the full run.
+    pub full: Vec<String>,
+}
+
+/// Shell lines, which run in a folder of their own.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Script {
+    /// Prints the version of the program on its first line; fails if the program is not installed.
+    pub version: String,
+    /// Files that the folder holds.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// Runs first, and is not recorded.
+    pub prepare: Option<String>,
+    /// The small run; the load, if there is a server.
+    pub small: String,
+    /// The full run; the load, if there is a server.
+    pub full: String,
+    /// The server that is recorded in place of the load.
+    pub server: Option<Service>,
+}
+
+/// A server of a script.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Service {
+    /// Starts the server and stays in the foreground.
+    pub serve: String,
+    /// Succeeds when the server answers.
+    pub ready: String,
+}
+
+impl OfProgram {
+    pub(crate) fn words(&self, size: Size) -> &[String] {
+        match size {
+            Size::Small => &self.small,
+            Size::Full => &self.full,
+        }
+    }
+}
+
+impl Script {
+    pub(crate) fn run(&self, size: Size) -> &str {
+        match size {
+            Size::Small => &self.small,
+            Size::Full => &self.full,
+        }
+    }
+
+    /// Returns the files of the folder with their contents.
+    pub(crate) fn contents(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let wanted = |(name, _): &(&str, &str)| self.files.iter().any(|file| file == name);
+        FILES.into_iter().filter(wanted)
+    }
+}
+
+impl Size {
+    /// Returns the name of the size.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Small => "small",
+            Self::Full => "full",
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Recipes {
+    recipe: Vec<Recipe>,
+}
+
+static RECIPES: LazyLock<Vec<Recipe>> = LazyLock::new(|| {
+    let recipes: Recipes = toml::from_str(FILE).expect("the library's own data file is right");
+    recipes.recipe
+});
+
+/// Returns every recipe.
+#[must_use]
+pub fn recipes() -> &'static [Recipe] {
+    &RECIPES
+}
+
+/// Returns the recipe of this name.
+///
+/// # Errors
+/// If there is none. The error suggests the most similar name.
+pub fn find(name: &str) -> Result<&'static Recipe, LibraryError> {
+    let found = recipes().iter().find(|recipe| recipe.name == name);
+    found.ok_or_else(|| LibraryError::Unknown {
+        name: name.to_owned(),
+        advice: nearest_or_all(name, recipes().iter().map(|recipe| recipe.name.as_str())),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_recipe_is_a_program_or_a_script_whose_files_are_there() {
+        assert!(recipes().len() >= 8);
+        for recipe in recipes() {
+            let name = &recipe.name;
+            assert!(
+                recipe.program.is_some() != recipe.script.is_some(),
+                "{name}"
+            );
+            assert!(!recipe.summary.contains('\n'), "{name}");
+            if let Some(program) = &recipe.program {
+                let found = heapdrome_programs::find(&program.name);
+                let found = found.unwrap_or_else(|error| panic!("{name}: {error}"));
+                for words in [&program.small, &program.full] {
+                    assert!(found.settings(words).is_ok(), "{name}: {words:?}");
+                }
+            }
+            if let Some(script) = &recipe.script {
+                assert_eq!(script.contents().count(), script.files.len(), "{name}");
+                assert!(recipe.package.is_some(), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_nearest() {
+        let error = find("sqlit").expect_err("unknown").to_string();
+        assert!(error.contains("did you mean sqlite?"), "{error}");
+    }
+}

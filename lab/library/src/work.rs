@@ -1,0 +1,93 @@
+//! A recipe that is ready to run.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use heapdrome_packages::Cache;
+use heapdrome_programs::{Availability, Prepared, find};
+use tempfile::TempDir;
+
+use crate::LibraryError;
+use crate::child::{Running, shell};
+use crate::recipe::{OfProgram, Size};
+
+/// Longest time for the preparation of a run.
+const PREPARED_WITHIN: Duration = Duration::from_secs(120);
+
+/// A recipe that is ready to run, whose files stay while this lives.
+pub(crate) struct Work {
+    /// The command; the load, if there is a server.
+    pub command: Vec<String>,
+    /// The folder in which everything runs.
+    pub directory: PathBuf,
+    /// Variables of the recorded program.
+    pub environment: BTreeMap<String, String>,
+    /// The server that is recorded in place of the command.
+    pub server: Option<Served>,
+    /// The program and its version.
+    pub program: String,
+    /// The files.
+    pub _kept: Kept,
+}
+
+/// A server that is recorded.
+pub(crate) struct Served {
+    /// Starts the server and stays in the foreground.
+    pub serve: String,
+    /// Succeeds when the server answers.
+    pub ready: String,
+    /// Longest time until then.
+    pub ready_within: Duration,
+}
+
+/// What stays while a recipe runs.
+pub(crate) enum Kept {
+    /// A folder, which is removed afterwards.
+    #[expect(dead_code, reason = "it is removed when it is dropped")]
+    Folder(TempDir),
+    /// A program's folder in the cache, which is locked until then.
+    #[expect(dead_code, reason = "it is unlocked when it is dropped")]
+    Program(Box<Prepared>),
+}
+
+/// Prepares a program with its load.
+pub(crate) fn of_program(
+    recipe: &OfProgram,
+    size: Size,
+    cache: &Cache,
+    say: &mut dyn FnMut(heapdrome_programs::Event),
+) -> Result<Work, LibraryError> {
+    let program = find(&recipe.name).map_err(heapdrome_programs::ProgramError::from)?;
+    if let Availability::NotInstalled { reason, packages } = program.availability() {
+        let package = packages.join(" ");
+        return Err(LibraryError::NotInstalled { reason, package });
+    }
+    let settings = program.settings(recipe.words(size))?;
+    let prepared = program.prepare(cache, &settings, say)?;
+    if let Some(line) = &prepared.prepare {
+        let command = shell(line, &prepared.directory);
+        Running::start("its preparation", command)?.finish(PREPARED_WITHIN, cache.interrupt())?;
+    }
+    Ok(Work {
+        command: prepared.command.clone(),
+        directory: prepared.directory.clone(),
+        environment: prepared.environment.clone(),
+        server: prepared.server.as_ref().map(|server| Served {
+            serve: server.serve.clone(),
+            ready: server.ready.clone(),
+            ready_within: server.ready_within.into(),
+        }),
+        program: version(&prepared.notes),
+        _kept: Kept::Program(Box::new(prepared)),
+    })
+}
+
+/// Returns the name and version of the first program of a load, from its notes.
+fn version(notes: &[String]) -> String {
+    let told = notes.iter().find_map(|note| note.split_once(" is "));
+    told.map_or_else(String::new, |(path, version)| {
+        let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
+        format!("{name}, {version}")
+    })
+}

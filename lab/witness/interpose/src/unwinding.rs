@@ -1,0 +1,82 @@
+//! Calls that end by an exception.
+//!
+//! An `operator new` that finds no memory throws `bad_alloc` through the frame of the passage that
+//! called it. The unwinder asks the frame's personality routine what to do. The routine here
+//! records the failed call and lets the unwinder go on (Itanium C++ ABI: Exception Handling, 1.6).
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::Ordering;
+
+use crate::calls::{Call, Deed, deed};
+use crate::slots;
+
+/// The action by which the unwinder leaves a frame, after it has found a handler.
+const CLEANUP_PHASE: c_int = 2;
+/// The frame has nothing to do.
+pub const CONTINUE_UNWIND: c_int = 8;
+
+/// Returns the stack pointer of a frame at its call, which both unwinders in use call its canonical
+/// frame address: that of GCC, and that of LLVM.
+type FrameAddress = unsafe extern "C" fn(*mut c_void) -> usize;
+
+/// A function that records what a call has returned.
+type After = extern "C" fn(&Call, usize) -> usize;
+
+/// The personality routine of passages that record through [`Slot::after`](slots::Slot::after).
+pub unsafe extern "C" fn personality(
+    _version: c_int,
+    actions: c_int,
+    _class: u64,
+    _exception: *mut c_void,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the unwinder gives the context of a passage's frame.
+    if let Some(call) = unsafe { failed_call(actions, context) } {
+        // SAFETY: the slot of a call is one of the static slots, and a function that makes blocks
+        // has stored its `after`.
+        unsafe {
+            let after = (*call.slot).after.load(Ordering::Relaxed);
+            core::mem::transmute::<usize, After>(after)(call, 0);
+        }
+    }
+    CONTINUE_UNWIND
+}
+
+/// The call of a passage that is unwound, if it was to make a block.
+///
+/// # Safety
+/// The context is that of a passage, at whose stack pointer a [`Call`] lies.
+pub unsafe fn failed_call<'a>(actions: c_int, context: *mut c_void) -> Option<&'a Call> {
+    if actions & CLEANUP_PHASE == 0 {
+        return None;
+    }
+    let frame_address = frame_address()?;
+    // SAFETY: as for this function; the frame exists until the routine returns.
+    let call = unsafe { &*(frame_address(context) as *const Call) };
+    matches!(deed(slots::index(call.slot)), Deed::Makes(_)).then_some(call)
+}
+
+// The unwinder's function, which only programs with an unwinder have.
+core::arch::global_asm!(".weak _Unwind_GetCFA");
+
+fn frame_address() -> Option<FrameAddress> {
+    let address: usize;
+    // SAFETY: it reads an entry of this library's table of addresses.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        core::arch::asm!(
+            "mov {address}, qword ptr [rip + _Unwind_GetCFA@GOTPCREL]",
+            address = out(reg) address,
+            options(nostack, pure, readonly),
+        );
+        #[cfg(target_arch = "aarch64")]
+        core::arch::asm!(
+            "adrp {address}, :got:_Unwind_GetCFA",
+            "ldr {address}, [{address}, :got_lo12:_Unwind_GetCFA]",
+            address = out(reg) address,
+            options(nostack, pure, readonly),
+        );
+    }
+    // SAFETY: the loader has put the function's address there, or zero.
+    unsafe { core::mem::transmute::<usize, Option<FrameAddress>>(address) }
+}
