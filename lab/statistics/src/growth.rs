@@ -1,4 +1,4 @@
-//! Whether a series only grows, and how fast.
+//! Decides whether a series only grows, and how fast.
 
 use statrs::distribution::{ContinuousCDF as _, Normal, StudentsT};
 
@@ -39,15 +39,14 @@ pub struct Growth {
 /// The series only grows if three things hold:
 /// - the interval is above zero;
 /// - no batch lies below an earlier one by more than two residual standard deviations;
-/// - the slope of the second half is at least half of that of the first: a cache that fills grows
+/// - the slope of the second half is at least half of that of the first. A cache that fills grows
 ///   ever more slowly.
 ///
 /// If the values are estimates, `measured` is the variance of the estimated growth over the whole
-/// time, and 0 otherwise. Its steps accumulate, so that no scatter about the line shows them: the
-/// interval includes them besides.
+/// time, and 0 otherwise. The errors of the steps accumulate and so do not scatter about the line.
+/// The interval includes them in addition.
 ///
-/// Samples that are left over stand at the beginning and are not used. Fewer than two for each
-/// batch are not enough.
+/// Samples at the beginning that fill no batch are not used. Each batch needs two samples at least.
 pub fn only_grows(values: &[f64], error: f64, measured: f64) -> Option<Growth> {
     let length = values.len() / BATCHES;
     if length < 2 {
@@ -74,13 +73,13 @@ pub fn only_grows(values: &[f64], error: f64, measured: f64) -> Option<Growth> {
     })
 }
 
-/// The sum of the squared distances of `0, 1, ... count - 1` from their mean.
+/// Returns the sum of the squared distances of `0, 1, ... count - 1` from their mean.
 fn spread(count: usize) -> f64 {
     let count = count as f64;
     count * (count * count - 1.0) / 12.0
 }
 
-/// The largest fall from a value to a later one.
+/// Returns the largest fall from a value to a later one.
 fn largest_fall(values: &[f64]) -> f64 {
     let mut highest = f64::NEG_INFINITY;
     let falls = values.iter().map(|value| {
@@ -189,7 +188,7 @@ mod tests {
         }
     }
 
-    /// A series without a trend whose samples depend on each other, over `memory` samples.
+    /// Returns a series without a trend. Samples depend on each other over about `memory` samples.
     fn stationary(draws: &mut ChaCha8Rng, memory: f64) -> Vec<f64> {
         let keep = (-1.0 / memory).exp();
         let mut value = 0.0;

@@ -1,12 +1,11 @@
-//! Places in the source, and the reasons why they are not known.
+//! Places in source code, and the reasons why they are not known.
 
 /// A place in the source of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The function, as it is written in the source; as it is linked, if its name cannot be
-    /// decoded.
+    /// Name of the function as in the source, or its symbol if that cannot be decoded.
     pub function: String,
-    /// The path of the source file, as the compiler knew it.
+    /// Path of the source file, as passed to the compiler.
     pub file: Option<String>,
     /// The line, from 1.
     pub line: Option<u32>,
@@ -19,15 +18,15 @@ pub enum Trouble {
     /// The file cannot be read, and no debug information with its build id is installed.
     #[error("it cannot be read: {0}")]
     Unreadable(String),
-    /// The file is of another build.
+    /// The file belongs to another build.
     #[error("it has build id {found}, and had {recorded} when it was recorded")]
     OtherBuild {
-        /// Its build id; empty if it has none.
+        /// Build id of the file; empty if it has none.
         found: String,
-        /// The build id in the trace.
+        /// Build id in the trace.
         recorded: String,
     },
-    /// The file is no ELF file, or a damaged one.
+    /// The file is damaged, or no ELF file.
     #[error("it is damaged: {0}")]
     Damaged(String),
 }

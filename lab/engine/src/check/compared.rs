@@ -129,8 +129,8 @@ fn in_order(facts: &Facts<'_>, ranks: &[f64]) -> String {
     text
 }
 
-/// Compares the sides of 1 on which the ratios of pairs lie. `figures` are the program's and the
-/// replay's. Only pairs that the program shows to differ are compared.
+/// Compares, for pairs of entrants, on which side of 1 their ratio lies. `figures` are those of the
+/// program and of the replay. Only pairs that the program shows to differ are compared.
 fn times(facts: &Facts<'_>, property: Property, figures: [&str; 2]) -> FidelityCheck {
     let pairs = |samples: &dyn Fn(&Entrant<'_>) -> Option<Vec<f64>>| {
         let all = facts.entrants.iter().map(samples);

@@ -59,7 +59,7 @@ impl CheckRequest {
 /// The three races of a check, in order.
 const CELLS: [Cell; 3] = [Cell::Program, Cell::Paced, Cell::Dependencies];
 
-/// A race of a check.
+/// One race of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cell {
     Program,
@@ -128,7 +128,7 @@ pub fn outcome(check: &Collection) -> Result<(), Failure> {
     }
 }
 
-/// What a trace is known by: its SHA-256 and the number of the replayed process.
+/// Identity of a trace: its SHA-256 and the number of the replayed process.
 struct Identity {
     sha256: String,
     process: u32,

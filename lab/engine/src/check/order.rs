@@ -18,7 +18,7 @@ impl Samples {
         all.map(Self)
     }
 
-    /// Returns the rule for all pairs of entrants together.
+    /// Returns the rule for the comparison of all pairs of entrants.
     fn rule(&self) -> Rule {
         let count = self.0.len();
         Rule::new(ALPHA, count * count.saturating_sub(1) / 2)

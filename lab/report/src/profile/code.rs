@@ -1,4 +1,4 @@
-//! Names of the code in stacks.
+//! Function names of the frames in stacks.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use crate::foreign;
 /// Longest name of a function, in characters.
 const NAME: usize = 80;
 
-/// The name of a block's stack if it has none.
+/// Name shown for blocks without a stack.
 pub(crate) const NO_STACK: &str = "(no stack recorded)";
 
-/// Letters of a name that are looked at, so that one of a damaged file takes no time.
+/// Number of letters of a name that are read, so that a huge name in a damaged file takes no time.
 const LOOKED_AT: usize = 2000;
 
-/// Longest arguments of a template, in bytes, that are shown.
+/// Maximum length of template arguments that are shown, in bytes.
 const ARGUMENTS: usize = 16;
 
-/// Functions that pass a request on to an allocator.
+/// Names of functions that pass a request on to an allocator.
 const WRAPPERS: [&str; 26] = [
     "malloc",
     "calloc",
@@ -49,8 +49,8 @@ const WRAPPERS: [&str; 26] = [
     "__rdl_realloc",
 ];
 
-/// Beginnings of the names of such functions: the containers of the standard libraries of C++ and
-/// Rust, and the memory interface of Python.
+/// Prefixes of such names: the containers of the standard libraries of C++ and Rust, and the memory
+/// interface of Python.
 const WRAPPING: [&str; 11] = [
     "std::",
     "void std::",
@@ -65,7 +65,7 @@ const WRAPPING: [&str; 11] = [
     "_PyMem_",
 ];
 
-/// A stack for a reader: its functions, innermost first, and its blocks.
+/// A stack as shown to a reader: its functions, innermost first, and its blocks.
 #[derive(Clone, Debug)]
 pub(crate) struct Called {
     pub(crate) names: Vec<String>,
@@ -73,24 +73,24 @@ pub(crate) struct Called {
 }
 
 impl Called {
-    /// The functions from the one that requested the blocks on: without those that only pass a
-    /// request on to an allocator.
+    /// Returns the functions outward from the one that requested the blocks, without those that
+    /// only pass a request on to an allocator.
     pub(crate) fn shown(&self) -> &[String] {
         from_requester(&self.names)
     }
 
-    /// The function that requested the blocks.
+    /// Returns the function that requested the blocks.
     pub(crate) fn requester(&self) -> &str {
         self.shown().first().map_or("", String::as_str)
     }
 
-    /// The functions on one line, the outermost first.
+    /// Returns the functions on one line, the outermost first.
     pub(crate) fn folded(&self) -> String {
         folded(&self.names)
     }
 }
 
-/// The functions from the one that requested a block on, on one line.
+/// Returns, on one line, the functions outward from the one that requested a block.
 pub(crate) fn told(names: &[String]) -> String {
     names.join(" < ")
 }
@@ -106,12 +106,12 @@ fn from_requester(names: &[String]) -> &[String] {
         WRAPPERS.contains(&name.as_str()) || WRAPPING.iter().any(|begin| name.starts_with(begin))
     };
     let wrappers = names.iter().take_while(|name| is_wrapper(name)).count();
-    // If nothing else is known, the wrapper is.
+    // If no other function is known, keep the innermost wrapper.
     &names[wrappers.min(names.len().saturating_sub(1))..]
 }
 
-/// The stacks of all processes, those with the same functions as one. Blocks at the peak are those
-/// of the process with the highest peak.
+/// Returns the stacks of all processes. Stacks with the same functions are merged. Blocks at the
+/// peak are those of the process with the highest peak.
 pub(crate) fn stacks(profile: &Profile) -> Vec<Called> {
     let mut all = BTreeMap::<Vec<String>, StackUse>::new();
     let mut add = |one: &StackUse| {
@@ -139,7 +139,7 @@ pub(crate) fn stacks(profile: &Profile) -> Vec<Called> {
     all.into_iter().map(called).collect()
 }
 
-/// The functions of a stack, innermost first.
+/// Returns the functions of a stack, innermost first.
 pub(crate) fn names(profile: &Profile, stack: Option<u32>) -> Vec<String> {
     let frames = stack.and_then(|stack| profile.code.stacks.get(stack as usize));
     match frames.map_or(&[][..], Vec::as_slice) {
@@ -151,7 +151,7 @@ pub(crate) fn names(profile: &Profile, stack: Option<u32>) -> Vec<String> {
     }
 }
 
-/// The functions of a frame, innermost first: more than one where functions were inlined.
+/// Returns the functions of a frame, innermost first. There are several if functions were inlined.
 fn of_frame(profile: &Profile, frame: Frame) -> Vec<String> {
     match profile.symbols.places(frame) {
         [] => vec![address(profile, frame)],
@@ -162,7 +162,7 @@ fn of_frame(profile: &Profile, frame: Frame) -> Vec<String> {
     }
 }
 
-/// The module and the address of a frame: `libx.so+0x12ab`.
+/// Returns the module and the address of a frame: `libx.so+0x12ab`.
 pub(crate) fn address(profile: &Profile, frame: Frame) -> String {
     let module = frame
         .module
@@ -176,7 +176,7 @@ pub(crate) fn address(profile: &Profile, frame: Frame) -> String {
     }
 }
 
-/// The name of a function without its parameters and without long arguments of templates.
+/// Returns the name of a function without its parameters and without long arguments of templates.
 pub(crate) fn function(name: &str) -> String {
     let whole: String = foreign::line(name).chars().take(LOOKED_AT).collect();
     let bare = whole.strip_suffix(" const").unwrap_or(&whole);
@@ -226,7 +226,7 @@ fn end_of_arguments(text: &str) -> Option<usize> {
     None
 }
 
-/// Where the parentheses begin in which a name ends.
+/// Returns where the parameter list at the end of a name begins.
 fn parameters(name: &str) -> Option<usize> {
     if !name.ends_with(')') {
         return None;
