@@ -1,6 +1,6 @@
 //! Function names of the frames in stacks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use heapdrome_profile::{Amount, Profile, StackUse};
 use heapdrome_trace::Frame;
@@ -114,8 +114,9 @@ fn from_requester(names: &[String]) -> &[String] {
 /// peak are those of the process with the highest peak.
 pub(crate) fn stacks(profile: &Profile) -> Vec<Called> {
     let mut all = BTreeMap::<Vec<String>, StackUse>::new();
+    let mut names = Names::new(profile);
     let mut add = |one: &StackUse| {
-        let known = all.entry(names(profile, one.stack)).or_default();
+        let known = all.entry(names.of(one.stack)).or_default();
         known.add(one);
     };
     for one in &profile.all.counts.stacks {
@@ -141,13 +142,36 @@ pub(crate) fn stacks(profile: &Profile) -> Vec<Called> {
 
 /// Returns the functions of a stack, innermost first.
 pub(crate) fn names(profile: &Profile, stack: Option<u32>) -> Vec<String> {
-    let frames = stack.and_then(|stack| profile.code.stacks.get(stack as usize));
-    match frames.map_or(&[][..], Vec::as_slice) {
-        [] => vec![NO_STACK.to_owned()],
-        frames => {
-            let names = frames.iter().flat_map(|frame| of_frame(profile, *frame));
-            names.collect()
+    Names::new(profile).of(stack)
+}
+
+/// Names of frames. Thousands of stacks share most of their frames, so that each is named once.
+struct Names<'a> {
+    profile: &'a Profile,
+    known: HashMap<Frame, Vec<String>>,
+}
+
+impl<'a> Names<'a> {
+    fn new(profile: &'a Profile) -> Self {
+        let known = HashMap::new();
+        Self { profile, known }
+    }
+
+    /// The functions of a stack, innermost first.
+    fn of(&mut self, stack: Option<u32>) -> Vec<String> {
+        let Self { profile, known } = self;
+        let frames = stack.and_then(|stack| profile.code.stacks.get(stack as usize));
+        let mut names = Vec::new();
+        for frame in frames.into_iter().flatten() {
+            let own = known
+                .entry(*frame)
+                .or_insert_with(|| of_frame(profile, *frame));
+            names.extend_from_slice(own);
         }
+        if names.is_empty() {
+            names.push(NO_STACK.to_owned());
+        }
+        names
     }
 }
 
