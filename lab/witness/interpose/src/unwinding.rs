@@ -1,8 +1,8 @@
 //! Calls that end by an exception.
 //!
 //! An `operator new` that finds no memory throws `bad_alloc` through the frame of the passage that
-//! called it. The unwinder asks the frame's personality routine what to do. The routine here records
-//! the failed call and lets the unwinder go on (Itanium C++ ABI: Exception Handling, 1.6).
+//! called it. The unwinder asks the frame's personality routine what to do. The routine here
+//! records the failed call and lets the unwinder go on (Itanium C++ ABI: Exception Handling, 1.6).
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering;
