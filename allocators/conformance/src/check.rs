@@ -189,7 +189,7 @@ const CHECKS: &[Check] = &[
     check(
         ABI,
         "usable-empty",
-        "every function returns a block of 0 bytes with a usable byte",
+        "every function returns a block of 0 bytes with a usable byte, or one that cannot be accessed",
     ),
     check(
         ABI,

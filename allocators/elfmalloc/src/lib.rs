@@ -40,6 +40,7 @@ extern crate std;
 
 pub mod hardened;
 pub mod heap;
+pub(crate) mod line;
 pub mod misuse;
 pub mod process;
 pub mod settings;

@@ -1,6 +1,8 @@
 //! Kinds of misuse of the allocator, and the error message for each.
 
-use heapdrome_pages::system::{abort, write_error};
+use heapdrome_pages::system::abort;
+
+use crate::line::Line;
 
 /// Misuse that the allocator detected, with the address of the block or pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,61 +35,8 @@ pub fn report(misuse: Misuse) -> ! {
         Misuse::WrittenAfterFree(address) => ("write to a block after it was freed: ", address),
     };
     let mut line = Line::new();
-    line.text(b"elfmalloc: ");
     line.text(what.as_bytes());
     line.address(address);
-    line.text(b"\n");
-    write_error(line.bytes());
+    line.write();
     abort();
-}
-
-/// Buffer for one line of text, which allocates nothing.
-struct Line {
-    bytes: [u8; 128],
-    length: usize,
-}
-
-impl Line {
-    const fn new() -> Self {
-        Self {
-            bytes: [0; 128],
-            length: 0,
-        }
-    }
-
-    fn text(&mut self, text: &[u8]) {
-        for &byte in text {
-            if let Some(place) = self.bytes.get_mut(self.length) {
-                *place = byte;
-                self.length += 1;
-            }
-        }
-    }
-
-    fn address(&mut self, address: usize) {
-        self.text(b"0x");
-        let digits = (usize::BITS - (address | 1).leading_zeros()).div_ceil(4);
-        for digit in (0..digits).rev() {
-            let value = (address >> (digit * 4)) & 15;
-            self.text(&[b"0123456789abcdef"[value]]);
-        }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.length]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_are_written_in_hexadecimal() {
-        for (address, expected) in [(0, "0x0"), (0x7f00_1234, "0x7f001234"), (16, "0x10")] {
-            let mut line = Line::new();
-            line.address(address);
-            assert_eq!(line.bytes(), expected.as_bytes());
-        }
-    }
 }

@@ -4,6 +4,8 @@ use core::ffi::CStr;
 
 use heapdrome_pages::system::variable;
 
+use crate::line::Line;
+
 /// Ratio of the budget of all magazines of a thread to the budget of one magazine of small blocks.
 const ALL_MAGAZINES: usize = 64;
 /// Maximum accepted budget of one magazine of small blocks, in bytes.
@@ -69,13 +71,29 @@ impl Settings {
     #[must_use]
     pub unsafe fn from_environment() -> Self {
         // SAFETY: no other thread changes the environment, by the contract of this function.
-        Self::read(|name| unsafe { variable(name) })
+        unsafe {
+            Self::read(
+                |name| variable(name),
+                |name, value| report_ignored(name, value, "a decimal number"),
+            )
+        }
     }
 
-    /// Returns the defaults, changed by the variables whose values `value_of` returns.
-    fn read<'a>(value_of: impl Fn(&CStr) -> Option<&'a CStr>) -> Self {
+    /// Returns the defaults, changed by the variables whose values `value_of` returns. Passes the
+    /// name and the value of each invalid variable to `ignore`.
+    fn read<'a>(
+        value_of: impl Fn(&CStr) -> Option<&'a CStr>,
+        mut ignore: impl FnMut(&CStr, &CStr),
+    ) -> Self {
         let mut settings = Self::DEFAULT;
-        let number = |name: &CStr| value_of(name).and_then(parse);
+        let mut number = |name: &CStr| {
+            let value = value_of(name)?;
+            let number = parse(value);
+            if number.is_none() {
+                ignore(name, value);
+            }
+            number
+        };
         if let Some(decay) = number(c"ELFMALLOC_DECAY_MS") {
             settings.decay = decay as u64;
         }
@@ -96,6 +114,31 @@ impl Settings {
     }
 }
 
+/// Writes a line to standard error that says why a variable is ignored, if `ELFMALLOC_VERBOSE` is
+/// set, and not to 0.
+///
+/// # Safety
+///
+/// No other thread changes the environment during the call.
+pub(crate) unsafe fn report_ignored(name: &CStr, value: &CStr, expected: &str) {
+    // SAFETY: no other thread changes the environment, by the contract of this function.
+    if unsafe { variable(c"ELFMALLOC_VERBOSE") }.is_none_or(|verbose| verbose == c"0") {
+        return;
+    }
+    let parts: [&[u8]; 7] = [
+        b"ignored ",
+        name.to_bytes(),
+        b": expected ",
+        expected.as_bytes(),
+        b", got \"",
+        value.to_bytes(),
+        b"\"",
+    ];
+    let mut line = Line::new();
+    parts.into_iter().for_each(|part| line.text(part));
+    line.write();
+}
+
 fn parse(text: &CStr) -> Option<usize> {
     let digits = text.to_bytes();
     if digits.is_empty() {
@@ -114,6 +157,7 @@ fn parse(text: &CStr) -> Option<usize> {
 mod tests {
     use super::*;
     use crate::heap::front_end::{FrontEnd, Magazines};
+    use std::borrow::ToOwned;
     use std::ffi::CString;
     use std::string::String;
     use std::vec::Vec;
@@ -135,7 +179,7 @@ mod tests {
     }
 
     fn with(name: &CStr, value: &CStr) -> Settings {
-        Settings::read(|asked| (asked == name).then_some(value))
+        Settings::read(|asked| (asked == name).then_some(value), |_, _| ())
     }
 
     #[test]
@@ -169,6 +213,25 @@ mod tests {
                 assert_eq!(with(name, bad), Settings::DEFAULT, "{name:?}={bad:?}");
             }
         }
+    }
+
+    #[test]
+    fn each_invalid_variable_is_passed_on() {
+        let mut ignored = Vec::new();
+        let value_of = |name: &CStr| match name.to_bytes() {
+            b"ELFMALLOC_DECAY_MS" => Some(c"8k"),
+            b"ELFMALLOC_OVERWRITE" => Some(c""),
+            b"ELFMALLOC_HUGE_PAGES" => Some(c"0"),
+            _ => None,
+        };
+        Settings::read(value_of, |name, value| {
+            ignored.push((name.to_owned(), value.to_owned()));
+        });
+        let expected = [
+            (c"ELFMALLOC_DECAY_MS", c"8k"),
+            (c"ELFMALLOC_OVERWRITE", c""),
+        ];
+        assert_eq!(ignored, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
     }
 
     #[test]

@@ -134,4 +134,5 @@ Examples:
   heapdrome trace merge client.trace server.trace -o both.trace
   heapdrome trace export program.trace --to text
   heapdrome trace export program.trace --to malloc-bench --process 0 -o program.pb
-  heapdrome trace library -o traces redis sqlite";
+  heapdrome trace library -o traces redis sqlite
+  heapdrome trace shrink program.trace -a ./mine.so -o small.trace";

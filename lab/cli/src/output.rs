@@ -26,10 +26,10 @@ pub fn print(text: &[u8]) -> Result<(), Failure> {
     printed(out.write_all(text).and_then(|()| out.flush()))
 }
 
-/// Converts the outcome of printing, with the rules of [`print`].
+/// Converts the outcome of printing, with the rules of [`print()`].
 ///
 /// # Errors
-/// Returns the errors of [`print`].
+/// Returns the errors of [`print()`].
 pub fn printed(outcome: std::io::Result<()>) -> Result<(), Failure> {
     match outcome {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::Machine(
@@ -42,7 +42,7 @@ pub fn printed(outcome: std::io::Result<()>) -> Result<(), Failure> {
 /// Prints text for a reader, unless standard output receives one of the files.
 ///
 /// # Errors
-/// Returns the errors of [`print`].
+/// Returns the errors of [`print()`].
 pub fn print_beside(files: &Destinations<'_>, text: &[u8]) -> Result<(), Failure> {
     match files.take_stdout() {
         true => Ok(()),
@@ -139,7 +139,7 @@ pub fn publish_collection(
 /// Prints the tables of a collection, unless standard output receives one of the files.
 ///
 /// # Errors
-/// Returns the errors of [`print`].
+/// Returns the errors of [`print()`].
 pub fn print_collection(collection: &Collection, files: &Destinations<'_>) -> Result<(), Failure> {
     let text = terminal().export(collection).map_err(Failure::machine)?;
     print_beside(files, &text)

@@ -39,6 +39,7 @@ pub fn record(arguments: &RecordArguments) -> Result<(), Failure> {
         allocator: arguments.allocator.clone().unwrap_or_default(),
         limit: arguments.limit,
         sample_bytes: arguments.sample.unwrap_or_default(),
+        stack_bytes: arguments.stacks.unwrap_or_default(),
         version: env!("CARGO_PKG_VERSION"),
         folder: folders.cache.root(),
     };
@@ -147,6 +148,7 @@ fn conclude(summary: &Summary, target: &Path) -> Result<(), Failure> {
             count(summary.left_out, "sampled block")
         ));
     }
+    tell_of_stacks(summary);
     if summary.processes == 0 {
         let _ = std::fs::remove_file(target);
         command_succeeded(summary)?;
@@ -166,6 +168,25 @@ fn conclude(summary: &Summary, target: &Path) -> Result<(), Failure> {
     ));
     output::tell(cost(summary));
     command_succeeded(summary)
+}
+
+fn tell_of_stacks(summary: &Summary) {
+    if summary.stacks_lost > 0 {
+        output::tell(format_args!(
+            "at least {} lost: shared memory ran out, or a thread left a signal handler by a jump",
+            count(summary.stacks_lost, "stack")
+        ));
+    }
+    if summary.stacks_unplaced > 0 {
+        output::tell(format_args!(
+            "{} an address of which the file is not known: its process ended before heapdrome saw \
+             the file, or the stack was damaged",
+            match summary.stacks_unplaced {
+                1 => "one stack has".to_owned(),
+                stacks => format!("{} have", count(stacks, "stack")),
+            }
+        ));
+    }
 }
 
 /// The time of the command, and what the collector took beside and after it.

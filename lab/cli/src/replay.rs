@@ -1,7 +1,7 @@
 //! `heapdrome replay`: a trace under one allocator, once.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 use heapdrome_engine::Engine;
 use heapdrome_engine::workload::trace::{Replay, Source};
@@ -47,8 +47,21 @@ pub fn asked(trace: &Path, how: &HowArguments) -> Result<Replay, Failure> {
     })
 }
 
-/// Runs the companion to its end, and reads its report.
-fn run(mut command: Command, allocator: &str, engine: &Engine) -> Result<WorkloadReport, Failure> {
+/// The end of a companion.
+pub struct Ran {
+    /// How it ended; `None` if it was killed at its limit.
+    pub status: Option<ExitStatus>,
+    /// What it printed.
+    pub out: String,
+    /// What it printed on standard error.
+    pub errors: String,
+}
+
+/// Runs the companion to its end.
+///
+/// # Errors
+/// If it cannot be run, or the user interrupts.
+pub fn to_its_end(mut command: Command, limits: Limits, engine: &Engine) -> Result<Ran, Failure> {
     child::in_own_group(&mut command);
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let failed = |error| Failure::Machine(format!("cannot run the replay: {error}"));
@@ -56,27 +69,42 @@ fn run(mut command: Command, allocator: &str, engine: &Engine) -> Result<Workloa
     let (out, errors) = (running.stdout.take(), running.stderr.take());
     let (out, errors) = (child::collect(out), child::collect(errors));
     let interrupt = engine.folders.cache.interrupt();
-    let status = match child::wait(&mut running, Limits::NONE, interrupt) {
-        Ok(child::Ended::Itself(status)) => status,
-        Ok(child::Ended::OverLimit) | Err(WaitError::Interrupted) => {
-            return Err(Failure::Interrupted);
-        }
+    let status = match child::wait(&mut running, limits, interrupt) {
+        Ok(child::Ended::Itself(status)) => Some(status),
+        Ok(child::Ended::OverLimit) => None,
+        Err(WaitError::Interrupted) => return Err(Failure::Interrupted),
         Err(WaitError::Io(error)) => return Err(failed(error)),
     };
     let text = |bytes: std::thread::JoinHandle<Vec<u8>>| {
         String::from_utf8_lossy(&bytes.join().unwrap_or_default()).into_owned()
     };
-    let (out, errors) = (text(out), text(errors));
-    if status.success() {
-        return serde_json::from_str(&out).map_err(Failure::machine);
+    Ok(Ran {
+        status,
+        out: text(out),
+        errors: text(errors),
+    })
+}
+
+impl Ran {
+    /// Returns why the companion failed, in one line.
+    pub fn reason(&self) -> String {
+        let ending = match self.status.map(child::ending) {
+            Some(Ending::Killed(signal)) => format!("killed by signal {signal}"),
+            Some(_) => "no reason given".to_owned(),
+            None => "it did not end".to_owned(),
+        };
+        child::last_line(&self.errors).map_or(ending, str::to_owned)
     }
-    let ending = match child::ending(status) {
-        Ending::Killed(signal) => format!("killed by signal {signal}"),
-        _ => "no reason given".to_owned(),
-    };
-    let why = child::last_line(&errors).unwrap_or(&ending);
-    let why = format!("the replay under {allocator} failed: {why}");
-    Err(match status.code() {
+}
+
+/// Runs the companion to its end, and reads its report.
+fn run(command: Command, allocator: &str, engine: &Engine) -> Result<WorkloadReport, Failure> {
+    let ran = to_its_end(command, Limits::NONE, engine)?;
+    if ran.status.is_some_and(|status| status.success()) {
+        return serde_json::from_str(&ran.out).map_err(Failure::machine);
+    }
+    let why = format!("the replay under {allocator} failed: {}", ran.reason());
+    Err(match ran.status.and_then(|status| status.code()) {
         Some(2) => Failure::Machine(why),
         _ => Failure::Entrant(why),
     })

@@ -1,4 +1,4 @@
-//! Parser of the distance between the sample points of a recording.
+//! Parsers of the distances between the sample points of a recording.
 
 /// Longest mean distance of sample points: no program requests more in one recording.
 const MAX_BYTES: u64 = 1 << 50;
@@ -21,6 +21,18 @@ pub fn sample(text: &str) -> Result<u64, String> {
     }
 }
 
+/// Parses the distance of points at which a stack is recorded, as a mean number of requested bytes;
+/// 1 is every recorded call.
+pub fn stacks(text: &str) -> Result<u64, String> {
+    match size(text) {
+        Some(1.0) => Ok(1),
+        _ => sample(text).map_err(|_| {
+            "expected a number of bytes, such as 512KiB, or 1 for the stack of every recorded call"
+                .to_owned()
+        }),
+    }
+}
+
 /// A number of bytes, with a unit or without.
 fn size(text: &str) -> Option<f64> {
     let digits = text.find(|it: char| !it.is_ascii_digit());
@@ -39,6 +51,13 @@ fn size(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stacks_may_be_those_of_every_call() {
+        assert_eq!(stacks("1"), Ok(1));
+        assert_eq!(stacks("64K"), Ok(64 << 10));
+        assert!(stacks("0").is_err());
+    }
 
     #[test]
     fn a_sample_is_a_rate_or_a_size() {

@@ -1,4 +1,5 @@
-//! The result of the latest check of a trace: a file beside the trace, which its races read.
+//! The result of the latest check of a trace. It is a file beside the trace, and races of the trace
+//! read it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,8 +20,8 @@ pub fn path(trace: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Returns the outcome of the latest check of a process of a trace, and a note for the reader if
-/// the file beside the trace is of no use.
+/// Returns the outcome of the latest check of a process of a trace. If the file beside the trace is
+/// unusable, also returns a note for the reader.
 pub fn read(trace: &Path, sha256: &str, process: u32) -> (Option<Fidelity>, Option<String>) {
     let path = path(trace);
     let file = path.display();
@@ -43,7 +44,7 @@ pub fn read(trace: &Path, sha256: &str, process: u32) -> (Option<Fidelity>, Opti
     (None, Some(note))
 }
 
-/// Checks that the file of a trace is missing, or was written by a check.
+/// Checks that no file is at the path of a check's result, or one that a check wrote.
 ///
 /// # Errors
 /// When something else is there.
@@ -55,7 +56,7 @@ pub fn check_replaceable(trace: &Path) -> Result<(), Failure> {
     match read_saved(&path) {
         Ok(Saved::Collection(check)) if check.fidelity().is_some() => Ok(()),
         _ => Err(Failure::Usage(format!(
-            "{} exists and is not the check of a trace; move it away, because the result is kept there",
+            "{} exists and is not the check of a trace; move it away, because the result is written there",
             path.display()
         ))),
     }

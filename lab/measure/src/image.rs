@@ -1,6 +1,5 @@
-//! Resident memory of a process that is of its program image, read from `/proc/PID/smaps`: the
-//! binary, its libraries with their data, and the stack of the first thread. malloc serves none of
-//! it.
+//! Resident memory of a process's program image, read from `/proc/PID/smaps`: the binary, its
+//! libraries with their data, and the stack of the first thread. malloc serves none of it.
 
 use std::fs;
 

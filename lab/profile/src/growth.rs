@@ -134,9 +134,17 @@ impl Series {
     }
 }
 
+/// A stack that may be suspected.
+pub(crate) struct Candidate<'a> {
+    pub stack: u32,
+    pub series: &'a Series,
+    /// The variance of its live bytes at the end, where they are an estimate.
+    pub variance: f64,
+}
+
 /// The stacks whose live bytes only grow, those that grow fastest first. `end` is when the process
-/// ends; `series` has the number of each stack.
-pub(crate) fn suspects(grid: Grid, end: u64, series: Vec<(u32, &Series)>) -> Vec<Suspect> {
+/// ends.
+pub(crate) fn suspects(grid: Grid, end: u64, all: Vec<Candidate<'_>>) -> Vec<Suspect> {
     let mut grid = grid;
     if end.saturating_sub(grid.begin.unwrap_or(end)) < SHORTEST {
         return Vec::new();
@@ -149,18 +157,18 @@ pub(crate) fn suspects(grid: Grid, end: u64, series: Vec<(u32, &Series)>) -> Vec
     if to < from + FEWEST {
         return Vec::new();
     }
-    let tested = series.into_iter().map(|(stack, series)| {
-        let (values, changes) = series.within(grid.shift, from, to);
-        (stack, values, changes)
+    let tested = all.into_iter().map(|one| {
+        let (values, changes) = one.series.within(grid.shift, from, to);
+        (one, values, changes)
     });
     let tested: Vec<_> = tested.filter(|(_, _, changes)| *changes > 0).collect();
     let error = ERROR / tested.len().max(1) as f64;
-    let suspect = |(stack, values, changes): (u32, Vec<f64>, usize)| {
+    let suspect = |(one, values, changes): (Candidate<'_>, Vec<f64>, usize)| {
         let Growth { slope, interval } =
-            only_grows(&values, error).filter(|_| changes >= CHANGES)?;
+            only_grows(&values, error, one.variance.max(0.0)).filter(|_| changes >= CHANGES)?;
         let each_second = |slope: f64| slope / grid.seconds();
         Some(Suspect {
-            stack,
+            stack: one.stack,
             per_second: each_second(slope),
             interval: interval.map(each_second),
             left: Amount::default(),

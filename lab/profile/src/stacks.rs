@@ -4,7 +4,7 @@ use heapdrome_trace::{Frame, Module};
 
 use crate::amount::Amount;
 use crate::blocks::Numbered;
-use crate::growth::{Grid, Series, Suspect, suspects};
+use crate::growth::{Candidate, Grid, Series, Suspect, suspects};
 use crate::sampling::{Sampling, Variance, Weighed};
 
 /// The code that the stacks of a trace refer to.
@@ -166,9 +166,8 @@ impl Stacks {
 
     /// The stacks by their numbers, and those of them whose live bytes grow without end.
     pub(crate) fn finish(self, end: u64) -> (Vec<StackUse>, Vec<Suspect>) {
-        let series = self.entries.iter();
-        let series = series.filter_map(|entry| Some((entry.of.stack?, &entry.series)));
-        let mut suspects = suspects(self.grid, end, series.collect());
+        let all = self.entries.iter().filter_map(Entry::candidate).collect();
+        let mut suspects = suspects(self.grid, end, all);
         let mut stacks: Vec<StackUse> = self.entries.into_iter().map(Entry::finish).collect();
         stacks.sort_unstable_by_key(|one| one.stack);
         for suspect in &mut suspects {
@@ -192,6 +191,14 @@ impl Entry {
             is_touched: false,
             series: Series::default(),
         }
+    }
+
+    fn candidate(&self) -> Option<Candidate<'_>> {
+        Some(Candidate {
+            stack: self.of.stack?,
+            series: &self.series,
+            variance: self.left_variance.bytes,
+        })
     }
 
     fn finish(self) -> StackUse {

@@ -55,9 +55,9 @@ pub struct Parameter {
     pub choices: Vec<String>,
     /// The minimum and maximum of a number.
     pub range: Option<(u64, u64)>,
-    /// Its value if it is not set.
+    /// Default value.
     pub default: String,
-    /// Its value in the quick form, if different.
+    /// Default value in the quick form, if different.
     pub quick: Option<String>,
 }
 

@@ -5,14 +5,15 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{SendError, Sender};
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use heapdrome_trace::{Bypass, Finish, Record, Resident};
 use heapdrome_witness::ring::Control;
 
-use crate::backlog::{Backlog, Batch};
+use crate::backlog::Backlog;
 use crate::clock::{Clock, ticks};
+use crate::delivery::{Delivery, WorkerEnded};
 use crate::message::{Birth, Message};
 use crate::pace::{PAUSE, next_pause};
 use crate::process::{self, Loaded, Usage};
@@ -46,6 +47,8 @@ struct Recorded {
     heard: Instant,
     usage: Option<Usage>,
     peak_resident: u64,
+    /// Its mappings as they were last sent.
+    maps: String,
 }
 
 /// What all processes share. They record until it is dropped, whatever ends the collector.
@@ -60,16 +63,6 @@ impl Closing {
 impl Drop for Closing {
     fn drop(&mut self) {
         self.close();
-    }
-}
-
-/// The worker has ended, since it could not write.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WorkerEnded;
-
-impl From<SendError<Message>> for WorkerEnded {
-    fn from(_: SendError<Message>) -> Self {
-        Self
     }
 }
 
@@ -99,6 +92,7 @@ pub(crate) struct Counts {
     pub waited: u64,
     pub gave_up: u32,
     pub left_out: u64,
+    pub stacks_left_out: u64,
     pub bypassed: Vec<Bypass>,
 }
 
@@ -189,8 +183,9 @@ impl Drainer {
             self.begin(&source)?;
         }
         if let Some(recorded) = self.recorded.get_mut(&image) {
+            let path = source.path().to_owned();
             recorded.sources.push(source);
-            self.messages.send(Message::Ring { image })?;
+            self.messages.send(Message::Ring { image, path })?;
         }
         Ok(())
     }
@@ -222,6 +217,7 @@ impl Drainer {
             forked: ring.forked,
             number,
             pid,
+            is_known_here,
             program: source.program(),
             server: source.server(),
         }))?;
@@ -234,6 +230,7 @@ impl Drainer {
             heard: Instant::now(),
             usage: None,
             peak_resident: 0,
+            maps: String::new(),
         };
         self.recorded.insert(ring.image, recorded);
         Ok(())
@@ -242,6 +239,8 @@ impl Drainer {
     /// Looks at the processes: who has ended, who is not recorded, how much memory they have.
     fn look(&mut self) -> Result<(), WorkerEnded> {
         let mut ended = Vec::new();
+        // Relaxed: the word was written before the command was started.
+        let unwinds = self.control.0.stack_bytes.load(Ordering::Relaxed) != 0;
         for (&identity, recorded) in &mut self.recorded {
             let pid = recorded.pid;
             if !recorded.is_known_here {
@@ -261,6 +260,12 @@ impl Drainer {
                 };
                 self.messages
                     .send(Message::Record(Record::Resident(resident)))?;
+                let text = unwinds.then(|| process::maps(pid)).flatten();
+                if let Some(text) = text.filter(|text| *text != recorded.maps) {
+                    recorded.maps.clone_from(&text);
+                    let image = identity;
+                    self.messages.send(Message::Maps { image, text })?;
+                }
             }
         }
         // A child that has ended may have rings that were not seen when its parent's end was.
@@ -363,32 +368,9 @@ impl Drainer {
             .into_iter()
             .try_for_each(|image| self.finish(image))?;
         self.name_those_without_ring()?;
-        self.counts.left_out = self.control.0.left_out.load(Ordering::Relaxed);
+        let control = &self.control.0;
+        self.counts.left_out = control.left_out.load(Ordering::Relaxed);
+        self.counts.stacks_left_out = control.stacks_left_out.load(Ordering::Relaxed);
         Ok(self.counts)
-    }
-}
-
-/// Sends the batches of one ring.
-struct Delivery<'a> {
-    messages: &'a Sender<Message>,
-    image: u64,
-    ring: usize,
-    result: Result<(), WorkerEnded>,
-}
-
-impl<'a> Delivery<'a> {
-    fn new(messages: &'a Sender<Message>, image: u64, ring: usize) -> Self {
-        Self {
-            messages,
-            image,
-            ring,
-            result: Ok(()),
-        }
-    }
-
-    fn send(&mut self, batch: Batch) {
-        let (image, ring) = (self.image, self.ring);
-        let sent = self.messages.send(Message::Entries { image, ring, batch });
-        self.result = self.result.and(sent.map_err(WorkerEnded::from));
     }
 }

@@ -10,7 +10,9 @@ use heapdrome_witness::ring::{Event, code};
 use crate::addresses::{Addresses, Block};
 use crate::clock::Clock;
 use crate::forks::Forks;
+use crate::snapshots::Snapshot;
 use crate::streams::{Resizing, Stream};
+use crate::unwind::Unwinding;
 
 /// The function whose call stands for a free that is seen too late.
 const FREE: u8 = place("free");
@@ -60,6 +62,10 @@ pub(crate) struct Image {
     forks: Forks,
     /// Operations whose order was repaired.
     pub repaired: u64,
+    /// Unwinds its stacks, if they are recorded.
+    pub unwinding: Option<Unwinding>,
+    /// Number of stacks that were lost, at least.
+    pub stacks_lost: u64,
 }
 
 impl Image {
@@ -75,6 +81,8 @@ impl Image {
             owed: FxHashMap::default(),
             forks: Forks::default(),
             repaired: 0,
+            unwinding: None,
+            stacks_lost: 0,
         }
     }
 
@@ -90,9 +98,26 @@ impl Image {
         writer: &mut Writer<W>,
     ) -> Result<(), TraceError> {
         let mut streams = std::mem::take(&mut self.streams);
+        self.unwind(&mut streams, writer)?;
         let result = self.emit_streams(&mut streams, until, writer);
         self.streams = streams;
         result
+    }
+
+    /// Unwinds the stacks of all events that were copied.
+    fn unwind<W: Write>(
+        &mut self,
+        streams: &mut [Stream],
+        writer: &mut Writer<W>,
+    ) -> Result<(), TraceError> {
+        let Some(unwinding) = &mut self.unwinding else {
+            return Ok(());
+        };
+        for stream in streams {
+            let unwind = |snapshot: Snapshot<'_>| unwinding.unwind(snapshot, writer);
+            self.stacks_lost += stream.snapshots.drain(unwind)?;
+        }
+        Ok(())
     }
 
     fn emit_streams<W: Write>(
@@ -130,10 +155,21 @@ impl Image {
                 return Ok(());
             }
             code::THREAD => return self.thread(stream, event.address as u32, writer),
+            code::STACK => {
+                stream.snapshots.announce(event.size, event.address);
+                return Ok(());
+            }
             _ => {}
         }
         if let Some(operation) = self.operation(stream, event, writer)? {
-            self.write(stream, operation, writer)?;
+            let may_have = operation.may_have_stack() && self.unwinding.is_some();
+            let address = if event.code < code::FREED {
+                event.address
+            } else {
+                0
+            };
+            let stack = may_have.then(|| stream.snapshots.take(address)).flatten();
+            self.write(stream, operation, stack, writer)?;
         }
         Ok(())
     }
@@ -161,6 +197,7 @@ impl Image {
         &mut self,
         stream: &Stream,
         operation: Operation,
+        stack: Option<u32>,
         writer: &mut Writer<W>,
     ) -> Result<(), TraceError> {
         self.next_block += u64::from(operation.makes_block());
@@ -171,7 +208,7 @@ impl Image {
                 thread,
                 time: self.time,
                 operation,
-                stack: None,
+                stack,
             },
         )
     }
@@ -242,7 +279,7 @@ impl Image {
             self.repaired += 1;
             *self.owed.entry(address).or_default() += 1;
             let function = FREE;
-            self.write(stream, Operation::Free { function, block }, writer)?;
+            self.write(stream, Operation::Free { function, block }, None, writer)?;
         }
         let resized = resizing
             .and_then(|it| it.block)

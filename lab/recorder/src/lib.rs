@@ -9,18 +9,24 @@
 mod addresses;
 mod backlog;
 mod clock;
+mod delivery;
 mod drainer;
 mod entries;
 mod error;
 mod forks;
 mod image;
+mod mappings;
 mod message;
+mod module;
 mod pace;
 mod process;
 mod recording;
 mod rings;
 mod shared;
+mod snapshots;
+mod stacks;
 mod streams;
+mod unwind;
 mod worker;
 
 pub use error::RecorderError;

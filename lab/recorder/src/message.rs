@@ -1,5 +1,7 @@
 //! What the drainer tells the worker, in the order in which the worker is to do it.
 
+use std::path::PathBuf;
+
 use heapdrome_trace::{Finish, Record};
 
 use crate::backlog::Batch;
@@ -16,6 +18,8 @@ pub(crate) struct Birth {
     /// Its number in the trace.
     pub number: u32,
     pub pid: u32,
+    /// Whether the system knows it here by that number.
+    pub is_known_here: bool,
     /// The path of its executable.
     pub program: String,
     /// The path of the object that serves malloc.
@@ -27,8 +31,8 @@ pub(crate) struct Birth {
 pub(crate) enum Message {
     /// A program begins. The events of its parent that precede its fork were sent.
     Begin(Birth),
-    /// A program has one more ring; its rings are numbered from 0.
-    Ring { image: u64 },
+    /// A program has one more ring, in this file; its rings are numbered from 0.
+    Ring { image: u64, path: PathBuf },
     /// What a ring held.
     Entries {
         image: u64,
@@ -37,6 +41,8 @@ pub(crate) enum Message {
     },
     /// All events before this stamp were sent, except those of threads that were interrupted.
     Until(u64),
+    /// The memory of a program is mapped in this way, as `/proc/PID/maps` shows it.
+    Maps { image: u64, text: String },
     /// Something to be written as it is.
     Record(Record),
     /// A program has ended, and all its events were sent.

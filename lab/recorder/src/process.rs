@@ -94,6 +94,12 @@ fn own_usage() -> libc::rusage {
     usage
 }
 
+/// The mappings of a process; `None` if it has ended.
+pub(crate) fn maps(pid: u32) -> Option<String> {
+    let text = std::fs::read_to_string(folder(pid).join("maps")).ok()?;
+    (!text.is_empty()).then_some(text)
+}
+
 /// Bytes of a page.
 pub(crate) fn page_bytes() -> u64 {
     // SAFETY: no precondition.

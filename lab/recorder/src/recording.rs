@@ -18,11 +18,13 @@ use heapdrome_witness::{FUNCTIONS, Home};
 
 use crate::backlog::Backlog;
 use crate::clock::Clock;
-use crate::drainer::{Closing, Counts, Drainer, WorkerEnded};
+use crate::delivery::WorkerEnded;
+use crate::drainer::{Closing, Counts, Drainer};
 use crate::error::{RecorderError, failed};
 use crate::process;
 use crate::rings::RingFolder;
 use crate::shared::Shared;
+use crate::unwind::Unwindings;
 use crate::worker::{Worker, Written};
 
 /// Most bytes of the backlog.
@@ -50,6 +52,9 @@ pub struct Request<'a> {
     pub limit: Option<Duration>,
     /// Mean number of requested bytes between two recorded blocks; 0 to record every call.
     pub sample_bytes: u64,
+    /// Mean number of requested bytes between two blocks whose stack is recorded; 1 to record the
+    /// stack of every recorded call, 0 to record none.
+    pub stack_bytes: u64,
     /// The version of heapdrome.
     pub version: &'a str,
     /// Where the recording library may lie if shared memory does not suit.
@@ -71,6 +76,10 @@ pub struct Summary {
     pub gave_up: u32,
     /// Number of sampled blocks that could not be recorded for lack of memory.
     pub left_out: u64,
+    /// Number of stacks that could not be recorded, at least.
+    pub stacks_lost: u64,
+    /// Number of recorded stacks with an address whose file is unknown.
+    pub stacks_unplaced: u64,
     /// Processes that were not recorded.
     pub bypassed: Vec<Bypass>,
     /// How the command ended; `None` if the recording's time was over before.
@@ -146,7 +155,8 @@ fn write<W: Write + Send>(
     let parts = (backlog, sender);
     let folder = RingFolder::new(home.folder());
     let mut drainer = Drainer::new(control, folder, home.library(), clock, parts);
-    let mut worker = Worker::new(receiver, clock, writer);
+    let unwindings = Unwindings::new(request.stack_bytes != 0, home.folder(), &home.library());
+    let mut worker = Worker::new(receiver, clock, writer, unwindings);
     let stop = AtomicBool::new(false);
     let (drained, worker) = std::thread::scope(|scope| {
         let working = scope.spawn(|| {
@@ -206,6 +216,8 @@ fn summary(outcome: Outcome, tree: &Tree) -> Summary {
         waited: Duration::from_nanos(counts.waited),
         gave_up: counts.gave_up,
         left_out: counts.left_out,
+        stacks_lost: counts.stacks_left_out + written.stacks_lost,
+        stacks_unplaced: written.stacks_unplaced,
         bypassed: counts.bypassed,
         ending: tree.ending,
         took: tree.took,
@@ -255,8 +267,9 @@ fn make_control(home: &Home, request: &Request<'_>) -> io::Result<Shared<Control
     let namespace = process::namespace();
     control.namespace.store(namespace, Ordering::Relaxed);
     // Relaxed: the command is started later.
-    let sample_bytes = request.sample_bytes;
+    let (sample_bytes, stack_bytes) = (request.sample_bytes, request.stack_bytes);
     control.sample_bytes.store(sample_bytes, Ordering::Relaxed);
+    control.stack_bytes.store(stack_bytes, Ordering::Relaxed);
     Ok(control)
 }
 
@@ -272,7 +285,7 @@ fn description(request: &Request<'_>) -> Recording {
         heapdrome: request.version.to_owned(),
         page_bytes: process::page_bytes(),
         sample_bytes: request.sample_bytes,
-        stack_bytes: 0,
+        stack_bytes: request.stack_bytes,
     }
 }
 

@@ -93,6 +93,11 @@ impl Source {
         &self.ring
     }
 
+    /// Its file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The path of the object that serves malloc.
     pub(crate) fn server(&self) -> String {
         text(&self.ring.server)

@@ -20,9 +20,16 @@ unsafe impl Shareable for heapdrome_witness::ring::Control {}
 // not read ([`crate::rings`]).
 unsafe impl Shareable for heapdrome_witness::ring::Ring {}
 
+// SAFETY: all fields are atomics.
+unsafe impl Shareable for heapdrome_witness::stack_ring::StackRing {}
+
 /// A value in a file, mapped shared.
 #[derive(Debug)]
 pub(crate) struct Shared<T: Shareable>(NonNull<T>);
+
+// SAFETY: the mapping belongs to the value alone, and is no thread's; `Shareable` says that its
+// content may be read by any thread at any time.
+unsafe impl<T: Shareable> Send for Shared<T> {}
 
 impl<T: Shareable> Shared<T> {
     /// Maps a file.

@@ -1,15 +1,16 @@
 //! The events of a ring in their order, as far as they are copied.
 
 use std::collections::VecDeque;
+use std::path::Path;
 
 use heapdrome_witness::ring::Event;
 
 use crate::addresses::Block;
 use crate::backlog::Batch;
 use crate::entries::{Decoder, Raw};
+use crate::snapshots::Snapshots;
 
 /// The events of one ring that are not written yet, and what was read of the ring so far.
-#[derive(Default)]
 pub(crate) struct Stream {
     batches: VecDeque<Batch>,
     /// The place of the next entry in the first batch.
@@ -22,6 +23,8 @@ pub(crate) struct Stream {
     pub alignment: u64,
     /// Blocks that calls of realloc have freed and not replaced yet, the latest last.
     pub resizing: Vec<Resizing>,
+    /// The stacks of its calls.
+    pub snapshots: Snapshots,
 }
 
 /// A call of realloc that has begun.
@@ -33,9 +36,24 @@ pub(crate) struct Resizing {
 }
 
 impl Stream {
+    /// The events of the ring in this file.
+    pub(crate) fn new(ring: &Path) -> Self {
+        Self {
+            batches: VecDeque::new(),
+            place: 0,
+            decoder: Decoder::default(),
+            next: None,
+            thread: None,
+            alignment: 0,
+            resizing: Vec::new(),
+            snapshots: Snapshots::of(ring),
+        }
+    }
+
     /// Adds what was copied.
     pub(crate) fn add(&mut self, batch: Batch) {
         self.batches.push_back(batch);
+        self.snapshots.expect();
         if self.next.is_none() {
             self.advance();
         }

@@ -13,6 +13,8 @@ use crate::clock::Clock;
 use crate::image::Image;
 use crate::message::{Birth, Message};
 use crate::process;
+use crate::streams::Stream;
+use crate::unwind::Unwindings;
 
 /// Number of ended processes whose blocks are kept for children that have not allocated yet.
 const KEPT: usize = 64;
@@ -29,25 +31,36 @@ pub(crate) struct Worker<W: Write> {
     running: BTreeMap<u64, Image>,
     /// Processes that have ended, with the blocks that they left, by the identity of their image.
     ended: BTreeMap<u64, Image>,
-    repaired: u64,
+    unwindings: Unwindings,
+    written: Written,
 }
 
 /// What a worker has written.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Written {
     pub operations: u64,
     pub repaired: u64,
+    /// Number of stacks that were skipped, at least.
+    pub stacks_lost: u64,
+    /// Number of stacks with an address whose file is not known.
+    pub stacks_unplaced: u64,
 }
 
 impl<W: Write> Worker<W> {
-    pub(crate) fn new(messages: Receiver<Message>, clock: Clock, writer: Writer<W>) -> Self {
+    pub(crate) fn new(
+        messages: Receiver<Message>,
+        clock: Clock,
+        writer: Writer<W>,
+        unwindings: Unwindings,
+    ) -> Self {
         Self {
             messages,
             clock,
             writer,
             running: BTreeMap::new(),
             ended: BTreeMap::new(),
-            repaired: 0,
+            unwindings,
+            written: Written::default(),
         }
     }
 
@@ -69,22 +82,19 @@ impl<W: Write> Worker<W> {
         while let Ok(message) = self.messages.recv() {
             self.take(message)?;
         }
-        self.writer.repaired(self.repaired);
+        self.writer.repaired(self.written.repaired);
         self.writer.collector_time(process::own_time());
-        let written = Written {
-            operations: self.writer.operations(),
-            repaired: self.repaired,
-        };
+        self.written.operations = self.writer.operations();
         self.writer.finish()?;
-        Ok(written)
+        Ok(self.written)
     }
 
     fn take(&mut self, message: Message) -> Result<(), TraceError> {
         match message {
             Message::Begin(birth) => self.begin(birth)?,
-            Message::Ring { image } => {
+            Message::Ring { image, path } => {
                 if let Some(image) = self.running.get_mut(&image) {
-                    image.streams.push(Default::default());
+                    image.streams.push(Stream::new(&path));
                 }
             }
             Message::Entries { image, ring, batch } => {
@@ -96,6 +106,12 @@ impl<W: Write> Worker<W> {
             Message::Until(stamp) => {
                 for image in self.running.values_mut() {
                     image.emit(stamp, &mut self.writer)?;
+                }
+            }
+            Message::Maps { image, text } => {
+                let image = self.running.get_mut(&image);
+                if let Some(unwinding) = image.and_then(|image| image.unwinding.as_mut()) {
+                    unwinding.add_mappings(text);
                 }
             }
             Message::Record(record) => self.writer.record(record)?,
@@ -131,7 +147,10 @@ impl<W: Write> Worker<W> {
             time: self.clock.time(birth.image),
             beginning,
         }))?;
-        let image = Image::new(birth.number, self.clock, addresses);
+        let mut image = Image::new(birth.number, self.clock, addresses);
+        image.unwinding = self
+            .unwindings
+            .begin(birth.pid, birth.image, birth.is_known_here);
         self.running.insert(birth.image, image);
         Ok(())
     }
@@ -139,7 +158,10 @@ impl<W: Write> Worker<W> {
     fn end(&mut self, identity: u64, finish: Finish) -> Result<(), TraceError> {
         if let Some(mut image) = self.running.remove(&identity) {
             image.emit(u64::MAX, &mut self.writer)?;
-            self.repaired += image.repaired;
+            self.written.repaired += image.repaired;
+            self.written.stacks_lost += image.stacks_lost;
+            let unwinding = image.unwinding.take();
+            self.written.stacks_unplaced += unwinding.map_or(0, |unwinding| unwinding.unplaced);
             image.streams.clear();
             self.ended.insert(identity, image);
             if self.ended.len() > KEPT {

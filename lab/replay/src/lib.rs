@@ -9,6 +9,7 @@ mod compile;
 mod engine;
 mod options;
 mod program;
+mod shrink;
 mod words;
 
 pub use companion::{FAULTS, FIGURES, NAME, TABLES, main};
@@ -16,3 +17,4 @@ pub use compile::{CompileError, Compiled, check, compile};
 pub use engine::{Heap, Libc, Outcome, ReplayError, header, replay};
 pub use options::{Speed, Touch};
 pub use program::{FORM, Header};
+pub use shrink::{Script, Shrunk, shrink};

@@ -4,7 +4,7 @@
 use crate::options::Speed;
 
 /// The version of the file's form. Another one is compiled again.
-pub const FORM: u64 = 1;
+pub const FORM: u64 = 2;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"hdreplay");
 

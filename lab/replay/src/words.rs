@@ -47,9 +47,9 @@ pub(crate) enum Kind {
     Aligned,
     /// Calls aligned_alloc: fields as for `Aligned`.
     AlignedAlloc,
-    /// Calls realloc: short field, size before.
+    /// Calls realloc: short field, size before, end of what is written.
     ShortResize,
-    /// Calls realloc: slot, size, size before.
+    /// Calls realloc: slot, size, size before, end of what is written.
     Resize,
 }
 

@@ -54,24 +54,15 @@ pub fn text(adoption: &Adoption, width: usize) -> String {
     }
     let mut blocks = Vec::new();
     if !copies.is_empty() {
-        let told = "First copy it out of heapdrome's cache, which may be cleaned:";
+        let told =
+            "First copy the library out of heapdrome's cache, because the cache may be cleaned:";
         blocks.push((told.to_owned(), copies));
     }
     blocks.push((
         format!("To run a program under {name}:"),
         shell(adoption, &variables),
     ));
-    if let Some(path) = adoption
-        .preload
-        .iter()
-        .find(|path| path.to_string_lossy().contains([' ', ':']))
-    {
-        let told = format!(
-            "Warning: LD_PRELOAD splits paths at spaces and colons; copy {} to a path without them.",
-            foreign::line(&path.to_string_lossy())
-        );
-        blocks.push((told, Vec::new()));
-    }
+    blocks.extend(unusable_path(adoption).map(|warning| (warning, Vec::new())));
     blocks.push((
         "A systemd service (systemctl edit NAME):".into(),
         systemd(&variables),
@@ -94,6 +85,16 @@ pub fn text(adoption: &Adoption, width: usize) -> String {
         .map(|(heading, lines)| block(heading, lines, width))
         .collect();
     told.join("\n")
+}
+
+/// Returns a warning if `LD_PRELOAD` would split the path of a library.
+fn unusable_path(adoption: &Adoption) -> Option<String> {
+    let mut paths = adoption.preload.iter().map(|path| path.to_string_lossy());
+    let path = paths.find(|path| path.contains([' ', ':']))?;
+    Some(format!(
+        "Warning: LD_PRELOAD splits paths at spaces and colons; copy {} to a path without them.",
+        foreign::line(&path)
+    ))
 }
 
 /// Formats a heading, followed by indented lines to copy.

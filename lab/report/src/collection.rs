@@ -81,7 +81,7 @@ fn suite_text(collection: &Collection, scale: Scale, terminal: Terminal) -> Stri
     page.list("Factor", factors(collection));
     page.list("Remarks", prose::remarks_of_collection(collection));
     page.section("Machine", &prose::machine(&collection.machine));
-    page.command("Again", &reproduce::collection_line(collection));
+    page.command("Run it again", &reproduce::collection_line(collection));
     page.text.trim_start().to_owned()
 }
 

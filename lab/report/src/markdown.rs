@@ -67,7 +67,10 @@ impl Page {
         page.not_counted(&sheet);
         page.numbered("Notes", &sheet.notes);
         page.list("More notes", &grid::more_marks(&sheet));
-        page.list("In full", &prose::in_full(&sheet, Extent::WHOLE));
+        page.list(
+            "Comparisons in full",
+            &prose::in_full(&sheet, Extent::WHOLE),
+        );
         page.paragraph("#### Proof");
         page.table(&grid::proof_table(&sheet, usize::MAX, true));
         page.labelled("Noise floor", &prose::noise_floor(result));

@@ -85,7 +85,7 @@ pub(crate) fn sweep_text(collection: &Collection, terminal: Terminal) -> String 
     page.list("Processors", placements(collection));
     page.list("Remarks", prose::remarks_of_collection(collection));
     page.section("Machine", &prose::machine(&collection.machine));
-    page.command("Again", &reproduce::collection_line(collection));
+    page.command("Run it again", &reproduce::collection_line(collection));
     page.text
 }
 

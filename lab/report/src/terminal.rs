@@ -56,14 +56,14 @@ impl Exporter for Terminal {
             sheet.out.iter().map(|out| not_counted(out)).collect(),
         );
         page.list("Notes", numbered(&sheet));
-        page.list("In full", prose::in_full(&sheet, extent));
+        page.list("Comparisons in full", prose::in_full(&sheet, extent));
         page.proof(&sheet);
         page.section("Noise floor", &prose::noise_floor(result));
         page.list("Remarks", prose::remarks(result));
         page.list("Measured", memory::methods(&sheet));
         page.section("Machine", &prose::machine(&result.machine));
         page.section("Race", &prose::race(result));
-        page.command("Again", &reproduce::command_line(result));
+        page.command("Run it again", &reproduce::command_line(result));
         Ok(page.text.into_bytes())
     }
 }

@@ -139,7 +139,7 @@ fn a_sweep_is_summed_up_by_who_leads_where() {
     at(&mut sweep, 2, "jemalloc", 0.7);
     let told = over(&sweep);
     for sentence in [
-        "Of 3 values of threads, mimalloc3 is the fastest at 2 (1 and 2); jemalloc at 1 (8).",
+        "mimalloc3 is the fastest at 2 of 3 values of threads (1 and 2); jemalloc at 1 (8).",
         "Compared with system, mimalloc3 is between 1.25x faster (1.22 to 1.28) at 2 and 2.00x faster (1.92 to \
          2.08) at 1.",
         "The lead passes from mimalloc3 to jemalloc between 2 and 8.",
@@ -170,7 +170,7 @@ fn a_sweep_says_what_its_intervals_leave_open() {
     }
     let told = over(&sweep);
     for sentence in [
-        "Of 3 values of threads, system is the fastest at 1 (1).",
+        "system is the fastest at 1 of 3 values of threads (1).",
         "At 2 the fastest is undecided: ",
         "At 8 there is no verdict: no rival has an interval.",
     ] {
@@ -188,7 +188,7 @@ fn no_line_is_too_wide() {
         let race = String::from_utf8(bytes).expect("UTF-8");
         for told in [race, exported(&plain(width), &workload::sweep())] {
             let (tables, _) = told
-                .split_once("\nAgain\n")
+                .split_once("\nRun it again\n")
                 .expect("the command at the end");
             for line in tables.lines() {
                 assert!(line.width() <= width, "{width}: {line}");

@@ -160,7 +160,7 @@ fn no_line_of_the_terminal_is_too_wide() {
         for width in 40..=140 {
             let told = terminal(&result, width);
             let (table, command) = told
-                .split_once("\nAgain\n")
+                .split_once("\nRun it again\n")
                 .expect("it ends with the command");
             for line in table.lines() {
                 assert!(line.width() <= width, "{width}: {line}");

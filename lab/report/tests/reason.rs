@@ -279,8 +279,8 @@ fn the_time_saved_is_the_ratio_that_the_table_shows_and_not_one_of_medians() {
         .insert("cpu_s".to_owned(), within_rounds);
     let by_ratio = said(&result);
     assert!(by_ratio.contains("about 73% of"), "{by_ratio}");
-    // If calls are too small a part of the gain to be its cause, their share still refers to that
-    // saving.
+    // Calls that save too little to be the cause of the gain are still stated as a share of the
+    // processor time that the ratio shows.
     result.entrants[1].evidence = Some(time(0.0065));
     let part = said(&result);
     assert!(part.contains("about 27% of"), "{part}");

@@ -312,7 +312,7 @@ fn no_line_of_a_suite_is_too_wide() {
     for width in 40..=120 {
         let told = text(&suite(), width);
         let (body, _) = told
-            .split_once("\nAgain\n")
+            .split_once("\nRun it again\n")
             .expect("the command comes last");
         for line in body.lines() {
             assert!(line.width() <= width, "{width}: {line}");

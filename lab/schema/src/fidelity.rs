@@ -65,7 +65,7 @@ impl ReplaySpeed {
     /// Every speed.
     pub const ALL: [Self; 3] = [Self::Dependencies, Self::Paced, Self::Locked];
 
-    /// Returns the name by which it is asked for.
+    /// Returns its name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -212,7 +212,7 @@ pub struct FidelityCheck {
     pub limit: String,
 }
 
-/// How faithful a replay was shown to be.
+/// Evidence of how faithfully a replay repeats its program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fidelity {
     /// SHA-256 of the trace in hexadecimal.

@@ -1,4 +1,4 @@
-//! Evidence which object served malloc in each process.
+//! Evidence of which object served malloc in each process.
 
 use serde::{Deserialize, Serialize};
 

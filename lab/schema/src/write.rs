@@ -124,7 +124,7 @@ pub fn fill<E>(
     let mut buffer = BufWriter::with_capacity(BUFFER, &mut noted);
     let made = make(&mut buffer);
     let flushed = buffer.flush();
-    // What could not be written is not tried again.
+    // Do not retry the write that failed.
     drop(buffer.into_parts());
     match noted.error {
         Some(error) => Err(error),

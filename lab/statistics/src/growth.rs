@@ -1,6 +1,6 @@
-//! Whether a series only grows, and how fast.
+//! Decides whether a series only grows, and how fast.
 
-use statrs::distribution::{ContinuousCDF as _, StudentsT};
+use statrs::distribution::{ContinuousCDF as _, Normal, StudentsT};
 
 use crate::mean;
 
@@ -13,6 +13,10 @@ const NOISE: f64 = 2.0;
 
 /// Share of the slope of the first half that the slope of the second half must reach.
 const STEADY: f64 = 0.5;
+
+/// The variance of the slope of least squares, as a multiple of that of the growth over the whole
+/// time, where the growth is a sum of independent steps (Brownian motion: 6 / 5).
+const OF_STEPS: f64 = 1.2;
 
 /// Growth of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,12 +39,15 @@ pub struct Growth {
 /// The series only grows if three things hold:
 /// - the interval is above zero;
 /// - no batch lies below an earlier one by more than two residual standard deviations;
-/// - the slope of the second half is at least half of that of the first: a cache that fills grows
+/// - the slope of the second half is at least half of that of the first. A cache that fills grows
 ///   ever more slowly.
 ///
-/// Samples that are left over stand at the beginning and are not used. Fewer than two for each
-/// batch are not enough.
-pub fn only_grows(values: &[f64], error: f64) -> Option<Growth> {
+/// If the values are estimates, `measured` is the variance of the estimated growth over the whole
+/// time, and 0 otherwise. The errors of the steps accumulate and so do not scatter about the line.
+/// The interval includes them in addition.
+///
+/// Samples at the beginning that fill no batch are not used. Each batch needs two samples at least.
+pub fn only_grows(values: &[f64], error: f64, measured: f64) -> Option<Growth> {
     let length = values.len() / BATCHES;
     if length < 2 {
         return None;
@@ -51,10 +58,11 @@ pub fn only_grows(values: &[f64], error: f64) -> Option<Growth> {
     let line = Line::through(&means);
     let deviation = line.deviation(&means);
     let freedom = (BATCHES - 2) as f64;
-    let quantile = StudentsT::new(0.0, 1.0, freedom)
-        .ok()?
-        .inverse_cdf(1.0 - error / 2.0);
-    let half = quantile * deviation / spread(BATCHES).sqrt();
+    let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
+    let scatter = student.inverse_cdf(1.0 - error / 2.0) * deviation / spread(BATCHES).sqrt();
+    let steps = (OF_STEPS * measured).sqrt() / BATCHES as f64;
+    let steps = Normal::standard().inverse_cdf(1.0 - error / 2.0) * steps;
+    let half = scatter.hypot(steps);
     let (first, second) = means.split_at(BATCHES / 2);
     let is_steady = Line::through(second).slope >= STEADY * Line::through(first).slope;
     let grows = line.slope - half > 0.0 && is_steady && largest_fall(&means) <= NOISE * deviation;
@@ -65,13 +73,13 @@ pub fn only_grows(values: &[f64], error: f64) -> Option<Growth> {
     })
 }
 
-/// The sum of the squared distances of `0, 1, ... count - 1` from their mean.
+/// Returns the sum of the squared distances of `0, 1, ... count - 1` from their mean.
 fn spread(count: usize) -> f64 {
     let count = count as f64;
     count * (count * count - 1.0) / 12.0
 }
 
-/// The largest fall from a value to a later one.
+/// Returns the largest fall from a value to a later one.
 fn largest_fall(values: &[f64]) -> f64 {
     let mut highest = f64::NEG_INFINITY;
     let falls = values.iter().map(|value| {
@@ -123,7 +131,7 @@ mod tests {
     #[test]
     fn a_line_grows_by_its_slope() {
         let values: Vec<f64> = (0..203).map(|at| 7.0 + 3.0 * f64::from(at)).collect();
-        let found = only_grows(&values, ERROR).expect("it grows");
+        let found = only_grows(&values, ERROR, 0.0).expect("it grows");
         assert!((found.slope - 3.0).abs() < 1e-9, "{found:?}");
         assert!(found.interval.iter().all(|end| (end - 3.0).abs() < 1e-9));
     }
@@ -136,10 +144,23 @@ mod tests {
         // which is a deviation of 0.55048, and a standard error of 0.060606. The quantile with 8
         // degrees of freedom is 2.30600.
         let values: Vec<f64> = (0..20).map(|at| f64::from(at / 2 + (at / 2) % 2)).collect();
-        let found = only_grows(&values, ERROR).expect("it grows");
+        let found = only_grows(&values, ERROR, 0.0).expect("it grows");
         assert!((found.slope * 2.0 - 1.0303).abs() < 1e-4, "{found:?}");
         let half = (found.interval[1] - found.interval[0]) * 2.0 / 2.0;
         assert!((half - 0.060_606 * 2.306).abs() < 1e-4, "{half}");
+    }
+
+    #[test]
+    fn the_interval_includes_the_error_of_estimates() {
+        let values: Vec<f64> = (0..200).map(f64::from).collect();
+        let found = only_grows(&values, ERROR, 25.0).expect("it grows");
+        // Two hundred steps, whose sum has the standard error 5; the quantile is the normal one.
+        let half = 1.96 * (1.2_f64 * 25.0).sqrt() / 200.0;
+        assert!(
+            (found.interval[1] - found.slope - half).abs() < 1e-4,
+            "{found:?}"
+        );
+        assert_eq!(only_grows(&values, ERROR, 1e5), None);
     }
 
     #[test]
@@ -163,11 +184,11 @@ mod tests {
             ("short", vec![1.0, 2.0, 3.0]),
             ("not a number", vec![f64::NAN; 200]),
         ] {
-            assert_eq!(only_grows(&values, ERROR), None, "{name}");
+            assert_eq!(only_grows(&values, ERROR, 0.0), None, "{name}");
         }
     }
 
-    /// A series without a trend whose samples depend on each other, over `memory` samples.
+    /// Returns a series without a trend. Samples depend on each other over about `memory` samples.
     fn stationary(draws: &mut ChaCha8Rng, memory: f64) -> Vec<f64> {
         let keep = (-1.0 / memory).exp();
         let mut value = 0.0;
@@ -186,8 +207,8 @@ mod tests {
     fn a_series_without_a_trend_grows_rarely() {
         let mut draws = ChaCha8Rng::seed_from_u64(20_261_125);
         for memory in [0.5, 2.0, 5.0, 10.0, 20.0] {
-            let found =
-                (0..2000).filter(|_| only_grows(&stationary(&mut draws, memory), ERROR).is_some());
+            let found = (0..2000)
+                .filter(|_| only_grows(&stationary(&mut draws, memory), ERROR, 0.0).is_some());
             let share = found.count() as f64 / 2000.0;
             assert!(share <= 0.05, "{memory}: {share}");
         }
@@ -204,7 +225,7 @@ mod tests {
                 .zip(&noise)
                 .map(|(at, one)| 0.05 * at + one)
                 .collect();
-            if let Some(growth) = only_grows(&values, ERROR) {
+            if let Some(growth) = only_grows(&values, ERROR, 0.0) {
                 found += 1;
                 inside += i32::from(growth.interval[0] <= 0.05 && 0.05 <= growth.interval[1]);
             }

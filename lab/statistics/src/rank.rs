@@ -3,7 +3,7 @@
 /// Returns the rank of each of `count` items, from 1 for the least. `is_less(a, b)` is whether item
 /// `a` was shown to be less than item `b`.
 ///
-/// Two items of which neither is less share a tie. An item's rank is 1 more than the number of
+/// If neither of two items is less, they are tied. An item's rank is 1 more than the number of
 /// lesser items, plus half of the number of its ties: the mean rank of a group of equal items
 /// (Kendall 1945). The definition also holds where ties are not transitive, as with intervals that
 /// overlap in a chain.

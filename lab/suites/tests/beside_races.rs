@@ -197,9 +197,7 @@ fn a_new_evaluation_takes_the_place_of_the_old_one() {
     )];
     let mut all = races(Vec::new());
     let kept = "t/two was not run: no such program";
-    all.remarks = ["t: what was said of old", kept]
-        .map(str::to_owned)
-        .to_vec();
+    all.remarks = ["t: an earlier remark", kept].map(str::to_owned).to_vec();
     for _ in 0..2 {
         evaluate(&suites, &all).fill(&suites, &mut all);
         assert_eq!(all.remarks, [kept, "t: noted (d): as it is"]);

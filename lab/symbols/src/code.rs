@@ -33,7 +33,8 @@ impl Code {
             lines: None,
             tables: Vec::new(),
         };
-        // The file of debug information knows more functions than the one that was stripped of it.
+        // First the file with debug information: it names more functions than the stripped file of
+        // code.
         for bytes in [&files.debug, &files.code].into_iter().flatten() {
             let file = parse(bytes.as_slice())?;
             let shared = files.shared.as_deref().map(parse).transpose()?;
@@ -44,12 +45,12 @@ impl Code {
         Ok(code)
     }
 
-    /// The places that an address stands for, innermost first.
+    /// Returns the source places of an address, innermost first.
     pub(crate) fn places(&self, address: u64) -> Vec<Place> {
         let linked = || self.tables.iter().find_map(|table| table.name(address));
         let mut places = Vec::new();
         if let Some(lines) = &self.lines {
-            // What was read before damage is kept.
+            // After damaged data, the places read before it are kept.
             let _ = inlined(lines, address, &mut places);
         }
         // Only the outermost function has a symbol of its own.
@@ -71,7 +72,7 @@ impl Code {
     }
 }
 
-/// The debug information of a file, if it has any that can be read.
+/// Returns the debug information of a file, if it has any and it can be read.
 fn lines(file: &object::File<'_>, shared: Option<&object::File<'_>>) -> Option<Context<Slice>> {
     file.section_by_name(".debug_info")
         .or_else(|| file.section_by_name(".zdebug_info"))?;
@@ -93,7 +94,8 @@ fn section_of(file: &object::File<'_>, section: gimli::SectionId) -> Result<Slic
     Ok(EndianArcSlice::new(bytes, endian))
 }
 
-/// Adds the functions at an address, the innermost first. Names that are missing stay empty.
+/// Adds the functions at an address, the innermost first. Functions without a known name get an
+/// empty one.
 fn inlined(
     lines: &Context<Slice>,
     address: u64,

@@ -1,4 +1,4 @@
-//! Files of code on this machine, and the files with their debug information.
+//! Finds files of code on this machine, and the files with their debug information.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -21,7 +21,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Reads the file of a module, and the one with its debug information if it is installed.
+    /// Reads the file of a module, and if its debug information is installed, the file with that.
     pub(crate) fn find(module: &Module, debug: &Path) -> Result<Self, Trouble> {
         let path = installed(&module.build_id, debug);
         let separate = path.as_deref().and_then(|path| {
@@ -42,7 +42,7 @@ impl Files {
     }
 }
 
-/// The file at the path of a module, if it is the one that was recorded.
+/// Returns the file at the path of a module, if its build is the recorded one.
 fn own(module: &Module) -> Result<Vec<u8>, Trouble> {
     let bytes = read(Path::new(&module.path)).map_err(Trouble::Unreadable)?;
     let found = build_id(&bytes)?;
@@ -55,7 +55,8 @@ fn own(module: &Module) -> Result<Vec<u8>, Trouble> {
     Ok(bytes)
 }
 
-/// Reads a regular file. A path in a trace may name anything, such as a pipe that never ends.
+/// Reads a regular file. A path in a trace may also name something else, such as a pipe that never
+/// ends.
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let about = std::fs::metadata(path).map_err(|error| error.to_string())?;
     if !about.is_file() || about.len() > LARGEST {
@@ -68,7 +69,7 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// The build id of an ELF file as hexadecimal digits; empty if it has none.
+/// Returns the build id of an ELF file as hexadecimal digits, or nothing if it has none.
 fn build_id(bytes: &[u8]) -> Result<String, Trouble> {
     let damaged = |error: object::Error| Trouble::Damaged(error.to_string());
     let file = object::File::parse(bytes).map_err(damaged)?;
@@ -76,8 +77,8 @@ fn build_id(bytes: &[u8]) -> Result<String, Trouble> {
     Ok(id.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Where the debug information of a build id is installed. A build id of anything except
-/// hexadecimal digits names no file.
+/// Returns the path of a build id's debug information. A build id with characters other than
+/// hexadecimal digits has no path.
 fn installed(build_id: &str, debug: &Path) -> Option<PathBuf> {
     let is_plain = build_id.len() > 2 && build_id.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_plain.then(|| {
@@ -87,11 +88,12 @@ fn installed(build_id: &str, debug: &Path) -> Option<PathBuf> {
     })
 }
 
-/// The debug information that a file of debug information at `path` shares with others.
+/// Returns the debug information that the file of debug information at `path` shares with others.
 fn shared_by(bytes: &[u8], path: &Path) -> Option<Vec<u8>> {
     let file = object::File::parse(bytes).ok()?;
     let (name, id) = file.gnu_debugaltlink().ok()??;
-    // A link in the folder of build ids leads to the file whose neighbours are meant.
+    // The path of the shared file is relative to the file itself, not to a link in the folder of
+    // build ids.
     let folder = std::fs::canonicalize(path).ok()?;
     let shared = folder.parent()?.join(std::str::from_utf8(name).ok()?);
     let shared = read(&shared).ok()?;

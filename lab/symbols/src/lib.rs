@@ -1,18 +1,20 @@
 //! Names the functions and lines of the frames of recorded stacks.
 //!
 //! [`Symbols::find`] reads the files of code that a trace names, and the files with their debug
-//! information. It executes nothing, uses no network, and takes no file whose build id differs from
-//! the one in the trace. A file that is missing, damaged or of another build becomes a [`Note`];
-//! its frames have no names then.
+//! information. It executes nothing and uses no network. It rejects a file whose build id differs
+//! from the one in the trace. If a file is missing, damaged or of another build, its frames have no
+//! names, and a [`Note`] says why.
 
 #![forbid(unsafe_code)]
 
 mod code;
 mod file;
 mod places;
+mod symbols;
 mod table;
 
-pub use places::{Note, Place, Symbols, Trouble};
+pub use places::{Note, Place, Trouble};
+pub use symbols::Symbols;
 
 /// Folder in which distributions install files with debug information.
 pub const DEBUG_FOLDER: &str = "/usr/lib/debug";

@@ -1,10 +1,10 @@
-//! The symbol table of a file: which function an address lies in.
+//! Symbol table of a file. It finds the function that contains an address.
 
 use std::borrow::Cow;
 
 use object::{Object, ObjectSymbol, SymbolKind};
 
-/// A function: where its code lies, and its name as it is linked.
+/// A function: the range of its code, and its symbol.
 struct Function {
     address: u64,
     /// Bytes of its code; 0 if the table does not say so.
@@ -16,7 +16,7 @@ struct Function {
 pub(crate) struct Table(Vec<Function>);
 
 impl Table {
-    /// Reads the functions of a file: those of its symbol table, or of its dynamic one if it was
+    /// Reads the functions of a file from its symbol table, or from its dynamic one if the file was
     /// stripped.
     pub(crate) fn of<'data>(file: &impl Object<'data>) -> Self {
         let mut functions = read(file.symbols());
@@ -32,7 +32,7 @@ impl Table {
         self.0.is_empty()
     }
 
-    /// The decoded name of the function in which an address lies.
+    /// Returns the decoded name of the function that contains an address.
     pub(crate) fn name(&self, address: u64) -> Option<String> {
         let next = self.0.partition_point(|one| one.address <= address);
         let function = self.0.get(next.checked_sub(1)?)?;

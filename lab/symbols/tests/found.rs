@@ -1,4 +1,5 @@
-//! Names of code that gcc builds here: with debug information, without, apart, and damaged.
+//! Finds names in code that gcc builds here: with debug information, without it, with it in a
+//! separate file, and with damaged files.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,10 +23,10 @@ __attribute__((noinline)) void outer(unsigned long size) {
 int main() { app::outer(10); return app::kept == nullptr; }
 ";
 
-/// The line of `malloc`, and that of the call of `inner`.
+/// Line of `malloc` in the source, and line of the call of `inner`.
 const LINES: [u32; 2] = [5, 8];
 
-/// A folder with a program, and where its code is.
+/// A folder with a program, and the addresses of its code.
 struct Built {
     folder: tempfile::TempDir,
     module: Module,
@@ -72,7 +73,8 @@ impl Built {
             outer,
             call: outer,
         };
-        // The call is where the inlined function begins: no decoder is needed to find it.
+        // The call is the first instruction of the inlined function, so no decoder is needed to
+        // find it.
         let is_inlined = |address: &u64| built.find(&built.module, *address).len() == 2;
         built.call = (outer..outer + 64).find(is_inlined).expect("inlined code");
         built
@@ -145,7 +147,7 @@ fn debug_information_is_found_by_its_build_id() {
     let built = Built::new();
     built.split();
     built.is_inlined(&built.module);
-    // The program itself may be gone.
+    // The program itself may have been removed since.
     std::fs::remove_file(built.path()).expect("it is there");
     built.is_inlined(&built.module);
 }

@@ -44,6 +44,8 @@ mod request;
 #[path = "../interpose/src/ring.rs"]
 pub mod ring;
 mod session;
+#[path = "../interpose/src/stack_ring.rs"]
+pub mod stack_ring;
 mod ticks;
 mod tracer;
 mod tree;

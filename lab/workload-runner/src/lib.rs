@@ -1,8 +1,7 @@
 //! The child process that runs one synthetic workload and reports the outcome in one line.
 //!
 //! It links no allocator: a preloaded allocator serves, or otherwise the C library. With `--heap
-//! cheapest` the workload runs on [`Lifo`](heapdrome_workloads::Lifo) instead, which shows the cost
-//! of the workload itself.
+//! cheapest` the workload runs on [`Lifo`] instead, which shows the cost of the workload itself.
 
 mod cost;
 mod words;

@@ -8,4 +8,5 @@ mod linked;
 mod misuse;
 mod settings;
 mod small;
+mod stack;
 mod statistics;

@@ -1,5 +1,6 @@
 // One misuse, which the first argument names. First prints the address that a message should name.
 #define _GNU_SOURCE
+#include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,6 +51,25 @@ int main(int count, char **words) {
         char *block = named(malloc(1 << 20));
         free(block);
         free(block);
+    } else if (strcmp(what, "zero-twice") == 0) {
+        char *block = named(malloc(0));
+        free(block);
+        free(malloc(0));
+        free(block);
+    } else if (strcmp(what, "zero-write") == 0) {
+        char *volatile block = named(malloc(0));
+        block[0] = 1;
+    } else if (strcmp(what, "zero-read") == 0) {
+        char *volatile block = named(calloc(0, 8));
+        return block[0];
+    } else if (strcmp(what, "zero-use") == 0) {
+        char *block = malloc(0), *other = malloc(0);
+        int is_good = block && other && block != other && malloc_usable_size(block) == 0;
+        block = realloc(block, 100);
+        memset(block, 1, 100);
+        free(block);
+        free(other);
+        return is_good ? 0 : 1;
     } else if (strcmp(what, "interior") == 0) {
         free(named((char *)malloc(100) + 16));
     } else if (strcmp(what, "interior-odd") == 0) {

@@ -18,6 +18,7 @@ const SAID: &[(&str, &str)] = &[
     ("twice-later", TWICE),
     ("twice-medium", TWICE),
     ("twice-large", NO_BLOCK),
+    ("zero-twice", TWICE),
     ("interior", NO_BLOCK),
     ("interior-odd", NO_BLOCK),
     ("interior-medium", NO_BLOCK),
@@ -79,11 +80,16 @@ fn the_hardened_variant_ends_every_misuse_and_names_the_address() {
         "libelfmalloc_hardened.so",
     );
     all_end(&program, &library, SAID);
-    for what in ["overflow-large", "underflow-large"] {
+    for what in [
+        "overflow-large",
+        "underflow-large",
+        "zero-write",
+        "zero-read",
+    ] {
         let output = run(&program, &library, what);
         assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{what}");
     }
-    for what in ["read-after-free", "read-after-realloc", "order"] {
+    for what in ["read-after-free", "read-after-realloc", "order", "zero-use"] {
         let output = run(&program, &library, what);
         assert_eq!(output.status.code(), Some(0), "{what}");
     }

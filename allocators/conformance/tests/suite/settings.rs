@@ -46,6 +46,35 @@ fn generated_programs_pass_with_every_setting_at_its_ends() {
     }
 }
 
+#[test]
+fn an_invalid_value_is_ignored_and_named_if_wanted() {
+    let program = Program::generate(13, 1, 10);
+    let invalid = [
+        ("ELFMALLOC_DECAY_MS", "8k"),
+        ("ELFMALLOC_STATISTICS", "xml"),
+    ];
+    for library in [elfmalloc(), elfmalloc_l(), elfmalloc_hardened()] {
+        for (verbose, lines) in [
+            ("0", ""),
+            (
+                "1",
+                "elfmalloc: ignored ELFMALLOC_STATISTICS: expected text or json, got \"xml\"\n\
+                 elfmalloc: ignored ELFMALLOC_DECAY_MS: expected a decimal number, got \"8k\"\n",
+            ),
+        ] {
+            let [decay, statistics] = invalid;
+            let settings = [decay, statistics, ("ELFMALLOC_VERBOSE", verbose)];
+            let output = execute(&library, &program, &settings);
+            assert!(output.status.success(), "{settings:?}: {output:?}");
+            assert_eq!(
+                String::from_utf8_lossy(&output.stderr),
+                lines,
+                "{settings:?}"
+            );
+        }
+    }
+}
+
 /// Runs the load `what` of `settings.c`.
 fn load(program: &Path, what: &str, library: &Path, settings: &[(&str, &str)]) -> Output {
     let mut command = Command::new(program);

@@ -61,8 +61,9 @@ fn excess(program: &Path, kibibytes: &str, library: &Path) -> Resident {
     }
 }
 
-/// Sizes in KiB of processes, and the limits of the KiB by which the resident memory of elfmalloc's
-/// exceeds that of the C library's: of all pages, and of pages that are shared with no file.
+/// Programs with their sizes in KiB, and limits. A limit is the number of KiB by which the resident
+/// memory with elfmalloc may exceed that with the C library's allocator: of all pages, and of pages
+/// that are shared with no file.
 const LIMITS: [(&str, i64, i64); 4] = [
     ("0", 330, 45),
     ("100", 440, 100),

@@ -6,7 +6,8 @@
 //! checked when the block is freed. Freed blocks are [filled](crate::hardened::fill) and stay in a
 //! [`Quarantine`](crate::heap::quarantine::Quarantine) ([`hardened_free`](crate::hardened::free)).
 //! Blocks of 128 KiB and more have their own mappings between guard pages
-//! ([`guarded`](crate::hardened::guarded)).
+//! ([`guarded`](crate::hardened::guarded)). Blocks of no bytes are [inaccessible
+//! addresses](crate::hardened::zero).
 //!
 //! No other variant may serve the same process. All variants share free blocks, but only this one
 //! fills them, so it would report a block that another variant freed as written after free.
@@ -16,6 +17,7 @@ pub(crate) mod canary;
 pub(crate) mod fill;
 pub(crate) mod free;
 pub(crate) mod guarded;
+pub(crate) mod zero;
 
 use core::ptr::NonNull;
 
@@ -121,9 +123,14 @@ unsafe impl MallocAbi for Hardened {
 
     fn allocate_aligned(size: usize, alignment: usize) -> Option<NonNull<u8>> {
         prepare();
-        // Programs expect at least one usable byte in every block.
-        let size = size.max(1);
         let alignment = alignment.max(MIN_ALIGNMENT);
+        if size == 0
+            && alignment == MIN_ALIGNMENT
+            && let Some(block) = zero::allocate()
+        {
+            return Some(block);
+        }
+        let size = size.max(1);
         if size < LARGEST
             && let Some(class) = SizeClass::of_aligned(size + 1, alignment)
         {
@@ -229,7 +236,7 @@ unsafe impl MallocAbi for Hardened {
         unsafe {
             if class.is_slab() {
                 take_back(block, class);
-            } else if class == SizeClass::LARGE || !free_guarded(block) {
+            } else if class == SizeClass::LARGE || !(zero::free(address) || free_guarded(block)) {
                 Elfmalloc::deallocate(block);
             }
         }
@@ -244,6 +251,9 @@ unsafe impl MallocAbi for Hardened {
         if class == SizeClass::LARGE {
             // SAFETY: the block is live, by this function's contract.
             return unsafe { Elfmalloc::usable_size(block) };
+        }
+        if zero::is_block(address) {
+            return 0;
         }
         let Some(entry) = HEAPS.mapped.find(address) else {
             report(Misuse::NotABlock(address))

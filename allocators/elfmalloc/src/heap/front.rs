@@ -33,6 +33,8 @@ pub const MOST_TICKS: i32 = 4096;
 /// thread may soon fall idle.
 pub const MOST_TICKS_GIVING: i32 = 256;
 
+const MULTIPLES: [Multiples; ENTRIES] = by_number();
+
 /// Prefetches the start of a block for writing. Accepts any address, including null.
 ///
 /// The program is about to write to the block, which may lie in the cache of the processor that
@@ -117,13 +119,35 @@ impl Front {
             ticks: Cell::new(FEWEST_TICKS),
             presence: Presence::of_one(),
             small: SMALL_CLASSES,
-            multiples: by_number(),
+            multiples: MULTIPLES,
             own: [const {
                 Own {
                     base: Cell::new(0),
                     bytes: Cell::new(0),
                 }
             }; ENTRIES],
+        }
+    }
+
+    /// Writes a [new](Self::new) front to `place`, part by part. The first call may run in a signal
+    /// handler with a small stack, on which a whole front would take much.
+    ///
+    /// # Safety
+    ///
+    /// `place` is aligned, large enough, and used by no other code.
+    pub(super) unsafe fn write(place: *mut Self) {
+        // SAFETY: no other code uses the place, by the contract of this function.
+        unsafe {
+            for class in 0..ENTRIES {
+                (&raw mut (*place).tops[class]).write(Cell::new(no_slots()));
+                (&raw mut (*place).own[class].base).write(Cell::new(0));
+                (&raw mut (*place).own[class].bytes).write(Cell::new(0));
+            }
+            (&raw mut (*place).window).write(Cell::new(Window::NONE));
+            (&raw mut (*place).ticks).write(Cell::new(FEWEST_TICKS));
+            (&raw mut (*place).presence).write(Presence::of_one());
+            (&raw mut (*place).small).write(SMALL_CLASSES);
+            (&raw mut (*place).multiples).write(MULTIPLES);
         }
     }
 
@@ -247,9 +271,9 @@ impl Front {
         block
     }
 
-    /// Returns whether a free of `block` by this thread can only be misuse: it is the block that the
-    /// thread freed last in this class, or no block of the class begins there. Never true of a live
-    /// block. Detects neither every double free nor every other address.
+    /// Returns whether a free of `block` by this thread can only be misuse: the thread freed it
+    /// last in this class, or no block of the class begins there. Never true of a live block.
+    /// Detects neither every double free nor every other address.
     #[inline(always)]
     #[must_use]
     pub fn is_misuse(&self, class: SizeClass, block: *mut u8) -> bool {

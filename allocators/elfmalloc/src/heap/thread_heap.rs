@@ -74,13 +74,13 @@ impl ThreadHeap {
         // valid as zero is written before it is read.
         unsafe {
             let place = heap.as_ptr();
-            (&raw mut (*place).front).write(Front::new());
+            Front::write(&raw mut (*place).front);
             for class in 0..=CLASSES {
                 (&raw mut (*place).magazines[class]).write(Magazine::new());
                 (&raw mut (*place).cached[class]).write(AtomicU16::new(0));
             }
             (&raw mut (*place).metadata).write(RefCell::new(ThreadMetadata::new()));
-            (&raw mut (*place).attachment).write(Attachment::new());
+            Attachment::write(&raw mut (*place).attachment);
             (&raw mut (*place).depot).write(Lock::new(Depot::new()));
             (&raw mut (*place).coalescer).write(Cell::new(None));
             (&raw mut (*place).quarantine).write(Cell::new(null_mut()));
@@ -191,7 +191,7 @@ impl AnyHeap {
     #[cold]
     pub(super) unsafe fn forget_owner(self, budget: usize) {
         // SAFETY: no other thread uses the heap, and this thread has no reference to its front.
-        unsafe { (&raw mut (*self.0.as_ptr()).front).write(Front::new()) };
+        unsafe { Front::write(&raw mut (*self.0.as_ptr()).front) };
         let heap = self.heap();
         heap.magazines.iter().for_each(Magazine::forget);
         heap.metadata.replace(ThreadMetadata::new());

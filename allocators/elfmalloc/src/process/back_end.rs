@@ -10,7 +10,7 @@ use heapdrome_malloc_abi::{MallocAbi, deallocate};
 
 use super::background;
 use super::thread_local::{front, heap, heap_to_free, present_heap};
-use super::{Allocator, Elfmalloc, FORK_GATE, HEAPS, class_of};
+use super::{Allocator, HEAPS, class_of};
 use crate::heap::front_end::{FrontEnd, Magazines};
 use crate::heap::large::{allocate_grown, allocate_large, free_large};
 use crate::heap::local_cache::LocalCache;
@@ -172,11 +172,6 @@ pub(super) fn usable_size(block: NonNull<u8>) -> usize {
 #[cold]
 pub(super) fn trim(keep: usize) -> bool {
     threads::trim(&HEAPS, present_heap(), keep)
-}
-
-/// Registers the fork handlers, which all variants share.
-pub(super) fn register_fork_handlers() {
-    FORK_GATE.register::<Elfmalloc>();
 }
 
 /// Frees the locks in the child of a fork.

@@ -11,6 +11,10 @@ use heapdrome_pages::atomic::{
 use heapdrome_malloc_abi::Form;
 use heapdrome_pages::system::{is_privileged, variable};
 
+use crate::settings::report_ignored;
+
+const STATISTICS: &CStr = c"ELFMALLOC_STATISTICS";
+const FILE: &CStr = c"ELFMALLOC_STATISTICS_FILE";
 /// Maximum number of bytes of a path, including the terminating NUL.
 const LONGEST: usize = 1024;
 
@@ -50,11 +54,15 @@ impl ExitReport {
         // SAFETY: no other thread changes the environment, by the contract of this function.
         let (form, path) = unsafe {
             (
-                variable(c"ELFMALLOC_STATISTICS").and_then(form_named),
-                variable(c"ELFMALLOC_STATISTICS_FILE"),
+                variable(STATISTICS).and_then(|name| form_or_report(name)),
+                variable(FILE),
             )
         };
         let Some(form) = form else { return };
+        if let Some(path) = path.filter(|path| path.count_bytes() >= LONGEST) {
+            // SAFETY: as above.
+            unsafe { report_ignored(FILE, path, "a shorter name") };
+        }
         let path = path.map_or(&[][..], CStr::to_bytes);
         if path.len() < LONGEST && !is_privileged() {
             // SAFETY: no other code reads the path before the form is set, and this is called once.
@@ -85,6 +93,20 @@ impl ExitReport {
         let path = CStr::from_bytes_until_nul(unsafe { &*self.path.get() }).ok()?;
         (!path.is_empty()).then_some(path)
     }
+}
+
+/// Returns the form with this name; if there is none, reports that.
+///
+/// # Safety
+///
+/// No other thread changes the environment during the call.
+unsafe fn form_or_report(name: &CStr) -> Option<u8> {
+    let form = form_named(name);
+    if form.is_none() {
+        // SAFETY: this function's contract is that of `report_ignored`.
+        unsafe { report_ignored(STATISTICS, name, "text or json") };
+    }
+    form
 }
 
 fn form_named(name: &CStr) -> Option<u8> {

@@ -63,6 +63,11 @@ pub(crate) fn start() {
     });
 }
 
+/// Registers the fork handlers, which all variants share.
+pub(crate) fn register_fork_handlers() {
+    FORK_GATE.register::<Elfmalloc>();
+}
+
 /// Returns whether the hardened variant overwrites whole blocks.
 pub(crate) fn overwrites_whole() -> bool {
     // Relaxed: see `start`.
@@ -247,7 +252,7 @@ unsafe impl<F: Compiled> MallocAbi for Allocator<F> {
 
     fn start() {
         start();
-        back_end::register_fork_handlers();
+        register_fork_handlers();
         // While another thread forks, the gate is closed, and the front-end's default is not
         // applied.
         if let Some(_inside) = enter::<Self>() {

@@ -10,8 +10,7 @@ use core::ptr::{NonNull, null_mut, without_provenance_mut};
 use heapdrome_malloc_abi::{ThreadExit, end_thread, thread_slot};
 use heapdrome_pages::system;
 
-use super::back_end::register_fork_handlers;
-use super::{Elfmalloc, HEAPS, start};
+use super::{Elfmalloc, HEAPS, register_fork_handlers, start};
 use crate::heap::front::{ENDED, Front, NO_HEAP, Shared};
 use crate::heap::quarantine::Quarantine;
 use crate::heap::thread_heap::{HeapRef, ThreadHeap};

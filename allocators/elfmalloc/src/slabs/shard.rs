@@ -108,6 +108,26 @@ impl Attachment {
         }
     }
 
+    /// Writes a [new](Self::new) attachment to `place`, part by part, because the calling thread
+    /// may have a small stack.
+    ///
+    /// # Safety
+    ///
+    /// `place` is aligned, large enough, and used by no other code.
+    pub(crate) unsafe fn write(place: *mut Self) {
+        // SAFETY: no other code uses the place, by the contract of this function.
+        unsafe {
+            (&raw mut (*place).to).write(AtomicPtr::new(null_mut()));
+            let own = &raw mut (*place).own;
+            (&raw mut (*own).attached).write(AtomicUsize::new(0));
+            (&raw mut (*own).is_listed).write(AtomicBool::new(false));
+            (&raw mut (*own).next).write(Cell::new(None));
+            for class in 0..FIRST_SHARED {
+                (&raw mut (*own).bins[class]).write(Bin::new());
+            }
+        }
+    }
+
     /// Returns the shard that is part of the heap.
     pub fn own(&self) -> ShardRef {
         ShardRef(NonNull::from(&self.own))

@@ -315,6 +315,28 @@ macro_rules! counted {
     };
 }
 
+impl AtomicU64 {
+    /// Sets the bits of `mask` like core's atomic but in a loop, and returns the old value.
+    pub fn fetch_or(&self, mask: u64, order: Ordering) -> u64 {
+        self.change(|old| old | mask, order)
+    }
+
+    /// Clears the bits outside `mask` like core's atomic but in a loop, and returns the old value.
+    pub fn fetch_and(&self, mask: u64, order: Ordering) -> u64 {
+        self.change(|old| old & mask, order)
+    }
+
+    fn change(&self, new: impl Fn(u64) -> u64, order: Ordering) -> u64 {
+        let mut old = self.load(Ordering::Relaxed);
+        loop {
+            match self.compare_exchange(old, new(old), order, Ordering::Relaxed) {
+                Ok(_) => return old,
+                Err(found) => old = found,
+            }
+        }
+    }
+}
+
 shared!(AtomicU8, u8);
 shared!(AtomicU16, u16);
 shared!(AtomicU32, u32);

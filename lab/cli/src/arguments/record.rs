@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::sampling::sample;
+use crate::sampling::{sample, stacks};
 use crate::values::duration;
 
 /// `heapdrome record`.
@@ -27,6 +27,17 @@ pub struct RecordArguments {
     /// such as 512KiB, or its inverse, such as 1e-3
     #[arg(long, value_name = "RATE", value_parser = sample)]
     pub sample: Option<u64>,
+    /// Record the stacks of calls that ask for a block, BYTES apart on average: 512KiB unless said
+    /// otherwise, and 1 for the stack of every recorded call
+    #[arg(
+        long,
+        value_name = "BYTES",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "512KiB",
+        value_parser = stacks
+    )]
+    pub stacks: Option<u64>,
     /// The command with its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<String>,

@@ -1,5 +1,7 @@
 //! The command line of `heapdrome trace`.
 
+pub mod shrink;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,6 +13,7 @@ use super::library::LibraryArguments;
 use super::output::OutputArguments;
 use super::race::RunArguments;
 use crate::values::{duration, duration_or_none, touch};
+use shrink::ShrinkArguments;
 
 /// `heapdrome trace`.
 #[derive(Args, Debug)]
@@ -44,6 +47,8 @@ pub enum TraceAction {
     Export(ExportArguments),
     /// List or record traces of well-known programs: a compiler, databases, interpreters
     Library(LibraryArguments),
+    /// Find the shortest part of a trace whose replay still fails under an allocator
+    Shrink(ShrinkArguments),
 }
 
 /// `heapdrome trace check`.

@@ -47,17 +47,12 @@ pub fn check(arguments: &CheckArguments) -> Result<(), Failure> {
         asked: std::env::args().skip(1).collect(),
     };
     let engine = progress::engine()?;
-    let (check, ended) = run(&request, &engine)?;
-    let Some(check) = check else {
-        return ended;
-    };
-    if ended.is_ok() {
-        let kept = fidelity::path(&request.trace);
-        output::tell(format_args!("kept in {}", kept.display()));
-    }
+    let check = run(&request, &engine)?;
+    let kept = fidelity::path(&request.trace);
+    output::tell(format_args!("kept in {}", kept.display()));
     let redaction = Some(Engine::silent()?.folders.redaction());
     let published = output::publish_collection(&check, &arguments.output, redaction.as_ref());
-    ended.and(published).and_then(|()| outcome(&check))
+    published.and_then(|()| outcome(&check))
 }
 
 /// Returns the settings of each run.

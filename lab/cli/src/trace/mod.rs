@@ -5,6 +5,7 @@ mod check;
 mod export;
 mod info;
 mod library;
+mod shrink;
 
 use std::fs::File;
 use std::io::Write;
@@ -31,6 +32,7 @@ pub fn trace(action: &TraceAction) -> Result<(), Failure> {
         TraceAction::Merge(arguments) => merge_all(arguments),
         TraceAction::Export(arguments) => export::export(arguments),
         TraceAction::Library(arguments) => library::library(arguments),
+        TraceAction::Shrink(arguments) => shrink::shrink_one(arguments),
     }
 }
 

@@ -5,7 +5,7 @@ use heapdrome_trace::{Frame, Operation, Record, Recording, Stack, Step, Time, Wr
 use crate::site::{self, Site};
 use crate::{SCREENS, fits};
 
-/// The first address that no other stack has.
+/// The first address that belongs to no other stack.
 const OWN: u32 = 0x10000;
 
 /// A trace of 40 stacks, the first of which requests half of the bytes.
@@ -18,7 +18,7 @@ fn trace() -> Vec<u8> {
     };
     let mut writer = Writer::new(Vec::new(), &recording).expect("begun");
     for stack in 0..40_u32 {
-        // Each stack is a few functions deep, and shares some of them with its neighbours.
+        // Each stack is a few functions deep, and shares some of its functions with its neighbours.
         let depth = 3 + stack % 20;
         let frame = |level: u32| Frame {
             module: None,

@@ -31,7 +31,7 @@ fn the_latest_race_is_kept_without_a_file() {
     let shown = site.run(&["show", "latest"]);
     assert_eq!(shown.ends_with(0).stdout, raced.stdout);
     let full = site.run(&["show", "latest", "--full"]);
-    for told in ["Proof", "Machine:", "Again", "In full"] {
+    for told in ["Proof", "Machine:", "Run it again", "Comparisons in full"] {
         full.ends_with(0).tells(told);
         assert!(!raced.stdout.contains(&format!("\n{told}\n")), "{told}");
     }

@@ -8,7 +8,7 @@ use heapdrome_trace::{Operation, Recording, Step, Time, Writer};
 use crate::support::{Site, allocator, row};
 
 /// A trace of two threads that pass blocks to each other, the last of them of this size.
-fn trace(site: &Site, last: u64) -> PathBuf {
+pub fn passing_blocks(site: &Site, last: u64) -> PathBuf {
     let path = site.path("app.trace");
     let recording = Recording {
         functions: ["malloc", "free"].map(String::from).to_vec(),
@@ -44,7 +44,7 @@ fn trace(site: &Site, last: u64) -> PathBuf {
 #[test]
 fn a_trace_is_replayed_at_every_speed() {
     let (site, sound) = (Site::new(), allocator(""));
-    trace(&site, 1000);
+    passing_blocks(&site, 1000);
     let sound = sound.to_str().expect("plain");
     for speed in ["dependencies", "paced", "locked"] {
         let replay = ["replay", "app.trace", "--speed", speed, "-a", sound];
@@ -68,7 +68,7 @@ fn a_trace_is_replayed_at_every_speed() {
 #[test]
 fn a_call_that_returns_null_ends_a_replay_in_one_line() {
     let site = Site::new();
-    trace(&site, 1 << 60);
+    passing_blocks(&site, 1 << 60);
     for touch in ["pages", "none"] {
         let outcome = site.run(&["replay", "app.trace", "--touch", touch]);
         outcome.ends_with(1);
@@ -84,7 +84,7 @@ fn a_call_that_returns_null_ends_a_replay_in_one_line() {
 #[test]
 fn what_is_no_trace_is_refused_in_one_line() {
     let site = Site::new();
-    let path = trace(&site, 1000);
+    let path = passing_blocks(&site, 1000);
     let whole = std::fs::read(&path).expect("it was written");
     let mut damaged = whole.clone();
     damaged[whole.len() / 2] ^= 1;
@@ -125,7 +125,7 @@ fn what_is_no_trace_is_refused_in_one_line() {
 #[test]
 fn a_replay_races_like_any_other_workload() {
     let (site, sound) = (Site::new(), allocator(""));
-    trace(&site, 1000);
+    passing_blocks(&site, 1000);
     let options = ["--trace", "app.trace", "--speed", "paced"];
     let (outcome, result) = site.race(&[&sound], &options, &[]);
     outcome.ends_with(0);

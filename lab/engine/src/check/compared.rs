@@ -79,11 +79,13 @@ fn within(is_within: bool) -> Agreement {
 }
 
 fn memory_order(facts: &Facts<'_>) -> FidelityCheck {
-    let ranks = |row: fn(&Entrant<'_>) -> Option<Vec<f64>>| {
-        Samples::new(facts.entrants.iter().map(row)).map(|samples| samples.ranks())
+    let order = |row: fn(&Entrant<'_>) -> Option<Vec<f64>>| {
+        Samples::new(facts.entrants.iter().map(row)).map(|samples| samples.order())
     };
-    let program = ranks(|one| heap(one.program));
-    let replay = ranks(|one| heap(one.paced));
+    let program = order(|one| heap(one.program));
+    let replay = order(|one| heap(one.paced)).zip(program.as_ref());
+    let replay = replay.map(|(replay, program)| replay.beside(program, MEMORY).ranks());
+    let program = program.map(|program| program.ranks());
     let known = |ranks: &Option<Vec<f64>>| match ranks {
         Some(ranks) => in_order(facts, ranks),
         None => UNKNOWN.to_owned(),
@@ -127,8 +129,8 @@ fn in_order(facts: &Facts<'_>, ranks: &[f64]) -> String {
     text
 }
 
-/// Compares the sides of 1 on which the ratios of pairs lie. `figures` are the program's and the
-/// replay's. Only pairs that the program shows to differ are compared.
+/// Compares, for pairs of entrants, on which side of 1 their ratio lies. `figures` are those of the
+/// program and of the replay. Only pairs that the program shows to differ are compared.
 fn times(facts: &Facts<'_>, property: Property, figures: [&str; 2]) -> FidelityCheck {
     let pairs = |samples: &dyn Fn(&Entrant<'_>) -> Option<Vec<f64>>| {
         let all = facts.entrants.iter().map(samples);

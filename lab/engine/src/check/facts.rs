@@ -1,8 +1,8 @@
 //! The measurements of a check that are compared: those of the program, and those of its replays.
 //!
-//! Like is compared with like. The peak of a process counts its binary, its libraries and its
-//! stack, and that of a replay also counts the replay's own tables. Both are subtracted, so that
-//! memory remains which malloc served or which the program mapped itself. A program that maps much
+//! Only like amounts are compared. The peak of a process counts its binary, its libraries and its
+//! stack, and that of a replay also counts the replay's own tables. Both are subtracted. The
+//! remaining memory is served by malloc or mapped by the program itself. A program that maps much
 //! memory itself is a miss, because no replay of its calls of malloc can reproduce that.
 
 use heapdrome_replay::{FAULTS, TABLES};
@@ -70,7 +70,7 @@ impl<'a> Facts<'a> {
     pub(super) fn remarks(&self) -> Vec<String> {
         let left = &self.left;
         let told = format!(
-            "not compared, because a race has no row of it that counts: {}",
+            "not compared, because they have no valid row in at least one race: {}",
             left.join(", ")
         );
         (!left.is_empty()).then_some(told).into_iter().collect()

@@ -59,7 +59,7 @@ impl CheckRequest {
 /// The three races of a check, in order.
 const CELLS: [Cell; 3] = [Cell::Program, Cell::Paced, Cell::Dependencies];
 
-/// A race of a check.
+/// One race of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cell {
     Program,
@@ -85,17 +85,14 @@ impl Cell {
     }
 }
 
-/// Races the program and its replays in turns, compares them, and keeps the result beside the trace
-/// unless a race was cut short.
+/// Races the program and its replays in turns, compares them, and keeps the result beside the
+/// trace.
 ///
 /// # Errors
 /// When the command or the trace is unusable, an allocator cannot be found or built, or the file
-/// beside the trace is not of a check. The second result is an error when the user interrupts or
-/// the program fails.
-pub fn check(
-    request: &CheckRequest,
-    engine: &Engine,
-) -> Result<(Option<Collection>, Result<(), Failure>), Failure> {
+/// beside the trace is not of a check; when the user interrupts, or the program fails; when a race
+/// has no round.
+pub fn check(request: &CheckRequest, engine: &Engine) -> Result<Collection, Failure> {
     if let Some(name) = request.command.first() {
         check_command(name, &request.options)?;
     }
@@ -105,15 +102,14 @@ pub fn check(
     let identity = identity(request, engine)?;
     let (done, ended) = in_turns(&requests(request), engine);
     drop::<Hold>(hold);
-    if done.len() < CELLS.len() {
-        return Ok((None, ended.and(Err(Failure::Interrupted))));
-    }
+    ended?;
     let results: Vec<RaceResult> = done.into_iter().map(|(_, result)| result).collect();
-    let check = collection(request, identity, results);
-    if ended.is_ok() {
-        fidelity::write(&request.trace, &check)?;
+    if let Some(idle) = results.iter().find(|result| result.rounds == 0) {
+        return Err(Failure::Entrant(idle.ended.clone()));
     }
-    Ok((Some(check), ended))
+    let check = collection(request, identity, results);
+    fidelity::write(&request.trace, &check)?;
+    Ok(check)
 }
 
 /// Returns the outcome of a check that has been reported.
@@ -132,7 +128,7 @@ pub fn outcome(check: &Collection) -> Result<(), Failure> {
     }
 }
 
-/// What a trace is known by: its SHA-256 and the number of the replayed process.
+/// Identity of a trace: its SHA-256 and the number of the replayed process.
 struct Identity {
     sha256: String,
     process: u32,

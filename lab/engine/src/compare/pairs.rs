@@ -155,7 +155,7 @@ pub fn pairs<'a>(old: &'a Saved, new: &'a Saved, same_machine: bool) -> Result<P
         && found.pairs.iter().all(|pair| pair.baseline().is_none())
     {
         return Err(Failure::Usage(format!(
-            "the machines differ, so ratios to the baseline are compared, but it is {} in the old \
+            "the machines differ, so ratios to the baseline are compared, but the baseline is {} in the old \
              result and {} in the new; race both with the same --baseline",
             pair.old.baseline, pair.new.baseline
         )));

@@ -151,7 +151,7 @@ impl<'a> Cells<'a> {
         let more = last_round(cells).saturating_sub(self.rounds.all);
         if more > 0 {
             told.push(format!(
-                "{more} further rounds of cells whose targets or sentences were open"
+                "{more} further rounds of cells whose targets or claims were open"
             ));
         }
         told

@@ -338,7 +338,7 @@ fn removed_variables(race: &Race) -> Vec<String> {
     match race.base_environment().removed.as_slice() {
         [] => Vec::new(),
         names => vec![format!(
-            "taken out of the environment: {}",
+            "removed from the environment: {}",
             names.join(", ")
         )],
     }

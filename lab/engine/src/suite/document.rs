@@ -103,7 +103,7 @@ impl<'a> Document<'a> {
         let mechanism = self.cells.mechanism;
         let needed = swapped(cells.iter().map(|cell| &**cell));
         let why = match (mechanism, needed) {
-            (None, _) => "no memory limit can be made here".to_owned(),
+            (None, _) => "no memory limit can be set here".to_owned(),
             (_, Bytes(0)) => return Ok(None),
             (Some(_), _) => match self.make_swap(needed) {
                 Ok(swap) => return Ok(swap),
@@ -132,7 +132,7 @@ impl<'a> Document<'a> {
         }
         let swap = self.cells.opened.swap(&wish, needed)?;
         if let Some(made) = wish.request {
-            let told = format!("swap: {made}, made and removed");
+            let told = format!("swap: {made}, created and removed");
             self.cells.opened.remarks.push(told);
         }
         Ok(swap)

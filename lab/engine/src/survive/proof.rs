@@ -37,7 +37,7 @@ pub fn missing(
     if let Some(program) = report.refused_tracer {
         return Ok(Some(format!(
             "{program} traces programs itself, but the witness traces them, and the kernel allows one tracer for \
-             each process, so the object that serves it is unknown; search the traced program itself"
+             each process, so the object that serves it is unknown; run survive on the traced program itself"
         )));
     }
     Ok(match (report.ending, report.proof.coverage) {

@@ -40,6 +40,24 @@ struct Thread {
     until: u64,
 }
 
+/// Minimum ratio, as a fraction, of a block to the one that it replaces if the program grows it
+/// ahead of its need.
+const AHEAD: [u64; 2] = [3, 2];
+
+/// Returns up to which byte a program writes into a block that replaces a smaller one and is never
+/// resized again.
+///
+/// A program that multiplies an array's size fills it in part: between nothing and all of what the
+/// last growth added, and half of that on average. One that grows an array by a little knows its
+/// need, and fills it.
+fn written(before: u64, size: u64) -> u64 {
+    let is_ahead = before > 0 && size / AHEAD[0] >= before / AHEAD[1];
+    match is_ahead {
+        true => before + (size - before) / 2,
+        false => size,
+    }
+}
+
 /// Makes words of steps.
 pub(super) struct Emitter {
     survey: Survey,
@@ -204,14 +222,19 @@ impl Emitter {
             }
             Operation::Resize { size, block, .. } => {
                 let old = self.freed(thread, block)?;
+                let until = match self.survey.resized.has(number) {
+                    true => size,
+                    false => written(old.size, size),
+                };
+                let end = [old.size, until];
                 match u32::try_from(size) {
                     Ok(size) => {
-                        let (kind, field) = (Kind::ShortResize, halves(old.slot, size));
-                        self.streams.emit(thread, &[kind.word(), field, old.size])?;
+                        let first = [Kind::ShortResize.word(), halves(old.slot, size)];
+                        self.streams.emit(thread, &[first, end].concat())?;
                     }
                     Err(_) => {
-                        let words = [Kind::Resize.word(), halves(old.slot, 0), size, old.size];
-                        self.streams.emit(thread, &words)?;
+                        let first = [Kind::Resize.word(), halves(old.slot, 0), size];
+                        self.streams.emit(thread, &[&first[..], &end].concat())?;
                     }
                 }
                 self.lives(thread, number, old.slot, size)?;

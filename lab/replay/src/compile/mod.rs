@@ -70,9 +70,9 @@ pub struct Compiled {
 }
 
 /// A trace that is read several times.
-struct Source<'a> {
-    file: &'a File,
-    go_on: &'a dyn Fn() -> bool,
+pub(crate) struct Source<'a> {
+    pub(crate) file: &'a File,
+    pub(crate) go_on: &'a dyn Fn() -> bool,
 }
 
 impl Source<'_> {
@@ -88,7 +88,7 @@ impl Source<'_> {
 
     /// Calls `visit` with every step of a process, and the number of the block that it makes, if it
     /// makes one.
-    fn visit(
+    pub(crate) fn visit(
         &self,
         process: u32,
         mut visit: impl FnMut(Step, u64) -> Result<(), CompileError>,
@@ -118,7 +118,10 @@ impl Source<'_> {
 
     /// Returns the process that is asked for, or the one with most operations, what was recorded,
     /// and where the trace was cut off.
-    fn choose(&self, asked: Option<u32>) -> Result<(u32, Recording, Option<u64>), CompileError> {
+    pub(crate) fn choose(
+        &self,
+        asked: Option<u32>,
+    ) -> Result<(u32, Recording, Option<u64>), CompileError> {
         let mut reader = self.reader()?;
         let mut counts: Table<u32, u64> = Table::default();
         while let Some(chunk) = reader.next_chunk()? {

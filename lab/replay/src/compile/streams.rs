@@ -17,7 +17,7 @@ const LARGEST_PIECE: usize = 16 << 10;
 const JUMP: usize = 4;
 
 /// Maximum number of words of one operation.
-const LONGEST: usize = 4;
+const LONGEST: usize = 5;
 
 /// The pieces of all threads.
 pub(super) struct Streams {

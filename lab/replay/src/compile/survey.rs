@@ -16,6 +16,8 @@ pub(super) struct Survey {
     pub(super) last: Table<u32, u64>,
     /// Blocks whose making is published.
     pub(super) published: Bits,
+    /// Blocks that are resized later.
+    pub(super) resized: Bits,
 }
 
 /// A set of block numbers.
@@ -80,6 +82,9 @@ impl Surveyor {
         let thread = step.thread;
         let is_new = self.survey.last.insert(thread, self.steps).is_none();
         self.steps += 1;
+        if let Operation::Resize { block, .. } = step.operation {
+            self.survey.resized.set(block);
+        }
         // In a locked replay every switch between threads is an edge.
         if self.speed == Speed::Locked {
             return;

@@ -154,7 +154,7 @@ pub unsafe fn replay<H: Heap>(file: &File, touch: Touch, heap: &H) -> Result<Out
     let mut replay = Replay {
         heap,
         touch,
-        slots: tables.mapping.place().cast(),
+        slots: tables.slots,
         sizes: tables.sizes,
         lanes: tables.lanes,
         program,
@@ -174,86 +174,75 @@ pub unsafe fn replay<H: Heap>(file: &File, touch: Touch, heap: &H) -> Result<Out
     let elapsed = began.elapsed();
     let faults = page_faults(Whose::Process).saturating_sub(faults_before);
     let after = Memory::read();
-    // SAFETY: the table has this many slots, and all threads have ended.
-    unsafe { check_slots(&replay, header.slots) };
+    // SAFETY: the tables have this many slots, and all threads have ended.
+    unsafe { look_at_all(&replay, header.slots) };
     let held = replay.held.most.load(Ordering::Relaxed);
     Ok(Outcome {
         header,
         elapsed,
         before,
         after,
-        tables: tables.mapping.bytes(),
+        tables: tables.memory.bytes(),
         faults: faults.saturating_sub(replay.held.faults.load(Ordering::Relaxed)),
-        own: tables.mapping.bytes() + held,
+        own: tables.memory.bytes() + held,
         held,
         late: replay.clock.late(),
     })
 }
 
-/// The engine's tables in one mapping: the slots, the sizes of their blocks if the replay compares
-/// content, and the lanes.
+/// The tables that all threads of a replay share.
 struct Tables {
-    mapping: Mapping,
+    memory: Mapping,
+    slots: *mut *mut u8,
     sizes: *mut usize,
     lanes: *mut Lane,
 }
 
 impl Tables {
     fn new(header: &Header, touch: Touch) -> Result<Self, ReplayError> {
-        let slots_bytes = u64::from(header.slots) * WORD;
-        let sizes_bytes = match touch {
-            Touch::Check => slots_bytes,
+        let slots = u64::from(header.slots) * WORD;
+        let sizes = match touch {
+            Touch::Check => slots,
             _ => 0,
         };
-        let lanes_at = (slots_bytes + sizes_bytes).next_multiple_of(align_of::<Lane>() as u64);
+        let lanes_at = (slots + sizes).next_multiple_of(align_of::<Lane>() as u64);
         let bytes = lanes_at + u64::from(header.threads) * size_of::<Lane>() as u64;
-        let mapping = Mapping::zeros(bytes as usize).map_err(|_| ReplayError::Tables { bytes })?;
-        // SAFETY: the mapping has room for the slots and sizes and, from there on, for the lanes.
-        let lanes = unsafe { mapping.place().add(lanes_at as usize) }.cast::<Lane>();
-        let sizes = match touch {
-            // SAFETY: the mapping has room for the sizes behind the slots.
-            Touch::Check => unsafe { mapping.place().add(slots_bytes as usize) }.cast(),
-            _ => std::ptr::null_mut(),
-        };
+        let memory = Mapping::zeros(bytes as usize);
+        let memory = memory.map_err(|_| ReplayError::Tables { bytes })?;
+        let place = memory.place();
+        // SAFETY: the mapping has room for the slots, then for the sizes if there are any, and from
+        // `lanes_at` on for the lanes.
+        let (behind, lanes) = unsafe { (place.add(slots as usize), place.add(lanes_at as usize)) };
         Ok(Self {
-            mapping,
-            sizes,
-            lanes,
+            memory,
+            slots: place.cast(),
+            sizes: match touch {
+                Touch::Check => behind.cast(),
+                _ => std::ptr::null_mut(),
+            },
+            lanes: lanes.cast(),
         })
     }
 }
 
-/// Ends the process with one line if a call returned null, or if a replay that compares content
-/// finds a changed block among those that live at the end.
+/// Looks at all slots at the end. Without touching, a call that returned null shows where its block
+/// is freed, or else here; and a replay that checks compares the content of the blocks that live.
 ///
 /// # Safety
-/// The replay's table has this many slots, and all its threads have ended.
-unsafe fn check_slots<H>(replay: &Replay<'_, H>, slots: u32) {
-    // Without touching, a call that returned null shows where its block is freed, or else here.
-    // SAFETY: the table has this many slots, and no thread writes them, by this function's contract.
-    let blocks = unsafe { std::slice::from_raw_parts(replay.slots, slots as usize) };
-    let mut blocks = blocks.iter().skip(FIRST_SLOT as usize);
-    if blocks.any(|block| block.is_null()) {
-        stop::was_out_of_memory();
-    }
-    if replay.touch == Touch::Check {
-        // SAFETY: by this function's contract, and the replay has a table of sizes.
-        unsafe { compare_all(replay, slots) };
-    }
-}
-
-/// Compares the content of all blocks that live at the end.
-///
-/// # Safety
-/// The replay compares content, its tables have this many slots, and all its threads have ended.
-unsafe fn compare_all<H>(replay: &Replay<'_, H>, slots: u32) {
+/// The tables of the replay have this many slots, and all its threads have ended.
+unsafe fn look_at_all<H>(replay: &Replay<'_, H>, slots: u32) {
     for slot in FIRST_SLOT..slots {
         // SAFETY: both tables have the slot, by this function's contract. A block that lives has
         // its size beside it; one that was freed left 0 there.
         unsafe {
             let block = replay.slots.add(slot as usize).read();
-            let size = replay.sizes.add(slot as usize).read();
-            check::compare(block, slot, size, size);
+            if block.is_null() {
+                stop::was_out_of_memory();
+            }
+            if replay.touch == Touch::Check {
+                let size = replay.sizes.add(slot as usize).read();
+                check::compare(block, slot, size, size);
+            }
         }
     }
 }

@@ -2,8 +2,10 @@
 //! ones live at the end, and no replay hangs.
 
 mod damage;
+mod grown;
 mod heap;
 mod program;
+mod shrink;
 
 use std::fs::File;
 use std::sync::mpsc;
@@ -195,6 +197,27 @@ fn large_blocks_and_pieces_come_through() {
         let (_, live) = replayed(program, Touch::First);
         assert!(live.is_empty());
     }
+}
+
+#[test]
+fn a_long_replay_holds_a_small_part_of_its_program() {
+    let mut program = Program::new(13);
+    for _ in 0..200_000 {
+        let make = Operation::Make {
+            function: 0,
+            size: 64,
+            alignment: 0,
+        };
+        program.step(0, make);
+        let block = program.lives(64);
+        program.free(0, block);
+    }
+    let (_, program) = compiled(&program.finish().0, Speed::Dependencies);
+    let whole = program.metadata().expect("a file").len();
+    let (outcome, _) = replayed(program, Touch::First);
+    // Two pieces of 128 KiB, and tables for one block and one thread.
+    assert!(outcome.own < 300 << 10, "{}", outcome.own);
+    assert!(whole > 10 * outcome.own, "{whole}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a replay of a trace may and may not conclude: its speed supports only some claims, and a
+//! Limits of the conclusions from a replay of a trace. Its speed supports only some claims, and a
 //! check may have shown that it differs from its program.
 
 use heapdrome_schema::{Agreement, Claim, Fidelity, Replayed};

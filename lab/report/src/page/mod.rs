@@ -145,8 +145,8 @@ fn raw(sources: &[Source]) -> Markup {
     html! {
         h2 { "Raw data" }
         p {
-            "Every sample behind this page is embedded in it as JSON (gzip, base64), as `heapdrome show` and "
-            "`heapdrome report` read it."
+            "This page contains every sample as JSON (gzip, base64), in the format that `heapdrome show` and "
+            "`heapdrome report` read."
         }
         p class="controls" {
             @for (place, source) in sources.iter().enumerate() {

@@ -74,7 +74,7 @@ function setUp(race) {
 
   const label = (list) => list.selectedOptions[0].textContent;
   metric.addEventListener('change', () => {
-    // Whoever looks at a figure wants to see who leads by it.
+    // A reader who selects a figure wants to see the leader by that figure.
     sort.value = metric.value;
     choose();
     arrange();
@@ -111,7 +111,7 @@ function setUpCurves(section) {
       }
       said.textContent = `${boxes.filter((other) => other.checked).length} of ${names.length} shown.`;
     });
-    // The marker stands beside the name, so that a narrow screen, which cuts the drawings, has a legend, too.
+    // Shows the marker beside the name, so that narrow screens, on which drawings are cut off, also have a legend.
     const curve = curves.find((one) => one.dataset.name === name);
     const label = document.createElement('label');
     label.innerHTML = `<svg class="${curve.getAttribute('class')}" viewBox="-7 -7 14 14" aria-hidden="true">

@@ -18,13 +18,13 @@ use crate::table::{self, Column};
 /// Zooms the flame graph.
 const FLAME: &str = include_str!("flame.js");
 
-/// Processes that have drawings of their own, where there are several.
+/// Number of processes that have drawings of their own, if the program had several.
 const DRAWN: usize = 6;
 
-/// Makes the page of a profile: one HTML file that needs nothing else.
+/// Makes the page of a profile: one HTML file that refers to no other.
 ///
 /// # Errors
-/// None today; as other exporters.
+/// Currently none. All exporters return a `Result`.
 pub fn profile_page(profile: &Profile) -> Result<Vec<u8>, ReportError> {
     let command = reproduce::for_the_eye(&profile.recording.command);
     let command = match command.as_str() {
@@ -104,15 +104,15 @@ fn over_time(profile: &Profile, drawn: Drawn<'_>, place: Place) -> Markup {
 /// Longest text of a stack, in characters.
 const STACK: usize = 400;
 
-/// Who requested the blocks.
+/// Returns the sections on who requested the blocks.
 fn by_stack(profile: &Profile, drawn: Drawn<'_>, place: Place) -> Markup {
     if !profile.has_stacks() {
         return html! {};
     }
     let stacks = code::stacks(profile);
-    let caption = "Bytes at the peak by stack: each function stands below the one that called it, as wide as \
-                   the bytes that were requested in it. A click on a function makes it as wide as the drawing, one on \
-                   the first row shows all. The narrowest are left out.";
+    let caption = "Bytes at the peak by stack. Each function stands below its caller, and its width shows the bytes \
+                   requested in it and in the functions that it called. Click a function to zoom in, and the first \
+                   row to show everything. The narrowest functions are left out.";
     let bytes = stacks
         .iter()
         .map(|one| (&one.names[..], one.of.at_peak.bytes));
@@ -127,7 +127,7 @@ fn by_stack(profile: &Profile, drawn: Drawn<'_>, place: Place) -> Markup {
     }
 }
 
-/// The memory of each of the largest processes, where there are several.
+/// Returns drawings of the memory of each of the largest processes, if the program had several.
 fn of_processes(profile: &Profile) -> Vec<Plot> {
     let mut processes: Vec<&ProcessProfile> = profile.processes.iter().collect();
     processes.sort_by_key(|process| std::cmp::Reverse(process.peak.live.bytes));
@@ -155,7 +155,7 @@ fn histograms(profile: &Profile, drawn: Drawn<'_>, place: Place) -> Markup {
     let sizes = Histogram {
         name: "sizes".to_owned(),
         title: "Blocks by size",
-        caption: "Blocks by size: a block that is resized counts again.".to_owned(),
+        caption: "Blocks by size. A resized block counts again.".to_owned(),
         quantity: "size",
         digits: &counts.sizes,
     };
@@ -170,7 +170,7 @@ fn histograms(profile: &Profile, drawn: Drawn<'_>, place: Place) -> Markup {
     let in_bytes = Histogram {
         name: "lifetimes-in-bytes".to_owned(),
         title: "Freed blocks by bytes requested meanwhile",
-        caption: "Freed blocks by bytes requested meanwhile: what the process requested while a block lived."
+        caption: "Freed blocks by bytes requested meanwhile: the bytes that the process requested during the life of a block."
             .to_owned(),
         quantity: "bytes requested meanwhile",
         digits: &counts.lived_bytes,
@@ -192,7 +192,7 @@ fn histograms(profile: &Profile, drawn: Drawn<'_>, place: Place) -> Markup {
     }
 }
 
-/// The columns that have heads: the drawings stand for the bars.
+/// Returns the columns that have headings. The drawings replace the bars, which have none.
 fn without_bars(mut columns: Vec<Column>) -> Vec<Column> {
     columns.retain(|column| !column.head.is_empty());
     columns
@@ -202,7 +202,7 @@ fn one_table(caption: &str, columns: &[Column]) -> Markup {
     html! { @if table::rows(columns) > 0 { (parts::table(caption, columns)) } }
 }
 
-/// The version of the recorder, and the allocators that served.
+/// Returns a sentence on the version of the recorder and the allocators that served.
 fn recording(profile: &Profile) -> String {
     let processes = profile
         .processes

@@ -138,7 +138,7 @@ fn ranking(sheet: &Sheet<'_>, known: &[Measure], views: Views<'_>, place: Place)
             (parts::ranking(&grid::metric_heading(sheet, &metric),
                             &grid::metric_table(sheet, &metric, usize::MAX)))
         }
-        (parts::list(place.below(), "In full", &prose::in_full(sheet, Extent::WHOLE)))
+        (parts::list(place.below(), "Comparisons in full", &prose::in_full(sheet, Extent::WHOLE)))
         @if !sheet.notes.is_empty() {
             (parts::heading(place.below(), "Notes"))
             ol { @for note in &sheet.notes { li { (note) } } }

@@ -1,5 +1,6 @@
-//! Bytes by the calls that led to them, as a flame graph: each function below the one that called
-//! it, as wide as its bytes (Gregg, "The Flame Graph", Communications of the ACM 59, 2016).
+//! Bytes by the calls that led to them, as a flame graph. Each function is drawn below its caller,
+//! and its width is proportional to its bytes (Gregg, "The Flame Graph", Communications of the ACM
+//! 59, 2016).
 
 use std::collections::BTreeMap;
 
@@ -16,19 +17,19 @@ use crate::words::fraction;
 
 /// Height of a function.
 const ROW: f64 = 17.0;
-/// Functions below each other that are drawn.
+/// Maximum depth of the drawing, in functions.
 const DEEPEST: usize = 48;
-/// Width below which a function is not drawn: the page can be zoomed.
+/// Width below which a function is not drawn. The page can be zoomed.
 const NARROWEST: f64 = 0.2;
 /// Width of a letter, and of the space beside a name.
 const LETTER: f64 = 6.0;
 const BESIDE: f64 = 6.0;
-/// Letters below which a name is left out.
+/// Names that could show fewer letters than this are left out.
 const LETTERS: usize = 3;
-/// Functions that the description names.
+/// Number of functions that the description names.
 const DESCRIBED: usize = 5;
 
-/// A function with what it called, by name.
+/// A function and the functions that it called, by name.
 #[derive(Default)]
 struct Call {
     bytes: u64,
@@ -101,7 +102,7 @@ fn described(innermost: BTreeMap<&str, u64>, total: u64) -> String {
 /// A flame graph that is being drawn.
 struct Drawing {
     total: u64,
-    /// Bytes of the narrowest function that is drawn.
+    /// Number of bytes of the narrowest function that is drawn.
     least: u64,
     nodes: Vec<Node>,
 }
@@ -111,7 +112,7 @@ impl Drawing {
         WIDTH * (bytes as f64 / self.total as f64)
     }
 
-    /// Draws what a function called, from this place on to the right.
+    /// Draws the functions that a function called, from this position to the right.
     fn below(&mut self, call: &Call, mut left: f64, row: usize) {
         for (name, called) in &call.calls {
             if called.bytes >= self.least {
@@ -134,7 +135,7 @@ impl Drawing {
             .with("fill", "currentColor")
             .with("fill-opacity", "0.3")
             .holding(title(&says));
-        // Exact places, by which the page zooms.
+        // Exact positions, with which the page zooms.
         let mut group = canvas::group("call ", Look::rival(hue(name)))
             .with("data-left", format!("{left:.3}"))
             .with("data-right", format!("{:.3}", left + wide))
@@ -152,7 +153,7 @@ impl Drawing {
     }
 }
 
-/// A colour that follows from a name: the same function has the same one everywhere.
+/// Returns a hue for a name. A function has the same hue in every drawing.
 fn hue(name: &str) -> usize {
     spread(name.as_bytes()) as usize % COLOURS.len()
 }

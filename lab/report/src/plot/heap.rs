@@ -20,18 +20,18 @@ const HEIGHT: f64 = 286.0;
 
 /// A drawing over time of one process, or of all.
 pub(crate) struct OverTime<'a> {
-    /// Name, title and description.
+    /// Name of the drawing, its title and its description.
     pub(crate) name: String,
     pub(crate) caption: String,
     pub(crate) timeline: &'a Timeline,
-    /// From when to when, in nanoseconds.
+    /// First and last time, in nanoseconds.
     pub(crate) span: [u64; 2],
 }
 
-/// A place in seconds and in the unit of the quantity.
+/// A point, in seconds and in the unit of the quantity.
 type Place = [f64; 2];
 
-/// One quantity: its name and its places, in parts between which nothing is known.
+/// One quantity: its name and its points. Nothing is known between its parts.
 struct Curve {
     name: &'static str,
     look: Look,
@@ -46,7 +46,7 @@ impl Curve {
 }
 
 impl OverTime<'_> {
-    /// Live and resident memory, if any memory was live.
+    /// Returns a drawing of live and resident memory, if any memory was live.
     pub(crate) fn memory(self) -> Option<Plot> {
         let live = self.places(|point| Some(point.bytes));
         let resident = self.places(|point| point.resident);
@@ -57,14 +57,14 @@ impl OverTime<'_> {
         self.drawn("Memory over time", &curves, Unit::Bytes)
     }
 
-    /// Live blocks, if there were any.
+    /// Returns a drawing of live blocks, if there were any.
     pub(crate) fn blocks(self) -> Option<Plot> {
         let live = self.places(|point| Some(point.blocks));
         let curves = [curve("live blocks", 0, live, true)];
         self.drawn("Live blocks over time", &curves, Unit::Count)
     }
 
-    /// Calls of allocation functions per second, if there were any.
+    /// Returns a drawing of calls of allocation functions per second, if there were any.
     pub(crate) fn calls(self) -> Option<Plot> {
         let seconds = Nanoseconds(self.timeline.width).as_seconds();
         let places = self.timeline.points.iter().flat_map(|point| {
@@ -77,7 +77,8 @@ impl OverTime<'_> {
         self.drawn("Calls over time", &curves, Unit::Count)
     }
 
-    /// When a point begins and ends, in seconds since the start, within the span.
+    /// Returns when a point begins and ends, in seconds since the start. Times outside the span are
+    /// moved to its limits.
     fn ends(&self, point: &Point) -> [f64; 2] {
         let end = point.time.saturating_add(self.timeline.width);
         [point.time, end].map(|time| {
@@ -86,7 +87,8 @@ impl OverTime<'_> {
         })
     }
 
-    /// The most at the beginning of each point, and the amount at its end.
+    /// Returns the points of a curve: for each point of the timeline, the maximum at its beginning
+    /// and the amount at its end.
     fn places(&self, of: fn(&Point) -> Option<Level>) -> Vec<Vec<Place>> {
         let mut parts = vec![Vec::new()];
         for point in &self.timeline.points {
@@ -157,7 +159,7 @@ fn described(curves: &[Curve], unit: Unit) -> String {
     told.collect::<Vec<_>>().join("; ")
 }
 
-/// The grid, its labels and the axes.
+/// Returns the grid, its labels and the axes.
 fn axes([across, up]: [&Scale; 2], unit: Unit) -> Node {
     let times = across.round_ticks(6.0);
     let levels = unit.ticks(up);
@@ -205,7 +207,7 @@ impl Unit {
         }
     }
 
-    /// Ticks that are round in the unit of the highest value.
+    /// Returns ticks that are round in the unit of the highest value.
     fn ticks(self, up: &Scale) -> Vec<f64> {
         let units = Bytes::UNITS.map(|(unit, _)| unit);
         let fits = |unit: &f64| matches!(self, Self::Bytes) && up.end() >= *unit;
@@ -237,7 +239,7 @@ fn drawn(curve: &Curve, scales: [&Scale; 2]) -> Node {
     canvas::group("curve ", curve.look).holding(area).into()
 }
 
-/// Coordinates of places, without those that make no visible difference.
+/// Returns the coordinates of points, without those that make no visible difference.
 fn seen(places: &[Place], [across, up]: [&Scale; 2]) -> Vec<[f64; 2]> {
     let places = places.iter();
     let places: Vec<_> = places
@@ -255,7 +257,7 @@ fn path(places: &[[f64; 2]]) -> String {
     path
 }
 
-/// The names of the curves above them.
+/// Returns the names of the curves, drawn above them.
 fn key(curves: &[&Curve]) -> Node {
     let entry = |(place, curve): (usize, &&Curve)| {
         let x = ACROSS[0] + 130.0 * place as f64;

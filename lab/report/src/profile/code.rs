@@ -1,4 +1,4 @@
-//! Names of the code in stacks.
+//! Function names of the frames in stacks.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,16 @@ use crate::foreign;
 /// Longest name of a function, in characters.
 const NAME: usize = 80;
 
-/// The name of a block's stack if it has none.
+/// Name shown for blocks without a stack.
 pub(crate) const NO_STACK: &str = "(no stack recorded)";
 
-/// Functions that pass a request on to an allocator.
+/// Number of letters of a name that are read, so that a huge name in a damaged file takes no time.
+const LOOKED_AT: usize = 2000;
+
+/// Maximum length of template arguments that are shown, in bytes.
+const ARGUMENTS: usize = 16;
+
+/// Names of functions that pass a request on to an allocator.
 const WRAPPERS: [&str; 26] = [
     "malloc",
     "calloc",
@@ -43,24 +49,23 @@ const WRAPPERS: [&str; 26] = [
     "__rdl_realloc",
 ];
 
-/// Beginnings of the names of such functions.
-const WRAPPING: [&str; 13] = [
+/// Prefixes of such names: the containers of the standard libraries of C++ and Rust, and the memory
+/// interface of Python.
+const WRAPPING: [&str; 11] = [
+    "std::",
+    "void std::",
+    "__gnu_cxx::",
+    "alloc::",
+    "<alloc::",
+    "core::",
+    "<core::",
+    "<std::",
+    "hashbrown::",
     "PyMem_",
     "_PyMem_",
-    "std::allocator",
-    "std::__new_allocator",
-    "__gnu_cxx::new_allocator",
-    "std::_Vector_base",
-    "alloc::alloc::",
-    "<alloc::alloc::",
-    "alloc::raw_vec::",
-    "<alloc::raw_vec::",
-    "hashbrown::raw::alloc::",
-    "alloc::boxed::Box<",
-    "alloc::vec::Vec<",
 ];
 
-/// A stack for a reader: its functions, innermost first, and its blocks.
+/// A stack as shown to a reader: its functions, innermost first, and its blocks.
 #[derive(Clone, Debug)]
 pub(crate) struct Called {
     pub(crate) names: Vec<String>,
@@ -68,24 +73,24 @@ pub(crate) struct Called {
 }
 
 impl Called {
-    /// The functions from the one that requested the blocks on: without those that only pass a
-    /// request on to an allocator.
+    /// Returns the functions outward from the one that requested the blocks, without those that
+    /// only pass a request on to an allocator.
     pub(crate) fn shown(&self) -> &[String] {
         from_requester(&self.names)
     }
 
-    /// The function that requested the blocks.
+    /// Returns the function that requested the blocks.
     pub(crate) fn requester(&self) -> &str {
         self.shown().first().map_or("", String::as_str)
     }
 
-    /// The functions on one line, the outermost first.
+    /// Returns the functions on one line, the outermost first.
     pub(crate) fn folded(&self) -> String {
         folded(&self.names)
     }
 }
 
-/// The functions from the one that requested a block on, on one line.
+/// Returns, on one line, the functions outward from the one that requested a block.
 pub(crate) fn told(names: &[String]) -> String {
     names.join(" < ")
 }
@@ -101,12 +106,12 @@ fn from_requester(names: &[String]) -> &[String] {
         WRAPPERS.contains(&name.as_str()) || WRAPPING.iter().any(|begin| name.starts_with(begin))
     };
     let wrappers = names.iter().take_while(|name| is_wrapper(name)).count();
-    // If nothing else is known, the wrapper is.
+    // If no other function is known, keep the innermost wrapper.
     &names[wrappers.min(names.len().saturating_sub(1))..]
 }
 
-/// The stacks of all processes, those with the same functions as one. Blocks at the peak are those
-/// of the process with the highest peak.
+/// Returns the stacks of all processes. Stacks with the same functions are merged. Blocks at the
+/// peak are those of the process with the highest peak.
 pub(crate) fn stacks(profile: &Profile) -> Vec<Called> {
     let mut all = BTreeMap::<Vec<String>, StackUse>::new();
     let mut add = |one: &StackUse| {
@@ -134,7 +139,7 @@ pub(crate) fn stacks(profile: &Profile) -> Vec<Called> {
     all.into_iter().map(called).collect()
 }
 
-/// The functions of a stack, innermost first.
+/// Returns the functions of a stack, innermost first.
 pub(crate) fn names(profile: &Profile, stack: Option<u32>) -> Vec<String> {
     let frames = stack.and_then(|stack| profile.code.stacks.get(stack as usize));
     match frames.map_or(&[][..], Vec::as_slice) {
@@ -146,7 +151,7 @@ pub(crate) fn names(profile: &Profile, stack: Option<u32>) -> Vec<String> {
     }
 }
 
-/// The functions of a frame, innermost first: more than one where functions were inlined.
+/// Returns the functions of a frame, innermost first. There are several if functions were inlined.
 fn of_frame(profile: &Profile, frame: Frame) -> Vec<String> {
     match profile.symbols.places(frame) {
         [] => vec![address(profile, frame)],
@@ -157,7 +162,7 @@ fn of_frame(profile: &Profile, frame: Frame) -> Vec<String> {
     }
 }
 
-/// The module and the address of a frame: `libx.so+0x12ab`.
+/// Returns the module and the address of a frame: `libx.so+0x12ab`.
 pub(crate) fn address(profile: &Profile, frame: Frame) -> String {
     let module = frame
         .module
@@ -171,18 +176,57 @@ pub(crate) fn address(profile: &Profile, frame: Frame) -> String {
     }
 }
 
-/// The name of a function without its parameters.
+/// Returns the name of a function without its parameters and without long arguments of templates.
 pub(crate) fn function(name: &str) -> String {
-    let whole = foreign::line(name);
+    let whole: String = foreign::line(name).chars().take(LOOKED_AT).collect();
     let bare = whole.strip_suffix(" const").unwrap_or(&whole);
     let bare = match parameters(bare) {
         Some(begin) if begin > 0 => &bare[..begin],
         _ => &whole,
     };
-    foreign::shorten(bare, NAME)
+    foreign::shorten(&without_arguments(bare), NAME)
 }
 
-/// Where the parentheses begin in which a name ends.
+/// A name with `<…>` in place of long arguments of templates: `std::map<…>::insert`.
+fn without_arguments(name: &str) -> String {
+    let mut short = String::new();
+    let mut rest = name;
+    while let Some(begin) = rest.find('<') {
+        let (head, tail) = rest.split_at(begin);
+        short.push_str(head);
+        // `operator<` has no arguments, and `<T as Trait>::f` begins with a type.
+        let is_template = !short.is_empty() && !short.ends_with("operator");
+        rest = match end_of_arguments(tail).filter(|end| is_template && *end > ARGUMENTS) {
+            Some(end) => {
+                short.push_str("<…>");
+                &tail[end..]
+            }
+            None => {
+                short.push('<');
+                &tail[1..]
+            }
+        };
+    }
+    short + rest
+}
+
+/// Where the arguments end with which the text begins.
+fn end_of_arguments(text: &str) -> Option<usize> {
+    let (mut depth, mut before) = (0_u32, ' ');
+    for (place, letter) in text.char_indices() {
+        match letter {
+            '<' => depth += 1,
+            '>' if before == '-' => {}
+            '>' if depth == 1 => return Some(place + 1),
+            '>' => depth -= 1,
+            _ => {}
+        }
+        before = letter;
+    }
+    None
+}
+
+/// Returns where the parameter list at the end of a name begins.
 fn parameters(name: &str) -> Option<usize> {
     if !name.ends_with(')') {
         return None;
@@ -216,6 +260,20 @@ mod tests {
             ),
             ("x::operator()(int)", "x::operator()"),
             ("x::operator()", "x::operator()"),
+            (
+                "std::map<int, std::string>::at(int const&)",
+                "std::map<…>::at",
+            ),
+            ("void f<int>(g<h<i>, j<k>, lll>)", "void f<int>"),
+            (
+                "bool operator< <A, BBBBBBBBBBBBBBBBB>(A)",
+                "bool operator< <…>",
+            ),
+            (
+                "<alloc::vec::Vec<u8> as core::ops::Drop>::drop",
+                "<alloc::vec::Vec<u8> as core::ops::Drop>::drop",
+            ),
+            ("a<b<c<d<e<f", "a<b<c<d<e<f"),
             ("main", "main"),
             ("a)(", "a)("),
             ("))", "))"),
@@ -232,10 +290,12 @@ mod tests {
         let stack = names(&[
             "operator new",
             "std::allocator<int>::allocate",
+            "void std::vector<…>::_M_realloc_insert",
             "parse",
+            "std::sort",
             "main",
         ]);
-        assert_eq!(from_requester(&stack), &stack[2..]);
+        assert_eq!(from_requester(&stack), &stack[3..]);
         let wrapper = names(&["malloc"]);
         assert_eq!(from_requester(&wrapper), wrapper);
         assert!(from_requester(&[]).is_empty());

@@ -1,4 +1,4 @@
-//! Every figure of a profile on a line of its own.
+//! A profile as CSV, with one figure in each line.
 
 use heapdrome_profile::{Amount, Counts, Digits, Level, ProcessProfile, Profile, Timeline};
 
@@ -42,7 +42,7 @@ impl Exporter<Profile> for Csv {
     }
 }
 
-/// The lines of one process, or of all.
+/// Writer of the lines of one process, or of all processes together.
 struct Sheet<'a> {
     rows: &'a mut Vec<[String; 6]>,
     process: &'a str,
@@ -138,7 +138,7 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// The stacks of all processes. Those of one process have no lines of their own.
+    /// Writes the stacks of all processes together. Single processes have no such lines.
     fn stacks(&mut self, profile: &Profile) {
         for called in code::stacks(profile) {
             let (at, of) = (called.folded(), called.of);
@@ -153,7 +153,7 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// The stacks of one process whose live bytes only grow.
+    /// Writes the stacks whose live bytes only grow, for one process.
     fn growth(&mut self, profile: &Profile, process: &ProcessProfile) {
         for suspect in &process.suspects {
             let names = code::names(profile, Some(suspect.stack));

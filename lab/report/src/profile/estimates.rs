@@ -5,7 +5,7 @@ use heapdrome_schema::Bytes;
 
 use crate::words::{count, grouped};
 
-/// The word before an amount that is an estimate; empty where the amount is exact.
+/// Returns the word before an amount that is an estimate, or nothing if the amount is exact.
 pub(crate) fn about(profile: &Profile) -> &'static str {
     match profile.sampling().is_whole() {
         true => "",
@@ -13,13 +13,13 @@ pub(crate) fn about(profile: &Profile) -> &'static str {
     }
 }
 
-/// The interval of an estimate from half of its width: `240 MiB to 260 MiB`.
+/// Returns the interval of an estimate from half of its width: `240 MiB to 260 MiB`.
 pub(crate) fn interval(estimate: u64, half: u64, tell: impl Fn(u64) -> String) -> String {
     let [low, high] = [estimate.saturating_sub(half), estimate.saturating_add(half)];
     format!("{} to {}", tell(low), tell(high))
 }
 
-/// Bytes with their interval in parentheses, where they are an estimate.
+/// Returns bytes, followed by their interval in parentheses if they are an estimate.
 pub(crate) fn with_interval(profile: &Profile, bytes: u64, half: u64) -> String {
     let tell = |bytes: u64| Bytes(bytes).to_string();
     match profile.sampling().is_whole() {
@@ -28,7 +28,7 @@ pub(crate) fn with_interval(profile: &Profile, bytes: u64, half: u64) -> String 
     }
 }
 
-/// How much of the program was recorded, and how exact the figures are.
+/// Returns a sentence on how much of the program was recorded and how exact the figures are.
 pub(crate) fn sampled(profile: &Profile) -> Option<String> {
     let sampling = profile.sampling();
     if sampling.is_whole() {
@@ -39,8 +39,8 @@ pub(crate) fn sampled(profile: &Profile) -> Option<String> {
     let made = interval(counts.made.blocks, half.blocks, grouped);
     Some(format!(
         "{} of {made} were recorded: one for every {} requested. All amounts of blocks and bytes are \
-         estimates, with 95% intervals in parentheses; the program requested {}. A sample does not show \
-         which calls followed each other, and no resizes.",
+         estimates, with 95% intervals in parentheses; the program requested {}. A sample shows \
+         neither resizes nor which calls followed each other.",
         count(counts.recorded, "block"),
         Bytes(sampling.mean()),
         with_interval(profile, counts.made.bytes, half.bytes),

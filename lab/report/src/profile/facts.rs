@@ -5,16 +5,17 @@ use heapdrome_schema::{Bytes, Nanoseconds};
 use heapdrome_trace::Ending;
 
 use super::estimates::{about, sampled, with_interval};
+use super::shares::share;
 use super::{code, names, requested};
 use crate::words::{self, count, fraction};
 
-/// A paragraph under a word.
+/// A paragraph that follows a label.
 pub(crate) struct Fact {
     pub(crate) heading: &'static str,
     pub(crate) text: String,
 }
 
-/// The paragraphs of a profile, the most important first.
+/// Returns the paragraphs of a profile, the most important first.
 pub(crate) fn facts(profile: &Profile) -> Vec<Fact> {
     let counts = &profile.all.counts;
     let fact = |heading, text: Option<String>| {
@@ -42,34 +43,23 @@ pub(crate) fn facts(profile: &Profile) -> Vec<Fact> {
     facts.into_iter().flatten().collect()
 }
 
-/// The time from the beginning of the first process to the end of the last.
+/// Returns the time from the beginning of the first process to the end of the last.
 pub(crate) fn duration(profile: &Profile) -> u64 {
     let [from, to] = profile.all.span;
     to - from
 }
 
-/// A moment, counted from the beginning of the first process.
+/// Returns a moment, counted from the beginning of the first process.
 pub(crate) fn since_start(profile: &Profile, time: u64) -> Nanoseconds {
     Nanoseconds(time.saturating_sub(profile.all.span[0]))
 }
 
-/// A part of a whole, never rounded to nothing or to all of it; nothing of nothing is nothing.
-pub(crate) fn share(part: u64, whole: u64) -> String {
-    let fraction_of = part as f64 / whole.max(1) as f64;
-    match fraction_of {
-        0.0 => "0%".to_owned(),
-        small if small < 0.000_05 => "<0.01%".to_owned(),
-        large if large >= 0.995 && part < whole => ">99%".to_owned(),
-        known => fraction(known),
-    }
-}
-
-/// Why the figures may be too low.
+/// Returns a sentence on why the figures may be too low, if they may.
 fn incomplete(profile: &Profile) -> Option<String> {
     let mut told = Vec::new();
     if let Ending::CutOff { .. } = profile.ending {
         told.push(format!(
-            "the trace was cut off after {}, and what followed is unknown",
+            "the trace was cut off after {}, so later operations are unknown",
             Nanoseconds(duration(profile))
         ));
     }
@@ -86,7 +76,7 @@ fn incomplete(profile: &Profile) -> Option<String> {
     let unfinished = profile.processes.iter().filter(has_no_end).count() as u64;
     if unfinished > 0 && matches!(profile.ending, Ending::Complete(_)) {
         let processes = count(unfinished, "process");
-        told.push(format!("the trace does not hold the end of {processes}"));
+        told.push(format!("the trace lacks the end of {processes}"));
     }
     let bypassed = profile.bypassed.len() as u64;
     if bypassed > 0 {
@@ -97,7 +87,7 @@ fn incomplete(profile: &Profile) -> Option<String> {
         ));
     }
     let sentence = words::capital(&told.join("; "));
-    (!told.is_empty()).then(|| format!("{sentence}. All figures are of what was recorded."))
+    (!told.is_empty()).then(|| format!("{sentence}. All figures cover only the recorded part."))
 }
 
 fn memory(profile: &Profile) -> String {
@@ -195,7 +185,8 @@ fn sizes(profile: &Profile) -> Option<String> {
     Some(text)
 }
 
-/// Blocks that are live at the peak of a process, by the power of two above their sizes.
+/// Returns the blocks that are live at the peak of a process, by the power of two above their
+/// sizes.
 pub(crate) fn at_peak(process: &ProcessProfile) -> Vec<(u64, Amount)> {
     let mut steps = std::collections::BTreeMap::<u64, Amount>::new();
     for class in &process.counts.classes {
@@ -235,7 +226,7 @@ fn lifetimes(profile: &Profile) -> Option<String> {
     Some(format!("{text} {left}"))
 }
 
-/// The blocks that were not freed.
+/// Returns a sentence on the blocks that were not freed.
 fn left(profile: &Profile) -> String {
     let counts = &profile.all.counts;
     let is_whole = profile.processes.iter().all(ProcessProfile::is_whole);
@@ -285,7 +276,7 @@ fn threads(profile: &Profile) -> Option<String> {
             count(profile.all.threads, "thread")
         ),
         (_, blocks) => format!(
-            "{} exchange blocks: {} of the freed blocks are freed by another thread than the one that \
+            "{} exchange blocks: {} of the freed blocks are freed by a thread other than the one that \
              made them.",
             count(profile.all.threads, "thread"),
             share(blocks, counts.freed.blocks)
@@ -293,7 +284,7 @@ fn threads(profile: &Profile) -> Option<String> {
     })
 }
 
-/// Calls in each second; `None` where no time passed.
+/// Returns the calls in each second; `None` if no time passed.
 pub(crate) fn per_second(profile: &Profile, calls: u64) -> Option<String> {
     let seconds = Nanoseconds(duration(profile)).as_seconds();
     (seconds > 0.0).then(|| words::short_number((calls as f64 / seconds).round()))
@@ -342,7 +333,7 @@ fn resizes(counts: &Counts) -> Option<String> {
     let resizes = &counts.resizes;
     (resizes.calls > 0).then(|| {
         format!(
-            "{} {} resized {}, {} of them to grow; one block {}. Moving every one would copy {}.",
+            "{} {} resized {}, {} of them to grow; one block {}. If each resize moved its block, {} would be copied.",
             count(resizes.chains, "block"),
             if resizes.chains == 1 { "is" } else { "are" },
             count(resizes.calls, "time"),
@@ -353,7 +344,7 @@ fn resizes(counts: &Counts) -> Option<String> {
     })
 }
 
-/// Bytes that size classes add, for the allocators that add the least and the most.
+/// Returns the bytes that size classes add, for the allocators that add the least and the most.
 fn size_classes(profile: &Profile) -> Option<String> {
     let counts = &profile.all.counts;
     if counts.most_requested == 0 {
@@ -374,13 +365,13 @@ fn size_classes(profile: &Profile) -> Option<String> {
         .div_ceil(profile.page_bytes());
     let floor = floor.saturating_mul(profile.page_bytes());
     let whose = if profile.processes.len() == 1 {
-        "this"
+        "the program"
     } else {
         "the largest process"
     };
     Some(format!(
-        "No allocator holds {whose} in less than {}{}, its peak in whole pages. Rounding up to size classes \
-         adds {} ({first}) to {} ({last}).",
+        "Every allocator needs at least {}{} for {whose}: the live bytes at the peak, in whole \
+         pages. Rounding up to size classes adds {} ({first}) to {} ({last}).",
         about(profile),
         Bytes(floor),
         fraction(*least),

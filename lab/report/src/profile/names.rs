@@ -1,10 +1,10 @@
-//! Names of functions and processes for a reader.
+//! Names of functions and processes, as shown to a reader.
 
 use heapdrome_profile::{ProcessProfile, Profile};
 
 use crate::foreign;
 
-/// The C++ operators by the names that they have in objects.
+/// C++ operators, each with the symbol name that object files use.
 const OPERATORS: [(&str, &str); 20] = [
     ("_Znwm", "new"),
     ("_Znam", "new[]"),
@@ -40,7 +40,7 @@ const OPERATORS: [(&str, &str); 20] = [
     ),
 ];
 
-/// The name of a function as its callers write it.
+/// Returns the name of a function as programmers write it.
 pub(crate) fn function(profile: &Profile, function: u8) -> String {
     let name = profile.function(function);
     match OPERATORS.iter().find(|(known, _)| *known == name) {
@@ -49,7 +49,7 @@ pub(crate) fn function(profile: &Profile, function: u8) -> String {
     }
 }
 
-/// A process by its program and number: `cc1 (pid 77)`.
+/// Returns the program and number of a process: `cc1 (pid 77)`.
 pub(crate) fn process(process: &ProcessProfile) -> String {
     match &process.process {
         Some(known) => program(&known.program, known.pid),
@@ -57,7 +57,7 @@ pub(crate) fn process(process: &ProcessProfile) -> String {
     }
 }
 
-/// A program and a process number, the folder left out.
+/// Returns a program without its folder, and a process number.
 pub(crate) fn program(path: &str, pid: u32) -> String {
     let name = path.rsplit('/').next().unwrap_or(path);
     format!("{} (pid {pid})", foreign::name(name))

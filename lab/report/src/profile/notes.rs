@@ -7,10 +7,10 @@ use super::names;
 use crate::foreign;
 use crate::words::{self, count};
 
-/// Names in one note.
+/// Number of names that one note lists.
 const NAMES: usize = 8;
 
-/// The notes, each one or two sentences.
+/// Returns the notes, each one or two sentences.
 pub(crate) fn notes(profile: &Profile) -> Vec<String> {
     let mut notes = Vec::new();
     if let Ending::CutOff { offset } = profile.ending {
@@ -50,17 +50,17 @@ fn gave_up(profile: &Profile) -> Option<String> {
     let listed =
         listed(processes.filter(|one| one.finish.as_ref().is_some_and(|end| end.gave_up)))?;
     Some(format!(
-        "The recording stopped before the end of {listed}: what they did later is not counted."
+        "The recording stopped before the end of {listed}; later operations are not counted."
     ))
 }
 
 fn unfinished(profile: &Profile) -> Option<String> {
     let processes = profile.processes.iter();
     let listed = listed(processes.filter(|process| process.finish.is_none()))?;
-    Some(format!("The trace does not hold the end of {listed}."))
+    Some(format!("The trace lacks the end of {listed}."))
 }
 
-/// Files of code whose functions have no names.
+/// Returns a note on the files of code whose functions have no names, if there are such files.
 fn unnamed(profile: &Profile) -> Vec<String> {
     let all = &profile.symbols.notes;
     let told = |note: &heapdrome_symbols::Note| {
@@ -76,7 +76,7 @@ fn unnamed(profile: &Profile) -> Vec<String> {
     notes
 }
 
-/// Calls that the figures leave out or count in another way.
+/// Returns notes on calls that the figures omit or count in another way.
 fn counted(profile: &Profile) -> Vec<String> {
     let counts = &profile.all.counts;
     let mut notes = Vec::new();
@@ -100,7 +100,7 @@ fn counted(profile: &Profile) -> Vec<String> {
     });
     note(counts.foreign_frees, &|number| {
         format!(
-            "Frees of blocks from before the recording: {number}. They change no figure but that of calls."
+            "Frees of blocks from before the recording: {number}. They change only the number of calls."
         )
     });
     note(counts.repeated_frees, &|number| {

@@ -1,4 +1,4 @@
-//! A profile as counters over time, for Perfetto and other viewers of Chrome's traces.
+//! A profile as counters over time, for Perfetto and other viewers that read Chrome's trace format.
 
 use heapdrome_profile::{Level, Point, Profile, Timeline};
 use serde_json::{Value, json};
@@ -8,7 +8,8 @@ use crate::{Exporter, ReportError};
 
 /// The profile as Chrome trace JSON: live and resident memory and calls per second of each process.
 ///
-/// Each point shows the most within it, and from its middle on the amount at its end.
+/// At its beginning, each point shows the maximum within it, and from its middle on the amount at
+/// its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Perfetto;
 
@@ -19,7 +20,7 @@ impl Exporter<Profile> for Perfetto {
             counters(&mut events, 0, "all processes", &profile.all.timeline);
         }
         for process in &profile.processes {
-            // A process number of the system can stand for several programs.
+            // The system can reuse a process number, so it can stand for several programs.
             let number = u64::from(process.number) + 1;
             let name = names::process(process);
             counters(&mut events, number, &name, &process.timeline);

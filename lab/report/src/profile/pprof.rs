@@ -1,7 +1,7 @@
 //! A profile for `pprof`: its `profile.proto`, compressed by gzip.
 //!
-//! If the trace has no stacks, frames are made of what it has: a process calls a function, which
-//! makes blocks of a size.
+//! If the trace has no stacks, its frames are made up: a process calls a function of the allocator,
+//! which calls a power of two of sizes.
 
 mod locations;
 
@@ -14,11 +14,12 @@ use super::names;
 use super::protobuf::Message;
 use crate::{Exporter, ReportError};
 
-/// The profile as a gzip-compressed `profile.proto`, for `go tool pprof` and its like.
+/// Exports the profile as a gzip-compressed `profile.proto`, which `go tool pprof` and similar
+/// viewers read.
 #[derive(Clone, Copy, Debug)]
 pub struct Pprof;
 
-/// The values of a sample with their units, and which of them is shown first.
+/// Quantities of a sample with their units, and the one that viewers show first.
 const VALUES: [(&str, &str); 6] = [
     ("peak_objects", "count"),
     ("peak_space", "bytes"),
@@ -32,7 +33,7 @@ const SHOWN: &str = "peak_space";
 /// The label of a sample that names its process.
 const PROCESS: &str = "process";
 
-/// The quantity and unit of the distance of two sample points.
+/// Quantity and unit of the distance between two sample points.
 const PERIOD: (&str, &str) = ("space", "bytes");
 
 /// Fields of the messages in profile.proto.
@@ -59,7 +60,7 @@ mod field {
     /// Of a Label.
     pub(super) const KEY: u64 = 1;
     pub(super) const TEXT: u64 = 2;
-    /// Of a Mapping, a Location and a Function.
+    /// Fields of Mapping, Location and Function.
     pub(super) const ID: u64 = 1;
     /// Of a Mapping.
     pub(super) const MEMORY_LIMIT: u64 = 3;
@@ -112,7 +113,7 @@ impl Exporter<Profile> for Pprof {
     }
 }
 
-/// A sample for each stack of each process, with the process as its label.
+/// Writes a sample for each stack of each process, with the process as its label.
 fn by_stack(whole: &mut Message, locations: &mut Locations, profile: &Profile) {
     for process in &profile.processes {
         let mut label = Message::default();
@@ -128,7 +129,7 @@ fn by_stack(whole: &mut Message, locations: &mut Locations, profile: &Profile) {
     }
 }
 
-/// A sample for each process, function and power of two of sizes.
+/// Writes a sample for each combination of process, function and power of two of sizes.
 fn by_size(whole: &mut Message, locations: &mut Locations, profile: &Profile) {
     for process in &profile.processes {
         let caller = locations.made_up(&names::process(process));
@@ -151,7 +152,7 @@ fn value_type(locations: &mut Locations, name: &str, unit: &str) -> Message {
     message
 }
 
-/// A sample: its frames, the innermost first, and its values.
+/// Writes a sample: its frames, the innermost first, and its values.
 fn sample(frames: &[u64], amounts: [Amount; 3]) -> Message {
     let values: Vec<u64> = amounts
         .iter()

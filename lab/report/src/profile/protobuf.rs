@@ -1,4 +1,4 @@
-//! Writes messages of Protocol Buffers, as their public encoding describes.
+//! Writes messages of Protocol Buffers, according to their public encoding.
 
 /// A message that is being written.
 #[derive(Debug, Default)]

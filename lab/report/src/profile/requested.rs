@@ -7,21 +7,21 @@ use heapdrome_schema::Bytes;
 
 use super::code::{self, Called};
 use super::estimates::interval;
-use super::facts::share;
+use super::shares::share;
 use crate::foreign;
 use crate::table::Column;
 use crate::words::{self, grouped};
 
-/// Rows of a table.
+/// Number of rows of a table.
 const ROWS: usize = 10;
 
-/// Functions that a sentence names.
+/// Number of functions that a sentence names.
 const NAMED: usize = 3;
 
-/// The head of half the width of 95% intervals.
+/// Heading of the column with half the width of the 95% intervals.
 const HALF: &str = "95% ±";
 
-/// What a table of stacks shows.
+/// Quantity that a table of stacks shows.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Of {
     /// Blocks at the peak, by their bytes.
@@ -35,7 +35,7 @@ pub(crate) enum Of {
 impl Of {
     pub(crate) const ALL: [Self; 3] = [Self::Peak, Self::Temporary, Self::Left];
 
-    /// The heading of the table.
+    /// Returns the heading of the table.
     pub(crate) fn heading(self) -> &'static str {
         match self {
             Self::Peak => "Stacks with the most bytes at the peak",
@@ -44,7 +44,7 @@ impl Of {
         }
     }
 
-    /// The number by which stacks are ordered.
+    /// Returns the number by which stacks are ordered.
     fn rank(self, of: &StackUse) -> u64 {
         match self {
             Self::Peak => of.at_peak.bytes,
@@ -54,7 +54,7 @@ impl Of {
     }
 }
 
-/// The stacks with the most of something, in text of at most `width` characters.
+/// Returns the stacks with the most of this quantity. Their text has at most `width` characters.
 pub(crate) fn stacks(all: &[Called], of: Of, width: usize) -> Vec<Column> {
     let total = all.iter().map(|one| of.rank(&one.of)).sum();
     let all = most(all.iter(), |one| of.rank(&one.of));
@@ -75,7 +75,7 @@ pub(crate) fn stacks(all: &[Called], of: Of, width: usize) -> Vec<Column> {
     ]
 }
 
-/// The functions that requested the most bytes at the peak.
+/// Returns the functions that requested the most bytes at the peak.
 pub(crate) fn functions(profile: &Profile, all: &[Called], width: usize) -> Vec<Column> {
     let functions = by_function(all);
     let total = functions.iter().map(|(_, of)| of.at_peak.bytes).sum();
@@ -112,7 +112,7 @@ pub(crate) fn functions(profile: &Profile, all: &[Called], width: usize) -> Vec<
     columns
 }
 
-/// The elements with the highest ranks above zero, the highest first.
+/// Returns the elements whose rank is above zero, the highest first.
 fn most<'a, T>(all: impl Iterator<Item = &'a T>, rank: impl Fn(&T) -> u64) -> Vec<&'a T> {
     let mut all: Vec<&T> = all.filter(|one| rank(one) > 0).collect();
     all.sort_by_key(|one| std::cmp::Reverse(rank(one)));
@@ -120,7 +120,8 @@ fn most<'a, T>(all: impl Iterator<Item = &'a T>, rank: impl Fn(&T) -> u64) -> Ve
     all
 }
 
-/// Blocks by the function that requested them, those with the most bytes at the peak first.
+/// Returns the blocks by the function that requested them, those with the most bytes at the peak
+/// first.
 fn by_function(all: &[Called]) -> Vec<(&str, StackUse)> {
     let mut functions = BTreeMap::<&str, StackUse>::new();
     for one in all {
@@ -135,7 +136,7 @@ fn by_function(all: &[Called]) -> Vec<(&str, StackUse)> {
 pub(crate) fn requested_by(all: &[Called]) -> Option<String> {
     let functions = by_function(all);
     let total: u64 = functions.iter().map(|(_, of)| of.at_peak.bytes).sum();
-    // Functions with less than a hundredth of the bytes explain nothing.
+    // A function with less than a hundredth of the bytes explains nothing.
     let known = functions
         .iter()
         .filter(|(_, of)| of.at_peak.bytes > total / 100);
@@ -151,7 +152,7 @@ pub(crate) fn requested_by(all: &[Called]) -> Option<String> {
     (!told.is_empty()).then(|| format!("{}.", words::listed(&told)))
 }
 
-/// The stacks of all processes that are suspected of a leak, those that grow fastest first.
+/// Returns the stacks of all processes that may leak, those that grow fastest first.
 fn suspects(profile: &Profile) -> Vec<Suspect> {
     let processes = profile.processes.iter();
     let mut all: Vec<Suspect> = processes
@@ -171,7 +172,7 @@ fn ends(suspect: &Suspect) -> String {
     interval(middle, half, |bytes| Bytes(bytes).to_string())
 }
 
-/// The sentence about stacks whose live bytes only grow.
+/// Returns a sentence on the stacks whose live bytes only grow.
 pub(crate) fn growth(profile: &Profile) -> Option<String> {
     let all = suspects(profile);
     let first = all.first()?;
@@ -196,7 +197,7 @@ pub(crate) fn growth(profile: &Profile) -> Option<String> {
     ))
 }
 
-/// The stacks whose live bytes only grow, in text of at most `width` characters.
+/// Returns the stacks whose live bytes only grow. Their text has at most `width` characters.
 pub(crate) fn growing(profile: &Profile, width: usize) -> Vec<Column> {
     let mut all = suspects(profile);
     all.truncate(ROWS);

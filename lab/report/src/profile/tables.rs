@@ -3,19 +3,20 @@
 use heapdrome_profile::{Amount, Digits, ProcessProfile, Profile};
 use heapdrome_schema::{Bytes, Nanoseconds};
 
-use super::facts::{at_peak, per_second, share};
+use super::facts::{at_peak, per_second};
 use super::names;
+use super::shares::share;
 use crate::evidence::bar;
 use crate::table::Column;
 use crate::words::{self, NONE, grouped};
 
-/// Steps of a histogram that show all that is known.
+/// Number of steps with which a histogram shows its full resolution.
 pub(crate) const ALL: usize = usize::MAX;
 
-/// Processes that a table names.
+/// Number of processes that a table names.
 const PROCESSES: usize = 10;
 
-/// Blocks by size, in at most so many steps.
+/// Returns blocks by size, in at most `count` steps.
 pub(crate) fn sizes(profile: &Profile, count: usize) -> Vec<Column> {
     let sizes = profile.all.counts.sizes.widened(count);
     let mut columns = steps("block size below", &sizes, |below| Bytes(below).to_string());
@@ -31,7 +32,7 @@ pub(crate) fn sizes(profile: &Profile, count: usize) -> Vec<Column> {
     columns
 }
 
-/// Freed blocks by the time that they lived, in at most so many steps.
+/// Returns freed blocks by their lifetime, in at most `count` steps.
 pub(crate) fn lifetimes(profile: &Profile, count: usize) -> Vec<Column> {
     let lived = profile.all.counts.lived_time.widened(count);
     steps("lived less than", &lived, |below| {
@@ -39,7 +40,7 @@ pub(crate) fn lifetimes(profile: &Profile, count: usize) -> Vec<Column> {
     })
 }
 
-/// A row for each step of a histogram, with a bar.
+/// Returns a row with a bar for each step of a histogram.
 fn steps(head: &str, digits: &Digits, tell: impl Fn(u64) -> String) -> Vec<Column> {
     let most = digits
         .steps()
@@ -65,7 +66,7 @@ fn steps(head: &str, digits: &Digits, tell: impl Fn(u64) -> String) -> Vec<Colum
     ]
 }
 
-/// What the table of [`functions`] counts.
+/// Returns the heading of the table of [`functions`].
 pub(crate) fn calls_heading(profile: &Profile) -> &'static str {
     match profile.sampling().is_whole() {
         true => "Calls by function",
@@ -73,7 +74,7 @@ pub(crate) fn calls_heading(profile: &Profile) -> &'static str {
     }
 }
 
-/// Calls by function, the most called first.
+/// Returns calls by function, the most called first.
 pub(crate) fn functions(profile: &Profile) -> Vec<Column> {
     let counts = &profile.all.counts;
     let all = counts.calls();
@@ -103,7 +104,7 @@ pub(crate) fn functions(profile: &Profile) -> Vec<Column> {
     columns
 }
 
-/// Bytes that live blocks take under the size classes of each allocator.
+/// Returns the bytes that live blocks would take in the size classes of each allocator.
 pub(crate) fn size_classes(profile: &Profile) -> Vec<Column> {
     let counts = &profile.all.counts;
     let added = |rounded: u64, requested: u64| match requested {
@@ -127,7 +128,7 @@ pub(crate) fn size_classes(profile: &Profile) -> Vec<Column> {
     ]
 }
 
-/// The processes with the highest peaks.
+/// Returns the processes with the highest peaks.
 pub(crate) fn processes(profile: &Profile) -> Vec<Column> {
     let mut processes: Vec<&ProcessProfile> = profile.processes.iter().collect();
     processes.sort_by_key(|process| std::cmp::Reverse(process.peak.live.bytes));
@@ -157,7 +158,7 @@ pub(crate) fn processes(profile: &Profile) -> Vec<Column> {
         ),
     ]
 }
-/// Freed blocks by the bytes that were requested while they lived.
+/// Returns freed blocks by the bytes that were requested during their lifetime.
 pub(crate) fn lifetimes_in_bytes(profile: &Profile) -> Vec<Column> {
     let lived = &profile.all.counts.lived_bytes;
     steps("requested meanwhile, less than", lived, |below| {

@@ -13,10 +13,10 @@ use crate::table::{self, Column};
 use crate::terminal::{Page, Terminal};
 use crate::{Exporter, ReportError};
 
-/// Steps of a histogram.
+/// Number of steps of a histogram.
 const STEPS: usize = 10;
 
-/// Columns of a line of bars.
+/// Number of columns of a line of bars.
 const SPARKLINE: usize = 60;
 
 impl Exporter<Profile> for Terminal {
@@ -70,10 +70,10 @@ fn title(page: &mut Page, profile: &Profile) {
     page.text.push('\n');
 }
 
-/// Widths of a column of stacks, the first that fits is taken.
+/// Widths for a column of stacks; the first that fits is taken.
 const WIDTHS: [usize; 5] = [100, 70, 50, 34, 22];
 
-/// Who requested the blocks.
+/// Shows who requested the blocks.
 fn by_stack(page: &mut Page, profile: &Profile) {
     if !profile.has_stacks() {
         return;
@@ -93,7 +93,7 @@ fn by_stack(page: &mut Page, profile: &Profile) {
     }
 }
 
-/// A table whose texts are as wide as there is room.
+/// Shows a table whose texts are as wide as the terminal allows.
 fn fitting(page: &mut Page, heading: &str, columns: &dyn Fn(usize) -> Vec<Column>) {
     let choices = WIDTHS.map(columns);
     if table::rows(&choices[0]) == 0 {
@@ -109,7 +109,7 @@ fn section(page: &mut Page, heading: &str, columns: &[Column]) {
         return;
     }
     page.heading(heading);
-    // Where there is no room, the bars go first.
+    // In a narrow terminal, the bars are omitted first.
     let narrow: Vec<Column> = columns
         .iter()
         .filter(|column| !column.head.is_empty())
@@ -120,7 +120,7 @@ fn section(page: &mut Page, heading: &str, columns: &[Column]) {
     lines.iter().for_each(|line| page.line(line));
 }
 
-/// A line of bars for live and one for resident memory, on the same scale.
+/// Shows a line of bars for live memory and one for resident memory, on the same scale.
 fn over_time(page: &mut Page, profile: &Profile) {
     let live = samples(profile, |point| Some(point.bytes));
     let resident = samples(profile, |point| point.resident);
@@ -140,7 +140,7 @@ fn over_time(page: &mut Page, profile: &Profile) {
     }
 }
 
-/// A quantity at the beginning and at the end of each point.
+/// Returns a quantity at the beginning and at the end of each point.
 fn samples(profile: &Profile, of: fn(&Point) -> Option<Level>) -> Vec<MemorySample> {
     let timeline = &profile.all.timeline;
     let sample = |time: u64, bytes: u64| MemorySample {

@@ -169,15 +169,17 @@ fn who_leads(leaders: &[(String, Vec<String>)], values: &[Value<'_>], parameter:
             let each = leaders.iter().enumerate();
             let each: Vec<String> = each
                 .map(|(place, (name, own))| {
-                    let is = if place == 0 {
-                        "is the fastest at"
-                    } else {
-                        "at"
-                    };
-                    format!("{name} {is} {} ({})", own.len(), listed(own))
+                    let count = own.len();
+                    match place {
+                        0 => format!(
+                            "{name} is the fastest at {count} of {all} ({})",
+                            listed(own)
+                        ),
+                        _ => format!("{name} at {count} ({})", listed(own)),
+                    }
                 })
                 .collect();
-            format!("Of {all}, {}.", each.join("; "))
+            format!("{}.", each.join("; "))
         }
     }
 }
@@ -308,7 +310,7 @@ fn risk(values: &[Value<'_>]) -> Option<String> {
     let alphas = known.map(|value| value.result.alpha);
     let alpha = alphas.filter(|alpha| alpha.is_finite()).reduce(f64::max)?;
     Some(format!(
-        "Each is judged by the intervals of its own race, with at most {} risk of a false verdict.",
+        "Each value is judged by the intervals of its own race, with at most {} risk of a false verdict.",
         words::fraction(alpha)
     ))
 }

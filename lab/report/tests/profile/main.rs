@@ -1,4 +1,4 @@
-//! What is said of a profile, and the files that are made of it.
+//! Tests of the sentences on a profile, and of the files that are made from it.
 
 mod decoder;
 mod files;

@@ -9,7 +9,8 @@ use heapdrome_report::{Exporter, Pprof};
 use crate::decoder::Message;
 use crate::traces::{HOSTILE, exchange, leaking, odd, several};
 
-/// What pprof would make of the file: the values of each stack, the outermost frame first.
+/// A profile as pprof would read it from the file: the values of each stack, the outermost frame
+/// first.
 struct Read {
     types: Vec<(String, String)>,
     stacks: BTreeMap<Vec<String>, Vec<u64>>,
@@ -17,11 +18,11 @@ struct Read {
     duration: u64,
     time: u64,
     period: u64,
-    /// The path and the build id of each mapping.
+    /// Path and build id of each mapping.
     mappings: Vec<[String; 2]>,
-    /// The address, and the functions with their lines, of each location.
+    /// Address of each location, and its functions with their lines.
     locations: Vec<(u64, Vec<String>)>,
-    /// The labels of the samples.
+    /// Labels of the samples.
     labels: Vec<String>,
 }
 

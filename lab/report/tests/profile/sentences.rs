@@ -16,7 +16,7 @@ fn text(profile: &Profile, width: usize) -> String {
     String::from_utf8(text).expect("UTF-8")
 }
 
-/// The text without its line breaks.
+/// Returns the text without its line breaks.
 fn told(profile: &Profile) -> String {
     text(profile, 100)
         .split_whitespace()
@@ -48,10 +48,10 @@ fn the_conclusions_come_first_and_are_true() {
              of 1.00 MiB to 2.00 MiB.",
             "Of 91 freed blocks, nine in ten live less than 537 ms.",
             "10 blocks (1000 B) are never freed.",
-            "2 threads exchange blocks: 100% of the freed blocks are freed by another thread",
+            "2 threads exchange blocks: 100% of the freed blocks are freed by a thread other",
             "192 calls, 192 per second: 52% malloc, 47% free and 0.5% new.",
-            "No allocator holds this in less than 1.01 MiB, its peak in whole pages. Rounding up to size \
-             classes adds",
+            "Every allocator needs at least 1.01 MiB for the program: the live bytes at the peak, in \
+             whole pages. Rounding up to size classes adds",
         ],
     );
     assert!(!told(&profile).contains("Incomplete"));
@@ -95,7 +95,7 @@ fn processes_that_were_not_recorded_are_named() {
         &profile,
         &[
             "Incomplete: The recording of 1 process stopped before its end; 1 process was not recorded. All \
-             figures are of what was recorded.",
+             figures cover only the recorded part.",
             "At their peak 3 processes hold 3.93 KiB together. The largest, cc2 (pid 102), holds 3.93 KiB",
             "The recording stopped before the end of cc1 (pid 101)",
             "Not recorded: cc-static (pid 77): it is linked statically.",
@@ -110,9 +110,9 @@ fn a_process_without_an_end_is_no_whole_one() {
     trace.begin(0, 0, "/bin/app");
     trace.does(0, 0, MS, make(0, 10));
     let sentences = [
-        "Incomplete: The trace does not hold the end of 1 process.",
+        "Incomplete: The trace lacks the end of 1 process.",
         "1 block (10 B) is not freed when the trace ends.",
-        "The trace does not hold the end of app (pid 100).",
+        "The trace lacks the end of app (pid 100).",
     ];
     tells(&trace.profile(), &sentences);
 }
@@ -144,7 +144,7 @@ fn a_sample_gives_estimates_with_intervals() {
         trace.does(0, 0, (1000 + block) * MS, free(block));
     }
     trace.end(0, 2000 * MS, false);
-    // A block of the mean size stands for 1 / (1 - 1 / e) = 1.582 blocks.
+    // With sampling, each block of the mean size stands for 1 / (1 - 1 / e) = 1.582 blocks.
     let profile = trace.profile();
     tells(
         &profile,
@@ -154,7 +154,7 @@ fn a_sample_gives_estimates_with_intervals() {
             "About 800 blocks, about 772 KiB (731 KiB to 814 KiB), are never freed.",
             "One thread makes all recorded calls.",
             "that returned a block,",
-            "in less than about 1.51 MiB, its peak",
+            "at least about 1.51 MiB for the program: the live bytes at the peak",
         ],
     );
     let told = told(&profile);

@@ -6,7 +6,7 @@ use heapdrome_trace::{
     Resident, Stack, Step, Time, Writer,
 };
 
-/// What no page and no terminal may obey.
+/// Text that could take control of a page or a terminal if it were not escaped.
 pub const HOSTILE: &str = "\u{1b}[31m</script><script>alert(1)</script>\"'&--><!--";
 
 pub const MS: u64 = 1_000_000;
@@ -23,12 +23,12 @@ impl Trace {
         Self::sampled(command, 0)
     }
 
-    /// A trace of one block for every so many bytes requested.
+    /// Begins a trace that records one block for every `sample_bytes` bytes requested.
     pub fn sampled(command: &str, sample_bytes: u64) -> Self {
         Self::with_stacks(command, sample_bytes, 0)
     }
 
-    /// A trace of stacks, at these rates.
+    /// Begins a trace with stacks, at these rates.
     pub fn with_stacks(command: &str, sample_bytes: u64, stack_bytes: u64) -> Self {
         let names = ["malloc", "_Znwm", "realloc", "free", "_ZdlPvm"];
         let recording = Recording {
@@ -99,7 +99,8 @@ impl Trace {
         self.0.operation(process, step).expect("written");
     }
 
-    /// A file of code, and stacks: each of these addresses in it, called by the last.
+    /// Adds a file of code and one stack for each address. The last address is the caller in every
+    /// stack.
     pub fn code(&mut self, path: &str, addresses: &[u64]) {
         self.record(Record::Module(Module {
             module: 0,
@@ -118,7 +119,7 @@ impl Trace {
         }
     }
 
-    /// A call with a stack.
+    /// Adds a call with a stack.
     pub fn calls(&mut self, time: u64, stack: u32, operation: Operation) {
         let step = Step {
             thread: 0,
@@ -151,7 +152,7 @@ pub fn free(block: u64) -> Operation {
     Operation::Free { function: 3, block }
 }
 
-/// One process: 100 blocks of 100 bytes, one of 1 MiB, all but ten freed by a second thread.
+/// One process makes 100 blocks of 100 bytes and one of 1 MiB. A second thread frees all but ten.
 pub fn exchange() -> Trace {
     let mut trace = Trace::new();
     trace.begin(0, 0, "/usr/bin/app");
@@ -168,7 +169,8 @@ pub fn exchange() -> Trace {
     trace
 }
 
-/// Three processes one after the other, one of them not recorded to its end, and one bypassed.
+/// Three processes that run one after the other. The recording of one was cut off, and one bypassed
+/// malloc.
 pub fn several(name: &str) -> Trace {
     let mut trace = Trace::of(name);
     for process in 0..3_u32 {
@@ -184,8 +186,9 @@ pub fn several(name: &str) -> Trace {
     trace
 }
 
-/// One process of three stacks over two seconds. The first makes ten large blocks, the second makes
-/// blocks that the next call frees, and the third forgets one block each millisecond.
+/// One process with three stacks over two seconds. The first makes ten large blocks, the second
+/// makes blocks that the next call frees, and the third never frees the block that it makes each
+/// millisecond.
 pub fn leaking(command: &str, path: &str, sample_bytes: u64) -> Trace {
     let mut trace = Trace::with_stacks(command, sample_bytes, 1);
     trace.code(path, &[0x1234, 0x2345, 0x3456, 0x99]);
@@ -202,7 +205,7 @@ pub fn leaking(command: &str, path: &str, sample_bytes: u64) -> Trace {
     trace
 }
 
-/// Every odd trace: nothing in it, no time, no memory.
+/// Traces at the limits: without calls, without time, without memory.
 pub fn odd() -> Vec<Profile> {
     let mut at_once = Trace::new();
     at_once.does(0, 0, 0, make(0, 10));

@@ -16,10 +16,10 @@ pub fn random(state: &mut u64) -> u64 {
 ///
 /// A distance is exponential with this mean. A point falls into a request of `size` bytes if the
 /// number returned is less than `size`, which has the probability `1 - exp(-size / mean)`.
-pub fn distance(bits: u64, mean: u64) -> u64 {
+pub fn distance(bits: u64, mean: f64) -> u64 {
     // The multiples of 2^-53 above 0, up to 1.
     let uniform = ((bits >> 11) + 1) as f64 / (1_u64 << 53) as f64;
-    (-logarithm(uniform) * mean as f64) as u64
+    (-logarithm(uniform) * mean) as u64
 }
 
 /// Natural logarithm of a normal number above 0, with an absolute error below 1e-13.

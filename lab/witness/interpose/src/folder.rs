@@ -107,6 +107,29 @@ pub fn map(name: &[u8], new: bool, length: usize) -> Option<*mut c_void> {
     }
 }
 
+/// Writes a new file beside this library, of parts that `write` gives to the function that it is
+/// called with.
+pub fn write_new(name: &[u8], write: impl FnOnce(&mut dyn FnMut(&[u8]))) {
+    let mut path = [0_u8; PATH_BYTES];
+    if beside(name, &mut path).is_none() {
+        return;
+    }
+    // SAFETY: the path ends with a zero.
+    let file = unsafe {
+        kernel::open(
+            path.as_ptr().cast(),
+            system::O_RDWR_CREAT_EXCL_CLOEXEC,
+            0o600,
+        )
+    };
+    if file >= 0 {
+        write(&mut |part| {
+            kernel::write(file, part);
+        });
+        kernel::close(file);
+    }
+}
+
 /// Whether a file of this length exceeds the process's limit: making it would send a signal that
 /// kills the process.
 fn exceeds_limit(length: usize) -> bool {
@@ -171,5 +194,41 @@ fn own_folder(path: &mut [u8; PATH_BYTES]) -> Option<usize> {
             folder.length = Some(length);
         }
         1
+    }
+}
+
+/// The name of a file of this process: a prefix and numbers, separated by `-`.
+pub struct Name {
+    bytes: [u8; 64],
+    length: usize,
+}
+
+impl Name {
+    /// The name of what belongs to a program of a process.
+    pub fn new(prefix: &str, pid: u32, image: u64) -> Self {
+        let (bytes, length) = ([0; 64], 0);
+        let mut name = Self { bytes, length };
+        name.add(prefix.as_bytes());
+        name.add(decimal(pid.into(), &mut [0; 20]));
+        name.add(b"-");
+        name.add(decimal(image, &mut [0; 20]));
+        name
+    }
+
+    /// Adds the number of one of several such files.
+    pub fn and(mut self, number: u32) -> Self {
+        self.add(b"-");
+        self.add(decimal(number.into(), &mut [0; 20]));
+        self
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        self.bytes[self.length..self.length + bytes.len()].copy_from_slice(bytes);
+        self.length += bytes.len();
+    }
+
+    /// The name.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
     }
 }

@@ -11,6 +11,7 @@ use crate::system::PROT_READ_WRITE;
 #[cfg(target_arch = "x86_64")]
 pub mod number {
     use core::ffi::c_long;
+    pub const READ: c_long = 0;
     pub const WRITE: c_long = 1;
     pub const CLOSE: c_long = 3;
     pub const MMAP: c_long = 9;
@@ -30,12 +31,14 @@ pub mod number {
     pub const READLINKAT: c_long = 267;
     pub const FALLOCATE: c_long = 285;
     pub const PRLIMIT: c_long = 302;
+    pub const PROCESS_VM_READV: c_long = 310;
 }
 
 /// The numbers of calls to the system.
 #[cfg(target_arch = "aarch64")]
 pub mod number {
     use core::ffi::c_long;
+    pub const READ: c_long = 63;
     pub const WRITE: c_long = 64;
     pub const CLOSE: c_long = 57;
     pub const MMAP: c_long = 222;
@@ -55,6 +58,7 @@ pub mod number {
     pub const READLINKAT: c_long = 78;
     pub const FALLOCATE: c_long = 47;
     pub const PRLIMIT: c_long = 261;
+    pub const PROCESS_VM_READV: c_long = 270;
 }
 
 /// The largest error number: results from its negative on are errors.
@@ -135,6 +139,29 @@ pub unsafe fn open(path: *const c_char, flags: c_int, mode: u32) -> c_int {
 pub fn close(file: c_int) {
     // SAFETY: the call touches no memory.
     unsafe { call(number::CLOSE, [file as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// Reads bytes of a file; returns how many, negative if it fails.
+pub fn read(file: c_int, bytes: &mut [u8]) -> isize {
+    let (start, length) = (bytes.as_mut_ptr() as usize, bytes.len());
+    // SAFETY: the kernel writes the bytes.
+    unsafe { call(number::READ, [file as usize, start, length, 0, 0, 0]) }
+}
+
+/// Copies memory of this process that may not be there, part by part; returns the number of bytes
+/// of the first parts that are there. A part has an address and a length.
+///
+/// # Safety
+/// The target has room for the bytes of all parts.
+pub unsafe fn copy(target: *mut u8, parts: &[[usize; 2]]) -> usize {
+    let length: usize = parts.iter().map(|part| part[1]).sum();
+    let (target, first) = ([target as usize, length], parts.as_ptr() as usize);
+    let pid = process() as usize;
+    let arguments = [pid, target.as_ptr() as usize, 1, first, parts.len(), 0];
+    // SAFETY: as for this function; the kernel checks the source.
+    unsafe { call(number::PROCESS_VM_READV, arguments) }
+        .max(0)
+        .unsigned_abs()
 }
 
 /// Writes bytes into a file; returns how many, negative if it fails.

@@ -11,7 +11,7 @@
 //!
 //! In a second mode, [`follow`], it also notes sizes, live bytes and times. A call then passes
 //! through a function of this library. In a third mode, [`recording`], it counts nothing and writes
-//! every call into a ring that a collector reads, or a sample of the calls ([`sampling`]).
+//! every call into a ring that a collector reads, or a sample of the calls ([`passages`]).
 
 // The witness's build script builds it without the standard library, so that it brings no other
 // object into the process. A build that unwinds, as of the whole workspace, needs its runtime.
@@ -22,9 +22,11 @@
 ))]
 
 mod calls;
+mod control;
 mod elf;
 mod entry;
 mod exponential;
+mod extent;
 mod fallback;
 mod folder;
 mod follow;
@@ -33,6 +35,7 @@ mod late;
 mod layout;
 mod marks;
 mod own;
+mod passages;
 mod record;
 mod recording;
 mod resolve;
@@ -43,6 +46,9 @@ mod sampling;
 mod sandbox;
 mod shadow;
 mod slots;
+mod stack;
+mod stack_ring;
+mod stack_rings;
 mod strings;
 mod system;
 mod thread;
@@ -55,6 +61,14 @@ use core::ptr::null_mut;
 #[used]
 #[unsafe(link_section = ".init_array")]
 static BEGIN: extern "C" fn() = begin;
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static END: extern "C" fn() = end;
+
+extern "C" fn end() {
+    stack_rings::end();
+}
 
 extern "C" fn begin() {
     resolve::begin();

@@ -20,6 +20,8 @@ pub struct Own {
     pub cursor: AtomicPtr<Ring>,
     /// Number of rings that this process made.
     pub made: AtomicU32,
+    /// Not 0: this process has written its mappings.
+    pub mapped: AtomicU32,
 }
 
 /// This process has no image yet.

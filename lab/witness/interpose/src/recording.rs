@@ -258,7 +258,8 @@ extern "C" fn after<const INDEX: usize>(call: &Call, result: usize) -> usize {
 
 /// What a call that asked for a block has returned.
 pub struct Returned {
-    stamp: u64,
+    /// The processor's counter.
+    pub stamp: u64,
     /// The address of the block; 0 if there is none.
     pub block: usize,
     /// Bytes that were requested.

@@ -11,11 +11,10 @@ use crate::late;
 use crate::layout::{FUNCTIONS, MALLOC, PATH_BYTES, Record};
 use crate::marks;
 use crate::own;
+use crate::passages;
 use crate::record::{self, Mode};
-use crate::recording;
 use crate::rings;
 use crate::sample;
-use crate::sampling;
 use crate::slots::SLOTS;
 use crate::system::{self, ObjectInfo};
 
@@ -129,8 +128,7 @@ fn bind(index: usize, found: &Found) {
         _ if !counted || is_runtime => found.address,
         Mode::Counting => found.address,
         Mode::Following => follow::follow as *const () as usize,
-        Mode::Recording if marks::is_on() => sampling::passage(index).unwrap_or(found.address),
-        Mode::Recording => recording::passage(index).unwrap_or(found.address),
+        Mode::Recording => passages::passage(index).unwrap_or(found.address),
     };
     slot.counter.store(counter, Ordering::Relaxed);
     slot.counted_next.store(counted_next, Ordering::Relaxed);

@@ -6,7 +6,7 @@
 //! valid once its last word carries the number of the current lap: what a killed thread has begun
 //! to write is never taken for an entry, and nothing has to be published.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// The name of the file that holds a [`Control`]. It makes the library record.
 pub const CONTROL: &str = "recording";
@@ -34,6 +34,9 @@ pub mod code {
     pub const FAILED: u8 = 128;
     /// The entry's address is the alignment that the next entry's call asked for.
     pub const ALIGNMENT: u8 = 192;
+    /// The call whose block lies at the entry's address has a stack, whose place in the ring of
+    /// stacks is the entry's size. The address is 0 if the call failed.
+    pub const STACK: u8 = 193;
     /// The first code of the following ones.
     pub const WHOLE: u8 = 240;
     /// The following entries are of the thread whose number is the entry's address; the detail is
@@ -66,6 +69,11 @@ pub struct Control {
     /// Mean number of requested bytes between two sample points; 0 if every call is recorded. Set
     /// before the command starts.
     pub sample_bytes: AtomicU64,
+    /// Mean number of requested bytes between two points at which a stack is recorded; 1 if every
+    /// recorded call has one, 0 if none has.
+    pub stack_bytes: AtomicU64,
+    /// Number of stacks that could not be recorded, since shared memory ran out.
+    pub stacks_left_out: AtomicU64,
     /// Number of sampled blocks that could not be recorded, since there was no memory to mark them.
     pub left_out: AtomicU64,
 }
@@ -131,6 +139,11 @@ pub struct Ring {
     pub abandoned: AtomicU32,
     /// The process's next ring, in its own addresses.
     pub next: usize,
+    /// Its ring of stacks, in the process's addresses; 0 until there is one, 1 if it cannot be
+    /// made.
+    pub stacks: AtomicUsize,
+    /// Tells apart the rings of a process.
+    pub number: u32,
     /// The path of the executable, ended by a zero.
     pub program: [u8; PATH_BYTES],
     /// The path of the object that serves malloc, ended by a zero.

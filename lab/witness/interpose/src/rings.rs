@@ -3,7 +3,8 @@
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
-use crate::folder;
+use crate::control;
+use crate::folder::{self, Name};
 use crate::kernel;
 use crate::marks;
 use crate::own::{
@@ -60,7 +61,7 @@ pub fn begin() {
             return;
         };
         SHARED.store(control, Ordering::Release);
-        if (*control).sample_bytes.load(Ordering::Relaxed) != 0 && !marks::begin() {
+        if control::sample_bytes() != 0 && !marks::begin() {
             OVER.store(true, Ordering::Relaxed);
         }
         let first =
@@ -72,13 +73,6 @@ pub fn begin() {
     }
 }
 
-/// Mean number of requested bytes between two sample points; 0 if every call is recorded, or none.
-#[inline]
-pub fn sample_bytes() -> u64 {
-    // Relaxed: the word does not change once the command runs.
-    control().map_or(0, |control| control.sample_bytes.load(Ordering::Relaxed))
-}
-
 /// Makes sure that the collector knows this process.
 pub fn announce() {
     if state() == NEW {
@@ -86,12 +80,13 @@ pub fn announce() {
     }
 }
 
-/// Counts a sampled block that cannot be recorded.
-#[cold]
-pub fn left_out() {
-    if let Some(control) = control() {
-        control.left_out.fetch_add(1, Ordering::Relaxed);
+/// The ring of the calling thread; `None` if recording is over.
+pub fn current() -> Option<&'static Ring> {
+    if (thread().ring.is_null() || state() == NEW) && !open() {
+        return None;
     }
+    // SAFETY: a thread's ring stays mapped until the process ends or executes.
+    unsafe { thread().ring.as_ref() }
 }
 
 /// Notes that this process is about to fork: the child begins with the blocks of this moment.
@@ -125,7 +120,7 @@ pub fn stamp(read: impl FnOnce() -> u64) -> u64 {
         thread.reuses -= 1;
         return thread.stamp;
     }
-    let may_reuse = is_alone && sample_bytes() == 0;
+    let may_reuse = is_alone && control::sample_bytes() == 0;
     thread.reuses = if may_reuse { REUSES } else { 0 };
     thread.beat = beat;
     thread.stamp = if thread.lacks_clock == 0 {
@@ -307,7 +302,8 @@ fn begin_thread(ring: &Ring, tid: u32) -> bool {
 /// A new ring, in a file beside this library.
 fn make(own: &Own, tid: u32) -> Option<&'static Ring> {
     let control = control()?;
-    let ring = map_new(own)?;
+    let number = own.made.fetch_add(1, Ordering::Relaxed);
+    let ring = map_new(number)?;
     // SAFETY: the file is new and mapped writable; no other thread knows it until it is in the
     // list, and the collector does not read it before its magic is there. A child of fork must not
     // write into the parent's ring, so it is not mapped there.
@@ -319,6 +315,7 @@ fn make(own: &Own, tid: u32) -> Option<&'static Ring> {
         (*ring).parent = PARENT.load(Ordering::Relaxed);
         (*ring).forked = FORKED.load(Ordering::Relaxed);
         (*ring).namespace = NAMESPACE.load(Ordering::Relaxed);
+        (*ring).number = number;
         (*ring).next = own.rings.load(Ordering::Relaxed) as usize;
         (*ring).server = *SERVER.0.get();
         let program = (&raw mut (*ring).program).cast();
@@ -335,22 +332,8 @@ fn make(own: &Own, tid: u32) -> Option<&'static Ring> {
 }
 
 /// Maps a new file, whose name is unique.
-fn map_new(own: &Own) -> Option<*mut Ring> {
-    let parts = [
-        PID.load(Ordering::Relaxed).into(),
-        IMAGE.load(Ordering::Relaxed),
-        own.made.fetch_add(1, Ordering::Relaxed).into(),
-    ];
-    let mut name = [0_u8; 80];
-    let mut length = 0;
-    let mut add = |bytes: &[u8]| {
-        name[length..length + bytes.len()].copy_from_slice(bytes);
-        length += bytes.len();
-    };
-    add(PREFIX.as_bytes());
-    for (place, part) in parts.into_iter().enumerate() {
-        add(if place == 0 { b"" } else { b"-" });
-        add(folder::decimal(part, &mut [0_u8; 20]));
-    }
-    Some(folder::map(&name[..length], true, size_of::<Ring>())?.cast::<Ring>())
+fn map_new(number: u32) -> Option<*mut Ring> {
+    let (pid, image) = (PID.load(Ordering::Relaxed), IMAGE.load(Ordering::Relaxed));
+    let name = Name::new(PREFIX, pid, image).and(number);
+    Some(folder::map(name.bytes(), true, size_of::<Ring>())?.cast())
 }

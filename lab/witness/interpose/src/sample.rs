@@ -1,39 +1,85 @@
-//! Which requests are recorded, where a recording samples.
+//! Which requests are recorded, and which with their stack.
 //!
 //! Sample points are a Poisson process over the bytes that a thread requests. A thread counts down
 //! to its next point. Distances have no memory, so a new one is drawn where a request ends.
+//!
+//! If stacks are rarer than recorded blocks, there are two processes: points with a stack, and
+//! plain points. Together they are as dense as recorded blocks are to be.
 
+use crate::control;
 use crate::exponential::{distance, random};
 use crate::rings;
 use crate::system;
 use crate::thread::{Thread, thread};
 
-/// Counts a request, and returns whether a point falls into it.
-pub fn counts(size: u64) -> bool {
-    let (thread, size) = (thread(), size.max(1));
-    let (left, passed) = thread.until.overflowing_sub(size);
-    thread.until = left;
-    passed && falls_into(size)
+/// The points that fall into a request.
+#[derive(Clone, Copy, Default)]
+pub struct Points {
+    /// The request is recorded.
+    pub any: bool,
+    /// Its stack is.
+    pub stack: bool,
 }
 
-/// Whether a point falls into a request that ended the thread's countdown. The countdown of a new
-/// thread is zero, which says nothing.
-pub fn falls_into(size: u64) -> bool {
-    if thread().seed != 0 {
-        draw(thread());
-        return true;
+/// Mean distances of the points of both processes; `None` for a process that has no points.
+struct Means {
+    plain: Option<f64>,
+    stack: Option<f64>,
+}
+
+impl Means {
+    fn new() -> Self {
+        let (all, stack) = (
+            control::sample_bytes() as f64,
+            control::stack_bytes() as f64,
+        );
+        let is_rarer = stack > all && stack > 1.0;
+        let plain = match is_rarer {
+            // Rates add up: the plain points are as dense as all of them without those with a
+            // stack.
+            true => all * stack / (stack - all),
+            false => all,
+        };
+        Self {
+            plain: (plain > 0.0).then_some(plain),
+            stack: is_rarer.then_some(stack),
+        }
     }
-    // The process is named in the trace, even if no point falls into its requests.
-    rings::announce();
-    let thread = thread();
-    begin(thread);
+}
+
+/// Counts a request, and returns the points that fall into it.
+pub fn count(size: u64) -> Points {
+    let (thread, size) = (thread(), size.max(1));
+    let (left, is_over) = thread.until.overflowing_sub(size);
+    thread.until = left;
+    let points = if is_over {
+        pass(size)
+    } else {
+        Points::default()
+    };
+    let is_all = control::sample_bytes() == 0;
+    Points {
+        any: points.any || is_all,
+        stack: points.stack || (is_all && control::stack_bytes() == 1),
+    }
+}
+
+/// Returns the points that fall into a request which has ended the thread's countdown. The
+/// countdown of a new thread is zero, which says nothing.
+pub fn pass(size: u64) -> Points {
     let size = size.max(1);
-    if thread.until < size {
-        draw(thread);
-        return true;
+    if thread().seed == 0 {
+        // The process is named in the trace, even if no point falls into its requests.
+        rings::announce();
+        begin(thread());
+        let thread = thread();
+        if thread.until >= size {
+            thread.until -= size;
+            return Points::default();
+        }
+        thread.until = thread.until.wrapping_sub(size);
     }
-    thread.until -= size;
-    false
+    step(thread(), size)
 }
 
 /// Begins anew in a child of fork, which must not draw what its parent draws.
@@ -50,9 +96,49 @@ fn begin(thread: &mut Thread) {
         _ => thread.beat,
     };
     thread.seed = (time ^ place.rotate_left(32)) | 1;
-    draw(thread);
+    let means = Means::new();
+    let plain = draw(thread, means.plain);
+    let stack = draw(thread, means.stack);
+    count_down_to(thread, plain, stack);
 }
 
-fn draw(thread: &mut Thread) {
-    thread.until = distance(random(&mut thread.seed), rings::sample_bytes());
+/// Goes on behind a request into which the next point falls.
+fn step(thread: &mut Thread, size: u64) -> Points {
+    // The countdown has passed zero by the rest of the request.
+    let first = thread.until.wrapping_add(size);
+    let plain = first.saturating_add(thread.plain_gap);
+    let stack = first.saturating_add(thread.stack_gap);
+    let means = Means::new();
+    let has_plain = plain < size && means.plain.is_some();
+    let has_stack = stack < size && means.stack.is_some();
+    let plain_left = match has_plain {
+        true => draw(thread, means.plain),
+        false => plain.saturating_sub(size),
+    };
+    let stack_left = match has_stack {
+        true => draw(thread, means.stack),
+        false => stack.saturating_sub(size),
+    };
+    count_down_to(
+        thread,
+        means.plain.map_or(u64::MAX, |_| plain_left),
+        means.stack.map_or(u64::MAX, |_| stack_left),
+    );
+    // All points have a stack if those with one are no process of their own.
+    let all_have = means.stack.is_none() && control::stack_bytes() != 0;
+    Points {
+        any: has_plain || has_stack,
+        stack: has_stack || (has_plain && all_have),
+    }
+}
+
+fn count_down_to(thread: &mut Thread, plain: u64, stack: u64) {
+    thread.until = plain.min(stack);
+    thread.plain_gap = plain - thread.until;
+    thread.stack_gap = stack - thread.until;
+}
+
+/// Draws the distance to the next point of a process.
+fn draw(thread: &mut Thread, mean: Option<f64>) -> u64 {
+    mean.map_or(u64::MAX, |mean| distance(random(&mut thread.seed), mean))
 }

@@ -1,359 +1,118 @@
-//! The third mode of the library where a recording samples: a call that is not recorded goes
-//! straight on to the allocator, and does not come back.
-//!
-//! A call that asks for a block counts the requested bytes down. A free looks whether the block is
-//! sampled. Few instructions do that before the jump.
+//! The third mode of the library where a recording samples blocks or takes stacks: which calls are
+//! recorded, and what of them. [`crate::passages`] leads calls here.
 
 use core::ffi::{c_int, c_void};
-use core::mem::offset_of;
 
-use crate::calls::{Call, Deed, Size, asked, deed};
+use crate::calls::{Call, Deed, asked, deed};
+use crate::control;
 use crate::marks;
 use crate::recording::{Returned, push_freed, push_returned, returned};
+use crate::ring::{Event, code};
 use crate::rings;
-use crate::sample;
-use crate::slots::{self, Slot};
-use crate::thread::Thread;
+use crate::sample::{self, Points};
+use crate::slots;
+use crate::stack::{self, Registers};
 use crate::unwinding::{CONTINUE_UNWIND, failed_call};
 
 /// A call that may be recorded, as the passages lay it out on the stack.
 #[repr(C)]
-struct SampledCall {
+pub struct SampledCall {
     call: Call,
-    /// Whether the call frees a sampled block.
+    /// Whether the call frees a recorded block.
     frees: bool,
-    /// Whether a point falls into the block that the call asks for.
-    makes: bool,
+    /// The points that fall into the block that the call asks for.
+    points: Points,
+    /// The caller's frame pointer.
+    pub frame_pointer: usize,
+    _unused: usize,
+    /// Where the call returns to. The caller's stack begins behind it.
+    pub return_address: usize,
 }
 
-const FRAME: usize = 40;
-const _: () = assert!(size_of::<SampledCall>() == FRAME);
+const _: () = assert!(size_of::<SampledCall>() == 64);
 
-/// The function through which the calls of a function go; `None` if they are not recorded.
-pub fn passage(index: usize) -> Option<usize> {
-    match deed(index) {
-        Deed::Makes(Size::First) => Some(first as *const () as usize),
-        Deed::Makes(Size::Second) => Some(second as *const () as usize),
-        Deed::Makes(_) => Some(product as *const () as usize),
-        Deed::Stores(_) => Some(third as *const () as usize),
-        Deed::Resizes(_) => Some(consider as *const () as usize),
-        Deed::Frees => Some(free as *const () as usize),
-        Deed::Nothing => None,
-    }
-}
-
-// A passage that counts down the bytes that a call requests, which are in rcx; r8 and rax are free.
-#[cfg(target_arch = "x86_64")]
-macro_rules! countdown {
-    ($name:ident, $($into_rcx:literal)+) => {
-        #[unsafe(naked)]
-        unsafe extern "C" fn $name() {
-            core::arch::naked_asm!(
-                "endbr64",
-                $($into_rcx,)+
-                "mov r10, qword ptr [rip + heapdrome_last@GOTTPOFF]",
-                // A request of nothing counts as one byte.
-                "cmp rcx, 1",
-                "adc rcx, 0",
-                "sub qword ptr fs:[r10 + {until}], rcx",
-                "jb {consider}",
-                "jmp [r11 + {served}]",
-                until = const offset_of!(Thread, until),
-                consider = sym consider,
-                served = const offset_of!(Slot, served),
-            )
-        }
-    };
-}
-
-#[cfg(target_arch = "x86_64")]
-countdown!(first, "mov rcx, rdi");
-#[cfg(target_arch = "x86_64")]
-countdown!(second, "mov rcx, rsi");
-#[cfg(target_arch = "x86_64")]
-countdown!(third, "mov rcx, rdx");
-// The largest number if the product has no 64 bits.
-#[cfg(target_arch = "x86_64")]
-countdown!(product, "mov rcx, rdi" "imul rcx, rsi" "mov r8, -1" "cmovo rcx, r8");
-
-/// Passes a free on, and records it if the block is sampled. An entry point jumps here with its
-/// slot in r11.
-#[cfg(target_arch = "x86_64")]
-#[unsafe(naked)]
-unsafe extern "C" fn free() {
-    core::arch::naked_asm!(
-        "endbr64",
-        "mov rax, rdi",
-        "mov r10, qword ptr [rip + {directory}]",
-        "shr rax, {chunk_bits}",
-        "cmp rax, {chunks}",
-        "jae 2f",
-        "mov r10, [r10 + rax * 8]",
-        "test r10, r10",
-        "je 2f",
-        "mov ecx, edi",
-        "and ecx, {chunk_mask}",
-        "shr ecx, {granule_bits}",
-        "mov eax, ecx",
-        "shr eax, {word_bits}",
-        "mov eax, [r10 + rax * 4]",
-        "bt eax, ecx",
-        "jc {consider}",
-        "2:",
-        "jmp [r11 + {served}]",
-        directory = sym marks::DIRECTORY,
-        chunk_bits = const marks::CHUNK_BITS,
-        chunks = const marks::CHUNKS,
-        chunk_mask = const (1 << marks::CHUNK_BITS) - 1,
-        granule_bits = const marks::GRANULE_BITS,
-        word_bits = const marks::WORD_BITS,
-        consider = sym consider,
-        served = const offset_of!(Slot, served),
-    )
-}
-
-/// Passes a call on that may have to be recorded, with its slot in r11.
-///
-/// An allocator's `operator new` may go on to malloc by a jump. That call returns to this function,
-/// and is not recorded a second time.
-#[cfg(target_arch = "x86_64")]
-#[unsafe(naked)]
-unsafe extern "C" fn consider() {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        ".cfi_personality 0x1b, {personality}",
-        "endbr64",
-        "lea rax, [rip + 3f]",
-        "cmp rax, [rsp]",
-        "je 4f",
-        "sub rsp, {frame}",
-        ".cfi_adjust_cfa_offset {frame}",
-        "mov [rsp], rdi",
-        "mov [rsp + 8], rsi",
-        "mov [rsp + 16], rdx",
-        "mov [rsp + 24], r11",
-        "mov rdi, rsp",
-        "call {before}",
-        "mov rdi, [rsp]",
-        "mov rsi, [rsp + 8]",
-        "mov rdx, [rsp + 16]",
-        "mov r11, [rsp + 24]",
-        "test al, al",
-        "je 5f",
-        "call [r11 + {served}]",
-        "3:",
-        "mov rsi, rax",
-        "mov rdi, rsp",
-        "call {after}",
-        "add rsp, {frame}",
-        ".cfi_adjust_cfa_offset -{frame}",
-        "ret",
-        "5:",
-        ".cfi_adjust_cfa_offset {frame}",
-        "add rsp, {frame}",
-        ".cfi_adjust_cfa_offset -{frame}",
-        "4:",
-        "jmp [r11 + {served}]",
-        ".cfi_endproc",
-        frame = const FRAME,
-        before = sym before,
-        after = sym after,
-        served = const offset_of!(Slot, served),
-        personality = sym personality,
-    )
-}
-
-// A passage that counts down the bytes that a call requests, which are in x12; x9 to x13 are free.
-#[cfg(target_arch = "aarch64")]
-macro_rules! countdown {
-    ($name:ident, $($into_x12:literal)+) => {
-        #[unsafe(naked)]
-        unsafe extern "C" fn $name() {
-            core::arch::naked_asm!(
-                "hint #34",
-                $($into_x12,)+
-                "adrp x10, :gottprel:heapdrome_last",
-                "ldr x10, [x10, :gottprel_lo12:heapdrome_last]",
-                "mrs x9, tpidr_el0",
-                "add x10, x10, x9",
-                // A request of nothing counts as one byte.
-                "cmp x12, #1",
-                "cinc x12, x12, lo",
-                "ldr x9, [x10, #{until}]",
-                "subs x9, x9, x12",
-                "str x9, [x10, #{until}]",
-                "b.lo 2f",
-                "ldr x17, [x16, #{served}]",
-                "br x17",
-                "2:",
-                "b {consider}",
-                until = const offset_of!(Thread, until),
-                consider = sym consider,
-                served = const offset_of!(Slot, served),
-            )
-        }
-    };
-}
-
-#[cfg(target_arch = "aarch64")]
-countdown!(first, "mov x12, x0");
-#[cfg(target_arch = "aarch64")]
-countdown!(second, "mov x12, x1");
-#[cfg(target_arch = "aarch64")]
-countdown!(third, "mov x12, x2");
-// The largest number if the product has no 64 bits.
-#[cfg(target_arch = "aarch64")]
-countdown!(
-    product,
-    "umulh x13, x0, x1"
-    "mul x12, x0, x1"
-    "cmp x13, #0"
-    "csinv x12, x12, xzr, eq"
-);
-
-/// Passes a free on, and records it if the block is sampled. An entry point jumps here with its
-/// slot in x16.
-#[cfg(target_arch = "aarch64")]
-#[unsafe(naked)]
-unsafe extern "C" fn free() {
-    core::arch::naked_asm!(
-        "hint #34",
-        "lsr x9, x0, #{chunk_bits}",
-        "mov x11, #{chunks}",
-        "cmp x9, x11",
-        "b.hs 2f",
-        "adrp x10, {directory}",
-        "ldr x10, [x10, :lo12:{directory}]",
-        "ldr x10, [x10, x9, lsl #3]",
-        "cbz x10, 2f",
-        "ubfx x9, x0, #{granule_bits}, #{index_bits}",
-        "lsr x11, x9, #{word_bits}",
-        "ldr w11, [x10, x11, lsl #2]",
-        "lsr w11, w11, w9",
-        "tbnz w11, #0, 3f",
-        "2:",
-        "ldr x17, [x16, #{served}]",
-        "br x17",
-        "3:",
-        "b {consider}",
-        directory = sym marks::DIRECTORY,
-        chunk_bits = const marks::CHUNK_BITS,
-        chunks = const marks::CHUNKS,
-        granule_bits = const marks::GRANULE_BITS,
-        index_bits = const marks::CHUNK_BITS - marks::GRANULE_BITS,
-        word_bits = const marks::WORD_BITS,
-        consider = sym consider,
-        served = const offset_of!(Slot, served),
-    )
-}
-
-/// Passes a call on that may have to be recorded, with its slot in x16.
-///
-/// An allocator's `operator new` may go on to malloc by a jump. That call returns to this function,
-/// and is not recorded a second time.
-#[cfg(target_arch = "aarch64")]
-#[unsafe(naked)]
-unsafe extern "C" fn consider() {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        ".cfi_personality 0x1b, {personality}",
-        "hint #34",
-        "adr x9, 3f",
-        "cmp x9, x30",
-        "b.eq 4f",
-        "sub sp, sp, #48",
-        ".cfi_adjust_cfa_offset 48",
-        "str x30, [sp, #40]",
-        ".cfi_rel_offset x30, 40",
-        "stp x0, x1, [sp]",
-        "stp x2, x16, [sp, #16]",
-        "mov x0, sp",
-        "bl {before}",
-        "mov w9, w0",
-        "ldp x0, x1, [sp]",
-        "ldp x2, x16, [sp, #16]",
-        "tbz w9, #0, 5f",
-        "ldr x9, [x16, #{served}]",
-        "blr x9",
-        "3:",
-        "mov x1, x0",
-        "mov x0, sp",
-        "bl {after}",
-        ".cfi_remember_state",
-        "ldr x30, [sp, #40]",
-        ".cfi_restore x30",
-        "add sp, sp, #48",
-        ".cfi_adjust_cfa_offset -48",
-        "ret",
-        "5:",
-        ".cfi_restore_state",
-        "ldr x30, [sp, #40]",
-        ".cfi_restore x30",
-        "add sp, sp, #48",
-        ".cfi_adjust_cfa_offset -48",
-        "4:",
-        "ldr x17, [x16, #{served}]",
-        "br x17",
-        ".cfi_endproc",
-        before = sym before,
-        after = sym after,
-        served = const offset_of!(Slot, served),
-        personality = sym personality,
-    )
-}
-
-/// Decides whether a call is recorded, records that it frees a sampled block, and returns whether
+/// Decides whether a call is recorded, records that it frees a recorded block, and returns whether
 /// its return is to be recorded.
-extern "C" fn before(call: &mut SampledCall) -> bool {
+pub extern "C" fn before(call: &mut SampledCall) -> bool {
     let index = slots::index(call.call.slot);
     let address = call.call.arguments[0];
-    (call.frees, call.makes) = match deed(index) {
-        // Its passage has counted the request.
-        Deed::Makes(size) | Deed::Stores(size) => {
-            (false, sample::falls_into(asked(size, &call.call.arguments)))
+    let (samples, asked) = (marks::is_on(), |size| asked(size, &call.call.arguments));
+    let is_recorded = |address| {
+        if samples {
+            marks::take(address)
+        } else {
+            address != 0
         }
-        Deed::Resizes(size) => (
-            marks::take(address),
-            sample::counts(asked(size, &call.call.arguments)),
-        ),
-        Deed::Frees => (marks::take(address), false),
-        Deed::Nothing => (false, false),
+    };
+    (call.frees, call.points) = match deed(index) {
+        // Its passage has counted the request.
+        Deed::Makes(size) | Deed::Stores(size) if samples => (false, sample::pass(asked(size))),
+        Deed::Makes(size) | Deed::Stores(size) => (false, sample::count(asked(size))),
+        Deed::Resizes(size) => (is_recorded(address), sample::count(asked(size))),
+        Deed::Frees => (is_recorded(address), Points::default()),
+        Deed::Nothing => (false, Points::default()),
     };
     if call.frees {
         push_freed(index, address);
     }
-    call.makes || (call.frees && matches!(deed(index), Deed::Resizes(_)))
+    call.points.any || (call.frees && matches!(deed(index), Deed::Resizes(_)))
 }
 
 /// Records the effect of a call that has returned `result`, and returns that.
-extern "C" fn after(call: &SampledCall, result: usize) -> usize {
+pub extern "C" fn after(call: &SampledCall, result: usize) -> usize {
     let index = slots::index(call.call.slot);
     let recorded = returned(index, &call.call, result).and_then(|returned| match returned.block {
         0 => without_block(call, returned),
-        block if call.makes && marks::set(block) => Some(returned),
+        block if call.points.any && mark(block) => Some(returned),
         _ => {
-            if call.makes {
-                rings::left_out();
+            if call.points.any {
+                control::left_out();
             }
             // The new block is not recorded: the call only frees the old one.
             call.frees.then(|| returned.freed_only())
         }
     });
     if let Some(returned) = recorded {
+        if call.points.stack && (returned.block != 0 || returned.size != 0) {
+            push_stack(call, &returned);
+        }
         push_returned(index, &call.call, &returned);
     }
     result
 }
 
-/// The personality routine of [`consider`]: records a call that ends by an exception.
-unsafe extern "C" fn personality(
+/// Marks a recorded block, so that its free is recorded; false if there is no memory for it.
+fn mark(block: usize) -> bool {
+    !marks::is_on() || marks::set(block)
+}
+
+/// Takes the caller's stack, and records that the call has it.
+fn push_stack(call: &SampledCall, returned: &Returned) {
+    let taken = stack::take(Registers {
+        return_address: call.return_address,
+        stack_pointer: (&raw const *call) as usize + size_of::<SampledCall>(),
+        frame_pointer: call.frame_pointer,
+    });
+    if let Some(place) = taken {
+        rings::push(Event {
+            stamp: returned.stamp,
+            size: place,
+            address: returned.block as u64,
+            code: code::STACK,
+        });
+    }
+}
+
+/// The personality routine of [`consider`](crate::passages): records a call that ends by an
+/// exception.
+pub unsafe extern "C" fn personality(
     _version: c_int,
     actions: c_int,
     _class: u64,
     _exception: *mut c_void,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the unwinder gives the context of a frame of `consider`, whose call begins with one.
+    // SAFETY: the unwinder gives the context of such a frame, whose call begins with one.
     unsafe {
         if let Some(call) = failed_call(actions, context) {
             after(&*(&raw const *call).cast::<SampledCall>(), 0);
@@ -372,7 +131,7 @@ fn without_block(call: &SampledCall, returned: Returned) -> Option<Returned> {
     }
     if call.frees {
         // The old block stays where it is.
-        marks::set(old);
+        mark(old);
     }
     Some(returned)
 }

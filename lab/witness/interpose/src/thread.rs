@@ -1,5 +1,6 @@
 //! State of one thread: a thread-local variable that assembly can name.
 
+use crate::extent::Extent;
 use crate::ring::Ring;
 
 /// State of one thread.
@@ -17,6 +18,12 @@ pub struct Thread {
     pub until: u64,
     /// State of the random numbers that place sample points; 0 in a new thread.
     pub seed: u64,
+    /// Requested bytes from that point to the next at which no stack is recorded.
+    pub plain_gap: u64,
+    /// Requested bytes from that point to the next at which a stack is recorded.
+    pub stack_gap: u64,
+    /// The thread's own stack, as far as it is known: [`crate::stack`].
+    pub stack: Extent,
     /// The time that the ring last had in full.
     pub base: u64,
     /// The last time that was read from the processor's counter.
@@ -29,7 +36,7 @@ pub struct Thread {
     pub lacks_clock: u32,
 }
 
-const _: () = assert!(size_of::<Thread>() == 96);
+const _: () = assert!(size_of::<Thread>() == 128);
 
 // The `Thread` of each thread. Rust's own thread-local variables cannot be named in assembly.
 core::arch::global_asm!(
@@ -37,10 +44,10 @@ core::arch::global_asm!(
     ".globl heapdrome_last",
     ".hidden heapdrome_last",
     ".type heapdrome_last, %object",
-    ".size heapdrome_last, 96",
+    ".size heapdrome_last, 128",
     ".p2align 3",
     "heapdrome_last:",
-    ".zero 96",
+    ".zero 128",
     ".popsection",
 );
 

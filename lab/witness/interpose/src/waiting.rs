@@ -25,7 +25,7 @@ pub fn wait(ring: &Ring, index: u64) -> bool {
         thread().limit = limit;
         return true;
     }
-    if pause_until(ring, index) {
+    if pause_until(ring, &|| index < ring.limit()) {
         thread().limit = ring.limit();
         return true;
     }
@@ -33,14 +33,25 @@ pub fn wait(ring: &Ring, index: u64) -> bool {
     false
 }
 
-fn pause_until(ring: &Ring, index: u64) -> bool {
+/// Waits until the collector has made room in the calling thread's ring of stacks; false if the
+/// recording is over.
+#[cold]
+pub fn wait_until(ring: &Ring, has_room: &dyn Fn() -> bool) -> bool {
+    let done = pause_until(ring, has_room);
+    if !done {
+        give_up();
+    }
+    done
+}
+
+fn pause_until(ring: &Ring, has_room: &dyn Fn() -> bool) -> bool {
     let Some(control) = control() else {
         return false;
     };
     let began = now(control);
     let mut beat = control.beat.load(Ordering::Relaxed);
     let (mut pauses, mut silent) = (0_u32, 0);
-    while index >= ring.limit() && !OVER.load(Ordering::Relaxed) {
+    while !has_room() && !OVER.load(Ordering::Relaxed) {
         let over = control.closed.load(Ordering::Relaxed) | ring.abandoned.load(Ordering::Relaxed);
         if over != 0 || silent > PATIENCE {
             return false;

@@ -26,6 +26,21 @@ pub fn allocator(fault: &str) -> PathBuf {
     build(&name, &["allocator.c"], &flags)
 }
 
+/// Returns an allocator with a fault of those for which the conformance suite looks.
+pub fn faulty(fault: &str) -> PathBuf {
+    let define = format!("-D{fault}");
+    let source = "../../../../../allocators/conformance/tests/suite/faulty.c";
+    let flags = [
+        "-shared",
+        "-fPIC",
+        "-O1",
+        "-fno-builtin",
+        "-pthread",
+        &define,
+    ];
+    build(&format!("libfaulty-{fault}.so"), &[source], &flags)
+}
+
 /// Returns an allocator that reacts to misuse in this way; empty for one that ignores it.
 pub fn misused(way: &str) -> PathBuf {
     let define = format!("-D{}", way.to_uppercase());
@@ -86,6 +101,13 @@ pub fn private_program(names: &str) -> String {
 pub fn recorded_program() -> String {
     let flags = ["-O1", "-fno-builtin", "-pthread"];
     text_of(build("recorded", &["recorded.c"], &flags))
+}
+
+/// Returns a program that allocates at the end of known chains of calls.
+pub fn stacks_program() -> String {
+    // Each function keeps a frame of its own.
+    let flags = ["-O1", "-fno-builtin", "-fno-inline", "-pthread"];
+    text_of(build("stacks", &["stacks.c"], &flags))
 }
 
 /// Returns a program of C++ that catches failed allocations, and an allocator that throws them.

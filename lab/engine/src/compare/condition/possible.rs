@@ -94,11 +94,11 @@ impl Condition {
 fn no_factor(same_machine: bool) -> String {
     let why = match same_machine {
         true => {
-            "a time counts only relative to a baseline of both results, and the baseline has no other \
-             baseline"
+            "a time counts only relative to a baseline that both results have, and the baseline has \
+             none"
         }
         false => {
-            "between machines only ratios to the baseline count, and it has no ratio to itself"
+            "between machines only ratios to the baseline count, and the baseline has none to itself"
         }
     };
     format!("{why}; name a rival")

@@ -12,10 +12,10 @@ use crate::foreign;
 use crate::profile::code;
 use crate::profile::protobuf::Message;
 
-/// Bytes to whose multiple the end of a mapping is rounded up.
+/// The end of a mapping is rounded up to a multiple of this number of bytes.
 const PAGE: u64 = 4096;
 
-/// Things that have numbers, in the order of their first use.
+/// Values that are numbered in the order of their first use.
 struct Numbered<T> {
     all: Vec<T>,
     places: HashMap<T, u64>,
@@ -29,7 +29,7 @@ impl<T: Clone + Eq + Hash> Numbered<T> {
         }
     }
 
-    /// The number of a thing, from 0.
+    /// Returns the number of a value, from 0.
     fn place(&mut self, thing: T) -> u64 {
         let next = self.all.len() as u64;
         let place = *self.places.entry(thing.clone()).or_insert(next);
@@ -40,7 +40,7 @@ impl<T: Clone + Eq + Hash> Numbered<T> {
     }
 }
 
-/// A place that samples refer to.
+/// A location that samples refer to.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Location {
     /// A name that stands for a process, a function of the allocator, or a size.
@@ -50,7 +50,7 @@ enum Location {
 }
 
 /// The tables of a profile. Numbers of functions, locations and mappings begin at 1, and the first
-/// text is empty, as the format wants it.
+/// text is empty, because the format requires both.
 pub(super) struct Locations {
     texts: Numbered<String>,
     locations: Numbered<Location>,
@@ -66,7 +66,7 @@ impl Locations {
         }
     }
 
-    /// The number of a text.
+    /// Returns the number of a text.
     pub(super) fn text(&mut self, text: &str) -> u64 {
         self.texts.place(text.to_owned())
     }
@@ -76,12 +76,12 @@ impl Locations {
         &self.texts.all
     }
 
-    /// The location of a name.
+    /// Returns the location of a name.
     pub(super) fn made_up(&mut self, name: &str) -> u64 {
         self.locations.place(Location::MadeUp(name.to_owned())) + 1
     }
 
-    /// The locations of a stack, innermost first.
+    /// Returns the locations of a stack, innermost first.
     pub(super) fn stack(&mut self, profile: &Profile, stack: Option<u32>) -> Vec<u64> {
         let frames = stack.and_then(|stack| profile.code.stacks.get(stack as usize));
         match frames.map_or(&[][..], Vec::as_slice) {
@@ -129,6 +129,9 @@ impl Locations {
             }
             whole.message(field::LOCATION, &message);
         }
+        // Viewers take the first file for the program.
+        let mut mappings: Vec<_> = mappings.into_iter().collect();
+        mappings.sort_by_key(|(module, _)| !is_program(profile, *module));
         for (module, mapping) in mappings {
             let mapping = mapping.message(self, profile, module);
             whole.message(field::MAPPING, &mapping);
@@ -152,13 +155,14 @@ fn place(function: String) -> Place {
     }
 }
 
-/// The places of a frame; one with the name of its module where nothing is known.
+/// Returns the places of a frame. If none is known, returns one with the name of the frame's
+/// module.
 fn of_frame(profile: &Profile, frame: Frame) -> Vec<Place> {
     match profile.symbols.places(frame) {
         [] => vec![place(code::address(profile, frame))],
         places => {
             let plain = |place: &Place| Place {
-                function: code::function(&place.function),
+                function: foreign::line(&place.function),
                 file: place.file.as_deref().map(foreign::line),
                 line: place.line,
             };
@@ -167,12 +171,21 @@ fn of_frame(profile: &Profile, frame: Frame) -> Vec<Place> {
     }
 }
 
-/// What is known of the locations in one module.
+/// Returns whether a module is the program of the process with the highest peak.
+fn is_program(profile: &Profile, module: u32) -> bool {
+    let program = profile.largest().and_then(|one| one.process.as_ref());
+    let module = profile.code.modules.get(module as usize);
+    program
+        .zip(module)
+        .is_some_and(|(program, module)| program.program == module.path)
+}
+
+/// Mapping of one module, and the kinds of facts known of its locations.
 #[derive(Default)]
 struct Mapping {
     /// The highest address.
     last: u64,
-    /// Whether there are functions, files, lines and inlined functions.
+    /// Whether any functions, files, lines and inlined functions are known.
     has: [bool; 4],
 }
 
@@ -191,7 +204,7 @@ impl Mapping {
         }
     }
 
-    /// Addresses are those in the file: its mapping begins at 0.
+    /// Addresses are offsets in the file, so its mapping begins at 0.
     fn message(self, locations: &mut Locations, profile: &Profile, module: u32) -> Message {
         let known = profile.code.modules.get(module as usize);
         let [path, build_id] = known.map_or([""; 2], |one| [&one.path[..], &one.build_id[..]]);

@@ -1,0 +1,42 @@
+//! How the copies of a ring reach the worker.
+
+use std::sync::mpsc::{SendError, Sender};
+
+use crate::backlog::Batch;
+use crate::message::Message;
+
+/// The worker has ended, since it could not write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WorkerEnded;
+
+impl From<SendError<Message>> for WorkerEnded {
+    fn from(_: SendError<Message>) -> Self {
+        Self
+    }
+}
+
+/// Sends the batches of one ring.
+pub(crate) struct Delivery<'a> {
+    messages: &'a Sender<Message>,
+    image: u64,
+    ring: usize,
+    /// Whether the worker takes them.
+    pub result: Result<(), WorkerEnded>,
+}
+
+impl<'a> Delivery<'a> {
+    pub(crate) fn new(messages: &'a Sender<Message>, image: u64, ring: usize) -> Self {
+        Self {
+            messages,
+            image,
+            ring,
+            result: Ok(()),
+        }
+    }
+
+    pub(crate) fn send(&mut self, batch: Batch) {
+        let (image, ring) = (self.image, self.ring);
+        let sent = self.messages.send(Message::Entries { image, ring, batch });
+        self.result = self.result.and(sent.map_err(WorkerEnded::from));
+    }
+}

@@ -1,0 +1,170 @@
+//! The collector's side of a ring of stacks.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use heapdrome_trace::TraceError;
+use heapdrome_witness::ring::PREFIX;
+use heapdrome_witness::stack_ring::{self, BYTES, HEADER_BYTES, Header, StackRing};
+
+use crate::shared::Shared;
+
+/// How long a copy may be reserved and not complete before all that is there is skipped: the thread
+/// has left it for good, as by `longjmp` out of a signal handler.
+const HOLE: Duration = Duration::from_secs(1);
+
+/// Bytes of a word of the stack.
+pub(crate) const WORD: u64 = 8;
+
+/// The caller of an allocation function: registers, and the top of the stack.
+#[derive(Clone, Copy)]
+pub(crate) struct Snapshot<'a> {
+    pub return_address: u64,
+    pub stack_pointer: u64,
+    pub frame_pointer: u64,
+    words: &'a [AtomicU64],
+}
+
+impl Snapshot<'_> {
+    /// The word at an address; `None` if it was not copied.
+    pub(crate) fn read(&self, address: u64) -> Option<u64> {
+        let offset = address.checked_sub(self.stack_pointer)?;
+        let word = self.words.get((offset / WORD) as usize)?;
+        // Relaxed: the seal was acquired.
+        (offset % WORD == 0).then(|| word.load(Ordering::Relaxed))
+    }
+}
+
+/// A thread's ring of stacks, if it has one, and the stacks that calls have not taken yet.
+pub(crate) struct Snapshots {
+    ring: Option<Shared<StackRing>>,
+    path: PathBuf,
+    /// Whether the file is to be looked for.
+    is_expected: bool,
+    /// The place of the next copy to read.
+    next: u64,
+    hole: Option<Instant>,
+    /// Unwound stacks by the places of their copies, the earliest first.
+    unwound: VecDeque<(u64, u32)>,
+    /// Stacks of calls that have begun, by the addresses of their blocks.
+    waiting: Vec<(u64, u32)>,
+}
+
+/// Number of calls of one thread that may be interrupted by one another.
+const NESTED: usize = 8;
+
+impl Snapshots {
+    /// Those of a ring in this file.
+    pub(crate) fn of(ring: &Path) -> Self {
+        let name = ring.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.replacen(PREFIX, stack_ring::PREFIX, 1);
+        Self {
+            ring: None,
+            path: ring.with_file_name(name),
+            is_expected: false,
+            next: 0,
+            hole: None,
+            unwound: VecDeque::new(),
+            waiting: Vec::new(),
+        }
+    }
+
+    /// Says that the thread has written entries, and may have made its ring of stacks before.
+    pub(crate) fn expect(&mut self) {
+        self.is_expected = self.ring.is_none();
+    }
+
+    /// Calls `unwind` for each copy that is complete and keeps the numbers of stacks that it
+    /// returns. Returns the number of copies that were skipped, at least.
+    pub(crate) fn drain(
+        &mut self,
+        mut unwind: impl FnMut(Snapshot<'_>) -> Result<u32, TraceError>,
+    ) -> Result<u64, TraceError> {
+        if std::mem::take(&mut self.is_expected) {
+            let file = File::options().read(true).write(true).open(&self.path);
+            self.ring = file.and_then(|file| Shared::map(&file)).ok();
+        }
+        let Some(ring) = &self.ring else { return Ok(0) };
+        let first = self.next;
+        // At most one lap: the thread goes on meanwhile.
+        while self.next < first + BYTES {
+            let header = ring.header(self.next);
+            // Acquire pairs with the writer's release: the copy is there.
+            let seal = header.seal.load(Ordering::Acquire);
+            if seal == stack_ring::skip(self.next) {
+                self.next = (self.next / BYTES + 1) * BYTES;
+            } else if seal == stack_ring::seal(self.next) {
+                let stack = unwind(snapshot(ring, self.next, header))?;
+                self.unwound.push_back((self.next, stack));
+                // A whole number of headers, and at least one: a program may write anything here.
+                let room = header
+                    .room
+                    .load(Ordering::Relaxed)
+                    .clamp(HEADER_BYTES, BYTES);
+                self.next += room / HEADER_BYTES * HEADER_BYTES;
+            } else {
+                break;
+            }
+            // Release pairs with the writer's acquire: nothing is overwritten before it was read.
+            ring.taken.0.store(self.next, Ordering::Release);
+        }
+        let reserved = ring.reserved.0.load(Ordering::Relaxed);
+        if self.next != first || self.next >= reserved {
+            self.hole = None;
+        } else if self.hole.get_or_insert_with(Instant::now).elapsed() > HOLE {
+            self.next = reserved;
+            ring.taken.0.store(reserved, Ordering::Release);
+            self.hole = None;
+            return Ok(1);
+        }
+        Ok(0)
+    }
+
+    /// A call whose block lies at an address has the stack whose copy is at a place.
+    pub(crate) fn announce(&mut self, place: u64, address: u64) {
+        while let Some(&(first, stack)) = self.unwound.front()
+            && first <= place
+        {
+            self.unwound.pop_front();
+            if first == place {
+                self.waiting.push((address, stack));
+            }
+        }
+        if self.waiting.len() > NESTED {
+            self.waiting.remove(0);
+        }
+    }
+
+    /// The stack of the call whose block lies at an address.
+    pub(crate) fn take(&mut self, address: u64) -> Option<u32> {
+        let place = self.waiting.iter().rposition(|&(it, _)| it == address)?;
+        Some(self.waiting.remove(place).1)
+    }
+}
+
+fn snapshot<'a>(ring: &'a StackRing, place: u64, header: &Header) -> Snapshot<'a> {
+    let number = |word: &AtomicU64| word.load(Ordering::Relaxed);
+    let first = ((place % BYTES + HEADER_BYTES) / WORD) as usize;
+    let length = (number(&header.length) / WORD) as usize;
+    Snapshot {
+        return_address: number(&header.return_address),
+        stack_pointer: number(&header.stack_pointer),
+        frame_pointer: number(&header.frame_pointer),
+        words: ring
+            .words
+            .get(first..first.saturating_add(length))
+            .unwrap_or(&[]),
+    }
+}
+
+impl Drop for Snapshots {
+    fn drop(&mut self) {
+        if self.ring.is_some() {
+            // The recorder's folder goes with the recording; until then a ring takes memory.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}

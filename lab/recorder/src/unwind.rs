@@ -1,0 +1,379 @@
+//! Unwinds the stacks of one process.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use framehop::{
+    CacheNative, FrameAddress, MayAllocateDuringUnwind, UnwindRegsNative, Unwinder, UnwinderNative,
+};
+use heapdrome_trace::{Frame, Stack, TraceError, Writer};
+use heapdrome_witness::stack_ring::{LAST_MAPS, MAPS_PREFIX};
+use rustc_hash::FxHashMap;
+
+use crate::mappings::{self, Mapping};
+use crate::module::{Bytes, CodeFile};
+use crate::process;
+use crate::snapshots::Snapshot;
+use crate::stacks::Stacks;
+
+/// Minimum time between two readings of a process's mappings if nothing is new.
+const FRESH: Duration = Duration::from_millis(500);
+
+/// Number of stacks whose unwinding is remembered, with about a kilobyte for each.
+const REMEMBERED: usize = 1 << 14;
+
+/// Number of them that have the same caller and stack pointer, which are compared one by one.
+const VARIANTS: usize = 8;
+
+/// A process whose stacks are recorded.
+struct Origin {
+    /// Its number, if it is known here by that.
+    pid: Option<u32>,
+    /// The file with the mappings that it wrote itself at its first stack.
+    maps: PathBuf,
+    /// The file with those that it wrote when it ended, if it did so by itself.
+    last_maps: PathBuf,
+    /// The recording library, whose frames are left out.
+    library: PathBuf,
+}
+
+/// What the stacks of all processes share.
+pub(crate) struct Unwindings {
+    is_on: bool,
+    folder: PathBuf,
+    library: PathBuf,
+    stacks: Arc<Mutex<Stacks>>,
+}
+
+impl Unwindings {
+    /// `folder` is that of the files that the processes make, and of the recording library.
+    pub(crate) fn new(is_on: bool, folder: &Path, library: &Path) -> Self {
+        Self {
+            is_on,
+            folder: folder.to_owned(),
+            library: library.to_owned(),
+            stacks: Arc::default(),
+        }
+    }
+
+    /// Begins with a program of a process; `None` if no stacks are recorded. `is_known_here` says
+    /// whether the system knows the process here by its number.
+    pub(crate) fn begin(&self, pid: u32, image: u64, is_known_here: bool) -> Option<Unwinding> {
+        let origin = Origin {
+            pid: is_known_here.then_some(pid),
+            maps: self.folder.join(format!("{MAPS_PREFIX}{pid}-{image}")),
+            last_maps: self
+                .folder
+                .join(format!("{MAPS_PREFIX}{pid}-{image}-{LAST_MAPS}")),
+            library: self.library.clone(),
+        };
+        self.is_on
+            .then(|| Unwinding::new(origin, Arc::clone(&self.stacks)))
+    }
+}
+
+/// The code of a mapping.
+struct Code {
+    mapping: Mapping,
+    /// Its file, and the difference between addresses in memory and in the file.
+    file: Option<(Arc<CodeFile>, u64)>,
+    /// The number of its module, once a stack refers to it.
+    module: Option<u32>,
+}
+
+/// A stack that was unwound, and all that its unwinding depended on besides the registers.
+struct Unwound {
+    /// Addresses that were read, and the words there; `None` if they were not copied.
+    reads: Vec<(u64, Option<u64>)>,
+    stack: u32,
+}
+
+/// Stacks that were unwound, by the registers of the caller.
+#[derive(Default)]
+struct Known {
+    stacks: FxHashMap<[u64; 3], Vec<Unwound>>,
+    number: usize,
+}
+
+impl Known {
+    fn place(snapshot: Snapshot<'_>) -> [u64; 3] {
+        let Snapshot {
+            return_address,
+            stack_pointer,
+            frame_pointer,
+            ..
+        } = snapshot;
+        [return_address, stack_pointer, frame_pointer]
+    }
+
+    /// The number of a stack whose unwinding would read what it read before.
+    fn find(&mut self, snapshot: Snapshot<'_>) -> Option<u32> {
+        let variants = self.stacks.get_mut(&Self::place(snapshot))?;
+        let place = variants.iter().position(|variant| {
+            let mut reads = variant.reads.iter();
+            reads.all(|&(address, word)| snapshot.read(address) == word)
+        })?;
+        // The next one is probably of the same calls.
+        variants.swap(0, place);
+        Some(variants[0].stack)
+    }
+
+    fn add(&mut self, snapshot: Snapshot<'_>, unwound: Unwound) {
+        if self.number >= REMEMBERED {
+            *self = Self::default();
+        }
+        let variants = self.stacks.entry(Self::place(snapshot)).or_default();
+        if variants.len() >= VARIANTS {
+            variants.pop();
+        } else {
+            self.number += 1;
+        }
+        variants.push(unwound);
+    }
+}
+
+/// Unwinds the stacks of one process.
+pub(crate) struct Unwinding {
+    origin: Origin,
+    stacks: Arc<Mutex<Stacks>>,
+    text: String,
+    code: Vec<Code>,
+    /// When the mappings were last found as they were before.
+    quiet: Option<Instant>,
+    unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
+    cache: CacheNative<MayAllocateDuringUnwind>,
+    known: Known,
+    /// The numbers of stacks by the addresses of their calls.
+    numbers: FxHashMap<Vec<u64>, u32>,
+    /// Whether the mappings that were read last are those of the running process.
+    is_current: bool,
+    /// Number of stacks with a frame whose file is not known.
+    pub unplaced: u64,
+}
+
+impl Unwinding {
+    fn new(origin: Origin, stacks: Arc<Mutex<Stacks>>) -> Self {
+        Self {
+            origin,
+            stacks,
+            text: String::new(),
+            code: Vec::new(),
+            quiet: None,
+            unwinder: UnwinderNative::new(),
+            cache: CacheNative::new(),
+            known: Known::default(),
+            numbers: FxHashMap::default(),
+            is_current: false,
+            unplaced: 0,
+        }
+    }
+
+    /// Unwinds a stack, and returns its number in the trace.
+    pub(crate) fn unwind<W: Write>(
+        &mut self,
+        snapshot: Snapshot<'_>,
+        writer: &mut Writer<W>,
+    ) -> Result<u32, TraceError> {
+        if let Some(stack) = self.known.find(snapshot) {
+            return Ok(stack);
+        }
+        let (mut addresses, mut reads) = self.addresses(snapshot);
+        while self.first_unknown(&addresses).is_some() && self.read_mappings() {
+            (addresses, reads) = self.addresses(snapshot);
+        }
+        if let Some(place) = self.first_unknown(&addresses) {
+            if self.is_current {
+                // There is no code: the unwinder has lost its way.
+                addresses.truncate(place);
+            } else {
+                self.unplaced += 1;
+            }
+        }
+        let stack = match self.numbers.get(&addresses) {
+            Some(&stack) => stack,
+            None => {
+                let frames = self.frames(&addresses, writer)?;
+                let stack = self.table().stack(frames, writer)?;
+                self.numbers.insert(addresses, stack);
+                stack
+            }
+        };
+        self.known.add(snapshot, Unwound { reads, stack });
+        Ok(stack)
+    }
+
+    /// The place of the first address that is in no mapping.
+    fn first_unknown(&self, addresses: &[u64]) -> Option<usize> {
+        let is_unknown = |&address: &u64| find(&self.code, address).is_none();
+        addresses.iter().position(is_unknown)
+    }
+
+    fn table(&self) -> std::sync::MutexGuard<'_, Stacks> {
+        self.stacks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The addresses of the calls, innermost first, and the words that they were found by.
+    fn addresses(&mut self, snapshot: Snapshot<'_>) -> (Vec<u64>, Vec<(u64, Option<u64>)>) {
+        let (mut addresses, mut reads) = (Vec::new(), Vec::new());
+        let mut registers = registers(snapshot);
+        let mut next = Some(snapshot.return_address);
+        let mut read = |address| {
+            let word = snapshot.read(address);
+            reads.push((address, word));
+            word.ok_or(())
+        };
+        // The library's own frames are left out, and are more.
+        let limit = Stack::MAX_FRAMES + OWN_FRAMES;
+        while let Some(address) = next.and_then(FrameAddress::from_return_address)
+            && addresses.len() < limit
+        {
+            addresses.push(address.address_for_lookup());
+            let (unwinder, cache) = (&self.unwinder, &mut self.cache);
+            let unwound = unwinder.unwind_frame(address, &mut registers, cache, &mut read);
+            // An error is the end of the copy, or of all that is known of the stack.
+            next = unwound.ok().flatten();
+        }
+        (addresses, reads)
+    }
+
+    /// The frames of calls, without those of the recording library.
+    fn frames<W: Write>(
+        &mut self,
+        addresses: &[u64],
+        writer: &mut Writer<W>,
+    ) -> Result<Vec<Frame>, TraceError> {
+        let mut frames = Vec::new();
+        for &address in addresses {
+            let place = find(&self.code, address);
+            let code = place.map(|place| &self.code[place]);
+            let name = code.and_then(|code| code.mapping.file.as_ref());
+            let is_own = name.is_some_and(|name| name.path == self.origin.library);
+            if is_own && frames.is_empty() {
+                continue;
+            }
+            let bias = code.and_then(|code| Some(code.file.as_ref()?.1));
+            let module = place.map(|place| self.module(place, writer)).transpose()?;
+            frames.push(Frame {
+                module: module.flatten(),
+                address: address.wrapping_sub(bias.unwrap_or(0)),
+            });
+        }
+        frames.truncate(Stack::MAX_FRAMES);
+        Ok(frames)
+    }
+
+    /// The module of a mapping, which is written if it is new; `None` if it is of no known file.
+    fn module<W: Write>(
+        &mut self,
+        place: usize,
+        writer: &mut Writer<W>,
+    ) -> Result<Option<u32>, TraceError> {
+        let code = &self.code[place];
+        if let (None, Some((file, _))) = (code.module, &code.file) {
+            let module = self.table().module(file, writer)?;
+            self.code[place].module = Some(module);
+        }
+        Ok(self.code[place].module)
+    }
+
+    /// Takes the mappings of the running process.
+    pub(crate) fn add_mappings(&mut self, text: String) {
+        if self.text.is_empty() {
+            self.read_mappings();
+        }
+        if text != self.text && self.is_of_same_program(&text) {
+            self.text = text;
+            self.place_code();
+        }
+    }
+
+    /// Reads the mappings of the process, and returns whether there was anything new.
+    fn read_mappings(&mut self) -> bool {
+        if self.quiet.is_some_and(|since| since.elapsed() < FRESH) {
+            return false;
+        }
+        let running = self.origin.pid.and_then(process::maps);
+        let running = running.filter(|text| self.text.is_empty() || self.is_of_same_program(text));
+        // Those that the process has written itself are of this program for certain.
+        let own = match (self.text.is_empty(), running.is_some()) {
+            (true, _) => std::fs::read_to_string(&self.origin.maps).ok(),
+            (false, false) => std::fs::read_to_string(&self.origin.last_maps).ok(),
+            (false, true) => None,
+        };
+        self.is_current = own.is_none() && running.is_some();
+        let text = own.or(running).filter(|text| *text != self.text);
+        let Some(text) = text else {
+            self.quiet = Some(Instant::now());
+            return false;
+        };
+        self.text = text;
+        self.place_code();
+        true
+    }
+
+    /// Whether a process has not executed another program: the recording library lies where it lay.
+    fn is_of_same_program(&self, text: &str) -> bool {
+        let library = self.origin.library.to_string_lossy();
+        let line = |text: &str| {
+            let line = text.lines().find(|line| line.ends_with(&*library));
+            line.map(str::to_owned)
+        };
+        line(text) == line(&self.text)
+    }
+
+    /// Describes the code of the process to the unwinder. Code whose memory is free by now stays:
+    /// stacks that were recorded before may refer to it.
+    fn place_code(&mut self) {
+        self.known = Known::default();
+        self.numbers.clear();
+        self.unwinder = UnwinderNative::new();
+        let mappings = mappings::parse(&self.text);
+        let is_replaced = |old: &Mapping| {
+            let mut overlaps = mappings.iter();
+            overlaps.any(|new| new.start < old.end && old.start < new.end)
+        };
+        self.code.retain(|code| !is_replaced(&code.mapping));
+        for mapping in mappings {
+            let name = mapping.file.as_ref();
+            let file = name.and_then(|name| self.table().file(name, self.origin.pid));
+            let file = file.and_then(|file| file.bias(&mapping).map(|bias| (file, bias)));
+            self.code.push(Code {
+                mapping,
+                file,
+                module: None,
+            });
+        }
+        self.code.sort_by_key(|code| code.mapping.start);
+        for code in &self.code {
+            if let Some((file, bias)) = &code.file {
+                self.unwinder.add_module(file.module(&code.mapping, *bias));
+            }
+        }
+    }
+}
+
+/// Maximum number of frames of the recording library at the inner end of a stack.
+const OWN_FRAMES: usize = 4;
+
+/// The place of the code at an address.
+fn find(code: &[Code], address: u64) -> Option<usize> {
+    let behind = code.partition_point(|code| code.mapping.start <= address);
+    let place = behind.checked_sub(1)?;
+    (address < code[place].mapping.end).then_some(place)
+}
+
+#[cfg(target_arch = "x86_64")]
+fn registers(snapshot: Snapshot<'_>) -> UnwindRegsNative {
+    let (pointer, frame) = (snapshot.stack_pointer, snapshot.frame_pointer);
+    UnwindRegsNative::new(snapshot.return_address, pointer, frame)
+}
+
+#[cfg(target_arch = "aarch64")]
+fn registers(snapshot: Snapshot<'_>) -> UnwindRegsNative {
+    let (pointer, frame) = (snapshot.stack_pointer, snapshot.frame_pointer);
+    // Programs have 48 bits of address space; a return address may be signed in the bits above.
+    let mask = framehop::aarch64::PtrAuthMask::from_max_known_address((1 << 48) - 1);
+    UnwindRegsNative::new_with_ptr_auth_mask(mask, snapshot.return_address, pointer, frame)
+}

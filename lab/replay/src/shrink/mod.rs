@@ -1,0 +1,200 @@
+//! Finds a short program of allocation calls that fails as a long one does.
+//!
+//! Delta debugging as in A. Zeller and R. Hildebrandt, "Simplifying and Isolating Failure-Inducing
+//! Input", IEEE Transactions on Software Engineering 28(2), 2002: parts of half the length, then a
+//! quarter and so on, are left out as long as the rest fails. The result is minimal for single
+//! steps: it does not fail if one block with all its calls, or any one other call, is left out.
+
+mod script;
+
+use std::collections::BTreeSet;
+
+pub use script::Script;
+use script::{Call, What};
+
+/// Sizes that are tried in place of a larger one.
+const SIZES: [u64; 10] = [0, 1, 8, 16, 64, 256, 1024, 4096, 65_536, 1 << 20];
+
+/// Maximum number of calls whose sizes are tried one by one.
+const FEW: usize = 64;
+
+/// Outcome of [`shrink`].
+#[derive(Debug)]
+pub struct Shrunk<E> {
+    /// The shortest program found that fails.
+    pub script: Script,
+    /// Number of programs that were tried.
+    pub tried: u64,
+    /// Why the search ended before the program was minimal; `None` if it did not.
+    pub stopped: Option<E>,
+}
+
+/// Shortens a program that fails. `fails` runs a program and says whether it fails in the way that
+/// is looked for; an error of it ends the search, and the shortest program until then remains.
+pub fn shrink<E>(script: Script, fails: &mut dyn FnMut(&Script) -> Result<bool, E>) -> Shrunk<E> {
+    let mut search = Search {
+        best: script,
+        tried: 0,
+        fails,
+    };
+    let stopped = search.run().err();
+    Shrunk {
+        script: search.best,
+        tried: search.tried,
+        stopped,
+    }
+}
+
+struct Search<'a, E> {
+    /// The shortest program so far.
+    best: Script,
+    tried: u64,
+    fails: &'a mut dyn FnMut(&Script) -> Result<bool, E>,
+}
+
+impl<E> Search<'_, E> {
+    fn run(&mut self) -> Result<(), E> {
+        self.prefix()?;
+        loop {
+            let before = self.best.calls.clone();
+            // A call that makes a block goes with all others of the block.
+            self.remove(|call| Some(call.block.unwrap_or(call.id)))?;
+            self.remove(|call| (!call.makes()).then_some(call.id))?;
+            self.merge_threads()?;
+            self.reduce_sizes()?;
+            self.call_malloc()?;
+            if self.best.calls == before {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Tries a program, and keeps it if it fails.
+    fn fails(&mut self, calls: Vec<Call>) -> Result<bool, E> {
+        if calls.is_empty() || calls == self.best.calls {
+            return Ok(false);
+        }
+        let candidate = self.best.with(calls);
+        self.tried += 1;
+        let fails = (self.fails)(&candidate)?;
+        if fails {
+            self.best = candidate;
+        }
+        Ok(fails)
+    }
+
+    /// Leaves out what comes after the failure: a program that fails early does not run the rest.
+    fn prefix(&mut self) -> Result<(), E> {
+        let whole = self.best.calls.clone();
+        let (mut passes, mut fails) = (0, whole.len());
+        while fails - passes > 1 {
+            let middle = passes + (fails - passes) / 2;
+            match self.fails(whole[..middle].to_vec())? {
+                true => fails = middle,
+                false => passes = middle,
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves out units of calls. `unit` returns the number of a call's unit; `None` for a call
+    /// that stays.
+    fn remove(&mut self, unit: fn(&Call) -> Option<u32>) -> Result<(), E> {
+        let units: BTreeSet<u32> = self.best.calls.iter().filter_map(unit).collect();
+        let mut units: Vec<u32> = units.into_iter().collect();
+        let mut length = units.len().div_ceil(2).max(1);
+        loop {
+            let (mut place, mut removed) = (0, false);
+            while place < units.len() {
+                let end = (place + length).min(units.len());
+                let part = &units[place..end];
+                let stays =
+                    |call: &&Call| unit(call).is_none_or(|unit| part.binary_search(&unit).is_err());
+                let rest = self.best.calls.iter().filter(stays).copied().collect();
+                match self.fails(rest)? {
+                    true => {
+                        units.drain(place..end);
+                        removed = true;
+                    }
+                    false => place = end,
+                }
+            }
+            match length {
+                1 if !removed => return Ok(()),
+                _ => length = length.div_ceil(2),
+            }
+        }
+    }
+
+    /// Lets one thread do all, or else as few as possible.
+    fn merge_threads(&mut self) -> Result<(), E> {
+        let one = self.best.map(|call| Call { thread: 0, ..call });
+        if self.fails(one)? {
+            return Ok(());
+        }
+        let threads: BTreeSet<u32> = self.best.calls.iter().map(|call| call.thread).collect();
+        for thread in threads {
+            let merged = self.best.map(|call| Call {
+                thread: if call.thread == thread {
+                    0
+                } else {
+                    call.thread
+                },
+                ..call
+            });
+            self.fails(merged)?;
+        }
+        Ok(())
+    }
+
+    /// Makes blocks smaller: all of them at once, then each.
+    fn reduce_sizes(&mut self) -> Result<(), E> {
+        for most in SIZES {
+            let smaller = self.best.map(|call| call.at_most(most));
+            if self.fails(smaller)? {
+                break;
+            }
+        }
+        if self.best.calls.len() > FEW {
+            return Ok(());
+        }
+        for place in 0..self.best.calls.len() {
+            for most in SIZES {
+                let mut calls = self.best.calls.clone();
+                calls[place] = calls[place].at_most(most);
+                if calls == self.best.calls || self.fails(calls)? {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces calls that make blocks by plain malloc.
+    fn call_malloc(&mut self) -> Result<(), E> {
+        let Some(malloc) = self.best.function("malloc") else {
+            return Ok(());
+        };
+        let plain = |call: Call| match call.what {
+            What::Make { size, .. } => Call {
+                what: What::Make {
+                    function: malloc,
+                    size,
+                    alignment: 0,
+                },
+                ..call
+            },
+            _ => call,
+        };
+        let all = self.best.map(plain);
+        if self.fails(all)? || self.best.calls.len() > FEW {
+            return Ok(());
+        }
+        for place in 0..self.best.calls.len() {
+            let mut calls = self.best.calls.clone();
+            calls[place] = plain(calls[place]);
+            self.fails(calls)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,36 @@
+//! The word of the collector: what is to be recorded, and what could not be.
+
+use core::sync::atomic::Ordering;
+
+use crate::own::control;
+
+/// Mean number of requested bytes between two sample points; 0 if every call is recorded, or none.
+#[inline]
+pub fn sample_bytes() -> u64 {
+    // Relaxed: the word does not change once the command runs.
+    control().map_or(0, |control| control.sample_bytes.load(Ordering::Relaxed))
+}
+
+/// Mean number of requested bytes between two points at which a stack is recorded; 1 if every
+/// recorded call has one, 0 if none has.
+#[inline]
+pub fn stack_bytes() -> u64 {
+    // Relaxed: the word does not change once the command runs.
+    control().map_or(0, |control| control.stack_bytes.load(Ordering::Relaxed))
+}
+
+/// Counts a sampled block that cannot be recorded.
+#[cold]
+pub fn left_out() {
+    if let Some(control) = control() {
+        control.left_out.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Counts a stack that cannot be recorded.
+#[cold]
+pub fn stack_left_out() {
+    if let Some(control) = control() {
+        control.stacks_left_out.fetch_add(1, Ordering::Relaxed);
+    }
+}

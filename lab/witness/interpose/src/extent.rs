@@ -1,0 +1,132 @@
+//! The memory of a thread's own stack.
+//!
+//! A thread may run on another stack: of a signal handler, or of a coroutine. Such memory may be
+//! taken away at any time, so it is copied by the kernel, which fails where there is none. The
+//! thread's own stack stays while the thread runs, and is copied directly.
+
+use crate::kernel;
+use crate::system;
+
+/// A part of the address space.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Extent {
+    pub low: usize,
+    pub high: usize,
+}
+
+/// Bytes of a stack below its known part that count as its growth.
+const GROWTH: usize = 1 << 20;
+
+impl Extent {
+    /// Whether the address is in it.
+    pub fn has(self, address: usize) -> bool {
+        (self.low..self.high).contains(&address)
+    }
+
+    /// Whether the address may be in it by now: a stack grows downwards.
+    pub fn may_have(self, address: usize) -> bool {
+        self.high == 0 || (self.low.saturating_sub(GROWTH)..self.low).contains(&address)
+    }
+}
+
+/// Finds the stack of the calling thread, if `pointer` lies in it. `local` is the address of a
+/// thread-local variable, which lies above the stack in the same mapping, except in the first
+/// thread of a program.
+pub fn find(pointer: usize, local: usize) -> Option<Extent> {
+    let mut found = None;
+    each_mapping(|mapping, name| {
+        if !mapping.has(pointer) {
+            return;
+        }
+        if name == b"[stack]" {
+            found = Some(mapping);
+        } else if pointer < local && mapping.has(local) {
+            let high = local;
+            found = Some(Extent { high, ..mapping });
+        }
+    });
+    found
+}
+
+/// Copies bytes that may not be there; returns how many there were.
+///
+/// # Safety
+/// The target has room for them.
+pub unsafe fn copy_carefully(source: usize, target: *mut u8, length: usize) -> usize {
+    const PAGE: usize = 4096;
+    const PARTS: usize = 17;
+    let mut parts = [[0_usize; 2]; PARTS];
+    let (mut count, mut at, end) = (0, source, source.saturating_add(length));
+    // The kernel copies whole parts, and one that is not there ends the copy.
+    while at < end && count < PARTS {
+        let next = (at / PAGE + 1) * PAGE;
+        parts[count] = [at, next.min(end) - at];
+        (count, at) = (count + 1, next);
+    }
+    // SAFETY: as for this function; the parts have no more bytes.
+    unsafe { kernel::copy(target, &parts[..count]) }
+}
+
+/// Calls `visit` with each mapping of this process and its name.
+fn each_mapping(mut visit: impl FnMut(Extent, &[u8])) {
+    let mut line = [0_u8; LINE];
+    let mut length = 0;
+    read_maps(|bytes| {
+        for &byte in bytes {
+            if byte == b'\n' {
+                if let Some(mapping) = extent_of(&line[..length]) {
+                    visit(mapping, name_of(&line[..length]));
+                }
+                length = 0;
+            } else if length < LINE {
+                line[length] = byte;
+                length += 1;
+            }
+        }
+    });
+}
+
+/// Bytes of a line that are looked at. The names of stacks are in lines that are shorter.
+const LINE: usize = 128;
+
+fn extent_of(line: &[u8]) -> Option<Extent> {
+    let dash = line.iter().position(|&byte| byte == b'-')?;
+    let end = line.iter().position(|&byte| byte == b' ')?;
+    let writable = line.get(end + 1..end + 3)? == b"rw";
+    let (low, high) = (number(&line[..dash])?, number(line.get(dash + 1..end)?)?);
+    writable.then_some(Extent { low, high })
+}
+
+fn name_of(line: &[u8]) -> &[u8] {
+    let start = line.iter().rposition(|&byte| byte == b' ');
+    &line[start.map_or(0, |start| start + 1)..]
+}
+
+fn number(digits: &[u8]) -> Option<usize> {
+    digits.iter().try_fold(0_usize, |number, &digit| {
+        let value = char::from(digit).to_digit(16)?;
+        Some(number << 4 | value as usize)
+    })
+}
+
+/// Bytes that are read at once: the calling thread may have a small stack.
+const BUFFER: usize = 512;
+
+/// Reads `/proc/self/maps` part by part.
+pub fn read_maps(mut visit: impl FnMut(&[u8])) {
+    let mut buffer = [0_u8; BUFFER];
+    // SAFETY: the path ends with a zero.
+    let file = unsafe { kernel::open(c"/proc/self/maps".as_ptr(), system::O_CLOEXEC, 0) };
+    if file < 0 {
+        return;
+    }
+    loop {
+        let length = kernel::read(file, &mut buffer);
+        if length <= 0 {
+            break;
+        }
+        visit(&buffer[..length.unsigned_abs()]);
+    }
+    kernel::close(file);
+}

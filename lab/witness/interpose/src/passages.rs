@@ -1,0 +1,307 @@
+//! The ways of calls where a recording samples blocks or takes stacks.
+//!
+//! A call that is not recorded goes straight on to the allocator, and does not come back. Few
+//! instructions precede that jump: a call that asks for a block counts the requested bytes down,
+//! and a free looks whether the block is sampled. If every block is recorded, all calls that ask
+//! for one are considered for their stack.
+
+use core::mem::offset_of;
+
+use crate::calls::{Deed, Size, deed};
+use crate::control;
+use crate::marks;
+use crate::recording;
+use crate::sampling::{SampledCall, after, before, personality};
+use crate::slots::Slot;
+use crate::thread::Thread;
+
+/// Bytes of a call's frame: an instruction has put the return address above it.
+#[cfg(target_arch = "x86_64")]
+const FRAME: usize = 56;
+
+/// Bytes of a call's frame.
+#[cfg(target_arch = "aarch64")]
+const FRAME: usize = 64;
+
+/// The function through which the calls of a function go; `None` if they are not recorded.
+pub fn passage(index: usize) -> Option<usize> {
+    let (samples, takes_stacks) = (marks::is_on(), control::stack_bytes() != 0);
+    Some(match deed(index) {
+        Deed::Nothing => return None,
+        Deed::Frees if samples => free as *const () as usize,
+        Deed::Makes(Size::First) if samples => first as *const () as usize,
+        Deed::Makes(Size::Second) if samples => second as *const () as usize,
+        Deed::Makes(_) if samples => product as *const () as usize,
+        Deed::Stores(_) if samples => third as *const () as usize,
+        Deed::Makes(_) | Deed::Stores(_) | Deed::Resizes(_) if samples || takes_stacks => {
+            consider as *const () as usize
+        }
+        _ => return recording::passage(index),
+    })
+}
+
+// A passage that counts down the bytes that a call requests, which are in rcx; r8 and rax are free.
+#[cfg(target_arch = "x86_64")]
+macro_rules! countdown {
+    ($name:ident, $($into_rcx:literal)+) => {
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                "endbr64",
+                $($into_rcx,)+
+                "mov r10, qword ptr [rip + heapdrome_last@GOTTPOFF]",
+                // A request of nothing counts as one byte.
+                "cmp rcx, 1",
+                "adc rcx, 0",
+                "sub qword ptr fs:[r10 + {until}], rcx",
+                "jb {consider}",
+                "jmp [r11 + {served}]",
+                until = const offset_of!(Thread, until),
+                consider = sym consider,
+                served = const offset_of!(Slot, served),
+            )
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+countdown!(first, "mov rcx, rdi");
+#[cfg(target_arch = "x86_64")]
+countdown!(second, "mov rcx, rsi");
+#[cfg(target_arch = "x86_64")]
+countdown!(third, "mov rcx, rdx");
+// The largest number if the product has no 64 bits.
+#[cfg(target_arch = "x86_64")]
+countdown!(product, "mov rcx, rdi" "imul rcx, rsi" "mov r8, -1" "cmovo rcx, r8");
+
+/// Passes a free on, and records it if the block is sampled. An entry point jumps here with its
+/// slot in r11.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+unsafe extern "C" fn free() {
+    core::arch::naked_asm!(
+        "endbr64",
+        "mov rax, rdi",
+        "mov r10, qword ptr [rip + {directory}]",
+        "shr rax, {chunk_bits}",
+        "cmp rax, {chunks}",
+        "jae 2f",
+        "mov r10, [r10 + rax * 8]",
+        "test r10, r10",
+        "je 2f",
+        "mov ecx, edi",
+        "and ecx, {chunk_mask}",
+        "shr ecx, {granule_bits}",
+        "mov eax, ecx",
+        "shr eax, {word_bits}",
+        "mov eax, [r10 + rax * 4]",
+        "bt eax, ecx",
+        "jc {consider}",
+        "2:",
+        "jmp [r11 + {served}]",
+        directory = sym marks::DIRECTORY,
+        chunk_bits = const marks::CHUNK_BITS,
+        chunks = const marks::CHUNKS,
+        chunk_mask = const (1 << marks::CHUNK_BITS) - 1,
+        granule_bits = const marks::GRANULE_BITS,
+        word_bits = const marks::WORD_BITS,
+        consider = sym consider,
+        served = const offset_of!(Slot, served),
+    )
+}
+
+/// Passes a call on that may have to be recorded, with its slot in r11.
+///
+/// An allocator's `operator new` may go on to malloc by a jump. That call returns to this function,
+/// and is not recorded a second time.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+unsafe extern "C" fn consider() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        ".cfi_personality 0x1b, {personality}",
+        "endbr64",
+        "lea rax, [rip + 3f]",
+        "cmp rax, [rsp]",
+        "je 4f",
+        "sub rsp, {frame}",
+        ".cfi_adjust_cfa_offset {frame}",
+        "mov [rsp], rdi",
+        "mov [rsp + 8], rsi",
+        "mov [rsp + 16], rdx",
+        "mov [rsp + 24], r11",
+        "mov [rsp + {frame_pointer}], rbp",
+        "mov rdi, rsp",
+        "call {before}",
+        "mov rdi, [rsp]",
+        "mov rsi, [rsp + 8]",
+        "mov rdx, [rsp + 16]",
+        "mov r11, [rsp + 24]",
+        "test al, al",
+        "je 5f",
+        "call [r11 + {served}]",
+        "3:",
+        "mov rsi, rax",
+        "mov rdi, rsp",
+        "call {after}",
+        "add rsp, {frame}",
+        ".cfi_adjust_cfa_offset -{frame}",
+        "ret",
+        "5:",
+        ".cfi_adjust_cfa_offset {frame}",
+        "add rsp, {frame}",
+        ".cfi_adjust_cfa_offset -{frame}",
+        "4:",
+        "jmp [r11 + {served}]",
+        ".cfi_endproc",
+        frame = const FRAME,
+        frame_pointer = const offset_of!(SampledCall, frame_pointer),
+        before = sym before,
+        after = sym after,
+        personality = sym personality,
+        served = const offset_of!(Slot, served),
+    )
+}
+
+// A passage that counts down the bytes that a call requests, which are in x12; x9 to x13 are free.
+#[cfg(target_arch = "aarch64")]
+macro_rules! countdown {
+    ($name:ident, $($into_x12:literal)+) => {
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                "hint #34",
+                $($into_x12,)+
+                "adrp x10, :gottprel:heapdrome_last",
+                "ldr x10, [x10, :gottprel_lo12:heapdrome_last]",
+                "mrs x9, tpidr_el0",
+                "add x10, x10, x9",
+                // A request of nothing counts as one byte.
+                "cmp x12, #1",
+                "cinc x12, x12, lo",
+                "ldr x9, [x10, #{until}]",
+                "subs x9, x9, x12",
+                "str x9, [x10, #{until}]",
+                "b.lo 2f",
+                "ldr x17, [x16, #{served}]",
+                "br x17",
+                "2:",
+                "b {consider}",
+                until = const offset_of!(Thread, until),
+                consider = sym consider,
+                served = const offset_of!(Slot, served),
+            )
+        }
+    };
+}
+
+#[cfg(target_arch = "aarch64")]
+countdown!(first, "mov x12, x0");
+#[cfg(target_arch = "aarch64")]
+countdown!(second, "mov x12, x1");
+#[cfg(target_arch = "aarch64")]
+countdown!(third, "mov x12, x2");
+// The largest number if the product has no 64 bits.
+#[cfg(target_arch = "aarch64")]
+countdown!(
+    product,
+    "umulh x13, x0, x1"
+    "mul x12, x0, x1"
+    "cmp x13, #0"
+    "csinv x12, x12, xzr, eq"
+);
+
+/// Passes a free on, and records it if the block is sampled. An entry point jumps here with its
+/// slot in x16.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+unsafe extern "C" fn free() {
+    core::arch::naked_asm!(
+        "hint #34",
+        "lsr x9, x0, #{chunk_bits}",
+        "mov x11, #{chunks}",
+        "cmp x9, x11",
+        "b.hs 2f",
+        "adrp x10, {directory}",
+        "ldr x10, [x10, :lo12:{directory}]",
+        "ldr x10, [x10, x9, lsl #3]",
+        "cbz x10, 2f",
+        "ubfx x9, x0, #{granule_bits}, #{index_bits}",
+        "lsr x11, x9, #{word_bits}",
+        "ldr w11, [x10, x11, lsl #2]",
+        "lsr w11, w11, w9",
+        "tbnz w11, #0, 3f",
+        "2:",
+        "ldr x17, [x16, #{served}]",
+        "br x17",
+        "3:",
+        "b {consider}",
+        directory = sym marks::DIRECTORY,
+        chunk_bits = const marks::CHUNK_BITS,
+        chunks = const marks::CHUNKS,
+        granule_bits = const marks::GRANULE_BITS,
+        index_bits = const marks::CHUNK_BITS - marks::GRANULE_BITS,
+        word_bits = const marks::WORD_BITS,
+        consider = sym consider,
+        served = const offset_of!(Slot, served),
+    )
+}
+
+/// Passes a call on that may have to be recorded, with its slot in x16.
+///
+/// An allocator's `operator new` may go on to malloc by a jump. That call returns to this function,
+/// and is not recorded a second time.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+unsafe extern "C" fn consider() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        ".cfi_personality 0x1b, {personality}",
+        "hint #34",
+        "adr x9, 3f",
+        "cmp x9, x30",
+        "b.eq 4f",
+        "sub sp, sp, #{frame}",
+        ".cfi_adjust_cfa_offset {frame}",
+        "str x30, [sp, #{return_address}]",
+        ".cfi_rel_offset x30, {return_address}",
+        "stp x0, x1, [sp]",
+        "stp x2, x16, [sp, #16]",
+        "str x29, [sp, #{frame_pointer}]",
+        "mov x0, sp",
+        "bl {before}",
+        "mov w9, w0",
+        "ldp x0, x1, [sp]",
+        "ldp x2, x16, [sp, #16]",
+        "tbz w9, #0, 5f",
+        "ldr x9, [x16, #{served}]",
+        "blr x9",
+        "3:",
+        "mov x1, x0",
+        "mov x0, sp",
+        "bl {after}",
+        ".cfi_remember_state",
+        "ldr x30, [sp, #{return_address}]",
+        ".cfi_restore x30",
+        "add sp, sp, #{frame}",
+        ".cfi_adjust_cfa_offset -{frame}",
+        "ret",
+        "5:",
+        ".cfi_restore_state",
+        "ldr x30, [sp, #{return_address}]",
+        ".cfi_restore x30",
+        "add sp, sp, #{frame}",
+        ".cfi_adjust_cfa_offset -{frame}",
+        "4:",
+        "ldr x17, [x16, #{served}]",
+        "br x17",
+        ".cfi_endproc",
+        frame = const FRAME,
+        frame_pointer = const offset_of!(SampledCall, frame_pointer),
+        return_address = const offset_of!(SampledCall, return_address),
+        before = sym before,
+        after = sym after,
+        personality = sym personality,
+        served = const offset_of!(Slot, served),
+    )
+}

@@ -1,0 +1,106 @@
+//! Takes the stack of a call: copies its memory into a ring of the calling thread, where the
+//! collector unwinds it. Nothing here locks or allocates.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::control;
+use crate::extent::{self, Extent};
+use crate::own::SANDBOXED;
+use crate::ring::Ring;
+use crate::rings;
+use crate::stack_ring::{HEADER_BYTES, MAX_COPY, StackRing, bytes_of, seal, skip};
+use crate::stack_rings;
+use crate::thread::thread;
+use crate::waiting::wait_until;
+
+/// The registers of a caller as they are after the call.
+#[derive(Clone, Copy)]
+pub struct Registers {
+    /// The address to which the call returns.
+    pub return_address: usize,
+    /// The stack pointer after the return.
+    pub stack_pointer: usize,
+    /// The frame pointer.
+    pub frame_pointer: usize,
+}
+
+/// Takes the stack of the caller with these registers, and returns its place in the thread's ring;
+/// `None` if recording is over or there is no memory for a ring.
+pub fn take(registers: Registers) -> Option<u64> {
+    let entries = rings::current()?;
+    let ring = stack_rings::of(entries)?;
+    let pointer = registers.stack_pointer;
+    let own = own_stack(pointer);
+    if own.is_none() && SANDBOXED.load(Ordering::Relaxed) {
+        // The kernel's help is needed, which may be forbidden.
+        control::stack_left_out();
+        return None;
+    }
+    let most = MAX_COPY as usize;
+    let length = match own {
+        Some(own) => (own.high - pointer).min(most) & !(WORD - 1),
+        None => most,
+    };
+    let place = reserve(entries, ring, length as u64)?;
+    let header = ring.header(place);
+    // SAFETY: the copy has been reserved behind the header.
+    let target = unsafe { core::ptr::from_ref(header).add(1) }
+        .cast_mut()
+        .cast::<u8>();
+    let copied = if own.is_some() {
+        // SAFETY: the bytes are those of this thread's own stack, and the target is reserved; the
+        // collector reads it after the seal.
+        unsafe { target.copy_from_nonoverlapping(pointer as *const u8, length) };
+        length
+    } else {
+        // SAFETY: as above.
+        unsafe { extent::copy_carefully(pointer, target, length) }
+    };
+    let store = |word: &AtomicU64, value: usize| {
+        word.store(value as u64, Ordering::Relaxed);
+    };
+    store(&header.room, bytes_of(length as u64) as usize);
+    store(&header.length, copied);
+    store(&header.return_address, registers.return_address);
+    store(&header.stack_pointer, pointer);
+    store(&header.frame_pointer, registers.frame_pointer);
+    // Release pairs with the collector's acquire: the copy is there.
+    header.seal.store(seal(place), Ordering::Release);
+    Some(place)
+}
+
+const WORD: usize = size_of::<usize>();
+
+/// The calling thread's own stack; `None` if it runs on another one.
+fn own_stack(pointer: usize) -> Option<Extent> {
+    let thread = thread();
+    if thread.stack.may_have(pointer) && !SANDBOXED.load(Ordering::Relaxed) {
+        let local = (&raw const *thread) as usize;
+        if let Some(found) = extent::find(pointer, local) {
+            thread.stack = found;
+        } else if thread.stack.high == 0 {
+            // It is looked for once.
+            thread.stack = Extent { low: 1, high: 1 };
+        }
+    }
+    thread.stack.has(pointer).then_some(thread.stack)
+}
+
+/// Reserves room for a copy, and waits until it is free; `None` if recording is over.
+fn reserve(entries: &Ring, ring: &StackRing, length: u64) -> Option<u64> {
+    let (place, skipped) = ring.reserve(length);
+    let end = place + bytes_of(length);
+    if let Some(skipped) = skipped {
+        wait_for(entries, ring, skipped + HEADER_BYTES)?;
+        // Release pairs with the collector's acquire.
+        ring.header(skipped)
+            .seal
+            .store(skip(skipped), Ordering::Release);
+    }
+    wait_for(entries, ring, end)?;
+    Some(place)
+}
+
+fn wait_for(entries: &Ring, ring: &StackRing, end: u64) -> Option<()> {
+    (end <= ring.limit() || wait_until(entries, &|| end <= ring.limit())).then_some(())
+}

@@ -1,0 +1,63 @@
+//! The rings of stacks of this process: one for each thread whose stacks are recorded.
+
+use core::sync::atomic::Ordering;
+
+use crate::control;
+use crate::extent::read_maps;
+use crate::folder::{self, Name};
+use crate::kernel;
+use crate::own::{IMAGE, PID, SANDBOXED, own};
+use crate::ring::Ring;
+use crate::stack_ring::{LAST_MAPS, MAPS_PREFIX, PREFIX, StackRing};
+use crate::system;
+
+/// The ring of stacks that belongs to a thread's ring; `None` if shared memory ran out.
+pub fn of(ring: &Ring) -> Option<&'static StackRing> {
+    // Relaxed: threads that use the ring one after the other are ordered by the lock on the list.
+    let known = match ring.stacks.load(Ordering::Relaxed) {
+        // Where calls to the system may be forbidden, none is made.
+        0 if SANDBOXED.load(Ordering::Relaxed) => NO_STACKS,
+        0 => make_stacks(ring),
+        known => known,
+    };
+    if known == NO_STACKS {
+        control::stack_left_out();
+        return None;
+    }
+    // SAFETY: the ring of stacks is mapped like the ring itself, and all its fields are atomics.
+    Some(unsafe { &*(known as *const StackRing) })
+}
+
+/// Writes the mappings of a process that is about to end, if it has recorded a stack: libraries may
+/// have been opened since.
+pub fn end() {
+    let has_stacks = own().is_some_and(|own| own.mapped.load(Ordering::Relaxed) != 0);
+    if !has_stacks || SANDBOXED.load(Ordering::Relaxed) {
+        return;
+    }
+    let (pid, image) = (PID.load(Ordering::Relaxed), IMAGE.load(Ordering::Relaxed));
+    let name = Name::new(MAPS_PREFIX, pid, image).and(LAST_MAPS);
+    folder::write_new(name.bytes(), |write| read_maps(write));
+}
+
+/// See [`Ring::stacks`].
+const NO_STACKS: usize = 1;
+
+/// Makes the ring of stacks that belongs to a ring, and returns its address.
+#[cold]
+fn make_stacks(ring: &Ring) -> usize {
+    if own().is_some_and(|own| own.mapped.swap(1, Ordering::Relaxed) == 0) {
+        let name = Name::new(MAPS_PREFIX, ring.pid, ring.image);
+        folder::write_new(name.bytes(), |write| read_maps(write));
+    }
+    let name = Name::new(PREFIX, ring.pid, ring.image).and(ring.number);
+    let length = size_of::<StackRing>();
+    let made = folder::map(name.bytes(), true, length).map_or(NO_STACKS, |memory| {
+        // SAFETY: as for the ring: a child of fork must not write here.
+        unsafe { kernel::advise(memory, length, system::MADV_DONTFORK) };
+        memory as usize
+    });
+    // Relaxed: the collector opens the file by its name, once it sees an entry that refers to it.
+    ring.stacks.store(made, Ordering::Relaxed);
+    made
+}
