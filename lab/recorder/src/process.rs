@@ -63,6 +63,15 @@ pub(crate) fn usage(pid: u32) -> Option<Usage> {
     })
 }
 
+/// Makes writing beyond a limit on the length of files fail (`ulimit -f`), where it would end this
+/// process. Commands do not inherit a handler.
+pub(crate) fn survive_file_limit() {
+    extern "C" fn nothing(_signal: libc::c_int) {}
+    let handler: extern "C" fn(libc::c_int) = nothing;
+    // SAFETY: the handler does nothing, so that it may run at any time.
+    unsafe { libc::signal(libc::SIGXFSZ, handler as libc::sighandler_t) };
+}
+
 /// Processor time of this process in nanoseconds.
 pub(crate) fn own_time() -> u64 {
     let usage = own_usage();

@@ -105,6 +105,7 @@ pub fn record<W: Write + Send>(
     sink: W,
     interrupted: &AtomicBool,
 ) -> Result<Summary, RecorderError> {
+    process::survive_file_limit();
     let home = Home::create(request.folder)?;
     let control = make_control(&home, request).map_err(failed("share memory with the command"))?;
     let clock = Clock::start();

@@ -24,6 +24,7 @@ mod proof;
 mod readme;
 mod record;
 mod record_limits;
+mod record_replays;
 mod record_sample;
 mod record_stacks;
 mod replays;

@@ -253,3 +253,62 @@ fn a_recording_may_end_before_its_command() {
     outcome.ends_with(0);
     assert_eq!(outcome.stdout, "ended by itself\n");
 }
+
+#[test]
+fn a_limit_on_the_length_of_the_trace_ends_the_recording_and_not_the_command() {
+    let site = Site::new();
+    let heapdrome = env!("CARGO_BIN_EXE_heapdrome");
+    // Twice as much as a ring, and less than the trace.
+    let script = format!(
+        "ulimit -f 2048; exec '{heapdrome}' record -o l.trace -- '{}' threads 400000",
+        recorded_program()
+    );
+    let mut shell = Command::new("/bin/sh");
+    let shell = shell.current_dir(site.path("")).args(["-c", &script]);
+    let output = shell.output().expect("a shell");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{told}");
+    let words = "heapdrome: cannot write the trace: File too large (os error 27)\n";
+    assert_eq!(told, words);
+    let trace = Trace::read(&site.path("l.trace"));
+    assert!(matches!(trace.ending, Some(Ending::CutOff { .. })));
+    assert!(trace.all().made > 10_000);
+}
+
+#[test]
+fn of_two_recorders_with_one_output_the_second_leaves_it_alone() {
+    let site = Site::new();
+    let program = recorded_program();
+    let arguments = ["record", "-o", "a b.trace", "--", &program, "chain", "2000"];
+    let both = [(); 2].map(|()| site.start(site.command(&arguments)));
+    let ended = both.map(|running| running.wait());
+    let succeeded = ended.iter().filter(|outcome| outcome.status == 0);
+    assert_eq!(succeeded.count(), 1);
+    let failed = ended.iter().find(|outcome| outcome.status != 0);
+    let failed = failed.expect("one of them");
+    assert!(
+        failed.stderr.contains("a b.trace exists") || failed.stderr.contains("File exists"),
+        "{}",
+        failed.stderr
+    );
+    let trace = Trace::read(&site.path("a b.trace"));
+    assert!(trace.is_complete());
+    assert_eq!(trace.all().resized, 20_000);
+    assert_eq!(site.visible_files(), ["a b.trace"]);
+}
+
+#[test]
+fn a_closed_standard_output_and_error_disturb_no_recording() {
+    let site = Site::new();
+    let heapdrome = env!("CARGO_BIN_EXE_heapdrome");
+    let script = format!(
+        "exec '{heapdrome}' record -o c.trace -- '{}' chain 10 >&- 2>&-",
+        recorded_program()
+    );
+    let mut shell = Command::new("/bin/sh");
+    let shell = shell.current_dir(site.path("")).args(["-c", &script]);
+    assert!(shell.status().is_ok_and(|status| status.success()));
+    let trace = Trace::read(&site.path("c.trace"));
+    assert!(trace.is_complete());
+    assert_eq!(trace.all().resized, 100);
+}
