@@ -7,8 +7,8 @@ use std::fs;
 use heapdrome_schema::{Bytes, ImageMemory};
 use heapdrome_system::kernel::keyed;
 
-/// Maximum size of a mapping that counts as zeroed data of the file before it. An allocator's mapping
-/// may also begin where a library ends, and is larger.
+/// Maximum size of a mapping that counts as zeroed data of the file before it. An allocator's
+/// mapping may also begin where a library ends, and is larger.
 const MOST_ZEROED: u64 = 1 << 20;
 
 /// Returns the image of a process; `None` if it cannot be read.
