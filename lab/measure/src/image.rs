@@ -6,6 +6,10 @@ use std::fs;
 use heapdrome_schema::{Bytes, ImageMemory};
 use heapdrome_system::kernel::keyed;
 
+/// Maximum size of a mapping that counts as zeroed data of the file before it. An allocator's
+/// mapping may also begin where a library ends, and is larger.
+const MOST_ZEROED: u64 = 1 << 20;
+
 /// Returns the image of a process; `None` if it cannot be read.
 pub(crate) fn of(pid: libc::pid_t) -> Option<ImageMemory> {
     let bytes = fs::read(format!("/proc/{pid}/smaps")).ok()?;
@@ -18,6 +22,7 @@ struct Mapping<'a> {
     begin: u64,
     end: u64,
     is_readable: bool,
+    is_writable: bool,
     name: &'a str,
 }
 
@@ -29,10 +34,12 @@ fn parse(text: &str) -> ImageMemory {
     for line in text.lines() {
         if let Some(mapping) = mapping(line) {
             let of_file = mapping.name.starts_with('/');
-            let follows = mapping.name.is_empty() && mapping.begin == file_end && file_end > 0;
+            let is_small = mapping.end - mapping.begin <= MOST_ZEROED;
+            let follows = mapping.name.is_empty() && mapping.begin == file_end && is_small;
             counts = mapping.is_readable && (of_file || follows || mapping.name == "[stack]");
-            // The kernel maps the zeroed data of a file directly behind the file, once.
-            file_end = if of_file { mapping.end } else { 0 };
+            // The kernel maps the zeroed data of a file directly behind its written data, once.
+            let has_data = of_file && mapping.is_writable;
+            file_end = if has_data { mapping.end } else { 0 };
         } else if counts {
             let of = |name| keyed(line, name).map(Bytes::from_kib);
             if let Some(resident) = of("Rss:") {
@@ -55,6 +62,7 @@ fn mapping(line: &str) -> Option<Mapping<'_>> {
         begin: address(begin)?,
         end: address(end)?,
         is_readable: rest.starts_with('r'),
+        is_writable: rest.get(1..2) == Some("w"),
         name: rest.splitn(5, ' ').nth(4).unwrap_or_default().trim_start(),
     })
 }
@@ -74,14 +82,22 @@ mod tests {
         Rss: 1000 kB\nAnonymous: 1000 kB\n\
         7f0000-7f1000 rw-p 00000000 00:00 0 \n\
         Rss: 500 kB\nAnonymous: 500 kB\n\
+        7f1000-7f2000 rw-p 00000000 08:01 8   /lib/libc.so\n\
+        Rss: 4 kB\nAnonymous: 4 kB\n\
+        7f2000-10f2000 rw-p 00000000 00:00 0 \n\
+        Rss: 9000 kB\nAnonymous: 9000 kB\n\
+        10f2000-10f3000 r--p 00000000 08:01 9   /lib/libm.so\n\
+        Rss: 4 kB\nAnonymous: 0 kB\n\
+        10f3000-10f4000 rw-p 00000000 00:00 0 \n\
+        Rss: 4 kB\nAnonymous: 4 kB\n\
         7ff000-7ff100 rw-p 00000000 00:00 0   [stack]\n\
         Rss: 12 kB\nAnonymous: 12 kB\n";
 
     #[test]
     fn files_their_zeroed_data_and_the_stack_are_the_image() {
         let image = parse(SMAPS);
-        assert_eq!(image.files, Bytes::from_kib(4 + 4));
-        assert_eq!(image.written, Bytes::from_kib(4 + 16 + 12));
+        assert_eq!(image.files, Bytes::from_kib(4 + 4 + 4));
+        assert_eq!(image.written, Bytes::from_kib(4 + 16 + 4 + 12));
     }
 
     #[test]

@@ -82,8 +82,8 @@ impl Order {
     }
 
     /// Returns the order of a replay, in which a pair has the program's side if the two ratios
-    /// agree within `limit`. Otherwise a ratio just below the margin in the one and just above it in
-    /// the other would change the order.
+    /// agree within `limit`. Otherwise a ratio just below the margin in the one and just above it
+    /// in the other would change the order.
     pub(super) fn beside(mut self, program: &Self, limit: f64) -> Self {
         for (pair, ratio, shown) in &mut self.pairs {
             let theirs = program.pairs.iter().find(|(other, ..)| other == pair);
