@@ -111,8 +111,8 @@ write(
     "#include <algorithm>\n#include <map>\n#include <string>\n#include <vector>\n" + "".join(CLASSES),
 )
 COMMITS = []
-for commit in range(1500):
-    body = text(2000)
+for commit in range(15000):
+    body = text(20)
     COMMITS.append(
         f"commit refs/heads/main\ncommitter A <a@example.org> {1700000000 + commit} +0000\ndata 6\n"
         f"change\nM 100644 inline d{commit % 40}/f{commit % 300}.txt\ndata {len(body)}\n{body}\n"

@@ -1,6 +1,6 @@
 //! Implementation of [`Pages`] with Linux system calls.
 
-#[cfg(not(miri))]
+#[cfg(not(any(miri, sanitized)))]
 use core::ptr::with_exposed_provenance_mut;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -97,7 +97,9 @@ unsafe impl Pages for Linux {
     /// address downward, or from a third of the address space upward. In either case it reaches
     /// that address only after tens of terabytes. An emulator may begin at the lowest address; then
     /// the result lies above the new mapping.
-    #[cfg(not(miri))]
+    ///
+    /// ThreadSanitizer has its shadow memory there, and ends the program.
+    #[cfg(not(any(miri, sanitized)))]
     fn find_room(&self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
         let _errno = KeepErrno::new();
         let page = self.page_size();

@@ -10,9 +10,11 @@
 mod code;
 mod file;
 mod places;
+mod symbols;
 mod table;
 
-pub use places::{Note, Place, Symbols, Trouble};
+pub use places::{Note, Place, Trouble};
+pub use symbols::Symbols;
 
 /// Folder in which distributions install files with debug information.
 pub const DEBUG_FOLDER: &str = "/usr/lib/debug";

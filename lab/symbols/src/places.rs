@@ -1,11 +1,4 @@
-//! Places in source code, one or several for each frame.
-
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::Path;
-
-use heapdrome_trace::{Frame, Module};
-
-use crate::code::Code;
+//! Places in source code, and the reasons why they are not known.
 
 /// A place in the source of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,57 +38,4 @@ pub struct Note {
     pub path: String,
     /// The reason.
     pub trouble: Trouble,
-}
-
-/// Functions and lines of the frames of a trace.
-#[derive(Clone, Debug, Default)]
-pub struct Symbols {
-    places: HashMap<Frame, Vec<Place>>,
-    /// Modules whose frames have no names, one note for each.
-    pub notes: Vec<Note>,
-}
-
-impl Symbols {
-    /// Reads the files of these modules, one after the other, as far as the frames need them.
-    /// `debug` is the folder of debug information, normally [`DEBUG_FOLDER`](crate::DEBUG_FOLDER).
-    #[must_use]
-    pub fn find(modules: &[Module], frames: impl Iterator<Item = Frame>, debug: &Path) -> Self {
-        let mut addresses = BTreeMap::<u32, BTreeSet<u64>>::new();
-        for frame in frames {
-            if let Some(module) = frame.module {
-                addresses.entry(module).or_default().insert(frame.address);
-            }
-        }
-        let mut found = Self::default();
-        for (number, addresses) in addresses {
-            let Some(module) = modules.get(number as usize) else {
-                continue;
-            };
-            match Code::load(module, debug) {
-                Ok(code) => found.add(number, &code, addresses),
-                Err(trouble) => found.notes.push(Note {
-                    path: module.path.clone(),
-                    trouble,
-                }),
-            }
-        }
-        found
-    }
-
-    /// Returns the places of a frame, innermost first: several if functions were inlined, none if
-    /// nothing is known.
-    #[must_use]
-    pub fn places(&self, frame: Frame) -> &[Place] {
-        self.places.get(&frame).map_or(&[], Vec::as_slice)
-    }
-
-    fn add(&mut self, module: u32, code: &Code, addresses: BTreeSet<u64>) {
-        for address in addresses {
-            let places = code.places(address);
-            if !places.is_empty() {
-                let module = Some(module);
-                self.places.insert(Frame { module, address }, places);
-            }
-        }
-    }
 }

@@ -271,9 +271,9 @@ impl Front {
         block
     }
 
-    /// Returns whether a free of `block` by this thread can only be misuse: it is the block that the
-    /// thread freed last in this class, or no block of the class begins there. Never true of a live
-    /// block. Detects neither every double free nor every other address.
+    /// Returns whether a free of `block` by this thread can only be misuse: the thread freed it
+    /// last in this class, or no block of the class begins there. Never true of a live block.
+    /// Detects neither every double free nor every other address.
     #[inline(always)]
     #[must_use]
     pub fn is_misuse(&self, class: SizeClass, block: *mut u8) -> bool {

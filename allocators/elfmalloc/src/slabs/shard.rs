@@ -108,8 +108,8 @@ impl Attachment {
         }
     }
 
-    /// Writes a [new](Self::new) attachment to `place`, part by part, because the calling thread may
-    /// have a small stack.
+    /// Writes a [new](Self::new) attachment to `place`, part by part, because the calling thread
+    /// may have a small stack.
     ///
     /// # Safety
     ///

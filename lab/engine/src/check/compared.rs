@@ -79,11 +79,13 @@ fn within(is_within: bool) -> Agreement {
 }
 
 fn memory_order(facts: &Facts<'_>) -> FidelityCheck {
-    let ranks = |row: fn(&Entrant<'_>) -> Option<Vec<f64>>| {
-        Samples::new(facts.entrants.iter().map(row)).map(|samples| samples.ranks())
+    let order = |row: fn(&Entrant<'_>) -> Option<Vec<f64>>| {
+        Samples::new(facts.entrants.iter().map(row)).map(|samples| samples.order())
     };
-    let program = ranks(|one| heap(one.program));
-    let replay = ranks(|one| heap(one.paced));
+    let program = order(|one| heap(one.program));
+    let replay = order(|one| heap(one.paced)).zip(program.as_ref());
+    let replay = replay.map(|(replay, program)| replay.beside(program, MEMORY).ranks());
+    let program = program.map(|program| program.ranks());
     let known = |ranks: &Option<Vec<f64>>| match ranks {
         Some(ranks) => in_order(facts, ranks),
         None => UNKNOWN.to_owned(),

@@ -41,23 +41,59 @@ impl Samples {
         compared.collect()
     }
 
+    /// Returns the order of the entrants.
+    pub(super) fn order(&self) -> Order {
+        let pairs = self.pairs().into_iter().map(|(pair, found)| {
+            let matters = found.ratio.ln().abs() >= MARGIN.ln_1p();
+            let shown = match matters {
+                true => found.shown(),
+                false => Shown::Nothing,
+            };
+            (pair, found.ratio, shown)
+        });
+        Order {
+            count: self.0.len(),
+            pairs: pairs.collect(),
+        }
+    }
+}
+
+/// The order of entrants by a figure, as the ratio of each pair and the side of 1 on which it was
+/// shown to lie. A difference that does not matter counts as none.
+pub(super) struct Order {
+    count: usize,
+    pairs: Vec<([usize; 2], f64, Shown)>,
+}
+
+impl Order {
     /// Returns the rank of each entrant, from 1 for the least. Entrants without a shown difference
     /// that matters share a rank.
     pub(super) fn ranks(&self) -> Vec<f64> {
-        let pairs = self.pairs();
         let is_less = |one: usize, other: usize| {
-            pairs.iter().any(|([first, second], found)| {
-                let shown = found.shown();
-                let matters = (found.ratio.ln()).abs() >= MARGIN.ln_1p();
-                matters
-                    && match [*first, *second] {
-                        pair if pair == [one, other] => shown == Shown::Below,
-                        pair if pair == [other, one] => shown == Shown::Above,
-                        _ => false,
-                    }
-            })
+            self.pairs
+                .iter()
+                .any(|([first, second], _, shown)| match [*first, *second] {
+                    pair if pair == [one, other] => *shown == Shown::Below,
+                    pair if pair == [other, one] => *shown == Shown::Above,
+                    _ => false,
+                })
         };
-        ranks(self.0.len(), is_less)
+        ranks(self.count, is_less)
+    }
+
+    /// Returns the order of a replay, in which a pair has the program's side if the two ratios
+    /// agree within `limit`. Otherwise a ratio just below the margin in the one and just above it in
+    /// the other would change the order.
+    pub(super) fn beside(mut self, program: &Self, limit: f64) -> Self {
+        for (pair, ratio, shown) in &mut self.pairs {
+            let theirs = program.pairs.iter().find(|(other, ..)| other == pair);
+            if let Some((_, theirs, side)) = theirs
+                && (*ratio / theirs).ln().abs() <= limit.ln_1p()
+            {
+                *shown = *side;
+            }
+        }
+        self
     }
 }
 
@@ -94,9 +130,19 @@ mod tests {
 
     #[test]
     fn entrants_within_the_margin_share_a_rank() {
-        assert_eq!(samples(&[100.0, 101.0, 150.0]).ranks(), [1.5, 1.5, 3.0]);
-        assert_eq!(samples(&[100.0, 100.5]).ranks(), [1.5, 1.5]);
-        assert_eq!(samples(&[300.0, 200.0, 100.0]).ranks(), [3.0, 2.0, 1.0]);
+        let ranks = |medians: &[f64]| samples(medians).order().ranks();
+        assert_eq!(ranks(&[100.0, 101.0, 150.0]), [1.5, 1.5, 3.0]);
+        assert_eq!(ranks(&[100.0, 100.5]), [1.5, 1.5]);
+        assert_eq!(ranks(&[300.0, 200.0, 100.0]), [3.0, 2.0, 1.0]);
+    }
+
+    #[test]
+    fn a_ratio_that_the_replay_reproduces_has_the_side_of_the_program() {
+        let program = samples(&[100.0, 101.5, 150.0]).order();
+        let beside = |medians: &[f64]| samples(medians).order().beside(&program, 0.05).ranks();
+        assert_eq!(beside(&[100.0, 103.0, 150.0]), [1.5, 1.5, 3.0]);
+        assert_eq!(beside(&[100.0, 110.0, 150.0]), [1.0, 2.0, 3.0]);
+        assert_eq!(beside(&[100.0, 100.0, 100.0]), [2.0, 2.0, 2.0]);
     }
 
     #[test]

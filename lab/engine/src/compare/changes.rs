@@ -25,7 +25,7 @@ impl Family {
         let mut comparisons = BTreeMap::new();
         for pair in &pairs.pairs {
             for both in pair.compared(same_machine) {
-                for figure in figures(&both) {
+                for figure in figures(pair, &both) {
                     *comparisons.entry(figure).or_insert(0) += 1;
                 }
             }
@@ -41,7 +41,7 @@ impl Family {
         let mut changes = Vec::new();
         for both in pair.compared(self.same_machine) {
             let of = |figure: String| self.change(pair, &both, figure);
-            changes.extend(figures(&both).into_iter().filter_map(of));
+            changes.extend(figures(pair, &both).into_iter().filter_map(of));
         }
         let not_compared = pair.not_compared().into_iter();
         RacePair {
@@ -136,13 +136,23 @@ fn verdict(change: &Change, same_machine: bool) -> Option<Verdict> {
     Some(Kind::of(&change.figure).verdict(all))
 }
 
-/// Returns the names of the figures that both rows contain.
-fn figures(both: &Both<'_>) -> Vec<String> {
+/// Returns the names of the figures that both rows contain. A replay of a trace has only those that
+/// its speed supports.
+fn figures(pair: &Pair<'_>, both: &Both<'_>) -> Vec<String> {
+    let supported = |figure: &&str| {
+        let races = [pair.old, pair.new];
+        let mut replays = races.iter().filter_map(|race| race.options.replay.as_ref());
+        replays.all(|replay| replay.supports(figure))
+    };
     let metrics = both.new.metrics.keys().map(String::as_str);
     let known = COMMON_FIGURES.into_iter().chain(metrics);
     let in_both =
         |figure: &&str| both.old.samples(figure).is_some() && both.new.samples(figure).is_some();
-    known.filter(in_both).map(str::to_owned).collect()
+    known
+        .filter(supported)
+        .filter(in_both)
+        .map(str::to_owned)
+        .collect()
 }
 
 #[cfg(test)]

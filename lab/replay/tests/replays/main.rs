@@ -200,6 +200,27 @@ fn large_blocks_and_pieces_come_through() {
 }
 
 #[test]
+fn a_long_replay_holds_a_small_part_of_its_program() {
+    let mut program = Program::new(13);
+    for _ in 0..200_000 {
+        let make = Operation::Make {
+            function: 0,
+            size: 64,
+            alignment: 0,
+        };
+        program.step(0, make);
+        let block = program.lives(64);
+        program.free(0, block);
+    }
+    let (_, program) = compiled(&program.finish().0, Speed::Dependencies);
+    let whole = program.metadata().expect("a file").len();
+    let (outcome, _) = replayed(program, Touch::First);
+    // Two pieces of 128 KiB, and tables for one block and one thread.
+    assert!(outcome.own < 300 << 10, "{}", outcome.own);
+    assert!(whole > 10 * outcome.own, "{whole}");
+}
+
+#[test]
 fn what_cannot_be_replayed_is_counted() {
     let mut program = Program::new(8);
     let foreign = Operation::FreeForeign {

@@ -121,7 +121,8 @@ impl Program {
         self.live.keys().nth(place).copied()
     }
 
-    fn lives(&mut self, size: u64) -> u64 {
+    /// Notes that the step before made a block of this size. Returns the block's number.
+    pub fn lives(&mut self, size: u64) -> u64 {
         self.live.insert(self.made, size as usize);
         self.made += 1;
         self.made - 1

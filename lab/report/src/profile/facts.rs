@@ -5,6 +5,7 @@ use heapdrome_schema::{Bytes, Nanoseconds};
 use heapdrome_trace::Ending;
 
 use super::estimates::{about, sampled, with_interval};
+use super::shares::share;
 use super::{code, names, requested};
 use crate::words::{self, count, fraction};
 
@@ -51,18 +52,6 @@ pub(crate) fn duration(profile: &Profile) -> u64 {
 /// Returns a moment, counted from the beginning of the first process.
 pub(crate) fn since_start(profile: &Profile, time: u64) -> Nanoseconds {
     Nanoseconds(time.saturating_sub(profile.all.span[0]))
-}
-
-/// Returns a share as text, rounded neither to 0% nor to 100% unless it is exactly that. A share of
-/// nothing is 0%.
-pub(crate) fn share(part: u64, whole: u64) -> String {
-    let fraction_of = part as f64 / whole.max(1) as f64;
-    match fraction_of {
-        0.0 => "0%".to_owned(),
-        small if small < 0.000_05 => "<0.01%".to_owned(),
-        large if large >= 0.995 && part < whole => ">99%".to_owned(),
-        known => fraction(known),
-    }
 }
 
 /// Returns a sentence on why the figures may be too low, if they may.

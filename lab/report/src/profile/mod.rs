@@ -10,6 +10,7 @@ mod perfetto;
 mod pprof;
 mod protobuf;
 pub(crate) mod requested;
+mod shares;
 pub(crate) mod tables;
 mod terminal;
 

@@ -7,7 +7,7 @@ use heapdrome_schema::Bytes;
 
 use super::code::{self, Called};
 use super::estimates::interval;
-use super::facts::share;
+use super::shares::share;
 use crate::foreign;
 use crate::table::Column;
 use crate::words::{self, grouped};

@@ -3,8 +3,9 @@
 use heapdrome_profile::{Amount, Digits, ProcessProfile, Profile};
 use heapdrome_schema::{Bytes, Nanoseconds};
 
-use super::facts::{at_peak, per_second, share};
+use super::facts::{at_peak, per_second};
 use super::names;
+use super::shares::share;
 use crate::evidence::bar;
 use crate::table::Column;
 use crate::words::{self, NONE, grouped};

@@ -1,0 +1,62 @@
+//! The places in the source that the frames of a trace stand for.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+
+use heapdrome_trace::{Frame, Module};
+
+use crate::code::Code;
+use crate::places::{Note, Place};
+
+/// What is known of the frames of a trace.
+#[derive(Clone, Debug, Default)]
+pub struct Symbols {
+    places: HashMap<Frame, Vec<Place>>,
+    /// Modules whose frames have no names, one note for each.
+    pub notes: Vec<Note>,
+}
+
+impl Symbols {
+    /// Reads the files of these modules as far as the frames need them, one after the other.
+    /// `debug` is the folder of debug information, [`DEBUG_FOLDER`](crate::DEBUG_FOLDER) as a rule.
+    #[must_use]
+    pub fn find(modules: &[Module], frames: impl Iterator<Item = Frame>, debug: &Path) -> Self {
+        let mut addresses = BTreeMap::<u32, BTreeSet<u64>>::new();
+        for frame in frames {
+            if let Some(module) = frame.module {
+                addresses.entry(module).or_default().insert(frame.address);
+            }
+        }
+        let mut found = Self::default();
+        for (number, addresses) in addresses {
+            let Some(module) = modules.get(number as usize) else {
+                continue;
+            };
+            match Code::load(module, debug) {
+                Ok(code) => found.add(number, &code, addresses),
+                Err(trouble) => found.notes.push(Note {
+                    path: module.path.clone(),
+                    trouble,
+                }),
+            }
+        }
+        found
+    }
+
+    /// The places that a frame stands for, innermost first: more than one where functions were
+    /// inlined, none where nothing is known.
+    #[must_use]
+    pub fn places(&self, frame: Frame) -> &[Place] {
+        self.places.get(&frame).map_or(&[], Vec::as_slice)
+    }
+
+    fn add(&mut self, module: u32, code: &Code, addresses: BTreeSet<u64>) {
+        for address in addresses {
+            let places = code.places(address);
+            if !places.is_empty() {
+                let module = Some(module);
+                self.places.insert(Frame { module, address }, places);
+            }
+        }
+    }
+}
