@@ -6,8 +6,7 @@
 //! checked when the block is freed. Freed blocks are [filled](crate::hardened::fill) and stay in a
 //! [`Quarantine`](crate::heap::quarantine::Quarantine) ([`hardened_free`](crate::hardened::free)).
 //! Blocks of 128 KiB and more have their own mappings between guard pages
-//! ([`guarded`](crate::hardened::guarded)). Blocks of no bytes are [inaccessible
-//! addresses](crate::hardened::zero).
+//! ([`guarded`]). Blocks of no bytes are [inaccessible addresses](crate::hardened::zero).
 //!
 //! No other variant may serve the same process. All variants share free blocks, but only this one
 //! fills them, so it would report a block that another variant freed as written after free.

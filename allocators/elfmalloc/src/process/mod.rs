@@ -1,5 +1,4 @@
-//! Allocator of the process: one back-end, and a heap for each thread
-//! ([`thread_local`](crate::process::thread_local)).
+//! Allocator of the process: one back-end, and a heap for each thread ([`thread_local`]).
 
 pub mod back_end;
 pub(crate) mod background;

@@ -3,7 +3,7 @@
 //!
 //! The lock of a slab's bin guards the whole slab except its head and its bin. A [`SlabRef`] gives
 //! access only to these two; the data that the lock guards gives access to the rest
-//! ([`LockedSlab`](crate::slabs::partial::LockedSlab)).
+//! ([`LockedSlab`](crate::slabs::partial::held::LockedSlab)).
 
 use core::cell::Cell;
 use core::mem::offset_of;
