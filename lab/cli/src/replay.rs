@@ -51,9 +51,9 @@ pub fn asked(trace: &Path, how: &HowArguments) -> Result<Replay, Failure> {
 pub struct Ran {
     /// How it ended; `None` if it was killed at its limit.
     pub status: Option<ExitStatus>,
-    /// What it printed.
+    /// Its standard output.
     pub out: String,
-    /// What it printed on standard error.
+    /// Its standard error.
     pub errors: String,
 }
 

@@ -105,7 +105,7 @@ fn draw(number: u64) -> f64 {
     (mixed >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// What one recorded block stands for.
+/// Amounts that one recorded block represents.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Weighed {
     pub amount: Amount,

@@ -1,4 +1,4 @@
-//! What was copied out of the rings and is not written yet: at most so much that a limit allows.
+//! Entries that were copied out of the rings and are not written yet. Their size has a limit.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

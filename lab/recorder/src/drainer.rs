@@ -51,7 +51,8 @@ struct Recorded {
     maps: String,
 }
 
-/// What all processes share. They record until it is dropped, whatever ends the collector.
+/// Memory that all processes share. They record until this value is dropped, however the collector
+/// ends.
 pub(crate) struct Closing(pub Shared<Control>);
 
 impl Closing {
@@ -85,7 +86,7 @@ pub(crate) struct Drainer {
     counts: Counts,
 }
 
-/// What was recorded.
+/// Counts of the recording.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     pub processes: u32,

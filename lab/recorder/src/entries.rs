@@ -22,7 +22,7 @@ impl Raw {
     }
 }
 
-/// What the entries of a ring that were read so far say of the next one.
+/// State of a ring's decoding, which determines how the next entry is read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Decoder {
     /// The processor's counter at the last entry.

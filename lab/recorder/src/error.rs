@@ -26,7 +26,7 @@ pub enum RecorderError {
     /// A call to the system failed.
     #[error("cannot {action}: {source}")]
     System {
-        /// What was to be done.
+        /// The operation that failed.
         action: &'static str,
         /// Why.
         source: io::Error,

@@ -1,8 +1,8 @@
 //! The blocks that a process had when it forked.
 //!
-//! A child shows itself when it first allocates, and its parent has gone on by then. What was there
-//! at the fork follows from what is there now: less the blocks that were made since, whose numbers
-//! are higher, and with those that were freed since, which are kept here.
+//! heapdrome learns of a child when the child first allocates. By then its parent has gone on. The
+//! blocks at the fork are computed from the parent's present ones: without the blocks that were
+//! made since the fork, which have higher numbers, and with those freed since, which are kept here.
 
 use std::collections::VecDeque;
 
@@ -12,8 +12,8 @@ use crate::addresses::{Addresses, Block};
 /// of their parent as they are when they first allocate.
 const MOST_FREED: usize = 1 << 20;
 
-/// Number of forks whose children have not shown themselves. Most never will: they execute another
-/// program.
+/// Number of forks whose children have not allocated yet. Most never will, because they execute
+/// another program.
 const MOST_FORKS: usize = 4096;
 
 /// Forks of one process, and what it has freed since the first of them.

@@ -1,4 +1,4 @@
-//! What the drainer tells the worker, in the order in which the worker is to do it.
+//! Messages from the drainer to the worker, which handles them in their order.
 
 use std::path::PathBuf;
 
@@ -26,14 +26,14 @@ pub(crate) struct Birth {
     pub server: String,
 }
 
-/// What the drainer tells the worker.
+/// A message from the drainer to the worker.
 #[derive(Debug)]
 pub(crate) enum Message {
     /// A program begins. The events of its parent that precede its fork were sent.
     Begin(Birth),
     /// A program has one more ring, in this file; its rings are numbered from 0.
     Ring { image: u64, path: PathBuf },
-    /// What a ring held.
+    /// Entries of a ring.
     Entries {
         image: u64,
         ring: usize,

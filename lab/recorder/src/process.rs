@@ -1,4 +1,4 @@
-//! What the system says of the recorded processes.
+//! Facts that the system knows of the recorded processes.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

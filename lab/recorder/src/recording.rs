@@ -37,7 +37,7 @@ const BACKLOG_PART: u64 = 4;
 /// holds what it is late with.
 const NICER: libc::c_int = 10;
 
-/// What is to be recorded.
+/// A request for a recording.
 #[derive(Debug)]
 pub struct Request<'a> {
     /// The command with its arguments.
@@ -61,7 +61,7 @@ pub struct Request<'a> {
     pub folder: &'a Path,
 }
 
-/// What was recorded.
+/// Outcome of a recording.
 #[derive(Debug)]
 pub struct Summary {
     /// Number of recorded processes.
@@ -129,7 +129,7 @@ pub fn record<W: Write + Send>(
     Ok(summary(counts?, &tree))
 }
 
-/// What a recording needs besides its request.
+/// Objects that a recording needs besides its request.
 struct Parts<'a> {
     home: &'a Home,
     control: Shared<Control>,
@@ -170,7 +170,7 @@ fn write<W: Write + Send>(
         (drained, working.join())
     });
     let ended = Instant::now();
-    // Nobody else is in its way now: the rest is done at this thread's priority.
+    // No other work competes with it now, so the rest is done at this thread's priority.
     let worker = worker.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     let written = worker.finish()?;
     match drained {
@@ -196,7 +196,7 @@ fn yield_to_others() {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICER) };
 }
 
-/// What the collector has done.
+/// Work that the collector has done.
 struct Outcome {
     counts: Counts,
     written: Written,

@@ -39,7 +39,7 @@ struct Origin {
     library: PathBuf,
 }
 
-/// What the stacks of all processes share.
+/// State that the stacks of all processes share.
 pub(crate) struct Unwindings {
     is_on: bool,
     folder: PathBuf,

@@ -35,7 +35,7 @@ pub(crate) struct Worker<W: Write> {
     written: Written,
 }
 
-/// What a worker has written.
+/// Output of a worker.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Written {
     pub operations: u64,
@@ -64,7 +64,7 @@ impl<W: Write> Worker<W> {
         }
     }
 
-    /// Works until `stop` is raised or nobody sends messages any more.
+    /// Works until `stop` is set or all senders of messages are gone.
     pub(crate) fn work_until(&mut self, stop: &AtomicBool) -> Result<(), TraceError> {
         // Relaxed: the flag guards nothing.
         while !stop.load(Ordering::Relaxed) {

@@ -1,5 +1,5 @@
-//! What the report of a replay says: no verdict that its speed does not support, and each miss of
-//! its program.
+//! The report of a replay gives no verdict that its speed does not support, and states each
+//! property in which the replay misses its program.
 
 mod races;
 

@@ -8,7 +8,7 @@ use heapdrome_trace::{Frame, Module};
 use crate::code::Code;
 use crate::places::{Note, Place};
 
-/// What is known of the frames of a trace.
+/// Functions and lines of the frames of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Symbols {
     places: HashMap<Frame, Vec<Place>>,

@@ -23,7 +23,7 @@ struct Block {
 /// A process while its operations are read.
 #[derive(Default)]
 struct Cut {
-    /// What the trace says of the process and its threads, until the new trace has it.
+    /// Records about the process and its threads that the new trace does not have yet.
     records: Vec<Record>,
     /// Whether the new trace has the process.
     open: bool,
@@ -62,8 +62,8 @@ impl Part {
 
 /// Writes what happened from `from` until before `to` as a trace of its own, whose time begins at
 /// `from`. Blocks that are live at `from` are made there by the calls that made them. Processes
-/// keep their numbers; those that ended before are left out. One that goes on after `to` is said
-/// to be recorded no longer.
+/// keep their numbers; those that ended before are left out. If one goes on after `to`, the new
+/// trace says that its recording stopped there.
 ///
 /// # Errors
 /// If reading or writing fails or the trace is damaged.

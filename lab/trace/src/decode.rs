@@ -8,7 +8,7 @@ use crate::error::Damage;
 use crate::operation::{Operation, Step, Time};
 use crate::varint::{WORD, short, take};
 
-/// What the operations of a chunk begin with.
+/// State before the first operation of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Start {
     pub process: u32,
@@ -32,7 +32,7 @@ impl Start {
     }
 }
 
-/// Function of an entry of [`Tables`] that stands for none: a trace names fewer.
+/// Number that stands for no function in an entry of [`Tables`]. A trace has fewer functions.
 const NONE: u8 = u8::MAX;
 
 /// Highest time, in steps, up to which an operation with a short number cannot exceed the latest

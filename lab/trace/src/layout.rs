@@ -84,7 +84,7 @@ pub(crate) fn read_header(bytes: &[u8; HEADER_BYTES]) -> Result<(Architecture, u
     Ok((architecture, found))
 }
 
-/// What a chunk holds.
+/// Kind of a chunk's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Records,

@@ -32,7 +32,7 @@ struct Part<'a, R> {
     collector_time: u64,
 }
 
-/// What all traces together have so far.
+/// Totals over all traces read so far.
 #[derive(Default)]
 struct All {
     /// Number of processes.
@@ -91,7 +91,7 @@ pub fn merge<R: Read, W: Write>(readers: &mut [Reader<R>], sink: W) -> Result<W,
     writer.finish()
 }
 
-/// What was recorded, in all traces together.
+/// Returns the description of the recording of all traces together.
 fn together<R: Read>(readers: &[Reader<R>]) -> Result<Recording, TraceError> {
     let Some(first) = readers.first() else {
         return Err(TraceError::Merge("there is none"));
@@ -188,8 +188,8 @@ impl<R: Read> Part<'_, R> {
         Ok(())
     }
 
-    /// Gives a record the new numbers. Returns whether the merged trace has it: what is said of a
-    /// whole trace is said anew, and an equal module or stack may be there already.
+    /// Gives a record the new numbers. Returns whether the merged trace needs it: records about the
+    /// whole trace are written anew, and an equal module or stack may exist already.
     fn renumber(&mut self, record: &mut Record, all: &mut All) -> bool {
         let mut renumber =
             |process: &mut u32| *process = new_number(*process, &mut self.processes, all);

@@ -166,7 +166,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// What was recorded.
+    /// Returns the description of the recording.
     pub fn recording(&self) -> &Recording {
         &self.recording
     }

@@ -1,4 +1,4 @@
-//! What a trace says beside its operations: JSON objects, one for each event.
+//! Records of a trace beside its operations: JSON objects, one for each event.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What a trace holds, in numbers.
+//! The contents of a trace, in numbers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
@@ -8,7 +8,7 @@ use crate::operation::{Operation, Step, Time};
 use crate::reader::{Chunk, Ending, Reader};
 use crate::records::{Beginning, Bypass, Finish, Process, Record};
 
-/// What one process did.
+/// Counts of one process.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessSummary {
     /// How it began, if the trace says so.
@@ -29,7 +29,7 @@ pub struct ProcessSummary {
     pub peak_live_bytes: u64,
 }
 
-/// What a trace holds.
+/// Contents of a trace.
 #[derive(Clone, Debug)]
 pub struct Summary {
     /// How it ends.

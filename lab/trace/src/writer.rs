@@ -120,7 +120,7 @@ impl<W: Write> Writer<W> {
         if encoder.bytes().len() < CHUNK_CONTENT {
             return Ok(());
         }
-        // What is said of a process and its threads must stand before their operations.
+        // The records of a process and its threads must precede their operations.
         self.write_records()?;
         if let Some(mut encoder) = self.processes.remove(&process) {
             self.write_operations(&mut encoder)?;

@@ -1,4 +1,4 @@
-//! What a trace holds, as text.
+//! The contents of a trace, as text.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};

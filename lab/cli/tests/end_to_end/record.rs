@@ -12,7 +12,7 @@ use crate::support::{Outcome, Site, recorded_program};
 /// The program's blocks of this size and more are those that tests count.
 pub const COUNTED: u64 = 5000;
 
-/// What a trace holds.
+/// Contents of a trace.
 #[derive(Default)]
 pub struct Trace {
     functions: Vec<String>,

@@ -210,7 +210,7 @@ fn a_trace_is_readable_after_its_collector_was_killed_and_the_program_goes_on() 
     }
     running.signal(libc::SIGKILL);
     running.wait();
-    // Its rings are full by then, and nobody reads them.
+    // Its rings are full by then, and no process reads them.
     std::thread::sleep(Duration::from_millis(200));
     site.file("end", "");
     while std::fs::read_to_string(&out).unwrap_or_default() != "ended by itself\n" {

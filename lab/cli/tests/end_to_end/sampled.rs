@@ -4,8 +4,8 @@ use heapdrome_trace::{Frame, Module, Operation, Record, Recording, Stack, Step, 
 
 use crate::support::Site;
 
-/// A trace with one stack in code that is not there, of one block for every so many bytes
-/// requested.
+/// Returns a trace that has one block for every `sample_bytes` bytes requested, and one stack, in a
+/// missing file of code.
 fn trace(sample_bytes: u64, stack_bytes: u64) -> Vec<u8> {
     trace_of(
         "/nowhere/libapp.so",

@@ -50,7 +50,7 @@ fn sum<'a>(blocks: impl Iterator<Item = &'a Block>) -> Amount {
     })
 }
 
-/// What lives after this operation.
+/// Returns the blocks that are live after this operation.
 pub fn live(blocks: &[Block], place: usize) -> impl Iterator<Item = &Block> {
     let lives =
         move |block: &&Block| block.made <= place && block.freed.is_none_or(|freed| freed > place);

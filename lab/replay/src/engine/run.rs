@@ -20,8 +20,8 @@ const GROUP: usize = 4;
 /// which of them are frees, and one jump leads to code for this order. So a processor mispredicts
 /// one jump for each group, and not each operation, of a program that makes and frees at random.
 ///
-/// A malloc and a free take few instructions: the rest is told by a null pointer, which ends the
-/// group.
+/// A malloc and a free take few instructions. A null pointer stands for all other cases, and ends
+/// the group.
 ///
 /// # Safety
 /// `compile` wrote the program, and `next` is where this thread's operations begin. So every slot

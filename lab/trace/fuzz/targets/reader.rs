@@ -56,7 +56,7 @@ mod whole {
 mod piece {
     /// A chunk of records; else one of operations.
     pub const RECORDS: u8 = 1;
-    /// The bytes are said to be compressed already.
+    /// The header declares the bytes as compressed already.
     pub const COMPRESSED: u8 = 2;
     /// The length of the content that the header says is wrong.
     pub const LENGTH: u8 = 4;

@@ -19,7 +19,7 @@ const FREE: u8 = 2;
 const REALLOC: u8 = 3;
 const CALLOC: u8 = 4;
 
-/// Functions that are told the size of the block that they free.
+/// Functions whose arguments include the size of the block that they free.
 const SIZED: [&str; 6] = [
     "free_sized",
     "free_aligned_sized",

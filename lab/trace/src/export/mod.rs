@@ -23,7 +23,7 @@ pub enum Foreign {
     MallocBench,
 }
 
-/// What an export wrote, and what its format cannot express.
+/// Counts of the operations that an export wrote, and of those that its format cannot express.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exported {
     /// Operations that were written.
@@ -41,7 +41,7 @@ struct Block {
     number: u64,
     size: u64,
     alignment: u64,
-    /// What the format calls it.
+    /// Number that stands for the block in the exported format.
     name: u64,
 }
 

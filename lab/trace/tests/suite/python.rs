@@ -19,7 +19,7 @@ fn kind(operation: &Operation) -> &'static str {
     }
 }
 
-/// What the script adds up of a step.
+/// Returns the number that the script adds for a step.
 fn parts(process: u64, step: &Step) -> u64 {
     let name = &recording().functions[usize::from(step.operation.function())];
     let (size, freed) = match step.operation {

@@ -7,7 +7,7 @@ use heapdrome_trace::{
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// What the traces of these tests were recorded of.
+/// Returns the recording that the traces of these tests describe.
 pub fn recording() -> Recording {
     Recording {
         functions: ["malloc", "realloc", "free", "_ZdlPv"]

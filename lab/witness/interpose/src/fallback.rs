@@ -1,4 +1,4 @@
-//! What an entry point does where nothing behind this library defines its function.
+//! Behaviour of an entry point if no library behind this one defines its function.
 //!
 //! Without this library the caller could not have been linked, or would have tested for the
 //! function and done without; a weak reference is the usual case.

@@ -174,7 +174,7 @@ pub fn write(file: c_int, bytes: &[u8]) -> isize {
 /// Reads where a link leads to; returns the number of bytes, negative if it fails.
 ///
 /// # Safety
-/// The path ends with a zero, and the target has room for so many bytes.
+/// The path ends with a zero, and the target has room for `length` bytes.
 pub unsafe fn readlink(path: *const c_char, target: *mut u8, length: usize) -> isize {
     let (path, target) = (path as usize, target as usize);
     // SAFETY: as for this function.

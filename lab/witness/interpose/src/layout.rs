@@ -54,14 +54,14 @@ pub const FUNCTIONS: [&str; 34] = [
 /// A file of this name beside the library makes it follow every block.
 pub const FOLLOW: &str = "follow";
 
-/// How many sizes of blocks are told apart: by the number of binary digits.
+/// Number of classes of block sizes: one for each number of binary digits.
 pub const SIZES: usize = 48;
 
 /// The place of `malloc` in [`FUNCTIONS`].
 pub const MALLOC: usize = 0;
 
-/// What is known of one function. The entry points add to the first two words, which lie in one
-/// cache line.
+/// Counts of one function. The entry points add to the first two words, which lie in one cache
+/// line.
 #[repr(C, align(32))]
 #[derive(Clone, Copy)]
 pub struct Function {
@@ -95,7 +95,7 @@ pub struct OwnCalls {
     pub madvise: AtomicU64,
 }
 
-/// What is known of all blocks, where they are followed.
+/// Findings on all blocks, if they are followed.
 #[repr(C)]
 pub struct Followed {
     /// Bytes that live now.
@@ -112,7 +112,7 @@ pub struct Followed {
     pub ticks: AtomicU64,
     /// Ticks that timing itself takes in each.
     pub calibration: AtomicU64,
-    /// What the library asked of the system for itself.
+    /// Calls to the system that the library made for itself.
     pub own: OwnCalls,
     /// Blocks by the number of binary digits of their size.
     pub sizes: [SizeCount; SIZES],
@@ -134,7 +134,7 @@ pub struct Record {
     pub functions: [Function; FUNCTIONS.len()],
     /// Paths, each ended by a zero; an empty one is the executable's.
     pub objects: [[u8; PATH_BYTES]; OBJECTS],
-    /// What following every block showed; zeros where none is followed.
+    /// Findings from following every block; zeros if blocks are not followed.
     pub followed: Followed,
     /// Attempts to trace a process that the kernel refused.
     pub refused_traces: u64,

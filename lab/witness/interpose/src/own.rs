@@ -1,4 +1,4 @@
-//! What the threads of this process share while it is recorded.
+//! State that the threads of this process share while it is recorded.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -7,7 +7,8 @@ use crate::kernel;
 use crate::ring::{Control, Ring};
 use crate::slots::SLOTS;
 
-/// What a child of fork must not inherit: the kernel fills it with zeros there, however it forked.
+/// State that a forked child must not inherit. The kernel fills it with zeros in the child, by
+/// whichever call the process forks.
 #[repr(C)]
 pub struct Own {
     /// [`NEW`], [`ALONE`], or a larger number: several threads have had a ring.
@@ -41,7 +42,7 @@ impl Own {
 
 /// The page that holds an [`Own`]; null until a function is bound.
 pub static OWN: AtomicPtr<Own> = AtomicPtr::new(null_mut());
-/// What all recorded processes share; null until a function is bound.
+/// Memory that all recorded processes share; null until a function is bound.
 pub static SHARED: AtomicPtr<Control> = AtomicPtr::new(null_mut());
 /// The image of this process, or in a child that has not begun the image of its parent.
 pub static IMAGE: AtomicU64 = AtomicU64::new(0);
@@ -64,7 +65,7 @@ pub fn own() -> Option<&'static Own> {
     unsafe { OWN.load(Ordering::Acquire).as_ref() }
 }
 
-/// What all recorded processes share; `None` until a function is bound.
+/// Returns the memory that all recorded processes share; `None` until a function is bound.
 pub fn control() -> Option<&'static Control> {
     // SAFETY: once set, the mapping stays; all its fields are atomics.
     unsafe { SHARED.load(Ordering::Acquire).as_ref() }

@@ -12,7 +12,7 @@ use crate::system;
 /// The record that calls are counted in; null until the first call.
 static RECORD: AtomicPtr<Record> = AtomicPtr::new(null_mut());
 
-/// 0: nobody has made the record, 1: a thread is making it, 2: it is there.
+/// 0: there is no record, 1: a thread is making it, 2: it is complete.
 static STATE: AtomicU32 = AtomicU32::new(0);
 
 /// Stands in where no file can be made, so that counting never fails.
@@ -75,7 +75,8 @@ pub fn renew() -> Option<(*mut Record, *mut Record)> {
     Some((old, new))
 }
 
-/// What is known of blocks. A function that follows them is called only once there is a record.
+/// Returns the findings on blocks. A function that follows them is called only once there is a
+/// record.
 pub fn followed() -> &'static Followed {
     // SAFETY: the record is mapped; a forked child, which takes it away, has made another before.
     unsafe { &(*RECORD.load(Ordering::Acquire)).followed }
@@ -86,7 +87,7 @@ pub fn add_own_call(of: fn(&OwnCalls) -> &AtomicU64) {
     of(&followed().own).fetch_add(1, Ordering::Relaxed);
 }
 
-/// What the library does with calls.
+/// Purpose for which the library follows calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Mode {

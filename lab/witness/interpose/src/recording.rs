@@ -256,7 +256,7 @@ extern "C" fn after<const INDEX: usize>(call: &Call, result: usize) -> usize {
     result
 }
 
-/// What a call that asked for a block has returned.
+/// Result of a call that requests a block.
 pub struct Returned {
     /// The processor's counter.
     pub stamp: u64,
@@ -278,7 +278,7 @@ impl Returned {
     }
 }
 
-/// What a call has returned as `result`; `None` if it is none that asks for a block.
+/// Converts the `result` of a call. Returns `None` if the call does not request a block.
 #[inline(always)]
 pub fn returned(index: usize, call: &Call, result: usize) -> Option<Returned> {
     let stamp = stamp(ticks);

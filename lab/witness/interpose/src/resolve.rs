@@ -123,7 +123,7 @@ fn bind(index: usize, found: &Found) {
         }
         Mode::Counting | Mode::Following => counter(index, path, counted),
     };
-    // What is passed on to malloc by name is followed there.
+    // Requests that the function passes on to malloc by name are followed there.
     let counted_next = match mode {
         _ if !counted || is_runtime => found.address,
         Mode::Counting => found.address,

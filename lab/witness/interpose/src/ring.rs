@@ -51,14 +51,14 @@ pub mod code {
     pub const FORK: u8 = WHOLE + 3;
 }
 
-/// What the collector and all recorded processes share.
+/// Memory that the collector and all recorded processes share.
 #[repr(C)]
 pub struct Control {
     /// The processor's counter when the collector last looked at the rings.
     pub beat: AtomicU64,
     /// The collector's process.
     pub collector: AtomicU32,
-    /// Not 0: the recording is over, and nobody reads the rings.
+    /// Not 0: the recording is over, and the collector no longer reads the rings.
     pub closed: AtomicU32,
     /// Number of rings that were made.
     pub rings: AtomicU32,

@@ -1,4 +1,4 @@
-//! What the library needs of the C library, declared here so that it depends on nothing.
+//! Declarations of the C library that this library needs, so that it depends on no crate.
 
 use core::ffi::{c_char, c_int, c_void};
 
