@@ -136,7 +136,11 @@ fn what_is_no_trace_is_refused_in_one_line() {
         b"some text that is no trace",
         &["is not a trace of heapdrome"],
     );
-    refuse("short", &whole[..7], &["is not a trace of heapdrome"]);
+    refuse(
+        "short",
+        &whole[..7],
+        &["was cut off before its first complete chunk"],
+    );
     let mut newer = whole.clone();
     newer[8] = 9;
     refuse("newer", &newer, &["newer"]);
