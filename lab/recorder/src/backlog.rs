@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use heapdrome_witness::ring::ENTRIES;
+
 use crate::entries::Raw;
 
 /// Number of entries of a large batch: 64 KiB.
@@ -10,6 +12,13 @@ const LARGE: usize = 4096;
 
 /// Batches of fewer entries have room for these alone: most rings are almost empty.
 const SMALL: usize = LARGE / 8;
+
+/// Bytes of all entries of one ring.
+const LAP_BYTES: u64 = ENTRIES * size_of::<Raw>() as u64;
+
+/// Number of laps of every ring for which a backlog has room, whatever its limit. The worker holds
+/// back at most one lap of each ring until the next pass over all rings, which needs room to begin.
+const LAPS: u64 = 2;
 
 /// The memory of batches, shared by the thread that fills them and the one that writes them.
 #[derive(Clone, Debug)]
@@ -33,10 +42,11 @@ impl Backlog {
         }))
     }
 
-    /// Whether it holds as much as its limit allows.
-    pub(crate) fn is_full(&self) -> bool {
+    /// Whether it holds as much as its limit allows, or as much as this number of rings needs.
+    pub(crate) fn is_full(&self, rings: usize) -> bool {
+        let limit = self.0.limit.max(rings as u64 * LAPS * LAP_BYTES);
         // Relaxed: batches themselves pass through a channel.
-        self.0.bytes.load(Ordering::Relaxed) >= self.0.limit
+        self.0.bytes.load(Ordering::Relaxed) >= limit
     }
 
     /// An empty batch, with room for a part of so many entries.
@@ -118,15 +128,16 @@ mod tests {
     fn a_backlog_is_full_until_its_batches_are_written() {
         let backlog = Backlog::new(64 << 10);
         let small = backlog.batch(100);
-        assert!(!backlog.is_full());
+        assert!(!backlog.is_full(0));
         let mut large = backlog.batch(100_000);
-        assert!(backlog.is_full());
+        assert!(backlog.is_full(0));
+        assert!(!backlog.is_full(1), "a ring needs more");
         while large.has_room() {
             large.push(Raw::default());
         }
         assert_eq!(large.entries().len(), LARGE);
         drop(large);
-        assert!(!backlog.is_full());
+        assert!(!backlog.is_full(0));
         assert!(backlog.batch(LARGE).is_empty(), "its memory is used again");
         drop(small);
         assert_eq!(backlog.0.bytes.load(Ordering::Relaxed), 0);

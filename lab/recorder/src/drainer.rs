@@ -121,8 +121,7 @@ impl Drainer {
         }
     }
 
-    /// Copies all rings once, as far as the backlog has room, and looks at the processes if it is
-    /// time to. Returns how long to pause before the next round.
+    /// Copies all rings once if the backlog has room, and looks at the processes if it is time to. Returns how long to pause before the next round.
     pub(crate) fn round(&mut self) -> Result<Duration, WorkerEnded> {
         let (now, until) = (ticks(), self.clock.stamp_before(LAG));
         // Relaxed: nothing else is published by it.
@@ -149,15 +148,19 @@ impl Drainer {
         Ok(self.pause)
     }
 
-    /// Copies all rings. Returns the most entries that one held; `None` if there was no room for
-    /// all.
+    /// Copies all rings, at most one lap of each. Returns the most entries that one held; `None` if
+    /// the backlog is full and no ring was copied.
+    ///
+    /// A pass that has begun is completed even if it fills the backlog: the worker can write, and
+    /// make room, only up to the beginning of a complete pass.
     fn drain(&mut self) -> Result<Option<u64>, WorkerEnded> {
+        let rings = self.recorded.values().map(|it| it.sources.len()).sum();
+        if self.backlog.is_full(rings) {
+            return Ok(None);
+        }
         let mut fullest = 0;
         for (&image, recorded) in &mut self.recorded {
             for (ring, source) in recorded.sources.iter_mut().enumerate() {
-                if self.backlog.is_full() {
-                    return Ok(None);
-                }
                 let mut to = Delivery::new(&self.messages, image, ring);
                 let drained = source.drain(&self.backlog, |batch| to.send(batch));
                 to.result?;
@@ -375,3 +378,6 @@ impl Drainer {
         Ok(self.counts)
     }
 }
+
+#[cfg(test)]
+mod tests;
