@@ -9,7 +9,7 @@ use framehop::{
     CacheNative, FrameAddress, MayAllocateDuringUnwind, UnwindRegsNative, Unwinder, UnwinderNative,
 };
 use heapdrome_trace::{Frame, Stack, TraceError, Writer};
-use heapdrome_witness::stack_ring::{LAST_MAPS, MAPS_PREFIX};
+use heapdrome_witness::stack_ring::{LAST_MAPS, MAPS_END, MAPS_PREFIX};
 use rustc_hash::FxHashMap;
 
 use crate::mappings::{self, Mapping};
@@ -278,10 +278,11 @@ impl Unwinding {
         Ok(self.code[place].module)
     }
 
-    /// Takes the mappings of the running process.
+    /// Takes the mappings of the running process. Before its first stack they are not needed, and
+    /// may be those of the program that it executed before.
     pub(crate) fn add_mappings(&mut self, text: String) {
         if self.text.is_empty() {
-            self.read_mappings();
+            return;
         }
         if text != self.text && self.is_of_same_program(&text) {
             self.text = text;
@@ -298,8 +299,8 @@ impl Unwinding {
         let running = running.filter(|text| self.text.is_empty() || self.is_of_same_program(text));
         // Those that the process has written itself are of this program for certain.
         let own = match (self.text.is_empty(), running.is_some()) {
-            (true, _) => std::fs::read_to_string(&self.origin.maps).ok(),
-            (false, false) => std::fs::read_to_string(&self.origin.last_maps).ok(),
+            (true, _) => written_maps(&self.origin.maps),
+            (false, false) => written_maps(&self.origin.last_maps),
             (false, true) => None,
         };
         self.is_current = own.is_none() && running.is_some();
@@ -354,6 +355,13 @@ impl Unwinding {
     }
 }
 
+/// The mappings that a process has written itself; `None` if they are not complete.
+fn written_maps(path: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let text = text.strip_suffix(MAPS_END)?;
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
 /// Maximum number of frames of the recording library at the inner end of a stack.
 const OWN_FRAMES: usize = 4;
 
@@ -377,3 +385,6 @@ fn registers(snapshot: Snapshot<'_>) -> UnwindRegsNative {
     let mask = framehop::aarch64::PtrAuthMask::from_max_known_address((1 << 48) - 1);
     UnwindRegsNative::new_with_ptr_auth_mask(mask, snapshot.return_address, pointer, frame)
 }
+
+#[cfg(test)]
+mod tests;
