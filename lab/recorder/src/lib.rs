@@ -15,6 +15,7 @@ mod entries;
 mod error;
 mod forks;
 mod image;
+mod known;
 mod mappings;
 mod message;
 mod module;

@@ -9,23 +9,22 @@ use framehop::{
     CacheNative, FrameAddress, MayAllocateDuringUnwind, UnwindRegsNative, Unwinder, UnwinderNative,
 };
 use heapdrome_trace::{Frame, Stack, TraceError, Writer};
-use heapdrome_witness::stack_ring::{LAST_MAPS, MAPS_PREFIX};
+use heapdrome_witness::stack_ring::{LAST_MAPS, MAPS_END, MAPS_PREFIX};
 use rustc_hash::FxHashMap;
 
+use crate::known::{Known, Unwound};
 use crate::mappings::{self, Mapping};
 use crate::module::{Bytes, CodeFile};
 use crate::process;
 use crate::snapshots::Snapshot;
 use crate::stacks::Stacks;
 
-/// Minimum time between two readings of a process's mappings if nothing is new.
+/// Minimum time between two readings of a process's mappings if no code is new.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// Number of stacks whose unwinding is remembered, with about a kilobyte for each.
-const REMEMBERED: usize = 1 << 14;
-
-/// Number of them that have the same caller and stack pointer, which are compared one by one.
-const VARIANTS: usize = 8;
+/// Maximum number of readings for one stack: the mappings that the process wrote itself, and later
+/// ones. A process that compiles code may have new ones each time.
+const READINGS: usize = 2;
 
 /// A process whose stacks are recorded.
 struct Origin {
@@ -83,64 +82,15 @@ struct Code {
     module: Option<u32>,
 }
 
-/// A stack that was unwound, and all that its unwinding depended on besides the registers.
-struct Unwound {
-    /// Addresses that were read, and the words there; `None` if they were not copied.
-    reads: Vec<(u64, Option<u64>)>,
-    stack: u32,
-}
-
-/// Stacks that were unwound, by the registers of the caller.
-#[derive(Default)]
-struct Known {
-    stacks: FxHashMap<[u64; 3], Vec<Unwound>>,
-    number: usize,
-}
-
-impl Known {
-    fn place(snapshot: Snapshot<'_>) -> [u64; 3] {
-        let Snapshot {
-            return_address,
-            stack_pointer,
-            frame_pointer,
-            ..
-        } = snapshot;
-        [return_address, stack_pointer, frame_pointer]
-    }
-
-    /// The number of a stack whose unwinding would read what it read before.
-    fn find(&mut self, snapshot: Snapshot<'_>) -> Option<u32> {
-        let variants = self.stacks.get_mut(&Self::place(snapshot))?;
-        let place = variants.iter().position(|variant| {
-            let mut reads = variant.reads.iter();
-            reads.all(|&(address, word)| snapshot.read(address) == word)
-        })?;
-        // The next one is probably of the same calls.
-        variants.swap(0, place);
-        Some(variants[0].stack)
-    }
-
-    fn add(&mut self, snapshot: Snapshot<'_>, unwound: Unwound) {
-        if self.number >= REMEMBERED {
-            *self = Self::default();
-        }
-        let variants = self.stacks.entry(Self::place(snapshot)).or_default();
-        if variants.len() >= VARIANTS {
-            variants.pop();
-        } else {
-            self.number += 1;
-        }
-        variants.push(unwound);
-    }
-}
-
 /// Unwinds the stacks of one process.
 pub(crate) struct Unwinding {
     origin: Origin,
     stacks: Arc<Mutex<Stacks>>,
     text: String,
+    /// The mappings of code that the text names.
+    mappings: Vec<Mapping>,
     code: Vec<Code>,
-    /// When the mappings were last found as they were before.
+    /// When the code was last found as it was before.
     quiet: Option<Instant>,
     unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
     cache: CacheNative<MayAllocateDuringUnwind>,
@@ -159,6 +109,7 @@ impl Unwinding {
             origin,
             stacks,
             text: String::new(),
+            mappings: Vec::new(),
             code: Vec::new(),
             quiet: None,
             unwinder: UnwinderNative::new(),
@@ -180,7 +131,10 @@ impl Unwinding {
             return Ok(stack);
         }
         let (mut addresses, mut reads) = self.addresses(snapshot);
-        while self.first_unknown(&addresses).is_some() && self.read_mappings() {
+        for _ in 0..READINGS {
+            if self.first_unknown(&addresses).is_none() || !self.read_mappings() {
+                break;
+            }
             (addresses, reads) = self.addresses(snapshot);
         }
         if let Some(place) = self.first_unknown(&addresses) {
@@ -278,18 +232,18 @@ impl Unwinding {
         Ok(self.code[place].module)
     }
 
-    /// Takes the mappings of the running process.
+    /// Takes the mappings of the running process. Before its first stack they are not needed, and
+    /// may be those of the program that it executed before.
     pub(crate) fn add_mappings(&mut self, text: String) {
         if self.text.is_empty() {
-            self.read_mappings();
+            return;
         }
         if text != self.text && self.is_of_same_program(&text) {
-            self.text = text;
-            self.place_code();
+            self.replace_text(text);
         }
     }
 
-    /// Reads the mappings of the process, and returns whether there was anything new.
+    /// Reads the mappings of the process, and returns whether there was new code.
     fn read_mappings(&mut self) -> bool {
         if self.quiet.is_some_and(|since| since.elapsed() < FRESH) {
             return false;
@@ -298,17 +252,28 @@ impl Unwinding {
         let running = running.filter(|text| self.text.is_empty() || self.is_of_same_program(text));
         // Those that the process has written itself are of this program for certain.
         let own = match (self.text.is_empty(), running.is_some()) {
-            (true, _) => std::fs::read_to_string(&self.origin.maps).ok(),
-            (false, false) => std::fs::read_to_string(&self.origin.last_maps).ok(),
+            (true, _) => written_maps(&self.origin.maps),
+            (false, false) => written_maps(&self.origin.last_maps),
             (false, true) => None,
         };
         self.is_current = own.is_none() && running.is_some();
         let text = own.or(running).filter(|text| *text != self.text);
-        let Some(text) = text else {
+        let is_new = text.is_some_and(|text| self.replace_text(text));
+        if !is_new {
             self.quiet = Some(Instant::now());
-            return false;
-        };
+        }
+        is_new
+    }
+
+    /// Takes other mappings, and returns whether they differ in code: those of data change all the
+    /// time, as when a heap grows.
+    fn replace_text(&mut self, text: String) -> bool {
+        let mappings = mappings::parse(&text);
         self.text = text;
+        if mappings == self.mappings {
+            return false;
+        }
+        self.mappings = mappings;
         self.place_code();
         true
     }
@@ -329,7 +294,7 @@ impl Unwinding {
         self.known = Known::default();
         self.numbers.clear();
         self.unwinder = UnwinderNative::new();
-        let mappings = mappings::parse(&self.text);
+        let mappings = self.mappings.clone();
         let is_replaced = |old: &Mapping| {
             let mut overlaps = mappings.iter();
             overlaps.any(|new| new.start < old.end && old.start < new.end)
@@ -352,6 +317,13 @@ impl Unwinding {
             }
         }
     }
+}
+
+/// The mappings that a process has written itself; `None` if they are not complete.
+fn written_maps(path: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let text = text.strip_suffix(MAPS_END)?;
+    (!text.is_empty()).then(|| text.to_owned())
 }
 
 /// Maximum number of frames of the recording library at the inner end of a stack.
@@ -377,3 +349,6 @@ fn registers(snapshot: Snapshot<'_>) -> UnwindRegsNative {
     let mask = framehop::aarch64::PtrAuthMask::from_max_known_address((1 << 48) - 1);
     UnwindRegsNative::new_with_ptr_auth_mask(mask, snapshot.return_address, pointer, frame)
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,6 +19,9 @@ pub const MAPS_PREFIX: &str = "maps-";
 /// The number of the file with the mappings of a process that ends by itself.
 pub const LAST_MAPS: u32 = 1;
 
+/// Ends a file of mappings. One without it is not complete.
+pub const MAPS_END: &str = "end\n";
+
 /// Bytes of a ring: 16 of the largest copies, and hundreds of usual ones.
 pub const BYTES: u64 = 1 << 20;
 

@@ -8,7 +8,7 @@ use crate::folder::{self, Name};
 use crate::kernel;
 use crate::own::{IMAGE, PID, SANDBOXED, own};
 use crate::ring::Ring;
-use crate::stack_ring::{LAST_MAPS, MAPS_PREFIX, PREFIX, StackRing};
+use crate::stack_ring::{LAST_MAPS, MAPS_END, MAPS_PREFIX, PREFIX, StackRing};
 use crate::system;
 
 /// The ring of stacks that belongs to a thread's ring; `None` if shared memory ran out.
@@ -36,8 +36,15 @@ pub fn end() {
         return;
     }
     let (pid, image) = (PID.load(Ordering::Relaxed), IMAGE.load(Ordering::Relaxed));
-    let name = Name::new(MAPS_PREFIX, pid, image).and(LAST_MAPS);
-    folder::write_new(name.bytes(), |write| read_maps(write));
+    write_maps(&Name::new(MAPS_PREFIX, pid, image).and(LAST_MAPS));
+}
+
+/// Writes the mappings of this process into a new file.
+fn write_maps(name: &Name) {
+    folder::write_new(name.bytes(), |write| {
+        read_maps(&mut *write);
+        write(MAPS_END.as_bytes());
+    });
 }
 
 /// See [`Ring::stacks`].
@@ -47,8 +54,7 @@ const NO_STACKS: usize = 1;
 #[cold]
 fn make_stacks(ring: &Ring) -> usize {
     if own().is_some_and(|own| own.mapped.swap(1, Ordering::Relaxed) == 0) {
-        let name = Name::new(MAPS_PREFIX, ring.pid, ring.image);
-        folder::write_new(name.bytes(), |write| read_maps(write));
+        write_maps(&Name::new(MAPS_PREFIX, ring.pid, ring.image));
     }
     let name = Name::new(PREFIX, ring.pid, ring.image).and(ring.number);
     let length = size_of::<StackRing>();

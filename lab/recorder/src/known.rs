@@ -1,0 +1,62 @@
+//! Stacks that were unwound before, so that the same calls are not unwound again.
+
+use rustc_hash::FxHashMap;
+
+use crate::snapshots::Snapshot;
+
+/// Number of stacks whose unwinding is remembered, with about a kilobyte for each.
+const REMEMBERED: usize = 1 << 14;
+
+/// Number of them that have the same caller and stack pointer, which are compared one by one.
+const VARIANTS: usize = 8;
+
+/// A stack that was unwound, and all that its unwinding depended on besides the registers.
+pub(crate) struct Unwound {
+    /// Addresses that were read, and the words there; `None` if they were not copied.
+    pub reads: Vec<(u64, Option<u64>)>,
+    pub stack: u32,
+}
+
+/// Stacks that were unwound, by the registers of the caller.
+#[derive(Default)]
+pub(crate) struct Known {
+    stacks: FxHashMap<[u64; 3], Vec<Unwound>>,
+    number: usize,
+}
+
+impl Known {
+    fn place(snapshot: Snapshot<'_>) -> [u64; 3] {
+        let Snapshot {
+            return_address,
+            stack_pointer,
+            frame_pointer,
+            ..
+        } = snapshot;
+        [return_address, stack_pointer, frame_pointer]
+    }
+
+    /// The number of a stack whose unwinding would read what it read before.
+    pub(crate) fn find(&mut self, snapshot: Snapshot<'_>) -> Option<u32> {
+        let variants = self.stacks.get_mut(&Self::place(snapshot))?;
+        let place = variants.iter().position(|variant| {
+            let mut reads = variant.reads.iter();
+            reads.all(|&(address, word)| snapshot.read(address) == word)
+        })?;
+        // The next one is probably of the same calls.
+        variants.swap(0, place);
+        Some(variants[0].stack)
+    }
+
+    pub(crate) fn add(&mut self, snapshot: Snapshot<'_>, unwound: Unwound) {
+        if self.number >= REMEMBERED {
+            *self = Self::default();
+        }
+        let variants = self.stacks.entry(Self::place(snapshot)).or_default();
+        if variants.len() >= VARIANTS {
+            variants.pop();
+        } else {
+            self.number += 1;
+        }
+        variants.push(unwound);
+    }
+}
