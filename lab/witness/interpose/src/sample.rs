@@ -6,10 +6,9 @@
 //! If stacks are rarer than recorded blocks, there are two processes: points with a stack, and
 //! plain points. Together they are as dense as recorded blocks are to be.
 
-use crate::control;
+use crate::control::{self, clock};
 use crate::exponential::{distance, random};
 use crate::rings;
-use crate::system;
 use crate::thread::{Thread, thread};
 
 /// The points that fall into a request.
@@ -82,20 +81,10 @@ pub fn pass(size: u64) -> Points {
     step(thread(), size)
 }
 
-/// Begins anew in a child of fork, which must not draw what its parent draws.
-pub fn renew() {
-    let thread = thread();
-    (thread.until, thread.seed) = (0, 0);
-}
-
 fn begin(thread: &mut Thread) {
     let place = (&raw const *thread) as u64;
     // Odd, so that no seed is zero. A thread in another process may have the same place.
-    let time = match thread.lacks_clock {
-        0 => system::ticks(),
-        _ => thread.beat,
-    };
-    thread.seed = (time ^ place.rotate_left(32)) | 1;
+    thread.seed = (clock() ^ place.rotate_left(32)) | 1;
     let means = Means::new();
     let plain = draw(thread, means.plain);
     let stack = draw(thread, means.stack);
