@@ -85,7 +85,11 @@ fn begin(thread: &mut Thread) {
     let place = (&raw const *thread) as u64;
     // Odd, so that no seed is zero. A thread in another process may have the same place.
     thread.seed = (clock() ^ place.rotate_left(32)) | 1;
-    let means = Means::new();
+    begin_countdown(thread, &Means::new());
+}
+
+/// Draws the next point of each process.
+fn begin_countdown(thread: &mut Thread, means: &Means) {
     let plain = draw(thread, means.plain);
     let stack = draw(thread, means.stack);
     count_down_to(thread, plain, stack);
@@ -95,9 +99,14 @@ fn begin(thread: &mut Thread) {
 fn step(thread: &mut Thread, size: u64) -> Points {
     // The countdown has passed zero by the rest of the request.
     let first = thread.until.wrapping_add(size);
+    let means = Means::new();
+    if first >= size {
+        // A signal handler requested memory in between and took the countdown further.
+        begin_countdown(thread, &means);
+        return Points::default();
+    }
     let plain = first.saturating_add(thread.plain_gap);
     let stack = first.saturating_add(thread.stack_gap);
-    let means = Means::new();
     let has_plain = plain < size && means.plain.is_some();
     let has_stack = stack < size && means.stack.is_some();
     let plain_left = match has_plain {
