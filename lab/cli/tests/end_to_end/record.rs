@@ -249,6 +249,17 @@ fn a_child_inherits_what_its_parent_had_just_made() {
 }
 
 #[test]
+fn a_child_that_is_forked_without_handlers_leaves_its_parent_whole() {
+    let site = Site::new();
+    let (outcome, trace) = record(&site, &["bare", "10000"]);
+    outcome.says(0, &["of 2 processes"]);
+    let (parent, child) = (trace.blocks(0), trace.blocks(1));
+    assert_eq!((parent.made, parent.freed), (30_001, 30_001));
+    assert_eq!((child.made, child.freed), (20_000, 20_000));
+    assert!(trace.is_complete() && child.inherited == 1);
+}
+
+#[test]
 fn threads_that_outlive_the_first_one_are_recorded() {
     let site = Site::new();
     let (outcome, trace) = record(&site, &["outlive", "100000"]);

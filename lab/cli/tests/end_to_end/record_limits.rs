@@ -80,6 +80,15 @@ fn a_program_that_forbids_itself_calls_to_the_system_is_not_killed() {
     assert!(trace.is_complete() && !trace.finishes[0].gave_up);
 }
 
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_system_call_returns_on_the_stack_that_it_gave_its_child() {
+    let site = Site::new();
+    let (outcome, _) = record(&site, &["clones", "1"]);
+    outcome.ends_with(0);
+    assert_eq!(outcome.stdout, "fine\n");
+}
+
 #[test]
 fn a_named_pipe_without_a_reader_is_refused() {
     let site = Site::new();

@@ -62,7 +62,7 @@ pub mod number {
 }
 
 /// The largest error number: results from its negative on are errors.
-const MAX_ERRNO: isize = 4095;
+pub const MAX_ERRNO: isize = 4095;
 /// No such process or thread.
 const ESRCH: isize = 3;
 /// Paths count from the working directory.

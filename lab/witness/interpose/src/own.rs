@@ -11,6 +11,9 @@ use crate::slots::SLOTS;
 /// whichever call the process forks.
 #[repr(C)]
 pub struct Own {
+    /// The number of this process; 0 in a child that was forked without running handlers, until it
+    /// gets a ring. A child of vfork has another number, and its parent's memory.
+    pid: AtomicU32,
     /// [`NEW`], [`ALONE`], or a larger number: several threads have had a ring.
     state: AtomicU32,
     /// Not 0: a thread is getting a ring.
@@ -46,14 +49,10 @@ pub static OWN: AtomicPtr<Own> = AtomicPtr::new(null_mut());
 pub static SHARED: AtomicPtr<Control> = AtomicPtr::new(null_mut());
 /// The image of this process, or in a child that has not begun the image of its parent.
 pub static IMAGE: AtomicU64 = AtomicU64::new(0);
-/// The number of this process. A child of vfork has another one, and its parent's memory.
-pub static PID: AtomicU32 = AtomicU32::new(0);
 /// See [`Ring::namespace`].
 pub static NAMESPACE: AtomicU64 = AtomicU64::new(0);
 /// See [`Ring::parent`].
 pub static PARENT: AtomicU64 = AtomicU64::new(0);
-/// When this process, or an ancestor, last forked.
-pub static FORKED: AtomicU64 = AtomicU64::new(0);
 /// Calls to the system may be forbidden: this library makes none.
 pub static SANDBOXED: AtomicBool = AtomicBool::new(false);
 /// Recording is over: no thread gets a ring any more.
@@ -99,16 +98,29 @@ pub fn namespace() -> u64 {
 /// The number of the calling thread; 0 in a child of vfork, which runs as a thread of its parent.
 /// No thread has this number, so a ring with it is never taken for one whose thread has ended.
 pub fn tid() -> u32 {
-    if kernel::process() == PID.load(Ordering::Relaxed) {
-        kernel::thread()
-    } else {
+    if is_child_of_vfork() {
         0
+    } else {
+        kernel::thread()
     }
+}
+
+/// The number of this process as it is recorded; 0 before [`begin_image`].
+pub fn pid() -> u32 {
+    // Relaxed: it is written before a second thread can ask, or under the lock on the rings.
+    own().map_or(0, |own| own.pid.load(Ordering::Relaxed))
+}
+
+/// Whether the calling process only borrows the memory of the recorded one.
+pub fn is_child_of_vfork() -> bool {
+    kernel::process() != pid()
 }
 
 /// Notes which process this is, at its start and in a child that has just been forked.
 pub fn begin_image() {
-    PID.store(kernel::process(), Ordering::Relaxed);
+    if let Some(own) = own() {
+        own.pid.store(kernel::process(), Ordering::Relaxed);
+    }
 }
 
 /// Ends the recording of this process: later calls go straight to the allocator.

@@ -14,9 +14,9 @@ use crate::own;
 use crate::passages;
 use crate::record::{self, Mode};
 use crate::rings;
-use crate::sample;
 use crate::slots::SLOTS;
 use crate::system::{self, ObjectInfo};
+use crate::thread::thread;
 
 /// A search through the loaded objects, in the order in which the loader searches them.
 struct Search {
@@ -222,7 +222,7 @@ pub unsafe extern "C" fn after_fork() {
     // SAFETY: every thread has an errno, and the child has one thread.
     let errno = unsafe { *system::__errno_location() };
     own::begin_image();
-    sample::renew();
+    thread().renew_samples();
     if let Some((old, new)) = record::renew() {
         for slot in &SLOTS {
             let offset = slot

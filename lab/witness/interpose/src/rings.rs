@@ -3,13 +3,13 @@
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
-use crate::control;
+use crate::control::{self, clock};
 use crate::folder::{self, Name};
 use crate::kernel;
 use crate::marks;
 use crate::own::{
-    ALONE, FORKED, IMAGE, NAMESPACE, NEW, OVER, OWN, Own, PARENT, PID, SANDBOXED, SHARED,
-    begin_image, control, give_up, namespace, own, state, tid,
+    ALONE, IMAGE, NAMESPACE, NEW, OVER, OWN, Own, PARENT, SANDBOXED, SHARED, begin_image, control,
+    give_up, is_child_of_vfork, namespace, own, pid, state, tid,
 };
 use crate::ring::{CONTROL, Control, Event, FAR, LONG, MAGIC, PATH_BYTES, PREFIX, Ring, code};
 use crate::system;
@@ -91,11 +91,15 @@ pub fn current() -> Option<&'static Ring> {
 
 /// Notes that this process is about to fork: the child begins with the blocks of this moment.
 pub unsafe extern "C" fn before_fork() {
-    let now = system::ticks();
-    FORKED.store(now, Ordering::Relaxed);
+    // A process without an image has no blocks that were recorded, except those of its parent.
+    if state() == NEW {
+        return;
+    }
+    let now = clock();
     let thread = thread();
-    // A process without an image has no block that was recorded.
-    if state() == NEW || (thread.ring.is_null() && !open()) {
+    // The child has a copy. Other threads may fork at the same time.
+    thread.forked = now;
+    if thread.ring.is_null() && !open() {
         return;
     }
     // SAFETY: a thread's ring stays mapped until the process ends or executes.
@@ -225,8 +229,8 @@ pub fn prepare_sandbox() -> bool {
     let (Some(own), false) = (own(), OVER.load(Ordering::Relaxed)) else {
         return false;
     };
-    if SANDBOXED.load(Ordering::Relaxed) || ((thread().ring.is_null() || state() == NEW) && !open())
-    {
+    let has_ring = || (!thread().ring.is_null() && state() != NEW) || open();
+    if SANDBOXED.load(Ordering::Relaxed) || !has_ring() || is_child_of_vfork() {
         return false;
     }
     locked(own, || {
@@ -247,10 +251,26 @@ pub fn leave_sandbox() {
 fn begin_process() -> Option<()> {
     if state() == NEW {
         PARENT.store(IMAGE.load(Ordering::Relaxed), Ordering::Relaxed);
-        IMAGE.store(system::ticks(), Ordering::Relaxed);
+        let is_unknown = pid() == 0;
+        if is_unknown {
+            begin_image();
+        }
+        IMAGE.store(new_image(), Ordering::Relaxed);
+        if is_unknown {
+            // Forked by a call that runs no handlers: the moment is not known.
+            thread().renew_samples();
+            thread().forked = IMAGE.load(Ordering::Relaxed);
+        }
         NAMESPACE.store(namespace(), Ordering::Relaxed);
     }
     (control()?.closed.load(Ordering::Relaxed) == 0).then_some(())
+}
+
+/// The name of an image: the time at which it begins.
+fn new_image() -> u64 {
+    // Several processes may begin at one beat of the collector.
+    let distinct = if thread().lacks_clock == 0 { 0 } else { pid() };
+    clock().wrapping_add(distinct.into())
 }
 
 /// A ring whose thread has ended.
@@ -295,7 +315,7 @@ fn begin_thread(ring: &Ring, tid: u32) -> bool {
     if index >= ring.limit() && !wait(ring, index) {
         return false;
     }
-    ring.write_whole(index, code::THREAD, tid.into(), system::ticks());
+    ring.write_whole(index, code::THREAD, tid.into(), clock());
     true
 }
 
@@ -309,11 +329,11 @@ fn make(own: &Own, tid: u32) -> Option<&'static Ring> {
     // write into the parent's ring, so it is not mapped there.
     unsafe {
         kernel::advise(ring.cast(), size_of::<Ring>(), system::MADV_DONTFORK);
-        (*ring).pid = PID.load(Ordering::Relaxed);
+        (*ring).pid = pid();
         (*ring).tid.store(tid, Ordering::Relaxed);
         (*ring).image = IMAGE.load(Ordering::Relaxed);
         (*ring).parent = PARENT.load(Ordering::Relaxed);
-        (*ring).forked = FORKED.load(Ordering::Relaxed);
+        (*ring).forked = thread().forked;
         (*ring).namespace = NAMESPACE.load(Ordering::Relaxed);
         (*ring).number = number;
         (*ring).next = own.rings.load(Ordering::Relaxed) as usize;
@@ -333,7 +353,7 @@ fn make(own: &Own, tid: u32) -> Option<&'static Ring> {
 
 /// Maps a new file, whose name is unique.
 fn map_new(number: u32) -> Option<*mut Ring> {
-    let (pid, image) = (PID.load(Ordering::Relaxed), IMAGE.load(Ordering::Relaxed));
+    let (pid, image) = (pid(), IMAGE.load(Ordering::Relaxed));
     let name = Name::new(PREFIX, pid, image).and(number);
     Some(folder::map(name.bytes(), true, size_of::<Ring>())?.cast())
 }

@@ -6,10 +6,9 @@
 //! If stacks are rarer than recorded blocks, there are two processes: points with a stack, and
 //! plain points. Together they are as dense as recorded blocks are to be.
 
-use crate::control;
+use crate::control::{self, clock};
 use crate::exponential::{distance, random};
 use crate::rings;
-use crate::system;
 use crate::thread::{Thread, thread};
 
 /// The points that fall into a request.
@@ -82,21 +81,15 @@ pub fn pass(size: u64) -> Points {
     step(thread(), size)
 }
 
-/// Begins anew in a child of fork, which must not draw what its parent draws.
-pub fn renew() {
-    let thread = thread();
-    (thread.until, thread.seed) = (0, 0);
-}
-
 fn begin(thread: &mut Thread) {
     let place = (&raw const *thread) as u64;
     // Odd, so that no seed is zero. A thread in another process may have the same place.
-    let time = match thread.lacks_clock {
-        0 => system::ticks(),
-        _ => thread.beat,
-    };
-    thread.seed = (time ^ place.rotate_left(32)) | 1;
-    let means = Means::new();
+    thread.seed = (clock() ^ place.rotate_left(32)) | 1;
+    begin_countdown(thread, &Means::new());
+}
+
+/// Draws the next point of each process.
+fn begin_countdown(thread: &mut Thread, means: &Means) {
     let plain = draw(thread, means.plain);
     let stack = draw(thread, means.stack);
     count_down_to(thread, plain, stack);
@@ -106,9 +99,14 @@ fn begin(thread: &mut Thread) {
 fn step(thread: &mut Thread, size: u64) -> Points {
     // The countdown has passed zero by the rest of the request.
     let first = thread.until.wrapping_add(size);
+    let means = Means::new();
+    if first >= size {
+        // A signal handler requested memory in between and took the countdown further.
+        begin_countdown(thread, &means);
+        return Points::default();
+    }
     let plain = first.saturating_add(thread.plain_gap);
     let stack = first.saturating_add(thread.stack_gap);
-    let means = Means::new();
     let has_plain = plain < size && means.plain.is_some();
     let has_stack = stack < size && means.stack.is_some();
     let plain_left = match has_plain {

@@ -34,8 +34,88 @@ unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize
     unsafe { made(SYS_PRCTL, [option as usize, a, b, c, d, 0]) as c_int }
 }
 
+/// Makes a call to the system as the C library does.
+///
+/// It leaves the stack alone: a child may begin behind the call on another stack. Only calls that
+/// can close a sandbox go on in Rust, which finds its arguments where the caller left them.
+#[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
-unsafe extern "C" fn syscall(
+#[unsafe(naked)]
+unsafe extern "C" fn syscall() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "endbr64",
+        "cmp rdi, {prctl}",
+        "je {observed}",
+        "cmp rdi, {seccomp}",
+        "je {observed}",
+        "mov rax, rdi",
+        "mov rdi, rsi",
+        "mov rsi, rdx",
+        "mov rdx, rcx",
+        "mov r10, r8",
+        "mov r8, r9",
+        "mov r9, [rsp + 8]",
+        "syscall",
+        "cmp rax, -{max_errno}",
+        "jae 2f",
+        "ret",
+        "2:",
+        "mov rdi, rax",
+        "jmp {failed}",
+        ".cfi_endproc",
+        prctl = const SYS_PRCTL,
+        seccomp = const SYS_SECCOMP,
+        max_errno = const kernel::MAX_ERRNO,
+        observed = sym observed,
+        failed = sym failed,
+    )
+}
+
+/// Makes a call to the system as the C library does.
+///
+/// It leaves the stack alone: a child may begin behind the call on another stack. Only calls that
+/// can close a sandbox go on in Rust, which finds its arguments where the caller left them.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+unsafe extern "C" fn syscall() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "hint #34",
+        "cmp x0, #{prctl}",
+        "b.eq 2f",
+        "cmp x0, #{seccomp}",
+        "b.eq 2f",
+        "mov x8, x0",
+        "mov x0, x1",
+        "mov x1, x2",
+        "mov x2, x3",
+        "mov x3, x4",
+        "mov x4, x5",
+        "mov x5, x6",
+        "svc 0",
+        "cmn x0, #{max_errno}",
+        "b.hs 3f",
+        "ret",
+        "2:",
+        "b {observed}",
+        "3:",
+        "b {failed}",
+        ".cfi_endproc",
+        prctl = const SYS_PRCTL,
+        seccomp = const SYS_SECCOMP,
+        max_errno = const kernel::MAX_ERRNO,
+        observed = sym observed,
+        failed = sym failed,
+    )
+}
+
+/// Makes a call that may close a sandbox.
+///
+/// # Safety
+/// The arguments are those of `syscall`.
+unsafe extern "C" fn observed(
     number: c_long,
     a: usize,
     b: usize,
@@ -46,6 +126,13 @@ unsafe extern "C" fn syscall(
 ) -> c_long {
     // SAFETY: the arguments are the caller's, who may give fewer: the kernel reads no others.
     unsafe { made(number, [a, b, c, d, e, f]) }
+}
+
+/// Sets errno after a call that failed with this result, and returns what the C library returns.
+extern "C" fn failed(result: isize) -> c_long {
+    // SAFETY: every thread has an errno.
+    unsafe { *system::__errno_location() = -result as c_int };
+    -1
 }
 
 /// Makes a call as the C library does, and prepares for one that closes a sandbox.
@@ -72,7 +159,5 @@ unsafe fn made(number: c_long, arguments: [usize; 6]) -> c_long {
     if prepared {
         rings::leave_sandbox();
     }
-    // SAFETY: every thread has an errno.
-    unsafe { *system::__errno_location() = -result as c_int };
-    -1
+    failed(result)
 }

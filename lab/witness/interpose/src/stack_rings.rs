@@ -6,7 +6,7 @@ use crate::control;
 use crate::extent::read_maps;
 use crate::folder::{self, Name};
 use crate::kernel;
-use crate::own::{IMAGE, PID, SANDBOXED, own};
+use crate::own::{IMAGE, SANDBOXED, own, pid};
 use crate::ring::Ring;
 use crate::stack_ring::{LAST_MAPS, MAPS_END, MAPS_PREFIX, PREFIX, StackRing};
 use crate::system;
@@ -35,7 +35,7 @@ pub fn end() {
     if !has_stacks || SANDBOXED.load(Ordering::Relaxed) {
         return;
     }
-    let (pid, image) = (PID.load(Ordering::Relaxed), IMAGE.load(Ordering::Relaxed));
+    let (pid, image) = (pid(), IMAGE.load(Ordering::Relaxed));
     write_maps(&Name::new(MAPS_PREFIX, pid, image).and(LAST_MAPS));
 }
 

@@ -34,9 +34,18 @@ pub struct Thread {
     pub reuses: u32,
     /// Not 0: the thread may not read the processor's counter.
     pub lacks_clock: u32,
+    /// When the process last forked by the thread, or by the one that the thread is a copy of.
+    pub forked: u64,
 }
 
-const _: () = assert!(size_of::<Thread>() == 128);
+impl Thread {
+    /// Begins anew in a child of fork, which must not draw the sample points of its parent.
+    pub fn renew_samples(&mut self) {
+        (self.until, self.seed) = (0, 0);
+    }
+}
+
+const _: () = assert!(size_of::<Thread>() == 136);
 
 // The `Thread` of each thread. Rust's own thread-local variables cannot be named in assembly.
 core::arch::global_asm!(
@@ -44,10 +53,10 @@ core::arch::global_asm!(
     ".globl heapdrome_last",
     ".hidden heapdrome_last",
     ".type heapdrome_last, %object",
-    ".size heapdrome_last, 128",
+    ".size heapdrome_last, 136",
     ".p2align 3",
     "heapdrome_last:",
-    ".zero 128",
+    ".zero 136",
     ".popsection",
 );
 

@@ -2,10 +2,10 @@
 
 use core::sync::atomic::Ordering;
 
+use crate::control::clock;
 use crate::kernel;
 use crate::own::{NAMESPACE, OVER, SANDBOXED, control, give_up};
 use crate::ring::{Control, Ring};
-use crate::system;
 use crate::thread::thread;
 
 /// Nanoseconds of a pause while a ring is full.
@@ -48,7 +48,7 @@ fn pause_until(ring: &Ring, has_room: &dyn Fn() -> bool) -> bool {
     let Some(control) = control() else {
         return false;
     };
-    let began = now(control);
+    let began = clock();
     let mut beat = control.beat.load(Ordering::Relaxed);
     let (mut pauses, mut silent) = (0_u32, 0);
     while !has_room() && !OVER.load(Ordering::Relaxed) {
@@ -66,16 +66,8 @@ fn pause_until(ring: &Ring, has_room: &dyn Fn() -> bool) -> bool {
         pause();
     }
     ring.waited
-        .fetch_add(now(control).saturating_sub(began), Ordering::Relaxed);
+        .fetch_add(clock().saturating_sub(began), Ordering::Relaxed);
     !OVER.load(Ordering::Relaxed)
-}
-
-fn now(control: &Control) -> u64 {
-    if thread().lacks_clock == 0 {
-        system::ticks()
-    } else {
-        control.beat.load(Ordering::Relaxed)
-    }
 }
 
 fn pause() {
