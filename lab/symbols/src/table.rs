@@ -2,13 +2,15 @@
 
 use std::borrow::Cow;
 
-use object::{Object, ObjectSymbol, SymbolKind};
+use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 
 /// A function: the range of its code, and its symbol.
 struct Function {
     address: u64,
     /// Bytes of its code; 0 if the table does not say so.
     size: u64,
+    /// The address behind the last one that has its name.
+    end: u64,
     name: String,
 }
 
@@ -18,10 +20,16 @@ pub(crate) struct Table(Vec<Function>);
 impl Table {
     /// Reads the functions of a file from its symbol table, or from its dynamic one if the file was
     /// stripped.
+    ///
+    /// A function without a size reaches to the next one of its section. In the dynamic table it
+    /// has only its own address, because the functions behind it may be absent from that table.
     pub(crate) fn of<'data>(file: &impl Object<'data>) -> Self {
-        let mut functions = read(file.symbols());
+        let mut functions = read(file.symbols(), |symbol| {
+            let section = file.section_by_index(symbol.section_index()?).ok()?;
+            section.address().checked_add(section.size())
+        });
         if functions.is_empty() {
-            functions = read(file.dynamic_symbols());
+            functions = read(file.dynamic_symbols(), |_| None);
         }
         functions.sort_by_key(|one| (one.address, one.size));
         Self(functions)
@@ -36,8 +44,7 @@ impl Table {
     pub(crate) fn name(&self, address: u64) -> Option<String> {
         let next = self.0.partition_point(|one| one.address <= address);
         let function = self.0.get(next.checked_sub(1)?)?;
-        let lies_in = function.size == 0 || address - function.address < function.size;
-        lies_in.then(|| {
+        (address < function.end).then(|| {
             // A name may carry the version of its symbol, such as `malloc@@GLIBC_2.2.5`.
             let name = function.name.split('@').next().unwrap_or_default();
             addr2line::demangle_auto(Cow::Borrowed(name), None).into_owned()
@@ -45,13 +52,24 @@ impl Table {
     }
 }
 
-fn read<'data, S: ObjectSymbol<'data>>(symbols: impl Iterator<Item = S>) -> Vec<Function> {
+/// Reads the functions of a table. `unsized_end` returns the end of one without a size; `None` for
+/// one that has only its own address.
+fn read<'data, S: ObjectSymbol<'data>>(
+    symbols: impl Iterator<Item = S>,
+    unsized_end: impl Fn(&S) -> Option<u64>,
+) -> Vec<Function> {
     let functions = symbols.filter(|one| one.kind() == SymbolKind::Text && one.is_definition());
     let function = |one: S| {
         let name = one.name().ok()?;
+        let (address, size) = (one.address(), one.size());
+        let end = match size {
+            0 => unsized_end(&one).unwrap_or(address.saturating_add(1)),
+            size => address.saturating_add(size),
+        };
         (!name.is_empty()).then(|| Function {
-            address: one.address(),
-            size: one.size(),
+            address,
+            size,
+            end,
             name: name.to_owned(),
         })
     };

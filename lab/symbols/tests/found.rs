@@ -6,7 +6,7 @@ use std::process::Command;
 
 use heapdrome_symbols::{Place, Symbols, Trouble};
 use heapdrome_trace::{Frame, Module};
-use object::{Object as _, ObjectSymbol as _};
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -21,6 +21,24 @@ __attribute__((noinline)) void outer(unsigned long size) {
 }
 }
 int main() { app::outer(10); return app::kept == nullptr; }
+";
+
+/// Code in which only `hidden` has a size, and `.other` has no symbol.
+const ASSEMBLY: &str = "
+.text
+.globl exported
+.type exported, @function
+exported: nop
+    nop
+.type hidden, @function
+hidden: nop
+    ret
+.size hidden, . - hidden
+.type last, @function
+last: nop
+    ret
+.section .other, \"ax\", @progbits
+    ret
 ";
 
 /// Line of `malloc` in the source, and line of the call of `inner`.
@@ -169,6 +187,54 @@ fn without_debug_information_the_symbol_table_names_the_function() {
     run(Command::new("strip").arg(built.path()));
     let stripped = built.symbols(&built.module, built.outer);
     assert!(stripped.notes.is_empty());
+}
+
+/// Returns the names of addresses in code of which only `hidden` has a size: `exported` and behind
+/// it, `hidden`, behind `last`, and the section without a symbol.
+fn names_in_assembly(is_stripped: bool) -> [Option<String>; 5] {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("code.s"), ASSEMBLY).expect("written");
+    let mut compiler = Command::new("gcc");
+    let options = ["-shared", "-nostdlib", "code.s", "-o", "code.so"];
+    run(compiler.current_dir(folder.path()).args(options));
+    let path = folder.path().join("code.so");
+    let bytes = std::fs::read(&path).expect("built");
+    let file = object::File::parse(&*bytes).expect("ELF");
+    let symbol = |name: &str| file.symbol_by_name(name).expect("a function").address();
+    let other = file.section_by_name(".other").expect("a section").address();
+    let [exported, hidden, last] = ["exported", "hidden", "last"].map(symbol);
+    assert!(last < other, "the linker places it behind the functions");
+    if is_stripped {
+        run(Command::new("strip").arg(&path));
+    }
+    let module = Module {
+        module: 0,
+        path: path.to_str().expect("plain").to_owned(),
+        build_id: String::new(),
+    };
+    [exported, exported + 1, hidden, last + 1, other].map(|address| {
+        let frame = Frame {
+            module: Some(0),
+            address,
+        };
+        let modules = std::slice::from_ref(&module);
+        let symbols = Symbols::find(modules, [frame].into_iter(), folder.path());
+        symbols
+            .places(frame)
+            .first()
+            .map(|place| place.function.clone())
+    })
+}
+
+#[test]
+fn a_symbol_without_a_size_names_no_code_of_others() {
+    let whole = names_in_assembly(false);
+    let whole = whole.each_ref().map(Option::as_deref);
+    let [exported, hidden, last] = ["exported", "hidden", "last"].map(Some);
+    assert_eq!(whole, [exported, exported, hidden, last, None]);
+    let stripped = names_in_assembly(true);
+    let stripped = stripped.each_ref().map(Option::as_deref);
+    assert_eq!(stripped, [exported, None, None, None, None]);
 }
 
 #[test]

@@ -12,8 +12,9 @@ use std::collections::BTreeSet;
 pub use script::Script;
 use script::{Call, What};
 
-/// Sizes that are tried in place of a larger one.
-const SIZES: [u64; 10] = [0, 1, 8, 16, 64, 256, 1024, 4096, 65_536, 1 << 20];
+/// Sizes that are tried in place of a larger one. A byte remains: for a size of 0, an allocator may
+/// return null, which looks like a failure, and a resize may free the block.
+const SIZES: [u64; 9] = [1, 8, 16, 64, 256, 1024, 4096, 65_536, 1 << 20];
 
 /// Maximum number of calls whose sizes are tried one by one.
 const FEW: usize = 64;

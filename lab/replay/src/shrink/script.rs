@@ -50,13 +50,11 @@ impl Call {
         matches!(self.what, What::Make { .. })
     }
 
-    /// Returns the call with a size of at most this. A resize keeps a byte: to nothing, it may
-    /// free.
+    /// Returns the call with a size of at most this.
     pub(super) fn at_most(self, most: u64) -> Self {
         let mut call = self;
         match &mut call.what {
-            What::Make { size, .. } => *size = most.min(*size),
-            What::Resize { size, .. } => *size = most.max(1).min(*size),
+            What::Make { size, .. } | What::Resize { size, .. } => *size = most.min(*size),
             What::Free { .. } | What::FreeNull { .. } => {}
         }
         call
