@@ -334,13 +334,20 @@ impl Drainer {
 
     /// Names the processes that could not be recorded although they tried.
     fn name_those_without_ring(&mut self) -> Result<(), WorkerEnded> {
-        let number = self.control.0.without_ring.load(Ordering::Relaxed);
-        (0..number).try_for_each(|_| {
-            self.bypass(
-                0,
+        let control = &self.control.0;
+        // Relaxed: nothing else is read by these numbers.
+        let without_ring = control.without_ring.load(Ordering::Relaxed);
+        let forked_in_sandbox = control.forked_in_sandbox.load(Ordering::Relaxed);
+        let failures = [
+            (
+                without_ring,
                 "shared memory, file descriptors or address space ran out",
-            )
-        })
+            ),
+            (forked_in_sandbox, "it was forked in a sandbox"),
+        ];
+        failures
+            .into_iter()
+            .try_for_each(|(number, reason)| (0..number).try_for_each(|_| self.bypass(0, reason)))
     }
 
     fn bypass(&mut self, pid: u32, reason: &str) -> Result<(), WorkerEnded> {

@@ -80,6 +80,21 @@ fn a_program_that_forbids_itself_calls_to_the_system_is_not_killed() {
     assert!(trace.is_complete() && !trace.finishes[0].gave_up);
 }
 
+#[test]
+fn a_child_that_is_forked_in_a_sandbox_is_named_with_its_reason() {
+    let site = Site::new();
+    let (outcome, _) = record(&site, &["forks_in_sandbox", "1"]);
+    outcome.says(0, &["it was forked in a sandbox"]);
+}
+
+#[test]
+fn a_sandbox_of_a_child_of_vfork_is_not_its_parents() {
+    let site = Site::new();
+    let (outcome, trace) = record(&site, &["vfork_in_sandbox", "1"]);
+    outcome.says(0, &["of 2 processes"]);
+    assert_eq!(trace.blocks(1).made, 1);
+}
+
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_system_call_returns_on_the_stack_that_it_gave_its_child() {

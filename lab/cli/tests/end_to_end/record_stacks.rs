@@ -131,6 +131,13 @@ fn check(way: &str, number: &str, blocks: usize, callers: &[&str]) {
 }
 
 #[test]
+fn a_limit_on_files_that_comes_late_does_not_end_the_program() {
+    let site = Site::new();
+    let program = recorded_program();
+    record(&site, &["--stacks=1"], &[&program, "limited"]);
+}
+
+#[test]
 fn a_chain_of_calls_is_the_stack() {
     check("chain", "3", 3, &["main"]);
 }

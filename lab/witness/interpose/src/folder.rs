@@ -108,7 +108,7 @@ pub fn map(name: &[u8], new: bool, length: usize) -> Option<*mut c_void> {
 }
 
 /// Writes a new file beside this library, of parts that `write` gives to the function that it is
-/// called with.
+/// called with. A file that the process's limit or the disk would cut off is removed.
 pub fn write_new(name: &[u8], write: impl FnOnce(&mut dyn FnMut(&[u8]))) {
     let mut path = [0_u8; PATH_BYTES];
     if beside(name, &mut path).is_none() {
@@ -122,11 +122,20 @@ pub fn write_new(name: &[u8], write: impl FnOnce(&mut dyn FnMut(&[u8]))) {
             0o600,
         )
     };
-    if file >= 0 {
-        write(&mut |part| {
-            kernel::write(file, part);
-        });
-        kernel::close(file);
+    if file < 0 {
+        return;
+    }
+    let (mut length, mut is_whole) = (0, true);
+    write(&mut |part| {
+        length += part.len();
+        is_whole = is_whole
+            && !exceeds_limit(length)
+            && kernel::write(file, part) == part.len().cast_signed();
+    });
+    kernel::close(file);
+    if !is_whole {
+        // SAFETY: the path ends with a zero.
+        unsafe { kernel::unlink(path.as_ptr().cast()) };
     }
 }
 

@@ -139,7 +139,12 @@ pub fn give_up() {
     }
     let mut ring = own().map_or(null_mut(), |own| own.rings.load(Ordering::Acquire));
     if ring.is_null() {
-        control.without_ring.fetch_add(1, Ordering::Relaxed);
+        // Who enters a sandbox has a ring before, which a child of fork has not.
+        let failures = match SANDBOXED.load(Ordering::Relaxed) {
+            true => &control.forked_in_sandbox,
+            false => &control.without_ring,
+        };
+        failures.fetch_add(1, Ordering::Relaxed);
     }
     // SAFETY: rings of the list stay mapped.
     while let Some(current) = unsafe { ring.as_ref() } {

@@ -64,6 +64,9 @@ pub struct Control {
     pub rings: AtomicU32,
     /// Number of processes that could not get a ring.
     pub without_ring: AtomicU32,
+    /// Number of processes that were forked where calls to the system may be forbidden, so that
+    /// they could not make a ring.
+    pub forked_in_sandbox: AtomicU32,
     /// The collector's namespace of process numbers; 0 if unknown.
     pub namespace: AtomicU64,
     /// Mean number of requested bytes between two sample points; 0 if every call is recorded. Set
