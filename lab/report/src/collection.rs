@@ -206,7 +206,9 @@ pub(crate) fn checked(collection: &Collection) -> Option<String> {
             "The replay is faithful to its program in {}.",
             words::listed(&within)
         ),
-        (true, true) => "Nothing could be compared: no entrant differs from another.".to_owned(),
+        (true, true) => {
+            "Nothing could be compared: no difference between entrants was shown.".to_owned()
+        }
     })
 }
 

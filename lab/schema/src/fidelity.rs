@@ -193,6 +193,8 @@ pub enum Agreement {
     Miss,
     /// The program shows nothing that the replay could reproduce.
     NothingToCompare,
+    /// The replay's figures are too noisy to tell.
+    NotDecided,
 }
 
 /// Comparison of a replay with its program in one property.

@@ -3,10 +3,11 @@
 use heapdrome_schema::{
     Agreement, Bytes, CPU, EntrantResult, FidelityCheck, Property, WALL, grouped,
 };
-use heapdrome_statistics::{Estimate, Shown, median};
+use heapdrome_statistics::median;
 
 use super::facts::{Entrant, Facts, faults, heap};
 use super::order::{Orders, Samples, orders};
+use super::sides::Sides;
 
 /// Maximum deviation of the peak of memory.
 const MEMORY: f64 = 0.05;
@@ -130,7 +131,7 @@ fn in_order(facts: &Facts<'_>, ranks: &[f64]) -> String {
 }
 
 /// Compares, for pairs of entrants, on which side of 1 their ratio lies. `figures` are those of the
-/// program and of the replay. Only pairs that the program shows to differ are compared.
+/// program and of the replay.
 fn times(facts: &Facts<'_>, property: Property, figures: [&str; 2]) -> FidelityCheck {
     let pairs = |samples: &dyn Fn(&Entrant<'_>) -> Option<Vec<f64>>| {
         let all = facts.entrants.iter().map(samples);
@@ -140,48 +141,6 @@ fn times(facts: &Facts<'_>, property: Property, figures: [&str; 2]) -> FidelityC
     };
     let program = pairs(&|one| one.program.samples(figures[0]));
     let replay = pairs(&|one| one.dependencies.samples(figures[1]));
-    let shown = program
-        .iter()
-        .filter(|(_, found)| found.shown() != Shown::Nothing);
-    let shown: Vec<_> = shown
-        .map(|(pair, found)| (*pair, *found, ratio_of(&replay, *pair)))
-        .collect();
     let names: Vec<&str> = facts.names().collect();
-    let wrong = shown
-        .iter()
-        .filter(|(_, own, theirs)| !is_same_side(own, *theirs));
-    let wrong: Vec<_> = wrong
-        .map(|([one, other], own, theirs)| {
-            let theirs = theirs.map_or_else(|| UNKNOWN.to_owned(), |it| format!("{it:.2}"));
-            format!(
-                "{}/{} {:.2} but {theirs}",
-                names[*one], names[*other], own.ratio
-            )
-        })
-        .collect();
-    let agreed = shown.len() - wrong.len();
-    FidelityCheck {
-        property,
-        agreement: match shown.is_empty() {
-            true => Agreement::NothingToCompare,
-            false => within(wrong.is_empty()),
-        },
-        program: format!("{} of {} pairs differ", shown.len(), program.len()),
-        replay: format!("{agreed} of {} on the same side", shown.len()),
-        found: match (shown.is_empty(), wrong.is_empty()) {
-            (true, _) => "no difference shown".to_owned(),
-            (false, true) => "same sides".to_owned(),
-            (false, false) => wrong.join("; "),
-        },
-        limit: "same side of 1".to_owned(),
-    }
-}
-
-fn ratio_of(pairs: &[([usize; 2], Estimate)], pair: [usize; 2]) -> Option<f64> {
-    let found = pairs.iter().find(|(other, _)| *other == pair);
-    found.map(|(_, found)| found.ratio)
-}
-
-fn is_same_side(program: &Estimate, replay: Option<f64>) -> bool {
-    replay.is_some_and(|replay| (program.ratio < 1.0) == (replay < 1.0))
+    Sides::of(&program, &replay, &names).check(property, program.len())
 }

@@ -4,6 +4,7 @@
 mod compared;
 mod facts;
 mod order;
+mod sides;
 mod table;
 
 use std::path::PathBuf;

@@ -8,6 +8,15 @@ const ALPHA: f64 = 0.05;
 /// Distance of a ratio from 1 that matters. Entrants within it share a rank.
 const MARGIN: f64 = 0.02;
 
+/// Returns the side of 1 on which a ratio was shown to lie. One whose distance from 1 does not
+/// matter has none.
+pub(super) fn side(found: &Estimate) -> Shown {
+    match found.ratio.ln().abs() >= MARGIN.ln_1p() {
+        true => found.shown(),
+        false => Shown::Nothing,
+    }
+}
+
 /// A figure of all entrants, each with a sample for each round.
 pub(super) struct Samples(Vec<Vec<f64>>);
 
@@ -43,14 +52,8 @@ impl Samples {
 
     /// Returns the order of the entrants.
     pub(super) fn order(&self) -> Order {
-        let pairs = self.pairs().into_iter().map(|(pair, found)| {
-            let matters = found.ratio.ln().abs() >= MARGIN.ln_1p();
-            let shown = match matters {
-                true => found.shown(),
-                false => Shown::Nothing,
-            };
-            (pair, found.ratio, shown)
-        });
+        let pairs = self.pairs().into_iter();
+        let pairs = pairs.map(|(pair, found)| (pair, found.ratio, side(&found)));
         Order {
             count: self.0.len(),
             pairs: pairs.collect(),

@@ -20,6 +20,7 @@ fn comparisons(fidelity: &Fidelity) -> Table {
             Agreement::Within => "pass",
             Agreement::Miss => "miss",
             Agreement::NothingToCompare => "nothing to compare",
+            Agreement::NotDecided => "not decided",
         };
         let cells = [
             one.property.name(),
@@ -46,8 +47,9 @@ const NOTES: [&str; 3] = [
      maps without malloc counts.",
     "order by memory: the rank correlation of the entrants' peaks, paced. Entrants without a shown \
      difference of 2% share a rank.",
-    "wall and processor time: pairs of entrants that the program shows to differ, against the replay \
-     at speed dependencies.",
+    "wall and processor time: pairs of entrants that the program shows to differ by 2% or more, \
+     against the replay at speed dependencies. A pair of which the replay's interval contains 1 is not \
+     decided.",
 ];
 
 /// Returns the table of each entrant's memory, page faults and times.
