@@ -103,6 +103,7 @@ fn what_is_no_trace_is_refused_in_one_line() {
             outcome.ends_with(2);
             let line = outcome.stderr.lines().last().unwrap_or_default();
             assert!(line.contains(words) && line.contains(name), "{line}");
+            assert!(!outcome.stderr.contains("building "), "{}", outcome.stderr);
         }
     }
     site.file("cut", &whole[..whole.len() - 10]);

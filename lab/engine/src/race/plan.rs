@@ -49,14 +49,15 @@ pub struct Wanted<'a> {
 /// # Errors
 /// When an option, a name or a file is invalid, or a requested allocator cannot be built.
 pub fn plan(wanted: Wanted<'_>, engine: &Engine) -> Result<Planned, Failure> {
-    if let Some(workload) = wanted.workload {
-        workload.check_program()?;
-    }
+    let early = ready_early(wanted.workload, engine)?;
     let (entrants, mut notes) = entrants(wanted.allocators, wanted.baseline, engine)?;
     engine.check()?;
     let mut options = wanted.options;
     let mut command = wanted.command.to_vec();
-    let ready = wanted.workload.map(|one| one.ready(engine)).transpose()?;
+    let ready = match (early, wanted.workload) {
+        (None, Some(asked)) => Some(asked.ready(engine)?),
+        (early, _) => early,
+    };
     if let (Some(asked), Some(ready)) = (wanted.workload, &ready) {
         options.workload = Some(asked.line());
         ready.apply(&mut options);
@@ -82,6 +83,17 @@ pub fn plan(wanted: Wanted<'_>, engine: &Engine) -> Result<Planned, Failure> {
         plan,
         workload: ready,
     })
+}
+
+/// Checks that the workload's program exists, before any build. Prepares a workload of which only
+/// the preparation finds all faults: a trace, which may be damaged anywhere.
+fn ready_early(workload: Option<&Asked>, engine: &Engine) -> Result<Option<Ready>, Failure> {
+    let Some(workload) = workload else {
+        return Ok(None);
+    };
+    workload.check_program()?;
+    let is_trace = workload.is_trace();
+    is_trace.then(|| workload.ready(engine)).transpose()
 }
 
 /// Returns the folder in which heapdrome runs.

@@ -69,6 +69,11 @@ impl Asked {
         }
     }
 
+    /// Returns whether the workload is the replay of a trace.
+    pub fn is_trace(&self) -> bool {
+        matches!(self.what, What::Trace(_))
+    }
+
     /// Returns the names of the figures that the workload reports; `None` for a program, whose
     /// figures are known only after its preparation.
     pub fn metric_names(&self) -> Option<Vec<String>> {
