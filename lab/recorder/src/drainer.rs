@@ -121,7 +121,8 @@ impl Drainer {
         }
     }
 
-    /// Copies all rings once if the backlog has room, and looks at the processes if it is time to. Returns how long to pause before the next round.
+    /// Copies all rings once if the backlog has room, and checks the processes if it is time to.
+    /// Returns the pause before the next round.
     pub(crate) fn round(&mut self) -> Result<Duration, WorkerEnded> {
         let (now, until) = (ticks(), self.clock.stamp_before(LAG));
         // Relaxed: nothing else is published by it.
