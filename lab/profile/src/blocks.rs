@@ -24,7 +24,8 @@ pub(crate) struct Live {
     pub function: u8,
 }
 
-/// A table whose keys are numbers that the trace counts up: no trace can choose them to collide.
+/// Hash table whose keys are the consecutive numbers that a trace assigns, so no trace can choose
+/// keys that collide.
 pub(crate) type Numbered<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
 
 /// Spreads consecutive numbers over a hash table.

@@ -16,10 +16,12 @@ const FEWEST: usize = 40;
 /// Least time of a process, in nanoseconds: a shorter one does not run long enough to settle.
 const SHORTEST: u64 = 1_000_000_000;
 
-/// Share of the time at the beginning in which programs build what they keep.
+/// Share of a process's run time, at its start, that the trend ignores: programs allocate their
+/// long-lived data then.
 const WARM_UP: f64 = 0.25;
 
-/// Share of the time at the end in which programs free what they kept.
+/// Share of a process's run time, at its end, that the trend ignores: programs free their
+/// long-lived data then.
 const CLEAN_UP: f64 = 0.05;
 
 /// Least number of times at which the live bytes of a suspect changed: fewer are single events.

@@ -1,4 +1,4 @@
-//! The drainer: finds rings, copies them, and looks at the processes.
+//! The drainer: finds rings, copies them, and checks the state of the processes.
 //!
 //! It does as little as it can: a thread whose ring is full waits for it.
 
@@ -20,7 +20,7 @@ use crate::process::{self, Loaded, Usage};
 use crate::rings::{RingFolder, Source};
 use crate::shared::Shared;
 
-/// Minimum time between two looks at the processes.
+/// Minimum time between two checks of the processes.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A look that takes long, as with thousands of threads, is followed by a pause of this many times
@@ -241,7 +241,8 @@ impl Drainer {
         Ok(())
     }
 
-    /// Looks at the processes: who has ended, who is not recorded, how much memory they have.
+    /// Finishes the recordings of processes that have ended, samples the resident memory of the
+    /// others, and looks for unrecorded processes.
     fn look(&mut self) -> Result<(), WorkerEnded> {
         let mut ended = Vec::new();
         // Relaxed: the word was written before the command was started.
@@ -281,7 +282,7 @@ impl Drainer {
         self.look_at_strangers()
     }
 
-    /// A process has ended: copies what it left.
+    /// Copies the remaining entries of a process that has ended.
     fn finish(&mut self, image: u64) -> Result<(), WorkerEnded> {
         let Some(mut recorded) = self.recorded.remove(&image) else {
             return Ok(());

@@ -178,7 +178,8 @@ impl Unwinding {
             reads.push((address, word));
             word.ok_or(())
         };
-        // The library's own frames are left out, and are more.
+        // Allow for the recorder library's own frames, which are removed from the stack and do not
+        // count towards `MAX_FRAMES`.
         let limit = Stack::MAX_FRAMES + OWN_FRAMES;
         while let Some(address) = next.and_then(FrameAddress::from_return_address)
             && addresses.len() < limit

@@ -119,7 +119,8 @@ impl Surveyor {
         known.is_some_and(|known| *known >= step)
     }
 
-    /// Notes that a thread waits until another has done a step, and so knows what that one knew.
+    /// Records that `thread` waits until `other` has done `step`, and therefore knows all that
+    /// `other` knew then.
     fn learn(&mut self, thread: u32, other: u32, step: u64) {
         let theirs = self.threads.entry(other).or_default();
         // Only if it learnt nothing later, all its knowledge dates from before the step.

@@ -133,8 +133,9 @@ fn bind(index: usize, found: &Found) {
     slot.counter.store(counter, Ordering::Relaxed);
     slot.counted_next.store(counted_next, Ordering::Relaxed);
     slot.served.store(found.address, Ordering::Relaxed);
-    // glibc's own calls, as in strdup, are the program's: its slots share no object, and no call
-    // comes from within it. Sampling passes them on by the shorter way.
+    // glibc's internal calls, such as `malloc` in `strdup`, count as the program's. Its slots
+    // therefore have an empty caller range. While sampling, the range covers every caller, so that
+    // all calls take the shorter path.
     let own = (&raw const *slot) as usize;
     let (low, span, next) = match () {
         () if in_libc && counter == 0 && marks::is_on() => (0, usize::MAX, counted_next),

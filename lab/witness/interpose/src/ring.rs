@@ -34,8 +34,8 @@ pub mod code {
     pub const FAILED: u8 = 128;
     /// The entry's address is the alignment that the next entry's call asked for.
     pub const ALIGNMENT: u8 = 192;
-    /// The call whose block lies at the entry's address has a stack, whose place in the ring of
-    /// stacks is the entry's size. The address is 0 if the call failed.
+    /// The call that returned the block at the entry's address has a stack. The entry's size is the
+    /// position of that stack in the ring of stacks. The address is 0 if the call failed.
     pub const STACK: u8 = 193;
     /// The first code of the following ones.
     pub const WHOLE: u8 = 240;
@@ -54,7 +54,7 @@ pub mod code {
 /// Memory that the collector and all recorded processes share.
 #[repr(C)]
 pub struct Control {
-    /// The processor's counter when the collector last looked at the rings.
+    /// The processor's counter when the collector last read the rings.
     pub beat: AtomicU64,
     /// The collector's process.
     pub collector: AtomicU32,
@@ -122,9 +122,9 @@ pub struct Event {
 pub struct Ring {
     /// [`MAGIC`].
     pub magic: AtomicU64,
-    /// The process, as it names itself.
+    /// ID of the process, in its own PID namespace.
     pub pid: u32,
-    /// The thread that writes, as it names itself.
+    /// ID of the writing thread, in its own PID namespace.
     pub tid: AtomicU32,
     /// Tells apart all programs of all processes: the processor's counter when it began.
     pub image: u64,

@@ -51,7 +51,8 @@ pub unsafe fn failed_call<'a>(actions: c_int, context: *mut c_void) -> Option<&'
         return None;
     }
     let frame_address = frame_address()?;
-    // SAFETY: as for this function; the frame exists until the routine returns.
+    // SAFETY: `context` is that of a passage (this function's `# Safety`), so a `Call` lies at its
+    // stack pointer. That frame exists until the personality routine returns.
     let call = unsafe { &*(frame_address(context) as *const Call) };
     matches!(deed(slots::index(call.slot)), Deed::Makes(_)).then_some(call)
 }

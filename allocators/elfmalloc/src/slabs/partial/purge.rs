@@ -97,8 +97,8 @@ impl Slabs {
         for (word, copy) in bits[..words].iter_mut().enumerate() {
             *copy = slab.word(word).get();
         }
-        // Blocks that were taken since the last look were the lowest, so the idle blocks are the
-        // last free ones.
+        // Blocks that were taken since the last scan had the lowest addresses, so the idle blocks
+        // are the free ones at the highest addresses.
         let count = slab.due.take().min(slab.least.get());
         forget_first(&mut bits[..words], slab.free.get() - count);
         (bits, count)
