@@ -23,31 +23,32 @@ use crate::shared::Shared;
 /// Minimum time between two checks of the processes.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A look that takes long, as with thousands of threads, is followed by a pause of this many times
-/// its length.
+/// Minimum pause after a check of the processes, as a multiple of the check's own duration. A check
+/// takes long if the processes have thousands of threads.
 const PAUSE_AFTER_LOOK: u32 = 20;
 
-/// For how long a process must be silent before it counts as ended, if its number says nothing here
-/// because it is of another namespace. This counts only after all other processes have ended.
+/// Time without entries after which a process of another PID namespace counts as ended, because its
+/// number is not valid here. Applies only after all other processes have ended.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// Nanoseconds for which events are held back. A thread that was interrupted within a call has
-/// written it by then, as a rule.
+/// usually written the call's entry by then.
 const LAG: u64 = 5_000_000;
 
-/// A recorded process, and what was last seen of it.
+/// A recorded process, and its state at the latest check.
 struct Recorded {
-    /// Its number in the trace.
+    /// Number of the process in the trace.
     number: u32,
     pid: u32,
     sources: Vec<Source>,
     namespace: u64,
-    /// Whether the system knows it here by the number that it has for itself.
+    /// Whether the process is in the recorder's PID namespace, so that its own number is valid
+    /// here.
     is_known_here: bool,
     heard: Instant,
     usage: Option<Usage>,
     peak_resident: u64,
-    /// Its mappings as they were last sent.
+    /// Mappings of the process as they were last sent to the worker.
     maps: String,
 }
 
@@ -174,7 +175,7 @@ impl Drainer {
         Ok(Some(fullest))
     }
 
-    /// Opens the rings that are new.
+    /// Opens the rings that were made since the previous call.
     fn discover(&mut self) -> Result<(), WorkerEnded> {
         // Acquire pairs with the release of a process that has made a ring: its file is there.
         let announced = self.control.0.rings.load(Ordering::Acquire);
@@ -195,7 +196,7 @@ impl Drainer {
         Ok(())
     }
 
-    /// A process is new, or executes another program.
+    /// Begins the recording of a new process, or of a process that has executed another program.
     fn begin(&mut self, source: &Source) -> Result<(), WorkerEnded> {
         let ring = source.ring();
         let (number, pid) = (self.counts.processes, ring.pid);
@@ -208,7 +209,8 @@ impl Drainer {
             self.finish(identity)?;
         }
         if let Some(parent) = self.recorded.get_mut(&ring.parent) {
-            // The child needs what its parent did before it forked, whether there is room or not.
+            // The child inherits blocks that its parent made before the fork, so copy the parent's
+            // entries even if the backlog is full.
             for (place, source) in parent.sources.iter_mut().enumerate() {
                 let mut to = Delivery::new(&self.messages, ring.parent, place);
                 source.drain(&self.backlog, |batch| to.send(batch));
@@ -274,7 +276,7 @@ impl Drainer {
                 }
             }
         }
-        // A child that has ended may have rings that were not seen when its parent's end was.
+        // A child may have made rings, and ended, before its parent's end was noticed.
         self.discover()?;
         ended
             .into_iter()
@@ -311,7 +313,7 @@ impl Drainer {
         Ok(self.messages.send(Message::Finish { image, finish })?)
     }
 
-    /// Names the processes that cannot be recorded.
+    /// Reports the processes that did not load the recording library.
     fn look_at_strangers(&mut self) -> Result<(), WorkerEnded> {
         for pid in process::descendants(std::process::id()) {
             if self
@@ -323,7 +325,7 @@ impl Drainer {
             }
             let seen = self.strangers.entry(pid).or_default();
             *seen += 1;
-            // At its first look a process may be on its way to the command.
+            // When first seen, a process may not have executed its command yet.
             if *seen != 2 {
                 continue;
             }
@@ -334,7 +336,7 @@ impl Drainer {
         Ok(())
     }
 
-    /// Names the processes that could not be recorded although they tried.
+    /// Reports the processes that loaded the recording library but could not get a ring.
     fn name_those_without_ring(&mut self) -> Result<(), WorkerEnded> {
         let control = &self.control.0;
         // Relaxed: nothing else is read by these numbers.

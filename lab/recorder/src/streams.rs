@@ -73,7 +73,8 @@ impl Stream {
         Some(event)
     }
 
-    /// The entry that is some places behind the next event.
+    /// Returns the entry `places` entries after the one that is decoded next, if it lies in the
+    /// first batch.
     #[inline]
     pub(crate) fn ahead(&self, places: usize) -> Option<Raw> {
         self.batches
