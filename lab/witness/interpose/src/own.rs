@@ -20,7 +20,7 @@ pub struct Own {
     pub locked: AtomicU32,
     /// The rings of this process, linked by [`Ring::next`].
     pub rings: AtomicPtr<Ring>,
-    /// Where the search for a ring without a thread goes on.
+    /// Ring at which the next search for a ring without a thread begins.
     pub cursor: AtomicPtr<Ring>,
     /// Number of rings that this process made.
     pub made: AtomicU32,

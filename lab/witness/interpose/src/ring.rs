@@ -117,7 +117,7 @@ pub struct Event {
     pub code: u8,
 }
 
-/// A ring.
+/// Ring of one thread's recorded operations.
 #[repr(C)]
 pub struct Ring {
     /// [`MAGIC`].
@@ -126,26 +126,27 @@ pub struct Ring {
     pub pid: u32,
     /// ID of the writing thread, in its own PID namespace.
     pub tid: AtomicU32,
-    /// Tells apart all programs of all processes: the processor's counter when it began.
+    /// Identity of the process's current program among all programs of all processes: the
+    /// processor's counter when the program began.
     pub image: u64,
-    /// The image that this one was forked from; 0 for an executed program.
+    /// Identity of the program that this one was forked from; 0 for an executed program.
     pub parent: u64,
-    /// The processor's counter when it was forked.
+    /// The processor's counter when the process was forked.
     pub forked: u64,
     /// The process's namespace of process numbers: the number of its file; 0 if unknown.
     pub namespace: u64,
-    /// Ticks of the processor's counter for which its threads waited until it was read.
+    /// Ticks of the processor's counter during which threads waited for the collector to make room.
     pub waited: AtomicU64,
-    /// Not 0: its process has stopped recording.
+    /// Not 0: the process has stopped recording.
     pub gave_up: AtomicU32,
-    /// Not 0: the collector no longer reads it.
+    /// Not 0: the collector no longer reads the ring.
     pub abandoned: AtomicU32,
-    /// The process's next ring, in its own addresses.
+    /// Address of the process's next ring in the process.
     pub next: usize,
-    /// Its ring of stacks, in the process's addresses; 0 until there is one, 1 if it cannot be
-    /// made.
+    /// Address of the thread's ring of stacks in the process; 0 until there is one, 1 if it cannot
+    /// be made.
     pub stacks: AtomicUsize,
-    /// Tells apart the rings of a process.
+    /// Number of the ring, unique in the process.
     pub number: u32,
     /// The path of the executable, ended by a zero.
     pub program: [u8; PATH_BYTES],
@@ -163,7 +164,8 @@ pub struct Ring {
 #[repr(C, align(128))]
 pub struct Line(pub AtomicU64);
 
-/// The number of the lap in which an entry lies.
+/// Returns the number of the lap that contains the entry with this index, modulo the range of a
+/// tag's lap.
 pub const fn lap(index: u64) -> u64 {
     // The memory of a new ring is zero: the first lap is 1.
     ((index / ENTRIES) + 1) & 0xff
