@@ -225,15 +225,16 @@ impl Tables {
     }
 }
 
-/// Looks at all slots at the end. Without touching, a call that returned null shows where its block
-/// is freed, or else here; and a replay that checks compares the content of the blocks that live.
+/// Checks all slots after the replay. If blocks are not touched, a null pointer returned for a
+/// block that is never freed is detected only here. A replay that checks contents also compares the
+/// blocks that are still live.
 ///
 /// # Safety
 /// The tables of the replay have this many slots, and all its threads have ended.
 unsafe fn look_at_all<H>(replay: &Replay<'_, H>, slots: u32) {
     for slot in FIRST_SLOT..slots {
-        // SAFETY: both tables have the slot, by this function's contract. A block that lives has
-        // its size beside it; one that was freed left 0 there.
+        // SAFETY: both tables have the slot, by this function's contract. The table of sizes has
+        // the size of each live block, and 0 for a block that was freed.
         unsafe {
             let block = replay.slots.add(slot as usize).read();
             if block.is_null() {
