@@ -7,9 +7,9 @@ use crate::timeline::{Cells, Timeline};
 /// Bounds of a quantity that one pass does not give exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
-    /// It is at least this.
+    /// Lower bound.
     pub least: u64,
-    /// It is at most this.
+    /// Upper bound.
     pub most: u64,
 }
 
