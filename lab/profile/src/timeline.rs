@@ -154,7 +154,8 @@ impl Cells {
         cell.resident = changed(cell.resident, [bytes; 2]);
     }
 
-    /// Fills gaps, and extends the last amounts up to `time`.
+    /// Fills gaps, and extends the last amounts up to `time`. If `is_over`, the amounts are zero at
+    /// that time.
     pub(crate) fn end(&mut self, time: u64, is_over: bool) {
         self.cell(time);
         let mut before = Cell::default();

@@ -14,7 +14,7 @@ use crate::slots;
 use crate::system;
 use crate::thread::{Thread, thread};
 
-/// One call on its way, as [`follow`] lays it out on the stack.
+/// A call that is being passed on, as [`follow`] lays it out on the stack.
 #[repr(C)]
 struct FollowedCall {
     call: Call,

@@ -1,4 +1,4 @@
-//! The ways of calls where a recording samples blocks or takes stacks.
+//! Passages: the code through which calls go if a recording samples blocks or takes stacks.
 //!
 //! A call that is not recorded goes straight on to the allocator, and does not come back. Few
 //! instructions precede that jump: a call that asks for a block counts the requested bytes down,
@@ -23,7 +23,7 @@ const FRAME: usize = 56;
 #[cfg(target_arch = "aarch64")]
 const FRAME: usize = 64;
 
-/// The function through which the calls of a function go; `None` if they are not recorded.
+/// Returns the passage for the calls of a function; `None` if they are not recorded.
 pub fn passage(index: usize) -> Option<usize> {
     let (samples, takes_stacks) = (marks::is_on(), control::stack_bytes() != 0);
     Some(match deed(index) {
@@ -70,7 +70,7 @@ countdown!(first, "mov rcx, rdi");
 countdown!(second, "mov rcx, rsi");
 #[cfg(target_arch = "x86_64")]
 countdown!(third, "mov rcx, rdx");
-// The largest number if the product has no 64 bits.
+// Use the largest number if the product exceeds 64 bits.
 #[cfg(target_arch = "x86_64")]
 countdown!(product, "mov rcx, rdi" "imul rcx, rsi" "mov r8, -1" "cmovo rcx, r8");
 
@@ -201,7 +201,7 @@ countdown!(first, "mov x12, x0");
 countdown!(second, "mov x12, x1");
 #[cfg(target_arch = "aarch64")]
 countdown!(third, "mov x12, x2");
-// The largest number if the product has no 64 bits.
+// Use the largest number if the product exceeds 64 bits.
 #[cfg(target_arch = "aarch64")]
 countdown!(
     product,

@@ -214,8 +214,8 @@ static RECORDERS: [Recorders; FUNCTIONS.len()] = recorders!(
     0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33
 );
 
-/// Sends the calls of a function through this module; returns where they go, or `None` if they are
-/// not recorded.
+/// Prepares the slot of a function for recording. Returns the function to which the entry point
+/// passes calls; `None` if they are not recorded.
 pub fn passage(index: usize) -> Option<usize> {
     let (recorders, slot) = (&RECORDERS[index], &SLOTS[index]);
     let before = recorders
@@ -248,7 +248,7 @@ pub fn push_freed(index: usize, address: usize) {
     push(event(code::FREED, index, address, 0, stamp));
 }
 
-/// Records the block that a call has returned as `result`, and returns that.
+/// Records the block that a call has returned as `result`, and returns `result`.
 extern "C" fn after<const INDEX: usize>(call: &Call, result: usize) -> usize {
     if let Some(returned) = returned(INDEX, call, result) {
         push_returned(INDEX, call, &returned);
