@@ -135,8 +135,8 @@ impl Drainer {
                 self.drained = now;
                 until
             }
-            // The worker needs what it holds back for room. What was written before the last
-            // complete round was copied then.
+            // Let the worker write the events that it holds back, to make room. All entries from
+            // before the last complete round have been copied.
             None => self.drained,
         };
         self.messages.send(Message::Until(until))?;

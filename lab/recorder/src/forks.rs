@@ -16,7 +16,7 @@ const MOST_FREED: usize = 1 << 20;
 /// another program.
 const MOST_FORKS: usize = 4096;
 
-/// Forks of one process, and what it has freed since the first of them.
+/// Forks of one process, and the blocks that it has freed since the first of these forks.
 #[derive(Debug, Default)]
 pub(crate) struct Forks {
     forks: VecDeque<Fork>,

@@ -175,6 +175,6 @@ pub(crate) fn loaded(pid: u32, library: &Path) -> Loaded {
 pub(crate) enum Loaded {
     Yes,
     No(&'static str),
-    /// The process has ended, or belongs to somebody else.
+    /// The process has ended, or belongs to another user.
     Unknown,
 }

@@ -27,14 +27,15 @@ use crate::shared::Shared;
 use crate::unwind::Unwindings;
 use crate::worker::{Worker, Written};
 
-/// Most bytes of the backlog.
+/// Maximum number of bytes of the backlog.
 const BACKLOG: u64 = 512 << 20;
 
-/// The part of the memory that is available when a recording begins which the backlog may take.
+/// The backlog may take one part in this many of the memory that is available when a recording
+/// begins.
 const BACKLOG_PART: u64 = 4;
 
-/// How much nicer than the command the worker is while the command runs, as of `nice`. The backlog
-/// holds what it is late with.
+/// Increment of the worker's nice value over the command's while the command runs. Entries that the
+/// worker has not handled yet wait in the backlog.
 const NICER: libc::c_int = 10;
 
 /// A request for a recording.

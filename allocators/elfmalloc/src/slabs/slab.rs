@@ -28,9 +28,9 @@ pub(super) const MOST_WORDS: usize = UNIT / 16 / 64;
 pub(super) enum Drawn {
     /// Before the last purge of the slab.
     NotSincePurge = 0,
-    /// After that purge, but before the last look of a purging thread.
+    /// After the last purge, but before the last scan by a purging thread.
     BeforeLook,
-    /// After that look.
+    /// After the last scan by a purging thread.
     SinceLook,
 }
 

@@ -37,7 +37,7 @@ pub struct Exported {
 /// A live block, as a format refers to it.
 #[derive(Clone, Copy)]
 struct Block {
-    /// Its number in the trace.
+    /// Number of the block in the trace.
     number: u64,
     size: u64,
     alignment: u64,
