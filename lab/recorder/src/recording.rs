@@ -34,8 +34,8 @@ const BACKLOG: u64 = 512 << 20;
 /// begins.
 const BACKLOG_PART: u64 = 4;
 
-/// Increment of the worker's nice value over the command's while the command runs. Entries that the
-/// worker has not handled yet wait in the backlog.
+/// Nice value of the worker while the command runs. Entries that the worker has not handled yet
+/// wait in the backlog.
 const NICER: libc::c_int = 10;
 
 /// A request for a recording.

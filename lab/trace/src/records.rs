@@ -52,7 +52,7 @@ pub enum Beginning {
 pub struct Process {
     /// Number of the process in the trace, from 0.
     pub process: u32,
-    /// Its number for the system.
+    /// Process ID, in the process's own PID namespace.
     pub pid: u32,
     /// The executable's path.
     pub program: String,
@@ -110,7 +110,7 @@ pub struct Finish {
 /// A process of the command that was not recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bypass {
-    /// Its number for the system.
+    /// Process ID, in the recorder's PID namespace; 0 if unknown.
     pub pid: u32,
     /// The executable's path.
     pub program: String,
