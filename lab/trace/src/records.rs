@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::operation::Time;
 
-/// Stands once, at the beginning of a trace.
+/// Description of a recording. Every trace begins with this record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recording {
     /// The names of the functions that operations refer to by their place here.

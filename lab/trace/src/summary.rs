@@ -65,7 +65,7 @@ struct Live {
     bytes: u128,
     /// Requested bytes of live blocks that the process inherited.
     inherited: u128,
-    /// Most bytes of both.
+    /// Maximum of the sum of `bytes` and `inherited`.
     peak: u128,
 }
 

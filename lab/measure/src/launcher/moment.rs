@@ -21,7 +21,8 @@ fn shared() -> Option<&'static AtomicU64> {
     })
 }
 
-/// Clears the moment of the last child. Returns the closure that the next child calls before exec.
+/// Clears the time that the previous child stored. Returns the closure that the next child calls
+/// before `exec`.
 pub(crate) fn in_child() -> impl FnMut() -> io::Result<()> + Send + Sync + 'static {
     let moment = shared();
     if let Some(moment) = moment {
