@@ -23,9 +23,9 @@ impl Bounds {
 
 /// All processes of a trace together.
 ///
-/// The operations of different processes do not stand in the order of time, so that the most that
-/// lived in all of them is known by its bounds: between the sums at the ends of the points, and the
-/// sums of the most within a point.
+/// The operations of different processes are not in the order of time. The maximum of live memory
+/// in all processes is therefore only known within bounds: the sums at the ends of the points, and
+/// the sums of the maxima within a point.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct All {
     /// When the first process begins and the last ends, in nanoseconds since the recording began.

@@ -88,7 +88,7 @@ fn each_mapping(mut visit: impl FnMut(Extent, &[u8])) {
     });
 }
 
-/// Bytes of a line that are looked at. The names of stacks are in lines that are shorter.
+/// Maximum number of bytes of a line that are read. Lines with the names of stacks are shorter.
 const LINE: usize = 128;
 
 fn extent_of(line: &[u8]) -> Option<Extent> {
@@ -111,7 +111,8 @@ fn number(digits: &[u8]) -> Option<usize> {
     })
 }
 
-/// Bytes that are read at once: the calling thread may have a small stack.
+/// Number of bytes that one call reads. It is small because the calling thread may have a small
+/// stack.
 const BUFFER: usize = 512;
 
 /// Reads `/proc/self/maps` part by part.

@@ -112,7 +112,7 @@ extern "C" fn after(call: &FollowedCall, result: usize) -> usize {
     note_time(system::fenced_ticks().wrapping_sub(call.began));
     match deed(slots::index(call.call.slot)) {
         Deed::Makes(size) if result != 0 => note(result, asked(size, &call.call.arguments)),
-        // An int of which the upper half of the register is not defined.
+        // The result is an int, so the upper half of the register is undefined.
         Deed::Stores(size) if result as u32 == 0 => {
             // SAFETY: the function has stored an address there, since it succeeded.
             let block = unsafe { *(call.call.arguments[0] as *const usize) };

@@ -1,4 +1,4 @@
-//! Finds the function that a call is passed on to.
+//! Finds the function to which calls are passed on.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::addr_of_mut;
@@ -21,7 +21,7 @@ use crate::thread::thread;
 /// A search through the loaded objects, in the order in which the loader searches them.
 struct Search {
     name: &'static str,
-    /// Whether definitions before this library count.
+    /// Whether the search includes objects before this library.
     from_start: bool,
     passed_self: bool,
     found: Option<Found>,
@@ -97,7 +97,7 @@ fn fill(index: usize) {
     match search(FUNCTIONS[index], false) {
         Some(found) => bind(index, &found),
         None => {
-            // The stand-in calls another function of this library, which counts.
+            // The stand-in calls another function of this library, which counts the call.
             let slot = &SLOTS[index];
             let stand_in = fallback::for_function(FUNCTIONS[index]);
             slot.counter.store(0, Ordering::Relaxed);
@@ -112,7 +112,7 @@ fn bind(index: usize, found: &Found) {
     let slot = &SLOTS[index];
     let path = &found.path[..found.path_length];
     let in_libc = path.ends_with(b"/libc.so.6");
-    // glibc's reallocarray calls realloc by name, which counts.
+    // glibc's reallocarray calls realloc by name, and that call is counted.
     let counted = !(in_libc && FUNCTIONS[index] == "reallocarray");
     let is_runtime = contains(path, b"/libstdc++.so") || contains(path, b"/libc++.so");
     let mode = record::mode();
@@ -170,7 +170,8 @@ fn contains(path: &[u8], part: &[u8]) -> bool {
     path.windows(part.len()).any(|window| window == part)
 }
 
-/// Begins the record of this process: who serves malloc, and whether this library is asked first.
+/// Begins the record of this process with the object that serves malloc, and whether the loader
+/// finds this library's malloc first.
 ///
 /// Binds every function that has a definition by now. Functions of objects that are loaded later
 /// are bound by their first call, or in a forked child ([`bind_late`]).
@@ -218,7 +219,7 @@ fn bind_late() {
     }
 }
 
-/// Gives a forked child counts of its own.
+/// Begins separate counts in a forked child.
 pub unsafe extern "C" fn after_fork() {
     // SAFETY: every thread has an errno, and the child has one thread.
     let errno = unsafe { *system::__errno_location() };
@@ -234,7 +235,7 @@ pub unsafe extern "C" fn after_fork() {
                 slot.counter.store(new as usize + offset, Ordering::Relaxed);
             }
         }
-        // SAFETY: no slot counts there any more.
+        // SAFETY: no slot refers to the old record any more.
         unsafe { record::discard(old) };
     }
     bind_late();

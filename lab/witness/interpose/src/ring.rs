@@ -3,8 +3,8 @@
 //!
 //! Every thread writes into a ring of its own, and the collector alone reads it. An entry is
 //! reserved by one instruction, so that a signal handler which allocates takes the next one. It is
-//! valid once its last word carries the number of the current lap: what a killed thread has begun
-//! to write is never taken for an entry, and nothing has to be published.
+//! valid once its last word carries the number of the current lap. An entry that a killed thread
+//! left incomplete is therefore never read, and no separate index has to be published.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -37,7 +37,7 @@ pub mod code {
     /// The call that returned the block at the entry's address has a stack. The entry's size is the
     /// position of that stack in the ring of stacks. The address is 0 if the call failed.
     pub const STACK: u8 = 193;
-    /// The first code of the following ones.
+    /// The first of the codes whose entries have a detail of 64 bits.
     pub const WHOLE: u8 = 240;
     /// The following entries are of the thread whose number is the entry's address; the detail is
     /// the processor's counter.
@@ -101,7 +101,7 @@ pub const STAMP_BITS: u32 = 40;
 /// Sizes from here on do not fit into an entry: [`code::SIZE`] precedes it.
 pub const LONG: u64 = (1 << (u64::BITS - STAMP_BITS)) - 1;
 /// Ticks after which a thread writes its time in full. A reader takes the time that is nearest to
-/// the last one, so they are less than half of what the bits can tell.
+/// the previous entry's, so the limit is less than half of the range of the bits.
 pub const FAR: u64 = 1 << (STAMP_BITS - 3);
 
 /// An operation before it is written.
@@ -196,15 +196,16 @@ impl Ring {
         self.reserved.0.fetch_add(number, Ordering::Relaxed)
     }
 
-    /// The index from which on entries are not free yet.
+    /// Returns the first index whose entry is not free.
     #[inline]
     pub fn limit(&self) -> u64 {
-        // Acquire pairs with the collector's release: it has read what is overwritten.
+        // Acquire pairs with the collector's release: the collector has read the entries that are
+        // overwritten.
         self.taken.0.load(Ordering::Acquire) + ENTRIES
     }
 
-    /// Writes an operation into an entry that was reserved, and is below the limit. Of a size from
-    /// [`LONG`] on, the entry says only that it is one.
+    /// Writes an operation into an entry that was reserved, and is below the limit. For a size of
+    /// [`LONG`] or more, the entry only marks that the size precedes it.
     #[inline]
     pub fn write(&self, index: u64, event: Event) {
         let stamp = event.stamp & ((1 << STAMP_BITS) - 1);

@@ -88,7 +88,8 @@ impl StackRing {
 
     /// Returns the first place that is not free.
     pub fn limit(&self) -> u64 {
-        // Acquire pairs with the collector's release: it has read what is overwritten.
+        // Acquire pairs with the collector's release: the collector has read the copies that are
+        // overwritten.
         self.taken.0.load(Ordering::Acquire) + BYTES
     }
 

@@ -40,7 +40,8 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// Begins anew in a child of fork, which must not draw the sample points of its parent.
+    /// Restarts the random numbers in a forked child, which must not draw the same sample points as
+    /// its parent.
     pub fn renew_samples(&mut self) {
         (self.until, self.seed) = (0, 0);
     }
