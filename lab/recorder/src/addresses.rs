@@ -123,7 +123,7 @@ impl Addresses {
         child
     }
 
-    /// Adds a block, and returns the one that was there.
+    /// Adds a block, and returns the block that was recorded at its address before.
     #[inline]
     pub(crate) fn insert(&mut self, address: u64, block: Block) -> Option<Block> {
         if address == 0 {

@@ -177,7 +177,8 @@ impl Drainer {
 
     /// Opens the rings that were made since the previous call.
     fn discover(&mut self) -> Result<(), WorkerEnded> {
-        // Acquire pairs with the release of a process that has made a ring: its file is there.
+        // Acquire pairs with the release of a process that has made a ring, so the ring's file
+        // exists.
         let announced = self.control.0.rings.load(Ordering::Acquire);
         let fresh = self.folder.fresh(announced);
         fresh.into_iter().try_for_each(|source| self.add(source))
@@ -374,7 +375,7 @@ impl Drainer {
             .any(|it| it.is_known_here || it.heard.elapsed() < SILENCE)
     }
 
-    /// Ends the recording: processes that go on do so without.
+    /// Ends the recording. Processes that are still running continue without being recorded.
     pub(crate) fn finish_all(mut self) -> Result<Counts, WorkerEnded> {
         self.round()?;
         self.control.close();

@@ -38,8 +38,8 @@ const fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && index == a.len()
 }
 
-/// How many entries ahead the place of an address begins to be loaded: main memory takes about as
-/// long as so many calls.
+/// Number of entries by which the place of an address is loaded ahead. An access to main memory
+/// takes about as long as this many calls.
 const AHEAD: usize = 8;
 
 fn is_resize(function: u8) -> bool {

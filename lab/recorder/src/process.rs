@@ -26,8 +26,8 @@ fn stat(pid: u32) -> Option<Vec<String>> {
     Some(fields.split(' ').map(str::to_owned).collect())
 }
 
-/// Whether a process is there and has not ended. One whose first thread has ended is a zombie while
-/// others run.
+/// Returns whether a process exists and has not ended. A process whose first thread has ended is a
+/// zombie while its other threads run.
 pub(crate) fn lives(pid: u32) -> bool {
     stat(pid).is_some_and(|fields| {
         let threads = fields.get(17).and_then(|threads| threads.parse().ok());

@@ -153,13 +153,13 @@ impl Source {
     }
 
     fn reserved(&self) -> u64 {
-        // Relaxed: an entry is read only once its own tag says that it is there.
+        // Relaxed: an entry is read only once its own tag says that it is complete.
         self.ring.reserved.0.load(Ordering::Relaxed)
     }
 
     fn read(&self, index: u64) -> Option<Raw> {
         let entry = &self.ring.entries[(index % ENTRIES) as usize];
-        // Acquire pairs with the writer's release: the other word is there.
+        // Acquire pairs with the writer's release of the tag, so the entry's other word is visible.
         let tag = entry.tag.load(Ordering::Acquire);
         (tag >> LAP_SHIFT == lap(index)).then(|| Raw {
             detail: entry.detail.load(Ordering::Relaxed),

@@ -89,10 +89,10 @@ impl Snapshots {
         }
         let Some(ring) = &self.ring else { return Ok(0) };
         let first = self.next;
-        // At most one lap: the thread goes on meanwhile.
+        // Read at most one lap, because the thread continues to write.
         while self.next < first + BYTES {
             let header = ring.header(self.next);
-            // Acquire pairs with the writer's release: the copy is there.
+            // Acquire pairs with the writer's release of the seal, so the whole copy is visible.
             let seal = header.seal.load(Ordering::Acquire);
             if seal == stack_ring::skip(self.next) {
                 self.next = (self.next / BYTES + 1) * BYTES;

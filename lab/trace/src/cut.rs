@@ -107,7 +107,7 @@ pub fn cut<R: Read, W: Write>(
     writer.finish()
 }
 
-/// The end of a process that goes on after the part.
+/// Returns the end, in the new trace, of a process that continues after the part.
 fn stopped(process: u32, part: Part) -> Finish {
     Finish {
         process,

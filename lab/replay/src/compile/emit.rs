@@ -21,7 +21,7 @@ const PAUSE: u64 = 50_000;
 /// The thread that starts the others.
 const MAIN: u32 = 0;
 
-/// A block that lives.
+/// A live block.
 struct Live {
     slot: u32,
     thread: u32,
@@ -97,7 +97,7 @@ impl Emitter {
         }
     }
 
-    /// Ends all threads. Returns what is known of the whole.
+    /// Ends all threads. Returns the program's header.
     pub(super) fn finish(mut self) -> Result<Header, CompileError> {
         self.join_ended()?;
         self.streams.end(MAIN)?;

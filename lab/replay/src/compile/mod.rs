@@ -116,8 +116,8 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// Returns the process that is asked for, or the one with most operations, what was recorded,
-    /// and where the trace was cut off.
+    /// Returns the requested process, or the process with the most operations; the description of
+    /// the recording; and the position at which the trace is cut off, if it is.
     pub(crate) fn choose(
         &self,
         asked: Option<u32>,

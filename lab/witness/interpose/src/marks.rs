@@ -105,7 +105,7 @@ fn word(address: usize) -> Option<(&'static AtomicU32, u32)> {
 
 /// Stores a new mapping at its place in the directory. Unmaps it if another thread was first.
 fn publish<T>(place: &AtomicPtr<T>, fresh: *mut T, length: usize) {
-    // Release pairs with the acquire of those who look it up: its zeros are there.
+    // Release pairs with the acquire of threads that look the mapping up, so they see its zeros.
     let first = place.compare_exchange(null_mut(), fresh, Ordering::Release, Ordering::Relaxed);
     if first.is_err() {
         // SAFETY: it was mapped just now with this length, and no other thread has seen it.

@@ -49,7 +49,7 @@ impl Search {
 
 fn search(name: &'static str, from_start: bool) -> Option<Found> {
     let mut search = Search::new(name, from_start);
-    // SAFETY: `visit` reads the data as what is given here.
+    // SAFETY: `visit` casts the data back to the type that is passed here.
     unsafe { system::dl_iterate_phdr(visit, (&raw mut search).cast()) };
     search.found
 }
@@ -211,7 +211,8 @@ fn bind_late() {
             continue;
         }
         let mut search = Search::new(FUNCTIONS[index], true);
-        // SAFETY: the child has one thread; `visit` reads the data as what is given here.
+        // SAFETY: the child has one thread; `visit` casts the data back to the type that is passed
+        // here.
         unsafe { late::each(visit, (&raw mut search).cast()) };
         if let Some(found) = search.found {
             bind(index, &found);

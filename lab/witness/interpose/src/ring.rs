@@ -109,9 +109,9 @@ pub const FAR: u64 = 1 << (STAMP_BITS - 3);
 pub struct Event {
     /// The processor's counter.
     pub stamp: u64,
-    /// Bytes, or what the code says.
+    /// Bytes, or the value that the code defines.
     pub size: u64,
-    /// An address, or what the code says.
+    /// An address, or the value that the code defines.
     pub address: u64,
     /// The sum of a code and a function's number.
     pub code: u8,
@@ -220,7 +220,8 @@ impl Ring {
         let address = address & ((1 << ADDRESS_BITS) - 1);
         let tag = address | u64::from(code) << ADDRESS_BITS | lap(index) << LAP_SHIFT;
         entry.detail.store(detail, Ordering::Relaxed);
-        // Release pairs with the acquire of the collector: the other word is there first.
+        // Release pairs with the acquire of the collector, so the collector sees the entry's other
+        // word.
         entry.tag.store(tag, Ordering::Release);
     }
 }

@@ -306,7 +306,7 @@ fn take_spare(own: &Own, me: u32) -> Option<&'static Ring> {
     let mut ring = own.rings.load(Ordering::Acquire);
     // SAFETY: rings of the list stay mapped. A child of fork has an empty list.
     while let Some(current) = unsafe { ring.as_ref() } {
-        // Relaxed: the ring is in the list, so its other fields are there.
+        // Relaxed: the acquire of the list already makes the ring's other fields visible.
         let tid = &current.tid;
         let taken = tid.compare_exchange(SPARE, me, Ordering::Relaxed, Ordering::Relaxed);
         if taken.is_ok() {
@@ -348,10 +348,11 @@ fn make(own: &Own, tid: u32) -> Option<&'static Ring> {
         (*ring).server = *SERVER.0.get();
         let program = (&raw mut (*ring).program).cast();
         kernel::readlink(c"/proc/self/exe".as_ptr(), program, PATH_BYTES - 1);
-        // Release pairs with the collector's acquire: the fields are there first.
+        // Release pairs with the collector's acquire, so the collector sees the other fields.
         (*ring).magic.store(MAGIC, Ordering::Release);
     }
-    // Release pairs with the acquire of a thread that takes a spare: the fields are there first.
+    // Release pairs with the acquire of a thread that takes a spare, so that thread sees the other
+    // fields.
     own.rings.store(ring, Ordering::Release);
     // Release: a collector that sees the number finds the file.
     control.rings.fetch_add(1, Ordering::Release);

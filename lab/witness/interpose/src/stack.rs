@@ -64,7 +64,7 @@ pub fn take(registers: Registers) -> Option<u64> {
     store(&header.return_address, registers.return_address);
     store(&header.stack_pointer, pointer);
     store(&header.frame_pointer, registers.frame_pointer);
-    // Release pairs with the collector's acquire: the copy is there.
+    // Release pairs with the collector's acquire of the seal, so the collector sees the whole copy.
     header.seal.store(seal(place), Ordering::Release);
     Some(place)
 }
