@@ -98,8 +98,9 @@ pub struct Summary {
 /// Runs a command and writes the allocations of all its processes to `sink` until the last of them
 /// has ended, the time is over, or `interrupted` is raised and the command has ended.
 ///
-/// # Errors If the command cannot be run or the trace cannot be written. If the trace cannot be
-/// written, the command continues, and the recording waits for its end.
+/// # Errors
+/// If the command cannot be run or the trace cannot be written. If the trace cannot be written, the
+/// command continues, and the recording waits for its end.
 pub fn record<W: Write + Send>(
     request: &Request<'_>,
     sink: W,

@@ -118,8 +118,9 @@ unsafe fn frees(words: *const f64) -> u32 {
 /// Runs a malloc, or a free. Returns false if the word is that of another operation, or of a free
 /// of a block that was not made.
 ///
-/// # Safety As for [`run`]; `word` is the first of an operation, and negative if `FREE`. `slots` is
-/// the start of the table, and `end` the address [`MAX_SLOTS`] entries after it. Both stay in
+/// # Safety
+/// As for [`run`]; `word` is the first of an operation, and negative if `FREE`. `slots` is the
+/// start of the table, and `end` the address [`MAX_SLOTS`] entries after it. Both stay in
 /// registers.
 #[inline(always)]
 unsafe fn short<H: Heap, const TOUCH: u8, const FREE: bool>(

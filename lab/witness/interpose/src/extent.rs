@@ -53,7 +53,8 @@ pub fn find(pointer: usize, local: usize) -> Option<Extent> {
 
 /// Copies bytes that may not be mapped. Returns the number of copied bytes.
 ///
-/// # Safety The target has room for `length` bytes.
+/// # Safety
+/// The target has room for `length` bytes.
 pub unsafe fn copy_carefully(source: usize, target: *mut u8, length: usize) -> usize {
     const PAGE: usize = 4096;
     const PARTS: usize = 17;
