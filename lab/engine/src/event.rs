@@ -166,7 +166,7 @@ pub enum Event<'a> {
     Built {
         /// The allocator.
         allocator: &'a str,
-        /// Its version.
+        /// Version of the allocator.
         version: &'a str,
         /// Duration of the build in seconds.
         seconds: u64,

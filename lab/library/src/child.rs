@@ -51,8 +51,8 @@ impl Running {
         !matches!(child::watch(&self.child, limit, &never), Ok(false))
     }
 
-    /// Waits for the child's end, and returns its output. It is killed with its descendants at the
-    /// limit and on Ctrl-C.
+    /// Waits for the child's end, and returns the child's output. At the time limit and on Ctrl-C,
+    /// kills the child with its descendants.
     pub(crate) fn finish(
         mut self,
         limit: Duration,

@@ -59,7 +59,7 @@ pub enum LibraryError {
         /// The reason.
         source: std::io::Error,
     },
-    /// The manifest of a folder is none.
+    /// The file is not a valid manifest.
     #[error("{}: not a manifest of heapdrome's library: {reason}", path.display())]
     Manifest {
         /// The file.

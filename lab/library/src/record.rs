@@ -16,9 +16,9 @@ use crate::recipe::{MOST_OPERATIONS, Recipe, Size};
 use crate::work::{Work, of_program};
 use crate::{LibraryError, script, server, shorten};
 
-/// The trace that is wanted.
+/// Request for the recording of a trace.
 pub struct Request<'a> {
-    /// Its recipe.
+    /// Recipe of the trace.
     pub recipe: &'a Recipe,
     /// The length of the run.
     pub size: Size,
@@ -30,7 +30,7 @@ pub struct Request<'a> {
     pub cache: &'a Cache,
     /// The folder that gets the trace.
     pub folder: &'a Path,
-    /// Whether a trace that is there is replaced.
+    /// Whether an existing trace is replaced.
     pub force: bool,
 }
 
@@ -114,8 +114,8 @@ fn prepare(
     }
 }
 
-/// Runs the program under `heapdrome record`, in a process of its own: the recorder waits for all
-/// children of its process, and the load of a server is none of the recording's.
+/// Runs the program under `heapdrome record` in a separate process. The recorder waits for all
+/// children of its own process, and the load of a server must not be one of them.
 fn run(
     request: &Request<'_>,
     work: &Work,
@@ -173,7 +173,7 @@ fn place(trace: &Path, to: &Path, force: bool) -> Result<(), LibraryError> {
     readable(trace)?;
     match force {
         true => std::fs::rename(trace, to).map_err(at(to)),
-        // A link does not replace a file that is there by now.
+        // Creating a link fails if another file has taken the name in the meantime.
         false => std::fs::hard_link(trace, to).map_err(at(to)),
     }
 }

@@ -1,4 +1,4 @@
-//! A server that is recorded while a load runs, which is not.
+//! A server that is recorded while a load, which is not recorded, runs.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -13,14 +13,14 @@ use crate::child::{Running, shell};
 use crate::error::at;
 use crate::work::{Served, Work};
 
-/// Pause between two questions whether the server answers.
+/// Pause between two checks whether the server answers.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Longest time for one question.
+/// Longest time for one check.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
-/// Returns the command that runs a server and writes its number to a file: the shell becomes the
-/// server.
+/// Returns the command that runs a server and writes the server's process ID to a file. The shell
+/// writes its own ID and then becomes the server.
 pub(crate) fn command(server: &Served, number: &Path) -> Vec<String> {
     let line = format!("echo $$ > '{}'\n{}", number.display(), server.serve);
     ["sh", "-c", line.as_str()].map(str::to_owned).to_vec()
@@ -42,7 +42,7 @@ pub(crate) fn load(
         .args(&work.command[1..])
         .current_dir(&work.directory);
     let outcome = Running::start("the load", command)?.finish(limit, interrupt);
-    // A server that has ended by itself says why through its recorder.
+    // If the server has ended by itself, its recorder reports the reason.
     let _ = pidfd_send_signal(process, Signal::TERM);
     outcome.map(|_| ())
 }
@@ -77,8 +77,8 @@ fn wait_for_answer(
     }
 }
 
-/// Returns a handle of the process whose number is in a file, so that no other process can take
-/// its place.
+/// Returns a handle of the process whose ID is in a file. The handle stays valid for this process
+/// even if the ID is reused.
 fn open(number: &Path) -> Result<OwnedFd, LibraryError> {
     let text = std::fs::read_to_string(number).map_err(at(number))?;
     let pid = text.trim().parse().ok().and_then(Pid::from_raw);

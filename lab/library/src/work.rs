@@ -15,7 +15,7 @@ use crate::recipe::{OfProgram, Size};
 /// Longest time for the preparation of a run.
 const PREPARED_WITHIN: Duration = Duration::from_secs(120);
 
-/// A recipe that is ready to run, whose files stay while this lives.
+/// A recipe that is ready to run. Dropping the value removes or unlocks the recipe's files.
 pub(crate) struct Work {
     /// The command; the load, if there is a server.
     pub command: Vec<String>,
@@ -37,7 +37,7 @@ pub(crate) struct Served {
     pub serve: String,
     /// Succeeds when the server answers.
     pub ready: String,
-    /// Longest time until then.
+    /// Longest time until the server answers.
     pub ready_within: Duration,
 }
 
@@ -46,7 +46,7 @@ pub(crate) enum Kept {
     /// A folder, which is removed afterwards.
     #[expect(dead_code, reason = "it is removed when it is dropped")]
     Folder(TempDir),
-    /// A program's folder in the cache, which is locked until then.
+    /// A program's folder in the cache, which stays locked until the recipe has run.
     #[expect(dead_code, reason = "it is unlocked when it is dropped")]
     Program(Box<Prepared>),
 }

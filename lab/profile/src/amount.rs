@@ -20,7 +20,7 @@ impl Amount {
         if counts { self } else { Self::default() }
     }
 
-    /// Adds another amount. Stays at the largest number where the sum is too large for 64 bits.
+    /// Adds another amount. Saturates at the largest number of 64 bits.
     pub(crate) fn add(&mut self, other: Self) {
         self.blocks = self.blocks.saturating_add(other.blocks);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -42,7 +42,7 @@ impl Amount {
         }
     }
 
-    /// Takes another amount away. Stays at zero where there was less.
+    /// Subtracts another amount. Saturates at zero.
     pub(crate) fn subtract(&mut self, other: Self) {
         self.blocks = self.blocks.saturating_sub(other.blocks);
         self.bytes = self.bytes.saturating_sub(other.bytes);

@@ -10,21 +10,22 @@ pub(crate) struct Live {
     pub size: u64,
     /// The alignment that was requested.
     pub alignment: u64,
-    /// When it was made, in nanoseconds.
+    /// Time at which the block was made, in nanoseconds.
     pub time: u64,
-    /// Bytes that its process had requested before it.
+    /// Bytes that the process had requested before this block.
     pub clock: u64,
-    /// The thread that made it.
+    /// The thread that made the block.
     pub thread: u32,
-    /// The stack that requested it.
+    /// The stack that requested the block.
     pub stack: Option<u32>,
-    /// Number of resizes that led to it.
+    /// Number of resizes in the chain that led to this block.
     pub resizes: u32,
-    /// The function that made it.
+    /// The function that made the block.
     pub function: u8,
 }
 
-/// A table whose keys are numbers that the trace counts up: no trace can choose them to collide.
+/// Hash table whose keys are the consecutive numbers that a trace assigns, so no trace can choose
+/// keys that collide.
 pub(crate) type Numbered<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
 
 /// Spreads consecutive numbers over a hash table.

@@ -8,7 +8,8 @@ use crate::digits::{below, digits};
 pub struct Class {
     /// The function: its place among the names of the recording.
     pub function: u8,
-    /// Power of two above all sizes, in bytes. Each size is at least half of it, except 0.
+    /// Power of two above all sizes of the class, in bytes. Each size is at least half of this
+    /// power, except 0.
     pub below: u64,
     /// All blocks that were made.
     pub made: Amount,
@@ -18,7 +19,7 @@ pub struct Class {
     pub left: Amount,
 }
 
-/// Places of a class for each function: one for each number of binary digits.
+/// Number of classes for each function: one for each number of binary digits of a size.
 const STEPS: usize = 65;
 
 /// The classes of one process.
@@ -36,9 +37,9 @@ pub(crate) struct Classes {
 #[derive(Debug)]
 struct Entry {
     class: Class,
-    /// Live blocks and bytes now, less those at the peak. They wrap around.
+    /// Live blocks and bytes now, minus those at the peak, modulo 2^64.
     since: Amount,
-    /// Whether it is in `touched`.
+    /// Whether the class is in `touched`.
     is_touched: bool,
 }
 
@@ -58,7 +59,7 @@ impl Classes {
         entry.since = entry.since.wrapping_sub(amount);
     }
 
-    /// Notes that there were never as many live bytes as now.
+    /// Records that the process has more live bytes now than ever before.
     pub(crate) fn peak(&mut self) {
         for place in self.touched.drain(..) {
             let entry = &mut self.classes[usize::from(place)];
@@ -66,7 +67,7 @@ impl Classes {
         }
     }
 
-    /// The class of a block, which is about to change.
+    /// Returns the class of a block for a change, and adds the class to `touched`.
     fn entry(&mut self, function: u8, size: u64) -> &mut Entry {
         let step = digits(size);
         let index = usize::from(function) * STEPS + step;

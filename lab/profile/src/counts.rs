@@ -17,7 +17,7 @@ pub struct FunctionCalls {
     pub failed: u64,
 }
 
-/// Blocks under the size classes of one of [`ALLOCATORS`].
+/// Memory of the blocks under the size classes of one of [`ALLOCATORS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rounded {
     /// Bytes that all blocks took, each counted when it was made.
@@ -43,7 +43,7 @@ pub struct Counts {
     pub recorded: u64,
     /// Blocks that were made and freed.
     pub freed: Amount,
-    /// Those of the freed blocks that another thread had made.
+    /// Freed blocks that another thread than the freeing one had made.
     pub freed_by_others: Amount,
     /// Blocks that were freed by the operation of their thread that followed the one that made
     /// them; no resized ones.
@@ -113,7 +113,7 @@ impl Counts {
         function
     }
 
-    /// Adds those of another process.
+    /// Adds the counts of another process.
     pub(crate) fn add(&mut self, other: &Self) {
         if self.functions.len() < other.functions.len() {
             self.functions

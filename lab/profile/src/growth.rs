@@ -10,22 +10,26 @@ const CELLS: u64 = 256;
 /// Binary logarithm of the nanoseconds between two times at the beginning.
 const FINEST: u32 = 12;
 
-/// Least number of times from which a trend is computed.
+/// Minimum number of times from which a trend is computed.
 const FEWEST: usize = 40;
 
-/// Least time of a process, in nanoseconds: a shorter one does not run long enough to settle.
+/// Minimum run time of a process whose stacks are suspected, in nanoseconds. The memory of a
+/// shorter process may not have settled.
 const SHORTEST: u64 = 1_000_000_000;
 
-/// Share of the time at the beginning in which programs build what they keep.
+/// Share of a process's run time, at its start, that the trend ignores: programs allocate their
+/// long-lived data then.
 const WARM_UP: f64 = 0.25;
 
-/// Share of the time at the end in which programs free what they kept.
+/// Share of a process's run time, at its end, that the trend ignores: programs free their
+/// long-lived data then.
 const CLEAN_UP: f64 = 0.05;
 
-/// Least number of times at which the live bytes of a suspect changed: fewer are single events.
+/// Minimum number of times at which the live bytes of a suspect changed. Fewer changes are single
+/// events.
 const CHANGES: usize = 10;
 
-/// The probability with which any stack of a process that does not grow is suspected.
+/// Probability that any stack is suspected in a process whose stacks do not grow.
 const ERROR: f64 = 0.05;
 
 /// A stack whose live bytes only grow.
@@ -33,12 +37,12 @@ const ERROR: f64 = 0.05;
 pub struct Suspect {
     /// The number of the stack.
     pub stack: u32,
-    /// Bytes by which its live blocks grow in a second.
+    /// Growth of the stack's live bytes, in bytes per second.
     pub per_second: f64,
     /// The interval of `per_second`: those of all stacks of a process hold together with 95%
     /// probability.
     pub interval: [f64; 2],
-    /// Its live blocks at the end.
+    /// Live blocks of the stack at the end.
     pub left: Amount,
 }
 
@@ -66,7 +70,8 @@ impl Grid {
         self.begin.get_or_insert(time);
     }
 
-    /// Widens the cells until there is one for this time. Returns their width.
+    /// Widens the cells until one of them contains this time. Returns the binary logarithm of their
+    /// width.
     pub(crate) fn shift(&mut self, time: u64) -> u32 {
         self.begin(time);
         while self.cell(time) >= CELLS {
@@ -75,7 +80,7 @@ impl Grid {
         self.shift
     }
 
-    /// The number of the cell of a time.
+    /// Returns the number of the cell that contains a time.
     pub(crate) fn cell(&self, time: u64) -> u64 {
         time.saturating_sub(self.begin.unwrap_or(time)) >> self.shift
     }
@@ -93,7 +98,8 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// Notes live bytes within a cell of this width.
+    /// Records the live bytes after a change within a cell. `shift` is the binary logarithm of the
+    /// cells' width.
     pub(crate) fn note(&mut self, shift: u32, cell: u64, bytes: u64) {
         if self.shift != shift {
             self.changes = self.widened(shift);
@@ -105,7 +111,7 @@ impl Series {
         }
     }
 
-    /// The changes in cells of this width.
+    /// Returns the changes in wider cells, with the binary logarithm `shift` of their width.
     fn widened(&self, shift: u32) -> Vec<(u64, u64)> {
         let mut widened: Vec<(u64, u64)> = Vec::new();
         for (cell, bytes) in &self.changes {
@@ -118,7 +124,8 @@ impl Series {
         widened
     }
 
-    /// Live bytes at the ends of the cells from one to another, and in how many they changed.
+    /// Returns the live bytes at the ends of the cells `from..to`, and the number of these cells in
+    /// which they changed.
     fn within(&self, shift: u32, from: usize, to: usize) -> (Vec<f64>, usize) {
         let mut changes = self.widened(shift).into_iter().peekable();
         let (mut bytes, mut count) = (0, 0);
@@ -138,12 +145,12 @@ impl Series {
 pub(crate) struct Candidate<'a> {
     pub stack: u32,
     pub series: &'a Series,
-    /// The variance of its live bytes at the end, where they are an estimate.
+    /// Variance of the stack's live bytes at the end; 0 if they are exact.
     pub variance: f64,
 }
 
-/// The stacks whose live bytes only grow, those that grow fastest first. `end` is when the process
-/// ends.
+/// Returns the stacks whose live bytes only grow, the fastest growing first. `end` is the time at
+/// which the process ends.
 pub(crate) fn suspects(grid: Grid, end: u64, all: Vec<Candidate<'_>>) -> Vec<Suspect> {
     let mut grid = grid;
     if end.saturating_sub(grid.begin.unwrap_or(end)) < SHORTEST {

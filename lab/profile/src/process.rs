@@ -13,19 +13,19 @@ use crate::size_classes::LARGEST_SIZE;
 use crate::stacks::{Event, Stacks};
 use crate::timeline::{Cells, Timeline};
 
-/// The largest alignment; a larger one counts as none.
+/// Largest plausible alignment. A request with a larger one counts as having none.
 const LARGEST_ALIGNMENT: u64 = 1 << 30;
 
-/// The moment at which a process had the most live bytes.
+/// State of a process at the time when it had the most live bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Peak {
     /// Live blocks, inherited ones among them.
     pub live: Amount,
     /// Variance of `live`.
     pub variance: Variance,
-    /// Those of the live blocks that were inherited by fork.
+    /// Live blocks that were inherited by fork.
     pub inherited: Amount,
-    /// When, in nanoseconds since the recording began.
+    /// Time of the peak, in nanoseconds since the recording began.
     pub time: u64,
 }
 
@@ -34,15 +34,16 @@ pub struct Peak {
 pub struct ProcessProfile {
     /// The number of the process in the trace.
     pub number: u32,
-    /// Its beginning, as the trace describes it.
+    /// Beginning of the program, as the trace describes it.
     pub process: Option<Process>,
-    /// Its end, as the trace describes it; `None` where the trace ends before.
+    /// End of the program, as the trace describes it; `None` if the trace ends before the program.
     pub finish: Option<Finish>,
-    /// When it begins and ends in the trace, in nanoseconds since the recording began.
+    /// Times at which the program begins and ends in the trace, in nanoseconds since the recording
+    /// began.
     pub span: [u64; 2],
     /// Number of threads that called an allocation function.
     pub threads: u64,
-    /// When most bytes were live.
+    /// State at the time when most bytes were live.
     pub peak: Peak,
     /// Most blocks that were live at one time.
     pub most_blocks: u64,
@@ -63,7 +64,7 @@ impl ProcessProfile {
         self.finish.as_ref().is_some_and(|finish| !finish.gave_up)
     }
 
-    /// Resident memory about the time of the peak, if it was read by then.
+    /// Returns the resident memory near the time of the peak, if a reading had been made by then.
     #[must_use]
     pub fn resident_at_peak(&self) -> Option<u64> {
         let point = self.timeline.at(self.peak.time)?;
@@ -84,7 +85,8 @@ pub(crate) struct Reading {
     /// Bytes that were requested so far.
     clock: u64,
     next_block: u64,
-    /// For each thread the block that its latest operation made, if it made one.
+    /// For each thread, the block that the thread's latest operation made; `None` if that operation
+    /// made no block.
     threads: Numbered<u32, Option<u64>>,
     classes: Classes,
     stacks: Stacks,
@@ -130,7 +132,7 @@ impl Reading {
         self.profile.process = Some(process);
     }
 
-    /// Notes a reading of its memory.
+    /// Records a reading of the process's resident memory.
     pub(crate) fn resident(&mut self, resident: Resident) {
         self.pass(resident.time.0);
         self.cells.resident(resident.time.0, resident.bytes);
@@ -187,8 +189,8 @@ impl Reading {
         self.cells.call(time, calls, bytes, blocks);
     }
 
-    /// The calls that an operation stands for. Of a sampled trace only those count that returned a
-    /// block: the calls that a sample leaves out are not known of any other.
+    /// Returns the number of calls that an operation stands for. In a sampled trace, only calls
+    /// that returned a block count, because the number of other calls cannot be estimated.
     fn calls(&self, operation: &Operation) -> u64 {
         match *operation {
             _ if self.sampling.is_whole() => 1,
@@ -204,7 +206,7 @@ impl Reading {
         self.sampling.weigh(size, block)
     }
 
-    /// Notes that the process was there at this time.
+    /// Extends the span of the process to this time.
     fn pass(&mut self, time: u64) {
         let [from, to] = &mut self.profile.span;
         *from = if self.has_begun {
@@ -216,7 +218,7 @@ impl Reading {
         self.has_begun = true;
     }
 
-    /// Notes the peak if it is now.
+    /// Records the peak if the process has more live bytes now than before.
     fn rise(&mut self, time: u64) {
         let profile = &mut self.profile;
         profile.most_blocks = profile.most_blocks.max(self.live.blocks);
@@ -270,7 +272,7 @@ impl Reading {
         self.rounding.made(size, alignment, amount.blocks);
     }
 
-    /// Frees a block and returns it; `None` where it is not live.
+    /// Frees a block and returns the block; `None` if it is not live.
     fn free(&mut self, step: &Step, block: u64, is_temporary: bool) -> Option<Live> {
         let Some(freed) = self.blocks.remove(&block) else {
             self.profile.counts.repeated_frees += 1;

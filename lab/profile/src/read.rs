@@ -32,7 +32,8 @@ pub struct Profile {
     pub processes: Vec<ProcessProfile>,
     /// The code of the stacks.
     pub code: Code,
-    /// Names of the code; none until [`name_code`](Self::name_code) found them.
+    /// Names of the functions in `code`; empty until [`name_code`](Self::name_code) has been
+    /// called.
     pub symbols: Symbols,
     /// Processes of the command that were not recorded.
     pub bypassed: Vec<Bypass>,

@@ -29,7 +29,7 @@ impl Resizes {
         self.longest = self.longest.max(length);
     }
 
-    /// Adds those of another process.
+    /// Adds the resizes of another process.
     pub(crate) fn add(&mut self, other: &Self) {
         self.calls += other.calls;
         self.grown += other.grown;

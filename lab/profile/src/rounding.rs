@@ -3,7 +3,8 @@
 use crate::counts::Rounded;
 use crate::size_classes::{ALLOCATORS, COUNT};
 
-/// Remembered sizes: programs use few, and six functions a call take longer than the rest.
+/// Number of sizes whose results are cached. Programs use few sizes, and evaluating every
+/// allocator's function for each call would take most of the time.
 const REMEMBERED: usize = 256;
 
 /// A size with its alignment, and what each allocator makes of it.
@@ -14,7 +15,7 @@ type Known = (u64, u64, [u64; COUNT]);
 pub(crate) struct Rounding {
     live: [u64; COUNT],
     pub counts: [Rounded; COUNT],
-    /// The latest sizes, each at a place that follows from it.
+    /// The latest sizes, each at the place given by a hash of the size.
     known: Vec<Option<Known>>,
 }
 

@@ -16,7 +16,7 @@ pub struct Code {
     pub stacks: Vec<Vec<Frame>>,
 }
 
-/// Blocks of one stack. Where only some blocks have a stack, they stand for the others.
+/// Blocks of one stack. If only some blocks have a stack, they represent the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StackUse {
     /// The number of the stack; `None` for blocks without one that should have one.
@@ -51,7 +51,8 @@ impl StackUse {
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
     sampling: Option<Sampling>,
-    /// Whether blocks without a stack count by themselves: the others do not stand for them.
+    /// Whether blocks without a stack count separately, because the blocks with a stack do not
+    /// represent them.
     counts_others: bool,
     /// Places in `entries`; `u32::MAX` is the stack of blocks that have none.
     places: Numbered<u32, u32>,
@@ -64,7 +65,7 @@ pub(crate) struct Stacks {
 struct Entry {
     of: StackUse,
     left_variance: Variance,
-    /// Live blocks now, less those at the peak. They wrap around.
+    /// Live blocks now, minus those at the peak, modulo 2^64.
     since: Amount,
     since_variance: Variance,
     is_touched: bool,
@@ -78,7 +79,7 @@ pub(crate) struct Event {
     pub size: u64,
     /// The number of the block.
     pub block: u64,
-    /// When it is made or freed.
+    /// Time at which the block is made or freed.
     pub time: u64,
 }
 
@@ -123,7 +124,7 @@ impl Stacks {
         self.note(event);
     }
 
-    /// Notes that there were never as many live bytes as now.
+    /// Records that the process has more live bytes now than ever before.
     pub(crate) fn peak(&mut self) {
         for place in self.touched.drain(..) {
             let entry = &mut self.entries[place as usize];
@@ -133,8 +134,8 @@ impl Stacks {
         }
     }
 
-    /// The stack of a block that is about to change, and what the block stands for; `None` if the
-    /// block does not count.
+    /// Returns the entry of a block's stack for a change, and the amounts that the block
+    /// represents; `None` if the block does not count.
     fn entry(&mut self, event: Event) -> Option<(&mut Entry, Weighed)> {
         let sampling = self.sampling?;
         if event.stack.is_none() && !self.counts_others {

@@ -7,9 +7,9 @@ use crate::timeline::{Cells, Timeline};
 /// Bounds of a quantity that one pass does not give exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
-    /// It is at least this.
+    /// Lower bound.
     pub least: u64,
-    /// It is at most this.
+    /// Upper bound.
     pub most: u64,
 }
 
@@ -23,9 +23,9 @@ impl Bounds {
 
 /// All processes of a trace together.
 ///
-/// The operations of different processes do not stand in the order of time, so that the most that
-/// lived in all of them is known by its bounds: between the sums at the ends of the points, and the
-/// sums of the most within a point.
+/// The operations of different processes are not in the order of time. The maximum of live memory
+/// in all processes is therefore only known within bounds: the sums at the ends of the points, and
+/// the sums of the maxima within a point.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct All {
     /// When the first process begins and the last ends, in nanoseconds since the recording began.

@@ -9,9 +9,9 @@ const FINEST: u32 = 12;
 /// A quantity during the time of a point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Level {
-    /// The most at any time.
+    /// Maximum during the point.
     pub most: u64,
-    /// The amount at the end.
+    /// Amount at the end of the point.
     pub last: u64,
 }
 
@@ -34,7 +34,7 @@ impl Level {
 /// One point of a timeline: an interval of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Point {
-    /// When it begins, in nanoseconds since the recording began.
+    /// Time at which the point begins, in nanoseconds since the recording began.
     pub time: u64,
     /// Live bytes, as they were requested.
     pub bytes: Level,
@@ -57,7 +57,7 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// The point in which this time lies.
+    /// Returns the point that contains this time.
     #[must_use]
     pub fn at(&self, time: u64) -> Option<&Point> {
         let first = self.points.first()?.time;
@@ -90,7 +90,7 @@ fn plus(one: Option<Level>, other: Option<Level>) -> Option<Level> {
 }
 
 impl Cell {
-    /// This interval and the next one together.
+    /// Returns the interval that joins this one and the next.
     fn then(self, later: Self) -> Self {
         Self {
             bytes: then(self.bytes, later.bytes),
@@ -100,7 +100,7 @@ impl Cell {
         }
     }
 
-    /// Two processes in the same interval.
+    /// Returns the sum of two processes over the same interval.
     fn plus(self, other: Self) -> Self {
         Self {
             bytes: plus(self.bytes, other.bytes),
@@ -154,7 +154,8 @@ impl Cells {
         cell.resident = changed(cell.resident, [bytes; 2]);
     }
 
-    /// Fills gaps, and holds the last amounts up to `time`, or lets them end there.
+    /// Fills gaps, and extends the last amounts up to `time`. If `is_over`, the amounts are zero at
+    /// that time.
     pub(crate) fn end(&mut self, time: u64, is_over: bool) {
         self.cell(time);
         let mut before = Cell::default();
@@ -217,7 +218,7 @@ impl Cells {
         }
     }
 
-    /// The interval of this time, which is made if it is missing.
+    /// Returns the interval that contains this time, and adds it if it is missing.
     #[inline]
     fn cell(&mut self, time: u64) -> &mut Cell {
         let place = (time >> self.width).wrapping_sub(self.first);
@@ -227,7 +228,8 @@ impl Cells {
         &mut self.cells[place as usize]
     }
 
-    /// The interval of this time, after as much coarsening as makes room for it.
+    /// Returns the interval that contains this time, after coarsening the timeline until it has
+    /// room for the interval.
     fn grown(&mut self, time: u64) -> &mut Cell {
         loop {
             let place = time >> self.width;
@@ -248,7 +250,7 @@ impl Cells {
         }
     }
 
-    /// Joins every two intervals.
+    /// Joins neighbouring intervals in pairs.
     fn coarsen(&mut self) {
         let mut joined: Vec<Cell> = Vec::with_capacity(self.cells.len() / 2 + 1);
         for (place, cell) in (self.first..).zip(&self.cells) {

@@ -11,7 +11,7 @@ use serde::Deserialize;
 pub(crate) struct Pin {
     /// The package's name.
     pub name: String,
-    /// Its full version.
+    /// Full version of the package.
     pub version: String,
     /// SHA-256 of the package in hexadecimal.
     pub sha256: String,
@@ -23,15 +23,15 @@ pub(crate) struct Pin {
 pub struct Program {
     /// The name on the command line.
     pub name: String,
-    /// One line that describes it.
+    /// One line that describes the program.
     pub summary: String,
-    /// The kind of program that it models, and the reason for its choice.
+    /// Kind of program that this one models, and the reason for the choice.
     pub models: String,
     /// The source of the program and of its input.
     pub origin: String,
-    /// The meaning of its figures.
+    /// Meaning of the program's figures.
     pub figures: String,
-    /// Questions that it does not answer.
+    /// Questions that the program does not answer.
     pub silence: String,
     /// Its parameters.
     #[serde(default)]
@@ -67,9 +67,9 @@ pub struct Parameter {
 pub(crate) struct Need {
     /// Kind of program, with its article.
     pub what: String,
-    /// Its names, best first, or its path.
+    /// Names of the program, best first, or its path.
     pub names: Vec<String>,
-    /// The Debian package that contains it.
+    /// Debian package that contains the program.
     pub package: String,
     /// The option that makes it print its version.
     #[serde(default = "version_option")]

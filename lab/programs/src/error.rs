@@ -108,7 +108,7 @@ pub enum ProgramError {
     InstallFailed {
         /// The command.
         command: String,
-        /// Its exit status.
+        /// Exit status of the package manager.
         reason: String,
     },
     /// Something that the program needs does not start.

@@ -13,9 +13,9 @@ const WRAPPERS: [&str; 4] = ["ccache", "sccache", "distcc", "icecc"];
 /// Program that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tool {
-    /// Its name on the command line.
+    /// Name of the program on the command line.
     pub name: String,
-    /// Its path.
+    /// Path of the program.
     pub path: PathBuf,
     /// A wrapper of the same name that was skipped.
     pub passed_over: Option<PathBuf>,
@@ -23,11 +23,11 @@ pub(crate) struct Tool {
 
 /// Program to find, and the advice to print if it is missing.
 pub(crate) struct Wanted<'a> {
-    /// The heapdrome program that needs it.
+    /// The heapdrome program that needs the program to find.
     pub program: &'a str,
     /// The kind of program.
     pub what: &'static str,
-    /// Its names, best first.
+    /// Names of the program to find, best first.
     pub names: &'a [&'static str],
     /// The package to install.
     pub advice: &'static str,

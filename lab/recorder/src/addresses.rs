@@ -110,8 +110,8 @@ impl Addresses {
         live.map(|slot| slot.block(&self.large).size).sum()
     }
 
-    /// The blocks whose numbers are below one as a child inherits them, and those that this process
-    /// inherited itself.
+    /// Returns the blocks that a child inherits: those with numbers below `below`, and those that
+    /// this process inherited itself.
     pub(crate) fn inherited(&self, below: u64) -> Self {
         let mut child = Self::default();
         for slot in self.slots.iter().filter(|slot| !slot.is_free()) {
@@ -123,7 +123,7 @@ impl Addresses {
         child
     }
 
-    /// Adds a block, and returns the one that was there.
+    /// Adds a block, and returns the block that was recorded at its address before.
     #[inline]
     pub(crate) fn insert(&mut self, address: u64, block: Block) -> Option<Block> {
         if address == 0 {
@@ -203,7 +203,7 @@ impl Addresses {
         place
     }
 
-    /// Frees a slot. Those behind it that would not be found any more move up.
+    /// Frees a slot. Later entries that a search would no longer find move up.
     #[inline]
     fn close(&mut self, mut hole: usize) {
         let mask = self.slots.len() - 1;
@@ -214,7 +214,8 @@ impl Addresses {
             if slot.is_free() {
                 break;
             }
-            // It may move if the hole lies between its home and its place.
+            // An entry may move into the hole if the hole lies between the entry's home and its
+            // place.
             let home = self.home(slot.address());
             if place.wrapping_sub(home) & mask >= place.wrapping_sub(hole) & mask {
                 self.slots[hole] = slot;

@@ -42,14 +42,15 @@ impl Backlog {
         }))
     }
 
-    /// Whether it holds as much as its limit allows, or as much as this number of rings needs.
+    /// Returns whether the backlog is full: it holds as much as its limit allows, and no less than
+    /// `rings` rings need.
     pub(crate) fn is_full(&self, rings: usize) -> bool {
         let limit = self.0.limit.max(rings as u64 * LAPS * LAP_BYTES);
         // Relaxed: batches themselves pass through a channel.
         self.0.bytes.load(Ordering::Relaxed) >= limit
     }
 
-    /// An empty batch, with room for a part of so many entries.
+    /// Returns an empty batch for up to `entries` entries; a large batch may have less room.
     pub(crate) fn batch(&self, entries: usize) -> Batch {
         let entries = if entries < SMALL {
             Vec::with_capacity(entries)

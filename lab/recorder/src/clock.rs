@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use heapdrome_trace::Time;
 
-/// How long the counter is compared with the system's clock. An error of 1 µs at its ends makes
-/// times wrong by 1 part in 50,000.
+/// Duration of the comparison of the counter with the system's clock. An error of 1 µs in its
+/// length makes times wrong by 1 part in 50,000.
 const CALIBRATION: Duration = Duration::from_millis(50);
 
 /// Bits behind the binary point of the nanoseconds of a tick.
@@ -20,7 +20,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// Begins now. Takes 50 milliseconds.
+    /// Starts a clock now. Takes 50 milliseconds, to compare the counter with the system's clock.
     pub(crate) fn start() -> Self {
         let (start, began) = (ticks(), Instant::now());
         std::thread::sleep(CALIBRATION);
@@ -32,7 +32,7 @@ impl Clock {
         }
     }
 
-    /// The time of a stamp; 0 for one from before the recording.
+    /// Returns the time of a stamp; 0 for a stamp from before the recording.
     pub(crate) fn time(self, stamp: u64) -> Time {
         Time(self.nanoseconds(stamp.saturating_sub(self.start)))
     }
@@ -42,7 +42,7 @@ impl Clock {
         ((u128::from(ticks) * u128::from(self.scale)) >> SCALE_BITS) as u64
     }
 
-    /// The counter as it was some nanoseconds ago.
+    /// Returns the value that the counter had this many nanoseconds ago.
     pub(crate) fn stamp_before(self, nanoseconds: u64) -> u64 {
         let past = (u128::from(nanoseconds) << SCALE_BITS) / u128::from(self.scale.max(1));
         ticks().saturating_sub(past as u64)

@@ -1,4 +1,4 @@
-//! The drainer: finds rings, copies them, and looks at the processes.
+//! The drainer: finds rings, copies them, and checks the state of the processes.
 //!
 //! It does as little as it can: a thread whose ring is full waits for it.
 
@@ -20,34 +20,35 @@ use crate::process::{self, Loaded, Usage};
 use crate::rings::{RingFolder, Source};
 use crate::shared::Shared;
 
-/// Minimum time between two looks at the processes.
+/// Minimum time between two checks of the processes.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A look that takes long, as with thousands of threads, is followed by a pause of this many times
-/// its length.
+/// Minimum pause after a check of the processes, as a multiple of the check's own duration. A check
+/// takes long if the processes have thousands of threads.
 const PAUSE_AFTER_LOOK: u32 = 20;
 
-/// For how long a process must be silent before it counts as ended, if its number says nothing here
-/// because it is of another namespace. This counts only after all other processes have ended.
+/// Time without entries after which a process of another PID namespace counts as ended, because its
+/// number is not valid here. Applies only after all other processes have ended.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// Nanoseconds for which events are held back. A thread that was interrupted within a call has
-/// written it by then, as a rule.
+/// usually written the call's entry by then.
 const LAG: u64 = 5_000_000;
 
-/// A recorded process, and what was last seen of it.
+/// A recorded process, and its state at the latest check.
 struct Recorded {
-    /// Its number in the trace.
+    /// Number of the process in the trace.
     number: u32,
     pid: u32,
     sources: Vec<Source>,
     namespace: u64,
-    /// Whether the system knows it here by the number that it has for itself.
+    /// Whether the process is in the recorder's PID namespace, so that its own number is valid
+    /// here.
     is_known_here: bool,
     heard: Instant,
     usage: Option<Usage>,
     peak_resident: u64,
-    /// Its mappings as they were last sent.
+    /// Mappings of the process as they were last sent to the worker.
     maps: String,
 }
 
@@ -134,8 +135,8 @@ impl Drainer {
                 self.drained = now;
                 until
             }
-            // The worker needs what it holds back for room. What was written before the last
-            // complete round was copied then.
+            // Let the worker write the events that it holds back, to make room. All entries from
+            // before the last complete round have been copied.
             None => self.drained,
         };
         self.messages.send(Message::Until(until))?;
@@ -174,9 +175,10 @@ impl Drainer {
         Ok(Some(fullest))
     }
 
-    /// Opens the rings that are new.
+    /// Opens the rings that were made since the previous call.
     fn discover(&mut self) -> Result<(), WorkerEnded> {
-        // Acquire pairs with the release of a process that has made a ring: its file is there.
+        // Acquire pairs with the release of a process that has made a ring, so the ring's file
+        // exists.
         let announced = self.control.0.rings.load(Ordering::Acquire);
         let fresh = self.folder.fresh(announced);
         fresh.into_iter().try_for_each(|source| self.add(source))
@@ -195,7 +197,7 @@ impl Drainer {
         Ok(())
     }
 
-    /// A process is new, or executes another program.
+    /// Begins the recording of a new process, or of a process that has executed another program.
     fn begin(&mut self, source: &Source) -> Result<(), WorkerEnded> {
         let ring = source.ring();
         let (number, pid) = (self.counts.processes, ring.pid);
@@ -208,7 +210,8 @@ impl Drainer {
             self.finish(identity)?;
         }
         if let Some(parent) = self.recorded.get_mut(&ring.parent) {
-            // The child needs what its parent did before it forked, whether there is room or not.
+            // The child inherits blocks that its parent made before the fork, so copy the parent's
+            // entries even if the backlog is full.
             for (place, source) in parent.sources.iter_mut().enumerate() {
                 let mut to = Delivery::new(&self.messages, ring.parent, place);
                 source.drain(&self.backlog, |batch| to.send(batch));
@@ -241,7 +244,8 @@ impl Drainer {
         Ok(())
     }
 
-    /// Looks at the processes: who has ended, who is not recorded, how much memory they have.
+    /// Finishes the recordings of processes that have ended, samples the resident memory of the
+    /// others, and looks for unrecorded processes.
     fn look(&mut self) -> Result<(), WorkerEnded> {
         let mut ended = Vec::new();
         // Relaxed: the word was written before the command was started.
@@ -273,7 +277,7 @@ impl Drainer {
                 }
             }
         }
-        // A child that has ended may have rings that were not seen when its parent's end was.
+        // A child may have made rings, and ended, before its parent's end was noticed.
         self.discover()?;
         ended
             .into_iter()
@@ -281,7 +285,7 @@ impl Drainer {
         self.look_at_strangers()
     }
 
-    /// A process has ended: copies what it left.
+    /// Copies the remaining entries of a process that has ended.
     fn finish(&mut self, image: u64) -> Result<(), WorkerEnded> {
         let Some(mut recorded) = self.recorded.remove(&image) else {
             return Ok(());
@@ -310,7 +314,7 @@ impl Drainer {
         Ok(self.messages.send(Message::Finish { image, finish })?)
     }
 
-    /// Names the processes that cannot be recorded.
+    /// Reports the processes that did not load the recording library.
     fn look_at_strangers(&mut self) -> Result<(), WorkerEnded> {
         for pid in process::descendants(std::process::id()) {
             if self
@@ -322,7 +326,7 @@ impl Drainer {
             }
             let seen = self.strangers.entry(pid).or_default();
             *seen += 1;
-            // At its first look a process may be on its way to the command.
+            // When first seen, a process may not have executed its command yet.
             if *seen != 2 {
                 continue;
             }
@@ -333,7 +337,7 @@ impl Drainer {
         Ok(())
     }
 
-    /// Names the processes that could not be recorded although they tried.
+    /// Reports the processes that loaded the recording library but could not get a ring.
     fn name_those_without_ring(&mut self) -> Result<(), WorkerEnded> {
         let control = &self.control.0;
         // Relaxed: nothing else is read by these numbers.
@@ -371,7 +375,7 @@ impl Drainer {
             .any(|it| it.is_known_here || it.heard.elapsed() < SILENCE)
     }
 
-    /// Ends the recording: processes that go on do so without.
+    /// Ends the recording. Processes that are still running continue without being recorded.
     pub(crate) fn finish_all(mut self) -> Result<Counts, WorkerEnded> {
         self.round()?;
         self.control.close();

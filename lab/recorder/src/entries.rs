@@ -10,7 +10,7 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
-    /// The address, or what the code says.
+    /// The address, or the value that the entry's code defines.
     #[inline]
     pub(crate) fn address(self) -> u64 {
         self.tag & ((1 << ADDRESS_BITS) - 1)
@@ -32,15 +32,15 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// Reads an entry; `None` if it only says something of the next one.
+    /// Decodes an entry; returns `None` if the entry only adds information to the following ones.
     #[inline]
     pub(crate) fn event(&mut self, raw: Raw) -> Option<Event> {
         let (address, code) = (raw.address(), raw.code());
         if code >= code::WHOLE {
             return self.whole(raw);
         }
-        // The time that is nearest to the last one: the difference of the lowest bits, with its
-        // sign.
+        // Take the time nearest to the previous entry's: add the signed difference of the lowest
+        // bits.
         let unused = u64::BITS - STAMP_BITS;
         let late = (raw.detail.wrapping_sub(self.stamp) << unused) as i64 >> unused;
         self.stamp = self.stamp.wrapping_add(late as u64);

@@ -33,7 +33,7 @@ pub enum RecorderError {
     },
 }
 
-/// Says what was to be done when a call to the system failed.
+/// Converts the error of a system call into one that names the failed operation.
 pub(crate) fn failed(action: &'static str) -> impl FnOnce(io::Error) -> RecorderError {
     move |source| RecorderError::System { action, source }
 }

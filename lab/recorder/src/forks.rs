@@ -16,7 +16,7 @@ const MOST_FREED: usize = 1 << 20;
 /// another program.
 const MOST_FORKS: usize = 4096;
 
-/// Forks of one process, and what it has freed since the first of them.
+/// Forks of one process, and the blocks that it has freed since the first of these forks.
 #[derive(Debug, Default)]
 pub(crate) struct Forks {
     forks: VecDeque<Fork>,
@@ -25,13 +25,13 @@ pub(crate) struct Forks {
     forgotten: u64,
 }
 
-/// The moment of a fork.
+/// A fork whose child has not allocated yet.
 #[derive(Clone, Copy, Debug)]
 struct Fork {
     stamp: u64,
-    /// The number of the next block.
+    /// Number of the first block that the process made after the fork.
     next_block: u64,
-    /// Number of freed blocks before.
+    /// Number of recorded frees before this fork.
     freed: u64,
 }
 
@@ -61,8 +61,8 @@ impl Forks {
         }
     }
 
-    /// The blocks at the fork with this stamp, as its child has them, where `now` are those of the
-    /// parent now. Of an unknown fork, these are returned.
+    /// Returns the blocks that the child of the fork with this stamp inherited. `now` holds the
+    /// parent's present blocks, which are returned if the fork is unknown.
     pub(crate) fn inherited(&mut self, stamp: u64, now: &Addresses) -> Addresses {
         let Some(place) = self.forks.iter().position(|fork| fork.stamp == stamp) else {
             return now.inherited(u64::MAX);

@@ -14,7 +14,7 @@ use crate::snapshots::Snapshot;
 use crate::streams::{Resizing, Stream};
 use crate::unwind::Unwinding;
 
-/// The function whose call stands for a free that is seen too late.
+/// Function to which a free is attributed if its entry comes too late.
 const FREE: u8 = place("free");
 const REALLOC: u8 = place("realloc");
 const REALLOCARRAY: u8 = place("reallocarray");
@@ -38,8 +38,8 @@ const fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && index == a.len()
 }
 
-/// How many entries ahead the place of an address begins to be loaded: main memory takes about as
-/// long as so many calls.
+/// Number of entries by which the place of an address is loaded ahead. An access to main memory
+/// takes about as long as this many calls.
 const AHEAD: usize = 8;
 
 fn is_resize(function: u8) -> bool {
@@ -86,7 +86,8 @@ impl Image {
         }
     }
 
-    /// The blocks that this process had when it forked at a stamp, as its child has them.
+    /// Returns the blocks that the child of the fork at the stamp `forked` inherited from this
+    /// process.
     pub(crate) fn inherited(&mut self, forked: u64) -> Addresses {
         self.forks.inherited(forked, &self.addresses)
     }
@@ -174,7 +175,7 @@ impl Image {
         Ok(())
     }
 
-    /// The following events of a ring are of another thread.
+    /// Assigns the following events of a ring to another thread.
     fn thread<W: Write>(
         &mut self,
         stream: &mut Stream,
@@ -255,7 +256,7 @@ impl Image {
         }))
     }
 
-    /// A block was returned.
+    /// Records that a function returned a block.
     fn made<W: Write>(
         &mut self,
         stream: &mut Stream,
@@ -274,7 +275,7 @@ impl Image {
         if let Some(old) = self.addresses.insert(address, Block { number, size })
             && let Some(block) = old.number
         {
-            // Its free was stamped before, and will be seen later.
+            // The old block was freed before, but the entry of that free comes later.
             self.forks.freed(address, old);
             self.repaired += 1;
             *self.owed.entry(address).or_default() += 1;
@@ -298,7 +299,7 @@ impl Image {
         })
     }
 
-    /// A block is freed, or about to be resized.
+    /// Records that a block is freed, or about to be resized.
     fn freed(&mut self, stream: &mut Stream, function: u8, address: u64) -> Option<Operation> {
         if address == 0 {
             return Some(Operation::FreeNull { function });

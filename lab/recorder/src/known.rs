@@ -7,7 +7,7 @@ use crate::snapshots::Snapshot;
 /// Number of stacks whose unwinding is remembered, with about a kilobyte for each.
 const REMEMBERED: usize = 1 << 14;
 
-/// Number of them that have the same caller and stack pointer, which are compared one by one.
+/// Maximum number of remembered stacks with equal caller registers, which are compared one by one.
 const VARIANTS: usize = 8;
 
 /// A stack that was unwound, and all that its unwinding depended on besides the registers.
@@ -35,14 +35,15 @@ impl Known {
         [return_address, stack_pointer, frame_pointer]
     }
 
-    /// The number of a stack whose unwinding would read what it read before.
+    /// Returns the number of a remembered stack for which the unwinder read exactly the words that
+    /// it would read now.
     pub(crate) fn find(&mut self, snapshot: Snapshot<'_>) -> Option<u32> {
         let variants = self.stacks.get_mut(&Self::place(snapshot))?;
         let place = variants.iter().position(|variant| {
             let mut reads = variant.reads.iter();
             reads.all(|&(address, word)| snapshot.read(address) == word)
         })?;
-        // The next one is probably of the same calls.
+        // The next stack probably has the same calls, so move this one to the front.
         variants.swap(0, place);
         Some(variants[0].stack)
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// A file as a mapping names it. Another file may have its path by now.
+/// A file as a mapping names it. Another file may have taken the path in the meantime.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FileName {
     pub path: PathBuf,
@@ -15,9 +15,9 @@ pub(crate) struct FileName {
 pub(crate) struct Mapping {
     pub start: u64,
     pub end: u64,
-    /// Where the mapping begins in the file.
+    /// Offset in the file at which the mapping begins.
     pub offset: u64,
-    /// `None` if it is in no file, as code that was compiled at run time.
+    /// The mapped file; `None` for anonymous memory, such as code that was compiled at run time.
     pub file: Option<FileName>,
 }
 

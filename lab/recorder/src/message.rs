@@ -6,23 +6,23 @@ use heapdrome_trace::{Finish, Record};
 
 use crate::backlog::Batch;
 
-/// A program of a process begins.
+/// Beginning of a program of a process.
 #[derive(Debug)]
 pub(crate) struct Birth {
     /// Its identity, and that of the image that it was forked from; see
     /// [`Ring`](heapdrome_witness::ring::Ring).
     pub image: u64,
     pub parent: u64,
-    /// When it was forked.
+    /// Stamp of the fork that made the process.
     pub forked: u64,
-    /// Its number in the trace.
+    /// Number of the program's process in the trace.
     pub number: u32,
     pub pid: u32,
-    /// Whether the system knows it here by that number.
+    /// Whether the process is in the recorder's PID namespace, so that `pid` is valid here.
     pub is_known_here: bool,
-    /// The path of its executable.
+    /// Path of the executable.
     pub program: String,
-    /// The path of the object that serves malloc.
+    /// Path of the object that serves malloc.
     pub server: String,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Birth {
 pub(crate) enum Message {
     /// A program begins. The events of its parent that precede its fork were sent.
     Begin(Birth),
-    /// A program has one more ring, in this file; its rings are numbered from 0.
+    /// A program has made a ring, in the file `path`. The rings of a program are numbered from 0.
     Ring { image: u64, path: PathBuf },
     /// Entries of a ring.
     Entries {
@@ -41,9 +41,9 @@ pub(crate) enum Message {
     },
     /// All events before this stamp were sent, except those of threads that were interrupted.
     Until(u64),
-    /// The memory of a program is mapped in this way, as `/proc/PID/maps` shows it.
+    /// Mappings of a program, in the form of `/proc/PID/maps`.
     Maps { image: u64, text: String },
-    /// Something to be written as it is.
+    /// A record that the worker writes to the trace unchanged.
     Record(Record),
     /// A program has ended, and all its events were sent.
     Finish { image: u64, finish: Finish },

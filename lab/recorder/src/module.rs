@@ -18,7 +18,7 @@ pub(crate) type Bytes = Arc<[u8]>;
 #[derive(Debug)]
 pub(crate) struct CodeFile {
     pub name: FileName,
-    /// Hexadecimal digits; empty if it has none.
+    /// Build ID of the file in hexadecimal digits; empty if it has none.
     pub build_id: String,
     segments: Vec<Segment>,
     unwind: ExplicitModuleSectionInfo<Bytes>,
@@ -26,7 +26,7 @@ pub(crate) struct CodeFile {
 
 #[derive(Debug)]
 struct Segment {
-    /// Its bytes in the file.
+    /// Range of the segment in the file.
     file: Range<u64>,
     address: u64,
 }
@@ -81,7 +81,7 @@ impl CodeFile {
     }
 }
 
-/// Opens the file that a process has mapped, not another one of its path.
+/// Opens the file that a process has mapped. Rejects another file at the same path.
 fn open(name: &FileName, pid: Option<u32>) -> Option<File> {
     let path = name.path.strip_prefix("/").unwrap_or(&name.path);
     let seen_by_process = pid.map(|pid| PathBuf::from(format!("/proc/{pid}/root")).join(path));

@@ -10,9 +10,9 @@ pub(crate) const PAUSE: Duration = Duration::from_micros(500);
 /// The shortest pause between two rounds. Each costs a few microseconds.
 const SHORTEST_PAUSE: Duration = Duration::from_micros(30);
 
-/// The pause after a round in which the fullest ring held so many entries; `None` if the
-/// backlog had no room. Its aim is a ring that is between a sixteenth and a quarter full: far from
-/// making its thread wait, and worth a round.
+/// Returns the pause after a round. `fullest` is the number of entries in the fullest ring; `None`
+/// if the backlog had no room. The aim is that the fullest ring is between a sixteenth and a
+/// quarter full: its thread does not have to wait, and the round has enough to copy.
 pub(crate) fn next_pause(pause: Duration, fullest: Option<u64>) -> Duration {
     match fullest {
         None => PAUSE,

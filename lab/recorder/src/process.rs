@@ -26,8 +26,8 @@ fn stat(pid: u32) -> Option<Vec<String>> {
     Some(fields.split(' ').map(str::to_owned).collect())
 }
 
-/// Whether a process is there and has not ended. One whose first thread has ended is a zombie while
-/// others run.
+/// Returns whether a process exists and has not ended. A process whose first thread has ended is a
+/// zombie while its other threads run.
 pub(crate) fn lives(pid: u32) -> bool {
     stat(pid).is_some_and(|fields| {
         let threads = fields.get(17).and_then(|threads| threads.parse().ok());
@@ -119,7 +119,7 @@ pub(crate) fn program(pid: u32) -> Option<String> {
     Some(path.to_string_lossy().into_owned())
 }
 
-/// All processes that a process has started, and those that they have.
+/// Returns all descendants of a process.
 pub(crate) fn descendants(pid: u32) -> Vec<u32> {
     let mut found = Vec::new();
     let mut waiting = vec![pid];
@@ -145,7 +145,7 @@ pub(crate) fn descendants(pid: u32) -> Vec<u32> {
     found
 }
 
-/// Whether a process has loaded the library, and if not why, as far as can be seen.
+/// Returns whether a process has loaded the recording library, and if not, the reason.
 pub(crate) fn loaded(pid: u32, library: &Path) -> Loaded {
     let proc = folder(pid);
     let Ok(maps) = std::fs::read_to_string(proc.join("maps")) else {
@@ -175,6 +175,6 @@ pub(crate) fn loaded(pid: u32, library: &Path) -> Loaded {
 pub(crate) enum Loaded {
     Yes,
     No(&'static str),
-    /// The process has ended, or belongs to somebody else.
+    /// The process has ended, or belongs to another user.
     Unknown,
 }

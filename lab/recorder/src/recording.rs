@@ -27,14 +27,15 @@ use crate::shared::Shared;
 use crate::unwind::Unwindings;
 use crate::worker::{Worker, Written};
 
-/// Most bytes of the backlog.
+/// Maximum number of bytes of the backlog.
 const BACKLOG: u64 = 512 << 20;
 
-/// The part of the memory that is available when a recording begins which the backlog may take.
+/// The backlog may take one part in this many of the memory that is available when a recording
+/// begins.
 const BACKLOG_PART: u64 = 4;
 
-/// How much nicer than the command the worker is while the command runs, as of `nice`. The backlog
-/// holds what it is late with.
+/// Nice value of the worker while the command runs. Entries that the worker has not handled yet
+/// wait in the backlog.
 const NICER: libc::c_int = 10;
 
 /// A request for a recording.
@@ -98,8 +99,8 @@ pub struct Summary {
 /// has ended, the time is over, or `interrupted` is raised and the command has ended.
 ///
 /// # Errors
-/// If the command cannot be run or the trace cannot be written. The command goes on in the latter
-/// case, and is waited for.
+/// If the command cannot be run or the trace cannot be written. If the trace cannot be written, the
+/// command continues, and the recording waits for its end.
 pub fn record<W: Write + Send>(
     request: &Request<'_>,
     sink: W,

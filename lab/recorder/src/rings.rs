@@ -12,11 +12,11 @@ use crate::backlog::{Backlog, Batch};
 use crate::entries::Raw;
 use crate::shared::Shared;
 
-/// How long an entry may be reserved and not written before it is skipped: the thread has left it
-/// for good, as by `longjmp` out of a signal handler.
+/// Time after which an entry that is reserved but not written is skipped: its thread will never
+/// write it, for example because of a `longjmp` out of a signal handler.
 const HOLE: Duration = Duration::from_secs(1);
 
-/// How many entries behind a hole are looked at.
+/// Number of entries after an unwritten one that are searched for a written entry.
 const LOOKAHEAD: u64 = 64;
 
 /// The folder in which processes make their rings.
@@ -37,7 +37,8 @@ impl RingFolder {
         }
     }
 
-    /// Opens the rings that are new, parents before their children, where so many were announced.
+    /// Opens the rings that are new, parents before their children. `announced` is the number of
+    /// rings that processes have made.
     pub(crate) fn fresh(&mut self, announced: u32) -> Vec<Source> {
         if announced == self.announced {
             return Vec::new();
@@ -67,7 +68,7 @@ pub(crate) struct Source {
     path: PathBuf,
     /// Index of the next entry to read.
     next: u64,
-    /// Since when the next entry is a hole.
+    /// Time since which the next entry is reserved and not written, although a later one is.
     hole: Option<Instant>,
 }
 
@@ -108,7 +109,7 @@ impl Source {
         text(&self.ring.program)
     }
 
-    /// Copies what is there, at most one lap, and returns how many entries.
+    /// Copies the written entries, at most one lap, and returns their number.
     pub(crate) fn drain(&mut self, backlog: &Backlog, mut deliver: impl FnMut(Batch)) -> u64 {
         let first = self.next;
         let end = self.reserved().min(first + ENTRIES);
@@ -136,7 +137,7 @@ impl Source {
         self.next - first
     }
 
-    /// Copies all that a thread that has ended left, without what it had only begun to write.
+    /// Copies the remaining entries of a thread that has ended, except incomplete ones.
     pub(crate) fn drain_ended(&mut self, backlog: &Backlog, mut deliver: impl FnMut(Batch)) {
         let end = self.reserved();
         while self.next < end {
@@ -152,13 +153,13 @@ impl Source {
     }
 
     fn reserved(&self) -> u64 {
-        // Relaxed: an entry is read only once its own tag says that it is there.
+        // Relaxed: an entry is read only once its own tag says that it is complete.
         self.ring.reserved.0.load(Ordering::Relaxed)
     }
 
     fn read(&self, index: u64) -> Option<Raw> {
         let entry = &self.ring.entries[(index % ENTRIES) as usize];
-        // Acquire pairs with the writer's release: the other word is there.
+        // Acquire pairs with the writer's release of the tag, so the entry's other word is visible.
         let tag = entry.tag.load(Ordering::Acquire);
         (tag >> LAP_SHIFT == lap(index)).then(|| Raw {
             detail: entry.detail.load(Ordering::Relaxed),
@@ -166,7 +167,7 @@ impl Source {
         })
     }
 
-    /// Gives the entries that were read back to the thread.
+    /// Lets the thread reuse the entries that were read.
     fn give_back(&self) {
         // Release pairs with the writer's acquire: nothing is overwritten before it was read.
         self.ring.taken.0.store(self.next, Ordering::Release);

@@ -12,8 +12,8 @@ use heapdrome_witness::stack_ring::{self, BYTES, HEADER_BYTES, Header, StackRing
 
 use crate::shared::Shared;
 
-/// How long a copy may be reserved and not complete before all that is there is skipped: the thread
-/// has left it for good, as by `longjmp` out of a signal handler.
+/// Time after which an incomplete copy, and all copies reserved after it, are skipped: its thread
+/// will never complete it, for example because of a `longjmp` out of a signal handler.
 const HOLE: Duration = Duration::from_secs(1);
 
 /// Bytes of a word of the stack.
@@ -57,7 +57,7 @@ pub(crate) struct Snapshots {
 const NESTED: usize = 8;
 
 impl Snapshots {
-    /// Those of a ring in this file.
+    /// Returns the stacks of the thread whose ring of entries is in the file `ring`.
     pub(crate) fn of(ring: &Path) -> Self {
         let name = ring.file_name().unwrap_or_default().to_string_lossy();
         let name = name.replacen(PREFIX, stack_ring::PREFIX, 1);
@@ -72,7 +72,7 @@ impl Snapshots {
         }
     }
 
-    /// Says that the thread has written entries, and may have made its ring of stacks before.
+    /// Records that the thread has written entries, so its ring of stacks may exist by now.
     pub(crate) fn expect(&mut self) {
         self.is_expected = self.ring.is_none();
     }
@@ -89,10 +89,10 @@ impl Snapshots {
         }
         let Some(ring) = &self.ring else { return Ok(0) };
         let first = self.next;
-        // At most one lap: the thread goes on meanwhile.
+        // Read at most one lap, because the thread continues to write.
         while self.next < first + BYTES {
             let header = ring.header(self.next);
-            // Acquire pairs with the writer's release: the copy is there.
+            // Acquire pairs with the writer's release of the seal, so the whole copy is visible.
             let seal = header.seal.load(Ordering::Acquire);
             if seal == stack_ring::skip(self.next) {
                 self.next = (self.next / BYTES + 1) * BYTES;
@@ -123,7 +123,7 @@ impl Snapshots {
         Ok(0)
     }
 
-    /// A call whose block lies at an address has the stack whose copy is at a place.
+    /// Assigns the stack whose copy is at `place` to the call that returns the block at `address`.
     pub(crate) fn announce(&mut self, place: u64, address: u64) {
         while let Some(&(first, stack)) = self.unwound.front()
             && first <= place
@@ -138,7 +138,7 @@ impl Snapshots {
         }
     }
 
-    /// The stack of the call whose block lies at an address.
+    /// Returns the stack of the call that returned the block at `address`, if one was announced.
     pub(crate) fn take(&mut self, address: u64) -> Option<u32> {
         let place = self.waiting.iter().rposition(|&(it, _)| it == address)?;
         Some(self.waiting.remove(place).1)

@@ -20,7 +20,7 @@ pub(crate) struct Stacks {
 }
 
 impl Stacks {
-    /// A file that a process has mapped.
+    /// Returns a file that a process has mapped, and reads it on first use.
     pub(crate) fn file(&mut self, name: &FileName, pid: Option<u32>) -> Option<Arc<CodeFile>> {
         if let Some(known) = self.files.get(name) {
             return known.clone();

@@ -10,7 +10,8 @@ use crate::backlog::Batch;
 use crate::entries::{Decoder, Raw};
 use crate::snapshots::Snapshots;
 
-/// The events of one ring that are not written yet, and what was read of the ring so far.
+/// The events of one ring that are not written to the trace yet, and the state of the ring's
+/// decoding.
 pub(crate) struct Stream {
     batches: VecDeque<Batch>,
     /// The place of the next entry in the first batch.
@@ -50,7 +51,7 @@ impl Stream {
         }
     }
 
-    /// Adds what was copied.
+    /// Adds a batch of copied entries.
     pub(crate) fn add(&mut self, batch: Batch) {
         self.batches.push_back(batch);
         self.snapshots.expect();
@@ -73,7 +74,8 @@ impl Stream {
         Some(event)
     }
 
-    /// The entry that is some places behind the next event.
+    /// Returns the entry `places` entries after the one that is decoded next, if it lies in the
+    /// first batch.
     #[inline]
     pub(crate) fn ahead(&self, places: usize) -> Option<Raw> {
         self.batches

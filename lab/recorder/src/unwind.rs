@@ -28,13 +28,13 @@ const READINGS: usize = 2;
 
 /// A process whose stacks are recorded.
 struct Origin {
-    /// Its number, if it is known here by that.
+    /// Number of the process, if it is in the recorder's PID namespace.
     pid: Option<u32>,
-    /// The file with the mappings that it wrote itself at its first stack.
+    /// File to which the process wrote its mappings at its first stack.
     maps: PathBuf,
-    /// The file with those that it wrote when it ended, if it did so by itself.
+    /// File to which the process wrote its mappings when it exited. Missing if it was killed.
     last_maps: PathBuf,
-    /// The recording library, whose frames are left out.
+    /// Path of the recording library, whose frames are removed from stacks.
     library: PathBuf,
 }
 
@@ -76,9 +76,9 @@ impl Unwindings {
 /// The code of a mapping.
 struct Code {
     mapping: Mapping,
-    /// Its file, and the difference between addresses in memory and in the file.
+    /// The mapped file, and the difference between addresses in memory and in the file.
     file: Option<(Arc<CodeFile>, u64)>,
-    /// The number of its module, once a stack refers to it.
+    /// Number of the code's module in the trace, once a stack refers to it.
     module: Option<u32>,
 }
 
@@ -87,10 +87,10 @@ pub(crate) struct Unwinding {
     origin: Origin,
     stacks: Arc<Mutex<Stacks>>,
     text: String,
-    /// The mappings of code that the text names.
+    /// The mappings of code that `text` lists.
     mappings: Vec<Mapping>,
     code: Vec<Code>,
-    /// When the code was last found as it was before.
+    /// Time at which the mappings were last read and held no new code.
     quiet: Option<Instant>,
     unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
     cache: CacheNative<MayAllocateDuringUnwind>,
@@ -139,7 +139,8 @@ impl Unwinding {
         }
         if let Some(place) = self.first_unknown(&addresses) {
             if self.is_current {
-                // There is no code: the unwinder has lost its way.
+                // The mappings are current, so there is no code at this address: the unwinder has
+                // found a wrong frame.
                 addresses.truncate(place);
             } else {
                 self.unplaced += 1;
@@ -168,7 +169,8 @@ impl Unwinding {
         self.stacks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The addresses of the calls, innermost first, and the words that they were found by.
+    /// Returns the addresses of the calls, innermost first, and the words of the stack that the
+    /// unwinder read to find them.
     fn addresses(&mut self, snapshot: Snapshot<'_>) -> (Vec<u64>, Vec<(u64, Option<u64>)>) {
         let (mut addresses, mut reads) = (Vec::new(), Vec::new());
         let mut registers = registers(snapshot);
@@ -178,7 +180,8 @@ impl Unwinding {
             reads.push((address, word));
             word.ok_or(())
         };
-        // The library's own frames are left out, and are more.
+        // Allow for the recorder library's own frames, which are removed from the stack and do not
+        // count towards `MAX_FRAMES`.
         let limit = Stack::MAX_FRAMES + OWN_FRAMES;
         while let Some(address) = next.and_then(FrameAddress::from_return_address)
             && addresses.len() < limit
@@ -186,7 +189,7 @@ impl Unwinding {
             addresses.push(address.address_for_lookup());
             let (unwinder, cache) = (&self.unwinder, &mut self.cache);
             let unwound = unwinder.unwind_frame(address, &mut registers, cache, &mut read);
-            // An error is the end of the copy, or of all that is known of the stack.
+            // An error means that the copy ends here, or that the unwinder knows no more frames.
             next = unwound.ok().flatten();
         }
         (addresses, reads)
@@ -218,7 +221,8 @@ impl Unwinding {
         Ok(frames)
     }
 
-    /// The module of a mapping, which is written if it is new; `None` if it is of no known file.
+    /// Returns the module of the code at `place`, and writes the module to the trace if it is new.
+    /// Returns `None` if the code's file is unknown.
     fn module<W: Write>(
         &mut self,
         place: usize,
@@ -232,8 +236,8 @@ impl Unwinding {
         Ok(self.code[place].module)
     }
 
-    /// Takes the mappings of the running process. Before its first stack they are not needed, and
-    /// may be those of the program that it executed before.
+    /// Stores new mappings of the running process. Before the first stack of the process they are
+    /// not needed, and may belong to the program that it executed previously.
     pub(crate) fn add_mappings(&mut self, text: String) {
         if self.text.is_empty() {
             return;
@@ -250,7 +254,7 @@ impl Unwinding {
         }
         let running = self.origin.pid.and_then(process::maps);
         let running = running.filter(|text| self.text.is_empty() || self.is_of_same_program(text));
-        // Those that the process has written itself are of this program for certain.
+        // Mappings that the process has written itself certainly belong to this program.
         let own = match (self.text.is_empty(), running.is_some()) {
             (true, _) => written_maps(&self.origin.maps),
             (false, false) => written_maps(&self.origin.last_maps),
@@ -265,8 +269,8 @@ impl Unwinding {
         is_new
     }
 
-    /// Takes other mappings, and returns whether they differ in code: those of data change all the
-    /// time, as when a heap grows.
+    /// Replaces the mappings, and returns whether the mappings of code differ. Mappings of data
+    /// change often, for example when a heap grows.
     fn replace_text(&mut self, text: String) -> bool {
         let mappings = mappings::parse(&text);
         self.text = text;
@@ -278,7 +282,8 @@ impl Unwinding {
         true
     }
 
-    /// Whether a process has not executed another program: the recording library lies where it lay.
+    /// Returns whether the process still runs the same program: the recording library is then
+    /// mapped at an unchanged address.
     fn is_of_same_program(&self, text: &str) -> bool {
         let library = self.origin.library.to_string_lossy();
         let line = |text: &str| {

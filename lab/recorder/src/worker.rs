@@ -19,7 +19,7 @@ use crate::unwind::Unwindings;
 /// Number of ended processes whose blocks are kept for children that have not allocated yet.
 const KEPT: usize = 64;
 
-/// How long a worker that has nothing to do may take to see that it is to stop.
+/// Maximum time until an idle worker notices that it must stop.
 const LATENCY: Duration = Duration::from_millis(5);
 
 /// Turns messages into a trace.
@@ -29,7 +29,8 @@ pub(crate) struct Worker<W: Write> {
     writer: Writer<W>,
     /// Processes by the identity of their image.
     running: BTreeMap<u64, Image>,
-    /// Processes that have ended, with the blocks that they left, by the identity of their image.
+    /// Processes that have ended, by the identity of their image. Their remaining blocks are kept
+    /// for children that have not allocated yet.
     ended: BTreeMap<u64, Image>,
     unwindings: Unwindings,
     written: Written,
@@ -120,7 +121,7 @@ impl<W: Write> Worker<W> {
         Ok(())
     }
 
-    /// A process is new, or executes another program.
+    /// Begins a new process, or a process that has executed another program.
     fn begin(&mut self, birth: Birth) -> Result<(), TraceError> {
         if let Some(parent) = self.running.get_mut(&birth.parent) {
             parent.emit(birth.forked, &mut self.writer)?;

@@ -22,14 +22,14 @@ pub(crate) const MAX_THREADS: u32 = 1 << 23;
 pub(crate) enum Kind {
     /// Ends the thread.
     End,
-    /// Goes on at another place: where the next piece begins, in words, its bytes, and where this
-    /// one began.
+    /// Continues in another piece. Fields: offset of that piece in words, its bytes, and offset of
+    /// the finished piece.
     Jump,
-    /// Tells other threads that this one has come here.
+    /// Announces to other threads that this thread has reached this operation.
     Publish,
     /// Waits for the thread in the high half until it has published as often as the low half says.
     Wait,
-    /// Sleeps until so many nanoseconds have passed since the beginning.
+    /// Sleeps until the replay has run for the number of nanoseconds in the field.
     Until,
     /// Starts a thread.
     Start,

@@ -13,7 +13,7 @@ use crate::words::{self, NONE};
 /// Mark before a ratio whose interval contains 1.
 const NO_CLEAR_DIFFERENCE: char = '~';
 
-/// Mark behind a ratio of a replay that was shown to miss its program in this figure.
+/// Mark after a ratio of a replay if the replay was shown to miss its program in this figure.
 const MISSED: char = '!';
 
 /// Text instead of a ratio on which the speed of a replay supports no claim.

@@ -17,7 +17,7 @@ pub enum Scale {
     Quick,
     /// The shape of the published setting, with fewer repetitions.
     Usual,
-    /// The counts of threads and repetitions in the document.
+    /// The thread and repetition counts of the published setting.
     Published,
 }
 

@@ -206,7 +206,7 @@ pub enum Test {
         /// The allocators.
         of: Vec<String>,
     },
-    /// Each of some entrants catches more kinds of misuse than each of others.
+    /// Every entrant of `of` catches more kinds of misuse than every entrant of `to`.
     Misuse {
         /// The entrants.
         of: Vec<String>,

@@ -113,7 +113,7 @@ fn the_verdict_on_who_left_is_that_with_which_it_left() {
     let early = race(row("system", 2.0, MIB, 8), row("b", 0.5, 2.0 * MIB, 8));
     assert!(suite.decided(&early).all);
     let before = verdicts(&suite, early.clone());
-    // Twenty more rounds of only quick, a hundred times slower.
+    // Give `quick` alone twenty more rounds with far worse values.
     let mut later = early;
     let quick = &mut later.result.entrants[2];
     assert_eq!(quick.allocator, "a");

@@ -9,7 +9,7 @@ struct Function {
     address: u64,
     /// Bytes of its code; 0 if the table does not say so.
     size: u64,
-    /// The address behind the last one that has its name.
+    /// End of the addresses that get the function's name.
     end: u64,
     name: String,
 }
@@ -21,8 +21,9 @@ impl Table {
     /// Reads the functions of a file from its symbol table, or from its dynamic one if the file was
     /// stripped.
     ///
-    /// A function without a size reaches to the next one of its section. In the dynamic table it
-    /// has only its own address, because the functions behind it may be absent from that table.
+    /// A function without a size extends to the next function of its section. In the dynamic table
+    /// it has only its own address, because the functions that follow it may be absent from that
+    /// table.
     pub(crate) fn of<'data>(file: &impl Object<'data>) -> Self {
         let mut functions = read(file.symbols(), |symbol| {
             let section = file.section_by_index(symbol.section_index()?).ok()?;
@@ -52,8 +53,8 @@ impl Table {
     }
 }
 
-/// Reads the functions of a table. `unsized_end` returns the end of one without a size; `None` for
-/// one that has only its own address.
+/// Reads the functions of a table. `unsized_end` returns the end of a function without a size;
+/// `None` if the function has only its own address.
 fn read<'data, S: ObjectSymbol<'data>>(
     symbols: impl Iterator<Item = S>,
     unsized_end: impl Fn(&S) -> Option<u64>,

@@ -58,9 +58,9 @@ fn kibibytes(text: &[u8], name: &[u8]) -> u64 {
 /// Whose page faults are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// Those of this process, of all its threads.
+    /// Page faults of all threads of this process.
     Process,
-    /// Those of the calling thread.
+    /// Page faults of the calling thread.
     Thread,
 }
 

@@ -17,8 +17,8 @@ pub struct Room {
     pub limit: &'static str,
 }
 
-/// Returns the smallest of the amounts that the machine, the control groups and the resource limits
-/// leave; `None` if none of them can be read.
+/// Returns the memory still available under the tightest of three limits: the machine's memory, the
+/// control groups and the limit on address space. Returns `None` if none of them can be read.
 pub fn available() -> Option<Room> {
     let found = [machine(), groups(), address_space()];
     found.into_iter().flatten().min_by_key(|one| one.bytes)
@@ -33,7 +33,8 @@ fn machine() -> Option<Room> {
     })
 }
 
-/// Returns the memory that the control groups of this process leave.
+/// Returns the memory still available under the limits of this process's control groups; `None` if
+/// no limit can be read.
 fn groups() -> Option<Room> {
     let all = Group::both("memory").filter_map(|group| least(&group));
     Some(Room {
@@ -42,7 +43,8 @@ fn groups() -> Option<Room> {
     })
 }
 
-/// Returns the memory that a limit on address space leaves.
+/// Returns the memory still available under the limit on this process's address space; `None` if
+/// there is no limit or it cannot be read.
 fn address_space() -> Option<Room> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let mapped = Bytes::from_kib(keyed(&status, "VmSize:")?);
@@ -57,7 +59,8 @@ pub fn address_space_limit() -> Option<Bytes> {
     getrlimit(Resource::As).current.map(Bytes)
 }
 
-/// Returns the smallest amount that a group and its ancestors leave.
+/// Returns the memory still available under the tightest limit of a group and its ancestors; `None`
+/// if no limit can be read.
 fn least(group: &Group) -> Option<Bytes> {
     let rooms = group
         .upwards()
@@ -65,8 +68,8 @@ fn least(group: &Group) -> Option<Bytes> {
     rooms.min()
 }
 
-/// Returns the amount that one group leaves: its limit minus its usage, which does not include file
-/// pages that can be dropped.
+/// Returns the memory still available under the limit of one group: the limit minus the group's
+/// usage, which does not include file pages that can be dropped.
 fn of_group(version: Version, folder: &Path) -> Option<Bytes> {
     let limit = group::memory_limit(version, folder)?;
     let (used, key) = match version {

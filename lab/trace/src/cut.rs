@@ -16,7 +16,7 @@ struct Block {
     size: u64,
     alignment: u64,
     stack: Option<u32>,
-    /// Its number in the new trace, once it has one.
+    /// Number of the block in the new trace, once it has one.
     number: Option<u64>,
 }
 
@@ -27,14 +27,14 @@ struct Cut {
     records: Vec<Record>,
     /// Whether the new trace has the process.
     open: bool,
-    /// Whether it did anything before the part's end.
+    /// Whether the process did anything before the part's end.
     seen: bool,
-    /// Whether it began in the part.
+    /// Whether the process began in the part.
     began_within: bool,
     finished: bool,
-    /// Number of blocks that it made so far.
+    /// Number of blocks that the process has made so far.
     made: u64,
-    /// Number of blocks that it made in the new trace.
+    /// Number of blocks that the process has made in the new trace.
     written: u64,
     live: HashMap<u64, Block>,
     /// Inherited blocks, and their bytes, that were freed before the part begins.
@@ -107,7 +107,7 @@ pub fn cut<R: Read, W: Write>(
     writer.finish()
 }
 
-/// The end of a process that goes on after the part.
+/// Returns the end, in the new trace, of a process that continues after the part.
 fn stopped(process: u32, part: Part) -> Finish {
     Finish {
         process,

@@ -72,7 +72,7 @@ impl Tables {
     }
 }
 
-/// Where the decoder stands: few words, which stay in registers from one operation to the next.
+/// State of the decoder between operations. It is small enough to stay in registers.
 #[derive(Clone, Copy)]
 struct Cursor<'a> {
     bytes: &'a [u8],

@@ -102,7 +102,7 @@ impl Encoder {
         self.operations
     }
 
-    /// Forgets what was written: the next operation begins another chunk.
+    /// Clears the encoded operations: the next operation begins a new chunk.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.operations = 0;

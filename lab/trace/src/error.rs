@@ -39,9 +39,9 @@ pub enum TraceError {
     /// One of several traces cannot be read.
     #[error("trace {place}: {error}")]
     Part {
-        /// Its place among them, from 0.
+        /// Position of the trace among them, from 0.
         place: usize,
-        /// Its own error.
+        /// Error of that trace.
         error: Box<TraceError>,
     },
     /// Traces cannot become one.

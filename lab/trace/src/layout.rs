@@ -31,7 +31,7 @@ pub enum Architecture {
     X86_64,
     /// 64-bit ARM
     Aarch64,
-    /// One that this version does not know, by its number.
+    /// An architecture that this version does not know, by its number.
     Other(u8),
 }
 

@@ -73,8 +73,8 @@ pub fn merge<R: Read, W: Write>(readers: &mut [Reader<R>], sink: W) -> Result<W,
         .collect();
     let mut writer = Writer::for_architecture(sink, &recording, architecture)?;
     let mut all = All::default();
-    // The part that lags behind goes on, so that the new trace is in the order of time as far as
-    // the old ones are.
+    // Continue with the part whose time is earliest, so that the new trace is in the order of time
+    // as far as the old traces are.
     while let Some((place, part)) = parts
         .iter_mut()
         .enumerate()

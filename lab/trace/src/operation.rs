@@ -120,8 +120,8 @@ impl Operation {
 pub struct Step {
     /// The number of the thread within its process.
     pub thread: u32,
-    /// When a free was called, or any other function had returned. Within a process no step is
-    /// earlier than the one before it.
+    /// Time at which a free was called, or at which any other function had returned. Within a
+    /// process no step is earlier than the one before it.
     pub time: Time,
     /// The call.
     pub operation: Operation,

@@ -18,11 +18,11 @@ use crate::records::{Record, Recording, Totals};
 /// How a trace ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Its recording came to its end.
+    /// The trace is complete.
     Complete(Totals),
-    /// Its recording was cut off. All before the offset was read.
+    /// The trace is cut off. Everything before the offset was read.
     CutOff {
-        /// Where the last complete chunk ends, in bytes.
+        /// Offset of the end of the last complete chunk, in bytes.
         offset: u64,
     },
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::operation::Time;
 
-/// Stands once, at the beginning of a trace.
+/// Description of a recording. Every trace begins with this record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recording {
     /// The names of the functions that operations refer to by their place here.
@@ -50,30 +50,30 @@ pub enum Beginning {
 /// A program of one process: an exec begins another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// Its number in the trace, from 0.
+    /// Number of the process in the trace, from 0.
     pub process: u32,
-    /// Its number for the system.
+    /// Process ID, in the process's own PID namespace.
     pub pid: u32,
     /// The executable's path.
     pub program: String,
     /// The object that served `malloc`.
     pub allocator: String,
-    /// When it began.
+    /// Time at which the program began.
     pub time: Time,
-    /// How it began.
+    /// How the program began: executed or forked.
     pub beginning: Beginning,
 }
 
 /// A thread called an allocation function for the first time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
-    /// The number of its process in the trace.
+    /// Number of the thread's process in the trace.
     pub process: u32,
-    /// Its number within the process, from 0.
+    /// Number of the thread within its process, from 0.
     pub thread: u32,
-    /// Its number for the system.
+    /// Thread ID of the system.
     pub tid: u32,
-    /// When it first called.
+    /// Time of the thread's first call.
     pub time: Time,
 }
 
@@ -82,7 +82,7 @@ pub struct Thread {
 pub struct Resident {
     /// The number of the process in the trace.
     pub process: u32,
-    /// When it was read.
+    /// Time of the reading.
     pub time: Time,
     /// Bytes of anonymous memory that were resident.
     pub bytes: u64,
@@ -93,7 +93,7 @@ pub struct Resident {
 pub struct Finish {
     /// The number of the process in the trace.
     pub process: u32,
-    /// When its end was noticed.
+    /// Time at which the end of the process was noticed.
     pub time: Time,
     /// Most bytes that were resident, where the system says so.
     pub peak_resident: Option<u64>,
@@ -101,7 +101,7 @@ pub struct Finish {
     pub minor_faults: Option<u64>,
     /// Processor time in nanoseconds, where the system says so.
     pub processor_time: Option<u64>,
-    /// Nanoseconds for which its threads waited for the collector.
+    /// Nanoseconds for which the process's threads waited for the collector, in total.
     pub waited: u64,
     /// Whether the recording of this process stopped before its end.
     pub gave_up: bool,
@@ -110,22 +110,22 @@ pub struct Finish {
 /// A process of the command that was not recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bypass {
-    /// Its number for the system.
+    /// Process ID, in the recorder's PID namespace; 0 if unknown.
     pub pid: u32,
     /// The executable's path.
     pub program: String,
-    /// Why it was not recorded.
+    /// Reason why the process was not recorded.
     pub reason: String,
 }
 
 /// A file of code that stacks refer to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Module {
-    /// Its number in the trace: how many modules stand before it.
+    /// Number of the module in the trace, which is the number of modules before it.
     pub module: u32,
-    /// Its path.
+    /// Path of the file.
     pub path: String,
-    /// Its build id as hexadecimal digits; empty if it has none.
+    /// Build ID of the file in hexadecimal digits; empty if it has none.
     pub build_id: String,
 }
 
@@ -155,9 +155,9 @@ impl From<Frame> for (Option<u32>, u64) {
 /// The calls that led to an allocation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
-    /// Its number in the trace: how many stacks stand before it.
+    /// Number of the stack in the trace, which is the number of stacks before it.
     pub stack: u32,
-    /// Its frames, innermost first, at most [`MAX_FRAMES`](Self::MAX_FRAMES).
+    /// Frames of the stack, innermost first, at most [`MAX_FRAMES`](Self::MAX_FRAMES).
     pub frames: Vec<Frame>,
 }
 
@@ -166,7 +166,7 @@ impl Stack {
     pub const MAX_FRAMES: usize = 128;
 }
 
-/// Stands once, at the end of a complete trace.
+/// Totals of a trace. A complete trace ends with this record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Operations in the trace.

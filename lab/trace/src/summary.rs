@@ -11,19 +11,19 @@ use crate::records::{Beginning, Bypass, Finish, Process, Record};
 /// Counts of one process.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessSummary {
-    /// How it began, if the trace says so.
+    /// Beginning of the process, if it is in the trace.
     pub process: Option<Process>,
-    /// How it ended, if the trace says so.
+    /// End of the process, if it is in the trace.
     pub finish: Option<Finish>,
     /// Number of threads that called an allocation function.
     pub threads: u64,
     /// Number of operations.
     pub operations: u64,
-    /// Number of blocks that it made.
+    /// Number of blocks that the process made.
     pub blocks: u64,
-    /// Number of blocks that it had not freed at its end.
+    /// Number of blocks that the process had not freed at its end.
     pub live_blocks: u64,
-    /// Requested bytes of the blocks that it had not freed at its end.
+    /// Requested bytes of the blocks that the process had not freed at its end.
     pub live_bytes: u64,
     /// Most requested bytes of blocks that were live at one time, inherited ones among them.
     pub peak_live_bytes: u64,
@@ -32,7 +32,7 @@ pub struct ProcessSummary {
 /// Contents of a trace.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// How it ends.
+    /// How the trace ends.
     pub ending: Ending,
     /// Bytes of the trace that were read.
     pub bytes: u64,
@@ -65,7 +65,7 @@ struct Live {
     bytes: u128,
     /// Requested bytes of live blocks that the process inherited.
     inherited: u128,
-    /// Most bytes of both.
+    /// Maximum of the sum of `bytes` and `inherited`.
     peak: u128,
 }
 

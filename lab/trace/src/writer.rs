@@ -46,7 +46,7 @@ impl<W: Write> Writer<W> {
         Self::for_architecture(sink, recording, Architecture::OWN)
     }
 
-    /// Begins a trace of a program that was recorded on another architecture than this one.
+    /// Begins a trace of a program that was recorded on the given architecture.
     ///
     /// # Errors
     /// The sink's.

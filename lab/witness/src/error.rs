@@ -28,7 +28,7 @@ pub enum WitnessError {
     CannotOpen {
         /// The path.
         path: PathBuf,
-        /// Its purpose.
+        /// Purpose of the file or folder.
         purpose: &'static str,
         /// The reason.
         source: io::Error,

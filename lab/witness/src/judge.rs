@@ -140,7 +140,7 @@ impl<'a> Case<'a> {
             .as_ref()
             .is_some_and(|ledger| !ledger.counts.is_empty());
         let only_executes = forked && self.image.replaced && !calls;
-        // A program with neither inspection nor record that was not replaced was killed.
+        // A program without inspection and record was killed early, unless `exec` replaced it.
         let unborn = !self.entered && !self.inspected && !self.image.replaced && self.loads();
         let (unserved, served_by) = match unborn {
             true => (None, None),

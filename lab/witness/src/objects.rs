@@ -40,11 +40,11 @@ pub(crate) struct Slot {
 /// Part of a file that is mapped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
-    /// Its offset in the file.
+    /// Offset of the segment in the file.
     pub(crate) offset: u64,
-    /// Its address in the file's own numbering.
+    /// Virtual address of the segment, as the file states it.
     pub(crate) address: u64,
-    /// Its length in the file.
+    /// Length of the segment in the file.
     pub(crate) length: u64,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Object {
     pub(crate) slots: Vec<Slot>,
     /// Offset of its first segment in the file, and its address in its own numbering.
     pub(crate) first_segment: (u64, u64),
-    /// Its executable segments.
+    /// Executable segments of the object.
     pub(crate) code: Vec<Segment>,
     /// A function of an allocator under a name of its own, such as `mi_malloc_aligned`.
     pub(crate) private_malloc: Option<String>,

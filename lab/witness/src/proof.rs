@@ -16,7 +16,7 @@ pub struct ImageReport {
     pub pid: i32,
     /// The path of the executable.
     pub program: String,
-    /// Its arguments.
+    /// Arguments of the program.
     pub arguments: Vec<String>,
     /// The CPU time that it used.
     pub cpu: Nanoseconds,

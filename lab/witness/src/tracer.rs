@@ -98,7 +98,7 @@ fn reap(thread: i32) {
 }
 
 /// Collects the stop of one thread, so that it is not reported again. Returns the signal in the low
-/// byte and the event above it; `None` if the thread has been killed meanwhile.
+/// byte and the event above it; `None` if the thread has been killed in the meantime.
 fn take_stop(thread: i32) -> Option<i32> {
     let which = libc::WSTOPPED | libc::WNOHANG | libc::__WALL | libc::__WNOTHREAD;
     // SAFETY: the structure outlives the call, and is filled in if the call succeeds.
@@ -150,7 +150,7 @@ fn stopped(thread: i32, stop: i32, tree: &mut Tree) {
     request(libc::PTRACE_CONT, thread, 0);
 }
 
-/// Fails only if the thread has been killed meanwhile, which is reported separately.
+/// Fails only if the thread has been killed in the meantime, which is reported separately.
 fn request(operation: libc::c_uint, thread: i32, data: i32) {
     // SAFETY: the call accesses no memory of this process.
     unsafe { libc::ptrace(operation, thread, 0, i64::from(data)) };

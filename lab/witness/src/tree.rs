@@ -23,7 +23,7 @@ const UNKNOWN: usize = 0;
 /// Program in one process, from its exec or fork to its end or the next exec.
 #[derive(Debug)]
 pub(crate) struct Image {
-    /// Its number within the run.
+    /// Number of the image within the run.
     pub(crate) id: usize,
     /// The image that forked it, or [`UNKNOWN`]; `None` if an exec began it.
     pub(crate) origin: Option<usize>,

@@ -19,11 +19,11 @@ const GRACE: Duration = Duration::from_millis(200);
 /// Reason why a tree was killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// It was not killed.
+    /// The tree was not killed.
     None,
-    /// It ran out of time.
+    /// The tree ran out of time.
     Time,
-    /// The user interrupted it.
+    /// The user interrupted the run.
     Interrupt,
 }
 
@@ -138,8 +138,8 @@ impl Watch {
     }
 }
 
-/// Inspects each process once more and kills it. Repeats this for processes that are created
-/// meanwhile.
+/// Inspects each process once more and kills it. Repeats this for processes that are created in the
+/// meantime.
 fn kill_all(state: &mut State, library: &Path, objects: &Objects) {
     for &pid in &state.live {
         if let Some(look) = inspect(pid, library, objects) {

@@ -6,13 +6,13 @@ use crate::Refusal;
 /// A parameter of a workload: a whole number.
 #[derive(Debug)]
 pub struct Parameter {
-    /// Its name in `name=value`.
+    /// Name of the parameter in `name=value`.
     pub name: &'static str,
-    /// The property that it sets.
+    /// Property that the parameter sets.
     pub meaning: &'static str,
-    /// Its unit, such as `bytes`; empty for a choice.
+    /// Unit of the value, such as `bytes`; empty for a choice.
     pub unit: &'static str,
-    /// Its default value.
+    /// Default value.
     pub default: u64,
     /// Minimum value that makes sense.
     pub least: u64,
@@ -75,9 +75,9 @@ pub(crate) const LATENCY: Parameter = Parameter {
 pub struct Preset {
     /// The name.
     pub name: &'static str,
-    /// Its purpose.
+    /// Purpose of the preset.
     pub meaning: &'static str,
-    /// The parameters that it sets; the others keep their defaults.
+    /// Parameters that the preset sets. All other parameters keep their defaults.
     pub values: &'static [(&'static str, u64)],
     /// The document that published exactly these parameters, if one did.
     pub published: Option<&'static str>,
@@ -109,9 +109,9 @@ impl Preset {
 /// Figure that a workload reports in addition to those of every race.
 #[derive(Clone, Copy, Debug)]
 pub struct FigureText {
-    /// Its name in the report; it ends in its unit.
+    /// Name of the figure in the report, which ends in the figure's unit.
     pub name: &'static str,
-    /// Its meaning.
+    /// Meaning of the figure.
     pub meaning: &'static str,
     /// Whether more is better; otherwise less is.
     pub more_is_better: bool,
@@ -148,25 +148,25 @@ pub enum Workload {
 /// Description of a workload.
 #[derive(Debug)]
 pub struct Description {
-    /// Its code in this crate; `None` for a workload with a program of its own.
+    /// Code of the workload in this crate; `None` for a workload with a separate program.
     pub workload: Option<Workload>,
     /// The name by which it is raced.
     pub name: &'static str,
-    /// One line that describes it.
+    /// One line that describes the workload.
     pub summary: &'static str,
-    /// The program that it models.
+    /// Program that the workload models.
     pub models: &'static str,
-    /// Its author, and the document that describes it.
+    /// Author of the workload, and the document that describes it.
     pub origin: &'static str,
     /// Definition of one operation, and meaning of the figures.
     pub meaning: &'static str,
-    /// Questions that it does not answer.
+    /// Questions that the workload does not answer.
     pub silence: &'static str,
-    /// Its parameters, in the order in which the document gives them.
+    /// Parameters of the workload, in the order of the document that describes it.
     pub parameters: &'static [Parameter],
-    /// Its presets; the first one runs if none is named.
+    /// Presets of the workload. The first one runs if none is named.
     pub presets: &'static [Preset],
-    /// Its figures, whether or not a given run has all of them.
+    /// All figures that the workload can report. A run may lack some of them.
     pub figures: &'static [FigureText],
     /// Further conditions on the parameters, such as a minimum size that does not exceed the
     /// maximum. The text states in one line what is wrong.

@@ -30,9 +30,9 @@ pub enum Refusal {
     TooMany {
         /// The workload.
         workload: &'static str,
-        /// Its maximum.
+        /// Maximum number of values that the workload takes.
         most: usize,
-        /// The names of its parameters in order.
+        /// Names of the workload's parameters in order.
         known: String,
     },
     /// A parameter is given twice.

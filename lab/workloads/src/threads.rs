@@ -10,7 +10,7 @@ use heapdrome_system::process::{Elapsed, Memory, Moment};
 /// Reason why a thread ends its work early.
 #[derive(Debug)]
 pub(crate) enum Halt {
-    /// It found a failure.
+    /// The thread found a failure.
     Failed(Failure),
     /// Another thread failed.
     Stopped,

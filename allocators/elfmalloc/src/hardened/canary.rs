@@ -13,8 +13,8 @@ use heapdrome_pages::atomic::{
 
 use heapdrome_pages::system::random_word;
 
-/// Number of bytes in each of a block's two canaries: one behind the requested bytes, as far as the
-/// slack suffices, and one at the end of the block.
+/// Number of bytes of a canary. A block has two: one that begins after the requested bytes, or
+/// earlier if the slack is shorter than a canary, and one at the end of the block.
 const CANARY: usize = size_of::<u64>();
 /// Maximum number of canary bytes on each side of a block with its own mapping.
 const EDGE: usize = 64;

@@ -28,9 +28,9 @@ pub(super) const MOST_WORDS: usize = UNIT / 16 / 64;
 pub(super) enum Drawn {
     /// Before the last purge of the slab.
     NotSincePurge = 0,
-    /// After that purge, but before the last look of a purging thread.
+    /// After the last purge, but before the last scan by a purging thread.
     BeforeLook,
-    /// After that look.
+    /// After the last scan by a purging thread.
     SinceLook,
 }
 
@@ -82,13 +82,14 @@ pub struct Slab {
     pub(super) place: Cell<Place>,
     /// Time at which blocks were last taken, for purging.
     pub(super) drawn: Cell<Drawn>,
-    /// Minimum number of free blocks since the last look of a purging thread. The lowest blocks are
-    /// taken first, so this many of the last free blocks were idle.
+    /// Minimum number of free blocks since a purging thread last scanned the slab. Blocks are taken
+    /// from the lowest address up, so at least this many free blocks at the highest addresses
+    /// stayed idle.
     pub(super) least: Cell<u16>,
-    /// Number of the last free blocks that are purged. May be wrong after blocks were taken,
-    /// because a block that is freed behind the purged ones then counts as purged.
+    /// Number of free blocks at the highest addresses that are purged. May be wrong after blocks
+    /// were taken, because a block that is then freed at a higher address counts as purged.
     pub(super) purged: Cell<u16>,
-    /// Number of the last free blocks that are due for a purge.
+    /// Number of free blocks at the highest addresses that are due for a purge.
     pub(super) due: Cell<u16>,
     inline: [Cell<u64>; INLINE_WORDS],
 }

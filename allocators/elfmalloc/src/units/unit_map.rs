@@ -3,8 +3,8 @@
 
 /// Number of words of the bitmap that one summary word describes.
 const GROUP: usize = 64;
-/// Number of words between the groups of a map: its own group, and that of the other map of the
-/// pair, each with a summary word before it.
+/// Distance in words from one group of a map to its next. In between lies a group of the pair's
+/// other map. Each group has a summary word before it.
 const STRIDE: usize = 2 * (GROUP + 1);
 
 /// Set of numbers below a length.

@@ -69,7 +69,8 @@ impl Scene {
         block
     }
 
-    /// Writes to a block and frees it like the owner.
+    /// Writes to a block and frees it into the magazines of this scene's heap, as the heap's owner
+    /// does.
     fn free(&self, block: *mut u8) {
         self.touch(block);
         let block = NonNull::new(block).expect("a block");
@@ -78,7 +79,7 @@ impl Scene {
         Magazines::put(&*self.backend, self.heap.get(), block);
     }
 
-    /// Writes to a block like the program.
+    /// Writes to the content of a block, as a program does.
     fn touch(&self, block: *mut u8) {
         self.contents[(block.addr() - self.lowest) / many().size()].touch();
     }

@@ -344,7 +344,8 @@ fn hand_on(answers: ChildStdout, to: &Sender<Value>) {
 
 impl Drop for Chromium {
     fn drop(&mut self) {
-        // The group is that of the shell that became the browser, and contains its helpers.
+        // The browser replaced the shell with `exec`, so the child's process group contains the
+        // browser and its helpers.
         if let Ok(group) = i32::try_from(self.child.id()) {
             // SAFETY: kill takes plain numbers; the child has not been waited for, so its number,
             // which is its group's too, has not been reused.

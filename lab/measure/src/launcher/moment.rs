@@ -1,4 +1,4 @@
-//! Moment at which a forked child executes its command. The time before it is heapdrome's own work
+//! Time at which a forked child executes its command. The time before it is heapdrome's own work
 //! and must not count as the command's.
 
 use std::io;
@@ -6,9 +6,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Returns the cell in which a child stores its moment, in nanoseconds of the monotonic clock. The
-/// launcher and its children share the cell's page. Returns `None` if the kernel refuses the
-/// mapping.
+/// Returns the shared memory cell in which a child stores the time of its `exec`, in nanoseconds of
+/// the monotonic clock; `None` if the kernel refuses the mapping.
 fn shared() -> Option<&'static AtomicU64> {
     static MOMENT: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
     *MOMENT.get_or_init(|| {
@@ -22,7 +21,8 @@ fn shared() -> Option<&'static AtomicU64> {
     })
 }
 
-/// Clears the moment of the last child. Returns the closure that the next child calls before exec.
+/// Clears the time that the previous child stored. Returns the closure that the next child calls
+/// before `exec`.
 pub(crate) fn in_child() -> impl FnMut() -> io::Result<()> + Send + Sync + 'static {
     let moment = shared();
     if let Some(moment) = moment {

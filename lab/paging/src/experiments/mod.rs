@@ -1,5 +1,5 @@
-//! The experiments: the cells of each, and its tables. Tables depend only on the cells, so stored
-//! results yield the same tables.
+//! Cells and tables of each experiment. Tables depend only on the cells, so stored results yield
+//! the same tables.
 
 mod burst;
 mod huge_pages;

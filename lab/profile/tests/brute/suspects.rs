@@ -124,7 +124,7 @@ fn a_leak_is_found_in_a_sample() {
             ..Trace::recording()
         });
         for block in 0..20_000_u64 {
-            // One block in ten is forgotten: 1.6 MB in ten seconds.
+            // One block in ten leaks: 1.6 MB in ten seconds.
             let (size, time) = (800, block * 500_000);
             let lives = (block % 10 > 0).then_some(30_000_000);
             if program.draws.random_bool(sampling.probability(size)) {

@@ -21,13 +21,14 @@ const PAUSE: u64 = 50_000;
 /// The thread that starts the others.
 const MAIN: u32 = 0;
 
-/// A block that lives.
+/// A live block.
 struct Live {
     slot: u32,
     thread: u32,
-    /// The number of the operation that made it, among those of its thread.
+    /// Number of the operation that made the block, among the operations of `thread`.
     made: u64,
-    /// How often its thread had published then; 0 if it is not published.
+    /// Number of the publication by which `thread` announced the block; 0 if the block is not
+    /// published.
     ticket: u32,
     size: u64,
 }
@@ -36,20 +37,20 @@ struct Live {
 struct Thread {
     steps: u64,
     tickets: u32,
-    /// Until when its operations were spaced out.
+    /// Time up to which the thread's operations were spaced out.
     until: u64,
 }
 
-/// Minimum ratio, as a fraction, of a block to the one that it replaces if the program grows it
-/// ahead of its need.
+/// Minimum ratio, as a fraction, of the new size to the old one from which on a resize counts as
+/// growth ahead of need.
 const AHEAD: [u64; 2] = [3, 2];
 
-/// Returns up to which byte a program writes into a block that replaces a smaller one and is never
-/// resized again.
+/// Returns the number of bytes that a program writes at the start of a block that replaces a
+/// smaller one and is never resized again.
 ///
-/// A program that multiplies an array's size fills it in part: between nothing and all of what the
-/// last growth added, and half of that on average. One that grows an array by a little knows its
-/// need, and fills it.
+/// A program that multiplies an array's size fills between none and all of the added bytes, half of
+/// them on average. A program that grows an array by little knows how much it needs, and fills the
+/// whole block.
 fn written(before: u64, size: u64) -> u64 {
     let is_ahead = before > 0 && size / AHEAD[0] >= before / AHEAD[1];
     match is_ahead {
@@ -68,9 +69,9 @@ pub(super) struct Emitter {
     live_bytes: u128,
     numbers: Table<u32, u32>,
     threads: Vec<Thread>,
-    /// Threads whose last step was made, in that order.
+    /// Threads that have made their last step, in the order of those steps.
     ended: VecDeque<u32>,
-    /// The thread of the step before.
+    /// Thread of the previous step.
     previous: Option<u32>,
     began: u64,
     steps: u64,
@@ -96,7 +97,7 @@ impl Emitter {
         }
     }
 
-    /// Ends all threads. Returns what is known of the whole.
+    /// Ends all threads. Returns the program's header.
     pub(super) fn finish(mut self) -> Result<Header, CompileError> {
         self.join_ended()?;
         self.streams.end(MAIN)?;
@@ -108,7 +109,7 @@ impl Emitter {
         Ok(header)
     }
 
-    /// Takes a step in. `block`: the number of the block that it makes, if it makes one.
+    /// Compiles a step. `block`: the number of the block that the step makes, if it makes one.
     pub(super) fn step(&mut self, step: Step, block: u64) -> Result<(), CompileError> {
         let time = step.time.0;
         if self.steps == 0 {
@@ -133,8 +134,8 @@ impl Emitter {
         Ok(())
     }
 
-    /// In a locked replay, lets the thread of the step before publish that it is done, if another
-    /// one follows. Returns what that one waits for.
+    /// In a locked replay, if `next` is not the thread of the previous step, lets that thread
+    /// publish that its step is done. Returns the thread and the count that `next` must wait for.
     fn pass_turn(&mut self, next: u32) -> Result<Option<(u32, u32)>, CompileError> {
         let next = self.numbers.get(&next).copied();
         match self.previous {
@@ -145,7 +146,7 @@ impl Emitter {
         }
     }
 
-    /// Starts a thread, after all have ended that had ended in the recording.
+    /// Starts a thread, after all threads have ended that had ended in the recording by then.
     fn start(&mut self, name: u32, time: u64) -> Result<u32, CompileError> {
         let thread = self.threads.len() as u32;
         if thread >= MAX_THREADS {
@@ -258,8 +259,8 @@ impl Emitter {
         Ok(())
     }
 
-    /// Takes a slot that the thread knows to be free, after waiting for another thread where that
-    /// one leaves many free: the thread would run ever further ahead of it.
+    /// Takes a slot that the thread knows to be free. If another thread has freed many slots, waits
+    /// for that thread first, so as not to run ever further ahead of it.
     fn slot(&mut self, thread: u32) -> Result<u32, CompileError> {
         let owner = self.owner_of_slots(thread);
         let step = self.threads[thread as usize].steps;
@@ -275,7 +276,8 @@ impl Emitter {
             .ok_or(CompileError::TooMany("blocks"))
     }
 
-    /// In a locked replay every thread knows what all have done.
+    /// Returns the thread whose free slots `thread` uses. In a locked replay every thread knows the
+    /// progress of all others, so all threads share the slots of the first.
     fn owner_of_slots(&self, thread: u32) -> u32 {
         match self.header.speed {
             Speed::Locked => MAIN,
@@ -283,7 +285,8 @@ impl Emitter {
         }
     }
 
-    /// Waits for a block's making, if need be, and takes the block out of those that live.
+    /// Waits until a block has been made, if another thread makes it, and removes the block from
+    /// the live ones.
     fn freed(&mut self, thread: u32, block: u64) -> Result<Live, CompileError> {
         let old = self.live.remove(&block);
         let old = old.ok_or(CompileError::Twice(block))?;

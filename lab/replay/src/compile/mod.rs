@@ -65,7 +65,7 @@ pub enum CompileError {
 pub struct Compiled {
     /// The program's header.
     pub header: Header,
-    /// Where the trace was cut off, if it was: what stands before was compiled.
+    /// Position at which the trace is cut off, if it is. The operations before it were compiled.
     pub cut_off: Option<u64>,
 }
 
@@ -86,8 +86,8 @@ impl Source<'_> {
         }
     }
 
-    /// Calls `visit` with every step of a process, and the number of the block that it makes, if it
-    /// makes one.
+    /// Calls `visit` with every step of a process, and with the number of the block that the step
+    /// makes, if it makes one.
     pub(crate) fn visit(
         &self,
         process: u32,
@@ -116,8 +116,8 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// Returns the process that is asked for, or the one with most operations, what was recorded,
-    /// and where the trace was cut off.
+    /// Returns the requested process, or the process with the most operations; the description of
+    /// the recording; and the position at which the trace is cut off, if it is.
     pub(crate) fn choose(
         &self,
         asked: Option<u32>,

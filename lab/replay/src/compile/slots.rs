@@ -8,43 +8,44 @@ use crate::words::{FIRST_SLOT, MAX_SLOTS};
 /// Number of slots that a thread takes over at a time.
 const BATCH: usize = 64;
 
-/// Minimum number of free slots of one thread for which another waits rather than use new ones.
+/// Minimum number of free slots of one thread for which another thread waits instead of using new
+/// slots.
 const MANY: usize = 4096;
 
-/// Another thread, and the number of its operation up to which all are known to be done.
+/// Another thread, and the number of operations of that thread that are known to be done.
 type Known = (u32, u64);
 
-/// Slots that threads have left free, with the number of the operation that freed each.
+/// Free slots of each thread, each with the number of the operation that freed it.
 #[derive(Default)]
 pub(super) struct Slots {
     free: Vec<VecDeque<(u32, u64)>>,
-    /// Whom each thread has waited for last.
+    /// For each thread, the thread that it has waited for most recently.
     known: Vec<Option<Known>>,
-    /// The last thread that left many free.
+    /// The thread that most recently had at least [`MANY`] free slots.
     richest: u32,
     used: u32,
 }
 
 impl Slots {
-    /// Adds the next thread, which begins after what it knows.
+    /// Adds the next thread. The operations in `known` are done before it begins.
     pub(super) fn add_thread(&mut self, known: Option<Known>) {
         self.free.push(VecDeque::new());
         self.known.push(known);
     }
 
-    /// Notes that a thread has waited for another.
+    /// Records that a thread has waited for the operations in `known`.
     pub(super) fn learn(&mut self, thread: u32, known: Known) {
         self.known[thread as usize] = Some(known);
     }
 
-    /// Number of slots, those included that are always null.
+    /// Returns the number of slots, including those that are always null.
     pub(super) fn count(&self) -> u32 {
         FIRST_SLOT + self.used
     }
 
-    /// Returns the thread for which `thread` should wait, so that it can use the slots which that
-    /// one left free, and does not run ever further ahead of it. `live`: number of live blocks.
-    /// `operation`: the number of the thread's operation that needs a slot.
+    /// Returns another thread with many free slots, if `thread` has none. `thread` should wait for
+    /// it and use its slots, so as not to run ever further ahead of it. `live`: number of live
+    /// blocks. `operation`: the number of the thread's operation that needs a slot.
     pub(super) fn creditor(&mut self, thread: u32, operation: u64, live: usize) -> Option<u32> {
         self.take_over(thread, operation);
         let is_out = self.free[thread as usize].is_empty();
@@ -62,7 +63,7 @@ impl Slots {
         (slot < MAX_SLOTS).then_some(slot)
     }
 
-    /// Notes that a thread's operation of this number freed a slot.
+    /// Records that the operation of a thread with this number freed a slot.
     pub(super) fn give(&mut self, thread: u32, slot: u32, operation: u64) {
         let own = &mut self.free[thread as usize];
         own.push_back((slot, operation));
@@ -71,15 +72,15 @@ impl Slots {
         }
     }
 
-    /// Gives the slots of a thread that has ended to the one that waited for its end by the
-    /// operation of this number.
+    /// Moves the free slots of the thread `ended` to the thread `heir`, whose operation number
+    /// `waited` waited for that thread's end.
     pub(super) fn inherit(&mut self, heir: u32, ended: u32, waited: u64) {
         let mut slots = std::mem::take(&mut self.free[ended as usize]);
         slots
             .iter_mut()
             .for_each(|(_, operation)| *operation = waited);
         let own = &mut self.free[heir as usize];
-        // The smaller of the two moves. Slots that another thread may take stand in front.
+        // Move the smaller of the two queues. Slots that another thread may take are in front.
         if slots.len() > own.len() {
             std::mem::swap(own, &mut slots);
         }
@@ -88,8 +89,8 @@ impl Slots {
         }
     }
 
-    /// Takes slots over that the thread knows to be free before its operation of this number, if it
-    /// has none.
+    /// If the thread has no free slots, moves slots to it that it knows to be free before its
+    /// operation of this number.
     pub(super) fn take_over(&mut self, thread: u32, operation: u64) {
         if !self.free[thread as usize].is_empty() {
             return;

@@ -22,7 +22,7 @@ const LONGEST: usize = 5;
 /// The pieces of all threads.
 pub(super) struct Streams {
     file: File,
-    /// Where the next piece begins, in words.
+    /// Offset of the next piece in the file, in words.
     next: u64,
     threads: Vec<Stream>,
     digest: u64,
@@ -30,14 +30,14 @@ pub(super) struct Streams {
 
 struct Stream {
     first: u64,
-    /// Where the piece that is being filled begins.
+    /// Offset in the file of the piece that is being filled, in words.
     at: u64,
     piece: usize,
     words: Vec<u64>,
 }
 
 impl Streams {
-    /// Begins in a file, behind the page of its header.
+    /// Begins to write pieces into a file, after the page of its header.
     pub(super) fn new(file: File) -> Self {
         Self {
             file,
@@ -90,7 +90,7 @@ impl Streams {
         Ok((table, bytes, self.digest))
     }
 
-    /// Writes a full piece, and goes on in another.
+    /// Writes a full piece, and continues the thread in a new one.
     fn jump(&mut self, thread: u32) -> io::Result<()> {
         let piece = (2 * self.threads[thread as usize].piece).min(LARGEST_PIECE);
         let next = self.place(piece);
@@ -105,7 +105,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Sets room for a piece apart; a large one begins with a page.
+    /// Reserves room for a piece, and returns the piece's offset. A large piece begins at a page.
     fn place(&mut self, words: usize) -> u64 {
         if words as u64 >= PAGE_WORDS {
             self.next = self.next.next_multiple_of(PAGE_WORDS);

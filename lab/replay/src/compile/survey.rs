@@ -12,7 +12,7 @@ const SHARED: usize = 16;
 /// The result of the first reading, for the second one.
 #[derive(Default)]
 pub(super) struct Survey {
-    /// The place of each thread's last step.
+    /// Position, among all steps, of each thread's last step.
     pub(super) last: Table<u32, u64>,
     /// Blocks whose making is published.
     pub(super) published: Bits,
@@ -44,20 +44,20 @@ impl Bits {
 #[derive(Default)]
 struct Thread {
     steps: u64,
-    /// The last step of each other thread that is known to be done.
+    /// For each other thread, its latest step that this thread knows to be done.
     known: Table<u32, u64>,
-    /// The step before which it last learnt something.
+    /// Number of this thread's steps when it last learnt of another thread's steps.
     learnt: u64,
 }
 
-/// Takes steps in.
+/// Collects the facts of a survey, step by step.
 pub(super) struct Surveyor {
     survey: Survey,
     speed: Speed,
     first: Option<u32>,
     steps: u64,
     threads: Table<u32, Thread>,
-    /// Who made each block that lives, and in which of its steps.
+    /// For each live block, the thread that made it and the number of the thread's step.
     live: Table<u64, (u32, u64)>,
 }
 
@@ -77,7 +77,7 @@ impl Surveyor {
         self.survey
     }
 
-    /// Takes a step in. `block`: the number of the block that it makes, if it makes one.
+    /// Surveys a step. `block`: the number of the block that the step makes, if it makes one.
     pub(super) fn step(&mut self, step: Step, block: u64) {
         let thread = step.thread;
         let is_new = self.survey.last.insert(thread, self.steps).is_none();
@@ -119,10 +119,12 @@ impl Surveyor {
         known.is_some_and(|known| *known >= step)
     }
 
-    /// Notes that a thread waits until another has done a step, and so knows what that one knew.
+    /// Records that `thread` waits until `other` has done `step`, and therefore knows all that
+    /// `other` knew then.
     fn learn(&mut self, thread: u32, other: u32, step: u64) {
         let theirs = self.threads.entry(other).or_default();
-        // Only if it learnt nothing later, all its knowledge dates from before the step.
+        // Share the knowledge of `other` only if `other` learnt nothing after `step`: all of it
+        // then dates from before `step`.
         let shares = theirs.learnt <= step && theirs.known.len() <= SHARED;
         let more: Vec<_> = match shares {
             true => theirs

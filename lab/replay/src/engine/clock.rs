@@ -26,7 +26,7 @@ impl Clock {
         }
     }
 
-    /// Sleeps until so many nanoseconds have passed.
+    /// Sleeps until this many nanoseconds have passed since the replay began.
     pub(super) fn sleep_until(&self, time: u64) {
         let passed = now() - self.began;
         if passed > time {

@@ -1,9 +1,9 @@
-//! How far a thread has come, for others to wait for.
+//! Progress of a thread, for which other threads can wait.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How often a waiting thread looks before it sleeps.
+/// Number of times that a waiting thread reads the count before it sleeps.
 const LOOKS: u32 = 200;
 
 /// A count that only rises. It never allocates.
@@ -14,10 +14,11 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// Raises the count by 1. All that the thread did before is seen by those who waited for it.
+    /// Raises the count by 1. A thread that waited for this count sees all earlier effects of the
+    /// calling thread.
     pub(super) fn publish(&self) {
-        // The order of all of these is one, so that either this thread sees a sleeper, or the
-        // sleeper sees the count.
+        // SeqCst orders the accesses to both words in `publish` and `wait`: either this thread sees
+        // a sleeper, or the sleeper sees the new count.
         self.count.fetch_add(1, Ordering::SeqCst);
         if self.sleepers.load(Ordering::SeqCst) > 0 {
             self.futex(libc::FUTEX_WAKE, i32::MAX as u32);
@@ -47,7 +48,7 @@ impl Gate {
         let operation = operation | libc::FUTEX_PRIVATE_FLAG;
         let (word, no_timeout) = (self.count.as_ptr(), ptr::null::<libc::timespec>());
         // SAFETY: `word` is a word of this gate, which outlives the call; the kernel only reads it.
-        // Whatever the call returns, the caller looks at the count again.
+        // The result is ignored because `wait` reads the count again.
         unsafe { libc::syscall(libc::SYS_futex, word, operation, value, no_timeout) };
     }
 }

@@ -40,12 +40,12 @@ impl Mapping {
         }
     }
 
-    /// Returns where it begins: at a page.
+    /// Returns the start address of the mapping, which is aligned to a page.
     pub(super) fn place(&self) -> *mut u8 {
         self.place
     }
 
-    /// Returns the bytes that it occupies.
+    /// Returns the length of the mapping in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes as u64
     }
@@ -56,7 +56,7 @@ impl Mapping {
         self.advise(offset, bytes, libc::MADV_POPULATE_READ);
     }
 
-    /// Takes the pages of a part of a file out of this process's memory; used again, they are read
+    /// Removes the pages of a part of a file from this process's memory. The next access reads them
     /// again.
     pub(super) fn release(&self, offset: u64, bytes: u64) {
         self.advise(offset, bytes, libc::MADV_DONTNEED);

@@ -42,7 +42,7 @@ pub enum ReplayError {
     /// The system has no memory for the engine's own tables.
     #[error("the system has no {bytes} bytes for the replay's own tables")]
     Tables {
-        /// Bytes that they need.
+        /// Bytes that the tables need.
         bytes: u64,
     },
 }
@@ -58,13 +58,13 @@ pub struct Outcome {
     pub before: Memory,
     /// Memory after the last operation.
     pub after: Memory,
-    /// Most bytes of the engine's own that were resident at one time.
+    /// Maximum number of resident bytes of the engine itself at one time.
     pub own: u64,
-    /// Bytes of the engine's own that were resident all the time, as anonymous memory.
+    /// Bytes of anonymous memory of the engine itself that were resident all the time.
     pub tables: u64,
     /// Page faults without input between the first operation and the last, except the engine's own.
     pub faults: u64,
-    /// Most bytes of the program that were in memory at one time, which are part of `own`.
+    /// Maximum number of bytes of the program that were in memory at one time; included in `own`.
     pub held: u64,
     /// Nanoseconds by which the latest operation of a paced replay came late.
     pub late: u64,
@@ -110,7 +110,7 @@ impl Held {
         self.most.fetch_max(now, Ordering::Relaxed);
     }
 
-    /// Brings a part of the program into memory, and counts its page faults.
+    /// Loads a part of the program into memory, and counts the page faults of doing so.
     fn load(&self, program: &Mapping, offset: u64, bytes: u64) {
         self.grow(bytes);
         let before = page_faults(Whose::Thread);
@@ -225,15 +225,16 @@ impl Tables {
     }
 }
 
-/// Looks at all slots at the end. Without touching, a call that returned null shows where its block
-/// is freed, or else here; and a replay that checks compares the content of the blocks that live.
+/// Checks all slots after the replay. If blocks are not touched, a null pointer returned for a
+/// block that is never freed is detected only here. A replay that checks contents also compares the
+/// blocks that are still live.
 ///
 /// # Safety
 /// The tables of the replay have this many slots, and all its threads have ended.
 unsafe fn look_at_all<H>(replay: &Replay<'_, H>, slots: u32) {
     for slot in FIRST_SLOT..slots {
-        // SAFETY: both tables have the slot, by this function's contract. A block that lives has
-        // its size beside it; one that was freed left 0 there.
+        // SAFETY: both tables have the slot, by this function's contract. The table of sizes has
+        // the size of each live block, and 0 for a block that was freed.
         unsafe {
             let block = replay.slots.add(slot as usize).read();
             if block.is_null() {

@@ -16,9 +16,10 @@ pub(super) const FIRST_PIECE: u64 = 512;
 /// Operations of a group.
 const GROUP: usize = 4;
 
-/// Runs operations up to the thread's end, a group at a time: the highest bits of its words say
-/// which of them are frees, and one jump leads to code for this order. So a processor mispredicts
-/// one jump for each group, and not each operation, of a program that makes and frees at random.
+/// Runs a thread's operations to their end, in groups. The highest bits of a group's words say
+/// which operations are frees, and one jump leads to the code for this order of mallocs and frees.
+/// If a program makes and frees at random, the processor therefore mispredicts one jump for each
+/// group, not for each operation.
 ///
 /// A malloc and a free take few instructions. A null pointer stands for all other cases, and ends
 /// the group.
@@ -34,8 +35,8 @@ pub(super) unsafe fn run<H: Heap, const TOUCH: u8>(
     let slots = replay.slots;
     // The words of frees count back from here.
     let end = slots.wrapping_add(MAX_SLOTS as usize);
-    // Runs the operations of a group in this order, and goes on behind it. After an operation of
-    // another kind, it goes on behind that one.
+    // Runs the operations of a group in the given order, and continues after the group. An
+    // operation of another kind ends the group: the loop continues after that operation.
     macro_rules! group {
         ($($place:literal $free:literal)*) => {{
             $(
@@ -60,8 +61,8 @@ pub(super) unsafe fn run<H: Heap, const TOUCH: u8>(
     }
     loop {
         // SAFETY: `next` lies within the program, by this function's contract: an operation that
-        // ends a piece leads to another, and none follows the end. Behind the last piece stands
-        // the table of threads, which begins on a page of its own.
+        // ends a piece leads to another, and none follows the end. The table of threads follows the
+        // last piece and begins on a page of its own, so a whole group is readable.
         match unsafe { frees(next.cast()) } {
             0b0000 => group!(0 false 1 false 2 false 3 false),
             0b0001 => group!(0 true 1 false 2 false 3 false),
@@ -119,7 +120,8 @@ unsafe fn frees(words: *const f64) -> u32 {
 ///
 /// # Safety
 /// As for [`run`]; `word` is the first of an operation, and negative if `FREE`. `slots` is the
-/// table, and `end` is [`MAX_SLOTS`] behind it: both stay in registers.
+/// start of the table, and `end` the address [`MAX_SLOTS`] entries after it. Both stay in
+/// registers.
 #[inline(always)]
 unsafe fn short<H: Heap, const TOUCH: u8, const FREE: bool>(
     replay: &Replay<'_, H>,
@@ -154,7 +156,7 @@ unsafe fn short<H: Heap, const TOUCH: u8, const FREE: bool>(
     true
 }
 
-/// Looks at a new block, and touches it from one byte to another.
+/// Checks that a new block is not null, and touches its bytes in a range.
 #[inline(always)]
 fn made<const TOUCH: u8>(block: *mut u8, begin: usize, end: usize) {
     if block.is_null() {
@@ -164,7 +166,7 @@ fn made<const TOUCH: u8>(block: *mut u8, begin: usize, end: usize) {
     unsafe { touch::<TOUCH>(block, begin, end) };
 }
 
-/// Looks at a new block's address, and fills it.
+/// Checks the alignment of a new block, and fills the block with its pattern.
 ///
 /// # Safety
 /// The allocator gave `size` bytes, of which only this thread knows, and the slot is in the tables
@@ -181,7 +183,7 @@ unsafe fn check_new<H>(replay: &Replay<'_, H>, block: *mut u8, slot: u32, size: 
     }
 }
 
-/// Compares a block that is freed next, and forgets its size.
+/// Compares a block that is about to be freed with its pattern, and clears its size.
 ///
 /// # Safety
 /// The block of this slot lives, and the slot is in the tables and this thread's alone.
@@ -193,8 +195,8 @@ unsafe fn check_freed<H>(replay: &Replay<'_, H>, block: *mut u8, slot: u32) {
     }
 }
 
-/// Runs an operation that is neither a short malloc nor a free. Returns where the next one stands;
-/// null at the end.
+/// Runs an operation that is neither a short malloc nor a free. Returns the address of the next
+/// operation; null at the end.
 ///
 /// # Safety
 /// As for [`run`]; the operation begins at `at`.
@@ -244,7 +246,7 @@ unsafe fn other<H: Heap, const TOUCH: u8>(
     next
 }
 
-/// Runs an operation that makes a block. Returns where the next one stands.
+/// Runs an operation that makes a block. Returns the address of the next operation.
 ///
 /// # Safety
 /// As for [`run`]; `next` is where the fields of an operation of this kind begin.
@@ -328,7 +330,8 @@ unsafe fn check_made<H>(
     }
 }
 
-/// Goes on in the next piece of a thread's operations, and leaves the memory of this one.
+/// Returns the address of a thread's next piece, loads that piece, and releases the memory of the
+/// finished one.
 ///
 /// # Safety
 /// As for [`run`]; `next` is where the fields of a jump begin.

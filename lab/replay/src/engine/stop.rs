@@ -48,7 +48,7 @@ pub(super) fn out_of_memory(size: u64) -> ! {
     )
 }
 
-/// Ends the process because a call had returned null, as only the free of its block shows.
+/// Ends the process because an earlier call returned null, which is detected only now.
 #[cold]
 pub(super) fn was_out_of_memory() -> ! {
     stop(

@@ -58,7 +58,7 @@ impl<E> Search<'_, E> {
         self.prefix()?;
         loop {
             let before = self.best.calls.clone();
-            // A call that makes a block goes with all others of the block.
+            // Leave out a call that makes a block together with all other calls of the block.
             self.remove(|call| Some(call.block.unwrap_or(call.id)))?;
             self.remove(|call| (!call.makes()).then_some(call.id))?;
             self.merge_threads()?;
@@ -127,7 +127,7 @@ impl<E> Search<'_, E> {
         }
     }
 
-    /// Lets one thread do all, or else as few as possible.
+    /// Moves all calls to one thread, or to as few threads as possible.
     fn merge_threads(&mut self) -> Result<(), E> {
         let one = self.best.map(|call| Call { thread: 0, ..call });
         if self.fails(one)? {
@@ -148,7 +148,7 @@ impl<E> Search<'_, E> {
         Ok(())
     }
 
-    /// Makes blocks smaller: all of them at once, then each.
+    /// Makes blocks smaller: first all of them together, then one by one.
     fn reduce_sizes(&mut self) -> Result<(), E> {
         for most in SIZES {
             let smaller = self.best.map(|call| call.at_most(most));

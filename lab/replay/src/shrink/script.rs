@@ -17,7 +17,7 @@ const MOST: usize = 1 << 26;
 /// A call, and the block that it is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Call {
-    /// Its place in the whole program.
+    /// Position of the call in the whole program.
     pub id: u32,
     pub thread: u32,
     /// The number of the call that made the block; a resized block stays the one that it was.

@@ -52,7 +52,7 @@ impl Program {
         }
     }
 
-    /// The trace, and the sizes of the blocks that live at its end.
+    /// Returns the trace, and the sorted sizes of the blocks that are live at the trace's end.
     pub fn finish(self) -> (File, Vec<usize>) {
         let mut sizes: Vec<_> = self.live.into_values().collect();
         sizes.sort_unstable();

@@ -234,7 +234,8 @@ fn without_arguments(name: &str) -> String {
     short + rest
 }
 
-/// Where the arguments end with which the text begins.
+/// Returns the index behind the template arguments at the start of `text`; `None` if they are not
+/// closed.
 fn end_of_arguments(text: &str) -> Option<usize> {
     let (mut depth, mut before) = (0_u32, ' ');
     for (place, letter) in text.char_indices() {

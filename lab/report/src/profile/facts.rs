@@ -49,7 +49,7 @@ pub(crate) fn duration(profile: &Profile) -> u64 {
     to - from
 }
 
-/// Returns a moment, counted from the beginning of the first process.
+/// Returns the time from the beginning of the first process to a point in time.
 pub(crate) fn since_start(profile: &Profile, time: u64) -> Nanoseconds {
     Nanoseconds(time.saturating_sub(profile.all.span[0]))
 }

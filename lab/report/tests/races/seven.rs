@@ -24,7 +24,8 @@ pub const RIVALS: [&str; 6] = [
     "rpmalloc",
 ];
 
-/// Returns the comparison whose verdict follows from its interval.
+/// Returns a comparison with the interval from `ratio - spread` to `ratio + spread`. Its verdict is
+/// `less` if the interval lies below 1, and `more` if it lies above 1.
 fn judged((ratio, spread): Ratio, [less, more]: [Verdict; 2]) -> Comparison {
     let verdict = match (ratio - spread, ratio + spread) {
         (_, high) if high < 1.0 => less,

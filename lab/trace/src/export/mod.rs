@@ -37,7 +37,7 @@ pub struct Exported {
 /// A live block, as a format refers to it.
 #[derive(Clone, Copy)]
 struct Block {
-    /// Its number in the trace.
+    /// Number of the block in the trace.
     number: u64,
     size: u64,
     alignment: u64,
@@ -54,11 +54,11 @@ enum Call {
 
 /// Writes the calls of one process.
 trait Format {
-    /// Notes the system's number of a thread.
+    /// Records the system's ID of a thread.
     fn thread(&mut self, _thread: u32, _tid: u32) {}
-    /// The name of the next block.
+    /// Returns the name of the next block.
     fn name(&mut self, number: u64, size: u64) -> u64;
-    /// The block with this name is gone, so that another may have it.
+    /// Records that a block is freed, so that another block may get its name.
     fn freed(&mut self, _block: Block) {}
     /// Writes a call.
     fn call(&mut self, thread: u32, function: &str, call: &Call) -> std::io::Result<()>;

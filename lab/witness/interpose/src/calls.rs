@@ -2,7 +2,7 @@
 
 use crate::slots::Slot;
 
-/// Where a function has the size of the block that it makes.
+/// Arguments of a function that hold the size of the block that it makes.
 #[derive(Clone, Copy)]
 pub enum Size {
     First,
@@ -17,11 +17,11 @@ pub enum Size {
 pub enum Deed {
     /// Returns a new block.
     Makes(Size),
-    /// Stores the address of a new block where its first argument says, and returns 0.
+    /// Stores the address of a new block at the address in the first argument, and returns 0.
     Stores(Size),
-    /// Frees the block of its first argument.
+    /// Frees the block in the first argument.
     Frees,
-    /// Frees the block of its first argument and returns a new one, or fails and does neither.
+    /// Frees the block in the first argument and returns a new block, or fails and does neither.
     Resizes(Size),
     Nothing,
 }
@@ -40,8 +40,8 @@ pub const fn deed(index: usize) -> Deed {
     }
 }
 
-/// One call on its way, as [`record`](crate::recording::record) lays it out on the stack. The first
-/// three arguments are all that any of the functions has.
+/// A call that is being passed on, as [`record`](crate::recording::record) lays it out on the
+/// stack. No function has more than three arguments.
 #[repr(C)]
 pub struct Call {
     /// The arguments.
@@ -50,7 +50,7 @@ pub struct Call {
     pub slot: *const Slot,
 }
 
-/// Bytes that a call asks for.
+/// Returns the number of bytes that a call requests.
 pub fn asked(size: Size, arguments: &[usize; 3]) -> u64 {
     let [a, b, c] = *arguments;
     let bytes = match size {

@@ -1,4 +1,4 @@
-//! The word of the collector: what is to be recorded, and what could not be.
+//! Settings of the collector for the recording, and counts of events that could not be recorded.
 
 use core::sync::atomic::Ordering;
 

@@ -16,7 +16,7 @@ use crate::slots::{SLOT_BYTES, SLOTS};
 const _: () = assert!(core::mem::offset_of!(Function, calls) == 0);
 const _: () = assert!(core::mem::offset_of!(Function, bytes) == 8);
 
-// Adds the bytes that a call asks for to the counter behind r10; r8 and rcx are free.
+// Adds the number of requested bytes to the counter at `[r10 + 8]`. Clobbers r8 and rcx.
 #[cfg(target_arch = "x86_64")]
 macro_rules! add_bytes {
     ($($into_r8:literal)+) => {
@@ -30,7 +30,7 @@ macro_rules! add_bytes {
     };
 }
 
-// Takes them from the arguments of the function: `first times second` for calloc.
+// Reads the number of requested bytes from the arguments: `first times second` for calloc.
 #[cfg(target_arch = "x86_64")]
 macro_rules! requested {
     (nothing) => { "" };
@@ -108,7 +108,7 @@ macro_rules! entry {
     };
 }
 
-// Adds the bytes that a call asks for to the counter behind x10; x9 and x11 to x13 are free.
+// Adds the number of requested bytes to the counter at `[x10 + 8]`. Clobbers x9 to x13.
 #[cfg(target_arch = "aarch64")]
 macro_rules! add_bytes {
     ($($into_x12:literal)+) => {
@@ -126,7 +126,7 @@ macro_rules! add_bytes {
     };
 }
 
-// Takes them from the arguments of the function: `first times second` for calloc.
+// Reads the number of requested bytes from the arguments: `first times second` for calloc.
 #[cfg(target_arch = "aarch64")]
 macro_rules! requested {
     (nothing) => { "" };

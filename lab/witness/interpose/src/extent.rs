@@ -15,16 +15,18 @@ pub struct Extent {
     pub high: usize,
 }
 
-/// Bytes of a stack below its known part that count as its growth.
+/// Maximum distance below the known part of a stack at which an address may belong to the grown
+/// stack.
 const GROWTH: usize = 1 << 20;
 
 impl Extent {
-    /// Whether the address is in it.
+    /// Returns whether the range contains the address.
     pub fn has(self, address: usize) -> bool {
         (self.low..self.high).contains(&address)
     }
 
-    /// Whether the address may be in it by now: a stack grows downwards.
+    /// Returns whether the stack may have grown down to the address, or has not been searched for
+    /// yet.
     pub fn may_have(self, address: usize) -> bool {
         self.high == 0 || (self.low.saturating_sub(GROWTH)..self.low).contains(&address)
     }
@@ -49,10 +51,10 @@ pub fn find(pointer: usize, local: usize) -> Option<Extent> {
     found
 }
 
-/// Copies bytes that may not be there; returns how many there were.
+/// Copies bytes that may not be mapped. Returns the number of copied bytes.
 ///
 /// # Safety
-/// The target has room for them.
+/// The target has room for `length` bytes.
 pub unsafe fn copy_carefully(source: usize, target: *mut u8, length: usize) -> usize {
     const PAGE: usize = 4096;
     const PARTS: usize = 17;
@@ -87,7 +89,7 @@ fn each_mapping(mut visit: impl FnMut(Extent, &[u8])) {
     });
 }
 
-/// Bytes of a line that are looked at. The names of stacks are in lines that are shorter.
+/// Maximum number of bytes of a line that are read. Lines with the names of stacks are shorter.
 const LINE: usize = 128;
 
 fn extent_of(line: &[u8]) -> Option<Extent> {
@@ -110,7 +112,8 @@ fn number(digits: &[u8]) -> Option<usize> {
     })
 }
 
-/// Bytes that are read at once: the calling thread may have a small stack.
+/// Number of bytes that one call reads. It is small because the calling thread may have a small
+/// stack.
 const BUFFER: usize = 512;
 
 /// Reads `/proc/self/maps` part by part.

@@ -33,7 +33,7 @@ static KEPT: Kept = Kept {
 /// Writes the path of a file beside this library, ended by a zero.
 fn beside(name: &[u8], path: &mut [u8; PATH_BYTES]) -> Option<()> {
     let state = &KEPT.state;
-    // Acquire pairs with the release below: path and length are there.
+    // Acquire pairs with the release below, so the path and its length are visible.
     let folder = if state.load(Ordering::Acquire) == READY {
         // SAFETY: see `Kept`.
         unsafe {
@@ -181,7 +181,7 @@ struct Folder<'a> {
 /// Writes the folder of this library, with its last slash, and returns its length.
 fn own_folder(path: &mut [u8; PATH_BYTES]) -> Option<usize> {
     let mut folder = Folder { path, length: None };
-    // SAFETY: `visit` reads the data as what is given here.
+    // SAFETY: `visit` casts the data back to the type that is passed here.
     unsafe { system::dl_iterate_phdr(visit, (&raw mut folder).cast()) };
     return folder.length;
 

@@ -14,7 +14,7 @@ use crate::slots;
 use crate::system;
 use crate::thread::{Thread, thread};
 
-/// One call on its way, as [`follow`] lays it out on the stack.
+/// A call that is being passed on, as [`follow`] lays it out on the stack.
 #[repr(C)]
 struct FollowedCall {
     call: Call,
@@ -27,7 +27,8 @@ struct FollowedCall {
 
 const _: () = assert!(size_of::<FollowedCall>() == 56);
 
-/// Passes a call on and notes its effect. An entry point jumps here with its slot in r11.
+/// Passes a call on to the allocator and counts the call's effect. An entry point jumps here with
+/// its slot in r11.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 pub unsafe extern "C" fn follow() {
@@ -58,7 +59,8 @@ pub unsafe extern "C" fn follow() {
     )
 }
 
-/// Passes a call on and notes its effect. An entry point jumps here with its slot in x16.
+/// Passes a call on to the allocator and counts the call's effect. An entry point jumps here with
+/// its slot in x16.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 pub unsafe extern "C" fn follow() {
@@ -91,7 +93,7 @@ pub unsafe extern "C" fn follow() {
     )
 }
 
-/// Takes the block that a call frees out of what is live, and returns the function to call.
+/// Removes the block that a call frees from the live blocks, and returns the function to call.
 extern "C" fn before(call: &mut FollowedCall) -> usize {
     let old = match deed(slots::index(call.call.slot)) {
         Deed::Frees | Deed::Resizes(_) => forget(call.call.arguments[0]),
@@ -99,18 +101,18 @@ extern "C" fn before(call: &mut FollowedCall) -> usize {
     };
     call.old_size = old.map_or(0, |block| block.size + 1);
     call.old_thread = old.map_or(0, |block| u64::from(block.thread));
-    // SAFETY: the entry point has put the address of its slot there.
+    // SAFETY: the entry point has stored the address of its slot in `call.slot`.
     let next = unsafe { (*call.call.slot).target() };
     call.began = system::fenced_ticks();
     next
 }
 
-/// Notes the effect of a call that has returned `result`, and returns that.
+/// Counts the effect of a call that has returned `result`, and returns `result`.
 extern "C" fn after(call: &FollowedCall, result: usize) -> usize {
     note_time(system::fenced_ticks().wrapping_sub(call.began));
     match deed(slots::index(call.call.slot)) {
         Deed::Makes(size) if result != 0 => note(result, asked(size, &call.call.arguments)),
-        // An int of which the upper half of the register is not defined.
+        // The result is an int, so the upper half of the register is undefined.
         Deed::Stores(size) if result as u32 == 0 => {
             // SAFETY: the function has stored an address there, since it succeeded.
             let block = unsafe { *(call.call.arguments[0] as *const usize) };
@@ -122,7 +124,7 @@ extern "C" fn after(call: &FollowedCall, result: usize) -> usize {
     result
 }
 
-/// Notes a new block.
+/// Counts a new block by its size, and as live.
 fn note(address: usize, size: u64) {
     let length = (u64::BITS - size.leading_zeros()) as usize;
     let bin = &record::followed().sizes[length.min(SIZES - 1)];
@@ -145,8 +147,8 @@ fn live(address: usize, block: Block) {
     }
 }
 
-/// Takes a block out of what is live, before the call that frees it: another thread may get its
-/// address at once.
+/// Removes a block from the live blocks. Precedes the call that frees the block, because another
+/// thread may get the address immediately afterwards.
 fn forget(address: usize) -> Option<Block> {
     let block = shadow::take(address)?;
     let followed = record::followed();
@@ -160,7 +162,8 @@ fn forget(address: usize) -> Option<Block> {
     Some(block)
 }
 
-/// A block was resized, or not, in which case it stays.
+/// Counts the block that a resize returned. If the resize failed, counts the old block as live
+/// again.
 fn resized(call: &FollowedCall, result: usize, size: u64) {
     if result != 0 {
         note(result, size);
@@ -174,7 +177,7 @@ fn resized(call: &FollowedCall, result: usize, size: u64) {
     }
 }
 
-/// A number of this thread's own, from 1 on.
+/// Returns the number of the thread, which is unique in the process and at least 1.
 fn number(thread: &mut Thread) -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     if thread.number == 0 {

@@ -1,4 +1,4 @@
-//! Calls to the system that pass the C library by.
+//! System calls that bypass the C library.
 //!
 //! The C library's functions set errno, and some of them end a thread that is cancelled. Within
 //! malloc neither may happen.
@@ -199,7 +199,7 @@ pub unsafe fn unlink(path: *const c_char) {
     unsafe { call(number::UNLINKAT, [AT_FDCWD, path as usize, 0, 0, 0, 0]) };
 }
 
-/// Gives a file room; false if that fails.
+/// Allocates disk space for a file; returns false if that fails.
 pub fn fallocate(file: c_int, length: usize) -> bool {
     // SAFETY: the call touches no memory.
     unsafe { call(number::FALLOCATE, [file as usize, 0, 0, length, 0, 0]) == 0 }
@@ -218,7 +218,7 @@ pub fn map(length: usize, flags: c_int, file: c_int) -> *mut c_void {
     }
 }
 
-/// Takes a mapping away.
+/// Unmaps a mapping.
 ///
 /// # Safety
 /// Nothing refers to the memory any more.
@@ -257,13 +257,13 @@ pub fn thread() -> u32 {
     unsafe { call(number::GETTID, [0; 6]) as u32 }
 }
 
-/// Whether a process is not there.
+/// Returns whether a process does not exist.
 pub fn lacks_process(pid: u32) -> bool {
     // SAFETY: signal 0 is never sent.
     unsafe { call(number::KILL, [pid as usize, 0, 0, 0, 0, 0]) == -ESRCH }
 }
 
-/// Whether a thread of a process is not there.
+/// Returns whether a thread of a process does not exist.
 pub fn lacks_thread(pid: u32, tid: u32) -> bool {
     let (pid, tid) = (pid as usize, tid as usize);
     // SAFETY: signal 0 is never sent.
@@ -283,7 +283,7 @@ pub fn sleep(nanoseconds: u64) {
     unsafe { call(number::NANOSLEEP, [time.as_ptr() as usize, 0, 0, 0, 0, 0]) };
 }
 
-/// Sets the signals that the calling thread blocks, and returns those that it did.
+/// Sets the signals that the calling thread blocks, and returns the previously blocked ones.
 pub fn block_signals(signals: u64) -> u64 {
     const SET: usize = 2;
     let mut before = 0_u64;

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicI64, AtomicU64};
 /// The first word of a record that is ready to be read.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"heapdrm1");
 
-/// How many objects a record can name.
+/// Maximum number of objects that a record can name.
 pub const OBJECTS: usize = 8;
 
 /// Bytes for an object's path, its terminating zero included.
@@ -51,7 +51,7 @@ pub const FUNCTIONS: [&str; 34] = [
     "_ZdaPvSt11align_val_tRKSt9nothrow_t",
 ];
 
-/// A file of this name beside the library makes it follow every block.
+/// Name of a file beside the library that makes the library follow every block.
 pub const FOLLOW: &str = "follow";
 
 /// Number of classes of block sizes: one for each number of binary digits.
@@ -67,50 +67,50 @@ pub const MALLOC: usize = 0;
 pub struct Function {
     /// Calls that were passed on, without those that the serving object made to itself.
     pub calls: u64,
-    /// Bytes that those calls asked for. A call for 2^47 bytes or more, which no address space
+    /// Bytes that these calls requested. A call for 2^47 bytes or more, which no address space
     /// holds, adds none.
     pub bytes: u64,
-    /// The object that they were passed on to: its place in [`Record::objects`] plus one, or 0
-    /// where the function was never called.
+    /// Object to which the calls were passed on: its place in [`Record::objects`] plus one; 0 if
+    /// the function was never called.
     pub object: u64,
 }
 
 /// Blocks of one size.
 #[repr(C)]
 pub struct SizeCount {
-    /// How many were asked for.
+    /// Number of blocks that were requested.
     pub blocks: AtomicU64,
-    /// Their sizes, added up.
+    /// Sum of the blocks' sizes.
     pub bytes: AtomicU64,
 }
 
 /// Calls to the system that the library makes for itself where it follows blocks.
 #[repr(C)]
 pub struct OwnCalls {
-    /// Anonymous mappings.
+    /// Number of anonymous mappings.
     pub mmap: AtomicU64,
-    /// Mappings taken away.
+    /// Number of unmapped mappings.
     pub munmap: AtomicU64,
-    /// Advice.
+    /// Number of calls of `madvise`.
     pub madvise: AtomicU64,
 }
 
 /// Findings on all blocks, if they are followed.
 #[repr(C)]
 pub struct Followed {
-    /// Bytes that live now.
+    /// Live bytes now.
     pub live: AtomicI64,
-    /// Most bytes that lived at one time.
+    /// Maximum number of live bytes at one time.
     pub peak: AtomicI64,
     /// Blocks that were freed or resized.
     pub frees: AtomicU64,
-    /// How many of them another thread had asked for.
+    /// Freed or resized blocks that another thread had requested.
     pub freed_by_others: AtomicU64,
     /// Calls that were timed, without those that were interrupted.
     pub timed: AtomicU64,
-    /// Ticks of the processor's counter that they took.
+    /// Ticks of the processor's counter that the timed calls took.
     pub ticks: AtomicU64,
-    /// Ticks that timing itself takes in each.
+    /// Ticks that the timing itself adds to each timed call.
     pub calibration: AtomicU64,
     /// Calls to the system that the library made for itself.
     pub own: OwnCalls,
@@ -123,12 +123,12 @@ pub struct Followed {
 pub struct Record {
     /// [`MAGIC`].
     pub magic: u64,
-    /// The process, as it names itself.
+    /// ID of the process, in its own PID namespace.
     pub process: u64,
-    /// Who defines the malloc that the program's own objects find first: place plus one, or 0 for
-    /// the counting library, as it should be.
+    /// Object whose malloc the program's own objects find first: its place plus one; 0 for the
+    /// counting library, which is the normal case.
     pub first_malloc: u64,
-    /// How many places of `objects` are taken.
+    /// Number of used places in `objects`.
     pub objects_used: u64,
     /// One entry for each of [`FUNCTIONS`].
     pub functions: [Function; FUNCTIONS.len()],

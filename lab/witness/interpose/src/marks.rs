@@ -31,7 +31,7 @@ const WORDS: usize = 1 << (CHUNK_BITS - GRANULE_BITS - WORD_BITS);
 /// every look-up.
 pub static DIRECTORY: AtomicPtr<AtomicPtr<AtomicU32>> = AtomicPtr::new(null_mut());
 
-/// Maps the directory, and returns whether it is there.
+/// Maps the directory, and returns whether that succeeded.
 pub fn begin() -> bool {
     if is_on() {
         return true;
@@ -43,7 +43,7 @@ pub fn begin() -> bool {
     true
 }
 
-/// Whether the directory is there: this process records a sample.
+/// Returns whether the directory is mapped, which means that this process records a sample.
 pub fn is_on() -> bool {
     !DIRECTORY.load(Ordering::Acquire).is_null()
 }
@@ -103,9 +103,9 @@ fn word(address: usize) -> Option<(&'static AtomicU32, u32)> {
     ))
 }
 
-/// Puts a mapping into its place, unless another thread was first.
+/// Stores a new mapping at its place in the directory. Unmaps it if another thread was first.
 fn publish<T>(place: &AtomicPtr<T>, fresh: *mut T, length: usize) {
-    // Release pairs with the acquire of those who look it up: its zeros are there.
+    // Release pairs with the acquire of threads that look the mapping up, so they see its zeros.
     let first = place.compare_exchange(null_mut(), fresh, Ordering::Release, Ordering::Relaxed);
     if first.is_err() {
         // SAFETY: it was mapped just now with this length, and no other thread has seen it.

@@ -20,7 +20,7 @@ pub struct Own {
     pub locked: AtomicU32,
     /// The rings of this process, linked by [`Ring::next`].
     pub rings: AtomicPtr<Ring>,
-    /// Where the search for a ring without a thread goes on.
+    /// Ring at which the next search for a ring without a thread begins.
     pub cursor: AtomicPtr<Ring>,
     /// Number of rings that this process made.
     pub made: AtomicU32,
@@ -47,15 +47,15 @@ impl Own {
 pub static OWN: AtomicPtr<Own> = AtomicPtr::new(null_mut());
 /// Memory that all recorded processes share; null until a function is bound.
 pub static SHARED: AtomicPtr<Control> = AtomicPtr::new(null_mut());
-/// The image of this process, or in a child that has not begun the image of its parent.
+/// Image of this process; in a forked child, the parent's image until the child begins its own.
 pub static IMAGE: AtomicU64 = AtomicU64::new(0);
 /// See [`Ring::namespace`].
 pub static NAMESPACE: AtomicU64 = AtomicU64::new(0);
 /// See [`Ring::parent`].
 pub static PARENT: AtomicU64 = AtomicU64::new(0);
-/// Calls to the system may be forbidden: this library makes none.
+/// Whether system calls may be forbidden, so that this library makes none.
 pub static SANDBOXED: AtomicBool = AtomicBool::new(false);
-/// Recording is over: no thread gets a ring any more.
+/// Whether recording is over, so that no thread gets a ring.
 pub static OVER: AtomicBool = AtomicBool::new(false);
 
 /// See [`Own`]; `None` until a function is bound.

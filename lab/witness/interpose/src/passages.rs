@@ -1,9 +1,9 @@
-//! The ways of calls where a recording samples blocks or takes stacks.
+//! Passages: the code through which calls go if a recording samples blocks or takes stacks.
 //!
 //! A call that is not recorded goes straight on to the allocator, and does not come back. Few
-//! instructions precede that jump: a call that asks for a block counts the requested bytes down,
-//! and a free looks whether the block is sampled. If every block is recorded, all calls that ask
-//! for one are considered for their stack.
+//! instructions precede that jump: a call that requests a block counts the requested bytes down,
+//! and a free tests whether the block is sampled. If every block is recorded, every call that
+//! requests a block is considered for the recording of its stack.
 
 use core::mem::offset_of;
 
@@ -23,7 +23,7 @@ const FRAME: usize = 56;
 #[cfg(target_arch = "aarch64")]
 const FRAME: usize = 64;
 
-/// The function through which the calls of a function go; `None` if they are not recorded.
+/// Returns the passage for the calls of a function; `None` if they are not recorded.
 pub fn passage(index: usize) -> Option<usize> {
     let (samples, takes_stacks) = (marks::is_on(), control::stack_bytes() != 0);
     Some(match deed(index) {
@@ -40,7 +40,8 @@ pub fn passage(index: usize) -> Option<usize> {
     })
 }
 
-// A passage that counts down the bytes that a call requests, which are in rcx; r8 and rax are free.
+// A passage that counts down the number of requested bytes, which is in rcx. May clobber r8 and
+// rax.
 #[cfg(target_arch = "x86_64")]
 macro_rules! countdown {
     ($name:ident, $($into_rcx:literal)+) => {
@@ -70,7 +71,7 @@ countdown!(first, "mov rcx, rdi");
 countdown!(second, "mov rcx, rsi");
 #[cfg(target_arch = "x86_64")]
 countdown!(third, "mov rcx, rdx");
-// The largest number if the product has no 64 bits.
+// Use the largest number if the product exceeds 64 bits.
 #[cfg(target_arch = "x86_64")]
 countdown!(product, "mov rcx, rdi" "imul rcx, rsi" "mov r8, -1" "cmovo rcx, r8");
 
@@ -112,8 +113,8 @@ unsafe extern "C" fn free() {
 
 /// Passes a call on that may have to be recorded, with its slot in r11.
 ///
-/// An allocator's `operator new` may go on to malloc by a jump. That call returns to this function,
-/// and is not recorded a second time.
+/// An allocator's `operator new` may pass the call on to malloc by a jump. The call of malloc then
+/// returns to this function, and is not recorded a second time.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 unsafe extern "C" fn consider() {
@@ -163,7 +164,7 @@ unsafe extern "C" fn consider() {
     )
 }
 
-// A passage that counts down the bytes that a call requests, which are in x12; x9 to x13 are free.
+// A passage that counts down the number of requested bytes, which is in x12. May clobber x9 to x13.
 #[cfg(target_arch = "aarch64")]
 macro_rules! countdown {
     ($name:ident, $($into_x12:literal)+) => {
@@ -201,7 +202,7 @@ countdown!(first, "mov x12, x0");
 countdown!(second, "mov x12, x1");
 #[cfg(target_arch = "aarch64")]
 countdown!(third, "mov x12, x2");
-// The largest number if the product has no 64 bits.
+// Use the largest number if the product exceeds 64 bits.
 #[cfg(target_arch = "aarch64")]
 countdown!(
     product,
@@ -249,8 +250,8 @@ unsafe extern "C" fn free() {
 
 /// Passes a call on that may have to be recorded, with its slot in x16.
 ///
-/// An allocator's `operator new` may go on to malloc by a jump. That call returns to this function,
-/// and is not recorded a second time.
+/// An allocator's `operator new` may pass the call on to malloc by a jump. The call of malloc then
+/// returns to this function, and is not recorded a second time.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 unsafe extern "C" fn consider() {

@@ -41,12 +41,12 @@ pub fn current() -> *mut Record {
     }
 }
 
-/// Begins a new record in a child that has just been forked, which knows all that the parent's
-/// tells but the counts. Gives the parent's and the new one, if both are there.
+/// Begins a new record in a child that has just been forked, with the contents of the parent's
+/// record except the counts. Returns the parent's record and the new one, if both exist.
 pub fn renew() -> Option<(*mut Record, *mut Record)> {
     let old = RECORD.load(Ordering::Acquire);
     if old.is_null() {
-        // Another thread of the parent was about to make one.
+        // Another thread of the parent was creating the record.
         STATE.store(0, Ordering::Release);
         return None;
     }
@@ -69,7 +69,7 @@ pub fn renew() -> Option<(*mut Record, *mut Record)> {
         to.peak.store(live, Ordering::Relaxed);
         let calibration = from.calibration.load(Ordering::Relaxed);
         to.calibration.store(calibration, Ordering::Relaxed);
-        // The child will take the old record away.
+        // Counts the unmapping of the parent's record, which the child does next.
         to.own.munmap.store(1, Ordering::Relaxed);
     }
     Some((old, new))
@@ -78,7 +78,8 @@ pub fn renew() -> Option<(*mut Record, *mut Record)> {
 /// Returns the findings on blocks. A function that follows them is called only once there is a
 /// record.
 pub fn followed() -> &'static Followed {
-    // SAFETY: the record is mapped; a forked child, which takes it away, has made another before.
+    // SAFETY: the record is mapped. A forked child unmaps its parent's record only after it has
+    // created its own.
     unsafe { &(*RECORD.load(Ordering::Acquire)).followed }
 }
 
@@ -91,11 +92,11 @@ pub fn add_own_call(of: fn(&OwnCalls) -> &AtomicU64) {
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Mode {
-    /// It counts them.
+    /// Counts calls.
     Counting = 1,
-    /// It counts them and follows every block.
+    /// Counts calls and follows every block.
     Following = 2,
-    /// It writes them into rings, and keeps no record.
+    /// Writes calls into rings, and keeps no record.
     Recording = 3,
 }
 
@@ -131,7 +132,7 @@ fn find_mode() -> Mode {
     }
 }
 
-/// Takes a record out of this process's memory; its file stays.
+/// Unmaps a record. The record's file remains.
 ///
 /// # Safety
 /// Nothing refers to the record any more.

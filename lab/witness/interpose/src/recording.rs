@@ -2,9 +2,9 @@
 //!
 //! A free is stamped before the allocator is called, and a call that returns a block after it has
 //! returned: of two owners of an address, the later one has the later stamp. A processor may read
-//! its counter before the loads that precede it are done. A free therefore waits for them: it is
-//! never stamped before its block was made. A block that is made may be stamped too early, which
-//! the collector repairs, so that those calls need not wait.
+//! its counter before the loads that precede it are done. A free therefore waits for these loads,
+//! so its stamp is never earlier than that of the call that made its block. A call that makes a
+//! block does not wait and may be stamped too early, which the collector repairs.
 
 use core::mem::offset_of;
 use core::sync::atomic::Ordering;
@@ -19,8 +19,8 @@ use crate::unwinding::personality;
 
 /// Passes a call on and records its effect. An entry point jumps here with its slot in r11.
 ///
-/// An allocator's `operator new` may go on to malloc by a jump. That call returns to this function,
-/// and is not recorded a second time.
+/// An allocator's `operator new` may pass the call on to malloc by a jump. The call of malloc then
+/// returns to this function, and is not recorded a second time.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 pub unsafe extern "C" fn record() {
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn record() {
     )
 }
 
-/// Records that a block is freed and goes on to the allocator, without coming back.
+/// Records that a block is freed, and jumps to the allocator, which returns directly to the caller.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 pub unsafe extern "C" fn record_free() {
@@ -94,8 +94,8 @@ pub unsafe extern "C" fn record_free() {
 
 /// Passes a call on and records its effect. An entry point jumps here with its slot in x16.
 ///
-/// An allocator's `operator new` may go on to malloc by a jump. That call returns to this function,
-/// and is not recorded a second time.
+/// An allocator's `operator new` may pass the call on to malloc by a jump. The call of malloc then
+/// returns to this function, and is not recorded a second time.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 pub unsafe extern "C" fn record() {
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn record() {
     )
 }
 
-/// Records that a block is freed and goes on to the allocator, without coming back.
+/// Records that a block is freed, and jumps to the allocator, which returns directly to the caller.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 pub unsafe extern "C" fn record_free() {
@@ -214,8 +214,8 @@ static RECORDERS: [Recorders; FUNCTIONS.len()] = recorders!(
     0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33
 );
 
-/// Sends the calls of a function through this module; returns where they go, or `None` if they are
-/// not recorded.
+/// Prepares the slot of a function for recording. Returns the function to which the entry point
+/// passes calls; `None` if they are not recorded.
 pub fn passage(index: usize) -> Option<usize> {
     let (recorders, slot) = (&RECORDERS[index], &SLOTS[index]);
     let before = recorders
@@ -248,7 +248,7 @@ pub fn push_freed(index: usize, address: usize) {
     push(event(code::FREED, index, address, 0, stamp));
 }
 
-/// Records the block that a call has returned as `result`, and returns that.
+/// Records the block that a call has returned as `result`, and returns `result`.
 extern "C" fn after<const INDEX: usize>(call: &Call, result: usize) -> usize {
     if let Some(returned) = returned(INDEX, call, result) {
         push_returned(INDEX, call, &returned);
@@ -284,7 +284,7 @@ pub fn returned(index: usize, call: &Call, result: usize) -> Option<Returned> {
     let stamp = stamp(ticks);
     let (size, block) = match deed(index) {
         Deed::Makes(size) | Deed::Resizes(size) => (size, result),
-        // An int of which the upper half of the register is not defined.
+        // The result is an int, so the upper half of the register is undefined.
         Deed::Stores(size) if result as u32 == 0 => {
             // SAFETY: the function has stored an address there, since it succeeded.
             (size, unsafe { *(call.arguments[0] as *const usize) })
@@ -296,7 +296,7 @@ pub fn returned(index: usize, call: &Call, result: usize) -> Option<Returned> {
     Some(Returned { stamp, block, size })
 }
 
-/// Records what a call has returned.
+/// Records the result of a call.
 #[inline(always)]
 pub fn push_returned(index: usize, call: &Call, returned: &Returned) {
     let &Returned { stamp, block, size } = returned;
@@ -313,7 +313,7 @@ pub fn push_returned(index: usize, call: &Call, returned: &Returned) {
     push(event(code, index, block, size, stamp));
 }
 
-/// The alignment that a call asks for.
+/// Returns the alignment that a call requests.
 const fn alignment(index: usize, arguments: &[usize; 3]) -> Option<usize> {
     match index {
         // memalign, aligned_alloc

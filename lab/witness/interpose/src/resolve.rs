@@ -1,4 +1,4 @@
-//! Finds the function that a call is passed on to.
+//! Finds the function to which calls are passed on.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::addr_of_mut;
@@ -21,7 +21,7 @@ use crate::thread::thread;
 /// A search through the loaded objects, in the order in which the loader searches them.
 struct Search {
     name: &'static str,
-    /// Whether definitions before this library count.
+    /// Whether the search includes objects before this library.
     from_start: bool,
     passed_self: bool,
     found: Option<Found>,
@@ -49,7 +49,7 @@ impl Search {
 
 fn search(name: &'static str, from_start: bool) -> Option<Found> {
     let mut search = Search::new(name, from_start);
-    // SAFETY: `visit` reads the data as what is given here.
+    // SAFETY: `visit` casts the data back to the type that is passed here.
     unsafe { system::dl_iterate_phdr(visit, (&raw mut search).cast()) };
     search.found
 }
@@ -97,7 +97,7 @@ fn fill(index: usize) {
     match search(FUNCTIONS[index], false) {
         Some(found) => bind(index, &found),
         None => {
-            // The stand-in calls another function of this library, which counts.
+            // The stand-in calls another function of this library, which counts the call.
             let slot = &SLOTS[index];
             let stand_in = fallback::for_function(FUNCTIONS[index]);
             slot.counter.store(0, Ordering::Relaxed);
@@ -112,7 +112,7 @@ fn bind(index: usize, found: &Found) {
     let slot = &SLOTS[index];
     let path = &found.path[..found.path_length];
     let in_libc = path.ends_with(b"/libc.so.6");
-    // glibc's reallocarray calls realloc by name, which counts.
+    // glibc's reallocarray calls realloc by name, and that call is counted.
     let counted = !(in_libc && FUNCTIONS[index] == "reallocarray");
     let is_runtime = contains(path, b"/libstdc++.so") || contains(path, b"/libc++.so");
     let mode = record::mode();
@@ -133,8 +133,9 @@ fn bind(index: usize, found: &Found) {
     slot.counter.store(counter, Ordering::Relaxed);
     slot.counted_next.store(counted_next, Ordering::Relaxed);
     slot.served.store(found.address, Ordering::Relaxed);
-    // glibc's own calls, as in strdup, are the program's: its slots share no object, and no call
-    // comes from within it. Sampling passes them on by the shorter way.
+    // glibc's internal calls, such as `malloc` in `strdup`, count as the program's. Its slots
+    // therefore have an empty caller range. While sampling, the range covers every caller, so that
+    // all calls take the shorter path.
     let own = (&raw const *slot) as usize;
     let (low, span, next) = match () {
         () if in_libc && counter == 0 && marks::is_on() => (0, usize::MAX, counted_next),
@@ -169,7 +170,8 @@ fn contains(path: &[u8], part: &[u8]) -> bool {
     path.windows(part.len()).any(|window| window == part)
 }
 
-/// Begins the record of this process: who serves malloc, and whether this library is asked first.
+/// Begins the record of this process with the object that serves malloc, and whether the loader
+/// finds this library's malloc first.
 ///
 /// Binds every function that has a definition by now. Functions of objects that are loaded later
 /// are bound by their first call, or in a forked child ([`bind_late`]).
@@ -209,7 +211,8 @@ fn bind_late() {
             continue;
         }
         let mut search = Search::new(FUNCTIONS[index], true);
-        // SAFETY: the child has one thread; `visit` reads the data as what is given here.
+        // SAFETY: the child has one thread; `visit` casts the data back to the type that is passed
+        // here.
         unsafe { late::each(visit, (&raw mut search).cast()) };
         if let Some(found) = search.found {
             bind(index, &found);
@@ -217,7 +220,7 @@ fn bind_late() {
     }
 }
 
-/// Gives a forked child counts of its own.
+/// Begins separate counts in a forked child.
 pub unsafe extern "C" fn after_fork() {
     // SAFETY: every thread has an errno, and the child has one thread.
     let errno = unsafe { *system::__errno_location() };
@@ -233,7 +236,7 @@ pub unsafe extern "C" fn after_fork() {
                 slot.counter.store(new as usize + offset, Ordering::Relaxed);
             }
         }
-        // SAFETY: no slot counts there any more.
+        // SAFETY: no slot refers to the old record any more.
         unsafe { record::discard(old) };
     }
     bind_late();

@@ -3,8 +3,8 @@
 //!
 //! Every thread writes into a ring of its own, and the collector alone reads it. An entry is
 //! reserved by one instruction, so that a signal handler which allocates takes the next one. It is
-//! valid once its last word carries the number of the current lap: what a killed thread has begun
-//! to write is never taken for an entry, and nothing has to be published.
+//! valid once its last word carries the number of the current lap. An entry that a killed thread
+//! left incomplete is therefore never read, and no separate index has to be published.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -34,10 +34,10 @@ pub mod code {
     pub const FAILED: u8 = 128;
     /// The entry's address is the alignment that the next entry's call asked for.
     pub const ALIGNMENT: u8 = 192;
-    /// The call whose block lies at the entry's address has a stack, whose place in the ring of
-    /// stacks is the entry's size. The address is 0 if the call failed.
+    /// The call that returned the block at the entry's address has a stack. The entry's size is the
+    /// position of that stack in the ring of stacks. The address is 0 if the call failed.
     pub const STACK: u8 = 193;
-    /// The first code of the following ones.
+    /// The first of the codes whose entries have a detail of 64 bits.
     pub const WHOLE: u8 = 240;
     /// The following entries are of the thread whose number is the entry's address; the detail is
     /// the processor's counter.
@@ -54,7 +54,7 @@ pub mod code {
 /// Memory that the collector and all recorded processes share.
 #[repr(C)]
 pub struct Control {
-    /// The processor's counter when the collector last looked at the rings.
+    /// The processor's counter when the collector last read the rings.
     pub beat: AtomicU64,
     /// The collector's process.
     pub collector: AtomicU32,
@@ -101,7 +101,7 @@ pub const STAMP_BITS: u32 = 40;
 /// Sizes from here on do not fit into an entry: [`code::SIZE`] precedes it.
 pub const LONG: u64 = (1 << (u64::BITS - STAMP_BITS)) - 1;
 /// Ticks after which a thread writes its time in full. A reader takes the time that is nearest to
-/// the last one, so they are less than half of what the bits can tell.
+/// the previous entry's, so the limit is less than half of the range of the bits.
 pub const FAR: u64 = 1 << (STAMP_BITS - 3);
 
 /// An operation before it is written.
@@ -109,43 +109,44 @@ pub const FAR: u64 = 1 << (STAMP_BITS - 3);
 pub struct Event {
     /// The processor's counter.
     pub stamp: u64,
-    /// Bytes, or what the code says.
+    /// Bytes, or the value that the code defines.
     pub size: u64,
-    /// An address, or what the code says.
+    /// An address, or the value that the code defines.
     pub address: u64,
     /// The sum of a code and a function's number.
     pub code: u8,
 }
 
-/// A ring.
+/// Ring of one thread's recorded operations.
 #[repr(C)]
 pub struct Ring {
     /// [`MAGIC`].
     pub magic: AtomicU64,
-    /// The process, as it names itself.
+    /// ID of the process, in its own PID namespace.
     pub pid: u32,
-    /// The thread that writes, as it names itself.
+    /// ID of the writing thread, in its own PID namespace.
     pub tid: AtomicU32,
-    /// Tells apart all programs of all processes: the processor's counter when it began.
+    /// Identity of the process's current program among all programs of all processes: the
+    /// processor's counter when the program began.
     pub image: u64,
-    /// The image that this one was forked from; 0 for an executed program.
+    /// Identity of the program that this one was forked from; 0 for an executed program.
     pub parent: u64,
-    /// The processor's counter when it was forked.
+    /// The processor's counter when the process was forked.
     pub forked: u64,
     /// The process's namespace of process numbers: the number of its file; 0 if unknown.
     pub namespace: u64,
-    /// Ticks of the processor's counter for which its threads waited until it was read.
+    /// Ticks of the processor's counter during which threads waited for the collector to make room.
     pub waited: AtomicU64,
-    /// Not 0: its process has stopped recording.
+    /// Not 0: the process has stopped recording.
     pub gave_up: AtomicU32,
-    /// Not 0: the collector no longer reads it.
+    /// Not 0: the collector no longer reads the ring.
     pub abandoned: AtomicU32,
-    /// The process's next ring, in its own addresses.
+    /// Address of the process's next ring in the process.
     pub next: usize,
-    /// Its ring of stacks, in the process's addresses; 0 until there is one, 1 if it cannot be
-    /// made.
+    /// Address of the thread's ring of stacks in the process; 0 until there is one, 1 if it cannot
+    /// be made.
     pub stacks: AtomicUsize,
-    /// Tells apart the rings of a process.
+    /// Number of the ring, unique in the process.
     pub number: u32,
     /// The path of the executable, ended by a zero.
     pub program: [u8; PATH_BYTES],
@@ -163,7 +164,8 @@ pub struct Ring {
 #[repr(C, align(128))]
 pub struct Line(pub AtomicU64);
 
-/// The number of the lap in which an entry lies.
+/// Returns the number of the lap that contains the entry with this index, modulo the range of a
+/// tag's lap.
 pub const fn lap(index: u64) -> u64 {
     // The memory of a new ring is zero: the first lap is 1.
     ((index / ENTRIES) + 1) & 0xff
@@ -194,15 +196,16 @@ impl Ring {
         self.reserved.0.fetch_add(number, Ordering::Relaxed)
     }
 
-    /// The index from which on entries are not free yet.
+    /// Returns the first index whose entry is not free.
     #[inline]
     pub fn limit(&self) -> u64 {
-        // Acquire pairs with the collector's release: it has read what is overwritten.
+        // Acquire pairs with the collector's release: the collector has read the entries that are
+        // overwritten.
         self.taken.0.load(Ordering::Acquire) + ENTRIES
     }
 
-    /// Writes an operation into an entry that was reserved, and is below the limit. Of a size from
-    /// [`LONG`] on, the entry says only that it is one.
+    /// Writes an operation into an entry that was reserved, and is below the limit. For a size of
+    /// [`LONG`] or more, the entry only marks that the size precedes it.
     #[inline]
     pub fn write(&self, index: u64, event: Event) {
         let stamp = event.stamp & ((1 << STAMP_BITS) - 1);
@@ -217,7 +220,8 @@ impl Ring {
         let address = address & ((1 << ADDRESS_BITS) - 1);
         let tag = address | u64::from(code) << ADDRESS_BITS | lap(index) << LAP_SHIFT;
         entry.detail.store(detail, Ordering::Relaxed);
-        // Release pairs with the acquire of the collector: the other word is there first.
+        // Release pairs with the acquire of the collector, so the collector sees the entry's other
+        // word.
         entry.tag.store(tag, Ordering::Release);
     }
 }

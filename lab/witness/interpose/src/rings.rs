@@ -35,7 +35,8 @@ const SPARES: u32 = 16;
 /// The thread of a ring that was made in advance. No thread has this number.
 const SPARE: u32 = u32::MAX;
 
-/// How many rings are looked at for one whose thread has ended, before a new one is made.
+/// Maximum number of rings that are searched for one whose thread has ended before a new ring is
+/// made.
 const LOOKS: usize = 16;
 
 /// Remembers which object serves malloc.
@@ -89,7 +90,8 @@ pub fn current() -> Option<&'static Ring> {
     unsafe { thread().ring.as_ref() }
 }
 
-/// Notes that this process is about to fork: the child begins with the blocks of this moment.
+/// Records that this process is about to fork, because the child inherits the blocks that are live
+/// now.
 pub unsafe extern "C" fn before_fork() {
     // A process without an image has no blocks that were recorded, except those of its parent.
     if state() == NEW {
@@ -110,10 +112,11 @@ pub unsafe extern "C" fn before_fork() {
     }
 }
 
-/// The time of a call, which no call of another thread may contradict that hands on a block.
+/// Returns the time stamp of a call. If a block passes from one thread to another, the stamps of
+/// both threads' calls have the right order.
 ///
-/// While one thread allocates, the order of its calls is that of its ring. Their times are then
-/// exact for the first call after each beat of the collector, and for every eighth.
+/// While only one thread allocates, its ring gives the order of the calls. Stamps are then exact
+/// for the first call after each beat of the collector, and for every eighth call after it.
 #[inline]
 pub fn stamp(read: impl FnOnce() -> u64) -> u64 {
     let thread = thread();
@@ -135,8 +138,9 @@ pub fn stamp(read: impl FnOnce() -> u64) -> u64 {
     thread.stamp
 }
 
-/// The calling thread is about to lose the right to read the processor's counter. Its calls have
-/// the time of the collector's last beat from then on, so that their order may have to be repaired.
+/// Records that the calling thread is about to lose the right to read the processor's counter. From
+/// then on, calls of the thread are stamped with the collector's latest beat, so the collector may
+/// have to repair their order.
 pub fn lose_clock() {
     thread().lacks_clock = 1;
 }
@@ -197,7 +201,7 @@ fn open() -> bool {
     true
 }
 
-/// A ring for the calling thread, which holds the lock.
+/// Returns a ring for the calling thread, which holds the lock on the rings.
 fn ring_for_thread(own: &Own) -> Option<&'static Ring> {
     begin_process()?;
     let tid = tid();
@@ -209,8 +213,8 @@ fn ring_for_thread(own: &Own) -> Option<&'static Ring> {
     Some(ring)
 }
 
-/// Excludes other threads that get a ring. Signals are blocked, since a handler that allocates
-/// would wait for the lock that its thread holds.
+/// Runs `work` with the lock on the rings held. Signals are blocked meanwhile, because a handler
+/// that allocates would wait for the lock that its own thread holds.
 fn locked<T>(own: &Own, work: impl FnOnce() -> T) -> T {
     let before = kernel::block_signals(u64::MAX);
     // Acquire and release pair with each other: the list of rings is complete.
@@ -223,8 +227,9 @@ fn locked<T>(own: &Own, work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Makes rings for threads that first allocate where calls to the system may be forbidden, the
-/// calling thread among them. Returns whether none were forbidden before.
+/// Makes rings in advance for the calling thread and for threads that first allocate in the
+/// sandbox, where system calls may be forbidden. Returns whether it made them, which it does not do
+/// inside a sandbox.
 pub fn prepare_sandbox() -> bool {
     let (Some(own), false) = (own(), OVER.load(Ordering::Relaxed)) else {
         return false;
@@ -242,12 +247,12 @@ pub fn prepare_sandbox() -> bool {
     true
 }
 
-/// The sandbox was refused.
+/// Allows system calls again after the kernel has refused the sandbox.
 pub fn leave_sandbox() {
     SANDBOXED.store(false, Ordering::Relaxed);
 }
 
-/// Gives a process that has just begun its image.
+/// Gives a new process its image. Returns `None` if the recording is over.
 fn begin_process() -> Option<()> {
     if state() == NEW {
         PARENT.store(IMAGE.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -257,7 +262,8 @@ fn begin_process() -> Option<()> {
         }
         IMAGE.store(new_image(), Ordering::Relaxed);
         if is_unknown {
-            // Forked by a call that runs no handlers: the moment is not known.
+            // The process was forked by a call that runs no handlers, so the time of the fork is
+            // unknown.
             thread().renew_samples();
             thread().forked = IMAGE.load(Ordering::Relaxed);
         }
@@ -266,14 +272,15 @@ fn begin_process() -> Option<()> {
     (control()?.closed.load(Ordering::Relaxed) == 0).then_some(())
 }
 
-/// The name of an image: the time at which it begins.
+/// Returns a new identity for an image: the time at which the image begins.
 fn new_image() -> u64 {
     // Several processes may begin at one beat of the collector.
     let distinct = if thread().lacks_clock == 0 { 0 } else { pid() };
     clock().wrapping_add(distinct.into())
 }
 
-/// A ring whose thread has ended.
+/// Returns a ring whose thread has ended, and assigns it to the thread `me`; `None` if none is
+/// found.
 fn reuse(own: &Own, me: u32) -> Option<&'static Ring> {
     let mut ring = own.cursor.load(Ordering::Relaxed);
     for _ in 0..LOOKS {
@@ -293,12 +300,13 @@ fn reuse(own: &Own, me: u32) -> Option<&'static Ring> {
     None
 }
 
-/// A ring that was made in advance; makes no call to the system.
+/// Returns a ring that was made in advance, and assigns it to the thread `me`. Makes no system
+/// call.
 fn take_spare(own: &Own, me: u32) -> Option<&'static Ring> {
     let mut ring = own.rings.load(Ordering::Acquire);
     // SAFETY: rings of the list stay mapped. A child of fork has an empty list.
     while let Some(current) = unsafe { ring.as_ref() } {
-        // Relaxed: the ring is in the list, so its other fields are there.
+        // Relaxed: the acquire of the list already makes the ring's other fields visible.
         let tid = &current.tid;
         let taken = tid.compare_exchange(SPARE, me, Ordering::Relaxed, Ordering::Relaxed);
         if taken.is_ok() {
@@ -340,10 +348,11 @@ fn make(own: &Own, tid: u32) -> Option<&'static Ring> {
         (*ring).server = *SERVER.0.get();
         let program = (&raw mut (*ring).program).cast();
         kernel::readlink(c"/proc/self/exe".as_ptr(), program, PATH_BYTES - 1);
-        // Release pairs with the collector's acquire: the fields are there first.
+        // Release pairs with the collector's acquire, so the collector sees the other fields.
         (*ring).magic.store(MAGIC, Ordering::Release);
     }
-    // Release pairs with the acquire of a thread that takes a spare: the fields are there first.
+    // Release pairs with the acquire of a thread that takes a spare, so that thread sees the other
+    // fields.
     own.rings.store(ring, Ordering::Release);
     // Release: a collector that sees the number finds the file.
     control.rings.fetch_add(1, Ordering::Release);

@@ -64,7 +64,7 @@ pub fn count(size: u64) -> Points {
 }
 
 /// Returns the points that fall into a request which has ended the thread's countdown. The
-/// countdown of a new thread is zero, which says nothing.
+/// countdown of a new thread is zero and has not been drawn yet.
 pub fn pass(size: u64) -> Points {
     let size = size.max(1);
     if thread().seed == 0 {
@@ -95,9 +95,10 @@ fn begin_countdown(thread: &mut Thread, means: &Means) {
     count_down_to(thread, plain, stack);
 }
 
-/// Goes on behind a request into which the next point falls.
+/// Returns the points that fall into a request that contains the next point, and continues the
+/// countdown after the request.
 fn step(thread: &mut Thread, size: u64) -> Points {
-    // The countdown has passed zero by the rest of the request.
+    // The countdown is negative by the number of bytes of the request after the point.
     let first = thread.until.wrapping_add(size);
     let means = Means::new();
     if first >= size {

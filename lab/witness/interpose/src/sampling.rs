@@ -25,14 +25,14 @@ pub struct SampledCall {
     /// The caller's frame pointer.
     pub frame_pointer: usize,
     _unused: usize,
-    /// Where the call returns to. The caller's stack begins behind it.
+    /// Address to which the call returns. The caller's stack begins above this word.
     pub return_address: usize,
 }
 
 const _: () = assert!(size_of::<SampledCall>() == 64);
 
-/// Decides whether a call is recorded, records that it frees a recorded block, and returns whether
-/// its return is to be recorded.
+/// Decides whether a call is recorded. If it frees a recorded block, records that free. Returns
+/// whether the call's return must be recorded as well.
 pub extern "C" fn before(call: &mut SampledCall) -> bool {
     let index = slots::index(call.call.slot);
     let address = call.call.arguments[0];
@@ -45,7 +45,7 @@ pub extern "C" fn before(call: &mut SampledCall) -> bool {
         }
     };
     (call.frees, call.points) = match deed(index) {
-        // Its passage has counted the request.
+        // The passage of these functions has already counted the request.
         Deed::Makes(size) | Deed::Stores(size) if samples => (false, sample::pass(asked(size))),
         Deed::Makes(size) | Deed::Stores(size) => (false, sample::count(asked(size))),
         Deed::Resizes(size) => (is_recorded(address), sample::count(asked(size))),
@@ -58,7 +58,7 @@ pub extern "C" fn before(call: &mut SampledCall) -> bool {
     call.points.any || (call.frees && matches!(deed(index), Deed::Resizes(_)))
 }
 
-/// Records the effect of a call that has returned `result`, and returns that.
+/// Records the effect of a call that has returned `result`, and returns `result`.
 pub extern "C" fn after(call: &SampledCall, result: usize) -> usize {
     let index = slots::index(call.call.slot);
     let recorded = returned(index, &call.call, result).and_then(|returned| match returned.block {
@@ -112,7 +112,8 @@ pub unsafe extern "C" fn personality(
     _exception: *mut c_void,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the unwinder gives the context of such a frame, whose call begins with one.
+    // SAFETY: the unwinder gives the context of a frame of `consider`, at whose stack pointer a
+    // `SampledCall` lies, which begins with a `Call`.
     unsafe {
         if let Some(call) = failed_call(actions, context) {
             after(&*(&raw const *call).cast::<SampledCall>(), 0);
@@ -126,11 +127,11 @@ fn without_block(call: &SampledCall, returned: Returned) -> Option<Returned> {
     let old = call.call.arguments[0];
     let is_resize = matches!(deed(slots::index(call.call.slot)), Deed::Resizes(_));
     if is_resize && returned.size == 0 && old != 0 {
-        // It has freed the old block.
+        // A resize to 0 bytes has freed the old block.
         return call.frees.then_some(returned);
     }
     if call.frees {
-        // The old block stays where it is.
+        // The resize failed, so the old block is still live.
         mark(old);
     }
     Some(returned)

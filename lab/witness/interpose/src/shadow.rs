@@ -69,9 +69,9 @@ impl Block {
     }
 }
 
-/// Notes that a block begins at `address`, and returns by how many bytes more live now; `None`
-/// where the table has no room. A block that was there before was freed in a way that this library
-/// does not see.
+/// Records that a block begins at `address`, and returns the change in the number of live bytes;
+/// `None` if the table has no room. A block recorded there before was freed in a way that this
+/// library does not see.
 pub fn put(address: usize, block: Block) -> Option<i64> {
     let cell = block.cell();
     let before = cell_of(address, true)?.swap(cell, Ordering::Relaxed);
@@ -79,7 +79,7 @@ pub fn put(address: usize, block: Block) -> Option<i64> {
     Some(size(cell) - size(before))
 }
 
-/// Forgets the block that begins at `address`.
+/// Removes the block that begins at `address`, and returns it.
 pub fn take(address: usize) -> Option<Block> {
     Block::of(cell_of(address, false)?.swap(0, Ordering::Relaxed))
 }
@@ -96,7 +96,7 @@ fn cell_of(address: usize, make: bool) -> Option<&'static AtomicU32> {
     Some(unsafe { &*cells.add(address >> GRANULE_BITS & (CELLS - 1)) })
 }
 
-/// The table behind `place`, made of zeros where there is none and `make` asks for it.
+/// Returns the table at `place`. If there is none and `make` is set, maps one of zeros.
 fn or_mapped<T>(place: &AtomicPtr<T>, length: usize, make: bool) -> Option<*mut T> {
     let known = place.load(Ordering::Acquire);
     if !known.is_null() || !make {
@@ -114,8 +114,8 @@ fn or_mapped<T>(place: &AtomicPtr<T>, length: usize, make: bool) -> Option<*mut 
     }
 }
 
-/// Zeros that take no memory until they are written, and no huge pages: the heap's are to be
-/// counted.
+/// Maps zeros that take no memory until they are written. They take no huge pages, so that all huge
+/// pages belong to the heap.
 fn map(length: usize) -> Option<*mut core::ffi::c_void> {
     let flags = system::MAP_PRIVATE | system::MAP_ANONYMOUS | system::MAP_NORESERVE;
     let address = kernel::map(length, flags, -1);

@@ -1,4 +1,4 @@
-//! Where each entry point passes its calls on.
+//! Functions to which each entry point passes its calls.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,15 +7,15 @@ use crate::layout::FUNCTIONS;
 /// Fields for an entry point, in the order in which its assembly reads it.
 #[repr(C)]
 pub struct Slot {
-    /// Where calls go that are not counted; 0 until the first.
+    /// Function that receives calls that are not counted; 0 until the first call.
     pub next: AtomicUsize,
-    /// Where the object that serves them begins, and how long it is: calls from there are its own
-    /// and are not counted.
+    /// Start address of the object that serves the calls; `span` is the object's length. Calls from
+    /// this range are the object's own and are not counted.
     pub low: AtomicUsize,
     pub span: AtomicUsize,
-    /// Their counter: the first word of a [`Function`]; 0 where they are not counted.
+    /// Counter of the calls: the first word of a [`Function`]; 0 if calls are not counted.
     pub counter: AtomicUsize,
-    /// Where counted calls go: there as well, or to the function that follows blocks.
+    /// Function that receives counted calls: the one in `next`, or the one that follows blocks.
     pub counted_next: AtomicUsize,
     /// In recording mode: the function that records a call before it is passed on, or 0.
     pub before: AtomicUsize,

@@ -24,15 +24,15 @@ pub struct Registers {
     pub frame_pointer: usize,
 }
 
-/// Takes the stack of the caller with these registers, and returns its place in the thread's ring;
-/// `None` if recording is over or there is no memory for a ring.
+/// Copies the stack of the caller with these registers, and returns the copy's place in the
+/// thread's ring of stacks; `None` if recording is over or there is no memory for a ring.
 pub fn take(registers: Registers) -> Option<u64> {
     let entries = rings::current()?;
     let ring = stack_rings::of(entries)?;
     let pointer = registers.stack_pointer;
     let own = own_stack(pointer);
     if own.is_none() && SANDBOXED.load(Ordering::Relaxed) {
-        // The kernel's help is needed, which may be forbidden.
+        // Copying another stack needs a system call, which may be forbidden.
         control::stack_left_out();
         return None;
     }
@@ -64,14 +64,14 @@ pub fn take(registers: Registers) -> Option<u64> {
     store(&header.return_address, registers.return_address);
     store(&header.stack_pointer, pointer);
     store(&header.frame_pointer, registers.frame_pointer);
-    // Release pairs with the collector's acquire: the copy is there.
+    // Release pairs with the collector's acquire of the seal, so the collector sees the whole copy.
     header.seal.store(seal(place), Ordering::Release);
     Some(place)
 }
 
 const WORD: usize = size_of::<usize>();
 
-/// The calling thread's own stack; `None` if it runs on another one.
+/// Returns the calling thread's own stack; `None` if the thread runs on another stack.
 fn own_stack(pointer: usize) -> Option<Extent> {
     let thread = thread();
     if thread.stack.may_have(pointer) && !SANDBOXED.load(Ordering::Relaxed) {
@@ -79,14 +79,15 @@ fn own_stack(pointer: usize) -> Option<Extent> {
         if let Some(found) = extent::find(pointer, local) {
             thread.stack = found;
         } else if thread.stack.high == 0 {
-            // It is looked for once.
+            // The stack was not found, so do not search again.
             thread.stack = Extent { low: 1, high: 1 };
         }
     }
     thread.stack.has(pointer).then_some(thread.stack)
 }
 
-/// Reserves room for a copy, and waits until it is free; `None` if recording is over.
+/// Reserves room for a copy, waits until the room is free, and returns its place; `None` if
+/// recording is over.
 fn reserve(entries: &Ring, ring: &StackRing, length: u64) -> Option<u64> {
     let (place, skipped) = ring.reserve(length);
     let end = place + bytes_of(length);

@@ -40,7 +40,7 @@ pub struct Header {
     pub seal: AtomicU64,
     /// Bytes from this header to the next.
     pub room: AtomicU64,
-    /// Bytes of the stack behind this header.
+    /// Number of bytes of the stack that follow this header.
     pub length: AtomicU64,
     /// The address to which the recorded call returns.
     pub return_address: AtomicU64,
@@ -61,13 +61,13 @@ pub struct StackRing {
     pub words: [AtomicU64; (BYTES / 8) as usize],
 }
 
-/// The first word of a complete copy. Odd multiples of a place tell it from what older copies have
-/// left there.
+/// The first word of a complete copy. It is an odd multiple of the place plus one, so that contents
+/// of older copies are not mistaken for it.
 pub const fn seal(place: u64) -> u64 {
     place.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// The first word where the ring has no room for a copy before its end.
+/// The first word of a header that skips the end of the ring, which is too short for the next copy.
 pub const fn skip(place: u64) -> u64 {
     !seal(place)
 }
@@ -86,9 +86,10 @@ impl StackRing {
         unsafe { &*self.words.as_ptr().add(word as usize).cast::<Header>() }
     }
 
-    /// The place behind which the ring is full.
+    /// Returns the first place that is not free.
     pub fn limit(&self) -> u64 {
-        // Acquire pairs with the collector's release: it has read what is overwritten.
+        // Acquire pairs with the collector's release: the collector has read the copies that are
+        // overwritten.
         self.taken.0.load(Ordering::Acquire) + BYTES
     }
 

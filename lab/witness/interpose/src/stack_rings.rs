@@ -11,11 +11,12 @@ use crate::ring::Ring;
 use crate::stack_ring::{LAST_MAPS, MAPS_END, MAPS_PREFIX, PREFIX, StackRing};
 use crate::system;
 
-/// The ring of stacks that belongs to a thread's ring; `None` if shared memory ran out.
+/// Returns the ring of stacks that belongs to a thread's ring, and makes it on first use. Returns
+/// `None` if shared memory ran out, or if a sandbox may forbid making it.
 pub fn of(ring: &Ring) -> Option<&'static StackRing> {
     // Relaxed: threads that use the ring one after the other are ordered by the lock on the list.
     let known = match ring.stacks.load(Ordering::Relaxed) {
-        // Where calls to the system may be forbidden, none is made.
+        // In a sandbox system calls may be forbidden, so no ring is made.
         0 if SANDBOXED.load(Ordering::Relaxed) => NO_STACKS,
         0 => make_stacks(ring),
         known => known,
@@ -28,8 +29,8 @@ pub fn of(ring: &Ring) -> Option<&'static StackRing> {
     Some(unsafe { &*(known as *const StackRing) })
 }
 
-/// Writes the mappings of a process that is about to end, if it has recorded a stack: libraries may
-/// have been opened since.
+/// Writes the mappings of a process that is about to end, if it has recorded a stack. Libraries may
+/// have been loaded since its first stack.
 pub fn end() {
     let has_stacks = own().is_some_and(|own| own.mapped.load(Ordering::Relaxed) != 0);
     if !has_stacks || SANDBOXED.load(Ordering::Relaxed) {

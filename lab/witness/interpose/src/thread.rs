@@ -18,28 +18,30 @@ pub struct Thread {
     pub until: u64,
     /// State of the random numbers that place sample points; 0 in a new thread.
     pub seed: u64,
-    /// Requested bytes from that point to the next at which no stack is recorded.
+    /// Requested bytes from the next sample point to the next point without a stack.
     pub plain_gap: u64,
-    /// Requested bytes from that point to the next at which a stack is recorded.
+    /// Requested bytes from the next sample point to the next point with a stack.
     pub stack_gap: u64,
     /// The thread's own stack, as far as it is known: [`crate::stack`].
     pub stack: Extent,
-    /// The time that the ring last had in full.
+    /// Latest time that was written to the ring in full.
     pub base: u64,
-    /// The last time that was read from the processor's counter.
+    /// Latest time stamp: the processor's counter, or the collector's beat if the thread may not
+    /// read the counter.
     pub stamp: u64,
-    /// The collector's beat at that time.
+    /// The collector's beat when `stamp` was read.
     pub beat: u64,
-    /// How many calls may still take that time.
+    /// Number of further calls that may reuse `stamp`.
     pub reuses: u32,
     /// Not 0: the thread may not read the processor's counter.
     pub lacks_clock: u32,
-    /// When the process last forked by the thread, or by the one that the thread is a copy of.
+    /// Time of the latest fork by this thread, or in a forked child by the parent's thread.
     pub forked: u64,
 }
 
 impl Thread {
-    /// Begins anew in a child of fork, which must not draw the sample points of its parent.
+    /// Restarts the random numbers in a forked child, which must not draw the same sample points as
+    /// its parent.
     pub fn renew_samples(&mut self) {
         (self.until, self.seed) = (0, 0);
     }

@@ -10,16 +10,16 @@ use core::sync::atomic::Ordering;
 use crate::calls::{Call, Deed, deed};
 use crate::slots;
 
-/// The action by which the unwinder leaves a frame, after it has found a handler.
+/// The action with which the unwinder removes a frame, after it has found a handler.
 const CLEANUP_PHASE: c_int = 2;
-/// The frame has nothing to do.
+/// The frame needs no cleanup: the unwinder continues.
 pub const CONTINUE_UNWIND: c_int = 8;
 
 /// Returns the stack pointer of a frame at its call, which both unwinders in use call its canonical
 /// frame address: that of GCC, and that of LLVM.
 type FrameAddress = unsafe extern "C" fn(*mut c_void) -> usize;
 
-/// A function that records what a call has returned.
+/// A function that records the result of a call.
 type After = extern "C" fn(&Call, usize) -> usize;
 
 /// The personality routine of passages that record through [`Slot::after`](slots::Slot::after).
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn personality(
     CONTINUE_UNWIND
 }
 
-/// The call of a passage that is unwound, if it was to make a block.
+/// Returns the call of the passage that is being unwound, if its function makes a block.
 ///
 /// # Safety
 /// The context is that of a passage, at whose stack pointer a [`Call`] lies.
@@ -51,12 +51,13 @@ pub unsafe fn failed_call<'a>(actions: c_int, context: *mut c_void) -> Option<&'
         return None;
     }
     let frame_address = frame_address()?;
-    // SAFETY: as for this function; the frame exists until the routine returns.
+    // SAFETY: `context` is that of a passage (this function's `# Safety`), so a `Call` lies at its
+    // stack pointer. That frame exists until the personality routine returns.
     let call = unsafe { &*(frame_address(context) as *const Call) };
     matches!(deed(slots::index(call.slot)), Deed::Makes(_)).then_some(call)
 }
 
-// The unwinder's function, which only programs with an unwinder have.
+// A weak reference, because only programs with an unwinder define this function.
 core::arch::global_asm!(".weak _Unwind_GetCFA");
 
 fn frame_address() -> Option<FrameAddress> {

@@ -10,11 +10,12 @@ use crate::thread::thread;
 
 /// Nanoseconds of a pause while a ring is full.
 const PAUSE: u64 = 50_000;
-/// After this many pauses without a beat the collector is given up: about ten seconds.
+/// Number of pauses without a beat after which recording stops, because the collector seems dead:
+/// about ten seconds.
 const PATIENCE: u32 = 100_000;
-/// Number of turns of a loop that stand for a pause where no call to the system is made.
+/// Number of iterations of a spin loop that replace a pause where system calls are forbidden.
 const TURNS: u32 = 2_000;
-/// Pauses between two looks at whether the collector lives.
+/// Number of pauses between two checks whether the collector lives.
 const LOOK_AT_COLLECTOR: u32 = 1_000;
 
 /// Waits until an entry is free; false if the recording is over.
@@ -81,7 +82,8 @@ fn pause() {
 fn collector_has_ended(control: &Control) -> bool {
     let namespace = control.namespace.load(Ordering::Relaxed);
     if namespace == 0 || namespace != NAMESPACE.load(Ordering::Relaxed) {
-        // Its number says nothing here; its silence will.
+        // The collector's process number is not valid in this namespace. If the collector has
+        // ended, its beat stops, which `silent` counts.
         return false;
     }
     !SANDBOXED.load(Ordering::Relaxed)

@@ -7,9 +7,9 @@ use crate::array::Zeroed;
 pub(crate) struct Slot {
     /// The block; null if the slot is empty.
     pub(crate) block: *mut u8,
-    /// Its size as requested.
+    /// Requested size of the block.
     pub(crate) size: u32,
-    /// The key from which its contents are derived.
+    /// Key from which the block's contents are derived.
     pub(crate) key: u32,
 }
 

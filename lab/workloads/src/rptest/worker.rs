@@ -15,7 +15,7 @@ use crate::threads::{Halt, Team};
 use crate::{Failure, Heap};
 use heapdrome_system::process::Memory;
 
-/// Number of passes before the threads end, with a full free after each.
+/// Number of passes that each thread runs. After each pass it frees all its blocks.
 pub(crate) const PASSES: u64 = 2;
 
 /// Settings of all threads.

@@ -12,8 +12,8 @@ fn sizes_are_drawn_evenly() {
     assert!(found < limit, "{found} {limit}");
 }
 
-/// Returns the numbers of the blocks that are freed at the end of each round except the last, after
-/// which the kept ones are freed too.
+/// Returns, for each round except the last, the numbers of the blocks freed at its end. The last
+/// round is left out because the kept blocks are freed with it.
 fn ends_of_rounds(calls: &[Event], blocks: usize, short_lived: usize) -> Vec<Vec<usize>> {
     let mut ends = Vec::new();
     for (place, call) in calls.iter().enumerate() {

@@ -97,14 +97,14 @@ impl Slabs {
         for (word, copy) in bits[..words].iter_mut().enumerate() {
             *copy = slab.word(word).get();
         }
-        // Blocks that were taken since the last look were the lowest, so the idle blocks are the
-        // last free ones.
+        // Blocks that were taken since the last scan had the lowest addresses, so the idle blocks
+        // are the free ones at the highest addresses.
         let count = slab.due.take().min(slab.least.get());
         forget_first(&mut bits[..words], slab.free.get() - count);
         (bits, count)
     }
 
-    /// Marks the free blocks that have been idle since the last look as due, slab by slab, until
+    /// Marks the free blocks that have been idle since the last scan as due, slab by slab, until
     /// `most` slabs are due. Returns the number of slabs that are due.
     pub(in crate::slabs) fn mark_idle(&mut self, most: usize) -> usize {
         let mut due = 0;
@@ -126,8 +126,8 @@ impl Slabs {
 }
 
 impl Slab {
-    /// Returns the number of blocks that have been free since the last call, and when blocks were
-    /// last taken.
+    /// Begins a new scan of the slab. Returns the number of blocks that have been free since the
+    /// last scan, and when blocks were last taken.
     fn look(&self) -> (u16, Drawn) {
         let least = self.least.replace(self.free.get());
         self.purged.set(self.purged.get().min(least));
@@ -139,11 +139,11 @@ impl Slab {
         (least, drawn)
     }
 
-    /// Marks the free blocks that have been idle since the last look as due, if they are at least
+    /// Marks the free blocks that have been idle since the last scan as due, if they are at least
     /// half of the slab, or if each one justifies a system call. Returns whether blocks are due.
     fn mark_idle(&self) -> bool {
         let (least, drawn) = self.look();
-        // If no block was taken since the last look, the program is unlikely to need the blocks
+        // If no block was taken since the last scan, the program is unlikely to need the blocks
         // that were freed since.
         let (idle, purged, enough) = match drawn {
             Drawn::SinceLook => (least, self.purged.get(), WORTH),

@@ -31,7 +31,8 @@ impl<P: Pages> Shards<P> {
     ///
     /// # Errors
     ///
-    /// A pointer is not an allocated block. Some blocks after it may not have been given back.
+    /// Returns an error if a pointer is not an allocated block. Blocks after it may then still be
+    /// allocated.
     #[inline]
     pub fn give(
         &self,

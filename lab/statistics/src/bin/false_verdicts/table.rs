@@ -86,7 +86,8 @@ pub struct TwoRaces {
     pub both: Rate,
 }
 
-/// The probability of showing the announced difference.
+/// Statistical power: the probability that a race shows a difference as large as the smallest one
+/// that it claims to detect.
 #[derive(Clone, Debug)]
 pub struct Power {
     /// The condition's name.
