@@ -189,7 +189,7 @@ impl Unwinding {
             addresses.push(address.address_for_lookup());
             let (unwinder, cache) = (&self.unwinder, &mut self.cache);
             let unwound = unwinder.unwind_frame(address, &mut registers, cache, &mut read);
-            // An error means that the copy ends here, or that the unwinder knows no more frames.
+            // An error means that the copy ends here, or that the unwinder cannot find the caller.
             next = unwound.ok().flatten();
         }
         (addresses, reads)

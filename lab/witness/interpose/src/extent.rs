@@ -66,7 +66,7 @@ pub unsafe fn copy_carefully(source: usize, target: *mut u8, length: usize) -> u
         parts[count] = [at, next.min(end) - at];
         (count, at) = (count + 1, next);
     }
-    // SAFETY: as for this function; the parts have no more bytes.
+    // SAFETY: the parts have at most `length` bytes, for which the target has room.
     unsafe { kernel::copy(target, &parts[..count]) }
 }
 
