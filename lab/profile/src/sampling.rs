@@ -8,6 +8,8 @@
 //! `value^2 (1 - p) / p^2` over the recorded blocks estimates the variance without bias.
 
 use heapdrome_trace::Recording;
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::SplitMix64;
 
 use crate::amount::Amount;
 
@@ -95,14 +97,9 @@ impl Sampling {
     }
 }
 
-/// A number between 0 and 1 that follows from another one: the finalizer of SplitMix64 (Steele, Lea
-/// and Flood, "Fast splittable pseudorandom number generators", 2014).
-fn draw(number: u64) -> f64 {
-    let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^= mixed >> 31;
-    (mixed >> 11) as f64 / (1_u64 << 53) as f64
+/// Returns a number of [0, 1) that depends on the block's number alone.
+fn draw(block: u64) -> f64 {
+    SplitMix64::seed_from_u64(block).random()
 }
 
 /// Amounts that one recorded block represents.
