@@ -19,7 +19,7 @@ const NO_CHANGE: &str = "no change shown";
 /// Figures that every comparison shows, with their names. The metrics of the race follow them.
 const TOLD: [(&str, &str); 6] = [
     (WALL, "wall time"),
-    ("cpu_s", "CPU time"),
+    ("cpu_s", "processor time"),
     (OPERATIONS, "operations per CPU second"),
     (PEAK_RSS, "peak RSS"),
     (PEAK_TREE, "peak of the process tree"),

@@ -24,9 +24,9 @@ pub(crate) struct Extent {
     pub(crate) calls: bool,
     /// Whether the table shows the peak of the whole tree.
     pub(crate) tree: bool,
-    /// Whether the table shows CPU time.
+    /// Whether the table shows processor time.
     pub(crate) cpu: bool,
-    /// Whether the table shows the ratio of CPU time.
+    /// Whether the table shows the ratio of processor time.
     pub(crate) cpu_compared: bool,
     /// Whether the table shows the largest process's peak.
     pub(crate) rss: bool,

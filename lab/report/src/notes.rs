@@ -135,7 +135,7 @@ fn on_entrant(entrant: &EntrantResult) -> Vec<Note> {
         ));
     }
     notes.extend(outliers("wall", entrant.wall_s.as_ref()));
-    notes.extend(outliers("CPU", cpu(entrant).as_ref()));
+    notes.extend(outliers("processor", cpu(entrant).as_ref()));
     let faults = entrant.known_faults.iter();
     notes.extend(faults.map(|fault| Note::plain(format!("known fault: {}", foreign::line(fault)))));
     notes.extend(detached(entrant));
@@ -175,7 +175,7 @@ fn unserved(unserved: &Unserved) -> Note {
     Note {
         before: format!("not served: {} (", foreign::line(&unserved.program)),
         figure: format!(
-            "{}, {} of the CPU time",
+            "{}, {} of the processor time",
             words::count(unserved.processes, "process"),
             words::fraction(unserved.cpu_share)
         ),

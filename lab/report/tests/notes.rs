@@ -41,10 +41,12 @@ fn a_note_that_differs_by_its_figure_alone_is_one_line_in_every_form() {
     let mut result = races::usual();
     for (name, share) in [("system", 44), ("mimalloc3", 37), ("jemalloc", 44)] {
         let proof = entrant(&mut result, name).proof.as_mut();
-        proof.expect("a proof").warnings =
-            vec![format!("CPython ({share}% of the CPU time) serves itself")];
+        proof.expect("a proof").warnings = vec![format!(
+            "CPython ({share}% of the processor time) serves itself"
+        )];
     }
-    let one = "CPython (mimalloc3 37%; jemalloc and system 44% of the CPU time) serves itself";
+    let one =
+        "CPython (mimalloc3 37%; jemalloc and system 44% of the processor time) serves itself";
     for text in forms(&result) {
         assert_eq!(text.matches(one).count(), 1, "{text}");
         assert_eq!(text.matches("serves itself").count(), 1, "{text}");
@@ -60,7 +62,7 @@ fn times_far_from_the_rest_are_marked_whether_of_the_wall_or_of_the_processor() 
     // The sum of this outlier lies within the range of the others.
     mimalloc.system_s.as_mut().expect("a series").outliers = vec![1];
     let wall = "outliers in wall time: 1 of 3, farthest 94.7 s (kept;";
-    let cpu = "outliers in CPU time: 1 of 3, farthest 127 s (kept;";
+    let cpu = "outliers in processor time: 1 of 3, farthest 127 s (kept;";
     for text in forms(&result) {
         assert_eq!(text.matches(wall).count(), 1, "{text}");
         assert_eq!(text.matches(cpu).count(), 1, "{text}");
@@ -68,7 +70,7 @@ fn times_far_from_the_rest_are_marked_whether_of_the_wall_or_of_the_processor() 
     }
     let plots = plots(&Saved::Race(Box::new(result)));
     let samples = plots.iter().find(|plot| plot.name == "samples-cpu");
-    let drawn = samples.expect("a plot of CPU times").svg();
+    let drawn = samples.expect("a plot of processor times").svg();
     let drawn = String::from_utf8(drawn).expect("UTF-8");
     let ring = "a3 3 0 1 0 6 0a3 3 0 1 0 -6 0Z";
     assert_eq!(drawn.matches(ring).count(), 1, "{drawn}");

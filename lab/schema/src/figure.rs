@@ -12,7 +12,7 @@ pub const PEAK_RSS: &str = "peak_rss_bytes";
 /// Size of a page in bytes, the unit of resident memory.
 const PAGE: f64 = 4096.0;
 
-/// One microsecond in seconds, the resolution of the kernel's CPU times.
+/// One microsecond in seconds, the resolution of the kernel's processor times.
 const MICROSECOND: f64 = 1e-6;
 
 /// Figures of every race, beginning with wall time. `cpu_s` is the sum of user and system time.

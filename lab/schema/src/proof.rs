@@ -32,7 +32,7 @@ pub struct Unserved {
     pub program: String,
     /// Number of unserved processes that ran the program.
     pub processes: u64,
-    /// Share of these processes in the CPU time of the whole tree, from 0 to 1.
+    /// Share of these processes in the processor time of the whole tree, from 0 to 1.
     pub cpu_share: f64,
     /// Reason why these processes were not served.
     pub reason: UnservedReason,
@@ -48,10 +48,10 @@ pub struct Unserved {
 pub enum Coverage {
     /// Every process that could allocate.
     Whole,
-    /// Processes with at least [`Proof::ENOUGH`] of the CPU time, but not all of them.
+    /// Processes with at least [`Proof::ENOUGH`] of the processor time, but not all of them.
     Most,
-    /// Processes with less CPU time than that. The row does not count, because the run says nothing
-    /// about the allocator.
+    /// Processes with less processor time than that. The row does not count, because the run says
+    /// nothing about the allocator.
     TooLittle,
 }
 
@@ -75,9 +75,9 @@ pub struct Proof {
     /// Whether a program called `operator new`; `None` in proofs that did not record this.
     #[serde(default)]
     pub operator_new: Option<bool>,
-    /// CPU time of the process tree.
+    /// Processor time of the process tree.
     pub cpu: Nanoseconds,
-    /// Unserved programs, the greatest share of CPU time first.
+    /// Unserved programs, the greatest share of processor time first.
     pub unserved: Vec<Unserved>,
     /// Warnings for the reader that do not exclude the row, such as CPython's own allocator.
     pub warnings: Vec<String>,
@@ -91,6 +91,6 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Share of the tree's CPU time that the allocator must serve for its row to count.
+    /// Share of the tree's processor time that the allocator must serve for its row to count.
     pub const ENOUGH: f64 = 0.9;
 }

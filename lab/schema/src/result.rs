@@ -183,9 +183,9 @@ pub struct EntrantResult {
     pub output: Output,
     /// Wall time in seconds.
     pub wall_s: Option<Series>,
-    /// CPU time in user mode in seconds.
+    /// Processor time in user mode in seconds.
     pub user_s: Option<Series>,
-    /// CPU time in the kernel in seconds.
+    /// Processor time in the kernel in seconds.
     pub system_s: Option<Series>,
     /// Peak resident set of the largest process in bytes.
     pub peak_rss_bytes: Option<Series>,

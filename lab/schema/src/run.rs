@@ -72,9 +72,9 @@ pub struct Run {
     pub entrant: usize,
     /// Time from the moment when the process executed the command until its end was detected.
     pub wall: Nanoseconds,
-    /// CPU time in user mode of the child and its waited-for descendants.
+    /// Processor time in user mode of the child and its waited-for descendants.
     pub user: Nanoseconds,
-    /// CPU time in the kernel of the child and its waited-for descendants.
+    /// Processor time in the kernel of the child and its waited-for descendants.
     pub system: Nanoseconds,
     /// The largest resident set among the child and its waited-for descendants.
     pub peak_rss: Bytes,

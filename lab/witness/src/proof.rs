@@ -18,7 +18,7 @@ pub struct ImageReport {
     pub program: String,
     /// Arguments of the program.
     pub arguments: Vec<String>,
-    /// The CPU time that it used.
+    /// The processor time that it used.
     pub cpu: Nanoseconds,
     /// The object that served malloc, if known.
     pub served_by: Option<String>,
@@ -202,8 +202,8 @@ fn warnings(images: &[Image], cpu: u64) -> Vec<String> {
     if python > 0 {
         let share = 100.0 * python as f64 / cpu.max(1) as f64;
         warnings.push(format!(
-            "CPython ({share:.0}% of the CPU time) serves objects up to 512 bytes from its own \
-             allocator, so that few calls reach any malloc: set PYTHONMALLOC=malloc for every \
+            "CPython ({share:.0}% of the processor time) serves objects up to 512 bytes from \
+             its own allocator, so that few calls reach any malloc: set PYTHONMALLOC=malloc for every \
              entrant to include them in the race."
         ));
     }

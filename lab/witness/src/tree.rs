@@ -29,7 +29,7 @@ pub(crate) struct Image {
     pub(crate) origin: Option<usize>,
     pub(crate) pid: i32,
     pub(crate) program: Arc<Program>,
-    /// CPU time in nanoseconds; while it runs, the process's clock at its start.
+    /// Processor time in nanoseconds; while it runs, the process's clock at its start.
     pub(crate) cpu: u64,
     pub(crate) ledger: Option<Ledger>,
     pub(crate) inspection: Option<Inspection>,
@@ -325,7 +325,7 @@ fn huge_pages(pid: i32) -> Option<u64> {
     kib.parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// Returns the CPU time of all threads that a process ever had, in nanoseconds.
+/// Returns the processor time of all threads that a process ever had, in nanoseconds.
 fn cpu_clock(pid: i32) -> Option<u64> {
     const SCHEDULER_TIME: i32 = 2;
     let clock = (!pid << 3) | SCHEDULER_TIME;

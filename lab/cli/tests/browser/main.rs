@@ -152,7 +152,7 @@ fn fits(browser: &mut Chromium, dark: bool) {
 fn sorts(browser: &mut Chromium, race: &str, result: &Value) {
     let before = ranked(result, "wall_s");
     assert_eq!(tables(browser, race), before);
-    // Wall time, CPU time, peak RSS: two steps down.
+    // Wall time, processor time, peak RSS: two steps down.
     let list = format!("{}[0]", all(race, "[data-control=sort]"));
     browser.evaluate(&format!("{list}.focus()"));
     for _ in 0..2 {
@@ -216,7 +216,10 @@ fn switches(browser: &mut Chromium, race: &str, result: &Value) {
     browser.press(Key::Down);
     browser.until(&format!("{list}.value === 'cpu'"));
     assert_eq!(browser.evaluate(&shown(race)), "cpu");
-    assert_eq!(said(browser, race), "Shown: CPU time, the best first.");
+    assert_eq!(
+        said(browser, race),
+        "Shown: processor time, the best first."
+    );
     let sort = format!("{}[0].value", all(race, "[data-control=sort]"));
     assert_eq!(browser.evaluate(&sort), "cpu");
     let expected = ranked(result, "cpu_s");

@@ -49,7 +49,7 @@ pub struct Figure {
 /// Size of a page in bytes, the unit of resident memory.
 const PAGE: f64 = 4096.0;
 
-/// One microsecond in seconds, the resolution of the kernel's CPU times.
+/// One microsecond in seconds, the resolution of the kernel's processor times.
 const MICROSECOND: f64 = 1e-6;
 
 /// The main figure of every race.
@@ -107,7 +107,7 @@ pub const FIGURES: [Figure; 8] = [
     },
 ];
 
-/// CPU time: user and system time together, one figure in the terminal's table.
+/// Processor time: user and system time together, one figure in the terminal's table.
 pub const CPU: Figure = Figure {
     name: schema::CPU,
     kind: Kind::Time,

@@ -166,7 +166,7 @@ fn common(sheet: &Sheet<'_>) -> Vec<Measure> {
         (["wall", WALL, "wall time"], Unit::Seconds, &|e| {
             Values::of(e.wall_s.as_ref())
         }),
-        (["cpu", "cpu_s", "CPU time"], Unit::Seconds, &|e| {
+        (["cpu", "cpu_s", "processor time"], Unit::Seconds, &|e| {
             Values::of(cpu(e).as_ref())
         }),
         (["memory", PEAK_RSS, "peak RSS"], Unit::Bytes, &|e| {

@@ -39,10 +39,10 @@ pub(super) fn plots(group: &Group<'_>, prefix: &str, looks: &Looks) -> Vec<Plot>
         (
             "degradation",
             Unit::Number,
-            "CPU time per operation, 1 = at the first",
+            "processor time per operation, 1 = at the first",
         ),
-        "degradation: the ratio of CPU times over the ratio of operations, from medians; lower is \
-         better; without intervals",
+        "degradation: the ratio of processor times over the ratio of operations, from medians; \
+         lower is better; without intervals",
     ));
     plots
 }

@@ -6,7 +6,7 @@ use crate::bench::{Bench, forced, system};
 use heapdrome_schema::{Coverage, Ending, UnservedReason};
 use heapdrome_witness::Report;
 
-/// Program that allocates, and works long enough to have the largest share of the CPU time.
+/// Program that allocates, and works long enough to have the largest share of the processor time.
 const WORKER: &str = r#"
 #include <stdlib.h>
 int main() {
