@@ -23,7 +23,7 @@ pub fn stack_bytes() -> u64 {
 
 /// The processor's counter, or the collector's last beat where the calling thread may not read it.
 pub fn clock() -> u64 {
-    if thread().lacks_clock == 0 {
+    if thread().lacks_clock.get() == 0 {
         return system::ticks();
     }
     // Relaxed: a stale beat only makes a time older by as much.

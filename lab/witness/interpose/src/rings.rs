@@ -83,11 +83,11 @@ pub fn announce() {
 
 /// The ring of the calling thread; `None` if recording is over.
 pub fn current() -> Option<&'static Ring> {
-    if (thread().ring.is_null() || state() == NEW) && !open() {
+    if (thread().ring.get().is_null() || state() == NEW) && !open() {
         return None;
     }
     // SAFETY: a thread's ring stays mapped until the process ends or executes.
-    unsafe { thread().ring.as_ref() }
+    unsafe { thread().ring.get().as_ref() }
 }
 
 /// Records that this process is about to fork, because the child inherits the blocks that are live
@@ -100,14 +100,14 @@ pub unsafe extern "C" fn before_fork() {
     let now = clock();
     let thread = thread();
     // The child has a copy. Other threads may fork at the same time.
-    thread.forked = now;
-    if thread.ring.is_null() && !open() {
+    thread.forked.set(now);
+    if thread.ring.get().is_null() && !open() {
         return;
     }
     // SAFETY: a thread's ring stays mapped until the process ends or executes.
-    let ring = unsafe { &*thread.ring };
+    let ring = unsafe { &*thread.ring.get() };
     let index = ring.reserve(1);
-    if index < thread.limit || wait(ring, index) {
+    if index < thread.limit.get() || wait(ring, index) {
         ring.write_whole(index, code::FORK, 0, now);
     }
 }
@@ -123,26 +123,26 @@ pub fn stamp(read: impl FnOnce() -> u64) -> u64 {
     // Relaxed: a stale beat only makes a time older by as much.
     let beat = control().map_or(0, |control| control.beat.load(Ordering::Relaxed));
     let is_alone = state() == ALONE;
-    if is_alone && thread.reuses > 0 && thread.beat == beat {
-        thread.reuses -= 1;
-        return thread.stamp;
+    if is_alone && thread.reuses.get() > 0 && thread.beat.get() == beat {
+        thread.reuses.set(thread.reuses.get() - 1);
+        return thread.stamp.get();
     }
     let may_reuse = is_alone && control::sample_bytes() == 0;
-    thread.reuses = if may_reuse { REUSES } else { 0 };
-    thread.beat = beat;
-    thread.stamp = if thread.lacks_clock == 0 {
+    thread.reuses.set(if may_reuse { REUSES } else { 0 });
+    thread.beat.set(beat);
+    thread.stamp.set(if thread.lacks_clock.get() == 0 {
         read()
     } else {
         beat
-    };
-    thread.stamp
+    });
+    thread.stamp.get()
 }
 
 /// Records that the calling thread is about to lose the right to read the processor's counter. From
 /// then on, calls of the thread are stamped with the collector's latest beat, so the collector may
 /// have to repair their order.
 pub fn lose_clock() {
-    thread().lacks_clock = 1;
+    thread().lacks_clock.set(1);
 }
 
 /// Writes an event into the ring of the calling thread.
@@ -150,16 +150,16 @@ pub fn lose_clock() {
 pub fn push(event: Event) {
     let thread = thread();
     // The order matters: in a child the ring of the parent's thread is not mapped.
-    if (thread.ring.is_null() || state() == NEW) && !open() {
+    if (thread.ring.get().is_null() || state() == NEW) && !open() {
         return;
     }
     // SAFETY: a thread's ring stays mapped until the process ends or executes.
-    let ring = unsafe { &*thread.ring };
-    if event.size >= LONG || event.stamp.wrapping_sub(thread.base) > FAR {
+    let ring = unsafe { &*thread.ring.get() };
+    if event.size >= LONG || event.stamp.wrapping_sub(thread.base.get()) > FAR {
         return push_in_full(thread, ring, event);
     }
     let index = ring.reserve(1);
-    if index >= thread.limit && !wait(ring, index) {
+    if index >= thread.limit.get() && !wait(ring, index) {
         return;
     }
     ring.write(index, event);
@@ -167,13 +167,13 @@ pub fn push(event: Event) {
 
 /// Writes an event whose time or size does not fit into its entry.
 #[cold]
-fn push_in_full(thread: &mut Thread, ring: &Ring, event: Event) {
+fn push_in_full(thread: &Thread, ring: &Ring, event: Event) {
     // Reserved together: no signal handler's entry comes between them.
     let mut index = ring.reserve(3);
-    if index + 2 >= thread.limit && !wait(ring, index + 2) {
+    if index + 2 >= thread.limit.get() && !wait(ring, index + 2) {
         return;
     }
-    thread.base = event.stamp;
+    thread.base.set(event.stamp);
     for (code, detail) in [(code::TIME, event.stamp), (code::SIZE, event.size)] {
         ring.write_whole(index, code, 0, detail);
         index += 1;
@@ -196,8 +196,8 @@ fn open() -> bool {
         give_up();
         return false;
     };
-    thread().ring = ring;
-    thread().limit = ring.limit();
+    thread().ring.set(ring);
+    thread().limit.set(ring.limit());
     true
 }
 
@@ -234,7 +234,7 @@ pub fn prepare_sandbox() -> bool {
     let (Some(own), false) = (own(), OVER.load(Ordering::Relaxed)) else {
         return false;
     };
-    let has_ring = || (!thread().ring.is_null() && state() != NEW) || open();
+    let has_ring = || (!thread().ring.get().is_null() && state() != NEW) || open();
     if SANDBOXED.load(Ordering::Relaxed) || !has_ring() || is_child_of_vfork() {
         return false;
     }
@@ -265,7 +265,7 @@ fn begin_process() -> Option<()> {
             // The process was forked by a call that runs no handlers, so the time of the fork is
             // unknown.
             thread().renew_samples();
-            thread().forked = IMAGE.load(Ordering::Relaxed);
+            thread().forked.set(IMAGE.load(Ordering::Relaxed));
         }
         NAMESPACE.store(namespace(), Ordering::Relaxed);
     }
@@ -275,7 +275,11 @@ fn begin_process() -> Option<()> {
 /// Returns a new identity for an image: the time at which the image begins.
 fn new_image() -> u64 {
     // Several processes may begin at one beat of the collector.
-    let distinct = if thread().lacks_clock == 0 { 0 } else { pid() };
+    let distinct = if thread().lacks_clock.get() == 0 {
+        0
+    } else {
+        pid()
+    };
     clock().wrapping_add(distinct.into())
 }
 
@@ -341,7 +345,7 @@ fn make(own: &Own, tid: u32) -> Option<&'static Ring> {
         (*ring).tid.store(tid, Ordering::Relaxed);
         (*ring).image = IMAGE.load(Ordering::Relaxed);
         (*ring).parent = PARENT.load(Ordering::Relaxed);
-        (*ring).forked = thread().forked;
+        (*ring).forked = thread().forked.get();
         (*ring).namespace = NAMESPACE.load(Ordering::Relaxed);
         (*ring).number = number;
         (*ring).next = own.rings.load(Ordering::Relaxed) as usize;

@@ -49,8 +49,8 @@ impl Means {
 /// Counts a request, and returns the points that fall into it.
 pub fn count(size: u64) -> Points {
     let (thread, size) = (thread(), size.max(1));
-    let (left, is_over) = thread.until.overflowing_sub(size);
-    thread.until = left;
+    let (left, is_over) = thread.until.get().overflowing_sub(size);
+    thread.until.set(left);
     let points = if is_over {
         pass(size)
     } else {
@@ -67,29 +67,29 @@ pub fn count(size: u64) -> Points {
 /// countdown of a new thread is zero and has not been drawn yet.
 pub fn pass(size: u64) -> Points {
     let size = size.max(1);
-    if thread().seed == 0 {
+    if thread().seed.get() == 0 {
         // The process is named in the trace, even if no point falls into its requests.
         rings::announce();
         begin(thread());
         let thread = thread();
-        if thread.until >= size {
-            thread.until -= size;
+        if thread.until.get() >= size {
+            thread.until.set(thread.until.get() - size);
             return Points::default();
         }
-        thread.until = thread.until.wrapping_sub(size);
+        thread.until.set(thread.until.get().wrapping_sub(size));
     }
     step(thread(), size)
 }
 
-fn begin(thread: &mut Thread) {
+fn begin(thread: &Thread) {
     let place = (&raw const *thread) as u64;
     // Odd, so that no seed is zero. A thread in another process may have the same place.
-    thread.seed = (clock() ^ place.rotate_left(32)) | 1;
+    thread.seed.set((clock() ^ place.rotate_left(32)) | 1);
     begin_countdown(thread, &Means::new());
 }
 
 /// Draws the next point of each process.
-fn begin_countdown(thread: &mut Thread, means: &Means) {
+fn begin_countdown(thread: &Thread, means: &Means) {
     let plain = draw(thread, means.plain);
     let stack = draw(thread, means.stack);
     count_down_to(thread, plain, stack);
@@ -97,17 +97,17 @@ fn begin_countdown(thread: &mut Thread, means: &Means) {
 
 /// Returns the points that fall into a request that contains the next point, and continues the
 /// countdown after the request.
-fn step(thread: &mut Thread, size: u64) -> Points {
+fn step(thread: &Thread, size: u64) -> Points {
     // The countdown is negative by the number of bytes of the request after the point.
-    let first = thread.until.wrapping_add(size);
+    let first = thread.until.get().wrapping_add(size);
     let means = Means::new();
     if first >= size {
         // A signal handler requested memory in between and took the countdown further.
         begin_countdown(thread, &means);
         return Points::default();
     }
-    let plain = first.saturating_add(thread.plain_gap);
-    let stack = first.saturating_add(thread.stack_gap);
+    let plain = first.saturating_add(thread.plain_gap.get());
+    let stack = first.saturating_add(thread.stack_gap.get());
     let has_plain = plain < size && means.plain.is_some();
     let has_stack = stack < size && means.stack.is_some();
     let plain_left = match has_plain {
@@ -131,13 +131,18 @@ fn step(thread: &mut Thread, size: u64) -> Points {
     }
 }
 
-fn count_down_to(thread: &mut Thread, plain: u64, stack: u64) {
-    thread.until = plain.min(stack);
-    thread.plain_gap = plain - thread.until;
-    thread.stack_gap = stack - thread.until;
+fn count_down_to(thread: &Thread, plain: u64, stack: u64) {
+    thread.until.set(plain.min(stack));
+    thread.plain_gap.set(plain - thread.until.get());
+    thread.stack_gap.set(stack - thread.until.get());
 }
 
 /// Draws the distance to the next point of a process.
-fn draw(thread: &mut Thread, mean: Option<f64>) -> u64 {
-    mean.map_or(u64::MAX, |mean| distance(random(&mut thread.seed), mean))
+fn draw(thread: &Thread, mean: Option<f64>) -> u64 {
+    mean.map_or(u64::MAX, |mean| {
+        let mut seed = thread.seed.get();
+        let bits = random(&mut seed);
+        thread.seed.set(seed);
+        distance(bits, mean)
+    })
 }

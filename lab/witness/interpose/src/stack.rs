@@ -74,16 +74,20 @@ const WORD: usize = size_of::<usize>();
 /// Returns the calling thread's own stack; `None` if the thread runs on another stack.
 fn own_stack(pointer: usize) -> Option<Extent> {
     let thread = thread();
-    if thread.stack.may_have(pointer) && !SANDBOXED.load(Ordering::Relaxed) {
+    if thread.stack.get().may_have(pointer) && !SANDBOXED.load(Ordering::Relaxed) {
         let local = (&raw const *thread) as usize;
         if let Some(found) = extent::find(pointer, local) {
-            thread.stack = found;
-        } else if thread.stack.high == 0 {
+            thread.stack.set(found);
+        } else if thread.stack.get().high == 0 {
             // The stack was not found, so do not search again.
-            thread.stack = Extent { low: 1, high: 1 };
+            thread.stack.set(Extent { low: 1, high: 1 });
         }
     }
-    thread.stack.has(pointer).then_some(thread.stack)
+    thread
+        .stack
+        .get()
+        .has(pointer)
+        .then_some(thread.stack.get())
 }
 
 /// Reserves room for a copy, waits until the room is free, and returns its place; `None` if

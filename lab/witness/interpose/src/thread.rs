@@ -1,5 +1,7 @@
 //! State of one thread: a thread-local variable that assembly can name.
 
+use core::cell::Cell;
+
 use crate::extent::Extent;
 use crate::ring::Ring;
 
@@ -7,43 +9,44 @@ use crate::ring::Ring;
 #[repr(C)]
 pub struct Thread {
     /// The last counted entry: stack pointer, return address and slot.
-    _last: [usize; 3],
+    _last: Cell<[usize; 3]>,
     /// The number of the thread; 0 where it has none yet.
-    pub number: u64,
+    pub number: Cell<u64>,
     /// The ring that the thread writes into; null where it has none yet.
-    pub ring: *const Ring,
+    pub ring: Cell<*const Ring>,
     /// The index from which on the ring may be full.
-    pub limit: u64,
+    pub limit: Cell<u64>,
     /// Requested bytes before the thread's next sample point.
-    pub until: u64,
+    pub until: Cell<u64>,
     /// State of the random numbers that place sample points; 0 in a new thread.
-    pub seed: u64,
+    pub seed: Cell<u64>,
     /// Requested bytes from the next sample point to the next point without a stack.
-    pub plain_gap: u64,
+    pub plain_gap: Cell<u64>,
     /// Requested bytes from the next sample point to the next point with a stack.
-    pub stack_gap: u64,
+    pub stack_gap: Cell<u64>,
     /// The thread's own stack, as far as it is known: [`crate::stack`].
-    pub stack: Extent,
+    pub stack: Cell<Extent>,
     /// Latest time that was written to the ring in full.
-    pub base: u64,
+    pub base: Cell<u64>,
     /// Latest time stamp: the processor's counter, or the collector's beat if the thread may not
     /// read the counter.
-    pub stamp: u64,
+    pub stamp: Cell<u64>,
     /// The collector's beat when `stamp` was read.
-    pub beat: u64,
+    pub beat: Cell<u64>,
     /// Number of further calls that may reuse `stamp`.
-    pub reuses: u32,
+    pub reuses: Cell<u32>,
     /// Not 0: the thread may not read the processor's counter.
-    pub lacks_clock: u32,
+    pub lacks_clock: Cell<u32>,
     /// Time of the latest fork by this thread, or in a forked child by the parent's thread.
-    pub forked: u64,
+    pub forked: Cell<u64>,
 }
 
 impl Thread {
     /// Restarts the random numbers in a forked child, which must not draw the same sample points as
     /// its parent.
-    pub fn renew_samples(&mut self) {
-        (self.until, self.seed) = (0, 0);
+    pub fn renew_samples(&self) {
+        self.until.set(0);
+        self.seed.set(0);
     }
 }
 
@@ -62,16 +65,17 @@ core::arch::global_asm!(
     ".popsection",
 );
 
-/// The state of the calling thread.
-pub fn thread() -> &'static mut Thread {
-    // SAFETY: the address is that of a thread-local variable, which only its thread reaches; no
-    // reference is kept over a call that could ask again.
-    unsafe { &mut *thread_address() }
+/// Returns the state of the calling thread.
+pub fn thread() -> &'static Thread {
+    // SAFETY: the address is that of a thread-local variable, aligned and zeroed, and all-zero bytes
+    // are a valid `Thread`. Its fields are cells, so several references may exist. `Thread` is not
+    // `Sync`, so no other thread gets the reference.
+    unsafe { &*thread_address() }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[inline]
-fn thread_address() -> *mut Thread {
+fn thread_address() -> *const Thread {
     let address;
     // SAFETY: it reads the variable's offset from the thread pointer, and that pointer.
     unsafe {
@@ -87,7 +91,7 @@ fn thread_address() -> *mut Thread {
 
 #[cfg(target_arch = "aarch64")]
 #[inline]
-fn thread_address() -> *mut Thread {
+fn thread_address() -> *const Thread {
     let address;
     // SAFETY: it reads the variable's offset from the thread pointer, and that pointer.
     unsafe {

@@ -23,11 +23,11 @@ const LOOK_AT_COLLECTOR: u32 = 1_000;
 pub fn wait(ring: &Ring, index: u64) -> bool {
     let limit = ring.limit();
     if index < limit {
-        thread().limit = limit;
+        thread().limit.set(limit);
         return true;
     }
     if pause_until(ring, &|| index < ring.limit()) {
-        thread().limit = ring.limit();
+        thread().limit.set(ring.limit());
         return true;
     }
     give_up();
