@@ -144,7 +144,7 @@ pub enum CatalogError {
 }
 
 impl CatalogError {
-    /// The exit status of a process that ends with this error.
+    /// Returns the exit status of a process that ends with this error.
     pub fn exit_status(&self) -> u8 {
         match self {
             Self::Corrupted { .. } => 1,

@@ -189,7 +189,7 @@ fn tell_of_stacks(summary: &Summary) {
     }
 }
 
-/// The time of the command, and what the collector took beside and after it.
+/// Returns the time of the command, and what the collector took beside and after it.
 fn cost(summary: &Summary) -> String {
     let time = |duration: Duration| Nanoseconds::from(duration);
     let command = match summary.took {

@@ -34,7 +34,7 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
     output::print(table(&report).as_bytes())
 }
 
-/// The replay that a command line asks for.
+/// Returns the replay that a command line asks for.
 ///
 /// # Errors
 /// When the library has no such trace, or the path cannot be expressed.
@@ -110,7 +110,7 @@ fn run(command: Command, allocator: &str, engine: &Engine) -> Result<WorkloadRep
     })
 }
 
-/// The figures for a reader.
+/// Returns the figures for a reader.
 fn table(report: &WorkloadReport) -> String {
     let figure = |name: &str| report.figures.get(name).copied().unwrap_or(0.0);
     let bytes = |name: &str| Bytes(figure(name) as u64);

@@ -33,7 +33,7 @@ pub fn stacks(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A number of bytes, with a unit or without.
+/// Parses a number of bytes, with a unit or without.
 fn size(text: &str) -> Option<f64> {
     let digits = text.find(|it: char| !it.is_ascii_digit());
     let (number, unit) = text.split_at(digits.unwrap_or(text.len()));

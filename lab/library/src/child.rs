@@ -18,7 +18,7 @@ pub(crate) struct Running {
     errors: JoinHandle<Vec<u8>>,
 }
 
-/// A shell that runs a line in a folder.
+/// Returns a shell that runs a line in a folder.
 pub(crate) fn shell(line: &str, folder: &Path) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", line]).current_dir(folder);

@@ -15,7 +15,7 @@ impl Amount {
         Self { blocks: 1, bytes }
     }
 
-    /// The amount where it counts, and nothing otherwise.
+    /// Returns the amount where it counts, and nothing otherwise.
     pub(crate) fn filter(self, counts: bool) -> Self {
         if counts { self } else { Self::default() }
     }
@@ -26,7 +26,7 @@ impl Amount {
         self.bytes = self.bytes.saturating_add(other.bytes);
     }
 
-    /// The sum modulo 2^64.
+    /// Returns the sum modulo 2^64.
     pub(crate) fn wrapping_add(self, other: Self) -> Self {
         Self {
             blocks: self.blocks.wrapping_add(other.blocks),
@@ -34,7 +34,7 @@ impl Amount {
         }
     }
 
-    /// The difference modulo 2^64.
+    /// Returns the difference modulo 2^64.
     pub(crate) fn wrapping_sub(self, other: Self) -> Self {
         Self {
             blocks: self.blocks.wrapping_sub(other.blocks),

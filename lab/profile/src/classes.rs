@@ -104,7 +104,7 @@ impl Classes {
         place
     }
 
-    /// All classes, in the order of functions and sizes.
+    /// Returns all classes, in the order of functions and sizes.
     pub(crate) fn finish(self) -> Vec<Class> {
         let class = |entry: Entry| {
             let Entry {

@@ -96,7 +96,7 @@ impl Counts {
         self.functions.iter().map(|function| function.failed).sum()
     }
 
-    /// The names of [`ALLOCATORS`], each with its figures.
+    /// Returns the names of [`ALLOCATORS`], each with its figures.
     pub fn rounded(&self) -> impl Iterator<Item = (&'static str, Rounded)> + '_ {
         let names = ALLOCATORS.iter().map(|allocator| allocator.name);
         names.zip(self.rounded)

@@ -9,13 +9,13 @@ use crate::amount::Amount;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Digits(Vec<Amount>);
 
-/// The number of binary digits of `value`; 0 has none.
+/// Returns the number of binary digits of `value`; 0 has none.
 pub(crate) fn digits(value: u64) -> usize {
     (u64::BITS - value.leading_zeros()) as usize
 }
 
-/// The least power of two above all values with this number of binary digits; `u64::MAX` where
-/// there is none.
+/// Returns the least power of two above all values with this number of binary digits; `u64::MAX`
+/// where there is none.
 pub(crate) fn below(digits: usize) -> u64 {
     u32::try_from(digits)
         .ok()
@@ -43,8 +43,9 @@ impl Digits {
         }
     }
 
-    /// The steps that hold blocks, the smallest first: the power of two above all quantities of the
-    /// step, and the blocks in it. Each quantity is at least half of that power, except 0.
+    /// Returns the steps that hold blocks, the smallest first: the power of two above all
+    /// quantities of the step, and the blocks in it. Each quantity is at least half of that power,
+    /// except 0.
     pub fn steps(&self) -> impl Iterator<Item = (u64, Amount)> + '_ {
         let places = self.0.iter().enumerate();
         places
@@ -52,8 +53,8 @@ impl Digits {
             .map(|(place, amount)| (below(place), *amount))
     }
 
-    /// The histogram in at most `count` steps, each made of neighbours: its power of two is that of
-    /// the last one.
+    /// Returns the histogram in at most `count` steps, each made of neighbours: its power of two is
+    /// that of the last one.
     #[must_use]
     pub fn widened(&self, count: usize) -> Self {
         let first = self.0.iter().position(|amount| amount.blocks > 0);
@@ -68,7 +69,7 @@ impl Digits {
         widened
     }
 
-    /// The steps in the form in which results keep sizes.
+    /// Returns the steps in the form in which results keep sizes.
     #[must_use]
     pub fn sizes(&self) -> Vec<SizeCount> {
         let size = |(below, amount): (u64, Amount)| SizeCount {
@@ -79,7 +80,7 @@ impl Digits {
         self.steps().map(size).collect()
     }
 
-    /// All blocks.
+    /// Returns all blocks.
     #[must_use]
     pub fn total(&self) -> Amount {
         let mut total = Amount::default();
@@ -87,8 +88,8 @@ impl Digits {
         total
     }
 
-    /// The least power of two below which the quantity of at least `share` of all blocks lies;
-    /// `None` without blocks.
+    /// Returns the least power of two below which the quantity of at least `share` of all blocks
+    /// lies; `None` without blocks.
     #[must_use]
     pub fn below_which(&self, share: f64) -> Option<u64> {
         let wanted = (self.total().blocks as f64 * share).ceil() as u64;

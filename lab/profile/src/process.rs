@@ -58,7 +58,7 @@ pub struct ProcessProfile {
 }
 
 impl ProcessProfile {
-    /// Whether all operations of the process are in the trace.
+    /// Returns whether all operations of the process are in the trace.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.finish.as_ref().is_some_and(|finish| !finish.gave_up)
@@ -145,7 +145,7 @@ impl Reading {
         self.next_block = number;
     }
 
-    /// The latest time that was seen.
+    /// Returns the latest time that was seen.
     pub(crate) fn now(&self) -> u64 {
         self.profile.span[1]
     }
@@ -330,8 +330,8 @@ impl Reading {
         self.live.subtract(one);
     }
 
-    /// The profile, and the timeline for the sum over processes. `end` is the time at which the
-    /// trace ends, for a process that has not ended before.
+    /// Returns the profile, and the timeline for the sum over processes. `end` is the time at which
+    /// the trace ends, for a process that has not ended before.
     pub(crate) fn finish(mut self, finish: Option<Finish>, end: u64) -> (ProcessProfile, Cells) {
         let time = finish.as_ref().map_or(end, |finish| finish.time.0);
         self.pass(time.max(self.profile.span[1]));

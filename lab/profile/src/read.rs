@@ -42,13 +42,13 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The sample of blocks that was recorded.
+    /// Returns the sample of blocks that was recorded.
     #[must_use]
     pub fn sampling(&self) -> Sampling {
         Sampling::of_blocks(&self.recording)
     }
 
-    /// The name of a function.
+    /// Returns the name of a function.
     #[must_use]
     pub fn function(&self, function: u8) -> &str {
         let name = self.recording.functions.get(usize::from(function));
@@ -64,7 +64,7 @@ impl Profile {
         }
     }
 
-    /// Whether the trace has stacks.
+    /// Returns whether the trace has stacks.
     #[must_use]
     pub fn has_stacks(&self) -> bool {
         !self.code.stacks.is_empty()
@@ -79,7 +79,7 @@ impl Profile {
         self.symbols = Symbols::find(&self.code.modules, frames, debug);
     }
 
-    /// The process with the most live bytes at one time.
+    /// Returns the process with the most live bytes at one time.
     #[must_use]
     pub fn largest(&self) -> Option<&ProcessProfile> {
         let processes = self.processes.iter();

@@ -24,7 +24,7 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// The sample of blocks that a recording took.
+    /// Returns the sample of blocks that a recording took.
     #[must_use]
     pub fn of_blocks(recording: &Recording) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl Sampling {
         }
     }
 
-    /// The sample of blocks with a stack; `None` where no stacks were recorded.
+    /// Returns the sample of blocks with a stack; `None` where no stacks were recorded.
     #[must_use]
     pub fn of_stacks(recording: &Recording) -> Option<Self> {
         let blocks = recording.sample_bytes;
@@ -45,7 +45,7 @@ impl Sampling {
         }
     }
 
-    /// Whether everything was recorded.
+    /// Returns whether everything was recorded.
     #[must_use]
     pub fn is_whole(self) -> bool {
         self.mean == 0
@@ -57,7 +57,7 @@ impl Sampling {
         self.mean
     }
 
-    /// The probability with which a block of this size is recorded.
+    /// Returns the probability with which a block of this size is recorded.
     #[must_use]
     pub fn probability(self, size: u64) -> f64 {
         if self.is_whole() {

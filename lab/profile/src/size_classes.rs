@@ -62,8 +62,9 @@ pub const ALLOCATORS: [Allocator; COUNT] = [
 const KIB: u64 = 1 << 10;
 const PAGE: u64 = 4 * KIB;
 
-/// A header of 8 bytes, steps of 16, at least 32. A block that `malloc` maps by itself takes whole
-/// pages; from which size it does so changes as the program runs, and is left out.
+/// Returns what glibc takes for a request: a header of 8 bytes more, in steps of 16, at least 32. A
+/// block that `malloc` maps by itself takes whole pages. From which size it does so changes as the
+/// program runs, and is left out.
 fn glibc(size: u64, _alignment: u64) -> u64 {
     (size + 8).next_multiple_of(16).max(32)
 }
@@ -92,8 +93,8 @@ fn jemalloc_class(size: u64) -> u64 {
     }
 }
 
-/// A quarter of the greatest power of two below `size`, which is above 1: the step between four
-/// classes for each doubling.
+/// Returns a quarter of the greatest power of two below `size`, which is above 1: the step between
+/// four classes for each doubling.
 fn quarter(size: u64) -> u64 {
     (1 << (size - 1).ilog2()) / 4
 }
@@ -130,8 +131,8 @@ const TCMALLOC: [u32; 46] = [
     32768, 40960, 49152, 65536, 73728, 81920, 98304, 114_688, 131_072, 155_648, 204_800,
 ];
 
-/// A list of classes up to 256 KiB, then pages of 8 KiB. An aligned block takes the first class
-/// that is a multiple of the alignment.
+/// Returns what tcmalloc takes for a request: one of a list of classes up to 256 KiB, then pages of
+/// 8 KiB. An aligned block takes the first class that is a multiple of the alignment.
 fn tcmalloc(size: u64, alignment: u64) -> u64 {
     const LARGEST_CLASS: u64 = 256 * KIB;
     const OWN_PAGE: u64 = 8 * KIB;
@@ -178,7 +179,8 @@ fn rpmalloc_class(size: u64) -> u64 {
     }
 }
 
-/// The classes of its slabs up to 128 KiB, then units of 64 KiB.
+/// Returns what elfmalloc takes for a request: a class of its slabs up to 128 KiB, then units of
+/// 64 KiB.
 fn elfmalloc(size: u64, alignment: u64) -> u64 {
     let unit = UNIT as u64;
     let (Ok(bytes), Ok(aligned)) = (usize::try_from(size), usize::try_from(alignment.max(1)))
@@ -198,7 +200,7 @@ fn elfmalloc(size: u64, alignment: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The bytes that each of [`ALLOCATORS`] gives for a size without an alignment.
+    /// Returns the bytes that each of [`ALLOCATORS`] gives for a size without an alignment.
     fn all(size: u64) -> [u64; COUNT] {
         ALLOCATORS.map(|allocator| (allocator.round)(size, 0))
     }

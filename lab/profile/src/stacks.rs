@@ -165,7 +165,7 @@ impl Stacks {
         }
     }
 
-    /// The stacks by their numbers, and those of them whose live bytes grow without end.
+    /// Returns the stacks by their numbers, and those of them whose live bytes grow without end.
     pub(crate) fn finish(self, end: u64) -> (Vec<StackUse>, Vec<Suspect>) {
         let all = self.entries.iter().filter_map(Entry::candidate).collect();
         let mut suspects = suspects(self.grid, end, all);

@@ -14,7 +14,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Whether the quantity is known exactly.
+    /// Returns whether the quantity is known exactly.
     #[must_use]
     pub fn is_exact(self) -> bool {
         self.least == self.most

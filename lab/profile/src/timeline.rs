@@ -203,7 +203,7 @@ impl Cells {
         }
     }
 
-    /// The timeline.
+    /// Returns the timeline.
     pub(crate) fn timeline(&self) -> Timeline {
         let point = |(place, cell): (usize, &Cell)| Point {
             time: (self.first + place as u64) << self.width,

@@ -99,7 +99,7 @@ impl Default for Addresses {
 }
 
 impl Addresses {
-    /// Number of blocks.
+    /// Returns the number of blocks.
     pub(crate) fn len(&self) -> usize {
         self.live
     }
@@ -191,7 +191,7 @@ impl Addresses {
         (group << GROUP_BITS | granule & ((1 << GROUP_BITS) - 1)) as usize
     }
 
-    /// The slot of an address, or the free one where it belongs.
+    /// Returns the slot of an address, or the free one where it belongs.
     #[inline]
     fn find(&self, address: u64) -> usize {
         let mask = self.slots.len() - 1;
@@ -243,7 +243,7 @@ mod tests {
     use super::*;
     use std::collections::HashMap;
 
-    /// A sequence without a pattern (Marsaglia's xorshift).
+    /// Returns a sequence without a pattern (Marsaglia's xorshift).
     fn next(state: &mut u64) -> u64 {
         *state ^= *state << 13;
         *state ^= *state >> 7;

@@ -33,7 +33,7 @@ struct Pool {
 }
 
 impl Backlog {
-    /// An empty backlog, and the bytes at which it is full.
+    /// Returns an empty backlog, and the bytes at which it is full.
     pub(crate) fn new(limit: u64) -> Self {
         Self(Arc::new(Pool {
             limit,

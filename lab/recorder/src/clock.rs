@@ -37,7 +37,7 @@ impl Clock {
         Time(self.nanoseconds(stamp.saturating_sub(self.start)))
     }
 
-    /// The nanoseconds of a number of ticks.
+    /// Returns the nanoseconds of a number of ticks.
     pub(crate) fn nanoseconds(self, ticks: u64) -> u64 {
         ((u128::from(ticks) * u128::from(self.scale)) >> SCALE_BITS) as u64
     }
@@ -48,20 +48,20 @@ impl Clock {
         ticks().saturating_sub(past as u64)
     }
 
-    /// The time now.
+    /// Returns the time now.
     pub(crate) fn now(self) -> Time {
         self.time(ticks())
     }
 }
 
-/// The processor's counter.
+/// Returns the processor's counter.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn ticks() -> u64 {
     // SAFETY: every processor of this kind has the instruction.
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
-/// The processor's counter.
+/// Returns the processor's counter.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn ticks() -> u64 {
     let ticks: u64;

@@ -368,7 +368,7 @@ impl Drainer {
         Ok(self.messages.send(message)?)
     }
 
-    /// Whether a process is still recorded.
+    /// Returns whether a process is still recorded.
     pub(crate) fn is_recording(&self) -> bool {
         self.recorded
             .values()

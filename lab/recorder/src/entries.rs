@@ -10,7 +10,7 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
-    /// The address, or the value that the entry's code defines.
+    /// Returns the address, or the value that the entry's code defines.
     #[inline]
     pub(crate) fn address(self) -> u64 {
         self.tag & ((1 << ADDRESS_BITS) - 1)

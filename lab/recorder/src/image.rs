@@ -323,8 +323,8 @@ impl Image {
     }
 }
 
-/// The stream whose next event is the earliest, and the stamp up to which its events come before
-/// those of all others; `None` if no event is earlier than `until`.
+/// Returns the stream whose next event is the earliest, and the stamp up to which its events come
+/// before those of all others; `None` if no event is earlier than `until`.
 fn earliest(streams: &[Stream], until: u64) -> Option<(usize, u64)> {
     let mut first: Option<(usize, u64)> = None;
     let mut limit = until;

@@ -59,7 +59,7 @@ impl CodeFile {
         })
     }
 
-    /// The difference between the addresses of a mapping in memory and in the file.
+    /// Returns the difference between the addresses of a mapping in memory and in the file.
     pub(crate) fn bias(&self, mapping: &Mapping) -> Option<u64> {
         let page = crate::process::page_bytes();
         // A mapping begins with the page in which its segment begins.

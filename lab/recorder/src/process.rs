@@ -18,7 +18,7 @@ fn folder(pid: u32) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}"))
 }
 
-/// The fields of `/proc/PID/stat` behind the program's name.
+/// Returns the fields of `/proc/PID/stat` behind the program's name.
 fn stat(pid: u32) -> Option<Vec<String>> {
     let text = std::fs::read_to_string(folder(pid).join("stat")).ok()?;
     // The name may hold anything, a closing parenthesis included.
@@ -35,7 +35,7 @@ pub(crate) fn lives(pid: u32) -> bool {
     })
 }
 
-/// The number of this process's namespace of process numbers; 0 if unknown.
+/// Returns the number of this process's namespace of process numbers; 0 if unknown.
 pub(crate) fn namespace() -> u64 {
     let link = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     let digits: String = link
@@ -46,7 +46,7 @@ pub(crate) fn namespace() -> u64 {
     digits.parse().unwrap_or_default()
 }
 
-/// The memory and work of a process.
+/// Returns the memory and work of a process.
 pub(crate) fn usage(pid: u32) -> Option<Usage> {
     let fields = stat(pid)?;
     let number = |place: usize| fields.get(place)?.parse::<u64>().ok();
@@ -94,7 +94,7 @@ fn own_usage() -> libc::rusage {
     usage
 }
 
-/// The mappings of a process; `None` if it has ended.
+/// Returns the mappings of a process; `None` if it has ended.
 pub(crate) fn maps(pid: u32) -> Option<String> {
     let text = std::fs::read_to_string(folder(pid).join("maps")).ok()?;
     (!text.is_empty()).then_some(text)
@@ -113,7 +113,7 @@ fn clock_ticks() -> u64 {
         .max(1)
 }
 
-/// The executable of a process.
+/// Returns the executable of a process.
 pub(crate) fn program(pid: u32) -> Option<String> {
     let path = std::fs::read_link(folder(pid).join("exe")).ok()?;
     Some(path.to_string_lossy().into_owned())

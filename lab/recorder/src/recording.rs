@@ -247,7 +247,7 @@ fn collect(
     }
 }
 
-/// The file by which processes know that they are recorded.
+/// Returns the file by which processes know that they are recorded.
 fn make_control(home: &Home, request: &Request<'_>) -> io::Result<Shared<Control>> {
     let path = home.folder().join(CONTROL);
     let file = File::options()

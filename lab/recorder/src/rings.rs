@@ -94,17 +94,17 @@ impl Source {
         &self.ring
     }
 
-    /// Its file.
+    /// Returns the path of the ring's file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The path of the object that serves malloc.
+    /// Returns the path of the object that serves malloc.
     pub(crate) fn server(&self) -> String {
         text(&self.ring.server)
     }
 
-    /// The path of the executable.
+    /// Returns the path of the executable.
     pub(crate) fn program(&self) -> String {
         text(&self.ring.program)
     }

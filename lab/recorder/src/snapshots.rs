@@ -29,7 +29,7 @@ pub(crate) struct Snapshot<'a> {
 }
 
 impl Snapshot<'_> {
-    /// The word at an address; `None` if it was not copied.
+    /// Returns the word at an address; `None` if it was not copied.
     pub(crate) fn read(&self, address: u64) -> Option<u64> {
         let offset = address.checked_sub(self.stack_pointer)?;
         let word = self.words.get((offset / WORD) as usize)?;

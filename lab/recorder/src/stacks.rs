@@ -30,7 +30,7 @@ impl Stacks {
         file
     }
 
-    /// The number of a module, which is written if it is new.
+    /// Returns the number of a module, which is written if it is new.
     pub(crate) fn module<W: Write>(
         &mut self,
         file: &CodeFile,
@@ -49,7 +49,7 @@ impl Stacks {
         Ok(module)
     }
 
-    /// The number of a stack, which is written if it is new.
+    /// Returns the number of a stack, which is written if it is new.
     pub(crate) fn stack<W: Write>(
         &mut self,
         frames: Vec<Frame>,

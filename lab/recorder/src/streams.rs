@@ -37,7 +37,7 @@ pub(crate) struct Resizing {
 }
 
 impl Stream {
-    /// The events of the ring in this file.
+    /// Returns the events of the ring in this file.
     pub(crate) fn new(ring: &Path) -> Self {
         Self {
             batches: VecDeque::new(),
@@ -60,7 +60,7 @@ impl Stream {
         }
     }
 
-    /// The next event.
+    /// Returns the next event.
     #[inline]
     pub(crate) fn peek(&self) -> Option<Event> {
         self.next

@@ -159,7 +159,7 @@ impl Unwinding {
         Ok(stack)
     }
 
-    /// The place of the first address that is in no mapping.
+    /// Returns the place of the first address that is in no mapping.
     fn first_unknown(&self, addresses: &[u64]) -> Option<usize> {
         let is_unknown = |&address: &u64| find(&self.code, address).is_none();
         addresses.iter().position(is_unknown)
@@ -195,7 +195,7 @@ impl Unwinding {
         (addresses, reads)
     }
 
-    /// The frames of calls, without those of the recording library.
+    /// Returns the frames of calls, without those of the recording library.
     fn frames<W: Write>(
         &mut self,
         addresses: &[u64],
@@ -324,7 +324,7 @@ impl Unwinding {
     }
 }
 
-/// The mappings that a process has written itself; `None` if they are not complete.
+/// Returns the mappings that a process has written itself; `None` if they are not complete.
 fn written_maps(path: &Path) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     let text = text.strip_suffix(MAPS_END)?;
@@ -334,7 +334,7 @@ fn written_maps(path: &Path) -> Option<String> {
 /// Maximum number of frames of the recording library at the inner end of a stack.
 const OWN_FRAMES: usize = 4;
 
-/// The place of the code at an address.
+/// Returns the place of the code at an address.
 fn find(code: &[Code], address: u64) -> Option<usize> {
     let behind = code.partition_point(|code| code.mapping.start <= address);
     let place = behind.checked_sub(1)?;

@@ -33,7 +33,7 @@ pub const FAULTS: &str = "operation_faults";
 const USAGE: &str = "write: heapdrome-replay PROGRAM [--touch none|first|pages|all|check], where heapdrome \
                      has compiled PROGRAM of a trace";
 
-/// The process's whole life: `heapdrome-replay PROGRAM [--touch HOW]`.
+/// Returns the process's whole life: `heapdrome-replay PROGRAM [--touch HOW]`.
 ///
 /// Prints the [`WorkloadReport`] as one line of JSON and returns 0; or one line on standard error
 /// and 1 where the allocator failed, 2 where anything else did.

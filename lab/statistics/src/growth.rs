@@ -108,7 +108,7 @@ impl Line {
         }
     }
 
-    /// The standard deviation of the values from the line.
+    /// Returns the standard deviation of the values from the line.
     fn deviation(&self, values: &[f64]) -> f64 {
         let places = values.iter().enumerate();
         let squares = places.map(|(place, value)| {

@@ -43,8 +43,8 @@ impl Symbols {
         found
     }
 
-    /// The places that a frame stands for, innermost first: more than one where functions were
-    /// inlined, none where nothing is known.
+    /// Returns the places that a frame stands for, innermost first: more than one where functions
+    /// were inlined, none where nothing is known.
     #[must_use]
     pub fn places(&self, frame: Frame) -> &[Place] {
         self.places.get(&frame).map_or(&[], Vec::as_slice)

@@ -54,7 +54,7 @@ impl Part {
         time >= self.0 && time < self.1
     }
 
-    /// The time that the new trace has; 0 for all that comes before the part.
+    /// Returns the time that the new trace has; 0 for all that comes before the part.
     fn shifted(self, time: Time) -> Time {
         Time(time.0.saturating_sub(self.0.0))
     }

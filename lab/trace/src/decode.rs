@@ -143,7 +143,7 @@ impl<'a> Cursor<'a> {
         (self, left)
     }
 
-    /// The operation that was decoded last, as it is seen outside.
+    /// Returns the operation that was decoded last, as it is seen outside.
     #[inline]
     fn step(&self, operation: Operation, stack: Option<u32>) -> Step {
         Step {

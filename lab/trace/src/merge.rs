@@ -230,7 +230,7 @@ impl<R: Read> Part<'_, R> {
     }
 }
 
-/// The new number of a process; the next free one if it has none yet.
+/// Returns the new number of a process; the next free one if it has none yet.
 fn new_number(old: u32, known: &mut HashMap<u32, u32>, all: &mut All) -> u32 {
     *known.entry(old).or_insert_with(|| {
         all.processes += 1;
@@ -238,14 +238,14 @@ fn new_number(old: u32, known: &mut HashMap<u32, u32>, all: &mut All) -> u32 {
     })
 }
 
-/// The number of an entry, and whether it is new and took the next number.
+/// Returns the number of an entry, and whether it is new and took the next number.
 fn intern<K: Eq + Hash>(key: K, known: &mut HashMap<K, u32>) -> (u32, bool) {
     let next = known.len() as u32;
     let number = *known.entry(key).or_insert(next);
     (number, number == next)
 }
 
-/// An operation by the new place of its function.
+/// Returns an operation by the new place of its function.
 fn with_function(mut operation: Operation, functions: &[u8]) -> Operation {
     let function = match &mut operation {
         Operation::Make { function, .. }

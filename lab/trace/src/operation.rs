@@ -21,12 +21,13 @@ impl Time {
     /// Nanoseconds by which two times of operations in a trace differ at least, if they differ.
     pub const STEP: u64 = 16;
 
-    /// The number of whole steps since the recording began.
+    /// Returns the number of whole steps since the recording began.
     pub(crate) fn steps(self) -> u64 {
         self.0 / Self::STEP
     }
 
-    /// The time after a number of steps; the latest that can be expressed if it is too late.
+    /// Returns the time after a number of steps; the latest that can be expressed if it is too
+    /// late.
     pub(crate) fn from_steps(steps: u64) -> Self {
         Self(steps.saturating_mul(Self::STEP))
     }
@@ -89,19 +90,19 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Whether the operation takes the next block number.
+    /// Returns whether the operation takes the next block number.
     #[must_use]
     pub fn makes_block(&self) -> bool {
         matches!(self, Self::Make { .. } | Self::Resize { .. })
     }
 
-    /// Whether a stack may be recorded with the operation: it asked for a block.
+    /// Returns whether a stack may be recorded with the operation: it asked for a block.
     #[must_use]
     pub fn may_have_stack(&self) -> bool {
         self.makes_block() || matches!(self, Self::Fail { .. })
     }
 
-    /// The function that was called.
+    /// Returns the function that was called.
     #[must_use]
     pub fn function(&self) -> u8 {
         match *self {

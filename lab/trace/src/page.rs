@@ -12,7 +12,7 @@ fn page() -> String {
     std::fs::read_to_string(page).expect("the page is there")
 }
 
-/// A row of a table of codes, and the word by which the page names the operation.
+/// Returns a row of a table of codes, and the word by which the page names the operation.
 fn row(first: u8, last: u8, word: &str) -> String {
     match first == last {
         true => format!("| 0x{first:02x} | {word}"),

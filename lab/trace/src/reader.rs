@@ -171,12 +171,13 @@ impl<R: Read> Reader<R> {
         &self.recording
     }
 
-    /// The architecture of the machine that recorded.
+    /// Returns the architecture of the machine that recorded.
     pub fn architecture(&self) -> Architecture {
         self.architecture
     }
 
-    /// Number of bytes of the trace that were read: where its last chunk that was read ends.
+    /// Returns the number of bytes of the trace that were read: where its last chunk that was read
+    /// ends.
     pub fn bytes_read(&self) -> u64 {
         self.offset
     }
@@ -186,7 +187,7 @@ impl<R: Read> Reader<R> {
         self.ending
     }
 
-    /// The next part of the trace; `None` at its end.
+    /// Returns the next part of the trace; `None` at its end.
     ///
     /// # Errors
     /// If reading fails or the trace is damaged.

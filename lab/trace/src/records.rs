@@ -219,7 +219,7 @@ impl Record {
         }
     }
 
-    /// The place of [`time`](Self::time).
+    /// Returns the place of [`time`](Self::time).
     pub(crate) fn time_mut(&mut self) -> Option<&mut Time> {
         match self {
             Self::Process(it) => Some(&mut it.time),
@@ -235,7 +235,7 @@ impl Record {
     }
 }
 
-/// A record of each kind.
+/// Returns a record of each kind.
 #[cfg(test)]
 pub(crate) fn one_of_each() -> [Record; 9] {
     let (process, time) = (0, Time(0));

@@ -44,8 +44,8 @@ fn take_rest(bytes: &mut &[u8], mut number: u64) -> Result<u64, Damage> {
 /// Bytes of a word of which [`short`] takes the lowest.
 pub(crate) const WORD: usize = 8;
 
-/// The number that begins with a word's lowest byte, and how many bytes it takes; `None` if it does
-/// not end within two.
+/// Returns the number that begins with a word's lowest byte, and how many bytes it takes; `None` if
+/// it does not end within two.
 #[inline(always)]
 pub(crate) fn short(word: u64) -> Option<(u64, usize)> {
     let first = word & 0x7f;

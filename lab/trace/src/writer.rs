@@ -139,7 +139,7 @@ impl<W: Write> Writer<W> {
         self.collector_time = nanoseconds;
     }
 
-    /// Number of operations that were added.
+    /// Returns the number of operations that were added.
     pub fn operations(&self) -> u64 {
         self.operations
     }

@@ -95,13 +95,13 @@ impl Home {
         })
     }
 
-    /// The library's path.
+    /// Returns the library's path.
     #[must_use]
     pub fn library(&self) -> PathBuf {
         self.folder.path().join(NAME)
     }
 
-    /// The folder.
+    /// Returns the folder in which the library lies.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.folder.path()

@@ -52,7 +52,8 @@ pub fn export(arguments: &ExportArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The process that is to be written: the one asked for, or the only one that has operations.
+/// Returns the process that is to be written: the one asked for, or the only one that has
+/// operations.
 fn process(path: &Path, asked: Option<u32>) -> Result<u32, Failure> {
     let mut source = Source::open(path)?;
     let mut found = BTreeSet::new();

@@ -27,7 +27,7 @@ pub fn info(path: &Path) -> Result<(), Failure> {
     output::print(format!("{}\n", lines.join("\n")).as_bytes())
 }
 
-/// A line of facts: its label, and the facts.
+/// Returns a line of facts: its label, and the facts.
 fn fact(label: &str, facts: impl std::fmt::Display) -> String {
     format!("{label:<12} {facts}")
 }
@@ -63,7 +63,7 @@ fn recorded(recording: &Recording, machine: Architecture, summary: &Summary) -> 
     lines
 }
 
-/// A command as it is typed into a shell.
+/// Returns a command as it is typed into a shell.
 fn quoted(words: &[String]) -> String {
     let quoted = shlex::try_join(words.iter().map(String::as_str));
     quoted.unwrap_or_else(|_| words.join(" "))
@@ -101,7 +101,7 @@ fn sizes(summary: &Summary) -> Vec<String> {
     ]
 }
 
-/// The sample of blocks and the stacks, where there are any.
+/// Returns the sample of blocks and the stacks, where there are any.
 fn stacks(recording: &Recording, summary: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
     let sample = |bytes: u64| format!("one block for every {} requested", Bytes(bytes));

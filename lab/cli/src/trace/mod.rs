@@ -66,7 +66,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// A failure that names the trace.
+/// Returns a failure that names the trace.
 fn of(path: &Path) -> impl Fn(TraceError) -> Failure {
     move |error| {
         Failure::Usage(match error {
@@ -77,7 +77,7 @@ fn of(path: &Path) -> impl Fn(TraceError) -> Failure {
     }
 }
 
-/// A failure that names the trace among several, or none if it is of all of them.
+/// Returns a failure that names the trace among several, or none if it is of all of them.
 fn of_several(error: TraceError, paths: &[&Path]) -> Failure {
     match error {
         TraceError::Part { place, error } => of(paths[place])(*error),

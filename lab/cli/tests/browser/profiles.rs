@@ -8,7 +8,7 @@ use crate::{SCREENS, fits};
 /// The first address that belongs to no other stack.
 const OWN: u32 = 0x10000;
 
-/// A trace of 40 stacks, the first of which requests half of the bytes.
+/// Returns a trace of 40 stacks, the first of which requests half of the bytes.
 fn trace() -> Vec<u8> {
     let recording = Recording {
         functions: vec!["malloc".to_owned()],

@@ -6,7 +6,7 @@ use heapdrome_trace::{
 
 use crate::support::Site;
 
-/// A trace of one program, of which so many operations are known.
+/// Returns a trace of one program, of which so many operations are known.
 fn trace(operations: u64) -> Vec<u8> {
     let recording = Recording {
         functions: vec!["malloc".to_owned(), "free".to_owned()],
@@ -62,7 +62,7 @@ fn step(place: u64) -> Step {
     }
 }
 
-/// A place with a trace, as `app.trace`.
+/// Returns a place with a trace, as `app.trace`.
 fn site() -> Site {
     let site = Site::new();
     site.file("app.trace", trace(4000));

@@ -63,7 +63,7 @@ impl Trace {
         &self.functions[usize::from(operation.function())]
     }
 
-    /// The counted blocks of a process.
+    /// Returns the counted blocks of a process.
     pub fn blocks(&self, process: u32) -> Blocks {
         let mut blocks = Blocks::default();
         let mut next = 0;
@@ -74,7 +74,7 @@ impl Trace {
         blocks
     }
 
-    /// The counted blocks of all processes.
+    /// Returns the counted blocks of all processes.
     pub fn all(&self) -> Blocks {
         let each = self
             .processes

@@ -25,7 +25,7 @@ const OPERATIONS: u64 = 5000;
 /// Number of threads of a generated trace.
 const THREADS: u64 = 3;
 
-/// A sequence without a pattern (Marsaglia's xorshift).
+/// Returns a sequence without a pattern (Marsaglia's xorshift).
 fn next(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -115,7 +115,7 @@ fn comparable(functions: &[String], steps: &[Step]) -> Vec<(String, u64, u64, Op
     operations
 }
 
-/// The compiled trace of the only replay.
+/// Returns the compiled trace of the only replay.
 fn compiled(site: &Site) -> PathBuf {
     let shelf = std::fs::read_dir(site.path(".cache/heapdrome/workloads")).expect("a cache");
     let folders = shelf.flatten().map(|entry| entry.path());

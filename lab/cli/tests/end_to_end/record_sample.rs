@@ -28,7 +28,8 @@ fn record(site: &Site, arguments: &[&str]) -> (Outcome, Trace) {
     (outcome, Trace::read(&site.path("app.trace")))
 }
 
-/// The requests of a process that a trace stands for: how many, and their standard deviation.
+/// Returns the requests of a process that a trace stands for: how many, and their standard
+/// deviation.
 fn estimate(trace: &Trace, process: u32) -> (f64, f64) {
     let (mut number, mut variance) = (0.0, 0.0);
     for step in &trace.steps[&process] {

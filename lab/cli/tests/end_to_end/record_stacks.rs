@@ -48,7 +48,7 @@ impl Trace {
         trace
     }
 
-    /// The steps that request a counted block.
+    /// Returns the steps that request a counted block.
     fn requests(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(|step| {
             matches!(step.operation, Operation::Make { size, .. } | Operation::Resize { size, .. }
@@ -56,7 +56,8 @@ impl Trace {
         })
     }
 
-    /// The names of the functions on each stack of a counted block; empty for one without stack.
+    /// Returns the names of the functions on each stack of a counted block; empty for one without
+    /// stack.
     fn names(&self) -> Vec<Vec<&str>> {
         let names = |step: &Step| {
             let stack = step.stack.map(|stack| &self.stacks[stack as usize]);
@@ -71,7 +72,7 @@ impl Trace {
     }
 }
 
-/// The functions that a file defines, by their addresses.
+/// Returns the functions that a file defines, by their addresses.
 fn symbols(path: &str) -> BTreeMap<u64, String> {
     let output = Command::new("nm")
         .arg(path)

@@ -75,7 +75,7 @@ fn suite(site: &Site) -> String {
     "./mine.toml".to_owned()
 }
 
-/// The quick form of a suite.
+/// Returns the quick form of a suite.
 pub fn quick(site: &Site, suite: &str, options: &[&str]) -> Outcome {
     let mut all = vec!["suite", suite, "--quick"];
     all.extend(options);

@@ -43,7 +43,7 @@ fn operations(writer: &mut Writer<Vec<u8>>, process: u32, pairs: u64) {
     });
 }
 
-/// A trace of processes, each with this many pairs.
+/// Returns a trace of processes, each with this many pairs.
 fn trace(processes: u32, pairs: u64) -> Vec<u8> {
     let recording = Recording {
         functions: vec!["malloc".into(), "free".into()],
@@ -87,7 +87,7 @@ fn trace(processes: u32, pairs: u64) -> Vec<u8> {
     writer.finish().expect("memory")
 }
 
-/// A place with a trace of one process of a thousand pairs, and of two.
+/// Returns a place with a trace of one process of a thousand pairs, and of two.
 fn site() -> Site {
     let site = Site::new();
     site.file("one.trace", trace(1, 1000));

@@ -31,8 +31,8 @@ fn blocks(draws: &mut ChaCha8Rng) -> Vec<Block> {
     (0..10_000).map(block).collect()
 }
 
-/// The trace of the blocks that `is_recorded` lets through, as the recorder would write it: a
-/// resize of another block is an operation that makes.
+/// Returns the trace of the blocks that `is_recorded` lets through, as the recorder would write it:
+/// a resize of another block is an operation that makes.
 fn trace(blocks: &[Block], sample_bytes: u64, mut is_recorded: impl FnMut(u64) -> bool) -> Profile {
     let mut trace = Trace::of(Recording {
         sample_bytes,

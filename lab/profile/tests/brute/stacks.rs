@@ -8,7 +8,7 @@ use crate::trace::{Trace, free, make};
 /// Number of stacks of these traces.
 pub const STACKS: u32 = 3;
 
-/// A trace with a module and stacks, each of two frames.
+/// Returns a trace with a module and stacks, each of two frames.
 pub fn with_stacks(sample_bytes: u64, stack_bytes: u64) -> Trace {
     let mut trace = Trace::of(Recording {
         sample_bytes,
@@ -32,7 +32,7 @@ pub fn with_stacks(sample_bytes: u64, stack_bytes: u64) -> Trace {
     trace
 }
 
-/// A step of the only thread of process 0.
+/// Returns a step of the only thread of process 0.
 pub fn step(time: u64, operation: heapdrome_trace::Operation, stack: Option<u32>) -> Step {
     Step {
         thread: 0,

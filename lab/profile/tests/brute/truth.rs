@@ -18,7 +18,7 @@ pub struct Block {
     pub stack: Option<u32>,
 }
 
-/// The blocks of these operations, by their numbers.
+/// Returns the blocks of these operations, by their numbers.
 pub fn blocks(steps: &[Step]) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     for (place, step) in steps.iter().enumerate() {
@@ -75,7 +75,7 @@ pub fn live_bytes(steps: &[Step]) -> Vec<u64> {
     all
 }
 
-/// Whether the operation of its thread that follows `made` frees the block.
+/// Returns whether the operation of its thread that follows `made` frees the block.
 fn is_temporary(steps: &[Step], block: &Block) -> bool {
     let thread = steps[block.made].thread;
     let mut later = (block.made + 1..steps.len()).filter(|place| steps[*place].thread == thread);

@@ -53,7 +53,7 @@ impl Clock {
     }
 }
 
-/// The monotonic clock in nanoseconds.
+/// Returns the monotonic clock in nanoseconds.
 fn now() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,

@@ -29,7 +29,7 @@ pub(super) unsafe fn follow<H: Heap>(replay: &Replay<'_, H>, number: u32) {
     }
 }
 
-/// The function of a thread, whose lane it is given.
+/// Runs a thread of the replay, and returns null. `lane` is the lane of the thread.
 pub(super) extern "C" fn entry<H: Heap>(lane: *mut c_void) -> *mut c_void {
     // SAFETY: `lane::start` passed a lane, whose fields read here do not change, and whose replay
     // waits for this thread's end.

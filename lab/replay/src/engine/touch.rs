@@ -62,7 +62,7 @@ unsafe fn word(block: *mut u8, place: usize, end: usize) {
 mod tests {
     use super::*;
 
-    /// The places that are written of a block that begins within a page.
+    /// Returns the places that are written of a block that begins within a page.
     fn written<const TOUCH: u8>(begin: usize, end: usize) -> Vec<usize> {
         #[repr(align(4096))]
         struct Pages([u8; 4 * PAGE]);

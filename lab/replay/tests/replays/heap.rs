@@ -14,7 +14,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// The sizes of the blocks that live, and the number of calls for blocks that did not.
+    /// Returns the sizes of the blocks that live, and the number of calls for blocks that did not.
     pub fn finish(self) -> (Vec<usize>, usize) {
         let live = self.live.into_inner().expect("no thread panicked");
         let mut sizes: Vec<_> = live.values().copied().collect();
@@ -36,7 +36,7 @@ impl Recorder {
         block
     }
 
-    /// Whether a block lived, which it does no longer.
+    /// Returns whether a block lived, which it does no longer.
     fn freed(&self, block: *mut u8) -> bool {
         let mut live = self.live.lock().expect("no thread panicked");
         let lived = live.remove(&block.addr()).is_some();

@@ -19,7 +19,7 @@ const FUNCTIONS: [&str; 8] = [
     "_ZdlPvm",
 ];
 
-/// The recording of a program.
+/// Returns the recording of a program.
 pub fn recording() -> Recording {
     Recording {
         functions: FUNCTIONS.map(String::from).to_vec(),

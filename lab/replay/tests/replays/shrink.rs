@@ -7,7 +7,7 @@ use heapdrome_trace::{Operation, Reader};
 
 use crate::program::Program;
 
-/// A program of several threads, in memory.
+/// Returns a program of several threads, in memory.
 fn wandering(threads: u32, steps: u64) -> Script {
     let mut program = Program::new(11);
     program.wander(0..threads, steps);
@@ -15,7 +15,7 @@ fn wandering(threads: u32, steps: u64) -> Script {
     Script::read(&trace, None, &|| true).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The operations of a program, each with its thread.
+/// Returns the operations of a program, each with its thread.
 fn operations(script: &Script) -> Vec<(u32, Operation)> {
     let bytes = script.write(Vec::new()).expect("a trace");
     let mut reader = Reader::new(&bytes[..]).expect("a trace");

@@ -47,7 +47,7 @@ impl Call {
         }
     }
 
-    /// Number of rows below this function that are wide enough to be drawn.
+    /// Returns the number of rows below this function that are wide enough to be drawn.
     fn depth(&self, least: u64) -> usize {
         let drawn = self.calls.values().filter(|call| call.bytes >= least);
         drawn.map(|call| 1 + call.depth(least)).max().unwrap_or(0)

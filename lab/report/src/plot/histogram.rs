@@ -28,7 +28,8 @@ pub(crate) struct Histogram<'a> {
 }
 
 impl Histogram<'_> {
-    /// The drawing, if there are blocks. `tell` tells a power of two in the unit of the quantity.
+    /// Returns the drawing, if there are blocks. `tell` tells a power of two in the unit of the
+    /// quantity.
     pub(crate) fn plot(self, tell: impl Fn(u64) -> String) -> Option<Plot> {
         let total = self.digits.total();
         let steps = without_gaps(self.digits);
@@ -76,7 +77,7 @@ impl Histogram<'_> {
     }
 }
 
-/// The steps from the first with blocks to the last, empty ones in between among them.
+/// Returns the steps from the first with blocks to the last, empty ones in between among them.
 fn without_gaps(digits: &Digits) -> Vec<(u64, Amount)> {
     let mut all: Vec<(u64, Amount)> = Vec::new();
     for (below, amount) in digits.steps() {

@@ -157,7 +157,7 @@ impl<'a> Names<'a> {
         Self { profile, known }
     }
 
-    /// The functions of a stack, innermost first.
+    /// Returns the functions of a stack, innermost first.
     fn of(&mut self, stack: Option<u32>) -> Vec<String> {
         let Self { profile, known } = self;
         let frames = stack.and_then(|stack| profile.code.stacks.get(stack as usize));
@@ -211,7 +211,7 @@ pub(crate) fn function(name: &str) -> String {
     foreign::shorten(&without_arguments(bare), NAME)
 }
 
-/// A name with `<…>` in place of long arguments of templates: `std::map<…>::insert`.
+/// Returns a name with `<…>` in place of long arguments of templates: `std::map<…>::insert`.
 fn without_arguments(name: &str) -> String {
     let mut short = String::new();
     let mut rest = name;

@@ -33,7 +33,7 @@ impl Message {
         self.message(field, &packed)
     }
 
-    /// The bytes of the message.
+    /// Returns the bytes of the message.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.0
     }

@@ -117,8 +117,8 @@ fn chunk(trace: &mut Vec<u8>, kind: u8, content: &[u8], operations: u32, large: 
     content.len()
 }
 
-/// The number of operations in a content of operations: none is found by counting alone, so this
-/// is right where each takes two bytes.
+/// Returns the number of operations in a content of operations: none is found by counting alone, so
+/// this is right where each takes two bytes.
 fn count(kind: u8, content: &[u8]) -> u32 {
     match (kind & piece::COUNT, content.last_chunk()) {
         (0, _) | (_, None) => (content.len() / 2) as u32,

@@ -35,7 +35,7 @@ pub(super) struct File<'a, W> {
     names: u64,
 }
 
-/// A message of numbers: each present field with its value.
+/// Returns a message of numbers: each present field with its value.
 fn message(fields: &[(u8, Option<u64>)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (field, value) in fields {
@@ -47,7 +47,7 @@ fn message(fields: &[(u8, Option<u64>)]) -> Vec<u8> {
     bytes
 }
 
-/// A message within another one.
+/// Returns a message within another one.
 fn nested(field: u8, content: &[u8]) -> Vec<u8> {
     let mut bytes = vec![field << 3 | 2];
     put(&mut bytes, content.len() as u64);
@@ -55,7 +55,7 @@ fn nested(field: u8, content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The number of a block; `None` for a block of 0 bytes.
+/// Returns the number of a block; `None` for a block of 0 bytes.
 fn id(block: &Block) -> Option<u64> {
     (block.size > 0).then_some(block.name)
 }

@@ -19,8 +19,8 @@ const REPEATS: u32 = 30;
 /// branch for every second operation takes as long as all of zstd.
 const COIN: u32 = 2;
 
-/// A trace of many sizes, whose frees mostly take young blocks, and of two threads. Makes and frees
-/// follow each other in runs of this mean length.
+/// Returns a trace of many sizes, whose frees mostly take young blocks, and of two threads. Makes
+/// and frees follow each other in runs of this mean length.
 fn trace(run: u32) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), &recording()).expect("memory");
     let mut random = ChaCha8Rng::seed_from_u64(1);

@@ -43,7 +43,7 @@ fn damage(trace: &[u8]) -> Damage {
     }
 }
 
-/// The modules' paths, and each stack's frames, by their numbers.
+/// Returns the modules' paths, and each stack's frames, by their numbers.
 fn code(records: &[Record]) -> (Vec<&str>, Vec<&Stack>) {
     let modules = records.iter().filter_map(|it| match it {
         Record::Module(Module { path, .. }) => Some(&path[..]),
@@ -56,7 +56,7 @@ fn code(records: &[Record]) -> (Vec<&str>, Vec<&Stack>) {
     (modules.collect(), stacks.collect())
 }
 
-/// A trace of chunks with these contents, of this version: `None` operations are records.
+/// Returns a trace of chunks with these contents, of this version: `None` operations are records.
 fn raw(version: u16, contents: &[(Option<u32>, &[u8])]) -> Vec<u8> {
     let mut trace = b"hdtrace\n".to_vec();
     trace.extend(version.to_le_bytes());
@@ -77,7 +77,7 @@ fn raw(version: u16, contents: &[(Option<u32>, &[u8])]) -> Vec<u8> {
     trace
 }
 
-/// A trace of this version: these records and then the operations of one chunk.
+/// Returns a trace of this version: these records and then the operations of one chunk.
 fn with(version: u16, records: &[Record], count: u32, operations: &[u8]) -> Vec<u8> {
     let first = serde_json::to_vec(&[Record::Recording(recording())]).expect("JSON");
     let records = serde_json::to_vec(records).expect("JSON");
@@ -290,7 +290,7 @@ fn a_part_keeps_the_stacks_of_the_blocks_that_are_live_at_its_beginning() {
     assert_eq!(code(&records).1.len(), 3);
 }
 
-/// A trace of these modules, and stacks each of one frame in a module.
+/// Returns a trace of these modules, and stacks each of one frame in a module.
 fn small(modules: &[&str], frames: &[u32], rates: (u64, u64)) -> Vec<u8> {
     let recording = Recording {
         sample_bytes: rates.0,

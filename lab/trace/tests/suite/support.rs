@@ -18,7 +18,7 @@ pub fn recording() -> Recording {
     }
 }
 
-/// The beginning of a process.
+/// Returns the beginning of a process.
 pub fn process(number: u32) -> Record {
     Record::Process(Process {
         process: number,
@@ -30,7 +30,7 @@ pub fn process(number: u32) -> Record {
     })
 }
 
-/// The end of a process.
+/// Returns the end of a process.
 pub fn finish(process: u32) -> Record {
     Record::Finish(Finish {
         process,
@@ -46,7 +46,7 @@ pub fn finish(process: u32) -> Record {
 /// Number of stacks that generated traces have.
 pub const STACKS: u32 = 5;
 
-/// A module.
+/// Returns a module.
 pub fn module(number: u32, path: &str) -> Record {
     Record::Module(Module {
         module: number,
@@ -55,7 +55,7 @@ pub fn module(number: u32, path: &str) -> Record {
     })
 }
 
-/// A stack of these frames.
+/// Returns a stack of these frames.
 pub fn stack(number: u32, frames: &[(Option<u32>, u64)]) -> Record {
     Record::Stack(Stack {
         stack: number,
@@ -63,7 +63,7 @@ pub fn stack(number: u32, frames: &[(Option<u32>, u64)]) -> Record {
     })
 }
 
-/// The modules and stacks of generated traces.
+/// Returns the modules and stacks of generated traces.
 pub fn stacks() -> Vec<Record> {
     let mut records = vec![module(0, "/bin/program"), module(1, "/lib/libc.so.6")];
     for number in 0..STACKS {
@@ -88,7 +88,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program that follows from a seed.
+    /// Returns the program that follows from a seed.
     pub fn new(seed: u64) -> Self {
         let random = ChaCha8Rng::seed_from_u64(seed);
         Self {
@@ -148,7 +148,7 @@ impl Program {
         }
     }
 
-    /// The next step.
+    /// Returns the next step.
     pub fn step(&mut self) -> Step {
         let operation = self.operation();
         if operation.makes_block() {
@@ -169,7 +169,7 @@ impl Program {
     }
 }
 
-/// A trace of several processes, and their steps.
+/// Returns a trace of several processes, and their steps.
 pub fn generate(seed: u64, processes: u32, steps: usize) -> (Vec<u8>, Vec<Vec<Step>>) {
     let mut writer = Writer::new(Vec::new(), &recording()).expect("memory");
     let mut programs: Vec<_> = (0..processes)
@@ -203,7 +203,7 @@ pub struct RawChunk {
     pub content: Vec<u8>,
 }
 
-/// The chunks of a whole trace, by what `docs/trace-format.md` says of them.
+/// Returns the chunks of a whole trace, by what `docs/trace-format.md` says of them.
 pub fn chunks(trace: &[u8]) -> impl Iterator<Item = RawChunk> {
     let mut rest = &trace[16..];
     std::iter::from_fn(move || {

@@ -305,7 +305,8 @@ fn lines_for_android_allocate_before_they_free_and_no_address_twice() {
     assert_eq!(used, makes.count());
 }
 
-/// A message of a protocol buffer: each field's number, with a number or the bytes that it holds.
+/// Returns a message of a protocol buffer: each field's number, with a number or the bytes that it
+/// holds.
 fn fields(mut bytes: &[u8]) -> Vec<(u8, u64, &[u8])> {
     fn number(bytes: &mut &[u8]) -> u64 {
         let (mut value, mut shift) = (0, 0);

@@ -26,7 +26,7 @@ pub enum Deed {
     Nothing,
 }
 
-/// The effect of the function at a place of [`FUNCTIONS`](crate::layout::FUNCTIONS).
+/// Returns the effect of the function at a place of [`FUNCTIONS`](crate::layout::FUNCTIONS).
 pub const fn deed(index: usize) -> Deed {
     match index {
         0 | 9 | 10 | 14..=21 => Deed::Makes(Size::First),

@@ -21,7 +21,8 @@ pub fn stack_bytes() -> u64 {
     control().map_or(0, |control| control.stack_bytes.load(Ordering::Relaxed))
 }
 
-/// The processor's counter, or the collector's last beat where the calling thread may not read it.
+/// Returns the processor's counter, or the collector's last beat where the calling thread may not
+/// read it.
 pub fn clock() -> u64 {
     if thread().lacks_clock.get() == 0 {
         return system::ticks();

@@ -48,7 +48,7 @@ fn headers(object: &ObjectInfo) -> &[ProgramHeader] {
     unsafe { core::slice::from_raw_parts(object.headers, usize::from(object.header_count)) }
 }
 
-/// The first address of an object and the number of bytes from there to its end.
+/// Returns the first address of an object and the number of bytes from there to its end.
 pub fn extent(object: &ObjectInfo) -> (usize, usize) {
     let loads = || {
         headers(object)
@@ -63,7 +63,7 @@ pub fn extent(object: &ObjectInfo) -> (usize, usize) {
     (object.base.wrapping_add(low), high as usize - low)
 }
 
-/// The symbol tables of an object, if it has any.
+/// Returns the symbol tables of an object, if it has any.
 ///
 /// # Safety
 /// `object` describes an object that is loaded and stays so.
@@ -107,7 +107,7 @@ pub unsafe fn tables(object: &ObjectInfo) -> Option<Tables> {
     (!found.symbols.is_null() && !found.names.is_null()).then_some(found)
 }
 
-/// The address of the function that an object defines under `name`, if it does.
+/// Returns the address of the function that an object defines under `name`, if it does.
 ///
 /// # Safety
 /// `tables` are those of an object that is still loaded.
@@ -197,8 +197,8 @@ unsafe fn by_hash(tables: &Tables, name: &str) -> Option<&'static Symbol> {
     }
 }
 
-/// The symbol at `index` if it defines `name` for other objects, and whether only programs that
-/// were linked against an old version of the object may have it.
+/// Returns the symbol at `index` if it defines `name` for other objects, and whether only programs
+/// that were linked against an old version of the object may have it.
 ///
 /// # Safety
 /// `index` is within the tables of a loaded object.

@@ -16,7 +16,7 @@ unsafe extern "C" {
 
 const ENOMEM: c_int = 12;
 
-/// The address of the stand-in for a function.
+/// Returns the address of the stand-in for a function.
 pub fn for_function(name: &str) -> usize {
     let aligned = name.contains("align_val_t");
     match name.as_bytes() {

@@ -59,7 +59,7 @@ fn beside(name: &[u8], path: &mut [u8; PATH_BYTES]) -> Option<()> {
     Some(())
 }
 
-/// Whether a file of this name lies beside this library.
+/// Returns whether a file of this name lies beside this library.
 pub fn has(name: &[u8]) -> bool {
     let mut path = [0_u8; PATH_BYTES];
     // SAFETY: the path ends with a zero.
@@ -73,7 +73,7 @@ pub fn has(name: &[u8]) -> bool {
         }
 }
 
-/// A file beside this library, mapped shared; one that does not exist yet if it is `new`.
+/// Returns a file beside this library, mapped shared; one that does not exist yet if it is `new`.
 pub fn map(name: &[u8], new: bool, length: usize) -> Option<*mut c_void> {
     let mut path = [0_u8; PATH_BYTES];
     beside(name, &mut path)?;
@@ -139,8 +139,8 @@ pub fn write_new(name: &[u8], write: impl FnOnce(&mut dyn FnMut(&[u8]))) {
     }
 }
 
-/// Whether a file of this length exceeds the process's limit: making it would send a signal that
-/// kills the process.
+/// Returns whether a file of this length exceeds the process's limit: making it would send a signal
+/// that kills the process.
 fn exceeds_limit(length: usize) -> bool {
     const FILE_SIZE: c_int = 1;
     kernel::limits(FILE_SIZE).is_some_and(|[soft, _]| (length as u64) > soft)
@@ -213,7 +213,7 @@ pub struct Name {
 }
 
 impl Name {
-    /// The name of what belongs to a program of a process.
+    /// Returns the name of what belongs to a program of a process.
     pub fn new(prefix: &str, pid: u32, image: u64) -> Self {
         let (bytes, length) = ([0; 64], 0);
         let mut name = Self { bytes, length };
@@ -236,7 +236,7 @@ impl Name {
         self.length += bytes.len();
     }
 
-    /// The name.
+    /// Returns the bytes of the name.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }

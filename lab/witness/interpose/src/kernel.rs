@@ -120,7 +120,7 @@ pub unsafe fn call(number: c_long, arguments: [usize; 6]) -> isize {
     result
 }
 
-/// Whether a result is an error.
+/// Returns whether a result is an error.
 pub fn is_error(result: isize) -> bool {
     (-MAX_ERRNO..0).contains(&result)
 }
@@ -181,7 +181,7 @@ pub unsafe fn readlink(path: *const c_char, target: *mut u8, length: usize) -> i
     unsafe { call(number::READLINKAT, [AT_FDCWD, path, target, length, 0, 0]) }
 }
 
-/// The soft and the hard limit on a resource; `None` if they are not known.
+/// Returns the soft and the hard limit on a resource; `None` if they are not known.
 pub fn limits(resource: c_int) -> Option<[u64; 2]> {
     let mut limits = [0_u64; 2];
     let (resource, old) = (resource as usize, limits.as_mut_ptr() as usize);
@@ -237,7 +237,7 @@ pub unsafe fn advise(address: *mut c_void, length: usize, advice: c_int) -> bool
     unsafe { call(number::MADVISE, [address, length, advice, 0, 0, 0]) == 0 }
 }
 
-/// Whether an address is the beginning of a page that is mapped.
+/// Returns whether an address is the beginning of a page that is mapped.
 pub fn is_mapped(address: usize) -> bool {
     let mut resident = 0_u8;
     let answer = (&raw mut resident) as usize;
@@ -245,13 +245,13 @@ pub fn is_mapped(address: usize) -> bool {
     unsafe { call(number::MINCORE, [address, 1, answer, 0, 0, 0]) == 0 }
 }
 
-/// The number of this process.
+/// Returns the number of this process.
 pub fn process() -> u32 {
     // SAFETY: the call touches no memory.
     unsafe { call(number::GETPID, [0; 6]) as u32 }
 }
 
-/// The number of the calling thread.
+/// Returns the number of the calling thread.
 pub fn thread() -> u32 {
     // SAFETY: the call touches no memory.
     unsafe { call(number::GETTID, [0; 6]) as u32 }

@@ -41,7 +41,7 @@ pub fn begin() {
     }
 }
 
-/// Whether any object was loaded later and is still there.
+/// Returns whether any object was loaded later and is still there.
 pub fn any() -> bool {
     let last = LAST.load(Ordering::Acquire);
     // SAFETY: an object that was loaded with the program stays in the list.

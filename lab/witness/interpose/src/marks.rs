@@ -89,7 +89,7 @@ fn chunk(address: usize) -> Option<&'static AtomicPtr<AtomicU32>> {
     Some(unsafe { &*directory.add(address >> CHUNK_BITS) })
 }
 
-/// The word that holds an address's bit, and that bit.
+/// Returns the word that holds an address's bit, and that bit.
 fn word(address: usize) -> Option<(&'static AtomicU32, u32)> {
     let words = chunk(address)?.load(Ordering::Acquire);
     if words.is_null() {

@@ -78,7 +78,7 @@ pub fn state() -> u32 {
     own().map_or(NEW, |own| own.state.load(Ordering::Relaxed))
 }
 
-/// The number in the name of this process's namespace: `pid:[4026531836]`.
+/// Returns the number in the name of this process's namespace: `pid:[4026531836]`.
 pub fn namespace() -> u64 {
     let mut name = [0_u8; 64];
     let path = c"/proc/thread-self/ns/pid".as_ptr();
@@ -95,8 +95,9 @@ pub fn namespace() -> u64 {
     })
 }
 
-/// The number of the calling thread; 0 in a child of vfork, which runs as a thread of its parent.
-/// No thread has this number, so a ring with it is never taken for one whose thread has ended.
+/// Returns the number of the calling thread; 0 in a child of vfork, which runs as a thread of its
+/// parent. No thread has this number, so a ring with it is never taken for one whose thread has
+/// ended.
 pub fn tid() -> u32 {
     if is_child_of_vfork() {
         0
@@ -105,13 +106,13 @@ pub fn tid() -> u32 {
     }
 }
 
-/// The number of this process as it is recorded; 0 before [`begin_image`].
+/// Returns the number of this process as it is recorded; 0 before [`begin_image`].
 pub fn pid() -> u32 {
     // Relaxed: it is written before a second thread can ask, or under the lock on the rings.
     own().map_or(0, |own| own.pid.load(Ordering::Relaxed))
 }
 
-/// Whether the calling process only borrows the memory of the recorded one.
+/// Returns whether the calling process only borrows the memory of the recorded one.
 pub fn is_child_of_vfork() -> bool {
     kernel::process() != pid()
 }

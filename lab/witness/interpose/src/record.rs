@@ -24,7 +24,7 @@ unsafe impl Sync for Private {}
 
 static PRIVATE: Private = Private(core::cell::UnsafeCell::new(core::mem::MaybeUninit::zeroed()));
 
-/// The record of this process, made on first use.
+/// Returns the record of this process, made on first use.
 pub fn current() -> *mut Record {
     loop {
         match STATE.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire) {
@@ -100,7 +100,7 @@ pub enum Mode {
     Recording = 3,
 }
 
-/// The mode that a file beside this library asks for; looked up once.
+/// Returns the mode that a file beside this library asks for; looked up once.
 pub fn mode() -> Mode {
     static KNOWN: AtomicU32 = AtomicU32::new(UNKNOWN);
     const UNKNOWN: u32 = 0;
@@ -157,7 +157,7 @@ fn create() -> *mut Record {
     record
 }
 
-/// The place plus one under which the record names an object, or 0 where it has no room.
+/// Returns the place plus one under which the record names an object, or 0 where it has no room.
 ///
 /// # Safety
 /// `record` comes from [`current`].

@@ -267,7 +267,7 @@ pub struct Returned {
 }
 
 impl Returned {
-    /// A resize of which only the free of the old block is recorded.
+    /// Returns a resize of which only the free of the old block is recorded.
     pub fn freed_only(self) -> Self {
         let (block, size) = (0, 0);
         Self {

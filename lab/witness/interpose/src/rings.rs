@@ -81,7 +81,7 @@ pub fn announce() {
     }
 }
 
-/// The ring of the calling thread; `None` if recording is over.
+/// Returns the ring of the calling thread; `None` if recording is over.
 pub fn current() -> Option<&'static Ring> {
     if (thread().ring.get().is_null() || state() == NEW) && !open() {
         return None;
@@ -331,7 +331,7 @@ fn begin_thread(ring: &Ring, tid: u32) -> bool {
     true
 }
 
-/// A new ring, in a file beside this library.
+/// Returns a new ring, in a file beside this library.
 fn make(own: &Own, tid: u32) -> Option<&'static Ring> {
     let control = control()?;
     let number = own.made.fetch_add(1, Ordering::Relaxed);

@@ -103,7 +103,7 @@ fn push_stack(call: &SampledCall, returned: &Returned) {
     }
 }
 
-/// The personality routine of [`consider`](crate::passages): records a call that ends by an
+/// Personality routine of [`consider`](crate::passages): records a call that ends by an
 /// exception.
 pub unsafe extern "C" fn personality(
     _version: c_int,
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn personality(
     CONTINUE_UNWIND
 }
 
-/// The part to record of a call that has returned no block.
+/// Returns the part to record of a call that has returned no block.
 fn without_block(call: &SampledCall, returned: Returned) -> Option<Returned> {
     let old = call.call.arguments[0];
     let is_resize = matches!(deed(slots::index(call.call.slot)), Deed::Resizes(_));

@@ -26,7 +26,7 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// The function that serves the calls.
+    /// Returns the function that serves the calls.
     pub fn target(&self) -> usize {
         self.served.load(Ordering::Relaxed)
     }
@@ -35,7 +35,7 @@ impl Slot {
 /// Distance of two slots in bytes.
 pub const SLOT_BYTES: usize = size_of::<Slot>();
 
-/// The place in [`FUNCTIONS`] of the function that has this slot.
+/// Returns the place in [`FUNCTIONS`] of the function that has this slot.
 pub fn index(slot: *const Slot) -> usize {
     (slot as usize - (&raw const SLOTS) as usize) / SLOT_BYTES
 }

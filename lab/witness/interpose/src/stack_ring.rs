@@ -61,13 +61,14 @@ pub struct StackRing {
     pub words: [AtomicU64; (BYTES / 8) as usize],
 }
 
-/// The first word of a complete copy. It is an odd multiple of the place plus one, so that contents
-/// of older copies are not mistaken for it.
+/// Returns the first word of a complete copy. It is an odd multiple of the place plus one, so that
+/// contents of older copies are not mistaken for it.
 pub const fn seal(place: u64) -> u64 {
     place.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// The first word of a header that skips the end of the ring, which is too short for the next copy.
+/// Returns the first word of a header that skips the end of the ring, which is too short for the
+/// next copy.
 pub const fn skip(place: u64) -> u64 {
     !seal(place)
 }
@@ -78,7 +79,7 @@ pub const fn bytes_of(length: u64) -> u64 {
 }
 
 impl StackRing {
-    /// The header at a place.
+    /// Returns the header at a place.
     pub fn header(&self, place: u64) -> &Header {
         let word = place % BYTES / 8;
         // SAFETY: places are multiples of a header's size, as is the ring's, so the header lies in

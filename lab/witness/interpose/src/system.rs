@@ -73,7 +73,8 @@ unsafe extern "C" {
     pub fn abort() -> !;
 }
 
-/// The processor's counter. Later stores of the thread are seen by others after it was read.
+/// Returns the processor's counter. Later stores of the thread are seen by others after it was
+/// read.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub fn ticks() -> u64 {
@@ -81,14 +82,15 @@ pub fn ticks() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// The processor's counter. Later stores of the thread are seen by others after it was read.
+/// Returns the processor's counter. Later stores of the thread are seen by others after it was
+/// read.
 #[cfg(target_arch = "aarch64")]
 #[inline]
 pub fn ticks() -> u64 {
     fenced_ticks()
 }
 
-/// The processor's counter, once all instructions before are done.
+/// Returns the processor's counter, once all instructions before are done.
 #[cfg(target_arch = "x86_64")]
 pub fn fenced_ticks() -> u64 {
     // SAFETY: every processor of this kind has both instructions.
@@ -98,7 +100,7 @@ pub fn fenced_ticks() -> u64 {
     }
 }
 
-/// The processor's counter, once all instructions before are done.
+/// Returns the processor's counter, once all instructions before are done.
 #[cfg(target_arch = "aarch64")]
 pub fn fenced_ticks() -> u64 {
     let ticks: u64;

@@ -22,7 +22,8 @@ type FrameAddress = unsafe extern "C" fn(*mut c_void) -> usize;
 /// A function that records the result of a call.
 type After = extern "C" fn(&Call, usize) -> usize;
 
-/// The personality routine of passages that record through [`Slot::after`](slots::Slot::after).
+/// Personality routine of passages that record through
+/// [`Slot::after`](slots::Slot::after).
 pub unsafe extern "C" fn personality(
     _version: c_int,
     actions: c_int,

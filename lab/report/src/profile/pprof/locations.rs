@@ -71,7 +71,7 @@ impl Locations {
         self.texts.place(text.to_owned())
     }
 
-    /// All texts.
+    /// Returns all texts of the table, by number.
     pub(super) fn texts(&self) -> &[String] {
         &self.texts.all
     }
