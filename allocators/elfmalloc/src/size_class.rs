@@ -120,7 +120,7 @@ impl Geometry {
         }
     }
 
-    /// Words of the bitmap of a slab.
+    /// Returns the number of words of the bitmap of a slab.
     #[inline]
     #[must_use]
     pub const fn words(&self) -> usize {

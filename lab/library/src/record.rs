@@ -47,7 +47,7 @@ pub enum Event {
 }
 
 impl Size {
-    /// Longest time for the recorded run.
+    /// Returns the longest time for the recorded run.
     fn limit(self) -> Duration {
         match self {
             Self::Small => Duration::from_secs(120),

@@ -10,7 +10,7 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// One block of this size.
+    /// Returns the amount of one block of this size.
     pub(crate) fn one(bytes: u64) -> Self {
         Self { blocks: 1, bytes }
     }

@@ -84,13 +84,13 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Calls of all functions.
+    /// Returns the number of calls of all functions.
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.functions.iter().map(|function| function.calls).sum()
     }
 
-    /// Failed calls of all functions.
+    /// Returns the number of failed calls of all functions.
     #[must_use]
     pub fn failed(&self) -> u64 {
         self.functions.iter().map(|function| function.failed).sum()

@@ -55,7 +55,7 @@ impl Profile {
         name.map_or("?", String::as_str)
     }
 
-    /// Bytes of a page on the machine that recorded.
+    /// Returns the bytes of a page on the machine that recorded.
     #[must_use]
     pub fn page_bytes(&self) -> u64 {
         match self.recording.page_bytes {

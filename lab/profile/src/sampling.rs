@@ -51,7 +51,8 @@ impl Sampling {
         self.mean == 0
     }
 
-    /// Mean number of requested bytes between two sample points; 0 where everything was recorded.
+    /// Returns the mean number of requested bytes between two sample points; 0 where everything was
+    /// recorded.
     #[must_use]
     pub fn mean(self) -> u64 {
         self.mean
@@ -119,7 +120,7 @@ pub struct Variance {
 }
 
 impl Variance {
-    /// Half the width of the 95% interval of the amount, by the normal approximation.
+    /// Returns half the width of the 95% interval of the amount, by the normal approximation.
     #[must_use]
     pub fn half_width(self) -> Amount {
         let half = |variance: f64| (INTERVAL * variance.max(0.0).sqrt()).round() as u64;

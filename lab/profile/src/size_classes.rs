@@ -69,7 +69,8 @@ fn glibc(size: u64, _alignment: u64) -> u64 {
     (size + 8).next_multiple_of(16).max(32)
 }
 
-/// Classes of 8 and 16 bytes, then steps of 16, then four classes for each doubling.
+/// Returns what jemalloc takes for a request: 8 or 16 bytes, then steps of 16, then one of four
+/// classes for each doubling.
 fn jemalloc(size: u64, alignment: u64) -> u64 {
     const LARGE: u64 = 16 * KIB;
     const LARGEST_SMALL: u64 = 14 * KIB;
@@ -99,8 +100,9 @@ fn quarter(size: u64) -> u64 {
     (1 << (size - 1).ilog2()) / 4
 }
 
-/// Classes of 8 and 16 bytes, steps of 16 to 64, four classes for each doubling up to 512 KiB, then
-/// pages. Where a class does not give the alignment, a larger block is taken.
+/// Returns what mimalloc takes for a request: 8 or 16 bytes, steps of 16 to 64, one of four classes
+/// for each doubling up to 512 KiB, then pages. Where a class does not give the alignment, a larger
+/// block is taken.
 fn mimalloc(size: u64, alignment: u64) -> u64 {
     const LARGEST_WITHIN: u64 = 64 * KIB;
     let class = mimalloc_class(size);
@@ -145,8 +147,8 @@ fn tcmalloc(size: u64, alignment: u64) -> u64 {
     fits.unwrap_or(LARGEST_CLASS)
 }
 
-/// Steps of 16 bytes to 1 KiB, then of 512 with classes merged that are as many in a span of 64
-/// KiB, then spans, then pages.
+/// Returns what rpmalloc takes for a request: steps of 16 bytes to 1 KiB, then of 512, then spans,
+/// then pages. Steps of 512 that fit equally often into a span of 64 KiB are one class.
 fn rpmalloc(size: u64, alignment: u64) -> u64 {
     const HEADER: u64 = 128;
     if alignment <= 16 {

@@ -265,7 +265,7 @@ impl Cells {
     }
 }
 
-/// A quantity of an interval after it changed from the first to the second of these amounts.
+/// Returns a quantity of an interval after a change from the first to the second of these amounts.
 fn changed(before: Option<Level>, [from, to]: [u64; 2]) -> Option<Level> {
     let now = Level {
         most: from.max(to),

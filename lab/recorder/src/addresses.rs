@@ -104,7 +104,7 @@ impl Addresses {
         self.live
     }
 
-    /// Bytes of all blocks.
+    /// Returns the bytes of all blocks.
     pub(crate) fn bytes(&self) -> u64 {
         let live = self.slots.iter().filter(|slot| !slot.is_free());
         live.map(|slot| slot.block(&self.large).size).sum()
@@ -181,7 +181,7 @@ impl Addresses {
         }
     }
 
-    /// Where an address lies if nothing else does.
+    /// Returns the slot at which the search for an address begins.
     #[inline]
     fn home(&self, address: u64) -> usize {
         let granule = address >> GRANULE_BITS;

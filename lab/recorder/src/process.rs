@@ -72,7 +72,7 @@ pub(crate) fn survive_file_limit() {
     unsafe { libc::signal(libc::SIGXFSZ, handler as libc::sighandler_t) };
 }
 
-/// Processor time of this process in nanoseconds.
+/// Returns the processor time of this process in nanoseconds.
 pub(crate) fn own_time() -> u64 {
     let usage = own_usage();
     let nanoseconds = |time: libc::timeval| {
@@ -81,7 +81,7 @@ pub(crate) fn own_time() -> u64 {
     nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime)
 }
 
-/// Most resident memory of this process in bytes.
+/// Returns the peak of resident memory of this process in bytes.
 pub(crate) fn own_peak() -> u64 {
     own_usage().ru_maxrss.unsigned_abs() * 1024
 }
@@ -100,7 +100,7 @@ pub(crate) fn maps(pid: u32) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Bytes of a page.
+/// Returns the bytes of a page.
 pub(crate) fn page_bytes() -> u64 {
     // SAFETY: no precondition.
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.unsigned_abs()

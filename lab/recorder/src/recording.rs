@@ -184,7 +184,7 @@ fn write<W: Write + Send>(
     }
 }
 
-/// Bytes that may wait in memory until they are written.
+/// Returns the number of bytes that may wait in memory until they are written.
 fn backlog_bytes() -> u64 {
     let available = room::available().map_or(u64::MAX, |room| room.bytes.0);
     BACKLOG.min(available / BACKLOG_PART)

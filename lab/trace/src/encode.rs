@@ -146,8 +146,8 @@ impl Encoder {
         Ok(())
     }
 
-    /// Distance in numbers from the block that an operation frees to the next new one; 0 where it
-    /// frees none.
+    /// Returns the distance in numbers from the block that an operation frees to the next new one;
+    /// 0 where it frees none.
     fn distance(&self, operation: &Operation) -> Result<u64, TraceError> {
         match *operation {
             Operation::Free { block, .. } | Operation::Resize { block, .. } => {

@@ -137,7 +137,7 @@ const HEADINGS: [&str; 8] = [
     "program",
 ];
 
-/// One row for each process, in columns as wide as they must be.
+/// Returns one row for each process, in columns as wide as they must be.
 fn table(summary: &Summary) -> Vec<String> {
     let mut rows = vec![HEADINGS.map(str::to_owned)];
     let processes = &summary.processes;
@@ -181,7 +181,7 @@ fn row(number: u32, process: &ProcessSummary) -> [String; 8] {
     ]
 }
 
-/// Processes that were not recorded, with the reason.
+/// Returns the processes that were not recorded, with the reason.
 fn bypassed(summary: &Summary) -> Vec<String> {
     let line = |it: &heapdrome_trace::Bypass| {
         format!(

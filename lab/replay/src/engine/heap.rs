@@ -5,25 +5,25 @@ use std::ptr;
 
 /// The allocation functions that a replay calls. Each returns null where there is no memory.
 pub trait Heap: Sync {
-    /// As malloc.
+    /// Allocates as malloc does.
     fn malloc(&self, size: usize) -> *mut u8;
 
-    /// As calloc, for one element.
+    /// Allocates as calloc does for one element.
     fn calloc(&self, size: usize) -> *mut u8;
 
-    /// As posix_memalign.
+    /// Allocates as posix_memalign does.
     fn aligned(&self, alignment: usize, size: usize) -> *mut u8;
 
-    /// As aligned_alloc.
+    /// Allocates as aligned_alloc does.
     fn aligned_alloc(&self, alignment: usize, size: usize) -> *mut u8;
 
-    /// As realloc.
+    /// Resizes as realloc does.
     ///
     /// # Safety
     /// `block` came from this heap and was not freed; if the answer is not null, it is free now.
     unsafe fn realloc(&self, block: *mut u8, size: usize) -> *mut u8;
 
-    /// As free.
+    /// Frees as free does.
     ///
     /// # Safety
     /// `block` is null, or came from this heap and was not freed; it is not used again.

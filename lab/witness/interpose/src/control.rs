@@ -6,15 +6,16 @@ use crate::own::control;
 use crate::system;
 use crate::thread::thread;
 
-/// Mean number of requested bytes between two sample points; 0 if every call is recorded, or none.
+/// Returns the mean number of requested bytes between two sample points; 0 if every call is
+/// recorded, or none.
 #[inline]
 pub fn sample_bytes() -> u64 {
     // Relaxed: the word does not change once the command runs.
     control().map_or(0, |control| control.sample_bytes.load(Ordering::Relaxed))
 }
 
-/// Mean number of requested bytes between two points at which a stack is recorded; 1 if every
-/// recorded call has one, 0 if none has.
+/// Returns the mean number of requested bytes between two points at which a stack is recorded; 1 if
+/// every recorded call has one, 0 if none has.
 #[inline]
 pub fn stack_bytes() -> u64 {
     // Relaxed: the word does not change once the command runs.

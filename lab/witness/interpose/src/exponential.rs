@@ -22,7 +22,7 @@ pub fn distance(bits: u64, mean: f64) -> u64 {
     (-logarithm(uniform) * mean) as u64
 }
 
-/// Natural logarithm of a normal number above 0, with an absolute error below 1e-13.
+/// Returns the natural logarithm of a normal number above 0, with an absolute error below 1e-13.
 fn logarithm(number: f64) -> f64 {
     const MANTISSA_BITS: u32 = f64::MANTISSA_DIGITS - 1;
     const BIAS: i64 = 1023;

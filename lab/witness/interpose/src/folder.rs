@@ -146,7 +146,7 @@ fn exceeds_limit(length: usize) -> bool {
     kernel::limits(FILE_SIZE).is_some_and(|[soft, _]| (length as u64) > soft)
 }
 
-/// The decimal digits of a number.
+/// Returns the decimal digits of a number.
 pub fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
     let mut first = digits.len();
     loop {

@@ -58,7 +58,7 @@ pub static SANDBOXED: AtomicBool = AtomicBool::new(false);
 /// Whether recording is over, so that no thread gets a ring.
 pub static OVER: AtomicBool = AtomicBool::new(false);
 
-/// See [`Own`]; `None` until a function is bound.
+/// Returns the state that a forked child does not inherit; `None` until a function is bound.
 pub fn own() -> Option<&'static Own> {
     // SAFETY: once set, the page stays mapped; all its fields are atomics.
     unsafe { OWN.load(Ordering::Acquire).as_ref() }
@@ -70,7 +70,7 @@ pub fn control() -> Option<&'static Control> {
     unsafe { SHARED.load(Ordering::Acquire).as_ref() }
 }
 
-/// See [`Own::state`].
+/// Returns the state of the process, as [`Own::state`] describes it.
 #[inline]
 pub fn state() -> u32 {
     // Relaxed: it becomes NEW by fork only, while the process has one thread, and more than ALONE

@@ -73,7 +73,7 @@ pub const fn skip(place: u64) -> u64 {
     !seal(place)
 }
 
-/// Bytes that a copy takes with its header.
+/// Returns the bytes that a copy takes with its header.
 pub const fn bytes_of(length: u64) -> u64 {
     HEADER_BYTES + length.next_multiple_of(HEADER_BYTES)
 }
