@@ -182,7 +182,7 @@ impl<R: Read> Reader<R> {
         self.offset
     }
 
-    /// Returns how the trace ends; `None` until [`next_chunk`](Self::next_chunk) has returned `None`.
+    /// Returns how the trace ends; `None` until [`next_chunk`](Self::next_chunk) returns `None`.
     pub fn ending(&self) -> Option<Ending> {
         self.ending
     }

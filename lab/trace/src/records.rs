@@ -203,7 +203,7 @@ pub enum Record {
 }
 
 impl Record {
-    /// Returns when the record happened; `None` for a record of the whole trace, or of no known time.
+    /// Returns the time of the record; `None` for one of the whole trace, or of no known time.
     #[must_use]
     pub fn time(&self) -> Option<Time> {
         match self {
