@@ -1,9 +1,9 @@
 //! `heapdrome profile`: what a recorded program asked of its allocator.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use heapdrome_engine::workload::trace::open;
 use heapdrome_profile::{Profile, profile as read_profile};
 use heapdrome_report::{Csv, Exporter, Perfetto, Pprof, ReportError, profile_page};
 use heapdrome_schema::{compressed_if_named, is_compressed, is_stdin, source_name};
@@ -82,7 +82,7 @@ fn read(path: &Path) -> Result<Profile, Failure> {
     let unreadable = |why: &dyn std::fmt::Display| {
         Failure::Usage(format!("cannot read {}: {why}", path.display()))
     };
-    let file = File::open(path).map_err(|error| unreadable(&error))?;
+    let file = open(path)?;
     let about = file.metadata().map_err(|error| unreadable(&error))?;
     if about.is_dir() {
         return Err(unreadable(&"it is a folder; name a trace in it"));

@@ -7,7 +7,8 @@ use clap::Args;
 /// `heapdrome profile`.
 #[derive(Args, Debug)]
 pub struct ProfileArguments {
-    /// The trace, as recorded by heapdrome; `-` reads it from standard input
+    /// The trace, as `heapdrome record` wrote it; `library:NAME` is one that heapdrome carries, `-`
+    /// reads it from standard input
     #[arg(value_name = "TRACE")]
     pub trace: PathBuf,
     /// Write an HTML page with pictures; `-` prints it instead of the summary

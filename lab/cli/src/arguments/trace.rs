@@ -28,7 +28,7 @@ pub struct TraceArguments {
 pub enum TraceAction {
     /// Print the recorded command, its start and duration, and a summary of each process
     Info {
-        /// The trace
+        /// The trace; `library:NAME` is one that heapdrome carries
         #[arg(value_name = "FILE")]
         trace: PathBuf,
     },

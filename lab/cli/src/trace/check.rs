@@ -1,6 +1,7 @@
 //! `heapdrome trace check`: how faithful the replay of a trace is to its program.
 
 use heapdrome_engine::check::{CheckRequest, check as run, outcome};
+use heapdrome_engine::workload::trace;
 use heapdrome_engine::{Engine, fidelity};
 use heapdrome_schema::{Nanoseconds, Options, Stopping};
 
@@ -29,6 +30,11 @@ const SYSTEM: &str = "system";
 /// its program.
 pub fn check(arguments: &CheckArguments) -> Result<(), Failure> {
     Destinations::of(&arguments.output).check(&[&arguments.trace])?;
+    if let trace::Source::Carried(_) = trace::Source::named(&arguments.trace)? {
+        return Err(Failure::usage(
+            "a trace that heapdrome carries cannot be checked; record the program and name that trace",
+        ));
+    }
     let source = Source::open(&arguments.trace)?;
     let recorded = match source.reader.recording().allocator.as_str() {
         "" => SYSTEM.to_owned(),

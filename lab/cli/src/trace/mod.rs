@@ -12,6 +12,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use heapdrome_engine::workload::trace::open;
 use heapdrome_trace::{Ending, Reader, Time, TraceError, cut, merge};
 
 use crate::arguments::is_stdout;
@@ -43,14 +44,13 @@ struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Opens a trace and reads its beginning.
+    /// Opens a trace, which may be one that heapdrome carries, and reads its beginning.
     fn open(path: &'a Path) -> Result<Self, Failure> {
         if path.is_dir() {
             let told = format!("{} is a folder; name a trace", path.display());
             return Err(Failure::Usage(told));
         }
-        let file = File::open(path)
-            .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
+        let file = open(path)?;
         let reader = Reader::new(file).map_err(of(path))?;
         Ok(Self { path, reader })
     }

@@ -34,6 +34,30 @@ fn a_trace_of_the_library_is_recorded_with_its_manifest() {
 }
 
 #[test]
+fn a_carried_trace_is_profiled_cut_and_not_checked() {
+    let site = Site::new();
+    for command in [
+        &["profile", "library:redis"][..],
+        &["trace", "info", "library:redis"],
+        &[
+            "trace",
+            "cut",
+            "library:redis",
+            "--to",
+            "1ms",
+            "-o",
+            "cut.trace",
+        ],
+    ] {
+        site.run(command).ends_with(0);
+    }
+    site.run(&["profile", "library:rediss"])
+        .complains(2, &["no trace named rediss", "redis"]);
+    site.run(&["trace", "check", "library:redis", "--", "true"])
+        .complains(2, &["record the program"]);
+}
+
+#[test]
 fn a_program_that_is_missing_is_left_out_with_its_reason() {
     let site = Site::new();
     let folder = site.path("bin");

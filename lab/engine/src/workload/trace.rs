@@ -16,7 +16,7 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::fidelity;
 
-pub use source::Source;
+pub use source::{Source, open};
 
 /// Name of the workload.
 pub const NAME: &str = "replay";

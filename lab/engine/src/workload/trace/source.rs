@@ -49,16 +49,7 @@ impl Source {
     pub fn open(&self) -> Result<File, Failure> {
         match self {
             Self::File(path) => File::open(path).map_err(|error| self.failure(error)),
-            Self::Carried(name) => {
-                let bytes = found(name)?.bytes;
-                let copy = || {
-                    let mut file = tempfile::tempfile()?;
-                    file.write_all(bytes)?;
-                    file.rewind()?;
-                    Ok(file)
-                };
-                copy().map_err(|error: std::io::Error| Failure::machine(error))
-            }
+            Self::Carried(name) => opened(found(name)?),
         }
     }
 
@@ -76,6 +67,29 @@ impl Source {
     fn failure(&self, error: impl Display) -> Failure {
         Failure::Usage(format!("{self}: {error}"))
     }
+}
+
+/// Opens the trace that a command line names: `library:NAME`, or a path.
+///
+/// # Errors
+/// When heapdrome carries no trace of that name, or the file cannot be read.
+pub fn open(name: &Path) -> Result<File, Failure> {
+    match name.to_str().and_then(|text| text.strip_prefix(LIBRARY)) {
+        Some(name) => opened(found(name)?),
+        None => File::open(name)
+            .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", name.display()))),
+    }
+}
+
+/// Returns a file without a name that has the trace's bytes, to be read from its beginning.
+fn opened(carried: &Carried) -> Result<File, Failure> {
+    let copy = || {
+        let mut file = tempfile::tempfile()?;
+        file.write_all(carried.bytes)?;
+        file.rewind()?;
+        Ok(file)
+    };
+    copy().map_err(|error: std::io::Error| Failure::machine(error))
 }
 
 fn found(name: &str) -> Result<&'static Carried, Failure> {
