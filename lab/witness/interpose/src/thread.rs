@@ -67,8 +67,8 @@ core::arch::global_asm!(
 
 /// Returns the state of the calling thread.
 pub fn thread() -> &'static Thread {
-    // SAFETY: the address is that of an aligned thread-local variable. It begins as zeros, which are
-    // a valid `Thread`. Its fields are cells, so several references may exist. `Thread` is not
+    // SAFETY: the address is that of an aligned thread-local variable. It begins as zeros, which
+    // are a valid `Thread`. Its fields are cells, so several references may exist. `Thread` is not
     // `Sync`, so no other thread gets the reference.
     unsafe { &*thread_address() }
 }
