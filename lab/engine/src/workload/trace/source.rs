@@ -89,7 +89,11 @@ fn opened(carried: &Carried) -> Result<File, Failure> {
         file.rewind()?;
         Ok(file)
     };
-    copy().map_err(|error: std::io::Error| Failure::machine(error))
+    copy().map_err(|error: std::io::Error| {
+        let folder = std::env::temp_dir();
+        let told = format!("cannot write the trace to {}: {error}", folder.display());
+        Failure::Machine(told)
+    })
 }
 
 fn found(name: &str) -> Result<&'static Carried, Failure> {
