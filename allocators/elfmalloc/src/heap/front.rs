@@ -75,6 +75,21 @@ pub const fn no_slots() -> *mut *mut u8 {
     unsafe { (&raw const NO_SLOTS.0).cast::<*mut u8>().add(1).cast_mut() }
 }
 
+/// An entry for each class that a magazine may have.
+#[derive(Debug)]
+#[repr(transparent)]
+struct ByClass<T>([T; ENTRIES]);
+
+impl<T> ByClass<T> {
+    /// Returns the entry of `class`.
+    #[inline(always)]
+    fn of(&self, class: SizeClass) -> &T {
+        debug_assert!(class.number() < ENTRIES);
+        // SAFETY: numbers of classes are below ENTRIES.
+        unsafe { self.0.get_unchecked(class.number()) }
+    }
+}
+
 /// Slab from which a thread's last refill of a class took blocks. Another thread may have taken it
 /// over, or it may no longer exist: it only decides which blocks to cache.
 #[derive(Debug)]
@@ -88,7 +103,7 @@ struct Own {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Front {
-    tops: [Cell<*mut *mut u8>; ENTRIES],
+    tops: ByClass<Cell<*mut *mut u8>>,
     /// Location of the class map.
     window: Cell<Window>,
     ticks: Cell<i32>,
@@ -98,10 +113,10 @@ pub struct Front {
     /// its address. Never changed.
     small: [SizeClass; SMALL / 16 + 1],
     /// Places at which blocks of each class begin. Stored here for the same reason; never changed.
-    multiples: [Multiples; ENTRIES],
+    multiples: ByClass<Multiples>,
     /// Slab of each class from which the thread last refilled, for the front-end that caches only
     /// their blocks.
-    own: [Own; ENTRIES],
+    own: ByClass<Own>,
 }
 
 /// Front of threads without a heap.
@@ -114,18 +129,20 @@ impl Front {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            tops: [const { Cell::new(no_slots()) }; ENTRIES],
+            tops: ByClass([const { Cell::new(no_slots()) }; ENTRIES]),
             window: Cell::new(Window::NONE),
             ticks: Cell::new(FEWEST_TICKS),
             presence: Presence::of_one(),
             small: SMALL_CLASSES,
-            multiples: MULTIPLES,
-            own: [const {
-                Own {
-                    base: Cell::new(0),
-                    bytes: Cell::new(0),
-                }
-            }; ENTRIES],
+            multiples: ByClass(MULTIPLES),
+            own: ByClass(
+                [const {
+                    Own {
+                        base: Cell::new(0),
+                        bytes: Cell::new(0),
+                    }
+                }; ENTRIES],
+            ),
         }
     }
 
@@ -139,15 +156,15 @@ impl Front {
         // SAFETY: no other code uses the place, by the contract of this function.
         unsafe {
             for class in 0..ENTRIES {
-                (&raw mut (*place).tops[class]).write(Cell::new(no_slots()));
-                (&raw mut (*place).own[class].base).write(Cell::new(0));
-                (&raw mut (*place).own[class].bytes).write(Cell::new(0));
+                (&raw mut (*place).tops.0[class]).write(Cell::new(no_slots()));
+                (&raw mut (*place).own.0[class].base).write(Cell::new(0));
+                (&raw mut (*place).own.0[class].bytes).write(Cell::new(0));
             }
             (&raw mut (*place).window).write(Cell::new(Window::NONE));
             (&raw mut (*place).ticks).write(Cell::new(FEWEST_TICKS));
             (&raw mut (*place).presence).write(Presence::of_one());
             (&raw mut (*place).small).write(SMALL_CLASSES);
-            (&raw mut (*place).multiples).write(MULTIPLES);
+            (&raw mut (*place).multiples).write(ByClass(MULTIPLES));
         }
     }
 
@@ -174,9 +191,7 @@ impl Front {
     #[inline(always)]
     #[must_use]
     pub fn top(&self, class: SizeClass) -> *mut *mut u8 {
-        debug_assert!(class.number() < ENTRIES);
-        // SAFETY: numbers of classes are below ENTRIES.
-        unsafe { self.tops.get_unchecked(class.number()) }.get()
+        self.tops.of(class).get()
     }
 
     /// Sets the top of the magazine of `class`.
@@ -187,9 +202,7 @@ impl Front {
     /// before it hold free blocks of the class. The calling thread owns this front.
     #[inline(always)]
     pub unsafe fn set_top(&self, class: SizeClass, top: *mut *mut u8) {
-        debug_assert!(class.number() < ENTRIES);
-        // SAFETY: numbers of classes are below ENTRIES.
-        unsafe { self.tops.get_unchecked(class.number()) }.set(top);
+        self.tops.of(class).set(top);
     }
 
     /// Returns whether the thread should look at the clock now.
@@ -208,7 +221,7 @@ impl Front {
     /// Records the slab of the last refill of `class`, which begins at `base` and has `bytes`
     /// bytes. Zero bytes mean no slab.
     pub fn set_own(&self, class: SizeClass, base: usize, bytes: usize) {
-        let own = &self.own[class.number()];
+        let own = self.own.of(class);
         own.base.set(base);
         own.bytes.set(bytes);
     }
@@ -217,9 +230,7 @@ impl Front {
     #[inline(always)]
     #[must_use]
     pub fn owns(&self, class: SizeClass, address: usize) -> bool {
-        debug_assert!(class.number() < ENTRIES);
-        // SAFETY: numbers of classes are below ENTRIES.
-        let own = unsafe { self.own.get_unchecked(class.number()) };
+        let own = self.own.of(class);
         address.wrapping_sub(own.base.get()) < own.bytes.get()
     }
 
@@ -277,13 +288,9 @@ impl Front {
     #[inline(always)]
     #[must_use]
     pub fn is_misuse(&self, class: SizeClass, block: *mut u8) -> bool {
-        debug_assert!(class.number() < ENTRIES);
-        // SAFETY: numbers of classes are below ENTRIES. The word before a top is a slot, or the
-        // null before the first slot.
-        unsafe {
-            let multiples = self.multiples.get_unchecked(class.number());
-            !multiples.may_begin_at(block.addr()) || *self.top(class).sub(1) == block
-        }
+        // SAFETY: the word before a top is a slot, or the null before the first slot.
+        let last = || unsafe { *self.top(class).sub(1) };
+        !self.multiples.of(class).may_begin_at(block.addr()) || last() == block
     }
 
     /// Pushes a block onto the magazine of its class. Returns false, without freeing the block, if

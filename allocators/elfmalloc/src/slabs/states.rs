@@ -42,6 +42,11 @@ const STAGGER: usize = 128;
 const OTHER_VARIANT: &str =
     "elfmalloc: another variant served this process before the hardened one; use one of them\n";
 
+/// States of one unit: words or bytes, aligned to a cache line.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct UnitStates([AtomicU8; BYTES]);
+
 /// Location of the states, minus the offset of the arena's address: points to where the states of
 /// address zero would lie. Null until known; stays null if there are several arenas.
 static STATES: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
@@ -70,23 +75,37 @@ pub(crate) fn find_states(map: &ClassMap, directory: &Directory, block: NonNull<
 /// Returns the states of the unit that contains `address`, an address in a slab; `None` if the slow
 /// path must find them.
 #[inline(always)]
-fn near(address: usize) -> Option<NonNull<u8>> {
+fn near(address: usize) -> Option<&'static UnitStates> {
     let states = NonNull::new(STATES.load(Relaxed))?;
     let unit = (address >> UNIT_SHIFT) * BYTES;
-    // SAFETY: the address lies in a slab, whose states lie at that offset from `STATES`, and not at
-    // null.
-    unsafe { Some(NonNull::new_unchecked(states.as_ptr().wrapping_add(unit))) }
+    // SAFETY: the address lies in a slab. Its states lie at that offset, not at null; they are
+    // committed together with its memory, stay committed, and are only used through atomics.
+    unsafe {
+        Some(
+            NonNull::new_unchecked(states.as_ptr().wrapping_add(unit))
+                .cast()
+                .as_ref(),
+        )
+    }
 }
 
 /// Returns the states of the unit that contains `address`, in any arena. Aborts the process if the
 /// arena has no states: another variant of the allocator has served the process before.
-fn far(directory: &Directory, address: usize) -> NonNull<u8> {
-    let start = address & !(UNIT - 1);
-    let found = || NonNull::new(directory.state_of(start).cast_mut().cast());
+fn far(directory: &Directory, address: usize) -> &'static UnitStates {
+    let found = || of_slab(directory, address & !(UNIT - 1), 1)?.first();
     near(address).or_else(found).unwrap_or_else(|| {
         write_error(OTHER_VARIANT.as_bytes());
         abort()
     })
+}
+
+/// Returns the states of `units` units of a slab, of which the first is at `address`. Returns `None`
+/// if its arena has no states.
+fn of_slab(directory: &Directory, address: usize, units: usize) -> Option<&'static [UnitStates]> {
+    let first = NonNull::new(directory.state_of(address).cast_mut().cast())?;
+    // SAFETY: the states of consecutive units are adjacent. Those of a slab are committed together
+    // with its memory, stay committed, and are only used through atomics.
+    unsafe { Some(core::slice::from_raw_parts(first.as_ptr(), units)) }
 }
 
 /// State of a block.
@@ -96,11 +115,7 @@ pub(crate) trait State: Copy {
 
     /// Returns the state of the block that begins at `address`. `states` are the states of its
     /// unit.
-    ///
-    /// # Safety
-    ///
-    /// `states` points to the committed states of the unit, and a block can begin at the address.
-    unsafe fn at(states: NonNull<u8>, address: usize, shape: &Shape) -> Self;
+    fn at(states: &'static UnitStates, address: usize, shape: &Shape) -> Self;
 
     /// Returns the block's slack; `None` if the block is not live.
     fn slack(self) -> Option<usize>;
@@ -122,8 +137,7 @@ pub(crate) trait State: Copy {
     #[inline(always)]
     unsafe fn of_block(block: NonNull<u8>, shape: &Shape) -> Option<Self> {
         let address = block.addr().get();
-        // SAFETY: the states of a slab are committed together with its memory, and stay committed.
-        near(address).map(|states| unsafe { Self::at(states, address, shape) })
+        near(address).map(|states| Self::at(states, address, shape))
     }
 
     /// Returns the state of the block at `address`, any address in a slab of this shape. Returns
@@ -131,18 +145,13 @@ pub(crate) trait State: Copy {
     #[inline(always)]
     fn near(address: usize, shape: &Shape) -> Option<Self> {
         let states = near(address)?;
-        // SAFETY: the states of a slab are committed together with its memory, and a block can
-        // begin at the address.
-        Self::can_begin(address, shape).then(|| unsafe { Self::at(states, address, shape) })
+        Self::can_begin(address, shape).then(|| Self::at(states, address, shape))
     }
 
     /// Returns the state of the block at `address`, any address in a slab of this shape, on the
     /// slow path if necessary. Returns `None` if no block can begin there.
     fn find(directory: &Directory, address: usize, shape: &Shape) -> Option<Self> {
-        // SAFETY: the states of a slab are committed together with its memory, and a block can
-        // begin at the address.
-        Self::can_begin(address, shape)
-            .then(|| unsafe { Self::at(far(directory, address), address, shape) })
+        Self::can_begin(address, shape).then(|| Self::at(far(directory, address), address, shape))
     }
 }
 
@@ -152,18 +161,12 @@ pub(crate) trait State: Copy {
 
 /// State of a short block.
 #[derive(Clone, Copy)]
-pub(crate) struct Short(NonNull<AtomicU8>);
+pub(crate) struct Short(&'static AtomicU8);
 
 impl Short {
     #[inline(always)]
-    fn cell(&self) -> &AtomicU8 {
-        // SAFETY: `at` derived this pointer from the state of a block, which is never freed.
-        unsafe { self.0.as_ref() }
-    }
-
-    #[inline(always)]
     fn load(self) -> u8 {
-        self.cell().load(Relaxed)
+        self.0.load(Relaxed)
     }
 }
 
@@ -174,11 +177,9 @@ impl State for Short {
     }
 
     #[inline(always)]
-    unsafe fn at(states: NonNull<u8>, address: usize, shape: &Shape) -> Self {
-        let place = ((address >> UNIT_SHIFT) * STAGGER + shape.index(address)) % BYTES;
-        // SAFETY: the place is below `BYTES`, the number of bytes of the unit's states, to which
-        // `states` points.
-        Self(unsafe { states.add(place) }.cast())
+    fn at(states: &'static UnitStates, address: usize, shape: &Shape) -> Self {
+        let place = (address >> UNIT_SHIFT) * STAGGER + shape.index(address);
+        Self(&states.0[place % BYTES])
     }
 
     #[inline(always)]
@@ -189,7 +190,7 @@ impl State for Short {
 
     #[inline(always)]
     fn set_slack(self, slack: usize) {
-        self.cell().store(slack as u8, Relaxed);
+        self.0.store(slack as u8, Relaxed);
     }
 
     #[inline(always)]
@@ -199,29 +200,32 @@ impl State for Short {
 
     #[inline(always)]
     fn set_freed(self) {
-        self.cell().store(FREED, Relaxed);
+        self.0.store(FREED, Relaxed);
     }
 }
 
 /// State of a long block.
 #[derive(Clone, Copy)]
-pub(crate) struct Long(NonNull<AtomicU64>);
+pub(crate) struct Long(&'static AtomicU64);
 
 impl Long {
+    /// Returns the state in the word that contains the byte at `place`.
     #[inline(always)]
-    fn cell(&self) -> &AtomicU64 {
-        // SAFETY: `at` derived this pointer from the state of a block, which is never freed.
-        unsafe { self.0.as_ref() }
+    fn in_word(states: &'static UnitStates, place: usize) -> Self {
+        let words = (&raw const states.0).cast::<AtomicU64>();
+        // SAFETY: the states consist of aligned words, which are only used through atomics, and the
+        // index is below their number.
+        Self(unsafe { &*words.add(place % BYTES / size_of::<u64>()) })
     }
 
     #[inline(always)]
     fn load(self) -> u64 {
-        self.cell().load(Relaxed)
+        self.0.load(Relaxed)
     }
 
     /// Records that the block was never allocated.
     fn forget(self) {
-        self.cell().store(0, Relaxed);
+        self.0.store(0, Relaxed);
     }
 }
 
@@ -233,10 +237,8 @@ impl State for Long {
     }
 
     #[inline(always)]
-    unsafe fn at(states: NonNull<u8>, address: usize, _: &Shape) -> Self {
-        // SAFETY: the place is below `BYTES`, the number of bytes of the unit's states, to which
-        // `states` points.
-        Self(unsafe { states.add(address % UNIT / GRAIN) }.cast())
+    fn at(states: &'static UnitStates, address: usize, _: &Shape) -> Self {
+        Self::in_word(states, address % UNIT / GRAIN)
     }
 
     #[inline(always)]
@@ -247,7 +249,7 @@ impl State for Long {
 
     #[inline(always)]
     fn set_slack(self, slack: usize) {
-        self.cell()
+        self.0
             .store((slack as u64) << 32 | u64::from(LONG), Relaxed);
     }
 
@@ -258,7 +260,7 @@ impl State for Long {
 
     #[inline(always)]
     fn set_freed(self) {
-        self.cell().store(u64::from(FREED), Relaxed);
+        self.0.store(u64::from(FREED), Relaxed);
     }
 }
 
@@ -278,15 +280,11 @@ impl State for Any {
         }
     }
 
-    unsafe fn at(states: NonNull<u8>, address: usize, shape: &Shape) -> Self {
-        // SAFETY: `states` are the states of the unit, and a block can begin at the address, by the
-        // contract of this function.
-        unsafe {
-            if shape.size() > SHORT {
-                Self::Long(Long::at(states, address, shape))
-            } else {
-                Self::Short(Short::at(states, address, shape))
-            }
+    fn at(states: &'static UnitStates, address: usize, shape: &Shape) -> Self {
+        if shape.size() > SHORT {
+            Self::Long(Long::at(states, address, shape))
+        } else {
+            Self::Short(Short::at(states, address, shape))
         }
     }
 
@@ -326,21 +324,14 @@ pub(super) fn forget_all(directory: &Directory, base: NonNull<u8>, class: SizeCl
         return;
     }
     let address = base.addr().get();
-    let states = directory.state_of(address).cast_mut().cast();
-    let Some(states) = NonNull::new(states) else {
-        return;
-    };
-    // SAFETY: the states of a slab's units are committed together with the units.
-    unsafe { forget_from(states, address, class) };
+    if let Some(states) = of_slab(directory, address, class.geometry().units.into()) {
+        forget_from(states, address, class);
+    }
 }
 
-/// Clears the states of all blocks of a slab of `class` at `address`. `states` points to the states
-/// of its first unit.
-///
-/// # Safety
-///
-/// The states of all units of the slab are committed, from `states` on.
-unsafe fn forget_from(states: NonNull<u8>, address: usize, class: SizeClass) {
+/// Clears the states of all blocks of a slab of `class` at `address`. `states` are those of its
+/// units.
+fn forget_from(states: &'static [UnitStates], address: usize, class: SizeClass) {
     let shape = Shape::of(class);
     let blocks = usize::from(class.geometry().blocks);
     if shape.size() <= SHORT {
@@ -348,21 +339,13 @@ unsafe fn forget_from(states: NonNull<u8>, address: usize, class: SizeClass) {
         // block.
         let first = (address >> UNIT_SHIFT) * STAGGER;
         for word in 0..blocks.div_ceil(size_of::<u64>()) {
-            let place = (first + word * size_of::<u64>()) % BYTES;
-            // SAFETY: the place is below `BYTES`, the number of bytes of the unit's states, and a
-            // multiple of eight, as are `STAGGER` and `BYTES`.
-            Long(unsafe { states.add(place) }.cast()).forget();
+            Long::in_word(&states[0], first + word * size_of::<u64>()).forget();
         }
         return;
     }
     for block in 0..blocks {
         let offset = block * shape.size();
-        // SAFETY: the states of all units of the slab are committed, and a long block begins at the
-        // offset.
-        unsafe {
-            let states = states.add(offset / UNIT * BYTES);
-            Long::at(states, address + offset, shape).forget();
-        }
+        Long::at(&states[offset / UNIT], address + offset, shape).forget();
     }
 }
 

@@ -92,12 +92,8 @@ impl Arena {
             units: bytes / UNIT,
             ..Self::NONE
         };
-        if arena.reserve_parts(pages, with_states).is_none() {
-            // SAFETY: no other thread knows the arena yet.
-            unsafe { arena.release(pages) };
-            return None;
-        }
-        Some(arena)
+        let whole = arena.reserve_parts(pages, with_states);
+        arena.or_release(pages, whole)
     }
 
     /// Finds room for an arena that grows up to `bytes`, a multiple of the unit, with the
@@ -124,12 +120,18 @@ impl Arena {
         if arena.commit_descriptors(pages, 1) != Placed::Done {
             return None;
         }
-        if arena.reserve_maps(pages).is_none() {
-            // SAFETY: no other thread knows the arena yet.
-            unsafe { arena.release(pages) };
+        let whole = arena.reserve_maps(pages);
+        arena.or_release(pages, whole)
+    }
+
+    /// Returns a new arena if it is `whole`; otherwise releases the parts that it has.
+    fn or_release(self, pages: &impl Pages, whole: Option<()>) -> Option<Self> {
+        if whole.is_none() {
+            // SAFETY: no other thread knows a new arena, and none of its units is committed.
+            unsafe { self.release(pages) };
             return None;
         }
-        Some(arena)
+        Some(self)
     }
 
     /// Reserves all parts. Returns `None` at the first refusal.
@@ -196,8 +198,7 @@ impl Arena {
     #[must_use]
     pub fn address(&self, unit: usize) -> NonNull<u8> {
         assert!(unit < self.units);
-        // SAFETY: the unit lies within the reservation, which is not at null.
-        unsafe { NonNull::new_unchecked(self.base.add(unit << UNIT_SHIFT)) }
+        self.part(self.base, unit << UNIT_SHIFT)
     }
 
     /// Returns the offset, in units, of the arena's first unit in its huge page.
@@ -214,8 +215,9 @@ impl Arena {
     #[must_use]
     pub fn descriptor(&self, unit: usize) -> DescriptorRef {
         assert!(unit < self.committed);
-        // SAFETY: as many descriptors are committed as units, and they are not at null.
-        unsafe { DescriptorRef::new(NonNull::new_unchecked(self.descriptors.add(unit))) }
+        let descriptor = self.part(self.descriptors, unit * DESCRIPTOR).cast();
+        // SAFETY: as many descriptors are committed as units.
+        unsafe { DescriptorRef::new(descriptor) }
     }
 
     /// Returns the unit at `address`, if the address lies in this arena.

@@ -5,10 +5,14 @@ use std::vec::Vec;
 /// Distance between checked addresses. Larger under Miri, which is slow.
 const STEP: usize = if cfg!(miri) { 128 } else { 8 };
 
+/// Returns the states of units without blocks.
+const fn none<const UNITS: usize>() -> [UnitStates; UNITS] {
+    [const { UnitStates([const { AtomicU8::new(0) }; BYTES]) }; UNITS]
+}
+
 /// Returns, for each byte of a unit's states, whether it is the state of a block.
 fn places(unit: usize, size: usize) -> Vec<bool> {
-    let mut memory = vec![0_u8; BYTES];
-    let states = NonNull::new(memory.as_mut_ptr()).expect("a vector is not at null");
+    static STATES: [UnitStates; 1] = none();
     let shape = Shape::of(SizeClass::of(size));
     let mut places = vec![false; BYTES];
     for offset in (0..UNIT).step_by(STEP) {
@@ -16,9 +20,8 @@ fn places(unit: usize, size: usize) -> Vec<bool> {
         let begins = Short::can_begin(address, shape);
         assert_eq!(begins, offset % shape.size() == 0, "{offset} in {size}");
         if begins {
-            // SAFETY: the array has as many bytes as the states of a unit.
-            let Short(place) = unsafe { Short::at(states, address, shape) };
-            let place = place.addr().get() - states.addr().get();
+            let Short(place) = Short::at(&STATES[0], address, shape);
+            let place = (&raw const *place).addr() - (&raw const STATES).addr();
             assert!(!std::mem::replace(&mut places[place], true), "{offset}");
         }
     }
@@ -43,12 +46,9 @@ fn neighbouring_units_begin_in_different_lines() {
 
 #[test]
 fn a_state_says_what_it_was_told() {
-    for size in [16, 1000, 2000] {
-        let mut memory = vec![0_u64; BYTES / 8];
-        let states: NonNull<u64> = NonNull::from(&mut *memory).cast();
-        let shape = Shape::of(SizeClass::of(size));
-        // SAFETY: the array has as many bytes as the states of a unit.
-        let state = unsafe { Any::at(states.cast(), 3 * UNIT, shape) };
+    static STATES: [UnitStates; 3] = none();
+    for (states, size) in STATES.iter().zip([16, 1000, 2000]) {
+        let state = Any::at(states, 3 * UNIT, Shape::of(SizeClass::of(size)));
         assert!(state.slack().is_none() && !state.is_freed());
         for slack in [1, 200, MOST_SHORT] {
             state.set_slack(slack);
@@ -65,28 +65,20 @@ fn a_state_says_what_it_was_told() {
     ignore = "Miri crashes where an atomic word overlaps atomic bytes"
 )]
 fn of_a_new_slab_nothing_is_known_whatever_was_there_before() {
+    static STATES: [UnitStates; 16] = none();
     let sizes: &[usize] = if cfg!(miri) {
         &[512, 1024, 1152, 4608]
     } else {
         &[16, 80, 1024, 1152, 4608, 100_000]
     };
     let classes: Vec<_> = sizes.iter().map(|&size| SizeClass::of(size)).collect();
-    let most = classes.iter().map(|class| class.geometry().units).max();
-    let mut memory = vec![0_u64; usize::from(most.unwrap_or(0)) * BYTES / 8];
-    let states: NonNull<u8> = NonNull::from(&mut *memory).cast();
     let first = 77 * UNIT;
     let blocks = |class: SizeClass| {
         (0..usize::from(class.geometry().blocks)).map(move |block| block * class.size())
     };
     let at = |class, offset: usize| {
-        // SAFETY: the array has as many bytes as the states of the largest slab.
-        unsafe {
-            Any::at(
-                states.add(offset / UNIT * BYTES),
-                first + offset,
-                Shape::of(class),
-            )
-        }
+        let states = &STATES[offset / UNIT];
+        Any::at(states, first + offset, Shape::of(class))
     };
     for (before, after) in classes
         .iter()
@@ -96,8 +88,7 @@ fn of_a_new_slab_nothing_is_known_whatever_was_there_before() {
             at(before, offset).set_slack(1);
             at(before, offset).set_freed();
         }
-        // SAFETY: the array has as many bytes as the states of the largest slab.
-        unsafe { forget_from(states, first, after) };
+        forget_from(&STATES, first, after);
         assert!(blocks(after).all(|offset| !at(after, offset).is_freed()));
         for offset in (0..usize::from(after.geometry().units) * UNIT).step_by(2 * STEP) {
             let begins = Any::can_begin(first + offset, Shape::of(after));
