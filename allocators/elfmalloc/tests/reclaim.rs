@@ -15,7 +15,7 @@ use heapdrome_elfmalloc::process::statistics::Snapshot;
 use heapdrome_elfmalloc::settings::Settings;
 use heapdrome_elfmalloc::size_class::UNIT;
 use heapdrome_elfmalloc::units::amount::Units;
-use heapdrome_elfmalloc::units::arena::HUGE;
+use heapdrome_elfmalloc::units::arena::{HUGE, LARGEST_RUN};
 use heapdrome_pages::{Access, Advice, Pages, Remap, Simulated};
 
 type Hook = Box<dyn FnOnce() + Send>;
@@ -314,6 +314,27 @@ fn what_becomes_resident_with_a_run_is_made_way_for_and_not_purged_for_that() {
     for range in ranges.unwrap_or_else(PoisonError::into_inner).iter() {
         assert!(range.end <= first || range.start >= first + HUGE * UNIT);
     }
+    backend.check();
+}
+
+#[test]
+fn empty_slabs_in_bins_make_way_for_a_mapping() {
+    let backend = backend_with(Settings {
+        arena: 0,
+        ..Settings::DEFAULT
+    });
+    let heap = backend.attach().expect("there is memory");
+    let bin = backend.bin(heap, class());
+    let mut blocks = vec![null_mut(); 100 * usize::from(class().geometry().blocks)];
+    for block in &mut blocks {
+        assert_eq!(backend.take(bin, std::slice::from_mut(block)), 1);
+    }
+    giving::give(backend, Some(bin), class(), &mut blocks).expect("all were allocated");
+    assert_eq!(bin.lock().empties, 100, "the bin keeps its empty slabs");
+    let size = Units::new(LARGEST_RUN + 1).bytes();
+    allocate_large(backend, size, 1).expect("there is memory");
+    // 256 KiB may stay idle.
+    assert_eq!(Snapshot::of(backend).purged as usize, (100 - 4) * UNIT);
     backend.check();
 }
 

@@ -19,8 +19,7 @@ pub fn allocate_large<P: Pages>(heaps: &Heaps<P>, size: usize, alignment: usize)
         return Some(large);
     }
     if let Some(large) = heaps.mapped.map(&heaps.memory().pages, size, alignment) {
-        heaps.before_growth(units);
-        heaps.memory().purge_for(units, None);
+        heaps.before_mapping(units);
         return Some(large);
     }
     // The system refused a mapping, but an arena may have free units. Skip this if no arena is

@@ -30,6 +30,11 @@ impl Pool {
         let parts = KEPT.max(beyond / 16);
         (idle.saturating_sub(kept), idle.saturating_sub(parts))
     }
+
+    /// Returns the number of dirty units that are purged when memory grows.
+    pub fn excess(&self) -> Units {
+        self.dirty.saturating_sub(KEPT.max(self.live / 8))
+    }
 }
 
 impl<P: Pages> Memory<P> {
@@ -66,8 +71,7 @@ impl<P: Pages> Memory<P> {
             // Units in the huge pages of the run count as dirty, but are not resident yet, so do
             // not purge them.
             let (spared, own) = run.map_or((0..0, Units::NONE), |run| pool.huge_pages_of(&run));
-            let kept = KEPT.max(pool.live / 8);
-            (spared, pool.dirty.saturating_sub(own + kept))
+            (spared, pool.excess().saturating_sub(own))
         };
         let most = units.min(excess);
         if most != Units::NONE {
