@@ -22,6 +22,7 @@
 ))]
 
 mod calls;
+mod clock;
 mod control;
 mod elf;
 mod entry;

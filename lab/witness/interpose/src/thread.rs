@@ -35,8 +35,8 @@ pub struct Thread {
     pub beat: Cell<u64>,
     /// Number of further calls that may reuse `stamp`.
     pub reuses: Cell<u32>,
-    /// Not 0: the thread may not read the processor's counter.
-    pub lacks_clock: Cell<u32>,
+    /// Whether the thread may read the processor's counter: [`crate::clock`].
+    pub clock: Cell<u32>,
     /// Time of the latest fork by this thread, or in a forked child by the parent's thread.
     pub forked: Cell<u64>,
 }
