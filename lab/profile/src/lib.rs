@@ -20,6 +20,7 @@ mod sampling;
 pub mod size_classes;
 mod stacks;
 mod sum;
+mod time;
 mod timeline;
 
 pub use amount::Amount;
@@ -33,4 +34,5 @@ pub use resizes::Resizes;
 pub use sampling::{Sampling, Variance};
 pub use stacks::{Code, StackUse};
 pub use sum::{All, Bounds};
+pub use time::{TimeInAllocator, Untimed};
 pub use timeline::{Level, POINTS, Point, Timeline};

@@ -42,6 +42,11 @@ impl Clock {
         ((u128::from(ticks) * u128::from(self.scale)) >> SCALE_BITS) as u64
     }
 
+    /// Returns the square nanoseconds of a number of square ticks.
+    pub(crate) fn squared_nanoseconds(self, squares: u64) -> u64 {
+        self.nanoseconds(self.nanoseconds(squares))
+    }
+
     /// Returns the value that the counter had this many nanoseconds ago.
     pub(crate) fn stamp_before(self, nanoseconds: u64) -> u64 {
         let past = (u128::from(nanoseconds) << SCALE_BITS) / u128::from(self.scale.max(1));

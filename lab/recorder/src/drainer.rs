@@ -19,6 +19,7 @@ use crate::pace::{PAUSE, next_pause};
 use crate::process::{self, Loaded, Usage};
 use crate::rings::{RingFolder, Source};
 use crate::shared::Shared;
+use crate::timing;
 
 /// Minimum time between two checks of the processes.
 const LOOK: Duration = Duration::from_millis(20);
@@ -47,6 +48,8 @@ struct Recorded {
     is_known_here: bool,
     heard: Instant,
     usage: Option<Usage>,
+    /// Processor time of the programs that the process ran before this one, in nanoseconds.
+    earlier: u64,
     peak_resident: u64,
     /// Mappings of the process as they were last sent to the worker.
     maps: String,
@@ -206,7 +209,9 @@ impl Drainer {
         let is_known_here = namespace == process::namespace();
         let is_before = |it: &Recorded| it.namespace == namespace && it.pid == pid;
         let before = self.recorded.iter().find(|(_, it)| is_before(it));
-        if let Some(identity) = before.map(|(&identity, _)| identity) {
+        let before = before.map(|(&identity, it)| (identity, it.usage));
+        let earlier = before.and_then(|(_, usage)| Some(usage?.processor_time));
+        if let Some((identity, _)) = before {
             self.finish(identity)?;
         }
         if let Some(parent) = self.recorded.get_mut(&ring.parent) {
@@ -237,6 +242,7 @@ impl Drainer {
             is_known_here,
             heard: Instant::now(),
             usage: None,
+            earlier: earlier.unwrap_or(0),
             peak_resident: 0,
             maps: String::new(),
         };
@@ -307,9 +313,11 @@ impl Drainer {
             time: self.clock.now(),
             peak_resident: usage.map(|_| recorded.peak_resident),
             minor_faults: usage.map(|usage| usage.minor_faults),
-            processor_time: usage.map(|usage| usage.processor_time),
+            processor_time: usage
+                .map(|usage| usage.processor_time.saturating_sub(recorded.earlier)),
             waited,
             gave_up,
+            timed: timing::of_rings(rings().map(|ring| &ring.timing), self.clock),
         };
         Ok(self.messages.send(Message::Finish { image, finish })?)
     }

@@ -27,6 +27,7 @@ mod shared;
 mod snapshots;
 mod stacks;
 mod streams;
+mod timing;
 mod unwind;
 mod worker;
 

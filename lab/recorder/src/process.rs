@@ -59,8 +59,26 @@ pub(crate) fn usage(pid: u32) -> Option<Usage> {
     Some(Usage {
         resident: resident.saturating_sub(shared) * page_bytes(),
         minor_faults: number(7)?,
-        processor_time: (number(11)? + number(12)?) * 1_000_000_000 / clock_ticks(),
+        processor_time: processor_time(pid)
+            .or_else(|| Some((number(11)? + number(12)?) * 1_000_000_000 / clock_ticks()))?,
     })
+}
+
+/// Returns the processor time of a process in nanoseconds; `None` if it has ended, or if the system
+/// only knows it in clock ticks.
+fn processor_time(pid: u32) -> Option<u64> {
+    let mut clock = 0;
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: both calls only write to their last argument.
+    let known = unsafe {
+        libc::clock_getcpuclockid(pid.cast_signed(), &raw mut clock) == 0
+            && libc::clock_gettime(clock, &raw mut time) == 0
+    };
+    let nanoseconds = || time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs();
+    known.then(nanoseconds)
 }
 
 /// Makes writing beyond a limit on the length of files fail (`ulimit -f`), where it would end this

@@ -117,6 +117,7 @@ fn stopped(process: u32, part: Part) -> Finish {
         processor_time: None,
         waited: 0,
         gave_up: true,
+        timed: None,
     }
 }
 
@@ -229,6 +230,7 @@ impl Cut {
                     peak_resident: None,
                     minor_faults: None,
                     processor_time: None,
+                    timed: None,
                     ..finish
                 },
             }))?;

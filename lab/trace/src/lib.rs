@@ -57,7 +57,7 @@ pub use operation::{Operation, Step, Time};
 pub use reader::{Chunk, Ending, Operations, Reader};
 pub use records::{
     Beginning, Bypass, Finish, Frame, Module, Process, Record, Recording, Resident, Stack, Thread,
-    Totals,
+    TimedCalls, Totals,
 };
 pub use summary::{ProcessSummary, Summary, summarize};
 pub use writer::Writer;

@@ -105,6 +105,24 @@ pub struct Finish {
     pub waited: u64,
     /// Whether the recording of this process stopped before its end.
     pub gave_up: bool,
+    /// Times of some of its calls; `None` if none was timed.
+    pub timed: Option<TimedCalls>,
+}
+
+/// Sums over a random sample of a process's calls, in which every call had the same probability.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimedCalls {
+    /// Number of calls in the sums.
+    pub calls: u64,
+    /// Nanoseconds in the allocator.
+    pub nanoseconds: u64,
+    /// Squares of each call's nanoseconds in the allocator.
+    pub squares: u64,
+    /// Nanoseconds that the recorder took for these calls.
+    pub recording: u64,
+    /// Number of timed calls that are not in the sums, because they took so long that they were
+    /// probably interrupted.
+    pub interrupted: u64,
 }
 
 /// A process of the command that was not recorded.
@@ -268,6 +286,7 @@ pub(crate) fn one_of_each() -> [Record; 9] {
             processor_time: None,
             waited: 0,
             gave_up: false,
+            timed: None,
         }),
         Record::Bypass(Bypass {
             pid: 1,
@@ -285,4 +304,20 @@ pub(crate) fn one_of_each() -> [Record; 9] {
         }),
         Record::Totals(Totals::default()),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finish_of_an_earlier_heapdrome_has_no_timed_calls() {
+        let text = r#"{"finish":{"process":1,"time":2,"peak_resident":null,"minor_faults":3,
+            "processor_time":null,"waited":0,"gave_up":false}}"#;
+        let read: Record = serde_json::from_str(text).expect("a record");
+        let Record::Finish(finish) = read else {
+            panic!("a finish, not {read:?}")
+        };
+        assert_eq!((finish.minor_faults, finish.timed), (Some(3), None));
+    }
 }

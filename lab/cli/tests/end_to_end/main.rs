@@ -27,6 +27,7 @@ mod record_limits;
 mod record_replays;
 mod record_sample;
 mod record_stacks;
+mod record_time;
 mod replays;
 mod reports;
 mod results;

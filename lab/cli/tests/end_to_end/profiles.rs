@@ -35,6 +35,7 @@ fn trace(operations: u64) -> Vec<u8> {
         processor_time: None,
         waited: 0,
         gave_up: false,
+        timed: None,
     };
     writer.record(Record::Finish(finish)).expect("recorded");
     writer.finish().expect("finished")

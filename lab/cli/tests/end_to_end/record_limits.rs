@@ -80,6 +80,19 @@ fn a_program_that_forbids_itself_calls_to_the_system_is_not_killed() {
     assert!(trace.is_complete() && !trace.finishes[0].gave_up);
 }
 
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_program_that_forbids_itself_the_processors_counter_is_not_killed() {
+    let site = Site::new();
+    let (outcome, trace) = record(&site, &["counterless", "1000"]);
+    outcome.ends_with(0);
+    assert_eq!(outcome.stdout, "fine\n");
+    let [parent, child] = [0, 1].map(|process| trace.blocks(process));
+    assert_eq!((parent.made, parent.freed), (2000, 2000));
+    assert_eq!(parent.makers.len(), 2);
+    assert_eq!((child.made, child.freed), (1000, 1000));
+}
+
 #[test]
 fn a_child_that_is_forked_in_a_sandbox_is_named_with_its_reason() {
     let site = Site::new();

@@ -81,6 +81,7 @@ fn trace(processes: u32, pairs: u64) -> Vec<u8> {
             processor_time: None,
             waited: 0,
             gave_up: false,
+            timed: None,
         });
         writer.record(ends).expect("memory");
     }

@@ -55,6 +55,7 @@ impl Trace {
             processor_time: None,
             waited: 0,
             gave_up: false,
+            timed: None,
         }));
     }
 

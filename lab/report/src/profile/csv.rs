@@ -23,6 +23,7 @@ impl Exporter<Profile> for Csv {
         sheet.add("summary", "", "peak_live_bytes_least", all.peak.least);
         sheet.add("summary", "", "peak_live_bytes_most", all.peak.most);
         sheet.add("summary", "", "sample_bytes", profile.sampling().mean());
+        sheet.time(profile);
         sheet.counts(profile, &all.counts);
         sheet.stacks(profile);
         sheet.timeline(&all.timeline);
@@ -85,6 +86,16 @@ impl<'a> Sheet<'a> {
         self.add("summary", "", "most_live_blocks", process.most_blocks);
         if let Some(resident) = process.most_resident {
             self.add("summary", "", "most_resident_bytes", resident);
+        }
+    }
+
+    /// Writes the processor time in the allocator, if it is known.
+    fn time(&mut self, profile: &Profile) {
+        if let Ok(time) = profile.time_in_allocator() {
+            let mut add = |name, value: f64| self.add("summary", "", name, value.round() as u64);
+            add("allocator_time_ns", time.allocator);
+            add("allocator_time_half_width_ns", time.half_width);
+            add("processor_time_ns", time.processor);
         }
     }
 

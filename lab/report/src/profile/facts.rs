@@ -6,7 +6,7 @@ use heapdrome_trace::Ending;
 
 use super::estimates::{about, sampled, with_interval};
 use super::shares::share;
-use super::{code, names, requested};
+use super::{code, names, requested, time};
 use crate::words::{self, count, fraction};
 
 /// A paragraph that follows a label.
@@ -37,6 +37,7 @@ pub(crate) fn facts(profile: &Profile) -> Vec<Fact> {
         fact("Lifetimes", lifetimes(profile)),
         fact("Threads", threads(profile)),
         fact("Calls", calls(profile)),
+        fact("Time", time::in_allocator(profile)),
         fact("Resizes", resizes(counts)),
         fact("Size classes", size_classes(profile)),
     ];

@@ -13,6 +13,7 @@ pub(crate) mod requested;
 mod shares;
 pub(crate) mod tables;
 mod terminal;
+mod time;
 
 pub(crate) use names::process as process_name;
 pub use perfetto::Perfetto;

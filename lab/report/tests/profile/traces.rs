@@ -68,6 +68,7 @@ impl Trace {
             processor_time: None,
             waited: 0,
             gave_up,
+            timed: None,
         }));
     }
 

@@ -40,6 +40,7 @@ pub fn finish(process: u32) -> Record {
         processor_time: None,
         waited: 0,
         gave_up: false,
+        timed: None,
     })
 }
 

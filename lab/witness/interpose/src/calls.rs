@@ -40,7 +40,7 @@ pub const fn deed(index: usize) -> Deed {
     }
 }
 
-/// A call that is being passed on, as [`record`](crate::recording::record) lays it out on the
+/// A call that is being passed on, as [`record`](crate::recording_passages::record) lays it out on the
 /// stack. No function has more than three arguments.
 #[repr(C)]
 pub struct Call {

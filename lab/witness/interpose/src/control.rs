@@ -3,8 +3,6 @@
 use core::sync::atomic::Ordering;
 
 use crate::own::control;
-use crate::system;
-use crate::thread::thread;
 
 /// Returns the mean number of requested bytes between two sample points; 0 if every call is
 /// recorded, or none.
@@ -20,16 +18,6 @@ pub fn sample_bytes() -> u64 {
 pub fn stack_bytes() -> u64 {
     // Relaxed: the word does not change once the command runs.
     control().map_or(0, |control| control.stack_bytes.load(Ordering::Relaxed))
-}
-
-/// Returns the processor's counter, or the collector's last beat where the calling thread may not
-/// read it.
-pub fn clock() -> u64 {
-    if thread().lacks_clock.get() == 0 {
-        return system::ticks();
-    }
-    // Relaxed: a stale beat only makes a time older by as much.
-    control().map_or(0, |control| control.beat.load(Ordering::Relaxed))
 }
 
 /// Counts a sampled block that cannot be recorded.

@@ -7,6 +7,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::calls::{Call, Deed, asked, deed};
+use crate::clock;
 use crate::layout::SIZES;
 use crate::record;
 use crate::shadow::{self, Block};
@@ -21,7 +22,7 @@ struct FollowedCall {
     /// The size of the block that the call frees, plus one; 0 where it frees none.
     old_size: u64,
     old_thread: u64,
-    /// The processor's counter before the call.
+    /// The processor's counter before the call; 0 if the thread may not read it.
     began: u64,
 }
 
@@ -103,13 +104,13 @@ extern "C" fn before(call: &mut FollowedCall) -> usize {
     call.old_thread = old.map_or(0, |block| u64::from(block.thread));
     // SAFETY: the entry point has stored the address of its slot in `call.slot`.
     let next = unsafe { (*call.call.slot).target() };
-    call.began = system::fenced_ticks();
+    call.began = now();
     next
 }
 
 /// Counts the effect of a call that has returned `result`, and returns `result`.
 extern "C" fn after(call: &FollowedCall, result: usize) -> usize {
-    note_time(system::fenced_ticks().wrapping_sub(call.began));
+    note_time(call.began);
     match deed(slots::index(call.call.slot)) {
         Deed::Makes(size) if result != 0 => note(result, asked(size, &call.call.arguments)),
         // The result is an int, so the upper half of the register is undefined.
@@ -189,8 +190,19 @@ fn number(thread: &Thread) -> u64 {
 /// Longer calls were interrupted, as a rule: about 0.4 ms at 2.6 GHz.
 const INTERRUPTED: u64 = 1 << 20;
 
-fn note_time(ticks: u64) {
-    if ticks < INTERRUPTED {
+/// Returns the processor's counter; 0 if the thread may not read it.
+fn now() -> u64 {
+    if clock::may_read() {
+        system::fenced_ticks()
+    } else {
+        0
+    }
+}
+
+/// Counts the time of a call, unless the thread may not read the counter.
+fn note_time(began: u64) {
+    let ticks = now().wrapping_sub(began);
+    if began != 0 && ticks < INTERRUPTED {
         let followed = record::followed();
         followed.timed.fetch_add(1, Ordering::Relaxed);
         followed.ticks.fetch_add(ticks, Ordering::Relaxed);

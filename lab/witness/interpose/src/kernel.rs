@@ -24,6 +24,7 @@ pub mod number {
     pub const GETPID: c_long = 39;
     pub const KILL: c_long = 62;
     pub const PTRACE: c_long = 101;
+    pub const PRCTL: c_long = 157;
     pub const GETTID: c_long = 186;
     pub const TGKILL: c_long = 234;
     pub const OPENAT: c_long = 257;
@@ -31,6 +32,7 @@ pub mod number {
     pub const READLINKAT: c_long = 267;
     pub const FALLOCATE: c_long = 285;
     pub const PRLIMIT: c_long = 302;
+    pub const SECCOMP: c_long = 317;
     pub const PROCESS_VM_READV: c_long = 310;
 }
 
@@ -51,6 +53,7 @@ pub mod number {
     pub const GETPID: c_long = 172;
     pub const KILL: c_long = 129;
     pub const PTRACE: c_long = 117;
+    pub const PRCTL: c_long = 167;
     pub const GETTID: c_long = 178;
     pub const TGKILL: c_long = 131;
     pub const OPENAT: c_long = 56;
@@ -58,6 +61,7 @@ pub mod number {
     pub const READLINKAT: c_long = 78;
     pub const FALLOCATE: c_long = 47;
     pub const PRLIMIT: c_long = 261;
+    pub const SECCOMP: c_long = 277;
     pub const PROCESS_VM_READV: c_long = 270;
 }
 
@@ -118,6 +122,25 @@ pub unsafe fn call(number: c_long, arguments: [usize; 6]) -> isize {
         );
     }
     result
+}
+
+/// Returns whether the kernel forbids the calling thread to read the processor's counter.
+#[cfg(target_arch = "x86_64")]
+pub fn forbids_counter() -> bool {
+    const PR_GET_TSC: usize = 25;
+    const PR_TSC_SIGSEGV: u32 = 2;
+    let mut found = 0_u32;
+    let target = (&raw mut found) as usize;
+    // SAFETY: the kernel writes an int to the target.
+    unsafe { call(number::PRCTL, [PR_GET_TSC, target, 0, 0, 0, 0]) };
+    found == PR_TSC_SIGSEGV
+}
+
+/// Returns whether the kernel forbids the calling thread to read the processor's counter.
+#[cfg(target_arch = "aarch64")]
+pub fn forbids_counter() -> bool {
+    // Linux cannot forbid that on this architecture.
+    false
 }
 
 /// Returns whether a result is an error.

@@ -22,6 +22,7 @@
 ))]
 
 mod calls;
+mod clock;
 mod control;
 mod elf;
 mod entry;
@@ -38,6 +39,7 @@ mod own;
 mod passages;
 mod record;
 mod recording;
+mod recording_passages;
 mod resolve;
 mod ring;
 mod rings;
@@ -52,6 +54,7 @@ mod stack_rings;
 mod strings;
 mod system;
 mod thread;
+mod timing;
 mod trace;
 mod unwinding;
 mod waiting;

@@ -3,6 +3,7 @@
 use core::ptr::{addr_of_mut, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
+use crate::clock;
 use crate::folder;
 use crate::kernel;
 use crate::layout::{FOLLOW, FUNCTIONS, Followed, MAGIC, OBJECTS, OwnCalls, PATH_BYTES, Record};
@@ -125,7 +126,7 @@ fn find_mode() -> Mode {
         current();
         followed()
             .calibration
-            .store(system::calibrate(), Ordering::Relaxed);
+            .store(clock::calibrate(), Ordering::Relaxed);
         Mode::Following
     } else {
         Mode::Counting

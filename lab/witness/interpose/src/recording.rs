@@ -6,170 +6,16 @@
 //! so its stamp is never earlier than that of the call that made its block. A call that makes a
 //! block does not wait and may be stamped too early, which the collector repairs.
 
-use core::mem::offset_of;
 use core::sync::atomic::Ordering;
 
 use crate::calls::{Call, Deed, asked, deed};
 use crate::layout::FUNCTIONS;
+use crate::recording_passages::{record, record_free};
 use crate::ring::{Event, code};
 use crate::rings::{push, stamp};
-use crate::slots::{SLOTS, Slot};
+use crate::slots::SLOTS;
 use crate::system::{fenced_ticks, ticks};
-use crate::unwinding::personality;
-
-/// Passes a call on and records its effect. An entry point jumps here with its slot in r11.
-///
-/// An allocator's `operator new` may pass the call on to malloc by a jump. The call of malloc then
-/// returns to this function, and is not recorded a second time.
-#[cfg(target_arch = "x86_64")]
-#[unsafe(naked)]
-pub unsafe extern "C" fn record() {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        ".cfi_personality 0x1b, {personality}",
-        "endbr64",
-        "lea rax, [rip + 3f]",
-        "cmp rax, [rsp]",
-        "je 4f",
-        "sub rsp, 40",
-        ".cfi_adjust_cfa_offset 40",
-        "mov [rsp], rdi",
-        "mov [rsp + 8], rsi",
-        "mov [rsp + 16], rdx",
-        "mov [rsp + 24], r11",
-        "mov rax, [r11 + {before}]",
-        "test rax, rax",
-        "je 2f",
-        "call rax",
-        "mov rdi, [rsp]",
-        "mov rsi, [rsp + 8]",
-        "mov rdx, [rsp + 16]",
-        "mov r11, [rsp + 24]",
-        "2:",
-        "call [r11 + {next}]",
-        "3:",
-        "mov rsi, rax",
-        "mov rdi, rsp",
-        "mov rax, [rsp + 24]",
-        "call [rax + {after}]",
-        "add rsp, 40",
-        ".cfi_adjust_cfa_offset -40",
-        "ret",
-        "4:",
-        "jmp [r11 + {next}]",
-        ".cfi_endproc",
-        before = const offset_of!(Slot, before),
-        next = const offset_of!(Slot, next),
-        after = const offset_of!(Slot, after),
-        personality = sym personality,
-    )
-}
-
-/// Records that a block is freed, and jumps to the allocator, which returns directly to the caller.
-#[cfg(target_arch = "x86_64")]
-#[unsafe(naked)]
-pub unsafe extern "C" fn record_free() {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        "endbr64",
-        "sub rsp, 40",
-        ".cfi_adjust_cfa_offset 40",
-        "mov [rsp], rdi",
-        "mov [rsp + 8], rsi",
-        "mov [rsp + 16], rdx",
-        "mov [rsp + 24], r11",
-        "call [r11 + {before}]",
-        "mov r11, [rsp + 24]",
-        "mov rdi, [rsp]",
-        "mov rsi, [rsp + 8]",
-        "mov rdx, [rsp + 16]",
-        "add rsp, 40",
-        ".cfi_adjust_cfa_offset -40",
-        "jmp [r11 + {next}]",
-        ".cfi_endproc",
-        before = const offset_of!(Slot, before),
-        next = const offset_of!(Slot, next),
-    )
-}
-
-/// Passes a call on and records its effect. An entry point jumps here with its slot in x16.
-///
-/// An allocator's `operator new` may pass the call on to malloc by a jump. The call of malloc then
-/// returns to this function, and is not recorded a second time.
-#[cfg(target_arch = "aarch64")]
-#[unsafe(naked)]
-pub unsafe extern "C" fn record() {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        ".cfi_personality 0x1b, {personality}",
-        "hint #34",
-        "adr x9, 3f",
-        "cmp x9, x30",
-        "b.eq 4f",
-        "sub sp, sp, #48",
-        ".cfi_adjust_cfa_offset 48",
-        "str x30, [sp, #32]",
-        ".cfi_rel_offset x30, 32",
-        "stp x0, x1, [sp]",
-        "stp x2, x16, [sp, #16]",
-        "ldr x9, [x16, #{before}]",
-        "cbz x9, 2f",
-        "blr x9",
-        "ldp x0, x1, [sp]",
-        "ldp x2, x16, [sp, #16]",
-        "2:",
-        "ldr x9, [x16, #{next}]",
-        "blr x9",
-        "3:",
-        "mov x1, x0",
-        "mov x0, sp",
-        "ldr x9, [sp, #24]",
-        "ldr x9, [x9, #{after}]",
-        "blr x9",
-        "ldr x30, [sp, #32]",
-        ".cfi_restore x30",
-        "add sp, sp, #48",
-        ".cfi_adjust_cfa_offset -48",
-        "ret",
-        "4:",
-        "ldr x16, [x16, #{next}]",
-        "br x16",
-        ".cfi_endproc",
-        before = const offset_of!(Slot, before),
-        next = const offset_of!(Slot, next),
-        after = const offset_of!(Slot, after),
-        personality = sym personality,
-    )
-}
-
-/// Records that a block is freed, and jumps to the allocator, which returns directly to the caller.
-#[cfg(target_arch = "aarch64")]
-#[unsafe(naked)]
-pub unsafe extern "C" fn record_free() {
-    core::arch::naked_asm!(
-        ".cfi_startproc",
-        "hint #34",
-        "sub sp, sp, #48",
-        ".cfi_adjust_cfa_offset 48",
-        "str x30, [sp, #32]",
-        ".cfi_rel_offset x30, 32",
-        "stp x0, x1, [sp]",
-        "stp x2, x16, [sp, #16]",
-        "ldr x9, [x16, #{before}]",
-        "blr x9",
-        "ldp x0, x1, [sp]",
-        "ldp x2, x16, [sp, #16]",
-        "ldr x30, [sp, #32]",
-        ".cfi_restore x30",
-        "add sp, sp, #48",
-        ".cfi_adjust_cfa_offset -48",
-        "ldr x16, [x16, #{next}]",
-        "br x16",
-        ".cfi_endproc",
-        before = const offset_of!(Slot, before),
-        next = const offset_of!(Slot, next),
-    )
-}
+use crate::timing::{self, TimedCall};
 
 /// Records a call before it is passed on; the argument is the address that it frees.
 type Before = extern "C" fn(usize);
@@ -177,10 +23,14 @@ type Before = extern "C" fn(usize);
 /// Records the effect of a call that has returned, and returns its result.
 type After = extern "C" fn(&Call, usize) -> usize;
 
+/// Does so for a call that was timed.
+type TimedAfter = extern "C" fn(&TimedCall, usize) -> usize;
+
 /// The recorders of one function: their code knows which, so that it takes few instructions.
 struct Recorders {
     before: Option<Before>,
     after: Option<After>,
+    timed_after: Option<TimedAfter>,
 }
 
 impl Recorders {
@@ -189,18 +39,22 @@ impl Recorders {
             Deed::Makes(_) | Deed::Stores(_) => Self {
                 before: None,
                 after: Some(after::<INDEX>),
+                timed_after: Some(timed_after::<INDEX>),
             },
             Deed::Frees => Self {
                 before: Some(before::<INDEX>),
                 after: None,
+                timed_after: None,
             },
             Deed::Resizes(_) => Self {
                 before: Some(before::<INDEX>),
                 after: Some(after::<INDEX>),
+                timed_after: Some(timed_after::<INDEX>),
             },
             Deed::Nothing => Self {
                 before: None,
                 after: None,
+                timed_after: None,
             },
         }
     }
@@ -224,9 +78,13 @@ pub fn passage(index: usize) -> Option<usize> {
     let after = recorders
         .after
         .map_or(0, |after| after as *const () as usize);
+    let timed_after = recorders
+        .timed_after
+        .map_or(0, |after| after as *const () as usize);
     // Relaxed: the slot is published by the release of its `next`.
     slot.before.store(before, Ordering::Relaxed);
     slot.after.store(after, Ordering::Relaxed);
+    slot.timed_after.store(timed_after, Ordering::Relaxed);
     match deed(index) {
         Deed::Frees => Some(record_free as *const () as usize),
         Deed::Nothing => None,
@@ -254,6 +112,11 @@ extern "C" fn after<const INDEX: usize>(call: &Call, result: usize) -> usize {
         push_returned(INDEX, call, &returned);
     }
     result
+}
+
+/// Records the block that a timed call has returned as `result`, and returns `result`.
+extern "C" fn timed_after<const INDEX: usize>(call: &TimedCall, result: usize) -> usize {
+    timing::end(call.began, || after::<INDEX>(&call.call, result))
 }
 
 /// Result of a call that requests a block.

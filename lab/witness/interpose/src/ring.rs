@@ -15,7 +15,7 @@ pub const CONTROL: &str = "recording";
 pub const PREFIX: &str = "ring-";
 
 /// The first word of a ring that is ready to be read.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"hdring02");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"hdring03");
 
 /// Number of entries of a ring: at 10 million calls a second they last 3 ms.
 pub const ENTRIES: u64 = 1 << 15;
@@ -152,12 +152,30 @@ pub struct Ring {
     pub program: [u8; PATH_BYTES],
     /// The path of the object that serves malloc, ended by a zero.
     pub server: [u8; PATH_BYTES],
+    /// Times of some of the calls.
+    pub timing: Timing,
     /// Index of the next entry to reserve.
     pub reserved: Line,
     /// Index of the next entry to read.
     pub taken: Line,
     /// The entries.
     pub entries: [Entry; ENTRIES as usize],
+}
+
+/// Sums over the calls of a ring's threads that were timed, in ticks of the processor's counter.
+/// Signed numbers, as two's complement.
+#[repr(C)]
+pub struct Timing {
+    /// Number of calls that were timed.
+    pub calls: AtomicU64,
+    /// Ticks in the allocator.
+    pub ticks: AtomicU64,
+    /// Squares of the ticks that each call took in the allocator.
+    pub squares: AtomicU64,
+    /// Ticks that the recording of these calls took.
+    pub recording: AtomicU64,
+    /// Number of calls that were interrupted, and are not in the sums.
+    pub interrupted: AtomicU64,
 }
 
 /// A word in a cache line of its own: the thread writes one of them and the collector another.

@@ -3,7 +3,8 @@
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
-use crate::control::{self, clock};
+use crate::clock::{self, clock};
+use crate::control;
 use crate::folder::{self, Name};
 use crate::kernel;
 use crate::marks;
@@ -130,19 +131,10 @@ pub fn stamp(read: impl FnOnce() -> u64) -> u64 {
     let may_reuse = is_alone && control::sample_bytes() == 0;
     thread.reuses.set(if may_reuse { REUSES } else { 0 });
     thread.beat.set(beat);
-    thread.stamp.set(if thread.lacks_clock.get() == 0 {
-        read()
-    } else {
-        beat
-    });
+    thread
+        .stamp
+        .set(if clock::may_read() { read() } else { beat });
     thread.stamp.get()
-}
-
-/// Records that the calling thread is about to lose the right to read the processor's counter. From
-/// then on, calls of the thread are stamped with the collector's latest beat, so the collector may
-/// have to repair their order.
-pub fn lose_clock() {
-    thread().lacks_clock.set(1);
 }
 
 /// Writes an event into the ring of the calling thread.
@@ -275,11 +267,7 @@ fn begin_process() -> Option<()> {
 /// Returns a new identity for an image: the time at which the image begins.
 fn new_image() -> u64 {
     // Several processes may begin at one beat of the collector.
-    let distinct = if thread().lacks_clock.get() == 0 {
-        0
-    } else {
-        pid()
-    };
+    let distinct = if clock::may_read() { 0 } else { pid() };
     clock().wrapping_add(distinct.into())
 }
 

@@ -6,7 +6,8 @@
 //! If stacks are rarer than recorded blocks, there are two processes: points with a stack, and
 //! plain points. Together they are as dense as recorded blocks are to be.
 
-use crate::control::{self, clock};
+use crate::clock::clock;
+use crate::control;
 use crate::exponential::{distance, random};
 use crate::rings;
 use crate::thread::{Thread, thread};

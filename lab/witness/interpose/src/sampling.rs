@@ -12,6 +12,8 @@ use crate::rings;
 use crate::sample::{self, Points};
 use crate::slots;
 use crate::stack::{self, Registers};
+use crate::system::fenced_ticks;
+use crate::timing;
 use crate::unwinding::{CONTINUE_UNWIND, failed_call};
 
 /// A call that may be recorded, as the passages lay it out on the stack.
@@ -24,7 +26,8 @@ pub struct SampledCall {
     points: Points,
     /// The caller's frame pointer.
     pub frame_pointer: usize,
-    _unused: usize,
+    /// The processor's counter before the call, if it is timed; otherwise 0.
+    began: u64,
     /// Address to which the call returns. The caller's stack begins above this word.
     pub return_address: usize,
 }
@@ -55,11 +58,22 @@ pub extern "C" fn before(call: &mut SampledCall) -> bool {
     if call.frees {
         push_freed(index, address);
     }
+    // In a sample of blocks, too few calls come here to time some of them.
+    let is_timed = !samples && timing::count();
+    call.began = if is_timed { fenced_ticks() } else { 0 };
     call.points.any || (call.frees && matches!(deed(index), Deed::Resizes(_)))
 }
 
 /// Records the effect of a call that has returned `result`, and returns `result`.
 pub extern "C" fn after(call: &SampledCall, result: usize) -> usize {
+    match call.began {
+        0 => record(call, result),
+        began => timing::end(began, || record(call, result)),
+    }
+    result
+}
+
+fn record(call: &SampledCall, result: usize) {
     let index = slots::index(call.call.slot);
     let recorded = returned(index, &call.call, result).and_then(|returned| match returned.block {
         0 => without_block(call, returned),
@@ -78,7 +92,6 @@ pub extern "C" fn after(call: &SampledCall, result: usize) -> usize {
         }
         push_returned(index, &call.call, &returned);
     }
-    result
 }
 
 /// Marks a recorded block, so that its free is recorded; false if there is no memory for it.

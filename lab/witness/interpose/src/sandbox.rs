@@ -7,31 +7,27 @@
 
 use core::ffi::{c_int, c_long};
 
-use crate::kernel;
+use crate::clock;
+use crate::kernel::{
+    self,
+    number::{PRCTL, SECCOMP},
+};
 use crate::rings;
 use crate::system;
 
 const PR_SET_SECCOMP: usize = 22;
 const PR_SET_TSC: usize = 26;
+const PR_TSC_ENABLE: usize = 1;
 const PR_TSC_SIGSEGV: usize = 2;
 const SECCOMP_MODE_STRICT: usize = 1;
 const SECCOMP_SET_MODE_STRICT: usize = 0;
-#[cfg(target_arch = "x86_64")]
-const SYS_SECCOMP: c_long = 317;
-#[cfg(target_arch = "x86_64")]
-const SYS_PRCTL: c_long = 157;
-#[cfg(target_arch = "aarch64")]
-const SYS_SECCOMP: c_long = 277;
-#[cfg(target_arch = "aarch64")]
-const SYS_PRCTL: c_long = 167;
-
 /// The operations of `seccomp` that close a sandbox: strict, and by a filter.
 const CLOSING: core::ops::RangeInclusive<usize> = 0..=1;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
     // SAFETY: the arguments are the caller's, who may give fewer: the kernel reads no others.
-    unsafe { made(SYS_PRCTL, [option as usize, a, b, c, d, 0]) as c_int }
+    unsafe { made(PRCTL, [option as usize, a, b, c, d, 0]) as c_int }
 }
 
 /// Makes a call to the system as the C library does.
@@ -64,8 +60,8 @@ unsafe extern "C" fn syscall() {
         "mov rdi, rax",
         "jmp {failed}",
         ".cfi_endproc",
-        prctl = const SYS_PRCTL,
-        seccomp = const SYS_SECCOMP,
+        prctl = const PRCTL,
+        seccomp = const SECCOMP,
         max_errno = const kernel::MAX_ERRNO,
         observed = sym observed,
         failed = sym failed,
@@ -103,8 +99,8 @@ unsafe extern "C" fn syscall() {
         "3:",
         "b {failed}",
         ".cfi_endproc",
-        prctl = const SYS_PRCTL,
-        seccomp = const SYS_SECCOMP,
+        prctl = const PRCTL,
+        seccomp = const SECCOMP,
         max_errno = const kernel::MAX_ERRNO,
         observed = sym observed,
         failed = sym failed,
@@ -142,19 +138,26 @@ extern "C" fn failed(result: isize) -> c_long {
 unsafe fn made(number: c_long, arguments: [usize; 6]) -> c_long {
     let [first, second, ..] = arguments;
     let (closes, forbids_clock) = match number {
-        SYS_PRCTL if first == PR_SET_SECCOMP => (true, second == SECCOMP_MODE_STRICT),
-        SYS_PRCTL => (false, first == PR_SET_TSC && second == PR_TSC_SIGSEGV),
-        SYS_SECCOMP => (CLOSING.contains(&first), first == SECCOMP_SET_MODE_STRICT),
+        PRCTL if first == PR_SET_SECCOMP => (true, second == SECCOMP_MODE_STRICT),
+        PRCTL => (false, first == PR_SET_TSC && second == PR_TSC_SIGSEGV),
+        SECCOMP => (CLOSING.contains(&first), first == SECCOMP_SET_MODE_STRICT),
         _ => (false, false),
     };
     let prepared = closes && rings::prepare_sandbox();
+    let could_read = clock::may_read();
     if forbids_clock {
-        rings::lose_clock();
+        clock::set(false);
     }
     // SAFETY: as for this function.
     let result = unsafe { kernel::call(number, arguments) };
     if !kernel::is_error(result) {
+        if number == PRCTL && first == PR_SET_TSC && second == PR_TSC_ENABLE {
+            clock::set(true);
+        }
         return result as c_long;
+    }
+    if forbids_clock {
+        clock::set(could_read);
     }
     if prepared {
         rings::leave_sandbox();

@@ -1,5 +1,6 @@
 //! Functions to which each entry point passes its calls.
 
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::layout::FUNCTIONS;
@@ -21,6 +22,9 @@ pub struct Slot {
     pub before: AtomicUsize,
     /// In recording mode: the function that records a call once it has returned.
     pub after: AtomicUsize,
+    /// The function that does so for a call that is timed. Follows `after`: the frame of a timed
+    /// call refers to its slot by an address that is [`TIMED`] bytes higher.
+    pub timed_after: AtomicUsize,
     /// The function that serves the calls.
     pub served: AtomicUsize,
 }
@@ -31,6 +35,9 @@ impl Slot {
         self.served.load(Ordering::Relaxed)
     }
 }
+
+/// Distance of `timed_after` from `after` in bytes.
+pub const TIMED: usize = offset_of!(Slot, timed_after) - offset_of!(Slot, after);
 
 /// Distance of two slots in bytes.
 pub const SLOT_BYTES: usize = size_of::<Slot>();
@@ -50,6 +57,7 @@ pub static SLOTS: [Slot; FUNCTIONS.len()] = [const {
         counted_next: AtomicUsize::new(0),
         before: AtomicUsize::new(0),
         after: AtomicUsize::new(0),
+        timed_after: AtomicUsize::new(0),
         served: AtomicUsize::new(0),
     }
 }; FUNCTIONS.len()];

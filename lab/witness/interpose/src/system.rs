@@ -108,18 +108,3 @@ pub fn fenced_ticks() -> u64 {
     unsafe { core::arch::asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack)) };
     ticks
 }
-
-/// Ticks that timing takes itself: the least of many tries with a function that does nothing.
-pub fn calibrate() -> u64 {
-    extern "C" fn nothing(word: usize) -> usize {
-        word
-    }
-    // Called through an address that the compiler does not know, as the followed functions are.
-    let next: extern "C" fn(usize) -> usize = core::hint::black_box(nothing);
-    let once = |_| {
-        let before = fenced_ticks();
-        core::hint::black_box(next(1));
-        fenced_ticks().wrapping_sub(before)
-    };
-    (0..256).map(once).min().unwrap_or(0)
-}

@@ -35,22 +35,29 @@ pub struct Thread {
     pub beat: Cell<u64>,
     /// Number of further calls that may reuse `stamp`.
     pub reuses: Cell<u32>,
-    /// Not 0: the thread may not read the processor's counter.
-    pub lacks_clock: Cell<u32>,
+    /// Whether the thread may read the processor's counter: [`crate::clock`].
+    pub clock: Cell<u32>,
+    /// Number of recorded calls before the next one that is timed.
+    pub until_timed: Cell<u32>,
+    _unused: Cell<u32>,
+    /// State of the random numbers that choose timed calls; 0 in a new thread.
+    pub timing_seed: Cell<u64>,
     /// Time of the latest fork by this thread, or in a forked child by the parent's thread.
     pub forked: Cell<u64>,
 }
 
 impl Thread {
-    /// Restarts the random numbers in a forked child, which must not draw the same sample points as
-    /// its parent.
+    /// Restarts the random numbers in a forked child, which must not draw the same sample points and
+    /// timed calls as its parent.
     pub fn renew_samples(&self) {
         self.until.set(0);
         self.seed.set(0);
+        self.timing_seed.set(0);
+        self.until_timed.set(0);
     }
 }
 
-const _: () = assert!(size_of::<Thread>() == 136);
+const _: () = assert!(size_of::<Thread>() == 152);
 
 // The `Thread` of each thread. Rust's own thread-local variables cannot be named in assembly.
 core::arch::global_asm!(
@@ -58,10 +65,10 @@ core::arch::global_asm!(
     ".globl heapdrome_last",
     ".hidden heapdrome_last",
     ".type heapdrome_last, %object",
-    ".size heapdrome_last, 136",
+    ".size heapdrome_last, 152",
     ".p2align 3",
     "heapdrome_last:",
-    ".zero 136",
+    ".zero 152",
     ".popsection",
 );
 

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering;
 
-use crate::control::clock;
+use crate::clock::clock;
 use crate::kernel;
 use crate::own::{NAMESPACE, OVER, SANDBOXED, control, give_up};
 use crate::ring::{Control, Ring};

@@ -1,0 +1,59 @@
+//! The share of processor time that a recorded program spends in the allocator.
+
+use std::collections::HashMap;
+
+use crate::support::{Site, allocator, recorded_program};
+
+/// Records the program of the fixtures under their slow allocator, and returns the summary of its
+/// profile as text, and its figures.
+fn profile(site: &Site, options: &[&str], program: &[&str]) -> (String, HashMap<String, f64>) {
+    let slow = allocator("slow");
+    let slow = slow.to_str().expect("a plain path");
+    let recorded = recorded_program();
+    let record = ["record", "-o", "app.trace", "-a", slow];
+    let words = [&record, options, &["--", &recorded], program].concat();
+    site.run(&words).ends_with(0);
+    let outcome = site.run(&["profile", "app.trace", "--csv", "app.csv"]);
+    outcome.ends_with(0);
+    let text = std::fs::read_to_string(site.path("app.csv")).expect("a table");
+    let figure = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        let [process, _, table, _, name, value] = cells[..] else {
+            return None;
+        };
+        let is_sum = process == "all" && table == "summary";
+        let known = is_sum.then(|| (name.to_owned(), value.parse().ok()));
+        known.and_then(|(name, value)| Some((name, value?)))
+    };
+    (outcome.stdout, text.lines().filter_map(figure).collect())
+}
+
+#[test]
+fn the_share_is_that_of_a_program_which_works_three_times_as_long_as_its_allocator() {
+    for options in [&[][..], &["--stacks"]] {
+        let site = Site::new();
+        let (text, figures) = profile(&site, options, &["works", "30000"]);
+        assert!(text.contains("of the processor time is spent in the allocator"));
+        let allocator = figures["allocator_time_ns"];
+        let [share, half] = [allocator, figures["allocator_time_half_width_ns"]]
+            .map(|time| time / figures["processor_time_ns"]);
+        // About 700 calls are timed. Twice the interval is exceeded once in 10,000 runs; other work
+        // on the machine adds a little.
+        assert!(half < 0.04, "{half}");
+        assert!(
+            (share - 0.25).abs() < 0.02 + 2.0 * half,
+            "{share} +- {half}"
+        );
+    }
+}
+
+#[test]
+fn an_unknown_share_has_its_reason() {
+    let site = Site::new();
+    let (text, figures) = profile(&site, &["--sample", "1K"], &["works", "100"]);
+    assert!(text.contains("no calls are timed"), "{text}");
+    assert!(!figures.contains_key("allocator_time_ns"));
+    let site = Site::new();
+    let (text, _) = profile(&site, &[], &["works", "10"]);
+    assert!(text.contains("is unknown: only"), "{text}");
+}

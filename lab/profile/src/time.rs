@@ -1,0 +1,171 @@
+//! The share of processor time that a program spends in the allocator.
+
+use crate::process::ProcessProfile;
+use crate::read::Profile;
+
+/// Minimum number of timed calls that give an interval.
+const FEWEST: u64 = 30;
+
+/// Half of a 95% interval of a normal distribution, in standard deviations.
+const DEVIATIONS: f64 = 1.96;
+
+/// Processor time, estimated from the calls that were timed. Times are in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TimeInAllocator {
+    /// Time in the allocator.
+    pub allocator: f64,
+    /// Half of the 95% interval of `allocator`.
+    pub half_width: f64,
+    /// All processor time, without that of the recorder.
+    pub processor: f64,
+    /// Number of calls.
+    pub calls: u64,
+    /// Number of calls that were timed.
+    pub timed: u64,
+}
+
+/// Reason why the share is unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Untimed {
+    /// The trace has a sample of blocks, for which no calls are timed.
+    Sampled,
+    /// The trace has no processor time of a process: it is part of another trace, was cut off, or
+    /// its processes ended before their processor time was read.
+    NoProcessorTime,
+    /// Fewer calls were timed than an interval needs.
+    Few(u64),
+}
+
+impl TimeInAllocator {
+    /// Returns the share of processor time that is spent in the allocator.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        self.part(self.allocator)
+    }
+
+    /// Returns the 95% interval of the share.
+    #[must_use]
+    pub fn interval(&self) -> [f64; 2] {
+        [-1.0, 1.0].map(|side| self.part(self.allocator + side * self.half_width))
+    }
+
+    /// Returns the mean time of a call in the allocator.
+    #[must_use]
+    pub fn per_call(&self) -> f64 {
+        self.allocator / self.calls.max(1) as f64
+    }
+
+    fn part(&self, time: f64) -> f64 {
+        (time / self.processor).clamp(0.0, 1.0)
+    }
+}
+
+impl Profile {
+    /// Returns the processor time in the allocator and in total, of the processes for which both
+    /// are known.
+    ///
+    /// # Errors
+    /// If it is known for no process, or if too few calls were timed.
+    pub fn time_in_allocator(&self) -> Result<TimeInAllocator, Untimed> {
+        if !self.sampling().is_whole() {
+            return Err(Untimed::Sampled);
+        }
+        let mut sums = Sums::default();
+        self.processes.iter().for_each(|process| sums.add(process));
+        sums.estimate()
+    }
+}
+
+/// Sums over processes. Each call has the same probability of being timed, so that one mean serves
+/// for all processes.
+#[derive(Default)]
+struct Sums {
+    calls: u64,
+    timed: u64,
+    nanoseconds: f64,
+    squares: f64,
+    recording: f64,
+    processor: f64,
+}
+
+impl Sums {
+    fn add(&mut self, process: &ProcessProfile) {
+        let Some(finish) = process.finish.as_ref().filter(|finish| !finish.gave_up) else {
+            return;
+        };
+        let Some(processor) = finish.processor_time else {
+            return;
+        };
+        let timed = finish.timed.unwrap_or_default();
+        self.calls += process.counts.calls();
+        self.timed += timed.calls;
+        self.nanoseconds += timed.nanoseconds as f64;
+        self.squares += timed.squares as f64;
+        self.recording += timed.recording as f64;
+        self.processor += processor as f64;
+    }
+
+    fn estimate(&self) -> Result<TimeInAllocator, Untimed> {
+        if self.processor <= 0.0 {
+            return Err(Untimed::NoProcessorTime);
+        }
+        if self.timed < FEWEST {
+            return Err(Untimed::Few(self.timed));
+        }
+        let (all, timed) = (self.calls as f64, self.timed as f64);
+        let mean = self.nanoseconds / timed;
+        let variance = (self.squares - timed * mean * mean).max(0.0) / (timed - 1.0);
+        let allocator = all * mean;
+        let recorder = all * self.recording / timed;
+        Ok(TimeInAllocator {
+            allocator,
+            half_width: all * (variance / timed).sqrt() * DEVIATIONS,
+            // The recorder's time is an estimate, too, and cannot exceed the rest.
+            processor: (self.processor - recorder).max(allocator),
+            calls: self.calls,
+            timed: self.timed,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sums(timed: u64) -> Sums {
+        Sums {
+            calls: 100 * timed,
+            timed,
+            // One half takes 10 ns and the other 30 ns.
+            nanoseconds: 20.0 * timed as f64,
+            squares: 500.0 * timed as f64,
+            recording: 5.0 * timed as f64,
+            processor: 4500.0 * timed as f64,
+        }
+    }
+
+    #[test]
+    fn the_mean_of_the_timed_calls_stands_for_all() {
+        let time = sums(10_000).estimate().expect("many calls were timed");
+        assert!((time.share() - 0.5).abs() < 1e-12, "{time:?}");
+        assert!((time.per_call() - 20.0).abs() < 1e-12);
+        let [low, high] = time.interval();
+        // The deviation of the mean is 10 ns / 100, which is 0.5% of the mean.
+        let half = 0.5 * 0.005 * DEVIATIONS;
+        assert!((low - (0.5 - half)).abs() < 1e-6 && (high - (0.5 + half)).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_missing_estimate_has_its_reason() {
+        assert_eq!(sums(FEWEST - 1).estimate(), Err(Untimed::Few(FEWEST - 1)));
+        assert_eq!(Sums::default().estimate(), Err(Untimed::NoProcessorTime));
+    }
+
+    #[test]
+    fn a_share_is_at_most_all() {
+        let mut sums = sums(100);
+        sums.processor = 10.0;
+        let time = sums.estimate().expect("many calls were timed");
+        assert_eq!((time.share(), time.interval()[1]), (1.0, 1.0));
+    }
+}

@@ -1,0 +1,34 @@
+//! The share of processor time that a program spends in the allocator, in a sentence.
+
+use heapdrome_profile::{Profile, Untimed};
+use heapdrome_schema::Nanoseconds;
+
+use crate::words::{count, fraction};
+
+/// Returns a sentence on the share of processor time in the allocator, or on why it is unknown.
+pub(super) fn in_allocator(profile: &Profile) -> Option<String> {
+    if profile.all.counts.calls() == 0 {
+        return None;
+    }
+    let unknown = |why| format!("The share of processor time in the allocator is unknown: {why}.");
+    Some(match profile.time_in_allocator() {
+        Ok(time) => {
+            let [low, high] = time.interval().map(fraction);
+            format!(
+                "About {} of the processor time is spent in the allocator ({low} to {high}), {} a call: {} \
+                 were timed.",
+                fraction(time.share()),
+                Nanoseconds(time.per_call().round() as u64),
+                count(time.timed, "call"),
+            )
+        }
+        Err(Untimed::Sampled) => unknown("no calls are timed if blocks are sampled".to_owned()),
+        Err(Untimed::NoProcessorTime) => unknown("the trace lacks the processor time".to_owned()),
+        Err(Untimed::Few(timed)) => unknown(format!("only {} timed", were(timed))),
+    })
+}
+
+fn were(calls: u64) -> String {
+    let were = if calls == 1 { "was" } else { "were" };
+    format!("{} {were}", count(calls, "call"))
+}
