@@ -13,7 +13,7 @@ const SHORT: [(&str, &str); 15] = [
     ("baseline", "Compare the others with this one"),
     ("workload", "Race a workload instead of a command"),
     ("threads", "Race once for each number of threads"),
-    ("quick", "Race for about ten seconds"),
+    ("quick", "Race briefly: a first impression"),
     ("max_time", "Stop after about this long"),
     ("rounds", "Run exactly this many rounds"),
     ("resume", "Continue an interrupted race"),

@@ -83,12 +83,12 @@ pub(crate) fn table(sheet: &Sheet<'_>, shape: Shape) -> Vec<Column> {
 /// Explains the signs that the table contains.
 pub(crate) fn legend(sheet: &Sheet<'_>, shape: Shape) -> String {
     let baseline = sheet.baseline();
-    let cells = match (shape.values, shape.intervals) {
-        (true, true) => format!("value = ratio x {baseline}'s median; ratio with its interval"),
-        (true, false) => format!("value = ratio x {baseline}'s median"),
-        (false, true) => format!("ratios to {baseline}, each with its interval"),
-        (false, false) => format!("ratios to {baseline}"),
+    let value = if shape.values { "value, " } else { "" };
+    let interval = match shape.intervals {
+        true => format!(", {}", words::interval_of(sheet.result.alpha)),
+        false => String::new(),
     };
+    let cells = format!("{value}ratio to {baseline} (below 1 is better){interval}");
     let mut rows = sheet.rivals();
     let missed = rows.any(|row| {
         Figure::COMMON

@@ -37,7 +37,7 @@ pub(crate) fn noise_in_brief(result: &RaceResult) -> String {
     let shows = match smallest.is_empty() {
         true => "not known after so few rounds".to_owned(),
         false => format!(
-            "differences above {} are reliably detected",
+            "differences above {} are reliably detected, smaller ones sometimes",
             told_differences(&smallest)
         ),
     };

@@ -291,15 +291,11 @@ impl fmt::Display for Reason {
             Some(Setting {
                 allocator,
                 share: None,
-            }) => write!(out, "; {allocator} achieves the same gain"),
+            }) => write!(out, "; {allocator} saves as much"),
             Some(Setting {
                 allocator,
                 share: Some(share),
-            }) => write!(
-                out,
-                "; {allocator} achieves {:.0}% of that gain",
-                100.0 * share
-            ),
+            }) => write!(out, "; {allocator} saves {:.0}% as much", 100.0 * share),
         }
     }
 }

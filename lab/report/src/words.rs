@@ -198,6 +198,14 @@ fn decimals(parts: [f64; 3], nothing: f64, usual: usize) -> usize {
 /// Percentage above which a factor is easier to read.
 const ABSURD: f64 = 1000.0;
 
+/// Names an interval that misses the truth with the probability `alpha`: `95% interval`.
+pub(crate) fn interval_of(alpha: f64) -> String {
+    match alpha > 0.0 && alpha < 1.0 {
+        true => format!("{} interval", fraction(1.0 - alpha)),
+        false => "interval".to_owned(),
+    }
+}
+
 /// Formats a fraction as a percentage: `1.3%`.
 pub(crate) fn fraction(part: f64) -> String {
     let percent = part * 100.0;

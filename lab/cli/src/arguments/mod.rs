@@ -58,7 +58,8 @@ Examples:
 
 Exit status:
   0    success
-  1    an entrant failed, no proof was taken (--unproven), or a condition of compare is confirmed
+  1    an entrant (an allocator in a race) failed, no proof was taken (--unproven), or a condition
+       of compare is confirmed
   2    wrong usage or input
   3    the command fails on the baseline, or does different work under the entrants
   4    heapdrome could not write or start something

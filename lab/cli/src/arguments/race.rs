@@ -27,7 +27,7 @@ pub struct RaceArguments {
     #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]
     pub allocators: Vec<String>,
     /// The allocator with which the others are compared [default: system; or `as-is`, the command
-    /// without a preload, if it chooses another allocator itself]
+    /// without any preloaded library, if it chooses another allocator itself]
     #[arg(long, value_name = "NAME")]
     pub baseline: Option<String>,
     /// Race a built-in workload instead of a command (see `heapdrome workloads`); its parameters
@@ -61,7 +61,8 @@ pub struct RaceArguments {
     /// value [default: 25%]
     #[arg(long, value_name = "PERCENT", value_parser = percentage)]
     pub knee: Option<f64>,
-    /// Race for about ten seconds, with the small form of a workload: a first impression
+    /// Race for about ten seconds, or five rounds if they take longer, with the small form of a
+    /// workload: a first impression
     #[arg(long)]
     pub quick: bool,
     /// Figures that decide which entrants leave early and when the race ends: `wall`, `cpu`

@@ -11,7 +11,7 @@ use crate::suites::{collection, quick};
 use crate::support::{Outcome, Site, allocator};
 
 /// Remark on allocators that left the race before its end.
-const LEFT_EARLY: &str = "left early, because more rounds would not change the answer: ";
+const LEFT_EARLY: &str = "decided early, so not raced to the end: ";
 
 /// Suite of three allocators and two races. In the first race, `second` is decided immediately and
 /// `third` never; in the other, all are decided immediately.

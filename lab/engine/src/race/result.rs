@@ -295,7 +295,7 @@ fn decided_remark(plan: &Plan, decided: &BTreeMap<usize, u32>) -> Option<String>
     let told: Vec<String> = told.collect();
     (!told.is_empty()).then(|| {
         format!(
-            "left early, because more rounds would not change the answer: {}",
+            "decided early, so not raced to the end: {}",
             told.join("; ")
         )
     })

@@ -143,7 +143,7 @@ impl<'a> Choice<'a> {
                 false => format!("Take {}{}.", self.named(), self.price(sheet)),
             },
             why: format!(
-                "Compared with {baseline}: {}{equals}.",
+                "{equals}Compared with {baseline}: {}.",
                 self.rival.figures(sheet)
             ),
             sure: self.sure(sheet),
@@ -241,7 +241,7 @@ impl<'a> Choice<'a> {
         };
         let were = if all.len() == 1 { "was" } else { "were" };
         format!(
-            ". {} {were} not shown to differ from {} in {figure}{}",
+            "{} {were} not shown to differ from {} in {figure}{}. ",
             listed(&all),
             self.rival.name(),
             told.collect::<String>()
