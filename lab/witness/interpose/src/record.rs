@@ -8,7 +8,6 @@ use crate::folder;
 use crate::kernel;
 use crate::layout::{FOLLOW, FUNCTIONS, Followed, MAGIC, OBJECTS, OwnCalls, PATH_BYTES, Record};
 use crate::ring::CONTROL;
-use crate::system;
 
 /// The record that calls are counted in; null until the first call.
 static RECORD: AtomicPtr<Record> = AtomicPtr::new(null_mut());

@@ -48,6 +48,7 @@ macro_rules! count_down {
 /// returns to this function, and is not recorded a second time.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
+#[allow(clippy::too_many_lines, reason = "a line holds one instruction")]
 pub unsafe extern "C" fn record() {
     core::arch::naked_asm!(
         ".cfi_startproc",
@@ -116,6 +117,7 @@ pub unsafe extern "C" fn record() {
 /// Records that a block is freed, and jumps to the allocator, which returns directly to the caller.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
+#[allow(clippy::too_many_lines, reason = "a line holds one instruction")]
 pub unsafe extern "C" fn record_free() {
     core::arch::naked_asm!(
         ".cfi_startproc",
@@ -177,6 +179,7 @@ pub unsafe extern "C" fn record_free() {
 /// returns to this function, and is not recorded a second time.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
+#[allow(clippy::too_many_lines, reason = "a line holds one instruction")]
 pub unsafe extern "C" fn record() {
     core::arch::naked_asm!(
         ".cfi_startproc",
@@ -244,6 +247,7 @@ pub unsafe extern "C" fn record() {
 /// Records that a block is freed, and jumps to the allocator, which returns directly to the caller.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
+#[allow(clippy::too_many_lines, reason = "a line holds one instruction")]
 pub unsafe extern "C" fn record_free() {
     core::arch::naked_asm!(
         ".cfi_startproc",
