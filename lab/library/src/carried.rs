@@ -7,9 +7,9 @@ use crate::manifest::{Entry, Manifest};
 /// A trace that heapdrome carries.
 #[derive(Debug)]
 pub struct Carried {
-    /// How it was made.
+    /// Recipe, date and size of the trace.
     pub entry: Entry,
-    /// The file.
+    /// Content of the file.
     pub bytes: &'static [u8],
 }
 

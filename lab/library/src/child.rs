@@ -10,7 +10,7 @@ use heapdrome_system::child::{self, Ended, Limits, WaitError};
 
 use crate::LibraryError;
 
-/// A child that runs.
+/// A running child.
 pub(crate) struct Running {
     step: &'static str,
     child: Child,

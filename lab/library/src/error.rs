@@ -13,9 +13,9 @@ pub enum LibraryError {
     /// There is no such recipe.
     #[error("the library has no trace named {name}; {advice}")]
     Unknown {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// The most similar name, or all.
+        /// The most similar name, or all names.
         advice: String,
     },
     /// The program is not installed, or cannot run here.

@@ -1,8 +1,8 @@
-//! Traces of well-known programs: the recipes that record them, and small ones that heapdrome
-//! carries, so that an allocator can be judged by real programs where none of them is installed.
+//! Traces of well-known programs: recipes that record them, and small ones that heapdrome carries.
+//! With these, allocators can be raced on real programs where none of them is installed.
 //!
-//! `heapdrome trace library` records the traces; `traces/` holds the small ones, with a manifest
-//! that says how each was made.
+//! `heapdrome trace library` records the traces. `traces/` contains the small ones, with a manifest
+//! that describes how each was made.
 
 mod carried;
 mod child;

@@ -1,4 +1,4 @@
-//! The manifest of a folder of traces: how each was made.
+//! The manifest of a folder of traces, which describes how each was made.
 
 use std::path::Path;
 
@@ -59,14 +59,14 @@ impl Manifest {
         }
     }
 
-    /// Adds a trace, in place of an older one of its name.
+    /// Adds a trace. Replaces an older one with the same name.
     pub fn add(&mut self, entry: Entry) {
         self.traces.retain(|one| one.name != entry.name);
         self.traces.push(entry);
         self.traces.sort_by(|one, other| one.name.cmp(&other.name));
     }
 
-    /// Writes the manifest into a folder, whole or not at all.
+    /// Writes the manifest into a folder, completely or not at all.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -88,7 +88,8 @@ impl Manifest {
     }
 }
 
-/// Gives a file the rights of a file that a program writes; temporary ones are their owner's alone.
+/// Makes a file readable as if a program had written it. Temporary files are readable for their
+/// owner only.
 pub(crate) fn readable(path: &Path) -> Result<(), LibraryError> {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644)).map_err(at(path))

@@ -1,4 +1,4 @@
-//! Recipes as a data file: how the program of a trace is run.
+//! Recipes: how the program of each trace is run. They are read from a data file.
 
 use std::sync::LazyLock;
 
@@ -41,9 +41,9 @@ pub struct Recipe {
     pub summary: String,
     /// The Debian package that contains the program, if the recipe is a script.
     pub(crate) package: Option<String>,
-    /// A program with a load that heapdrome prepares.
+    /// Program with a load that heapdrome prepares, if the recipe is not a script.
     pub(crate) program: Option<OfProgram>,
-    /// Shell lines of the recipe's own.
+    /// Shell lines, if the recipe is a script.
     pub(crate) script: Option<Script>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct OfProgram {
 pub(crate) struct Script {
     /// Prints the version of the program on its first line; fails if the program is not installed.
     pub version: String,
-    /// Files that the folder holds.
+    /// Names of the files in the script's folder.
     #[serde(default)]
     pub files: Vec<String>,
     /// Runs first, and is not recorded.

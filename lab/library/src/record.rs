@@ -26,20 +26,20 @@ pub struct Request<'a> {
     pub heapdrome: &'a Path,
     /// The version of that executable.
     pub version: &'a str,
-    /// The cache, in which programs have their input.
+    /// Cache that contains the inputs of programs.
     pub cache: &'a Cache,
-    /// The folder that gets the trace.
+    /// Folder for the trace.
     pub folder: &'a Path,
     /// Whether an existing trace is replaced.
     pub force: bool,
 }
 
-/// Next step of [`record`].
+/// Step of [`record`] that begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The program's input is prepared.
+    /// Preparing the program's input.
     Preparing(heapdrome_programs::Event),
-    /// The program runs.
+    /// Running the program.
     Recording {
         /// The program and its version.
         program: String,
@@ -56,8 +56,8 @@ impl Size {
     }
 }
 
-/// Records a trace as `NAME.trace`. Everything that it starts ends before it returns, and no file
-/// of the trace's name appears before the trace is complete.
+/// Records a trace as `NAME.trace`. All processes that it starts end before it returns, and no file
+/// of that name appears before the trace is complete.
 ///
 /// # Errors
 /// If the program is not installed or fails, the user interrupts, or a file cannot be written.
@@ -168,7 +168,7 @@ fn entry(request: &Request<'_>, work: &Work, trace: &Path) -> Result<Entry, Libr
     })
 }
 
-/// Gives a complete trace its name.
+/// Gives a complete trace its final name.
 fn place(trace: &Path, to: &Path, force: bool) -> Result<(), LibraryError> {
     readable(trace)?;
     match force {

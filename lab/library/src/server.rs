@@ -1,4 +1,4 @@
-//! A server that is recorded while a load, which is not recorded, runs.
+//! Records a server while a load runs, which is not recorded.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -77,8 +77,8 @@ fn wait_for_answer(
     }
 }
 
-/// Returns a handle of the process whose ID is in a file. The handle stays valid for this process
-/// even if the ID is reused.
+/// Returns a handle of the process whose ID is in a file. The handle refers to that process even
+/// after the ID is reused.
 fn open(number: &Path) -> Result<OwnedFd, LibraryError> {
     let text = std::fs::read_to_string(number).map_err(at(number))?;
     let pid = text.trim().parse().ok().and_then(Pid::from_raw);

@@ -1,4 +1,4 @@
-//! The first operations of a trace as a trace of its own.
+//! Writes the first operations of a trace as a trace of its own.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -6,8 +6,8 @@ use std::path::Path;
 
 use heapdrome_trace::{Chunk, Reader, Time, TraceError, cut};
 
-/// Returns the number of operations of a trace, and the time before which `most` of them lie in the
-/// process that reaches this number first, if one does.
+/// Returns the number of operations of a trace. If a process has `most` operations, also returns
+/// the time before which the process that reaches them first has at most as many.
 fn count(trace: &Path, most: u64) -> Result<(u64, Option<Time>), TraceError> {
     let mut reader = Reader::new(File::open(trace)?)?;
     let mut counts = BTreeMap::<u32, u64>::new();
@@ -27,9 +27,9 @@ fn count(trace: &Path, most: u64) -> Result<(u64, Option<Time>), TraceError> {
     Ok((counts.values().sum(), end))
 }
 
-/// Writes the beginning of a trace, in which no process has more than `most` operations, to
-/// another file. Returns the time at which it ends; `None`, and no file, if the whole trace has no
-/// more.
+/// Writes the beginning of a trace to another file, so that no process has more than `most`
+/// operations. Returns the time at which the beginning ends. Returns `None`, and writes no file, if
+/// no process has more operations.
 pub(crate) fn shorten(trace: &Path, most: u64, to: &Path) -> Result<Option<Time>, TraceError> {
     let (_, end) = count(trace, most)?;
     if let Some(end) = end {

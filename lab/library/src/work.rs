@@ -41,7 +41,7 @@ pub(crate) struct Served {
     pub ready_within: Duration,
 }
 
-/// An object that is kept until a recipe has run.
+/// A value that is kept until a recipe has run.
 pub(crate) enum Kept {
     /// A folder, which is removed afterwards.
     #[expect(dead_code, reason = "it is removed when it is dropped")]

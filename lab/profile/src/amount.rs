@@ -1,11 +1,11 @@
-//! Blocks and their bytes.
+//! Counts blocks and their bytes.
 
 /// A number of blocks and the bytes that were requested for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
     /// Number of blocks.
     pub blocks: u64,
-    /// Bytes that were requested for them.
+    /// Requested bytes of these blocks.
     pub bytes: u64,
 }
 
@@ -15,7 +15,7 @@ impl Amount {
         Self { blocks: 1, bytes }
     }
 
-    /// Returns the amount where it counts, and nothing otherwise.
+    /// Returns the amount if `counts`, and zero otherwise.
     pub(crate) fn filter(self, counts: bool) -> Self {
         if counts { self } else { Self::default() }
     }

@@ -1,4 +1,4 @@
-//! The blocks that are live.
+//! Keeps the live blocks of a process.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -24,7 +24,7 @@ pub(crate) struct Live {
     pub function: u8,
 }
 
-/// Hash table whose keys are the consecutive numbers that a trace assigns, so no trace can choose
+/// Hash table whose keys are the consecutive numbers of a trace, so a hostile trace cannot choose
 /// keys that collide.
 pub(crate) type Numbered<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
 
@@ -32,7 +32,7 @@ pub(crate) type Numbered<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
 #[derive(Default)]
 pub(crate) struct Spread(u64);
 
-/// 2^64 divided by the golden ratio (Knuth, "The Art of Computer Programming", volume 3, 6.4).
+/// 2^64 divided by the golden ratio (Knuth, The Art of Computer Programming 3, 6.4).
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Hasher for Spread {

@@ -1,4 +1,4 @@
-//! Blocks by the function that made them and by size, and which of them lived at the peak.
+//! Groups blocks by function and size, and knows which of them were live at the peak.
 
 use crate::amount::Amount;
 use crate::digits::{below, digits};
@@ -6,10 +6,10 @@ use crate::digits::{below, digits};
 /// Blocks that one function made, of sizes with the same number of binary digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class {
-    /// The function: its place among the names of the recording.
+    /// Index of the function in the names of the recording.
     pub function: u8,
-    /// Power of two above all sizes of the class, in bytes. Each size is at least half of this
-    /// power, except 0.
+    /// Power of two above all sizes of the class, in bytes. Each size except 0 is at least half of
+    /// it.
     pub below: u64,
     /// All blocks that were made.
     pub made: Amount,
@@ -24,11 +24,11 @@ const STEPS: usize = 65;
 
 /// The classes of one process.
 ///
-/// The blocks of the peak are known without a copy at every new peak: `since` counts the changes
-/// after the latest one, and is cleared for the classes in `touched` alone.
+/// The blocks of the peak are known without copying all classes at each new peak: `since` counts
+/// the changes after the latest peak, and a new one clears it only for the classes in `touched`.
 #[derive(Debug, Default)]
 pub(crate) struct Classes {
-    /// Place in `classes` plus one, by function and digits; 0 where there is none yet.
+    /// Index in `classes` plus one, by function and digits; 0 if there is no class yet.
     places: Vec<u16>,
     classes: Vec<Entry>,
     touched: Vec<u16>,
@@ -85,7 +85,7 @@ impl Classes {
         entry
     }
 
-    /// Adds a class. There are at most 256 functions, so that its place fits.
+    /// Adds a class. Its index fits into 16 bits, because there are at most 256 functions.
     fn begin(&mut self, function: u8, step: usize, index: usize) -> u16 {
         let place = self.classes.len() as u16;
         self.places[index] = place + 1;

@@ -1,4 +1,4 @@
-//! Calls, blocks and bytes of a process, and their sums over several.
+//! Counts calls, blocks and bytes of a process, and adds those of several.
 
 use crate::amount::Amount;
 use crate::classes::{self, Class};
@@ -13,7 +13,7 @@ use crate::stacks::{self, StackUse};
 pub struct FunctionCalls {
     /// Number of calls; of a sampled trace, the estimated number of calls that returned a block.
     pub calls: u64,
-    /// Calls that returned no block although they were asked for one.
+    /// Number of calls that requested a block and returned none.
     pub failed: u64,
 }
 
@@ -22,15 +22,16 @@ pub struct FunctionCalls {
 pub struct Rounded {
     /// Bytes that all blocks took, each counted when it was made.
     pub made: u64,
-    /// Most bytes that live blocks took at one time. Of several processes the sum.
+    /// Maximum number of bytes that live blocks took at one time. For several processes, the sum of
+    /// their maxima.
     pub most_live: u64,
 }
 
 /// Calls, blocks and bytes of a process, or of several. A block that is resized counts as freed,
 /// and its successor as made.
 ///
-/// Of a sampled trace, blocks and bytes are estimates. What a sample does not show stays zero:
-/// `temporary`, `lived_bytes` and `resizes`.
+/// Counts of a sampled trace are estimates. Those that a sample cannot show stay zero: `temporary`,
+/// `lived_bytes` and `resizes`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
     /// Calls of each function, in the order of the names of the recording.
@@ -39,14 +40,14 @@ pub struct Counts {
     pub made: Amount,
     /// Variance of `made`.
     pub made_variance: Variance,
-    /// Blocks that the trace holds: all that were made, or a sample of them.
+    /// Blocks in the trace: all that were made, or a sample of them.
     pub recorded: u64,
     /// Blocks that were made and freed.
     pub freed: Amount,
-    /// Freed blocks that another thread than the freeing one had made.
+    /// Blocks that were freed by a thread that had not made them.
     pub freed_by_others: Amount,
-    /// Blocks that were freed by the operation of their thread that followed the one that made
-    /// them; no resized ones.
+    /// Blocks that were freed by the next operation of the thread that made them. Resized blocks do
+    /// not count.
     pub temporary: Amount,
     /// Blocks that were made and not freed.
     pub left: Amount,
@@ -60,15 +61,15 @@ pub struct Counts {
     pub foreign_frees: u64,
     /// Frees of null.
     pub null_frees: u64,
-    /// Frees of a block that the trace says is free already.
+    /// Frees of blocks that were free already, according to the trace.
     pub repeated_frees: u64,
-    /// Largest number of bytes for which a call failed; 0 where none failed.
+    /// Largest number of bytes for which a call failed; 0 if no call failed.
     pub largest_failed: u64,
     /// Blocks that were made, by size.
     pub sizes: Digits,
-    /// Freed blocks by the nanoseconds that they lived.
+    /// Freed blocks by their lifetime in nanoseconds.
     pub lived_time: Digits,
-    /// Freed blocks by the bytes that their process requested while they lived.
+    /// Freed blocks by the bytes that their process requested during their lifetime.
     pub lived_bytes: Digits,
     /// Blocks by function and size.
     pub classes: Vec<Class>,
@@ -76,8 +77,8 @@ pub struct Counts {
     pub stacks: Vec<StackUse>,
     /// Blocks that were resized.
     pub resizes: Resizes,
-    /// Most requested bytes of blocks that were live at one time, without inherited ones. Of
-    /// several processes the sum.
+    /// Maximum of requested live bytes, without inherited blocks. For several processes, the sum of
+    /// their maxima.
     pub most_requested: u64,
     /// Blocks under the size classes of each of [`ALLOCATORS`].
     pub rounded: [Rounded; COUNT],

@@ -1,21 +1,21 @@
-//! Histograms by the number of binary digits.
+//! Histograms over the number of binary digits of a quantity.
 
 use heapdrome_schema::SizeCount;
 
 use crate::amount::Amount;
 
-/// Blocks by the number of binary digits of a quantity, such as their size or the time that they
-/// lived: the step of the size histogram of a race's evidence.
+/// Blocks by the number of binary digits of a quantity, such as their size or their lifetime. The
+/// steps are those of the size histogram in a race's evidence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Digits(Vec<Amount>);
 
-/// Returns the number of binary digits of `value`; 0 has none.
+/// Returns the number of binary digits of `value`. Zero has no digits.
 pub(crate) fn digits(value: u64) -> usize {
     (u64::BITS - value.leading_zeros()) as usize
 }
 
-/// Returns the least power of two above all values with this number of binary digits; `u64::MAX`
-/// where there is none.
+/// Returns the smallest power of two above all values with this number of binary digits; `u64::MAX`
+/// if that does not fit.
 pub(crate) fn below(digits: usize) -> u64 {
     u32::try_from(digits)
         .ok()
@@ -43,9 +43,9 @@ impl Digits {
         }
     }
 
-    /// Returns the steps that hold blocks, the smallest first: the power of two above all
-    /// quantities of the step, and the blocks in it. Each quantity is at least half of that power,
-    /// except 0.
+    /// Returns the steps that contain blocks, the smallest first: the power of two above all
+    /// quantities of the step, and its blocks. Each quantity except 0 is at least half of that
+    /// power.
     pub fn steps(&self) -> impl Iterator<Item = (u64, Amount)> + '_ {
         let places = self.0.iter().enumerate();
         places
@@ -53,8 +53,8 @@ impl Digits {
             .map(|(place, amount)| (below(place), *amount))
     }
 
-    /// Returns the histogram in at most `count` steps, each made of neighbours: its power of two is
-    /// that of the last one.
+    /// Returns the histogram in at most `count` steps, each of which joins neighbouring steps and
+    /// has the power of two of the last one.
     #[must_use]
     pub fn widened(&self, count: usize) -> Self {
         let first = self.0.iter().position(|amount| amount.blocks > 0);
@@ -69,7 +69,7 @@ impl Digits {
         widened
     }
 
-    /// Returns the steps in the form in which results keep sizes.
+    /// Returns the steps in the form in which results store sizes.
     #[must_use]
     pub fn sizes(&self) -> Vec<SizeCount> {
         let size = |(below, amount): (u64, Amount)| SizeCount {
@@ -88,8 +88,8 @@ impl Digits {
         total
     }
 
-    /// Returns the least power of two below which the quantity of at least `share` of all blocks
-    /// lies; `None` without blocks.
+    /// Returns the smallest power of two that exceeds the quantities of at least `share` of all
+    /// blocks; `None` without blocks.
     #[must_use]
     pub fn below_which(&self, share: f64) -> Option<u64> {
         let wanted = (self.total().blocks as f64 * share).ceil() as u64;

@@ -1,13 +1,14 @@
-//! Live bytes of each stack at even times, and the stacks whose live bytes only grow.
+//! Follows the live bytes of each stack at evenly spaced times, and finds the stacks whose live
+//! bytes only grow.
 
 use heapdrome_statistics::{Growth, only_grows};
 
 use crate::amount::Amount;
 
-/// Largest number of times at which live bytes are known.
+/// Maximum number of times at which live bytes are known.
 const CELLS: u64 = 256;
 
-/// Binary logarithm of the nanoseconds between two times at the beginning.
+/// Initial binary logarithm of the nanoseconds between two times.
 const FINEST: u32 = 12;
 
 /// Minimum number of times from which a trend is computed.
@@ -25,11 +26,11 @@ const WARM_UP: f64 = 0.25;
 /// long-lived data then.
 const CLEAN_UP: f64 = 0.05;
 
-/// Minimum number of times at which the live bytes of a suspect changed. Fewer changes are single
-/// events.
+/// Minimum number of times at which the live bytes of a suspect changed. A smaller number of
+/// changes are single events.
 const CHANGES: usize = 10;
 
-/// Probability that any stack is suspected in a process whose stacks do not grow.
+/// Probability of suspecting any stack in a process whose stacks do not grow.
 const ERROR: f64 = 0.05;
 
 /// A stack whose live bytes only grow.
@@ -39,15 +40,15 @@ pub struct Suspect {
     pub stack: u32,
     /// Growth of the stack's live bytes, in bytes per second.
     pub per_second: f64,
-    /// The interval of `per_second`: those of all stacks of a process hold together with 95%
-    /// probability.
+    /// Interval of `per_second`. The intervals of all stacks of a process are simultaneous, with
+    /// 95% confidence.
     pub interval: [f64; 2],
     /// Live blocks of the stack at the end.
     pub left: Amount,
 }
 
-/// The times at which live bytes are noted: the ends of cells of equal width, which doubles
-/// whenever there are too many.
+/// Times at which live bytes are noted: the ends of cells of equal width. The width doubles when
+/// there are too many cells.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grid {
     begin: Option<u64>,
@@ -90,7 +91,7 @@ impl Grid {
     }
 }
 
-/// Live bytes at the ends of those cells in which they changed.
+/// Live bytes at the ends of the cells in which they changed.
 #[derive(Debug, Default)]
 pub(crate) struct Series {
     shift: u32,
@@ -111,7 +112,7 @@ impl Series {
         }
     }
 
-    /// Returns the changes in wider cells, with the binary logarithm `shift` of their width.
+    /// Returns the changes in wider cells, whose width has the binary logarithm `shift`.
     fn widened(&self, shift: u32) -> Vec<(u64, u64)> {
         let mut widened: Vec<(u64, u64)> = Vec::new();
         for (cell, bytes) in &self.changes {

@@ -1,4 +1,4 @@
-//! The profile of one process.
+//! Profiles one process.
 
 use heapdrome_trace::{Beginning, Finish, Operation, Process, Resident, Step};
 
@@ -19,7 +19,7 @@ const LARGEST_ALIGNMENT: u64 = 1 << 30;
 /// State of a process at the time when it had the most live bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Peak {
-    /// Live blocks, inherited ones among them.
+    /// Live blocks, including inherited ones.
     pub live: Amount,
     /// Variance of `live`.
     pub variance: Variance,
@@ -45,15 +45,16 @@ pub struct ProcessProfile {
     pub threads: u64,
     /// State at the time when most bytes were live.
     pub peak: Peak,
-    /// Most blocks that were live at one time.
+    /// Maximum number of live blocks.
     pub most_blocks: u64,
-    /// Most resident memory that was read, in bytes.
+    /// Maximum of the readings of resident memory, in bytes.
     pub most_resident: Option<u64>,
     /// Calls, blocks and bytes.
     pub counts: Counts,
-    /// Stacks whose live bytes only grow, those that grow fastest first.
+    /// Stacks whose live bytes only grow, the fastest growing first.
     pub suspects: Vec<Suspect>,
-    /// Memory and calls over time. Empty for the smaller ones of many processes.
+    /// Memory and calls over time. If there are many processes, empty for those with the lowest
+    /// peaks.
     pub timeline: Timeline,
 }
 
@@ -64,7 +65,7 @@ impl ProcessProfile {
         self.finish.as_ref().is_some_and(|finish| !finish.gave_up)
     }
 
-    /// Returns the resident memory near the time of the peak, if a reading had been made by then.
+    /// Returns the resident memory near the time of the peak, if it had been read by then.
     #[must_use]
     pub fn resident_at_peak(&self) -> Option<u64> {
         let point = self.timeline.at(self.peak.time)?;
@@ -72,13 +73,13 @@ impl ProcessProfile {
     }
 }
 
-/// A process that is being read.
+/// State of a process while its operations are read.
 #[derive(Debug)]
 pub(crate) struct Reading {
     profile: ProcessProfile,
     sampling: Sampling,
     blocks: Numbered<u64, Live>,
-    /// Live blocks, inherited ones among them.
+    /// Live blocks, including inherited ones.
     live: Amount,
     variance: Variance,
     inherited: Amount,
@@ -118,7 +119,7 @@ impl Reading {
         }
     }
 
-    /// Notes how the process began.
+    /// Records how the process began.
     pub(crate) fn begin(&mut self, process: Process) {
         let time = process.time.0;
         self.pass(time);
@@ -140,12 +141,12 @@ impl Reading {
         *most = Some(most.unwrap_or(0).max(resident.bytes));
     }
 
-    /// Notes the number of the next block.
+    /// Sets the number of the next block.
     pub(crate) fn next_block(&mut self, number: u64) {
         self.next_block = number;
     }
 
-    /// Returns the latest time that was seen.
+    /// Returns the latest time so far.
     pub(crate) fn now(&self) -> u64 {
         self.profile.span[1]
     }
@@ -166,7 +167,7 @@ impl Reading {
                 size, alignment, ..
             } => self.make(&step, size, alignment, 0),
             Operation::Free { block, .. } => {
-                // A sample does not show the next call of a thread.
+                // A sample does not show the next call of a thread, so no block of it is temporary.
                 let is_temporary = latest == Some(block) && self.sampling.is_whole();
                 if let Some(freed) = self.free(&step, block, is_temporary) {
                     let temporary = &mut self.profile.counts.temporary;
@@ -218,7 +219,7 @@ impl Reading {
         self.has_begun = true;
     }
 
-    /// Records the peak if the process has more live bytes now than before.
+    /// Records a peak if the process has more live bytes now than ever before.
     fn rise(&mut self, time: u64) {
         let profile = &mut self.profile;
         profile.most_blocks = profile.most_blocks.max(self.live.blocks);
@@ -272,7 +273,7 @@ impl Reading {
         self.rounding.made(size, alignment, amount.blocks);
     }
 
-    /// Frees a block and returns the block; `None` if it is not live.
+    /// Frees a block and returns it; `None` if it is not live.
     fn free(&mut self, step: &Step, block: u64, is_temporary: bool) -> Option<Live> {
         let Some(freed) = self.blocks.remove(&block) else {
             self.profile.counts.repeated_frees += 1;
@@ -316,8 +317,7 @@ impl Reading {
         self.make(step, size, 0, resizes);
     }
 
-    /// Frees a block that the process inherited, if its size is known, or one that nothing is known
-    /// of.
+    /// Frees an inherited block, whose size is known, or a block that the trace does not contain.
     fn free_foreign(&mut self, size: Option<u64>) {
         let counts = &mut self.profile.counts;
         let Some(size) = size else {
@@ -331,7 +331,7 @@ impl Reading {
     }
 
     /// Returns the profile, and the timeline for the sum over processes. `end` is the time at which
-    /// the trace ends, for a process that has not ended before.
+    /// the trace ends; it ends processes that the trace does not end.
     pub(crate) fn finish(mut self, finish: Option<Finish>, end: u64) -> (ProcessProfile, Cells) {
         let time = finish.as_ref().map_or(end, |finish| finish.time.0);
         self.pass(time.max(self.profile.span[1]));

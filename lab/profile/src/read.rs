@@ -1,4 +1,4 @@
-//! One pass over a trace.
+//! Profiles a trace in one pass.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -16,7 +16,7 @@ use crate::stacks::Code;
 use crate::sum::{All, Sum};
 use crate::timeline::Timeline;
 
-/// Number of processes of which the timelines are kept: those with the highest peaks.
+/// Maximum number of processes with a timeline. Those with the highest peaks have one.
 const TIMELINES: usize = 32;
 
 /// Findings of one pass over a trace.
@@ -42,7 +42,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Returns the sample of blocks that was recorded.
+    /// Returns the parameters of the sample of blocks.
     #[must_use]
     pub fn sampling(&self) -> Sampling {
         Sampling::of_blocks(&self.recording)
@@ -90,7 +90,7 @@ impl Profile {
 /// Reads a trace to its end and profiles it.
 ///
 /// # Errors
-/// If reading fails or the trace is damaged. A trace that was cut off is no error.
+/// Returns an error if reading fails or the trace is damaged. A trace that was cut off is no error.
 pub fn profile<R: Read>(mut reader: Reader<R>) -> Result<Profile, TraceError> {
     let mut pass = Pass {
         sampling: Sampling::of_blocks(reader.recording()),
@@ -126,16 +126,16 @@ pub fn profile<R: Read>(mut reader: Reader<R>) -> Result<Profile, TraceError> {
     })
 }
 
-/// A trace that is being read.
+/// State of the pass.
 #[derive(Default)]
 struct Pass {
     sampling: Sampling,
-    /// The sample of blocks with a stack.
+    /// Parameters of the sample of blocks with a stack.
     with_stack: Option<Sampling>,
     code: Code,
     running: BTreeMap<u32, Reading>,
     finished: Vec<ProcessProfile>,
-    /// Places in `finished` of processes that have a timeline.
+    /// Indices in `finished` of the processes that have a timeline.
     with_timeline: Vec<usize>,
     bypassed: Vec<Bypass>,
     sum: Sum,

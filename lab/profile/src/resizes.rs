@@ -1,4 +1,4 @@
-//! Blocks that were resized.
+//! Counts resizes.
 
 /// Calls that resized a block, and the chains that they form: a block, its successor after a
 /// resize, and so on until one is freed.
@@ -6,20 +6,20 @@
 pub struct Resizes {
     /// Number of calls that resized a block.
     pub calls: u64,
-    /// Calls that asked for more than before.
+    /// Calls that requested more bytes than before.
     pub grown: u64,
-    /// Calls that asked for less than before.
+    /// Calls that requested fewer bytes than before.
     pub shrunk: u64,
-    /// Bytes that had to be copied if every one of these blocks moved.
+    /// Bytes that would have been copied if every resize had moved its block.
     pub copied: u64,
-    /// Number of blocks that were resized at least once, each counted once with its successors.
+    /// Number of chains.
     pub chains: u64,
     /// Largest number of resizes in a chain.
     pub longest: u32,
 }
 
 impl Resizes {
-    /// Counts a resize from one size to another, which is number `length` of its chain.
+    /// Counts a resize from one size to another. `length` is its position in its chain, from 1.
     pub(crate) fn count(&mut self, from: u64, to: u64, length: u32) {
         self.calls += 1;
         self.grown += u64::from(to > from);

@@ -1,4 +1,4 @@
-//! Live bytes under the size classes of each allocator.
+//! Computes the live bytes under the size classes of each allocator.
 
 use crate::counts::Rounded;
 use crate::size_classes::{ALLOCATORS, COUNT};
@@ -7,15 +7,15 @@ use crate::size_classes::{ALLOCATORS, COUNT};
 /// allocator's function for each call would take most of the time.
 const REMEMBERED: usize = 256;
 
-/// A size with its alignment, and what each allocator makes of it.
+/// A size, an alignment, and the bytes that each allocator takes for them.
 type Known = (u64, u64, [u64; COUNT]);
 
-/// Adds up what live blocks take.
+/// Sums of the bytes that live blocks take.
 #[derive(Debug)]
 pub(crate) struct Rounding {
     live: [u64; COUNT],
     pub counts: [Rounded; COUNT],
-    /// The latest sizes, each at the place given by a hash of the size.
+    /// The latest sizes, each at the index that a hash of the size gives.
     known: Vec<Option<Known>>,
 }
 

@@ -13,13 +13,13 @@ use rand_xoshiro::SplitMix64;
 
 use crate::amount::Amount;
 
-/// Standard errors on either side of an estimate that make up its 95% interval.
+/// Half of a 95% interval, in standard errors.
 const INTERVAL: f64 = 1.96;
 
-/// The sample that was recorded of the blocks, or of their stacks.
+/// Parameters of the sample of blocks, or of stacks, that was recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sampling {
-    /// Mean number of requested bytes between two sample points; 0 where everything was recorded.
+    /// Mean number of requested bytes between two sample points; 0 if everything was recorded.
     mean: u64,
 }
 
@@ -32,7 +32,7 @@ impl Sampling {
         }
     }
 
-    /// Returns the sample of blocks with a stack; `None` where no stacks were recorded.
+    /// Returns the sample of blocks with a stack; `None` if no stacks were recorded.
     #[must_use]
     pub fn of_stacks(recording: &Recording) -> Option<Self> {
         let blocks = recording.sample_bytes;
@@ -51,7 +51,7 @@ impl Sampling {
         self.mean == 0
     }
 
-    /// Returns the mean number of requested bytes between two sample points; 0 where everything was
+    /// Returns the mean number of requested bytes between two sample points; 0 if everything was
     /// recorded.
     #[must_use]
     pub fn mean(self) -> u64 {
@@ -67,11 +67,11 @@ impl Sampling {
         -(-(size.max(1) as f64) / self.mean as f64).exp_m1()
     }
 
-    /// Returns the blocks for which a recorded block stands, and their bytes.
+    /// Returns the blocks and bytes that a recorded block represents.
     ///
-    /// The number of blocks is rounded up or down by chance, from the number of the block: it is
-    /// right on average, and always the same for one block, so that its free takes away what its
-    /// beginning added.
+    /// The number of blocks is rounded up or down at random, by a hash of the block's number. So it
+    /// is right on average, and always the same for one block: its free subtracts as much as its
+    /// request added.
     pub(crate) fn weigh(self, size: u64, block: u64) -> Weighed {
         if self.is_whole() {
             return Weighed {
@@ -98,7 +98,7 @@ impl Sampling {
     }
 }
 
-/// Returns a number of [0, 1) that depends on the block's number alone.
+/// Returns a number in [0, 1) that depends only on the block's number.
 fn draw(block: u64) -> f64 {
     SplitMix64::seed_from_u64(block).random()
 }
@@ -110,12 +110,12 @@ pub(crate) struct Weighed {
     pub variance: Variance,
 }
 
-/// Variance of an estimated [`Amount`]; zero where the amount is exact.
+/// Variance of an estimated [`Amount`]; zero if the amount is exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Variance {
-    /// That of the number of blocks.
+    /// Variance of the number of blocks.
     pub blocks: f64,
-    /// That of their bytes.
+    /// Variance of the bytes.
     pub bytes: f64,
 }
 

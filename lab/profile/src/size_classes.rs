@@ -1,8 +1,8 @@
-//! The bytes that a block takes under each allocator's size classes.
+//! Computes the bytes that a block takes under each allocator's size classes.
 //!
-//! These functions follow the published sources, and count what an allocator sets aside for the
-//! block alone: not the unused ends of slabs, free blocks, or tables. Pages of a block
-//! that are never touched need no memory, so that large blocks may take less.
+//! These functions follow the published sources. They count only the bytes that an allocator
+//! reserves for the block: not the unused ends of slabs, free blocks, or tables. A large block may
+//! need less memory, because pages that are never touched need none.
 
 use heapdrome_elfmalloc::SizeClass;
 use heapdrome_elfmalloc::size_class::{LARGEST, UNIT};
@@ -10,9 +10,9 @@ use heapdrome_elfmalloc::size_class::{LARGEST, UNIT};
 /// An allocator whose size classes are known.
 #[derive(Clone, Copy, Debug)]
 pub struct Allocator {
-    /// Its name in heapdrome's registry.
+    /// Name of the allocator in heapdrome's registry.
     pub name: &'static str,
-    /// The sources that its function follows.
+    /// Sources that `round` follows.
     pub source: &'static str,
     /// Returns the bytes that a block of this size and alignment takes. The alignment is a power of
     /// two, and the size is at most [`LARGEST_SIZE`].
@@ -22,7 +22,8 @@ pub struct Allocator {
 /// Number of [`ALLOCATORS`].
 pub const COUNT: usize = 6;
 
-/// The largest size; a request for more counts as one for this. No address space holds more.
+/// Maximum size. A request for more counts as one of this size, since no address space has room for
+/// more.
 pub const LARGEST_SIZE: u64 = 1 << 47;
 
 /// The allocators whose size classes are known.
@@ -62,15 +63,15 @@ pub const ALLOCATORS: [Allocator; COUNT] = [
 const KIB: u64 = 1 << 10;
 const PAGE: u64 = 4 * KIB;
 
-/// Returns what glibc takes for a request: a header of 8 bytes more, in steps of 16, at least 32. A
-/// block that `malloc` maps by itself takes whole pages. From which size it does so changes as the
-/// program runs, and is left out.
+/// Returns the bytes that glibc takes: 8 more for a header, in steps of 16, at least 32. A block
+/// that `malloc` maps separately takes whole pages; that is ignored here, because its threshold
+/// changes as the program runs.
 fn glibc(size: u64, _alignment: u64) -> u64 {
     (size + 8).next_multiple_of(16).max(32)
 }
 
-/// Returns what jemalloc takes for a request: 8 or 16 bytes, then steps of 16, then one of four
-/// classes for each doubling.
+/// Returns the bytes that jemalloc takes: 8 or 16, then steps of 16, then one of four classes for
+/// each doubling.
 fn jemalloc(size: u64, alignment: u64) -> u64 {
     const LARGE: u64 = 16 * KIB;
     const LARGEST_SMALL: u64 = 14 * KIB;
@@ -94,15 +95,15 @@ fn jemalloc_class(size: u64) -> u64 {
     }
 }
 
-/// Returns a quarter of the greatest power of two below `size`, which is above 1: the step between
+/// Returns a quarter of the largest power of two below `size`, which exceeds 1: the step between
 /// four classes for each doubling.
 fn quarter(size: u64) -> u64 {
     (1 << (size - 1).ilog2()) / 4
 }
 
-/// Returns what mimalloc takes for a request: 8 or 16 bytes, steps of 16 to 64, one of four classes
-/// for each doubling up to 512 KiB, then pages. Where a class does not give the alignment, a larger
-/// block is taken.
+/// Returns the bytes that mimalloc takes: 8 or 16, steps of 16 to 64, one of four classes for each
+/// doubling up to 512 KiB, then pages. A request takes a larger block if its class does not have
+/// its alignment.
 fn mimalloc(size: u64, alignment: u64) -> u64 {
     const LARGEST_WITHIN: u64 = 64 * KIB;
     let class = mimalloc_class(size);
@@ -133,8 +134,8 @@ const TCMALLOC: [u32; 46] = [
     32768, 40960, 49152, 65536, 73728, 81920, 98304, 114_688, 131_072, 155_648, 204_800,
 ];
 
-/// Returns what tcmalloc takes for a request: one of a list of classes up to 256 KiB, then pages of
-/// 8 KiB. An aligned block takes the first class that is a multiple of the alignment.
+/// Returns the bytes that tcmalloc takes: one of a list of classes up to 256 KiB, then pages of 8
+/// KiB. An aligned block takes the first class that is a multiple of the alignment.
 fn tcmalloc(size: u64, alignment: u64) -> u64 {
     const LARGEST_CLASS: u64 = 256 * KIB;
     const OWN_PAGE: u64 = 8 * KIB;
@@ -147,8 +148,8 @@ fn tcmalloc(size: u64, alignment: u64) -> u64 {
     fits.unwrap_or(LARGEST_CLASS)
 }
 
-/// Returns what rpmalloc takes for a request: steps of 16 bytes to 1 KiB, then of 512, then spans,
-/// then pages. Steps of 512 that fit equally often into a span of 64 KiB are one class.
+/// Returns the bytes that rpmalloc takes: steps of 16 to 1 KiB, then of 512, then spans, then
+/// pages. Steps of 512 that fit equally often into a span of 64 KiB are one class.
 fn rpmalloc(size: u64, alignment: u64) -> u64 {
     const HEADER: u64 = 128;
     if alignment <= 16 {
@@ -164,7 +165,7 @@ fn rpmalloc(size: u64, alignment: u64) -> u64 {
     }
 }
 
-/// The largest block of rpmalloc that shares a span.
+/// Largest block of rpmalloc that shares a span.
 const MEDIUM: u64 = 1024 + 512 * 61;
 
 fn rpmalloc_class(size: u64) -> u64 {
@@ -181,8 +182,8 @@ fn rpmalloc_class(size: u64) -> u64 {
     }
 }
 
-/// Returns what elfmalloc takes for a request: a class of its slabs up to 128 KiB, then units of
-/// 64 KiB.
+/// Returns the bytes that elfmalloc takes: a class of its slabs up to 128 KiB, then units of 64
+/// KiB.
 fn elfmalloc(size: u64, alignment: u64) -> u64 {
     let unit = UNIT as u64;
     let (Ok(bytes), Ok(aligned)) = (usize::try_from(size), usize::try_from(alignment.max(1)))
@@ -202,7 +203,7 @@ fn elfmalloc(size: u64, alignment: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Returns the bytes that each of [`ALLOCATORS`] gives for a size without an alignment.
+    /// Returns the bytes that each of [`ALLOCATORS`] takes for a size without an alignment.
     fn all(size: u64) -> [u64; COUNT] {
         ALLOCATORS.map(|allocator| (allocator.round)(size, 0))
     }
@@ -254,8 +255,7 @@ mod tests {
         }
     }
 
-    /// The tables that mimalloc and rpmalloc compute when they start, written as their sources
-    /// compute them.
+    /// The expected numbers are computed as mimalloc's and rpmalloc's sources compute their tables.
     #[test]
     fn computed_classes_are_those_of_the_tables() {
         for size in 65..=512 * KIB {

@@ -1,4 +1,4 @@
-//! Blocks by the stack that requested them, and which of them lived at the peak.
+//! Groups blocks by the stack that requested them, and knows which of them were live at the peak.
 
 use heapdrome_trace::{Frame, Module};
 
@@ -7,7 +7,7 @@ use crate::blocks::Numbered;
 use crate::growth::{Candidate, Grid, Series, Suspect, suspects};
 use crate::sampling::{Sampling, Variance, Weighed};
 
-/// The code that the stacks of a trace refer to.
+/// Code to which the stacks of a trace refer.
 #[derive(Clone, Debug, Default)]
 pub struct Code {
     /// The files of code, by their numbers in the trace.
@@ -19,7 +19,7 @@ pub struct Code {
 /// Blocks of one stack. If only some blocks have a stack, they represent the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StackUse {
-    /// The number of the stack; `None` for blocks without one that should have one.
+    /// Number of the stack; `None` for blocks that lack theirs.
     pub stack: Option<u32>,
     /// Blocks that were requested.
     pub made: Amount,
@@ -46,7 +46,7 @@ impl StackUse {
 
 /// The stacks of one process.
 ///
-/// The blocks of the peak are known without a copy at every new peak, as in
+/// The blocks of the peak are known without copying all stacks at each new peak: see
 /// [`Classes`](crate::classes::Classes).
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
@@ -54,7 +54,7 @@ pub(crate) struct Stacks {
     /// Whether blocks without a stack count separately, because the blocks with a stack do not
     /// represent them.
     counts_others: bool,
-    /// Places in `entries`; `u32::MAX` is the stack of blocks that have none.
+    /// Indices in `entries`. The key `u32::MAX` is for blocks without a stack.
     places: Numbered<u32, u32>,
     entries: Vec<Entry>,
     touched: Vec<u32>,
@@ -72,7 +72,7 @@ struct Entry {
     series: Series,
 }
 
-/// A block as its stack sees it.
+/// A block that is made or freed.
 #[derive(Clone, Copy)]
 pub(crate) struct Event {
     pub stack: Option<u32>,
@@ -84,7 +84,8 @@ pub(crate) struct Event {
 }
 
 impl Stacks {
-    /// `blocks` is the sample of blocks, and `stacks` that of blocks with a stack.
+    /// Creates the state. `blocks` is the sample of blocks, and `stacks` that of blocks with a
+    /// stack.
     pub(crate) fn new(blocks: Sampling, stacks: Option<Sampling>) -> Self {
         Self {
             sampling: stacks,
@@ -93,7 +94,7 @@ impl Stacks {
         }
     }
 
-    /// Notes when the process began.
+    /// Records when the process began.
     pub(crate) fn begin(&mut self, time: u64) {
         self.grid.begin(time);
     }
@@ -154,7 +155,7 @@ impl Stacks {
         Some((entry, sampling.weigh(event.size, event.block)))
     }
 
-    /// Notes the live bytes of a stack after a change.
+    /// Records the live bytes of a stack after a change.
     fn note(&mut self, event: Event) {
         let shift = self.grid.shift(event.time);
         let key = event.stack.unwrap_or(u32::MAX);
@@ -165,7 +166,7 @@ impl Stacks {
         }
     }
 
-    /// Returns the stacks by their numbers, and those of them whose live bytes grow without end.
+    /// Returns the stacks by their numbers, and those whose live bytes only grow.
     pub(crate) fn finish(self, end: u64) -> (Vec<StackUse>, Vec<Suspect>) {
         let all = self.entries.iter().filter_map(Entry::candidate).collect();
         let mut suspects = suspects(self.grid, end, all);

@@ -1,10 +1,10 @@
-//! All processes of a trace together.
+//! Adds up all processes of a trace.
 
 use crate::counts::Counts;
 use crate::process::ProcessProfile;
 use crate::timeline::{Cells, Timeline};
 
-/// Bounds of a quantity that one pass does not give exactly.
+/// Bounds of a quantity that one pass cannot determine exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// Lower bound.
@@ -23,19 +23,19 @@ impl Bounds {
 
 /// All processes of a trace together.
 ///
-/// The operations of different processes are not in the order of time. The maximum of live memory
-/// in all processes is therefore only known within bounds: the sums at the ends of the points, and
-/// the sums of the maxima within a point.
+/// The operations of different processes are not in the order of time. So the maximum of live
+/// memory in all processes is only known within bounds: the sums at the ends of the points, and the
+/// sums of the maxima within a point.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct All {
     /// When the first process begins and the last ends, in nanoseconds since the recording began.
     pub span: [u64; 2],
     /// Number of threads that called an allocation function.
     pub threads: u64,
-    /// Most bytes that were live at one time in all processes. Each process counts what it
-    /// inherited by fork.
+    /// Maximum number of live bytes of all processes at one time. Inherited blocks count for each
+    /// process.
     pub peak: Bounds,
-    /// Most resident memory of all processes at one time, if it was read.
+    /// Maximum resident memory of all processes at one time, if it was read.
     pub resident: Option<Bounds>,
     /// Calls, blocks and bytes.
     pub counts: Counts,
@@ -43,7 +43,7 @@ pub struct All {
     pub timeline: Timeline,
 }
 
-/// A sum that is being made.
+/// State of the summation.
 #[derive(Debug, Default)]
 pub(crate) struct Sum {
     all: All,

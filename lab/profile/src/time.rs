@@ -9,7 +9,7 @@ const FEWEST: u64 = 30;
 /// Half of a 95% interval of a normal distribution, in standard deviations.
 const DEVIATIONS: f64 = 1.96;
 
-/// Processor time, estimated from the calls that were timed. Times are in nanoseconds.
+/// Processor time in nanoseconds, estimated from the timed calls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimeInAllocator {
     /// Time in the allocator.
@@ -29,8 +29,8 @@ pub struct TimeInAllocator {
 pub enum Untimed {
     /// The trace has a sample of blocks, for which no calls are timed.
     Sampled,
-    /// The trace has no processor time of a process: it is part of another trace, was cut off, or
-    /// its processes ended before their processor time was read.
+    /// The trace has no processor time of any process: it was cut from another trace, or cut off,
+    /// or its processes ended before their processor time was read.
     NoProcessorTime,
     /// Fewer calls were timed than an interval needs.
     Few(u64),
@@ -61,11 +61,11 @@ impl TimeInAllocator {
 }
 
 impl Profile {
-    /// Returns the processor time in the allocator and in total, of the processes for which both
-    /// are known.
+    /// Returns the processor time in the allocator and in total, over the processes for which the
+    /// total is known.
     ///
     /// # Errors
-    /// If it is known for no process, or if too few calls were timed.
+    /// Returns an error if it is known for no process, or if too few calls were timed.
     pub fn time_in_allocator(&self) -> Result<TimeInAllocator, Untimed> {
         if !self.sampling().is_whole() {
             return Err(Untimed::Sampled);
@@ -76,8 +76,8 @@ impl Profile {
     }
 }
 
-/// Sums over processes. Each call has the same probability of being timed, so that one mean serves
-/// for all processes.
+/// Sums over processes. Each call has the same probability of being timed, so one mean serves for
+/// all processes.
 #[derive(Default)]
 struct Sums {
     calls: u64,
@@ -120,7 +120,7 @@ impl Sums {
         Ok(TimeInAllocator {
             allocator,
             half_width: all * (variance / timed).sqrt() * DEVIATIONS,
-            // The recorder's time is an estimate, too, and cannot exceed the rest.
+            // The recorder's time is an estimate as well, and must leave room for the allocator's.
             processor: (self.processor - recorder).max(allocator),
             calls: self.calls,
             timed: self.timed,

@@ -1,9 +1,9 @@
-//! Quantities over time in a bounded number of points, which keep every peak.
+//! Keeps quantities over time in a bounded number of points that show every peak.
 
-/// Number of points that a timeline has at most.
+/// Maximum number of points of a timeline.
 pub const POINTS: usize = 512;
 
-/// Binary logarithm of the nanoseconds of a point at the beginning.
+/// Initial binary logarithm of the nanoseconds of a point.
 const FINEST: u32 = 12;
 
 /// A quantity during the time of a point.
@@ -47,10 +47,10 @@ pub struct Point {
     pub calls: u64,
 }
 
-/// Quantities over time. All points are equally wide and follow each other without a gap.
+/// Quantities over time. All points are equally wide and have no gaps between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
-    /// Nanoseconds of a point.
+    /// Width of a point in nanoseconds.
     pub width: u64,
     /// The points.
     pub points: Vec<Point>,
@@ -66,7 +66,7 @@ impl Timeline {
     }
 }
 
-/// An interval. A quantity that is `None` did not change within it.
+/// An interval of time. A quantity of `None` did not change within it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cell {
     bytes: Option<Level>,
@@ -90,7 +90,7 @@ fn plus(one: Option<Level>, other: Option<Level>) -> Option<Level> {
 }
 
 impl Cell {
-    /// Returns the interval that joins this one and the next.
+    /// Joins this interval and the next.
     fn then(self, later: Self) -> Self {
         Self {
             bytes: then(self.bytes, later.bytes),
@@ -100,7 +100,7 @@ impl Cell {
         }
     }
 
-    /// Returns the sum of two processes over the same interval.
+    /// Adds the same interval of another process.
     fn plus(self, other: Self) -> Self {
         Self {
             bytes: plus(self.bytes, other.bytes),
@@ -112,12 +112,12 @@ impl Cell {
 }
 
 /// A timeline that is being filled. The intervals begin at multiples of their width, which is a
-/// power of two and doubles whenever there are too many of them.
+/// power of two and doubles when there are too many intervals.
 #[derive(Clone, Debug)]
 pub(crate) struct Cells {
     /// Binary logarithm of the nanoseconds of an interval.
     width: u32,
-    /// Number of the first interval: how many of this width come before it.
+    /// Number of intervals of this width before the first one.
     first: u64,
     cells: Vec<Cell>,
 }
@@ -133,7 +133,7 @@ impl Default for Cells {
 }
 
 impl Cells {
-    /// Notes calls after which these quantities changed from the first to the second amount.
+    /// Records calls that changed these quantities from the first amount to the second.
     pub(crate) fn call(&mut self, time: u64, calls: u64, bytes: [u64; 2], blocks: [u64; 2]) {
         let cell = self.cell(time);
         cell.calls = cell.calls.saturating_add(calls);
@@ -141,14 +141,14 @@ impl Cells {
         cell.blocks = changed(cell.blocks, blocks);
     }
 
-    /// Notes live bytes and blocks that were there without a call, such as inherited ones.
+    /// Records live bytes and blocks that no call made, such as inherited ones.
     pub(crate) fn hold(&mut self, time: u64, bytes: u64, blocks: u64) {
         let cell = self.cell(time);
         cell.bytes = changed(cell.bytes, [bytes; 2]);
         cell.blocks = changed(cell.blocks, [blocks; 2]);
     }
 
-    /// Notes resident memory.
+    /// Records resident memory.
     pub(crate) fn resident(&mut self, time: u64, bytes: u64) {
         let cell = self.cell(time);
         cell.resident = changed(cell.resident, [bytes; 2]);
@@ -183,7 +183,7 @@ impl Cells {
         }
     }
 
-    /// Adds another timeline, which has ended. Outside of its time it counts for nothing.
+    /// Adds another timeline, which has ended. Outside of its time it adds nothing.
     pub(crate) fn add(&mut self, mut other: Self) {
         let Some(end) = other.cells.len().checked_sub(1) else {
             return;
@@ -265,7 +265,7 @@ impl Cells {
     }
 }
 
-/// Returns a quantity of an interval after a change from the first to the second of these amounts.
+/// Returns a quantity of an interval after a change from the first amount to the second.
 fn changed(before: Option<Level>, [from, to]: [u64; 2]) -> Option<Level> {
     let now = Level {
         most: from.max(to),

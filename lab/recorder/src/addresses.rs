@@ -1,23 +1,23 @@
-//! Which block lies at an address.
+//! Finds the live block at an address.
 
 use rustc_hash::FxHashMap;
 
 /// A live block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
-    /// Its number; `None` if the process inherited it.
+    /// Number of the block; `None` if the process inherited it.
     pub number: Option<u64>,
     /// Bytes that were requested.
     pub size: u64,
 }
 
-/// The live blocks of a process by address: a table with open addressing and linear probing. A
-/// removed entry leaves no mark, since those behind it move up (Knuth, The Art of Computer
+/// The live blocks of a process by address: a table with open addressing and linear probing.
+/// Removing an entry moves later entries up, so it leaves no mark (Knuth, The Art of Computer
 /// Programming 3, 6.4, algorithm R).
 #[derive(Clone, Debug)]
 pub(crate) struct Addresses {
     slots: Vec<Slot>,
-    /// Number of groups as a power of two.
+    /// Binary logarithm of the number of groups.
     group_bits: u32,
     live: usize,
     /// Sizes that do not fit into a slot, by address.
@@ -28,30 +28,30 @@ pub(crate) struct Addresses {
 /// cache line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Slot {
-    /// The number (16 lowest bits) above the address (48 bits).
+    /// The lowest 16 bits of the number, above the 48 bits of the address.
     low: u64,
-    /// The size (32 bits) above the number (32 highest bits).
+    /// The 32 bits of the size, above the highest 32 bits of the number.
     high: u64,
 }
 
 /// Bits of an address.
 const ADDRESS_BITS: u32 = 48;
-/// Bits of a number that lie beside the address.
+/// Bits of a number that share a word with the address.
 const LOW_BITS: u32 = u64::BITS - ADDRESS_BITS;
 /// Bits of a number.
 const NUMBER_BITS: u32 = 48;
-/// Stands for the number of an inherited block.
+/// Number that marks an inherited block.
 const INHERITED: u64 = (1 << NUMBER_BITS) - 1;
-/// Stands for a size that does not fit.
+/// Size that marks a size in the table of large ones.
 const LARGE: u64 = u32::MAX as u64;
 
 /// Bits of an address that are zero in most blocks.
 const GRANULE_BITS: u32 = 4;
-/// Bits of a slot's place that are those of the address: blocks of the same 256 bytes are
+/// Bits of an address that select a slot within its group: blocks of the same 256 bytes are
 /// neighbours in the table. Programs allocate and free runs of neighbouring blocks, so one cache
 /// line serves several look-ups.
 const GROUP_BITS: u32 = 4;
-/// Number of groups of the smallest table, as a power of two.
+/// Binary logarithm of the number of groups of the smallest table.
 const FEWEST_GROUPS: u32 = 4;
 
 impl Slot {
@@ -147,7 +147,7 @@ impl Addresses {
         old
     }
 
-    /// Takes a block out.
+    /// Removes the block at an address, and returns it.
     #[inline]
     pub(crate) fn remove(&mut self, address: u64) -> Option<Block> {
         let place = self.find(address);
@@ -164,7 +164,7 @@ impl Addresses {
         Some(block)
     }
 
-    /// Begins to load the place of an address, which is looked up soon.
+    /// Prefetches the slot of an address that will be looked up soon.
     #[inline]
     pub(crate) fn prefetch(&self, address: u64) {
         let slot = &raw const self.slots[self.home(address)];
@@ -203,7 +203,7 @@ impl Addresses {
         place
     }
 
-    /// Frees a slot. Later entries that a search would no longer find move up.
+    /// Frees a slot, and moves up later entries that a search would no longer find.
     #[inline]
     fn close(&mut self, mut hole: usize) {
         let mask = self.slots.len() - 1;
@@ -257,7 +257,7 @@ mod tests {
         let mut state = 1;
         for number in 0..200_000_u64 {
             let word = next(&mut state);
-            // Few regions, so that runs of neighbours meet, and addresses of 8 bytes.
+            // Few regions, so that neighbours occur, and addresses that are multiples of 8.
             let address = ((word % 7 + 1) << 40) | (((word >> 8) % 0x4000) << 3) | 8;
             if word & (1 << 60) == 0 {
                 let size = [1, 100, LARGE - 1, LARGE, 1 << 40][(word >> 32) as usize % 5];

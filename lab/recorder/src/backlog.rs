@@ -10,7 +10,8 @@ use crate::entries::Raw;
 /// Number of entries of a large batch: 64 KiB.
 const LARGE: usize = 4096;
 
-/// Batches of fewer entries have room for these alone: most rings are almost empty.
+/// Number of entries below which a batch has room for exactly its entries, because most rings are
+/// almost empty.
 const SMALL: usize = LARGE / 8;
 
 /// Bytes of all entries of one ring.
@@ -46,7 +47,7 @@ impl Backlog {
     /// `rings` rings need.
     pub(crate) fn is_full(&self, rings: usize) -> bool {
         let limit = self.0.limit.max(rings as u64 * LAPS * LAP_BYTES);
-        // Relaxed: batches themselves pass through a channel.
+        // Relaxed: only the number matters; a channel transfers the batches themselves.
         self.0.bytes.load(Ordering::Relaxed) >= limit
     }
 

@@ -8,7 +8,7 @@ use heapdrome_trace::Time;
 /// length makes times wrong by 1 part in 50,000.
 const CALIBRATION: Duration = Duration::from_millis(50);
 
-/// Bits behind the binary point of the nanoseconds of a tick.
+/// Number of binary digits behind the point in the nanoseconds of a tick.
 const SCALE_BITS: u32 = 32;
 
 /// Turns values of the counter into times of the trace.

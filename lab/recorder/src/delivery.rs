@@ -5,7 +5,7 @@ use std::sync::mpsc::{SendError, Sender};
 use crate::backlog::Batch;
 use crate::message::Message;
 
-/// The worker has ended, since it could not write.
+/// The worker has ended, because it could not write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WorkerEnded;
 
@@ -20,7 +20,7 @@ pub(crate) struct Delivery<'a> {
     messages: &'a Sender<Message>,
     image: u64,
     ring: usize,
-    /// Whether the worker takes them.
+    /// Whether the worker has taken all batches so far.
     pub result: Result<(), WorkerEnded>,
 }
 

@@ -81,11 +81,11 @@ pub(crate) struct Drainer {
     messages: Sender<Message>,
     /// Recorded processes by the identity of their image.
     recorded: BTreeMap<u64, Recorded>,
-    /// The processor's counter when the last round began that copied all rings.
+    /// The processor's counter at the start of the last round that copied all rings.
     drained: u64,
     pause: Duration,
     next_look: Instant,
-    /// Processes without a ring, and how often they were seen.
+    /// Number of times that each process without a ring was seen, by process number.
     strangers: HashMap<u32, u32>,
     counts: Counts,
 }
@@ -129,7 +129,7 @@ impl Drainer {
     /// Returns the pause before the next round.
     pub(crate) fn round(&mut self) -> Result<Duration, WorkerEnded> {
         let (now, until) = (ticks(), self.clock.stamp_before(LAG));
-        // Relaxed: nothing else is published by it.
+        // Relaxed: the beat publishes no other memory.
         self.control.0.beat.store(now, Ordering::Relaxed);
         self.discover()?;
         let fullest = self.drain()?;
@@ -283,7 +283,7 @@ impl Drainer {
                 }
             }
         }
-        // A child may have made rings, and ended, before its parent's end was noticed.
+        // A child may have created rings and ended before its parent's end was noticed.
         self.discover()?;
         ended
             .into_iter()
@@ -348,7 +348,7 @@ impl Drainer {
     /// Reports the processes that loaded the recording library but could not get a ring.
     fn name_those_without_ring(&mut self) -> Result<(), WorkerEnded> {
         let control = &self.control.0;
-        // Relaxed: nothing else is read by these numbers.
+        // Relaxed: these numbers publish no other memory.
         let without_ring = control.without_ring.load(Ordering::Relaxed);
         let forked_in_sandbox = control.forked_in_sandbox.load(Ordering::Relaxed);
         let failures = [

@@ -1,4 +1,4 @@
-//! Entries of rings as operations.
+//! Decodes the entries of rings.
 
 use heapdrome_witness::ring::{ADDRESS_BITS, Event, LONG, STAMP_BITS, code};
 
@@ -27,7 +27,7 @@ impl Raw {
 pub(crate) struct Decoder {
     /// The processor's counter at the last entry.
     stamp: u64,
-    /// The size of the next entry, if it is a long one.
+    /// Size of the next entry, if an entry of its own contains that size.
     size: u64,
 }
 
@@ -107,7 +107,8 @@ mod tests {
             .take(200)
             .enumerate()
         {
-            // Now and then an entry is earlier than the one before it, as a signal handler's.
+            // Now and then an entry is earlier than the one before it, as if a signal handler had
+            // written it.
             stamp = if place % 7 == 6 {
                 stamp - 1000
             } else {

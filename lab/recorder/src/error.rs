@@ -1,15 +1,15 @@
-//! Why a command cannot be recorded.
+//! Errors of a recording.
 
 use std::io;
 
 use heapdrome_trace::TraceError;
 use heapdrome_witness::WitnessError;
 
-/// Why a command cannot be recorded.
+/// Reason why a command cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecorderError {
-    /// The recording library has no place.
+    /// No folder can hold the recording library.
     #[error(transparent)]
     Home(#[from] WitnessError),
     /// The command cannot be run.
@@ -17,7 +17,7 @@ pub enum RecorderError {
     CannotRun {
         /// The command's first word.
         program: String,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
     /// The trace cannot be written.
@@ -28,7 +28,7 @@ pub enum RecorderError {
     System {
         /// The operation that failed.
         action: &'static str,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
 }

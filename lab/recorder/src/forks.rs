@@ -1,19 +1,20 @@
-//! The blocks that a process had when it forked.
+//! Finds the blocks that a process had when it forked.
 //!
-//! heapdrome learns of a child when the child first allocates. By then its parent has gone on. The
-//! blocks at the fork are computed from the parent's present ones: without the blocks that were
-//! made since the fork, which have higher numbers, and with those freed since, which are kept here.
+//! heapdrome learns of a child only when the child first allocates. By then its parent may have
+//! made and freed other blocks. So the blocks at the fork are computed from the parent's present
+//! ones: without those made since the fork, which have higher numbers, and with those freed since,
+//! which are kept here.
 
 use std::collections::VecDeque;
 
 use crate::addresses::{Addresses, Block};
 
-/// Number of freed blocks that are kept for children. The children of earlier forks find the blocks
-/// of their parent as they are when they first allocate.
+/// Maximum number of freed blocks that are kept for children. If a fork is older than these, its
+/// child gets the blocks that the parent has when the child first allocates.
 const MOST_FREED: usize = 1 << 20;
 
-/// Number of forks whose children have not allocated yet. Most never will, because they execute
-/// another program.
+/// Maximum number of remembered forks whose children have not allocated yet. Most of these children
+/// execute another program and never allocate.
 const MOST_FORKS: usize = 4096;
 
 /// Forks of one process, and the blocks that it has freed since the first of these forks.
@@ -21,7 +22,7 @@ const MOST_FORKS: usize = 4096;
 pub(crate) struct Forks {
     forks: VecDeque<Fork>,
     freed: VecDeque<(u64, Block)>,
-    /// Number of freed blocks that are no longer kept.
+    /// Number of freed blocks that were dropped.
     forgotten: u64,
 }
 

@@ -38,8 +38,8 @@ const fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && index == a.len()
 }
 
-/// Number of entries by which the place of an address is loaded ahead. An access to main memory
-/// takes about as long as this many calls.
+/// Number of entries by which slots of addresses are prefetched. An access to main memory takes
+/// about as long as this many calls.
 const AHEAD: usize = 8;
 
 fn is_resize(function: u8) -> bool {
@@ -48,23 +48,24 @@ fn is_resize(function: u8) -> bool {
 
 /// One program of one process.
 pub(crate) struct Image {
-    /// Its number in the trace.
+    /// Number of the process in the trace.
     pub number: u32,
-    /// The events of its rings.
+    /// Events of each ring.
     pub streams: Vec<Stream>,
     addresses: Addresses,
     clock: Clock,
     threads: u32,
     next_block: u64,
     time: Time,
-    /// Addresses whose free was written before it was seen, and how often.
+    /// Number of frees of each address that were written to the trace before their entries were
+    /// read.
     owed: FxHashMap<u64, u32>,
     forks: Forks,
     /// Operations whose order was repaired.
     pub repaired: u64,
-    /// Unwinds its stacks, if they are recorded.
+    /// Unwinder of the stacks; `None` if no stacks are recorded.
     pub unwinding: Option<Unwinding>,
-    /// Number of stacks that were lost, at least.
+    /// Minimum number of stacks that were lost.
     pub stacks_lost: u64,
 }
 
@@ -92,7 +93,8 @@ impl Image {
         self.forks.inherited(forked, &self.addresses)
     }
 
-    /// Writes all events before a stamp, in the order of their stamps; a thread's stay in theirs.
+    /// Writes all events before a stamp in the order of their stamps. The events of one thread keep
+    /// their order.
     pub(crate) fn emit<W: Write>(
         &mut self,
         until: u64,
@@ -238,7 +240,7 @@ impl Image {
             // realloc to 0 bytes has freed the block.
             Some(Resizing { block, .. }) if size == 0 => free(function, block),
             Some(Resizing { address, block, .. }) => {
-                // It stays where it is.
+                // The call failed, so the old block stays live.
                 if let Some(block) = block {
                     self.addresses.insert(address, block);
                 }

@@ -10,9 +10,9 @@ const REMEMBERED: usize = 1 << 14;
 /// Maximum number of remembered stacks with equal caller registers, which are compared one by one.
 const VARIANTS: usize = 8;
 
-/// A stack that was unwound, and all that its unwinding depended on besides the registers.
+/// A stack that was unwound, and everything besides the registers on which its unwinding depended.
 pub(crate) struct Unwound {
-    /// Addresses that were read, and the words there; `None` if they were not copied.
+    /// Addresses that the unwinder read, and the words there; `None` if they were not copied.
     pub reads: Vec<(u64, Option<u64>)>,
     pub stack: u32,
 }

@@ -1,8 +1,8 @@
-//! Which files the code of a process lies in: `/proc/PID/maps`.
+//! Lists the files that contain the code of a process: `/proc/PID/maps`.
 
 use std::path::PathBuf;
 
-/// A file as a mapping names it. Another file may have taken the path in the meantime.
+/// A file of a mapping. Another file may have taken its path in the meantime.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FileName {
     pub path: PathBuf,
@@ -27,7 +27,7 @@ pub(crate) fn parse(text: &str) -> Vec<Mapping> {
 }
 
 fn mapping(line: &str) -> Option<Mapping> {
-    // The path is the rest of the line: it may hold blanks.
+    // The path is the rest of the line, because it may contain blanks.
     let mut fields = line.splitn(6, ' ');
     let (start, end) = fields.next()?.split_once('-')?;
     let is_code = fields.next()?.contains('x');

@@ -9,7 +9,7 @@ use crate::backlog::Batch;
 /// Beginning of a program of a process.
 #[derive(Debug)]
 pub(crate) struct Birth {
-    /// Its identity, and that of the image that it was forked from; see
+    /// Identity of the image, then of the image from which it was forked: see
     /// [`Ring`](heapdrome_witness::ring::Ring).
     pub image: u64,
     pub parent: u64,
@@ -29,9 +29,10 @@ pub(crate) struct Birth {
 /// A message from the drainer to the worker.
 #[derive(Debug)]
 pub(crate) enum Message {
-    /// A program begins. The events of its parent that precede its fork were sent.
+    /// A program begins. All events of its parent from before the fork were sent.
     Begin(Birth),
-    /// A program has made a ring, in the file `path`. The rings of a program are numbered from 0.
+    /// A program has created a ring, in the file `path`. The rings of a program are numbered from
+    /// 0.
     Ring { image: u64, path: PathBuf },
     /// Entries of a ring.
     Entries {

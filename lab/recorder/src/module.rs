@@ -32,8 +32,9 @@ struct Segment {
 }
 
 impl CodeFile {
-    /// Reads a file that a process has mapped; `None` if it is no longer there or no ELF file.
-    /// `pid` is the process if it is known here, whose files may be others than this process's.
+    /// Reads a file that a process has mapped. Returns `None` if it no longer exists or is no ELF
+    /// file. `pid` is the number of the process, if it is valid here: the process may see other
+    /// files than this one.
     pub(crate) fn read(name: &FileName, pid: Option<u32>) -> Option<Self> {
         let file = open(name, pid)?;
         let cache = ReadCache::new(file);
@@ -62,7 +63,7 @@ impl CodeFile {
     /// Returns the difference between the addresses of a mapping in memory and in the file.
     pub(crate) fn bias(&self, mapping: &Mapping) -> Option<u64> {
         let page = crate::process::page_bytes();
-        // A mapping begins with the page in which its segment begins.
+        // A mapping begins at the start of the page that contains the beginning of its segment.
         let is_of = |segment: &&Segment| {
             segment.file.end > mapping.offset && segment.file.start / page * page <= mapping.offset
         };

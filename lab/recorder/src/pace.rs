@@ -1,18 +1,18 @@
-//! How often the rings are drained.
+//! Determines the pause between two rounds of the drainer.
 
 use std::time::Duration;
 
 use heapdrome_witness::ring::ENTRIES;
 
-/// The longest pause between two rounds, and the first.
+/// First and longest pause between two rounds.
 pub(crate) const PAUSE: Duration = Duration::from_micros(500);
 
 /// The shortest pause between two rounds. Each costs a few microseconds.
 const SHORTEST_PAUSE: Duration = Duration::from_micros(30);
 
 /// Returns the pause after a round. `fullest` is the number of entries in the fullest ring; `None`
-/// if the backlog had no room. The aim is that the fullest ring is between a sixteenth and a
-/// quarter full: its thread does not have to wait, and the round has enough to copy.
+/// if the backlog had no room. The fullest ring should be between a sixteenth and a quarter full:
+/// then its thread does not wait, and the round has enough to copy.
 pub(crate) fn next_pause(pause: Duration, fullest: Option<u64>) -> Duration {
     match fullest {
         None => PAUSE,

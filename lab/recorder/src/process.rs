@@ -18,10 +18,10 @@ fn folder(pid: u32) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}"))
 }
 
-/// Returns the fields of `/proc/PID/stat` behind the program's name.
+/// Returns the fields of `/proc/PID/stat` after the program's name.
 fn stat(pid: u32) -> Option<Vec<String>> {
     let text = std::fs::read_to_string(folder(pid).join("stat")).ok()?;
-    // The name may hold anything, a closing parenthesis included.
+    // The name may contain any character, even a closing parenthesis.
     let (_, fields) = text.rsplit_once(") ")?;
     Some(fields.split(' ').map(str::to_owned).collect())
 }
@@ -81,12 +81,12 @@ fn processor_time(pid: u32) -> Option<u64> {
     known.then(nanoseconds)
 }
 
-/// Makes writing beyond a limit on the length of files fail (`ulimit -f`), where it would end this
-/// process. Commands do not inherit a handler.
+/// Makes a write beyond the file size limit (`ulimit -f`) fail; by default it would end this
+/// process. Commands do not inherit the handler.
 pub(crate) fn survive_file_limit() {
     extern "C" fn nothing(_signal: libc::c_int) {}
     let handler: extern "C" fn(libc::c_int) = nothing;
-    // SAFETY: the handler does nothing, so that it may run at any time.
+    // SAFETY: the handler does nothing, so it may run at any time.
     unsafe { libc::signal(libc::SIGXFSZ, handler as libc::sighandler_t) };
 }
 
@@ -105,9 +105,9 @@ pub(crate) fn own_peak() -> u64 {
 }
 
 fn own_usage() -> libc::rusage {
-    // SAFETY: every field is an integer, of which zero is a value.
+    // SAFETY: every field is an integer, and zero is a valid integer.
     let mut usage = unsafe { std::mem::zeroed() };
-    // SAFETY: there is room for the answer.
+    // SAFETY: `usage` has room for the answer.
     unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
     usage
 }

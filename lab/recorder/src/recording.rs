@@ -27,11 +27,11 @@ use crate::shared::Shared;
 use crate::unwind::Unwindings;
 use crate::worker::{Worker, Written};
 
-/// Maximum number of bytes of the backlog.
+/// Maximum number of bytes of the backlog if memory is plentiful.
 const BACKLOG: u64 = 512 << 20;
 
-/// The backlog may take one part in this many of the memory that is available when a recording
-/// begins.
+/// Divisor of the memory that is available when a recording begins: the backlog may take at most
+/// one part.
 const BACKLOG_PART: u64 = 4;
 
 /// Nice value of the worker while the command runs. Entries that the worker has not handled yet
@@ -45,9 +45,9 @@ pub struct Request<'a> {
     pub command: &'a [String],
     /// Variables that are set for the command, `LD_PRELOAD` apart.
     pub environment: Vec<(String, String)>,
-    /// What `LD_PRELOAD` names behind the recording library.
+    /// Value of `LD_PRELOAD` after the recording library.
     pub preload: Option<OsString>,
-    /// The allocator as the user named it; empty if none was asked for.
+    /// The allocator as the user named it; empty if the user named none.
     pub allocator: String,
     /// Ends the recording, not the command, after this time.
     pub limit: Option<Duration>,
@@ -58,7 +58,7 @@ pub struct Request<'a> {
     pub stack_bytes: u64,
     /// The version of heapdrome.
     pub version: &'a str,
-    /// Where the recording library may lie if shared memory does not suit.
+    /// Folder for the recording library if shared memory is not suitable.
     pub folder: &'a Path,
 }
 
@@ -71,21 +71,21 @@ pub struct Summary {
     pub operations: u64,
     /// Calls whose order had to be repaired.
     pub repaired: u64,
-    /// For how long threads waited for the collector, added up.
+    /// Total time for which threads waited for the collector.
     pub waited: Duration,
     /// Number of processes whose recording stopped before their end.
     pub gave_up: u32,
     /// Number of sampled blocks that could not be recorded for lack of memory.
     pub left_out: u64,
-    /// Number of stacks that could not be recorded, at least.
+    /// Minimum number of stacks that could not be recorded.
     pub stacks_lost: u64,
     /// Number of recorded stacks with an address whose file is unknown.
     pub stacks_unplaced: u64,
     /// Processes that were not recorded.
     pub bypassed: Vec<Bypass>,
-    /// How the command ended; `None` if the recording's time was over before.
+    /// How the command ended; `None` if the recording's time limit passed first.
     pub ending: Option<ExitStatus>,
-    /// How long the command took; `None` if the recording's time was over before.
+    /// How long the command took; `None` if the recording's time limit passed first.
     pub took: Option<Duration>,
     /// How long the collector took to complete the trace after the recording's end.
     pub afterwards: Duration,
@@ -99,8 +99,8 @@ pub struct Summary {
 /// has ended, the time is over, or `interrupted` is raised and the command has ended.
 ///
 /// # Errors
-/// If the command cannot be run or the trace cannot be written. If the trace cannot be written, the
-/// command continues, and the recording waits for its end.
+/// Returns an error if the command cannot be run or the trace cannot be written. In the second case
+/// the command continues, and the recording waits for its end.
 pub fn record<W: Write + Send>(
     request: &Request<'_>,
     sink: W,
@@ -119,7 +119,7 @@ pub fn record<W: Write + Send>(
         took: None,
         is_empty: false,
     };
-    // Nothing is written before the command runs: one that cannot be run leaves no trace.
+    // Nothing is written before the command runs, so a command that cannot be run leaves no trace.
     let parts = Parts {
         home: &home,
         control,
@@ -166,12 +166,13 @@ fn write<W: Write + Send>(
         });
         let drained = collect(&mut drainer, tree, request.limit, interrupted);
         let drained = drained.and_then(|()| drainer.finish_all());
-        // Relaxed: the flag guards nothing.
+        // Relaxed: the flag publishes no other memory.
         stop.store(true, Ordering::Relaxed);
         (drained, working.join())
     });
     let ended = Instant::now();
-    // No other work competes with it now, so the rest is done at this thread's priority.
+    // The command has ended, so no other work competes with the rest, which runs at this thread's
+    // priority.
     let worker = worker.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     let written = worker.finish()?;
     match drained {
@@ -184,16 +185,16 @@ fn write<W: Write + Send>(
     }
 }
 
-/// Returns the number of bytes that may wait in memory until they are written.
+/// Returns the maximum number of bytes of the backlog.
 fn backlog_bytes() -> u64 {
     let available = room::available().map_or(u64::MAX, |room| room.bytes.0);
     BACKLOG.min(available / BACKLOG_PART)
 }
 
-/// Lets the calling thread run after others.
+/// Lowers the priority of the calling thread.
 fn yield_to_others() {
-    // SAFETY: the call takes numbers; 0 is the calling thread. Without it the thread only takes
-    // more time from others.
+    // SAFETY: the arguments are numbers; 0 is the calling thread. If the call fails, the thread
+    // only takes more time from others.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICER) };
 }
 
@@ -247,7 +248,7 @@ fn collect(
     }
 }
 
-/// Returns the file by which processes know that they are recorded.
+/// Creates the file that tells processes that they are recorded.
 fn make_control(home: &Home, request: &Request<'_>) -> io::Result<Shared<Control>> {
     let path = home.folder().join(CONTROL);
     let file = File::options()
@@ -258,7 +259,7 @@ fn make_control(home: &Home, request: &Request<'_>) -> io::Result<Shared<Control
     file.set_len(process::page_bytes())?;
     // SAFETY: no precondition.
     if unsafe { libc::geteuid() } == 0 {
-        // Root's programs may drop to another user before they first allocate.
+        // Programs of root may switch to another user before they first allocate.
         file.set_permissions(Permissions::from_mode(0o666))?;
     }
     let control = Shared::<Control>::map(&file)?;
@@ -267,7 +268,7 @@ fn make_control(home: &Home, request: &Request<'_>) -> io::Result<Shared<Control
         .store(std::process::id(), Ordering::Relaxed);
     let namespace = process::namespace();
     control.namespace.store(namespace, Ordering::Relaxed);
-    // Relaxed: the command is started later.
+    // Relaxed: the command starts later.
     let (sample_bytes, stack_bytes) = (request.sample_bytes, request.stack_bytes);
     control.sample_bytes.store(sample_bytes, Ordering::Relaxed);
     control.stack_bytes.store(stack_bytes, Ordering::Relaxed);
@@ -314,7 +315,7 @@ fn start(request: &Request<'_>, library: &Path) -> Result<u32, RecorderError> {
     child.map(|child| child.id()).map_err(cannot)
 }
 
-/// Makes this process the parent of those whose own parent ends, so that it can wait for daemons.
+/// Makes this process the parent of orphaned descendants, so that it can wait for daemons.
 fn adopt_orphans() -> io::Result<()> {
     // SAFETY: the call takes a number and touches no memory.
     match unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1_u64, 0_u64, 0_u64, 0_u64) } {
@@ -334,12 +335,12 @@ struct Tree {
 }
 
 impl Tree {
-    /// Takes the endings of processes.
+    /// Reaps the processes that have ended.
     fn reap(&mut self) {
         loop {
             let mut status = 0;
-            // SAFETY: there is room for the status. All children of this process are the
-            // command's: heapdrome starts no other while it records.
+            // SAFETY: `status` has room for the result. All children of this process belong to the
+            // command: heapdrome starts no other while it records.
             match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
                 0 => return,
                 -1 => {

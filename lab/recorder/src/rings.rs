@@ -1,4 +1,4 @@
-//! The collector's side of a ring: copies what its thread wrote.
+//! Collector's side of a ring: copies the entries that the thread wrote.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -12,7 +12,7 @@ use crate::backlog::{Backlog, Batch};
 use crate::entries::Raw;
 use crate::shared::Shared;
 
-/// Time after which an entry that is reserved but not written is skipped: its thread will never
+/// Time after which an entry that is reserved but not written is skipped. Its thread will never
 /// write it, for example because of a `longjmp` out of a signal handler.
 const HOLE: Duration = Duration::from_secs(1);
 
@@ -68,19 +68,20 @@ pub(crate) struct Source {
     path: PathBuf,
     /// Index of the next entry to read.
     next: u64,
-    /// Time since which the next entry is reserved and not written, although a later one is.
+    /// Time since which the next entry has been reserved but not written, although a later entry
+    /// was written.
     hole: Option<Instant>,
 }
 
 impl Source {
-    /// Opens a ring; `None` if it is not complete, and never will be if its process has ended.
+    /// Opens a ring. Returns `None` if its process has not completed it yet, or ended before.
     pub(crate) fn open(path: &Path) -> Option<Self> {
         let file = File::options().read(true).write(true).open(path).ok()?;
         let ring = Shared::<Ring>::map(&file).ok()?;
         if ring.magic.load(Ordering::Relaxed) != MAGIC {
             return None;
         }
-        // Pairs with the release of the magic: all other fields were written before.
+        // Acquire: pairs with the release of the magic, so all other fields are visible.
         fence(Ordering::Acquire);
         Some(Self {
             ring,
@@ -185,9 +186,9 @@ fn text(bytes: &[u8]) -> String {
 
 impl Drop for Source {
     fn drop(&mut self) {
-        // A thread that still writes must not wait for a reader.
+        // The thread must not wait for a reader that no longer reads.
         self.ring.abandoned.store(1, Ordering::Relaxed);
-        // The recorder's folder goes with the recording; until then a ring takes memory.
+        // The folder is removed at the end of the recording; until then the ring would take memory.
         let _ = std::fs::remove_file(&self.path);
     }
 }

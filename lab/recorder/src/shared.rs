@@ -1,4 +1,4 @@
-//! Files that the recorded processes map, too.
+//! Maps files that the recorded processes map as well.
 
 use std::fs::File;
 use std::io;
@@ -7,17 +7,18 @@ use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
 /// A type whose value in shared memory may be read at any time: every bit pattern is valid, and
-/// what others write meanwhile is atomic or was written before the file could be found.
+/// every field is atomic or was written before other processes could find the file.
 ///
 /// # Safety
-/// The type is as described.
+/// Every bit pattern of the type is valid, and every field is atomic or written before other
+/// processes can find the file.
 pub(crate) unsafe trait Shareable {}
 
 // SAFETY: all fields are atomics.
 unsafe impl Shareable for heapdrome_witness::ring::Control {}
 
-// SAFETY: atomics, besides integers that are written before the magic, without which a ring is
-// not read ([`crate::rings`]).
+// SAFETY: its fields are atomics, and integers that are written before the magic; [`crate::rings`]
+// reads no ring without a magic.
 unsafe impl Shareable for heapdrome_witness::ring::Ring {}
 
 // SAFETY: all fields are atomics.
@@ -27,8 +28,8 @@ unsafe impl Shareable for heapdrome_witness::stack_ring::StackRing {}
 #[derive(Debug)]
 pub(crate) struct Shared<T: Shareable>(NonNull<T>);
 
-// SAFETY: the mapping belongs to the value alone, and is no thread's; `Shareable` says that its
-// content may be read by any thread at any time.
+// SAFETY: the mapping belongs to this value, not to a thread. By the contract of `Shareable`, any
+// thread may read the content at any time.
 unsafe impl<T: Shareable> Send for Shared<T> {}
 
 impl<T: Shareable> Shared<T> {
@@ -64,15 +65,15 @@ impl<T: Shareable> Deref for Shared<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the mapping has room for a `T` and stays until the value is dropped; see
-        // `Shareable` for what others write.
+        // SAFETY: the mapping has room for a `T` and stays until the value is dropped. By the
+        // contract of `Shareable`, other processes write only to atomics.
         unsafe { self.0.as_ref() }
     }
 }
 
 impl<T: Shareable> Drop for Shared<T> {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and no reference outlives the value.
+        // SAFETY: the mapping has this length, and no reference outlives the value.
         unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<T>()) };
     }
 }

@@ -19,7 +19,7 @@ const HOLE: Duration = Duration::from_secs(1);
 /// Bytes of a word of the stack.
 pub(crate) const WORD: u64 = 8;
 
-/// The caller of an allocation function: registers, and the top of the stack.
+/// Registers of the caller of an allocation function, and the top of its stack.
 #[derive(Clone, Copy)]
 pub(crate) struct Snapshot<'a> {
     pub return_address: u64,
@@ -33,16 +33,16 @@ impl Snapshot<'_> {
     pub(crate) fn read(&self, address: u64) -> Option<u64> {
         let offset = address.checked_sub(self.stack_pointer)?;
         let word = self.words.get((offset / WORD) as usize)?;
-        // Relaxed: the seal was acquired.
+        // Relaxed: the seal was read with acquire.
         (offset % WORD == 0).then(|| word.load(Ordering::Relaxed))
     }
 }
 
-/// A thread's ring of stacks, if it has one, and the stacks that calls have not taken yet.
+/// A thread's ring of stacks, if it has one, and the stacks that no call has taken yet.
 pub(crate) struct Snapshots {
     ring: Option<Shared<StackRing>>,
     path: PathBuf,
-    /// Whether the file is to be looked for.
+    /// Whether to look for the file.
     is_expected: bool,
     /// The place of the next copy to read.
     next: u64,
@@ -53,7 +53,7 @@ pub(crate) struct Snapshots {
     waiting: Vec<(u64, u32)>,
 }
 
-/// Number of calls of one thread that may be interrupted by one another.
+/// Maximum number of nested calls of one thread, which signal handlers interrupt.
 const NESTED: usize = 8;
 
 impl Snapshots {
@@ -77,8 +77,8 @@ impl Snapshots {
         self.is_expected = self.ring.is_none();
     }
 
-    /// Calls `unwind` for each copy that is complete and keeps the numbers of stacks that it
-    /// returns. Returns the number of copies that were skipped, at least.
+    /// Calls `unwind` for each complete copy, and keeps the numbers of stacks that it returns.
+    /// Returns the minimum number of copies that were skipped.
     pub(crate) fn drain(
         &mut self,
         mut unwind: impl FnMut(Snapshot<'_>) -> Result<u32, TraceError>,
@@ -99,7 +99,8 @@ impl Snapshots {
             } else if seal == stack_ring::seal(self.next) {
                 let stack = unwind(snapshot(ring, self.next, header))?;
                 self.unwound.push_back((self.next, stack));
-                // A whole number of headers, and at least one: a program may write anything here.
+                // A whole number of headers, at least one. The program may have written any value
+                // here.
                 let room = header
                     .room
                     .load(Ordering::Relaxed)
@@ -163,7 +164,8 @@ fn snapshot<'a>(ring: &'a StackRing, place: u64, header: &Header) -> Snapshot<'a
 impl Drop for Snapshots {
     fn drop(&mut self) {
         if self.ring.is_some() {
-            // The recorder's folder goes with the recording; until then a ring takes memory.
+            // The folder is removed at the end of the recording; until then the ring would take
+            // memory.
             let _ = std::fs::remove_file(&self.path);
         }
     }

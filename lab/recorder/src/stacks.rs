@@ -1,4 +1,4 @@
-//! The stacks and modules of a trace: each is written once.
+//! Numbers the stacks and modules of a trace, and writes each once.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -13,7 +13,7 @@ use crate::module::CodeFile;
 /// The stacks and modules that all processes of a trace share.
 #[derive(Default)]
 pub(crate) struct Stacks {
-    /// Files that were asked for; `None` for one that cannot be read.
+    /// Files that were requested; `None` for a file that cannot be read.
     files: HashMap<FileName, Option<Arc<CodeFile>>>,
     modules: HashMap<FileName, u32>,
     stacks: FxHashMap<Vec<Frame>, u32>,
@@ -30,7 +30,7 @@ impl Stacks {
         file
     }
 
-    /// Returns the number of a module, which is written if it is new.
+    /// Returns the number of a module. Writes the module if it is new.
     pub(crate) fn module<W: Write>(
         &mut self,
         file: &CodeFile,
@@ -49,7 +49,7 @@ impl Stacks {
         Ok(module)
     }
 
-    /// Returns the number of a stack, which is written if it is new.
+    /// Returns the number of a stack. Writes the stack if it is new.
     pub(crate) fn stack<W: Write>(
         &mut self,
         frames: Vec<Frame>,

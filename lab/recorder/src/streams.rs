@@ -1,4 +1,4 @@
-//! The events of a ring in their order, as far as they are copied.
+//! Decodes the copied events of a ring, in their order.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -10,8 +10,7 @@ use crate::backlog::Batch;
 use crate::entries::{Decoder, Raw};
 use crate::snapshots::Snapshots;
 
-/// The events of one ring that are not written to the trace yet, and the state of the ring's
-/// decoding.
+/// Events of one ring that are not in the trace yet, and the state of the ring's decoding.
 pub(crate) struct Stream {
     batches: VecDeque<Batch>,
     /// The place of the next entry in the first batch.
@@ -24,7 +23,7 @@ pub(crate) struct Stream {
     pub alignment: u64,
     /// Blocks that calls of realloc have freed and not replaced yet, the latest last.
     pub resizing: Vec<Resizing>,
-    /// The stacks of its calls.
+    /// Stacks of the ring's calls.
     pub snapshots: Snapshots,
 }
 
@@ -32,7 +31,7 @@ pub(crate) struct Stream {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Resizing {
     pub address: u64,
-    /// The block; `None` if it is not known.
+    /// The block; `None` if it is unknown.
     pub block: Option<Block>,
 }
 

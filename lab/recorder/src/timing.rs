@@ -1,4 +1,4 @@
-//! Times of the calls that the recorded processes have timed.
+//! Sums the times of the calls that the recorded processes have timed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

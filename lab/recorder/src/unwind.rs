@@ -22,8 +22,8 @@ use crate::stacks::Stacks;
 /// Minimum time between two readings of a process's mappings if no code is new.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// Maximum number of readings for one stack: the mappings that the process wrote itself, and later
-/// ones. A process that compiles code may have new ones each time.
+/// Maximum number of times that mappings are read for one stack: those that the process wrote
+/// itself, then its present ones. A process that compiles code may have new mappings each time.
 const READINGS: usize = 2;
 
 /// A process whose stacks are recorded.
@@ -47,7 +47,8 @@ pub(crate) struct Unwindings {
 }
 
 impl Unwindings {
-    /// `folder` is that of the files that the processes make, and of the recording library.
+    /// Creates the state. `folder` contains the recording library, and the files that the processes
+    /// create.
     pub(crate) fn new(is_on: bool, folder: &Path, library: &Path) -> Self {
         Self {
             is_on,
@@ -57,8 +58,8 @@ impl Unwindings {
         }
     }
 
-    /// Begins with a program of a process; `None` if no stacks are recorded. `is_known_here` says
-    /// whether the system knows the process here by its number.
+    /// Starts unwinding for a program of a process; returns `None` if no stacks are recorded.
+    /// `is_known_here` is whether the process's number is valid here.
     pub(crate) fn begin(&self, pid: u32, image: u64, is_known_here: bool) -> Option<Unwinding> {
         let origin = Origin {
             pid: is_known_here.then_some(pid),
@@ -95,11 +96,11 @@ pub(crate) struct Unwinding {
     unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
     cache: CacheNative<MayAllocateDuringUnwind>,
     known: Known,
-    /// The numbers of stacks by the addresses of their calls.
+    /// Numbers of stacks by the addresses of their calls.
     numbers: FxHashMap<Vec<u64>, u32>,
-    /// Whether the mappings that were read last are those of the running process.
+    /// Whether the mappings that were read last are the present ones of the running process.
     is_current: bool,
-    /// Number of stacks with a frame whose file is not known.
+    /// Number of stacks with a frame whose file is unknown.
     pub unplaced: u64,
 }
 
@@ -139,7 +140,7 @@ impl Unwinding {
         }
         if let Some(place) = self.first_unknown(&addresses) {
             if self.is_current {
-                // The mappings are current, so there is no code at this address: the unwinder has
+                // The mappings are current and contain no code at this address, so the unwinder has
                 // found a wrong frame.
                 addresses.truncate(place);
             } else {
@@ -180,7 +181,7 @@ impl Unwinding {
             reads.push((address, word));
             word.ok_or(())
         };
-        // Allow for the recorder library's own frames, which are removed from the stack and do not
+        // Allow for the recorder library's own frames: they are removed from the stack, and do not
         // count towards `MAX_FRAMES`.
         let limit = Stack::MAX_FRAMES + OWN_FRAMES;
         while let Some(address) = next.and_then(FrameAddress::from_return_address)
@@ -189,7 +190,8 @@ impl Unwinding {
             addresses.push(address.address_for_lookup());
             let (unwinder, cache) = (&self.unwinder, &mut self.cache);
             let unwound = unwinder.unwind_frame(address, &mut registers, cache, &mut read);
-            // An error means that the copy ends here, or that the unwinder cannot find the caller.
+            // An error means that the copied stack ends here, or that the unwinder cannot find the
+            // caller.
             next = unwound.ok().flatten();
         }
         (addresses, reads)

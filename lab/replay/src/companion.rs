@@ -1,4 +1,4 @@
-//! The process that runs a program and prints one line about it.
+//! The companion process: runs a program and prints one line of figures.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,7 +10,7 @@ use heapdrome_system::companion;
 use crate::engine::{Libc, Outcome, replay};
 use crate::options::Touch;
 
-/// The name of the companion.
+/// Name of the companion's executable.
 pub const NAME: &str = "heapdrome-replay";
 
 /// The figures of a report besides those of every workload, and whether more of each is better.
@@ -24,19 +24,20 @@ pub const FIGURES: [(&str, bool); 7] = [
     ("behind_s", false),
 ];
 
-/// The figure of the engine's own resident memory, which is there all the time.
+/// Name of the figure for the engine's memory that stays resident throughout.
 pub const TABLES: &str = "tables_bytes";
 
-/// The figure of the page faults without input during the operations, except the engine's own.
+/// Name of the figure for page faults without input during the operations, without the engine's
+/// own.
 pub const FAULTS: &str = "operation_faults";
 
 const USAGE: &str = "write: heapdrome-replay PROGRAM [--touch none|first|pages|all|check], where heapdrome \
                      has compiled PROGRAM of a trace";
 
-/// Returns the process's whole life: `heapdrome-replay PROGRAM [--touch HOW]`.
+/// Main function of the companion: `heapdrome-replay PROGRAM [--touch HOW]`.
 ///
-/// Prints the [`WorkloadReport`] as one line of JSON and returns 0; or one line on standard error
-/// and 1 where the allocator failed, 2 where anything else did.
+/// Prints the [`WorkloadReport`] as one line of JSON and returns 0. Otherwise prints one line on
+/// standard error, and returns 1 if the allocator failed or 2 if anything else did.
 pub fn main() -> ExitCode {
     let line = report(&companion::words());
     let printed = line.and_then(|line| {
@@ -60,7 +61,7 @@ fn report(words: &[String]) -> Result<String, String> {
     serde_json::to_string(&told(&outcome, touch)).map_err(|error| error.to_string())
 }
 
-/// Makes the process's report of a replay.
+/// Converts the outcome of a replay into a report.
 fn told(outcome: &Outcome, touch: Touch) -> WorkloadReport {
     let header = &outcome.header;
     let (operations, floor) = (header.operations as f64, header.floor as f64);

@@ -1,8 +1,8 @@
-//! Replays traces: compiles a process of a trace into a program of allocation calls, and runs that
-//! with real threads under whatever allocator serves this process.
+//! Replays traces: compiles a process of a trace into a program of allocation calls, and runs the
+//! program with real threads under the allocator that serves this process.
 //!
-//! [`compile`] belongs to heapdrome, [`main`] to its companion `heapdrome-replay`, in which nothing
-//! but the allocator under test allocates while a program runs.
+//! heapdrome itself uses [`compile`]. Its companion `heapdrome-replay` uses [`main`]; while a
+//! program runs there, only the replay's calls reach the allocator under test.
 
 mod companion;
 mod compile;

@@ -1,4 +1,4 @@
-//! How a trace is replayed.
+//! Options of a replay.
 
 use std::fmt::{self, Display};
 
@@ -7,17 +7,17 @@ pub use heapdrome_schema::ReplaySpeed as Speed;
 /// How each new block is touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Touch {
-    /// Nothing.
+    /// Writes nothing.
     None,
-    /// Its first word.
+    /// Writes its first word.
     First,
-    /// A word in each of its pages.
+    /// Writes a word in each of its pages.
     #[default]
     Pages,
-    /// All of it.
+    /// Writes all of it.
     All,
-    /// All of a block of up to 4 KiB, both ends of a larger one and words between them, with a
-    /// pattern that is compared before the block is freed or resized: not for measuring.
+    /// Writes a pattern into all of a block of up to 4 KiB, or into both ends of a larger one and
+    /// words between them, and compares it before the block is freed or resized. Not for measuring.
     Check,
 }
 
@@ -25,7 +25,7 @@ impl Touch {
     /// Every way to touch a block.
     pub const ALL: [Self; 5] = [Self::None, Self::First, Self::Pages, Self::All, Self::Check];
 
-    /// Returns the name by which it is asked for.
+    /// Returns the name of this way on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl Touch {
         }
     }
 
-    /// Returns the way to touch of this name.
+    /// Returns the way with this name.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)

@@ -1,14 +1,14 @@
-//! The file of a compiled process: a header, pieces of the threads' operations, a table of where
-//! each thread begins.
+//! The file of a compiled process: a header, pieces of the threads' operations, and a table of the
+//! threads' first operations.
 
 use crate::options::Speed;
 
-/// The version of the file's form. Another one is compiled again.
+/// Version of the file's form. A file of another version is compiled again.
 pub const FORM: u64 = 2;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"hdreplay");
 
-/// Words of a page, at which the header ends and large pieces begin.
+/// Words of a page. The header takes one page, and large pieces begin at pages.
 pub(crate) const PAGE_WORDS: u64 = 512;
 
 /// Bytes of a word.
@@ -22,26 +22,26 @@ pub(crate) const HEADER_BYTES: usize = (FIELDS + 1) * WORD as usize;
 /// The header of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The speed that it was compiled for.
+    /// Speed for which the program was compiled.
     pub speed: Speed,
     /// The number of the process in the trace.
     pub process: u32,
     /// Number of threads.
     pub threads: u32,
-    /// Number of slots, those included that are always null.
+    /// Number of slots, including those that are always null.
     pub slots: u32,
     /// Calls that are replayed.
     pub operations: u64,
-    /// Calls of the recording that are left out: they failed, or freed a block that the trace does
-    /// not know.
+    /// Calls of the recording that are omitted, because they failed or freed a block that the trace
+    /// does not contain.
     pub left_out: u64,
-    /// Number of blocks that live at the end.
+    /// Number of live blocks at the end.
     pub live: u64,
-    /// Most requested bytes that live at one time, in the order of the recording: the floor.
+    /// Maximum of requested live bytes, in the order of the recording: the floor.
     pub floor: u64,
     /// A hash of all operations.
     pub digest: u64,
-    /// Where the table of threads begins, in words.
+    /// Offset of the table of threads, in words.
     pub(crate) table: u64,
     /// Bytes of the file.
     pub(crate) bytes: u64,
@@ -75,7 +75,7 @@ impl Header {
         bytes
     }
 
-    /// Reads a header; `None` if the bytes are none, or of another form.
+    /// Reads a header; `None` if the bytes are no header, or have another form.
     pub(crate) fn from_bytes(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
         let mut fields = bytes
             .chunks_exact(WORD as usize)

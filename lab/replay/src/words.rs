@@ -1,14 +1,14 @@
-//! The words of a program: one for each malloc and free, more for everything else.
+//! Defines the words of a program: one for each malloc and free, more for every other operation.
 //!
 //! A word whose highest bit is 0 calls malloc: the slot that takes the block in the 31 bits below,
 //! the size in the low 32. A negative word frees the block in the slot of that number plus 2^31.
 //! The first slots are always null: a free of one of them stands for an operation of the kind of
 //! that number, whose fields are the next words. So a malloc and a free need not ask what they are.
 
-/// Slots that a program can name.
+/// Number of slots that a word can name.
 pub(crate) const MAX_SLOTS: u32 = 1 << 31;
 
-/// The first slot that holds a block.
+/// First slot that may hold a block.
 pub(crate) const FIRST_SLOT: u32 = 16;
 
 /// Maximum number of threads.
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
     Jump,
     /// Announces to other threads that this thread has reached this operation.
     Publish,
-    /// Waits for the thread in the high half until it has published as often as the low half says.
+    /// Waits for the thread in the high half, until it has published as often as the low half says.
     Wait,
     /// Sleeps until the replay has run for the number of nanoseconds in the field.
     Until,
@@ -47,9 +47,9 @@ pub(crate) enum Kind {
     Aligned,
     /// Calls aligned_alloc: fields as for `Aligned`.
     AlignedAlloc,
-    /// Calls realloc: short field, size before, end of what is written.
+    /// Calls realloc: short field, old size, end of the bytes to write.
     ShortResize,
-    /// Calls realloc: slot, size, size before, end of what is written.
+    /// Calls realloc: slot, size, old size, end of the bytes to write.
     Resize,
 }
 
@@ -73,7 +73,7 @@ impl Kind {
         Self::Resize,
     ];
 
-    /// Returns the kind of a negative word; `None` for that of a free.
+    /// Returns the kind of a negative word; `None` if the word is a free.
     pub(crate) fn of(word: u64) -> Option<Self> {
         Self::ALL.get((word as u32 ^ MAX_SLOTS) as usize).copied()
     }
@@ -84,7 +84,7 @@ impl Kind {
     }
 }
 
-/// Returns a word of two halves; the word of a malloc, if they are a slot and a size.
+/// Returns a word of two halves. With a slot and a size, it is the word of a malloc.
 pub(crate) fn halves(high: u32, low: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }

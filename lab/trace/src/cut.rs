@@ -1,4 +1,4 @@
-//! A part of a trace as a trace of its own.
+//! Writes a part of a trace as a trace of its own.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{Read, Write};
@@ -9,7 +9,7 @@ use crate::reader::{Chunk, Reader};
 use crate::records::{Beginning, Finish, Process, Record, Thread};
 use crate::writer::Writer;
 
-/// A block that is live where the reader stands.
+/// A block that is live at the reader's position.
 struct Block {
     thread: u32,
     function: u8,
@@ -20,14 +20,14 @@ struct Block {
     number: Option<u64>,
 }
 
-/// A process while its operations are read.
+/// State of a process while its operations are read.
 #[derive(Default)]
 struct Cut {
     /// Records about the process and its threads that the new trace does not have yet.
     records: Vec<Record>,
-    /// Whether the new trace has the process.
+    /// Whether the new trace contains the process.
     open: bool,
-    /// Whether the process did anything before the part's end.
+    /// Whether the process did anything before the part ends.
     seen: bool,
     /// Whether the process began in the part.
     began_within: bool,
@@ -41,7 +41,7 @@ struct Cut {
     inherited_freed: (u64, u64),
 }
 
-/// The times between which a part lies: from `0`, until before `1`.
+/// Interval of time of a part: from the first time, up to but without the second.
 #[derive(Clone, Copy)]
 struct Part(Time, Time);
 
@@ -54,19 +54,19 @@ impl Part {
         time >= self.0 && time < self.1
     }
 
-    /// Returns the time that the new trace has; 0 for all that comes before the part.
+    /// Returns the time in the new trace; 0 for times before the part.
     fn shifted(self, time: Time) -> Time {
         Time(time.0.saturating_sub(self.0.0))
     }
 }
 
-/// Writes what happened from `from` until before `to` as a trace of its own, whose time begins at
-/// `from`. Blocks that are live at `from` are made there by the calls that made them. Processes
-/// keep their numbers; those that ended before are left out. If one goes on after `to`, the new
-/// trace says that its recording stopped there.
+/// Writes the operations from `from` until before `to` as a trace of its own, whose time begins at
+/// `from`. The live blocks at `from` are made there by the calls that made them. Processes keep
+/// their numbers, and those that ended before `from` are omitted. If a process continues after
+/// `to`, the new trace says that its recording stopped there.
 ///
 /// # Errors
-/// If reading or writing fails or the trace is damaged.
+/// Returns an error if reading or writing fails, or if the trace is damaged.
 pub fn cut<R: Read, W: Write>(
     reader: &mut Reader<R>,
     from: Time,
@@ -121,7 +121,7 @@ fn stopped(process: u32, part: Part) -> Finish {
     }
 }
 
-/// Takes a record over, if it belongs to the part.
+/// Copies a record if it belongs to the part.
 fn keep<W: Write>(
     mut record: Record,
     part: Part,
@@ -135,7 +135,7 @@ fn keep<W: Write>(
     let within = time.is_none_or(|time| part.has(time));
     match record {
         Record::Recording(_) | Record::Totals(_) => Ok(()),
-        // Modules and stacks keep their numbers, so that all are needed.
+        // Modules and stacks keep their numbers, so all are needed.
         Record::Bypass(_) | Record::Module(_) | Record::Stack(_) => writer.record(record),
         Record::Resident(_) if !within => Ok(()),
         Record::Resident(resident) => {
@@ -168,7 +168,8 @@ fn keep<W: Write>(
 }
 
 impl Cut {
-    /// Gives the new trace the process, its threads and its live blocks, unless it has them.
+    /// Writes the process, its threads and its live blocks to the new trace, unless it contains
+    /// them.
     fn open<W: Write>(
         &mut self,
         number: u32,
@@ -211,7 +212,7 @@ impl Cut {
         Ok(())
     }
 
-    /// Notes that the process has `ended` before the part does, `within` it or earlier.
+    /// Handles the end of the process: `within` the part or before it.
     fn finish<W: Write>(
         &mut self,
         finish: Finish,
@@ -225,7 +226,8 @@ impl Cut {
             self.open(finish.process, part, writer)?;
             writer.record(Record::Finish(match self.began_within {
                 true => finish,
-                // The system counted from the beginning of the process.
+                // The system's figures count from the beginning of the process, which lies before
+                // the part.
                 false => Finish {
                     peak_resident: None,
                     minor_faults: None,
@@ -241,7 +243,7 @@ impl Cut {
         Ok(())
     }
 
-    /// Takes a step over, if it belongs to the part, and follows its blocks in any case.
+    /// Copies a step if it belongs to the part, and follows its blocks in any case.
     fn add<W: Write>(
         &mut self,
         number: u32,

@@ -1,4 +1,4 @@
-//! Operations of one process as the bytes of a chunk.
+//! Encodes the operations of one process as the bytes of a chunk.
 
 use rustc_hash::FxHashMap;
 
@@ -38,7 +38,7 @@ pub(crate) struct Encoder {
     frees: Table<u8>,
 }
 
-/// Entries by their place; the oldest gives way.
+/// A table whose oldest entry is replaced when it is full.
 #[derive(Debug)]
 struct Table<T> {
     places: FxHashMap<T, u8>,
@@ -102,7 +102,7 @@ impl Encoder {
         self.operations
     }
 
-    /// Clears the encoded operations: the next operation begins a new chunk.
+    /// Clears the encoded operations. The next operation begins a new chunk.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.operations = 0;
@@ -146,8 +146,8 @@ impl Encoder {
         Ok(())
     }
 
-    /// Returns the distance in numbers from the block that an operation frees to the next new one;
-    /// 0 where it frees none.
+    /// Returns the number of the next block minus that of the block that the operation frees; 0 if
+    /// it frees none.
     fn distance(&self, operation: &Operation) -> Result<u64, TraceError> {
         match *operation {
             Operation::Free { block, .. } | Operation::Resize { block, .. } => {

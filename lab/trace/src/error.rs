@@ -1,15 +1,15 @@
-//! Why a trace cannot be read or written.
+//! Errors of reading and writing a trace.
 
 use std::io;
 
-/// Why a trace cannot be read or written.
+/// Reason why a trace cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// The file does not begin as a trace does.
+    /// The file does not begin with the header of a trace.
     #[error("not a trace of heapdrome")]
     NotATrace,
-    /// The trace ends within its header or its first chunk, so that nothing of it can be used.
+    /// The trace ends within its header or its first chunk, so it has no usable part.
     #[error("the trace was cut off before its first complete chunk")]
     CutOffAtStart,
     /// A later heapdrome wrote the trace.
@@ -39,42 +39,42 @@ pub enum TraceError {
     /// One of several traces cannot be read.
     #[error("trace {place}: {error}")]
     Part {
-        /// Position of the trace among them, from 0.
+        /// Position of that trace in the list, from 0.
         place: usize,
         /// Error of that trace.
         error: Box<TraceError>,
     },
-    /// Traces cannot become one.
+    /// The traces cannot be merged.
     #[error("the traces cannot be merged: {0}")]
     Merge(&'static str),
 }
 
-/// How a trace is damaged.
+/// Kind of damage of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Damage {
-    /// A checksum does not fit.
+    /// A checksum does not match.
     #[error("its checksum does not match")]
     Checksum,
-    /// The kind of a chunk or the code of an operation is not known.
+    /// The kind of a chunk or the code of an operation is unknown.
     #[error("unknown code {0}")]
     Code(u8),
-    /// A length is not possible.
+    /// A length exceeds its limit, or contradicts the content.
     #[error("impossible length {0}")]
     Length(u64),
-    /// The content ends in the midst of a value.
+    /// The content ends within a value.
     #[error("the content ends within a value")]
     End,
     /// A number does not fit into 64 bits.
     #[error("a number is too long")]
     Number,
-    /// Something refers to a block, function, module or stack that does not exist.
+    /// An operation or record refers to a block, function, module or stack that does not exist.
     #[error("a reference to a block, a function, a module or a stack that does not exist")]
     Reference,
     /// The content cannot be decompressed.
     #[error("the content cannot be decompressed")]
     Compression,
-    /// A record is not the JSON that it should be.
+    /// The JSON of a record is invalid.
     #[error("a record is malformed")]
     Record,
 }

@@ -1,10 +1,10 @@
-//! The modules and stacks that a trace has so far.
+//! Counts the modules and stacks of a trace so far.
 
 use crate::error::Damage;
 use crate::records::{Record, Stack};
 
-/// Numbers of modules and stacks. Each is numbered in the order of its records, so that a count
-/// suffices to check what refers to them.
+/// Numbers of modules and stacks. They are numbered in the order of their records, so a count
+/// suffices to check references to them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Known {
     modules: u32,
@@ -12,7 +12,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Counts a record, and checks its number and what it refers to.
+    /// Counts a record, after checking its number and its references.
     pub(crate) fn add(&mut self, record: &Record) -> Result<(), Damage> {
         match record {
             Record::Module(module) => count(&mut self.modules, module.module),

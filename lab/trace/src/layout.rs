@@ -1,4 +1,4 @@
-//! The fixed parts of a trace: the header, and the header of each chunk.
+//! Encodes and decodes the parts of fixed length: the header of a trace and those of chunks.
 
 use crate::error::{Damage, TraceError};
 
@@ -17,10 +17,10 @@ pub(crate) const HEADER_BYTES: usize = 16;
 /// number of operations, checksum of the content, checksum of these fields.
 pub(crate) const CHUNK_HEADER_BYTES: usize = 24;
 
-/// Maximum number of bytes of a chunk's content when decompressed. A reader needs no more.
+/// Maximum number of bytes of a chunk's decompressed content, and so of a reader's buffer.
 pub(crate) const MAX_CONTENT: usize = 4 << 20;
 
-/// Maximum length that a chunk's header may say. More than [`MAX_CONTENT`]: content that does not
+/// Maximum length in a chunk's header. Larger than [`MAX_CONTENT`], because content that does not
 /// shrink is longer in the file.
 pub(crate) const MAX_LENGTH: usize = MAX_CONTENT + MAX_CONTENT / 8;
 

@@ -1,4 +1,4 @@
-//! Several traces as one.
+//! Merges several traces into one.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -13,10 +13,10 @@ use crate::writer::Writer;
 /// Maximum number of functions that a trace can name.
 const MAX_FUNCTIONS: usize = u8::MAX as usize;
 
-/// One of the traces.
+/// One of the merged traces.
 struct Part<'a, R> {
     reader: &'a mut Reader<R>,
-    /// Nanoseconds by which it began after the first of them.
+    /// Nanoseconds from the beginning of the first trace to that of this one.
     shift: u64,
     /// The new place of each function.
     functions: Vec<u8>,
@@ -238,14 +238,14 @@ fn new_number(old: u32, known: &mut HashMap<u32, u32>, all: &mut All) -> u32 {
     })
 }
 
-/// Returns the number of an entry, and whether it is new and took the next number.
+/// Returns the number of an entry, and whether the entry is new. A new entry takes the next number.
 fn intern<K: Eq + Hash>(key: K, known: &mut HashMap<K, u32>) -> (u32, bool) {
     let next = known.len() as u32;
     let number = *known.entry(key).or_insert(next);
     (number, number == next)
 }
 
-/// Returns an operation by the new place of its function.
+/// Returns an operation with its function's new index.
 fn with_function(mut operation: Operation, functions: &[u8]) -> Operation {
     let function = match &mut operation {
         Operation::Make { function, .. }

@@ -1,4 +1,4 @@
-//! The operations that a trace is made of.
+//! The operations of a trace.
 
 /// Nanoseconds since the recording began. Traces keep multiples of [`Time::STEP`].
 #[derive(
@@ -18,7 +18,7 @@
 pub struct Time(pub u64);
 
 impl Time {
-    /// Nanoseconds by which two times of operations in a trace differ at least, if they differ.
+    /// Unit of the times of operations in a trace, in nanoseconds.
     pub const STEP: u64 = 16;
 
     /// Returns the number of whole steps since the recording began.
@@ -26,8 +26,7 @@ impl Time {
         self.0 / Self::STEP
     }
 
-    /// Returns the time after a number of steps; the latest that can be expressed if it is too
-    /// late.
+    /// Returns the time after a number of steps; the largest time if that exceeds it.
     pub(crate) fn from_steps(steps: u64) -> Self {
         Self(steps.saturating_mul(Self::STEP))
     }
@@ -36,11 +35,11 @@ impl Time {
 /// One call of an allocation function.
 ///
 /// `function` is an index into [`Recording::functions`](crate::Recording::functions). Blocks are
-/// numbered within a process, from 0, in the order in which their operations stand in the trace:
-/// every [`Make`](Self::Make) and every [`Resize`](Self::Resize) takes the next number.
+/// numbered within a process, from 0, in the order of the operations: every [`Make`](Self::Make)
+/// and every [`Resize`](Self::Resize) takes the next number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Returned a new block.
+    /// The call returned a new block.
     Make {
         /// The function that was called.
         function: u8,
@@ -49,14 +48,14 @@ pub enum Operation {
         /// The alignment that was requested, in bytes; 0 if the function takes none.
         alignment: u64,
     },
-    /// Freed a block.
+    /// The call freed a block.
     Free {
         /// The function that was called.
         function: u8,
         /// The block's number.
         block: u64,
     },
-    /// Freed a block and returned a new one with the content of the old.
+    /// The call freed a block, and returned a new one with the content of the old one.
     Resize {
         /// The function that was called.
         function: u8,
@@ -65,20 +64,20 @@ pub enum Operation {
         /// The number of the block that was freed.
         block: u64,
     },
-    /// Freed nothing: the address was null.
+    /// The call freed nothing, because the address was null.
     FreeNull {
         /// The function that was called.
         function: u8,
     },
-    /// Freed a block that this trace does not know: one made before the recording began, or one
-    /// that a forked process inherited.
+    /// The call freed a block that this trace does not contain: one made before the recording
+    /// began, or one that a forked process inherited.
     FreeForeign {
         /// The function that was called.
         function: u8,
         /// The block's size in bytes, if it was inherited.
         size: Option<u64>,
     },
-    /// Returned no block.
+    /// The call returned no block.
     Fail {
         /// The function that was called.
         function: u8,
@@ -96,7 +95,7 @@ impl Operation {
         matches!(self, Self::Make { .. } | Self::Resize { .. })
     }
 
-    /// Returns whether a stack may be recorded with the operation: it asked for a block.
+    /// Returns whether the operation requested a block, so that a stack may be recorded with it.
     #[must_use]
     pub fn may_have_stack(&self) -> bool {
         self.makes_block() || matches!(self, Self::Fail { .. })
@@ -116,13 +115,13 @@ impl Operation {
     }
 }
 
-/// An operation, who called it, and when.
+/// An operation with its caller and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The number of the thread within its process.
     pub thread: u32,
-    /// Time at which a free was called, or at which any other function had returned. Within a
-    /// process no step is earlier than the one before it.
+    /// Time at which a free was called, or at which any other function returned. Within a process,
+    /// no step is earlier than the one before it.
     pub time: Time,
     /// The call.
     pub operation: Operation,

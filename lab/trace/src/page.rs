@@ -1,4 +1,4 @@
-//! Holds what `docs/trace-format.md` says to the code.
+//! Compares `docs/trace-format.md` with the code.
 
 use crate::encode::{
     Encoder, FAIL, FREE, FREE_FOREIGN, FREE_NULL, FREES, NEW_FREE, NEW_SHAPE, RESIZE, SHAPES,
@@ -12,7 +12,7 @@ fn page() -> String {
     std::fs::read_to_string(page).expect("the page is there")
 }
 
-/// Returns a row of a table of codes, and the word by which the page names the operation.
+/// Returns a row of a table of codes, and the page's word for the operation.
 fn row(first: u8, last: u8, word: &str) -> String {
     match first == last {
         true => format!("| 0x{first:02x} | {word}"),

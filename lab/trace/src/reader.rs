@@ -39,25 +39,25 @@ pub struct Reader<R> {
     decompressor: Decompressor<'static>,
     compressed: Vec<u8>,
     content: Vec<u8>,
-    /// The next block's number of each process; `None` where a chunk was not visited.
+    /// Number of the next block of each process; `None` after a chunk that was not visited.
     blocks: HashMap<u32, Option<u64>>,
     ending: Option<Ending>,
 }
 
 /// A part of a trace.
 pub enum Chunk<'a> {
-    /// Events beside the operations.
+    /// Events that are not operations.
     Records(Vec<Record>),
     /// Operations of one process.
     Operations(Operations<'a>),
 }
 
 impl Chunk<'_> {
-    /// Calls `visit` with the process and each step of a chunk of operations; does nothing for
-    /// another chunk.
+    /// Calls `visit` with the process and each step of a chunk of operations. Does nothing for a
+    /// chunk of records.
     ///
     /// # Errors
-    /// If the chunk is damaged. The steps before the damage were visited.
+    /// Returns an error if the chunk is damaged. The steps before the damage were visited.
     pub fn visit(self, mut visit: impl FnMut(u32, Step)) -> Result<(), TraceError> {
         match self {
             Self::Records(_) => Ok(()),
@@ -75,9 +75,9 @@ pub struct Operations<'a> {
     pub process: u32,
     /// Number of operations.
     pub count: u32,
-    /// The number of the first block that an operation here makes.
+    /// Number of the first block that an operation of this chunk makes.
     pub first_block: u64,
-    /// Bytes of the content as it lies in the file.
+    /// Bytes of the content in the file.
     pub bytes: u64,
     /// Bytes of the content when decompressed.
     pub content_bytes: u64,
@@ -92,7 +92,7 @@ impl Operations<'_> {
     /// Calls `visit` with each step.
     ///
     /// # Errors
-    /// If the chunk is damaged. The steps before the damage were visited.
+    /// Returns an error if the chunk is damaged. The steps before the damage were visited.
     #[inline]
     pub fn visit(&mut self, visit: impl FnMut(Step)) -> Result<(), TraceError> {
         let offset = self.offset;
@@ -104,7 +104,7 @@ impl Operations<'_> {
     }
 }
 
-/// Fills `buffer` and returns how many bytes the source had.
+/// Fills `buffer`. Returns the number of bytes that the source had.
 fn fill(source: &mut impl Read, buffer: &mut [u8]) -> Result<usize, TraceError> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -119,11 +119,11 @@ fn fill(source: &mut impl Read, buffer: &mut [u8]) -> Result<usize, TraceError> 
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the beginning of a trace. `source` is read in large pieces and needs no buffer.
+    /// Reads the beginning of a trace. Reads `source` in large pieces, so it needs no buffer.
     ///
     /// # Errors
-    /// If reading fails, the source is no trace, is of a newer version, or is damaged or cut off
-    /// before its first chunk ends.
+    /// Returns an error if reading fails, or if the source is no trace, has a newer version, is
+    /// damaged, or ends before its first chunk does.
     pub fn new(mut source: R) -> Result<Self, TraceError> {
         let mut header = [0; HEADER_BYTES];
         let there = fill(&mut source, &mut header)?;
@@ -176,8 +176,7 @@ impl<R: Read> Reader<R> {
         self.architecture
     }
 
-    /// Returns the number of bytes of the trace that were read: where its last chunk that was read
-    /// ends.
+    /// Returns the number of bytes up to the end of the last chunk that was read.
     pub fn bytes_read(&self) -> u64 {
         self.offset
     }
@@ -190,7 +189,7 @@ impl<R: Read> Reader<R> {
     /// Returns the next part of the trace; `None` at its end.
     ///
     /// # Errors
-    /// If reading fails or the trace is damaged.
+    /// Returns an error if reading fails or the trace is damaged.
     pub fn next_chunk(&mut self) -> Result<Option<Chunk<'_>>, TraceError> {
         if self.ending.is_some() {
             return Ok(None);
@@ -239,7 +238,7 @@ impl<R: Read> Reader<R> {
         })))
     }
 
-    /// Reads and decompresses a chunk; `None` where the trace was cut off.
+    /// Reads and decompresses a chunk. Returns `None` if the trace was cut off here.
     fn read_chunk(&mut self) -> Result<Option<ChunkHeader>, TraceError> {
         let offset = self.offset;
         let damaged = |damage| TraceError::Damaged { offset, damage };

@@ -7,11 +7,11 @@ use crate::operation::Time;
 /// Description of a recording. Every trace begins with this record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recording {
-    /// The names of the functions that operations refer to by their place here.
+    /// Names of the functions; operations refer to a function by its index.
     pub functions: Vec<String>,
     /// The command that was recorded.
     pub command: Vec<String>,
-    /// The allocator that was asked for, as the user named it; empty where none was.
+    /// The allocator as the user named it; empty if the user named none.
     pub allocator: String,
     /// When the recording began, in nanoseconds since 1970.
     pub began: u64,
@@ -30,7 +30,7 @@ pub struct Recording {
     pub stack_bytes: u64,
 }
 
-/// How a process came to be.
+/// How a process began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Beginning {
@@ -40,14 +40,14 @@ pub enum Beginning {
     Forked {
         /// The number of the parent in the trace.
         parent: u32,
-        /// Number of blocks that it inherited.
+        /// Number of inherited blocks.
         blocks: u64,
-        /// Bytes that were requested for them.
+        /// Requested bytes of the inherited blocks.
         bytes: u64,
     },
 }
 
-/// A program of one process: an exec begins another.
+/// A program of one process. An exec begins another one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     /// Number of the process in the trace, from 0.
@@ -95,17 +95,17 @@ pub struct Finish {
     pub process: u32,
     /// Time at which the end of the process was noticed.
     pub time: Time,
-    /// Most bytes that were resident, where the system says so.
+    /// Maximum number of resident bytes, if the system reports it.
     pub peak_resident: Option<u64>,
-    /// Page faults that needed no reading, where the system says so.
+    /// Page faults that needed no reading, if the system reports them.
     pub minor_faults: Option<u64>,
-    /// Processor time in nanoseconds, where the system says so.
+    /// Processor time in nanoseconds, if the system reports it.
     pub processor_time: Option<u64>,
     /// Nanoseconds for which the process's threads waited for the collector, in total.
     pub waited: u64,
     /// Whether the recording of this process stopped before its end.
     pub gave_up: bool,
-    /// Times of some of its calls; `None` if none was timed.
+    /// Times of some of the process's calls; `None` if none was timed.
     pub timed: Option<TimedCalls>,
 }
 
@@ -136,7 +136,7 @@ pub struct Bypass {
     pub reason: String,
 }
 
-/// A file of code that stacks refer to.
+/// A file of code to which stacks refer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Module {
     /// Number of the module in the trace, which is the number of modules before it.
@@ -147,14 +147,14 @@ pub struct Module {
     pub build_id: String,
 }
 
-/// A place in the code: a call.
+/// A call in the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "(Option<u32>, u64)", into = "(Option<u32>, u64)")]
 pub struct Frame {
-    /// The number of the module that it lies in; `None` if it lies in none.
+    /// Number of the module that contains the call; `None` if none does.
     pub module: Option<u32>,
-    /// The virtual address in the module's ELF file, as in its symbol table; the address in memory
-    /// if it lies in no module.
+    /// Virtual address in the module's ELF file, as in its symbol table; without a module, the
+    /// address in memory.
     pub address: u64,
 }
 
@@ -189,14 +189,14 @@ impl Stack {
 pub struct Totals {
     /// Operations in the trace.
     pub operations: u64,
-    /// Operations whose order had to be repaired: an address was returned before its free was
-    /// seen.
+    /// Number of operations whose order was repaired, because an address was returned again before
+    /// its free was seen.
     pub repaired: u64,
     /// Processor time of the collector, in nanoseconds.
     pub collector_time: u64,
 }
 
-/// One event beside the operations.
+/// An event that is not an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Record {
@@ -212,16 +212,17 @@ pub enum Record {
     Finish(Finish),
     /// A process was not recorded.
     Bypass(Bypass),
-    /// A file of code; stacks that refer to it follow.
+    /// A file of code. Stacks that refer to it follow.
     Module(Module),
-    /// A stack; operations that refer to it follow.
+    /// A stack. Operations that refer to it follow.
     Stack(Stack),
     /// The trace is complete.
     Totals(Totals),
 }
 
 impl Record {
-    /// Returns the time of the record; `None` for one of the whole trace, or of no known time.
+    /// Returns the time of the record; `None` if it describes the whole trace, or if its time is
+    /// unknown.
     #[must_use]
     pub fn time(&self) -> Option<Time> {
         match self {
@@ -237,7 +238,7 @@ impl Record {
         }
     }
 
-    /// Returns the place of [`time`](Self::time).
+    /// Returns a reference to the [`time`](Self::time).
     pub(crate) fn time_mut(&mut self) -> Option<&mut Time> {
         match self {
             Self::Process(it) => Some(&mut it.time),

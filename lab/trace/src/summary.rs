@@ -1,4 +1,4 @@
-//! The contents of a trace, in numbers.
+//! Counts the contents of a trace.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
@@ -25,7 +25,7 @@ pub struct ProcessSummary {
     pub live_blocks: u64,
     /// Requested bytes of the blocks that the process had not freed at its end.
     pub live_bytes: u64,
-    /// Most requested bytes of blocks that were live at one time, inherited ones among them.
+    /// Maximum of requested live bytes, inherited blocks included.
     pub peak_live_bytes: u64,
 }
 
@@ -38,9 +38,9 @@ pub struct Summary {
     pub bytes: u64,
     /// Number of operations of all processes.
     pub operations: u64,
-    /// Bytes of their chunks, headers excepted, as they lie in the file.
+    /// Bytes of all chunks of operations in the file, without headers.
     pub operation_bytes: u64,
-    /// Bytes of their chunks when decompressed.
+    /// Bytes of all chunks of operations when decompressed.
     pub operation_content: u64,
     /// The latest time in the trace.
     pub last: Time,
@@ -50,9 +50,9 @@ pub struct Summary {
     pub bypassed: Vec<Bypass>,
     /// Number of different stacks.
     pub stacks: u64,
-    /// Number of operations that have one.
+    /// Number of operations with a stack.
     pub with_stack: u64,
-    /// Number of modules that stacks refer to.
+    /// Number of modules to which stacks refer.
     pub modules: u64,
 }
 
@@ -61,7 +61,8 @@ pub struct Summary {
 struct Live {
     summary: ProcessSummary,
     sizes: HashMap<u64, u64>,
-    /// Requested bytes of live blocks that the process made. A damaged trace may have any sizes.
+    /// Requested bytes of live blocks that the process made. Wide, because a damaged trace may have
+    /// any sizes.
     bytes: u128,
     /// Requested bytes of live blocks that the process inherited.
     inherited: u128,
@@ -107,10 +108,11 @@ impl Live {
     }
 }
 
-/// Reads a trace to its end and sums it up. Takes memory for the live blocks of each process.
+/// Reads a trace to its end and counts its contents. Needs memory for the live blocks of each
+/// process.
 ///
 /// # Errors
-/// If reading fails or the trace is damaged.
+/// Returns an error if reading fails or the trace is damaged.
 pub fn summarize<R: Read>(reader: &mut Reader<R>) -> Result<Summary, TraceError> {
     let mut processes = BTreeMap::<u32, Live>::new();
     let (mut operation_bytes, mut operation_content) = (0, 0);

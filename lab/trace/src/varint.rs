@@ -1,5 +1,5 @@
-//! Numbers of variable length: 7 bits a byte, the lowest first, the highest bit set in all bytes
-//! except the last (LEB128).
+//! Encodes numbers of variable length: 7 bits a byte, the lowest first, the highest bit set in all
+//! bytes except the last (LEB128).
 
 use crate::error::Damage;
 
@@ -29,7 +29,7 @@ fn take_rest(bytes: &mut &[u8], mut number: u64) -> Result<u64, Damage> {
         let (&byte, rest) = bytes.split_first().ok_or(Damage::End)?;
         *bytes = rest;
         let bits = u64::from(byte & 0x7f);
-        // The tenth byte has room for the highest bit alone.
+        // The tenth byte has room for one bit.
         if shift > 63 || (shift == 63 && bits > 1) {
             return Err(Damage::Number);
         }

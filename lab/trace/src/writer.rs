@@ -18,7 +18,7 @@ const CHUNK_CONTENT: usize = 256 << 10;
 /// Bytes of records at which a chunk is written.
 const RECORDS_CONTENT: usize = 64 << 10;
 
-/// zstd's level: its fastest ordinary one. On JSON in CPython, level 3 makes a trace a sixth
+/// Level of zstd: its fastest ordinary one. For JSON in CPython, level 3 makes a trace a sixth
 /// smaller.
 const LEVEL: i32 = 1;
 
@@ -38,10 +38,10 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a trace in `sink`, which is written in large pieces and needs no buffer.
+    /// Begins a trace in `sink`. Writes to the sink in large pieces, so it needs no buffer.
     ///
     /// # Errors
-    /// The sink's.
+    /// Returns an error if the sink does.
     pub fn new(sink: W, recording: &Recording) -> Result<Self, TraceError> {
         Self::for_architecture(sink, recording, Architecture::OWN)
     }
@@ -49,7 +49,7 @@ impl<W: Write> Writer<W> {
     /// Begins a trace of a program that was recorded on the given architecture.
     ///
     /// # Errors
-    /// The sink's.
+    /// Returns an error if the sink does.
     pub fn for_architecture(
         mut sink: W,
         recording: &Recording,
@@ -73,11 +73,11 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Adds an event. It stands before all operations that are added later.
+    /// Adds an event, which precedes all operations that are added later.
     ///
     /// # Errors
-    /// The sink's, and if a module or stack does not have the next number, or a stack refers to a
-    /// module that was not added or has too many frames.
+    /// Returns an error if the sink does, if a module or stack does not have the next number, or if
+    /// a stack has too many frames or refers to a module that was not added.
     pub fn record(&mut self, record: Record) -> Result<(), TraceError> {
         let known = self.known.add(&record);
         known.map_err(|_| TraceError::Order("its number or one of its frames is wrong"))?;
@@ -105,8 +105,9 @@ impl<W: Write> Writer<W> {
     /// Adds an operation of a process.
     ///
     /// # Errors
-    /// The sink's, and if the operation is earlier than the last one of its process, frees a
-    /// block that was not made, or has a stack that was not added or that it cannot have.
+    /// Returns an error if the sink does, or if the operation is earlier than the last one of its
+    /// process, frees a block that was not made, or has a stack that was not added or that it
+    /// cannot have.
     pub fn operation(&mut self, process: u32, step: Step) -> Result<(), TraceError> {
         if step.stack.is_some_and(|stack| stack >= self.known.stacks) {
             return Err(TraceError::Order("its stack was not added"));
@@ -129,12 +130,12 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Notes that operations were put into the order in which they must have happened.
+    /// Counts operations whose order was repaired.
     pub fn repaired(&mut self, operations: u64) {
         self.repaired += operations;
     }
 
-    /// Notes the processor time that the recording itself took, in nanoseconds.
+    /// Sets the processor time of the recording itself, in nanoseconds.
     pub fn collector_time(&mut self, nanoseconds: u64) {
         self.collector_time = nanoseconds;
     }
@@ -144,10 +145,10 @@ impl<W: Write> Writer<W> {
         self.operations
     }
 
-    /// Writes all that was added.
+    /// Writes everything that was added.
     ///
     /// # Errors
-    /// The sink's.
+    /// Returns an error if the sink does.
     pub fn flush(&mut self) -> Result<(), TraceError> {
         self.write_records()?;
         for (process, mut encoder) in std::mem::take(&mut self.processes) {
@@ -160,7 +161,7 @@ impl<W: Write> Writer<W> {
     /// Completes the trace and returns the sink.
     ///
     /// # Errors
-    /// The sink's.
+    /// Returns an error if the sink does.
     pub fn finish(mut self) -> Result<W, TraceError> {
         self.flush()?;
         let (operations, repaired) = (self.operations, self.repaired);

@@ -1,4 +1,4 @@
-//! Traces that no recorder writes.
+//! Profiles traces that no recorder writes.
 
 use heapdrome_profile::profile;
 use heapdrome_trace::{Beginning, Operation, Reader, TraceError};

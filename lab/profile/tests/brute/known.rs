@@ -1,4 +1,4 @@
-//! Small traces of which every figure is known.
+//! Profiles small traces of which every figure is known.
 
 use heapdrome_profile::{Amount, Bounds, Digits, Peak, Profile, Variance};
 use heapdrome_trace::{Beginning, Ending, Operation, Record};
@@ -9,7 +9,8 @@ fn amount(blocks: u64, bytes: u64) -> Amount {
     Amount { blocks, bytes }
 }
 
-/// Two threads: three blocks, one of them resized twice, and calls that make and free none.
+/// Profiles two threads: three blocks, one of them resized twice, and calls that neither make nor
+/// free a block.
 fn ten_calls() -> Profile {
     let mut trace = Trace::new();
     trace.begin(0, 0, Beginning::Executed);
@@ -86,7 +87,7 @@ fn sizes_and_lifetimes_lie_in_their_steps() {
         blocks(&counts.sizes),
         [(64, 1), (128, 1), (1024, 1), (4096, 2)]
     );
-    // They lived for 3200, 1600, 6400 and 1600 ns, and 1000, 0, 50 and 0 bytes.
+    // Lifetimes of 3200, 1600, 6400 and 1600 ns, and of 1000, 0, 50 and 0 bytes.
     assert_eq!(
         blocks(&counts.lived_time),
         [(2048, 2), (4096, 1), (8192, 1)]
@@ -219,7 +220,7 @@ fn a_trace_that_was_cut_off_is_profiled_up_to_there() {
     };
     trace.record(Record::Bypass(bypass.clone()));
     let bytes = trace.bytes();
-    // The records of the end are lost.
+    // The last records are lost.
     let profile = read(&bytes[..bytes.len() - 3]);
     assert!(matches!(profile.ending, Ending::CutOff { .. }));
     assert_eq!(profile.processes[0].counts.left, amount(1, 100));

@@ -1,4 +1,4 @@
-//! Profiles of generated traces, beside the truth that is computed from all operations at once.
+//! Compares profiles of generated traces with results that are computed from all operations.
 
 mod hostile;
 mod known;

@@ -8,7 +8,7 @@ use crate::stacks::{STACKS, with_stacks};
 use crate::trace::{Trace, free, make, resize};
 use crate::truth;
 
-/// Operations of a program that makes, resizes and frees blocks in four threads.
+/// Returns the operations of a program that makes, resizes and frees blocks in four threads.
 fn steps(draws: &mut ChaCha8Rng, begin: u64, count: usize) -> Vec<Step> {
     let mut live: Vec<u64> = Vec::new();
     let (mut next, mut time) = (0, begin);
@@ -84,7 +84,7 @@ fn a_long_program_keeps_its_peak_in_few_points() {
     assert_eq!(profile.processes[0].counts.temporary.blocks, 20_000);
 }
 
-/// Live bytes of a process that ends, as changes at their times.
+/// Returns the changes of live bytes of a process that ends, with their times.
 fn changes(steps: &[Step], end: u64) -> Vec<(u64, i64)> {
     let mut before = 0;
     let mut changes: Vec<(u64, i64)> = Vec::new();

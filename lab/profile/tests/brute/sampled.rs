@@ -1,4 +1,4 @@
-//! Samples of a trace, whose estimates are compared with the whole.
+//! Compares estimates from samples of a trace with the whole trace.
 
 use heapdrome_profile::{ProcessProfile, Profile, Sampling};
 use heapdrome_trace::{Beginning, Operation, Recording};
@@ -10,14 +10,15 @@ use crate::trace::{Trace, free, make, resize};
 const MEAN: u64 = 4096;
 const SAMPLES: u64 = 400;
 
-/// A block: its size, and when it is freed, in steps; and whether it came from a resize.
+/// Size of a block, the step at which it is freed, and whether a resize made it.
 struct Block {
     size: u64,
     until: Option<usize>,
     resized: bool,
 }
 
-/// Blocks of a program, one made at each step: small ones, some near the mean, few large ones.
+/// Returns the blocks of a program that makes one at each step: small ones, some near the mean, a
+/// few large ones.
 fn blocks(draws: &mut ChaCha8Rng) -> Vec<Block> {
     let block = |at: usize| Block {
         size: match draws.random_range(0..10) {
@@ -31,8 +32,8 @@ fn blocks(draws: &mut ChaCha8Rng) -> Vec<Block> {
     (0..10_000).map(block).collect()
 }
 
-/// Returns the trace of the blocks that `is_recorded` lets through, as the recorder would write it:
-/// a resize of another block is an operation that makes.
+/// Returns the trace of the blocks for which `is_recorded` returns true, as the recorder would
+/// write it: a resize of an unrecorded block becomes an operation that makes a block.
 fn trace(blocks: &[Block], sample_bytes: u64, mut is_recorded: impl FnMut(u64) -> bool) -> Profile {
     let mut trace = Trace::of(Recording {
         sample_bytes,

@@ -1,4 +1,4 @@
-//! Leaks, caches, and programs that only use memory.
+//! Finds leaks, and suspects neither caches nor programs that only use memory.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +11,11 @@ use crate::trace::{Trace, free, make};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A program whose blocks each have a lifetime: what each stack makes is decided by the caller.
+/// A program whose blocks have lifetimes. The caller decides what each stack makes.
 struct Program {
     trace: Trace,
     draws: ChaCha8Rng,
-    /// When blocks are freed, and their numbers.
+    /// Times at which blocks are freed, with their numbers.
     ends: BTreeSet<(u64, u64)>,
     made: u64,
 }
@@ -32,7 +32,7 @@ impl Program {
         }
     }
 
-    /// Frees what is due by this time.
+    /// Frees the blocks whose lifetime has ended by this time.
     fn pass(&mut self, time: u64) {
         while self.ends.first().is_some_and(|(end, _)| *end <= time) {
             let (end, block) = self.ends.pop_first().expect("there is one");
@@ -66,8 +66,8 @@ fn suspects(profile: &Profile) -> &[Suspect] {
     &profile.processes[0].suspects
 }
 
-/// Requests of a server over ten seconds. Stack 0 uses memory for a moment, stack 1 fills a cache
-/// of 400 entries, and stack 2 forgets one block in `leaks`, if there are any leaks.
+/// Profiles the requests of a server over ten seconds. Stack 0 uses memory briefly, stack 1 fills a
+/// cache of 400 entries, and stack 2 leaks one block in `leaks`, if that is set.
 fn server(seed: u64, leaks: Option<u64>) -> Profile {
     let mut program = Program::new(seed, 0);
     for request in 0..4000_u64 {

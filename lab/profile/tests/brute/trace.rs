@@ -1,4 +1,4 @@
-//! Traces that are made operation by operation.
+//! Writes traces operation by operation.
 
 use heapdrome_profile::{Profile, profile};
 use heapdrome_trace::{
@@ -71,7 +71,7 @@ impl Trace {
         self.0.operation(process, step).expect("written");
     }
 
-    /// A thread's operation in process 0.
+    /// Adds an operation of a thread in process 0.
     pub fn does(&mut self, thread: u32, time: u64, operation: Operation) {
         let time = Time(time);
         self.step(

@@ -1,4 +1,4 @@
-//! The truth about a list of operations, computed without any bound on memory or time.
+//! Computes the expected figures of a list of operations, without limits on memory or time.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use heapdrome_trace::{Operation, Step};
 
 use crate::trace::MALLOC;
 
-/// A block from its beginning to its end.
+/// A block, with its beginning and its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
     pub size: u64,
@@ -57,7 +57,7 @@ pub fn live(blocks: &[Block], place: usize) -> impl Iterator<Item = &Block> {
     blocks.iter().filter(lives)
 }
 
-/// Live bytes after each operation.
+/// Returns the live bytes after each operation.
 pub fn live_bytes(steps: &[Step]) -> Vec<u64> {
     let mut sizes = Vec::new();
     let mut bytes = 0;

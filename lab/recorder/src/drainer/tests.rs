@@ -12,7 +12,7 @@ use crate::streams::Stream;
 
 const RINGS: usize = 3;
 
-/// Large batches of a lap.
+/// Number of large batches in a lap.
 const BATCHES: usize = 8;
 
 fn file(path: &Path, bytes: usize) -> File {
@@ -23,7 +23,7 @@ fn file(path: &Path, bytes: usize) -> File {
     file
 }
 
-/// The thread's side of a ring.
+/// Writing side of a ring.
 struct Thread(Shared<Ring>);
 
 impl Thread {
@@ -89,7 +89,7 @@ fn busy_threads_go_on_while_the_backlog_has_room_for_one_ring() {
     let threads: Vec<_> = (0..RINGS).map(start).collect();
     let mut streams: Vec<_> = (0..RINGS).map(|_| Stream::new(folder.path())).collect();
     let (backlog, (sender, messages)) = (Backlog::new(1), mpsc::channel());
-    // The rest of the room for two laps of each ring is taken.
+    // Takes the rest of the room for two laps of each ring.
     let _taken: Vec<Batch> = (0..(2 * RINGS - 1) * BATCHES)
         .map(|_| backlog.batch(ENTRIES as usize))
         .collect();

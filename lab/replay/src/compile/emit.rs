@@ -1,4 +1,4 @@
-//! The second reading of a process: each step becomes words of its thread.
+//! Second pass over a process: compiles each step into words of its thread.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -15,7 +15,7 @@ use crate::options::Speed;
 use crate::program::Header;
 use crate::words::{self, Kind, MAX_THREADS, halves};
 
-/// Shortest pause that is replayed, in nanoseconds: a thread cannot be woken more exactly.
+/// Minimum pause that is replayed, in nanoseconds. Threads cannot be woken more precisely.
 const PAUSE: u64 = 50_000;
 
 /// The thread that starts the others.
@@ -37,20 +37,20 @@ struct Live {
 struct Thread {
     steps: u64,
     tickets: u32,
-    /// Time up to which the thread's operations were spaced out.
+    /// Time up to which pauses of the thread were compiled.
     until: u64,
 }
 
-/// Minimum ratio, as a fraction, of the new size to the old one from which on a resize counts as
-/// growth ahead of need.
+/// Minimum ratio, as a fraction, of the new size to the old one at which a resize counts as growth
+/// ahead of need.
 const AHEAD: [u64; 2] = [3, 2];
 
 /// Returns the number of bytes that a program writes at the start of a block that replaces a
 /// smaller one and is never resized again.
 ///
-/// A program that multiplies an array's size fills between none and all of the added bytes, half of
-/// them on average. A program that grows an array by little knows how much it needs, and fills the
-/// whole block.
+/// A program that multiplies an array's size fills between none and all of the added bytes, on
+/// average half of them. A program that grows an array by little knows the size that it needs, and
+/// fills the whole block.
 fn written(before: u64, size: u64) -> u64 {
     let is_ahead = before > 0 && size / AHEAD[0] >= before / AHEAD[1];
     match is_ahead {
@@ -59,7 +59,7 @@ fn written(before: u64, size: u64) -> u64 {
     }
 }
 
-/// Makes words of steps.
+/// Compiles steps into words.
 pub(super) struct Emitter {
     survey: Survey,
     calls: Vec<Call>,
@@ -69,7 +69,7 @@ pub(super) struct Emitter {
     live_bytes: u128,
     numbers: Table<u32, u32>,
     threads: Vec<Thread>,
-    /// Threads that have made their last step, in the order of those steps.
+    /// Threads that have made their last step, in the order of their last steps.
     ended: VecDeque<u32>,
     /// Thread of the previous step.
     previous: Option<u32>,
@@ -97,7 +97,7 @@ impl Emitter {
         }
     }
 
-    /// Ends all threads. Returns the program's header.
+    /// Ends all threads, and returns the program's header.
     pub(super) fn finish(mut self) -> Result<Header, CompileError> {
         self.join_ended()?;
         self.streams.end(MAIN)?;
@@ -134,8 +134,8 @@ impl Emitter {
         Ok(())
     }
 
-    /// In a locked replay, if `next` is not the thread of the previous step, lets that thread
-    /// publish that its step is done. Returns the thread and the count that `next` must wait for.
+    /// In a locked replay, if `next` is not the thread of the previous step, makes that thread
+    /// publish that the step is done. Returns the thread and the count for which `next` must wait.
     fn pass_turn(&mut self, next: u32) -> Result<Option<(u32, u32)>, CompileError> {
         let next = self.numbers.get(&next).copied();
         match self.previous {
@@ -146,7 +146,7 @@ impl Emitter {
         }
     }
 
-    /// Starts a thread, after all threads have ended that had ended in the recording by then.
+    /// Starts a thread, once all threads have ended that had ended by then in the recording.
     fn start(&mut self, name: u32, time: u64) -> Result<u32, CompileError> {
         let thread = self.threads.len() as u32;
         if thread >= MAX_THREADS {
@@ -180,7 +180,7 @@ impl Emitter {
         Ok(())
     }
 
-    /// In a paced replay, lets a thread sleep until the time of its next operation.
+    /// In a paced replay, makes a thread sleep until the time of its next operation.
     fn space_out(&mut self, thread: u32, time: u64) -> Result<(), CompileError> {
         let own = &mut self.threads[thread as usize];
         let time = time.saturating_sub(self.began);
@@ -260,7 +260,7 @@ impl Emitter {
     }
 
     /// Takes a slot that the thread knows to be free. If another thread has freed many slots, waits
-    /// for that thread first, so as not to run ever further ahead of it.
+    /// for it first, so that the threads' distance stays bounded.
     fn slot(&mut self, thread: u32) -> Result<u32, CompileError> {
         let owner = self.owner_of_slots(thread);
         let step = self.threads[thread as usize].steps;
@@ -277,7 +277,7 @@ impl Emitter {
     }
 
     /// Returns the thread whose free slots `thread` uses. In a locked replay every thread knows the
-    /// progress of all others, so all threads share the slots of the first.
+    /// progress of all others, so all threads share the slots of the first one.
     fn owner_of_slots(&self, thread: u32) -> u32 {
         match self.header.speed {
             Speed::Locked => MAIN,
@@ -285,8 +285,8 @@ impl Emitter {
         }
     }
 
-    /// Waits until a block has been made, if another thread makes it, and removes the block from
-    /// the live ones.
+    /// Removes a block from the live ones. If another thread makes the block, waits until it is
+    /// made.
     fn freed(&mut self, thread: u32, block: u64) -> Result<Live, CompileError> {
         let old = self.live.remove(&block);
         let old = old.ok_or(CompileError::Twice(block))?;

@@ -1,4 +1,4 @@
-//! The functions of a recording as the calls of a replay.
+//! Translates the functions of a recording into calls of a replay.
 
 use heapdrome_trace::Recording;
 
@@ -7,15 +7,15 @@ use heapdrome_trace::Recording;
 pub(super) enum Call {
     Malloc,
     Calloc,
-    /// With an alignment of at least this many bytes.
+    /// Call with an alignment of at least this many bytes.
     Aligned(u64),
     AlignedAlloc,
 }
 
-/// Alignment that posix_memalign takes at least.
+/// Minimum alignment of posix_memalign.
 const POINTER: u64 = size_of::<usize>() as u64;
 
-/// Bytes of a page where the recording names none.
+/// Bytes of a page if the recording does not say.
 const PAGE: u64 = 4096;
 
 /// Returns the call for each function of a recording, by its number there.
@@ -42,10 +42,10 @@ pub(super) fn resolved(call: Call, size: u64, alignment: u64) -> (Call, u32) {
         Call::Aligned(least) => least,
         _ => POINTER,
     };
-    // Some allocators round an alignment up that is no power of two.
+    // Some allocators round an alignment up to a power of two.
     let alignment = alignment.max(least).min(1 << 62).next_power_of_two();
     let call = match call {
-        // The standard lets an allocator refuse a size that is no multiple of the alignment.
+        // The C standard lets an allocator refuse a size that is not a multiple of the alignment.
         Call::AlignedAlloc if size.is_multiple_of(alignment) => Call::AlignedAlloc,
         Call::Calloc => return (Call::Calloc, 0),
         _ => Call::Aligned(least),

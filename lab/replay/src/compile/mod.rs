@@ -1,7 +1,8 @@
-//! A process of a trace becomes a program: a flat sequence of calls for each thread.
+//! Compiles a process of a trace into a program: a flat sequence of calls for each thread.
 //!
-//! The trace is read three times, in memory that depends on the number of live blocks and not on
-//! the trace's length: to choose the process, to find the blocks that change threads, and to write.
+//! Compiling reads the trace three times: to choose the process, to find the blocks that change
+//! threads, and to write the program. It needs memory for the live blocks, however long the trace
+//! is.
 
 mod emit;
 mod functions;
@@ -22,7 +23,7 @@ use emit::Emitter;
 use survey::Surveyor;
 use table::Table;
 
-/// Why a trace cannot be compiled.
+/// Reason why a trace cannot be compiled.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompileError {
@@ -32,9 +33,9 @@ pub enum CompileError {
     /// The trace has no such process.
     #[error("the trace has no operations of process {asked}; it has those of {known}")]
     NoProcess {
-        /// The process that was asked for.
+        /// Number of the requested process.
         asked: u32,
-        /// The processes that there are.
+        /// List of the existing processes.
         known: String,
     },
     /// The trace lacks most of its program's calls.
@@ -46,10 +47,10 @@ pub enum CompileError {
     /// No process of the trace has an operation.
     #[error("the trace has no operations to replay")]
     Empty,
-    /// A block is freed that does not live.
+    /// The trace frees a block that is not live.
     #[error("the trace is damaged: it frees block {0} twice")]
     Twice(u64),
-    /// More than an engine can hold.
+    /// The trace has more of these than the engine supports.
     #[error("the trace has too many {0} to be replayed")]
     TooMany(&'static str),
     /// The program cannot be written.
@@ -60,7 +61,7 @@ pub enum CompileError {
     Interrupted,
 }
 
-/// A trace that was compiled.
+/// Result of compiling a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compiled {
     /// The program's header.
@@ -133,7 +134,7 @@ impl Source<'_> {
             Some(Ending::CutOff { offset }) => Some(offset),
             _ => None,
         };
-        // Of two with as many operations the first.
+        // If two have equally many operations, choose the first.
         let most = counts
             .iter()
             .max_by_key(|(process, count)| (**count, u32::MAX - **process));
@@ -152,17 +153,18 @@ impl Source<'_> {
     }
 }
 
-/// Reads the beginning of a trace.
+/// Checks the beginning of a trace.
 ///
 /// # Errors
-/// If it is no trace, one of a newer heapdrome, or a sample of its program's calls.
+/// Returns an error if the file is no trace, is a trace of a newer heapdrome, or is a sample of its
+/// program's calls.
 pub fn check(trace: &File) -> Result<(), CompileError> {
     let go_on = &|| true;
     Source { file: trace, go_on }.reader().map(|_| ())
 }
 
-/// Compiles a process of a trace into a file: the one that is asked for, or the one with most
-/// operations. `go_on` is asked often whether to go on.
+/// Compiles the requested process of a trace into a file, or the process with the most operations.
+/// Calls `go_on` frequently, and stops if it returns false.
 ///
 /// # Errors
 /// If the trace cannot be read or is a sample, or the program cannot be written.

@@ -1,5 +1,5 @@
-//! The places in which a replay keeps its blocks' addresses, used again as soon as a thread knows
-//! that they are free.
+//! Assigns slots to blocks: places for their addresses, which are used again as soon as a thread
+//! knows that they are free.
 
 use std::collections::VecDeque;
 
@@ -8,18 +8,18 @@ use crate::words::{FIRST_SLOT, MAX_SLOTS};
 /// Number of slots that a thread takes over at a time.
 const BATCH: usize = 64;
 
-/// Minimum number of free slots of one thread for which another thread waits instead of using new
-/// slots.
+/// Minimum number of free slots of one thread at which another thread waits for it instead of using
+/// new slots.
 const MANY: usize = 4096;
 
-/// Another thread, and the number of operations of that thread that are known to be done.
+/// Another thread, and the number of its operations that are known to be done.
 type Known = (u32, u64);
 
 /// Free slots of each thread, each with the number of the operation that freed it.
 #[derive(Default)]
 pub(super) struct Slots {
     free: Vec<VecDeque<(u32, u64)>>,
-    /// For each thread, the thread that it has waited for most recently.
+    /// For each thread, its latest knowledge of another thread.
     known: Vec<Option<Known>>,
     /// The thread that most recently had at least [`MANY`] free slots.
     richest: u32,
@@ -27,7 +27,7 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Adds the next thread. The operations in `known` are done before it begins.
+    /// Adds the next thread. It begins after the operations in `known`.
     pub(super) fn add_thread(&mut self, known: Option<Known>) {
         self.free.push(VecDeque::new());
         self.known.push(known);
@@ -44,8 +44,8 @@ impl Slots {
     }
 
     /// Returns another thread with many free slots, if `thread` has none. `thread` should wait for
-    /// it and use its slots, so as not to run ever further ahead of it. `live`: number of live
-    /// blocks. `operation`: the number of the thread's operation that needs a slot.
+    /// it and use its slots, so that the threads' distance stays bounded. `live` is the number of
+    /// live blocks. `operation` is the number of the operation of `thread` that needs a slot.
     pub(super) fn creditor(&mut self, thread: u32, operation: u64, live: usize) -> Option<u32> {
         self.take_over(thread, operation);
         let is_out = self.free[thread as usize].is_empty();
@@ -53,7 +53,7 @@ impl Slots {
         (is_out && self.richest != thread && theirs >= live.max(MANY)).then_some(self.richest)
     }
 
-    /// Returns a free slot for a thread; `None` if there are too many.
+    /// Returns a free slot for a thread; `None` if the program has too many slots.
     pub(super) fn take(&mut self, thread: u32) -> Option<u32> {
         if let Some((slot, _)) = self.free[thread as usize].pop_back() {
             return Some(slot);
@@ -63,7 +63,7 @@ impl Slots {
         (slot < MAX_SLOTS).then_some(slot)
     }
 
-    /// Records that the operation of a thread with this number freed a slot.
+    /// Records that this operation of a thread freed a slot.
     pub(super) fn give(&mut self, thread: u32, slot: u32, operation: u64) {
         let own = &mut self.free[thread as usize];
         own.push_back((slot, operation));
@@ -72,8 +72,8 @@ impl Slots {
         }
     }
 
-    /// Moves the free slots of the thread `ended` to the thread `heir`, whose operation number
-    /// `waited` waited for that thread's end.
+    /// Moves the free slots of `ended`, a thread that has ended, to `heir`, whose operation
+    /// `waited` waited for that end.
     pub(super) fn inherit(&mut self, heir: u32, ended: u32, waited: u64) {
         let mut slots = std::mem::take(&mut self.free[ended as usize]);
         slots
@@ -89,8 +89,8 @@ impl Slots {
         }
     }
 
-    /// If the thread has no free slots, moves slots to it that it knows to be free before its
-    /// operation of this number.
+    /// If the thread has no free slots, moves slots to it that it knows to be free before this
+    /// operation.
     pub(super) fn take_over(&mut self, thread: u32, operation: u64) {
         if !self.free[thread as usize].is_empty() {
             return;

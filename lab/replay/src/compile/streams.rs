@@ -1,4 +1,4 @@
-//! The threads' operations as pieces of one file, written while the trace is read.
+//! Writes the threads' operations as pieces of one file, while the trace is read.
 
 use std::fs::File;
 use std::io;
@@ -7,13 +7,13 @@ use std::os::unix::fs::FileExt as _;
 use crate::program::{PAGE_WORDS, WORD};
 use crate::words::Kind;
 
-/// Words of a thread's first piece: most threads of some programs do little.
+/// Words of a thread's first piece. Small, because in some programs most threads do little.
 const FIRST_PIECE: usize = 64;
 
-/// Words of the largest piece. The engine holds two of a thread in memory.
+/// Words of the largest piece. The engine keeps two pieces of each thread in memory.
 const LARGEST_PIECE: usize = 16 << 10;
 
-/// Words that lead from one piece to the next.
+/// Words of a jump from one piece to the next.
 const JUMP: usize = 4;
 
 /// Maximum number of words of one operation.
@@ -37,7 +37,7 @@ struct Stream {
 }
 
 impl Streams {
-    /// Begins to write pieces into a file, after the page of its header.
+    /// Starts writing pieces into a file, after the page of its header.
     pub(super) fn new(file: File) -> Self {
         Self {
             file,
@@ -71,7 +71,7 @@ impl Streams {
         }
     }
 
-    /// Ends a thread, of which nothing is kept in memory then.
+    /// Ends a thread, and drops its state.
     pub(super) fn end(&mut self, thread: u32) -> io::Result<()> {
         self.emit(thread, &[Kind::End.word()])?;
         let stream = &mut self.threads[thread as usize];
@@ -79,8 +79,8 @@ impl Streams {
         write(&self.file, stream.at, &words)
     }
 
-    /// Writes the table of threads, and returns where it begins, the bytes of the file and the
-    /// digest of all operations.
+    /// Writes the table of threads. Returns its offset, the bytes of the file, and the digest of
+    /// all operations.
     pub(super) fn finish(mut self) -> io::Result<(u64, u64, u64)> {
         let first: Vec<u64> = self.threads.iter().map(|stream| stream.first).collect();
         let table = self.place(first.len().max(PAGE_WORDS as usize));
@@ -105,7 +105,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Reserves room for a piece, and returns the piece's offset. A large piece begins at a page.
+    /// Reserves room for a piece and returns the piece's offset. Large pieces begin at a page.
     fn place(&mut self, words: usize) -> u64 {
         if words as u64 >= PAGE_WORDS {
             self.next = self.next.next_multiple_of(PAGE_WORDS);

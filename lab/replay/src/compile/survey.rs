@@ -1,22 +1,22 @@
-//! The first reading of a process: which threads there are, and which blocks another thread frees
-//! whose making it must wait for.
+//! First pass over a process: finds its threads, and the blocks for which the thread that frees
+//! them must wait.
 
 use heapdrome_trace::{Operation, Step};
 
 use super::table::Table;
 use crate::options::Speed;
 
-/// Number of threads up to which one thread learns all that another knows.
+/// Maximum number of threads for which one thread takes over all that another knows.
 const SHARED: usize = 16;
 
-/// The result of the first reading, for the second one.
+/// Result of the first pass, for the second one.
 #[derive(Default)]
 pub(super) struct Survey {
     /// Position, among all steps, of each thread's last step.
     pub(super) last: Table<u32, u64>,
     /// Blocks whose making is published.
     pub(super) published: Bits,
-    /// Blocks that are resized later.
+    /// Blocks that a later step resizes.
     pub(super) resized: Bits,
 }
 
@@ -40,7 +40,7 @@ impl Bits {
     }
 }
 
-/// A thread while it is surveyed.
+/// State of a thread during the survey.
 #[derive(Default)]
 struct Thread {
     steps: u64,
@@ -50,7 +50,7 @@ struct Thread {
     learnt: u64,
 }
 
-/// Collects the facts of a survey, step by step.
+/// Collects the survey, step by step.
 pub(super) struct Surveyor {
     survey: Survey,
     speed: Speed,
@@ -91,7 +91,7 @@ impl Surveyor {
         }
         let first = *self.first.get_or_insert(thread);
         if is_new && thread != first {
-            // The first thread starts it.
+            // The first thread starts this one.
             let steps = self.threads.entry(first).or_default().steps;
             self.learn(thread, first, steps);
         }
@@ -119,8 +119,8 @@ impl Surveyor {
         known.is_some_and(|known| *known >= step)
     }
 
-    /// Records that `thread` waits until `other` has done `step`, and therefore knows all that
-    /// `other` knew then.
+    /// Records that `thread` waits until `other` has done `step`. From then on it knows all that
+    /// `other` knew at that step.
     fn learn(&mut self, thread: u32, other: u32, step: u64) {
         let theirs = self.threads.entry(other).or_default();
         // Share the knowledge of `other` only if `other` learnt nothing after `step`: all of it

@@ -1,4 +1,4 @@
-//! A map whose keys are small numbers in no need of protection from a chosen order.
+//! A map from small numbers, which needs no protection from hostile keys.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -10,7 +10,7 @@ pub(super) type Table<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
 #[derive(Default)]
 pub(super) struct Spread(u64);
 
-/// The golden ratio in 64 bits.
+/// 2^64 divided by the golden ratio.
 const RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Hasher for Spread {
@@ -30,7 +30,7 @@ impl Hasher for Spread {
 
     fn write_u64(&mut self, number: u64) {
         let product = (self.0 ^ number).wrapping_mul(RATIO);
-        // The map takes its place from the low bits, which a product mixes least.
+        // The map uses the low bits, which a product mixes least.
         self.0 = product ^ product >> 32;
     }
 }

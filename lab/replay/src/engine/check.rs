@@ -1,28 +1,28 @@
-//! Fills blocks with a pattern and compares it before they are freed, to find an allocator that
-//! gives the same memory to two blocks, or loses the content of one.
+//! Fills blocks with a pattern and compares it before they are freed. Finds an allocator that gives
+//! the same memory to two blocks, or loses the content of a block.
 
 use super::stop::{ALLOCATOR, stop};
 
-/// Maximum number of bytes of a block that is filled wholly.
+/// Maximum number of bytes of a block that is filled completely.
 const WHOLE: usize = 4 << 10;
 
 /// Number of bytes at the beginning and at the end of a larger block that are filled.
 const PART: usize = WHOLE / 2;
 
-/// Bytes from one word to the next that is filled between the ends of a larger block.
+/// Distance in bytes between the filled words in the middle of a larger block.
 const APART: usize = 512;
 
 /// Bytes of a word of the pattern.
 const WORD: usize = size_of::<u64>();
 
-/// Odd numbers that spread slots and places over the pattern.
+/// Odd number that spreads slots and places over the pattern.
 const RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
 const OTHER: u64 = 0xc2b2_ae3d_27d4_eb4f;
 
-/// Largest alignment that malloc guarantees.
+/// Maximum alignment that malloc guarantees.
 const GUARANTEED: usize = 16;
 
-/// Returns the places of the words of a block that are filled, each with the number of its bytes.
+/// Returns the offsets of the words of a block that are filled, each with the number of its bytes.
 fn filled(size: usize) -> impl Iterator<Item = (usize, usize)> {
     let (front, back) = match size <= WHOLE {
         true => (size, size),
@@ -35,7 +35,7 @@ fn filled(size: usize) -> impl Iterator<Item = (usize, usize)> {
     all.map(|(place, end)| (place, WORD.min(end - place)))
 }
 
-/// Returns the pattern of the word at a place of a block.
+/// Returns the pattern of the word at an offset of a block.
 fn pattern(slot: u32, place: usize) -> [u8; WORD] {
     let word = (u64::from(slot) + 1).wrapping_mul(RATIO) ^ (place as u64).wrapping_mul(OTHER);
     word.to_ne_bytes()
@@ -57,8 +57,8 @@ pub(super) unsafe fn fill(block: *mut u8, slot: u32, size: usize) {
     }
 }
 
-/// Compares a block that was filled with this size; only its first `kept` bytes, since a resize
-/// keeps no more. Ends the process with one line if a byte was changed.
+/// Compares the pattern of a block that was filled with `size` bytes, of which a resize kept the
+/// first `kept`. Ends the process with one line if a byte has changed.
 ///
 /// # Safety
 /// `block` has `kept` bytes, and no other thread uses them.
@@ -83,7 +83,7 @@ fn changed(byte: usize, size: usize) -> ! {
     )
 }
 
-/// Ends the process if a block does not lie where its call promises.
+/// Ends the process if a block does not have the alignment that its call promises.
 pub(super) fn aligned(block: *const u8, alignment: usize, size: usize) {
     if !block.addr().is_multiple_of(alignment) {
         stop(
@@ -95,7 +95,8 @@ pub(super) fn aligned(block: *const u8, alignment: usize, size: usize) {
     }
 }
 
-/// Returns the alignment that malloc guarantees for a size: that of every object which fits.
+/// Returns the alignment that malloc guarantees for a size: that of every object of at most this
+/// size.
 pub(super) fn guaranteed(size: usize) -> usize {
     match size {
         0 => 1,

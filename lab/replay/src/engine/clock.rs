@@ -1,10 +1,10 @@
-//! The time of a paced replay.
+//! Measures time in a paced replay, and sleeps.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Shortest sleep that is worth a call, in nanoseconds.
+/// Minimum sleep that justifies a system call, in nanoseconds.
 const SHORTEST: u64 = 20_000;
 
 /// Time since a replay began.
@@ -15,10 +15,10 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// Returns a clock that begins now, and makes the sleeps of this thread, and of all that it
-    /// starts, end when they should.
+    /// Starts a clock, and makes the sleeps of this thread, and of all threads that it starts, end
+    /// on time.
     pub(super) fn started() -> Self {
-        // SAFETY: the call changes how exactly timers of this thread end, and nothing else.
+        // SAFETY: the call only changes the accuracy of this thread's timers.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
         Self {
             began: now(),
@@ -41,7 +41,7 @@ impl Clock {
             tv_nsec: (end % SECOND) as libc::c_long,
         };
         let (clock, flags) = (libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME);
-        // SAFETY: `end` outlives the call, and no remaining time is asked for.
+        // SAFETY: `end` outlives the call, which reports no remaining time.
         let sleep =
             || unsafe { libc::clock_nanosleep(clock, flags, &raw const end, std::ptr::null_mut()) };
         while sleep() == libc::EINTR {}
@@ -59,7 +59,7 @@ fn now() -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `time` is a place for the answer; the clock exists on Linux.
+    // SAFETY: `time` has room for the answer, and Linux has the clock.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     time.tv_sec.unsigned_abs() * SECOND + time.tv_nsec.unsigned_abs()
 }

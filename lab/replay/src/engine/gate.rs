@@ -1,4 +1,4 @@
-//! Progress of a thread, for which other threads can wait.
+//! Counts the progress of a thread, so that other threads can wait for it.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,9 +1,9 @@
-//! Where the blocks of a replay come from.
+//! Allocation functions that serve the blocks of a replay.
 
 use std::ffi::c_void;
 use std::ptr;
 
-/// The allocation functions that a replay calls. Each returns null where there is no memory.
+/// The allocation functions that a replay calls. Each returns null if it is out of memory.
 pub trait Heap: Sync {
     /// Allocates as malloc does.
     fn malloc(&self, size: usize) -> *mut u8;
@@ -20,7 +20,7 @@ pub trait Heap: Sync {
     /// Resizes as realloc does.
     ///
     /// # Safety
-    /// `block` came from this heap and was not freed; if the answer is not null, it is free now.
+    /// `block` came from this heap and was not freed. If the result is not null, `block` is free.
     unsafe fn realloc(&self, block: *mut u8, size: usize) -> *mut u8;
 
     /// Frees as free does.
@@ -61,13 +61,13 @@ impl Heap for Libc {
     }
 
     unsafe fn realloc(&self, block: *mut u8, size: usize) -> *mut u8 {
-        // SAFETY: by this function's contract the block came from the same allocator and lives.
+        // SAFETY: by this function's contract the block came from the same allocator and is live.
         unsafe { libc::realloc(block.cast(), size) }.cast()
     }
 
     #[inline(always)]
     unsafe fn free(&self, block: *mut u8) {
-        // SAFETY: by this function's contract the block is null, or lives.
+        // SAFETY: by this function's contract the block is null or live.
         unsafe { libc::free(block.cast()) }
     }
 }

@@ -1,4 +1,4 @@
-//! The threads of a replay.
+//! Starts and joins the threads of a replay.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -10,25 +10,26 @@ use super::heap::Heap;
 use super::stop::{MACHINE, stop};
 use crate::program::WORD;
 
-/// Bytes of a thread's stack: allocators keep what belongs to a thread there, too.
+/// Bytes of a thread's stack. Large enough for thread-local data of allocators, which lies there as
+/// well.
 const STACK: usize = 1 << 20;
 
 /// The engine's record of a thread, in cache lines of its own.
 #[repr(C, align(128))]
 pub(super) struct Lane {
     pub(super) gate: Gate,
-    /// Where its operations begin, in words.
+    /// Offset of the thread's first operation, in words.
     pub(super) first: u64,
     thread: libc::pthread_t,
     pub(super) replay: *const c_void,
     pub(super) number: u32,
 }
 
-/// Fills the lanes in from the table of threads.
+/// Fills the lanes from the table of threads.
 ///
 /// # Safety
-/// The program has a table of this many threads there, and the replay's tables have as many lanes,
-/// which nothing else uses.
+/// The program has a table of this many threads at that offset. The replay's tables have as many
+/// lanes, which nothing else uses.
 pub(super) unsafe fn fill<H: Heap>(replay: &Replay<'_, H>, table: u64, threads: u32) {
     replay.program.load(table * WORD, u64::from(threads) * WORD);
     for number in 0..threads {

@@ -1,4 +1,4 @@
-//! Memory of the engine's own, which no allocator serves.
+//! Memory of the engine, which comes from the system and not from the allocator under test.
 
 use std::fs::File;
 use std::io;
@@ -8,7 +8,7 @@ use std::ptr;
 /// Bytes of a page.
 const PAGE: usize = 4096;
 
-/// A mapping of its own.
+/// A mapping that no other value owns.
 #[derive(Debug)]
 pub(super) struct Mapping {
     place: *mut u8,
@@ -16,20 +16,20 @@ pub(super) struct Mapping {
 }
 
 impl Mapping {
-    /// Maps zeros, and touches them so that no fault is left for later.
+    /// Maps zeros, and touches them so that no page fault remains for later.
     pub(super) fn zeros(bytes: usize) -> io::Result<Self> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
         Self::new(bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1)
     }
 
-    /// Maps a file for reading. Nothing of it is in memory before [`Mapping::load`].
+    /// Maps a file for reading. None of it is in memory before [`Mapping::load`].
     pub(super) fn file(file: &File, bytes: usize) -> io::Result<Self> {
         Self::new(bytes, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd())
     }
 
     fn new(bytes: usize, access: i32, flags: i32, file: i32) -> io::Result<Self> {
         let bytes = bytes.max(1).next_multiple_of(PAGE);
-        // SAFETY: a new mapping at a place of the system's choice touches nothing that exists.
+        // SAFETY: a new mapping at an address that the system chooses changes no existing memory.
         let place = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, file, 0) };
         match place == libc::MAP_FAILED {
             true => Err(io::Error::last_os_error()),
@@ -50,8 +50,8 @@ impl Mapping {
         self.bytes as u64
     }
 
-    /// Reads the pages of a part of a file into memory beforehand. A kernel that cannot do so reads
-    /// them when they are used.
+    /// Prefetches the pages of a part of a file. A kernel that cannot prefetch them reads them when
+    /// they are used.
     pub(super) fn load(&self, offset: u64, bytes: u64) {
         self.advise(offset, bytes, libc::MADV_POPULATE_READ);
     }
@@ -66,8 +66,8 @@ impl Mapping {
         let begin = offset as usize / PAGE * PAGE;
         let end = ((offset + bytes) as usize).min(self.bytes);
         if begin < end {
-            // SAFETY: the pages lie in this mapping, of which only those of a file are advised:
-            // their content is the file's before and after.
+            // SAFETY: the pages lie in this mapping. Only pages of files are released, and their
+            // content stays in the file.
             unsafe { libc::madvise(self.place.add(begin).cast(), end - begin, advice) };
         }
     }

@@ -1,4 +1,4 @@
-//! Runs a program with real threads. Nothing is allocated meanwhile, except by the C library for
+//! Runs a program with real threads. Meanwhile nothing is allocated, except by the C library for
 //! the threads themselves.
 
 mod check;
@@ -29,11 +29,11 @@ use mapping::Mapping;
 
 pub use heap::{Heap, Libc};
 
-/// Why a replay does not begin.
+/// Reason why a replay does not begin.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
-    /// The file is no program.
+    /// The file is no compiled program.
     #[error("not a compiled trace of this heapdrome; heapdrome replay makes one of a trace")]
     NotAProgram,
     /// The file cannot be read.
@@ -60,9 +60,10 @@ pub struct Outcome {
     pub after: Memory,
     /// Maximum number of resident bytes of the engine itself at one time.
     pub own: u64,
-    /// Bytes of anonymous memory of the engine itself that were resident all the time.
+    /// Bytes of the engine's anonymous memory that were resident throughout.
     pub tables: u64,
-    /// Page faults without input between the first operation and the last, except the engine's own.
+    /// Page faults without input between the first operation and the last, without the engine's
+    /// own.
     pub faults: u64,
     /// Maximum number of bytes of the program that were in memory at one time; included in `own`.
     pub held: u64,
@@ -71,8 +72,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Returns by how many bytes the resident memory grew from the first operation to its peak,
-    /// without the program that is replayed.
+    /// Returns the bytes by which resident memory grew from the first operation to its peak,
+    /// without the compiled program.
     #[must_use]
     pub fn growth(&self) -> u64 {
         let began = self.before.resident + self.held;
@@ -86,17 +87,17 @@ struct Replay<'a, H> {
     touch: Touch,
     /// The blocks' addresses, by slot.
     slots: *mut *mut u8,
-    /// The blocks' sizes, by slot, if their content is compared; or else null.
+    /// Sizes of the blocks by slot; null if contents are not compared.
     sizes: *mut usize,
     lanes: *mut Lane,
     program: Mapping,
     clock: Clock,
     held: Held,
-    /// The function of a thread.
+    /// Function that each thread runs.
     entry: extern "C" fn(*mut c_void) -> *mut c_void,
 }
 
-/// Bytes of the program that are in memory, and the page faults that brought them there.
+/// Bytes of the program in memory, and the page faults that loaded them.
 #[derive(Default)]
 struct Held {
     now: AtomicU64,
@@ -110,13 +111,13 @@ impl Held {
         self.most.fetch_max(now, Ordering::Relaxed);
     }
 
-    /// Loads a part of the program into memory, and counts the page faults of doing so.
+    /// Loads a part of the program into memory, and counts the page faults for that.
     fn load(&self, program: &Mapping, offset: u64, bytes: u64) {
         self.grow(bytes);
         let before = page_faults(Whose::Thread);
         program.load(offset, bytes);
         let own = page_faults(Whose::Thread).saturating_sub(before);
-        // Read after all threads have been joined, which orders it.
+        // Relaxed: read only after all threads have been joined.
         self.faults.fetch_add(own, Ordering::Relaxed);
     }
 
@@ -128,7 +129,7 @@ impl Held {
 /// Reads the header of a program.
 ///
 /// # Errors
-/// If the file cannot be read, or is no program of this heapdrome.
+/// Returns an error if the file cannot be read, or is no program of this heapdrome.
 pub fn header(file: &File) -> Result<Header, ReplayError> {
     let bytes = file.metadata()?.len();
     let mut header = [0; HEADER_BYTES];
@@ -140,10 +141,10 @@ pub fn header(file: &File) -> Result<Header, ReplayError> {
     header.ok_or(ReplayError::NotAProgram)
 }
 
-/// Runs a program on a heap. Ends the process with one line where the heap returns null.
+/// Runs a program on a heap. Ends the process with one line if the heap returns null.
 ///
 /// # Errors
-/// If the file is no program, or the system has no memory for the tables.
+/// Returns an error if the file is no program, or if the system has no memory for the tables.
 ///
 /// # Safety
 /// [`compile`](crate::compile) wrote the file, and nothing has changed it since.
@@ -162,8 +163,8 @@ pub unsafe fn replay<H: Heap>(file: &File, touch: Touch, heap: &H) -> Result<Out
         held: Held::default(),
         entry: thread::entry::<H>,
     };
-    // SAFETY: `compile` wrote the table of the threads' beginnings, at a multiple of a word, and
-    // there is a lane for each.
+    // SAFETY: `compile` wrote the table of the threads' first operations at a multiple of a word,
+    // and there is a lane for each thread.
     unsafe { lane::fill(&replay, header.table, header.threads) };
     let before = Memory::read();
     replay.clock = Clock::started();
@@ -210,8 +211,8 @@ impl Tables {
         let memory = Mapping::zeros(bytes as usize);
         let memory = memory.map_err(|_| ReplayError::Tables { bytes })?;
         let place = memory.place();
-        // SAFETY: the mapping has room for the slots, then for the sizes if there are any, and from
-        // `lanes_at` on for the lanes.
+        // SAFETY: the mapping has room for the slots, then for the sizes if there are any, and for
+        // the lanes from `lanes_at` on.
         let (behind, lanes) = unsafe { (place.add(slots as usize), place.add(lanes_at as usize)) };
         Ok(Self {
             memory,

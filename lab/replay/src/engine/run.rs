@@ -1,4 +1,4 @@
-//! The loop that runs a thread's operations.
+//! Runs the operations of a thread.
 
 use std::ptr;
 
@@ -13,7 +13,7 @@ use crate::words::{Kind, MAX_SLOTS};
 /// Bytes of a thread's first piece.
 pub(super) const FIRST_PIECE: u64 = 512;
 
-/// Operations of a group.
+/// Number of operations of a group.
 const GROUP: usize = 4;
 
 /// Runs a thread's operations to their end, in groups. The highest bits of a group's words say
@@ -21,19 +21,20 @@ const GROUP: usize = 4;
 /// If a program makes and frees at random, the processor therefore mispredicts one jump for each
 /// group, not for each operation.
 ///
-/// A malloc and a free take few instructions. A null pointer stands for all other cases, and ends
-/// the group.
+/// A malloc and a free take few instructions. All other operations have a null pointer in their
+/// slot, which ends the group.
 ///
 /// # Safety
-/// `compile` wrote the program, and `next` is where this thread's operations begin. So every slot
-/// is within the table, is used by one thread at a time, and holds a block when it is freed.
+/// `compile` wrote the program, and `next` is the address of this thread's next operation. So every
+/// slot is within the table, is used by one thread at a time, and holds a live block when it is
+/// freed.
 pub(super) unsafe fn run<H: Heap, const TOUCH: u8>(
     replay: &Replay<'_, H>,
     thread: u32,
     mut next: *const u64,
 ) {
     let slots = replay.slots;
-    // The words of frees count back from here.
+    // The words of frees are negative offsets from this address.
     let end = slots.wrapping_add(MAX_SLOTS as usize);
     // Runs the operations of a group in the given order, and continues after the group. An
     // operation of another kind ends the group: the loop continues after that operation.
@@ -84,10 +85,10 @@ pub(super) unsafe fn run<H: Heap, const TOUCH: u8>(
     }
 }
 
-/// Returns the highest bit of each word of a group, the first word's lowest.
+/// Returns the highest bits of a group's words; the first word's is the lowest.
 ///
 /// # Safety
-/// A group of words is readable there.
+/// A group of words is readable at the address.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn frees(words: *const f64) -> u32 {
@@ -98,14 +99,14 @@ unsafe fn frees(words: *const f64) -> u32 {
         [words, words.add(GROUP / 2)]
             .map(|half| _mm_movemask_pd(_mm_loadu_pd(half)).cast_unsigned())
     };
-    // The processor yields two bits of each half.
+    // The processor returns two bits for each half.
     (low & 3) | (high & 3) << (GROUP / 2)
 }
 
-/// Returns the highest bit of each word of a group, the first word's lowest.
+/// Returns the highest bits of a group's words; the first word's is the lowest.
 ///
 /// # Safety
-/// A group of words is readable there.
+/// A group of words is readable at the address.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 unsafe fn frees(words: *const f64) -> u32 {
@@ -115,13 +116,13 @@ unsafe fn frees(words: *const f64) -> u32 {
     words.into_iter().enumerate().fold(0, bit)
 }
 
-/// Runs a malloc, or a free. Returns false if the word is that of another operation, or of a free
-/// of a block that was not made.
+/// Runs a malloc or a free. Returns false if the word belongs to another operation, or frees a
+/// block that was not made.
 ///
 /// # Safety
-/// As for [`run`]; `word` is the first of an operation, and negative if `FREE`. `slots` is the
-/// start of the table, and `end` the address [`MAX_SLOTS`] entries after it. Both stay in
-/// registers.
+/// The conditions of [`run`] hold. `word` is the first of an operation, and negative if `FREE`.
+/// `slots` is the start of the table, and `end` the address [`MAX_SLOTS`] entries after it. Both
+/// stay in registers.
 #[inline(always)]
 unsafe fn short<H: Heap, const TOUCH: u8, const FREE: bool>(
     replay: &Replay<'_, H>,
@@ -133,50 +134,51 @@ unsafe fn short<H: Heap, const TOUCH: u8, const FREE: bool>(
         let size = word as u32 as usize;
         let block = heap.malloc(size);
         if TOUCH == Touch::Check as u8 {
-            // SAFETY: the block is new, and the slot this thread's alone.
+            // SAFETY: the block is new, and only this thread uses the slot.
             unsafe { check_new(replay, block, (word >> 32) as u32, size) };
         } else if TOUCH != Touch::None as u8 {
             made::<TOUCH>(block, 0, size);
         }
-        // SAFETY: the slot is within the table, and this thread's alone.
+        // SAFETY: the slot is within the table, and only this thread uses it.
         unsafe { slots.add((word >> 32) as usize).write(block) };
         return true;
     }
-    // SAFETY: the slot is within the table, and this thread's alone.
+    // SAFETY: the slot is within the table, and only this thread uses it.
     let block = unsafe { end.wrapping_offset(word as isize).read() };
     if block.is_null() {
         return false;
     }
     if TOUCH == Touch::Check as u8 {
-        // SAFETY: the block lives, and the slot is this thread's alone.
+        // SAFETY: the block is live, and only this thread uses the slot.
         unsafe { check_freed(replay, block, (word as u32) ^ MAX_SLOTS) };
     }
-    // SAFETY: the block lives: the slot is written by the call that makes it before.
+    // SAFETY: the block is live, because the call that makes it wrote the slot before.
     unsafe { heap.free(block) };
     true
 }
 
-/// Checks that a new block is not null, and touches its bytes in a range.
+/// Checks that a new block is not null, and touches a range of its bytes.
 #[inline(always)]
 fn made<const TOUCH: u8>(block: *mut u8, begin: usize, end: usize) {
     if block.is_null() {
         out_of_memory(end as u64);
     }
-    // SAFETY: the allocator gave `end` bytes, of which only this thread knows.
+    // SAFETY: the allocator returned `end` bytes, which no other thread knows.
     unsafe { touch::<TOUCH>(block, begin, end) };
 }
 
 /// Checks the alignment of a new block, and fills the block with its pattern.
 ///
 /// # Safety
-/// The allocator gave `size` bytes, of which only this thread knows, and the slot is in the tables
-/// and this thread's alone.
+/// The allocator returned `size` bytes, which no other thread knows. The slot is within the tables,
+/// and only this thread uses it.
 unsafe fn check_new<H>(replay: &Replay<'_, H>, block: *mut u8, slot: u32, size: usize) {
     if block.is_null() {
         out_of_memory(size as u64);
     }
     check::aligned(block, check::guaranteed(size), size);
-    // SAFETY: by this function's contract; a replay that checks has a table of sizes.
+    // SAFETY: the block and the slot are as this function requires, and a replay that checks has a
+    // table of sizes.
     unsafe {
         replay.sizes.add(slot as usize).write(size);
         check::fill(block, slot, size);
@@ -186,9 +188,10 @@ unsafe fn check_new<H>(replay: &Replay<'_, H>, block: *mut u8, slot: u32, size: 
 /// Compares a block that is about to be freed with its pattern, and clears its size.
 ///
 /// # Safety
-/// The block of this slot lives, and the slot is in the tables and this thread's alone.
+/// The block of this slot is live. The slot is within the tables, and only this thread uses it.
 unsafe fn check_freed<H>(replay: &Replay<'_, H>, block: *mut u8, slot: u32) {
-    // SAFETY: by this function's contract; a replay that checks has a table of sizes.
+    // SAFETY: the block and the slot are as this function requires, and a replay that checks has a
+    // table of sizes.
     unsafe {
         let size = replay.sizes.add(slot as usize).replace(0);
         check::compare(block, slot, size, size);
@@ -196,10 +199,10 @@ unsafe fn check_freed<H>(replay: &Replay<'_, H>, block: *mut u8, slot: u32) {
 }
 
 /// Runs an operation that is neither a short malloc nor a free. Returns the address of the next
-/// operation; null at the end.
+/// operation, or null at the end.
 ///
 /// # Safety
-/// As for [`run`]; the operation begins at `at`.
+/// The conditions of [`run`] hold, and the operation begins at `at`.
 #[cold]
 #[inline(never)]
 unsafe fn other<H: Heap, const TOUCH: u8>(
@@ -213,14 +216,15 @@ unsafe fn other<H: Heap, const TOUCH: u8>(
     let Some(kind) = Kind::of(word) else {
         was_out_of_memory();
     };
-    // SAFETY: `compile` gave the operation its fields, and every lane, slot and piece that it names
-    // exists; it starts and joins each thread once.
+    // SAFETY: `compile` wrote the fields of the operation. Every lane, slot and piece that they
+    // name exists, and each thread is started and joined once.
     unsafe {
         match kind {
             Kind::End => return ptr::null(),
             Kind::Jump => return jump(replay, next),
             Kind::Publish => (*lanes.add(thread as usize)).gate.publish(),
-            // The compiler removes a call with an address that it knows to be null.
+            // `black_box`, because the compiler removes a call with an address that it knows to be
+            // null.
             Kind::FreeNull => replay.heap.free(std::hint::black_box(ptr::null_mut())),
             Kind::Wait => {
                 let field = next.read();
@@ -249,7 +253,7 @@ unsafe fn other<H: Heap, const TOUCH: u8>(
 /// Runs an operation that makes a block. Returns the address of the next operation.
 ///
 /// # Safety
-/// As for [`run`]; `next` is where the fields of an operation of this kind begin.
+/// The conditions of [`run`] hold, and the fields of an operation of this kind begin at `next`.
 unsafe fn make<H: Heap, const TOUCH: u8>(
     replay: &Replay<'_, H>,
     kind: Kind,
@@ -268,9 +272,9 @@ unsafe fn make<H: Heap, const TOUCH: u8>(
         Kind::ShortCalloc | Kind::ShortResize => u64::from(first as u32),
         _ => field(),
     } as usize;
-    // SAFETY: the slot is within the table, and this thread's alone.
+    // SAFETY: the slot is within the table, and only this thread uses it.
     let slot = unsafe { replay.slots.add((first >> 32) as usize) };
-    // The logarithm is below 64 where the operation has one.
+    // The logarithm is below 64 if the operation has one.
     let alignment = 1_usize << (first % 64);
     let heap = replay.heap;
     let (block, kept, written) = match kind {
@@ -279,7 +283,8 @@ unsafe fn make<H: Heap, const TOUCH: u8>(
         Kind::AlignedAlloc => (heap.aligned_alloc(alignment, size), 0, size),
         Kind::Resize | Kind::ShortResize => {
             let (before, written) = (field() as usize, field() as usize);
-            // SAFETY: the slot holds the block that is resized, or null if a call failed unseen.
+            // SAFETY: the slot holds the block that is resized, or null if an earlier call failed
+            // unnoticed.
             let block = unsafe { heap.realloc(slot.read(), size) };
             (block, before, written)
         }
@@ -290,21 +295,21 @@ unsafe fn make<H: Heap, const TOUCH: u8>(
         false => size,
     };
     match TOUCH == Touch::Check as u8 {
-        // SAFETY: the block is new, or resized from one that had `kept` bytes.
+        // SAFETY: the block is new, or was resized from one with `kept` bytes.
         true => unsafe { check_made(replay, kind, block, first, (kept, size)) },
         false => made::<TOUCH>(block, kept, end),
     }
-    // SAFETY: as above.
+    // SAFETY: the slot is within the table, and only this thread uses it.
     unsafe { slot.write(block) };
     next
 }
 
-/// Compares the promises of the call that made a block, and fills the block. `first` is the first
+/// Checks the promises of the call that made a block, and fills the block. `first` is the first
 /// field of its operation; a resize kept the content of `kept` bytes.
 ///
 /// # Safety
-/// The allocator gave `size` bytes, of which only this thread knows, and the slot is in the tables
-/// and this thread's alone.
+/// The allocator returned `size` bytes, which no other thread knows. The slot is within the tables,
+/// and only this thread uses it.
 unsafe fn check_made<H>(
     replay: &Replay<'_, H>,
     kind: Kind,
@@ -316,7 +321,8 @@ unsafe fn check_made<H>(
     if block.is_null() {
         out_of_memory(size as u64);
     }
-    // SAFETY: by this function's contract. What a resize keeps lies in the block.
+    // SAFETY: the block and the slot are as this function requires. The bytes that a resize keeps
+    // lie in the block.
     unsafe {
         match kind {
             Kind::Calloc | Kind::ShortCalloc => check::zeroed(block, size),
@@ -330,24 +336,24 @@ unsafe fn check_made<H>(
     }
 }
 
-/// Returns the address of a thread's next piece, loads that piece, and releases the memory of the
+/// Returns the address of a thread's next piece. Loads that piece, and releases the memory of the
 /// finished one.
 ///
 /// # Safety
-/// As for [`run`]; `next` is where the fields of a jump begin.
+/// The conditions of [`run`] hold, and the fields of a jump begin at `next`.
 unsafe fn jump<H>(replay: &Replay<'_, H>, next: *const u64) -> *const u64 {
     let program = &replay.program;
     let base = program.place().cast::<u64>().cast_const();
     // SAFETY: a jump has three fields, by this function's contract.
     let [goal, bytes, piece] = unsafe { next.cast::<[u64; 3]>().read() };
-    // SAFETY: both lie in the program's mapping.
+    // SAFETY: both addresses lie in the program's mapping.
     let words = unsafe { next.add(3).offset_from(base) } as u64 - piece;
     replay.held.load(program, goal * WORD, bytes);
-    // Small pieces share their pages with those of other threads.
+    // Small pieces share their pages with pieces of other threads.
     if words > PAGE_WORDS {
         program.release(piece * WORD, words * WORD);
         replay.held.shrink(words * WORD);
     }
-    // SAFETY: `compile` put the next piece there.
+    // SAFETY: `compile` wrote the next piece at this offset.
     unsafe { base.add(goal as usize) }
 }

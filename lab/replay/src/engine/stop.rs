@@ -1,14 +1,14 @@
-//! The end of a replay that cannot go on: one line and a status, without allocating.
+//! Ends a replay that cannot continue, with one line and an exit status, without allocating.
 
 use std::fmt::{self, Write};
 
-/// The status where the allocator is at fault.
+/// Exit status if the allocator is at fault.
 pub(super) const ALLOCATOR: i32 = 1;
 
-/// The status where the machine is.
+/// Exit status if the machine is at fault.
 pub(super) const MACHINE: i32 = 2;
 
-/// A line that is cut off where it is too long.
+/// A line, which is cut off if it is too long.
 struct Line {
     bytes: [u8; 256],
     length: usize,
@@ -24,7 +24,7 @@ impl Write for Line {
     }
 }
 
-/// Ends the process at once with a line on standard error.
+/// Ends the process immediately, with a line on standard error.
 #[cold]
 pub(super) fn stop(status: i32, why: fmt::Arguments<'_>) -> ! {
     let mut line = Line {
@@ -33,7 +33,8 @@ pub(super) fn stop(status: i32, why: fmt::Arguments<'_>) -> ! {
     };
     // Writing into the buffer cannot fail.
     let _ = writeln!(line, "heapdrome-replay: {why}");
-    // SAFETY: the buffer has `length` bytes. Where they cannot be written, the status must tell.
+    // SAFETY: the buffer has `length` bytes. If they cannot be written, only the exit status
+    // reports the failure.
     unsafe { libc::write(libc::STDERR_FILENO, line.bytes.as_ptr().cast(), line.length) };
     // SAFETY: ending the process is always possible.
     unsafe { libc::_exit(status) }

@@ -1,4 +1,4 @@
-//! The life of a thread of a replay.
+//! Runs a thread of a replay.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -11,12 +11,12 @@ use crate::options::Touch;
 /// Runs a thread's operations on the calling thread.
 ///
 /// # Safety
-/// `compile` wrote the program, it has this thread, and no other follows it.
+/// `compile` wrote the program. The program has this thread, and no other call follows it.
 pub(super) unsafe fn follow<H: Heap>(replay: &Replay<'_, H>, number: u32) {
     // SAFETY: the lane exists, by this function's contract, and `first` does not change.
     let first = unsafe { (*replay.lanes.add(number as usize)).first };
     replay.held.grow(run::FIRST_PIECE);
-    // SAFETY: by this function's contract `first` is where the thread's operations begin.
+    // SAFETY: the thread's operations begin at `first`.
     unsafe {
         let first = replay.program.place().cast::<u64>().add(first as usize);
         match replay.touch {
@@ -31,8 +31,8 @@ pub(super) unsafe fn follow<H: Heap>(replay: &Replay<'_, H>, number: u32) {
 
 /// Runs a thread of the replay, and returns null. `lane` is the lane of the thread.
 pub(super) extern "C" fn entry<H: Heap>(lane: *mut c_void) -> *mut c_void {
-    // SAFETY: `lane::start` passed a lane, whose fields read here do not change, and whose replay
-    // waits for this thread's end.
+    // SAFETY: `lane::start` passed a lane. Its fields that are read here do not change, and its
+    // replay waits for this thread's end.
     let (replay, number) = unsafe {
         let lane = lane.cast::<Lane>();
         (&*(*lane).replay.cast::<Replay<'_, H>>(), (*lane).number)

@@ -1,4 +1,4 @@
-//! Writes into new blocks, as a program would.
+//! Writes to new blocks, as a program would.
 
 use crate::options::Touch;
 
@@ -11,17 +11,18 @@ const WORD: usize = size_of::<u64>();
 /// Value of each byte that is written.
 const BYTE: u8 = 1;
 
-/// Writes into the bytes of a block from `begin` to `end`, by the number of a [`Touch`].
+/// Writes to the bytes of a block from `begin` to `end`, in the way of the [`Touch`] with the
+/// number `TOUCH`.
 ///
 /// # Safety
-/// `block` has `end` bytes, and no other thread uses them meanwhile.
+/// `block` has `end` bytes, which no other thread uses meanwhile.
 #[inline(always)]
 pub(super) unsafe fn touch<const TOUCH: u8>(block: *mut u8, begin: usize, end: usize) {
     if TOUCH == Touch::None as u8 || begin >= end {
         return;
     }
     if TOUCH == Touch::All as u8 {
-        // SAFETY: the bytes lie within the block, by this function's contract.
+        // SAFETY: the bytes lie within the block.
         unsafe { block.add(begin).write_bytes(BYTE, end - begin) };
         return;
     }
@@ -40,14 +41,14 @@ pub(super) unsafe fn touch<const TOUCH: u8>(block: *mut u8, begin: usize, end: u
     }
 }
 
-/// Writes a word, or a byte where the block has no room for a word.
+/// Writes a word, or a byte if the block has no room for a word.
 ///
 /// # Safety
-/// `block` has `end` bytes, of which `place` is one, and no other thread uses them meanwhile.
+/// `block` has `end` bytes, `place` is below `end`, and no other thread uses the block meanwhile.
 #[inline(always)]
 unsafe fn word(block: *mut u8, place: usize, end: usize) {
-    // SAFETY: `place` lies within the block, by this function's contract. The writes are volatile,
-    // so the compiler keeps them, although nothing reads them.
+    // SAFETY: `place` lies within the block. The writes are volatile, so the compiler keeps them
+    // although nothing reads them.
     unsafe {
         let at = block.add(place);
         if end - place >= WORD && at.cast::<u64>().is_aligned() {
@@ -62,7 +63,7 @@ unsafe fn word(block: *mut u8, place: usize, end: usize) {
 mod tests {
     use super::*;
 
-    /// Returns the places that are written of a block that begins within a page.
+    /// Returns the offsets that are written in a block that begins within a page.
     fn written<const TOUCH: u8>(begin: usize, end: usize) -> Vec<usize> {
         #[repr(align(4096))]
         struct Pages([u8; 4 * PAGE]);

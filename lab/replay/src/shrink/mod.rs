@@ -1,4 +1,4 @@
-//! Finds a short program of allocation calls that fails as a long one does.
+//! Finds a short program of allocation calls that fails in the same way as a long one.
 //!
 //! Delta debugging as in A. Zeller and R. Hildebrandt, "Simplifying and Isolating Failure-Inducing
 //! Input", IEEE Transactions on Software Engineering 28(2), 2002: parts of half the length, then a
@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 pub use script::Script;
 use script::{Call, What};
 
-/// Sizes that are tried in place of a larger one. A byte remains: for a size of 0, an allocator may
-/// return null, which looks like a failure, and a resize may free the block.
+/// Sizes that are tried in place of a larger one. The smallest is 1: for a size of 0, an allocator
+/// may return null, which looks like a failure, and a resize may free the block.
 const SIZES: [u64; 9] = [1, 8, 16, 64, 256, 1024, 4096, 65_536, 1 << 20];
 
 /// Maximum number of calls whose sizes are tried one by one.
@@ -22,16 +22,16 @@ const FEW: usize = 64;
 /// Outcome of [`shrink`].
 #[derive(Debug)]
 pub struct Shrunk<E> {
-    /// The shortest program found that fails.
+    /// The shortest failing program that was found.
     pub script: Script,
     /// Number of programs that were tried.
     pub tried: u64,
-    /// Why the search ended before the program was minimal; `None` if it did not.
+    /// Error that ended the search before the program was minimal; `None` if none did.
     pub stopped: Option<E>,
 }
 
-/// Shortens a program that fails. `fails` runs a program and says whether it fails in the way that
-/// is looked for; an error of it ends the search, and the shortest program until then remains.
+/// Shortens a failing program. `fails` runs a program and returns whether it fails in the way in
+/// question. If it returns an error, the search ends with the shortest program so far.
 pub fn shrink<E>(script: Script, fails: &mut dyn FnMut(&Script) -> Result<bool, E>) -> Shrunk<E> {
     let mut search = Search {
         best: script,
@@ -58,7 +58,7 @@ impl<E> Search<'_, E> {
         self.prefix()?;
         loop {
             let before = self.best.calls.clone();
-            // Leave out a call that makes a block together with all other calls of the block.
+            // Leave out the call that makes a block together with all other calls on that block.
             self.remove(|call| Some(call.block.unwrap_or(call.id)))?;
             self.remove(|call| (!call.makes()).then_some(call.id))?;
             self.merge_threads()?;
@@ -84,7 +84,7 @@ impl<E> Search<'_, E> {
         Ok(fails)
     }
 
-    /// Leaves out what comes after the failure: a program that fails early does not run the rest.
+    /// Leaves out the calls after the failure, which the failing program does not run.
     fn prefix(&mut self) -> Result<(), E> {
         let whole = self.best.calls.clone();
         let (mut passes, mut fails) = (0, whole.len());

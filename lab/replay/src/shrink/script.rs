@@ -1,4 +1,4 @@
-//! A program of allocation calls in memory, of which calls can be left out.
+//! A program of allocation calls in memory, from which calls can be removed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::{self, Display};
@@ -14,13 +14,13 @@ use crate::compile::{CompileError, Source};
 /// Maximum number of calls that are held in memory.
 const MOST: usize = 1 << 26;
 
-/// A call, and the block that it is about.
+/// A call, and the block that it makes or uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Call {
     /// Position of the call in the whole program.
     pub id: u32,
     pub thread: u32,
-    /// The number of the call that made the block; a resized block stays the one that it was.
+    /// Number of the call that made the block. A resize keeps this number.
     pub block: Option<u32>,
     pub what: What,
 }
@@ -61,13 +61,13 @@ impl Call {
     }
 }
 
-/// The call that made each block that lives, while a trace is read.
+/// Number of the call that made each live block, while a trace is read.
 #[derive(Default)]
 struct Makers(HashMap<u64, u32>);
 
 impl Makers {
-    /// Returns a step as a call; `None` for one that is not replayed. `number`: the number of the
-    /// block that it makes, if it makes one.
+    /// Converts a step into a call; `None` for a step that is not replayed. `number` is the number
+    /// of the block that the step makes, if it makes one.
     fn call(&mut self, step: Step, number: u64, id: u32) -> Result<Option<Call>, CompileError> {
         let (block, what) = match step.operation {
             Operation::Make {
@@ -119,8 +119,8 @@ pub struct Script {
 }
 
 impl Script {
-    /// Reads a process of a trace: the one that is asked for, or the one with most operations.
-    /// Failed calls and frees of unknown blocks are left out, as in every replay.
+    /// Reads a process of a trace: the requested one, or the one with the most operations. Failed
+    /// calls and frees of unknown blocks are omitted, as in every replay.
     ///
     /// # Errors
     /// If the trace cannot be read, has no such process, or has too many operations.
@@ -156,7 +156,7 @@ impl Script {
         self.calls.is_empty()
     }
 
-    /// Returns the program with other calls.
+    /// Returns the program with these calls instead.
     pub(super) fn with(&self, calls: Vec<Call>) -> Self {
         Self {
             recording: self.recording.clone(),
@@ -164,7 +164,7 @@ impl Script {
         }
     }
 
-    /// Returns the calls, each changed.
+    /// Returns the calls after applying `change` to each.
     pub(super) fn map(&self, change: impl FnMut(Call) -> Call) -> Vec<Call> {
         self.calls.iter().copied().map(change).collect()
     }
@@ -175,7 +175,7 @@ impl Script {
         place.and_then(|place| u8::try_from(place).ok())
     }
 
-    /// Writes the program as a trace of one process. A block takes the time of one step.
+    /// Writes the program as a trace of one process. Each call takes one step of time.
     ///
     /// # Errors
     /// If the sink cannot be written.
@@ -198,7 +198,7 @@ impl Script {
                 time: Time(0),
             }))?;
         }
-        // The present number of each block.
+        // Current number of each block.
         let mut numbers = HashMap::new();
         let mut next = 0;
         for (place, call) in self.calls.iter().enumerate() {
@@ -221,7 +221,7 @@ impl Script {
 }
 
 impl Call {
-    /// Returns the operation of a trace; `old` is the present number of the block.
+    /// Returns the operation for a trace; `old` is the current number of the block.
     fn operation(&self, old: u64) -> Operation {
         match self.what {
             What::Make {
@@ -248,7 +248,8 @@ impl Call {
 }
 
 impl Display for Script {
-    /// Writes a call a line. Blocks are numbered from 0 in the order in which they are made.
+    /// Formats the program with one call a line. Blocks are numbered from 0 in the order in which
+    /// they are made.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut numbers = BTreeMap::new();
         let name = |function: u8| {

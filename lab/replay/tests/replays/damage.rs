@@ -1,4 +1,4 @@
-//! Traces and programs that cannot be used end in one line.
+//! Traces and programs that cannot be used end in one line of error.
 
 use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
@@ -9,7 +9,7 @@ use std::fs::File;
 
 use crate::program::{Program, recording};
 
-/// Compiles this file.
+/// Compiles a trace from bytes.
 fn outcome(trace: &[u8], process: Option<u32>) -> Result<Option<u64>, String> {
     let mut file = tempfile::tempfile().expect("a file");
     file.write_all(trace).expect("it can be written");
@@ -69,7 +69,8 @@ fn what_was_recorded_before_a_cut_is_replayed() {
     writer.operation(0, step(32, make)).expect("a step");
     let whole = writer.finish().expect("a trace");
     assert_eq!(outcome(&whole, None), Ok(None));
-    // At every place: nothing to replay, or the first block, and never a panic.
+    // Cut at any length, the trace has no operation, or the first block, and compiling never
+    // panics.
     for length in 0..whole.len() {
         match outcome(&whole[..length], None) {
             Ok(cut_off) => assert!(cut_off.is_some_and(|offset| offset <= length as u64)),

@@ -1,4 +1,4 @@
-//! How much of a block is written that replaces a smaller one.
+//! Counts the pages that a replay writes in a block that replaces a smaller one.
 
 use std::sync::Mutex;
 
@@ -11,8 +11,8 @@ use crate::program::Program;
 const PAGE: usize = 4096;
 const MIB: usize = 1 << 20;
 
-/// A heap for one block at a time, whose new bytes are zero. It counts the written pages of a block
-/// that is freed.
+/// A heap for one block at a time, whose new bytes are zero. Counts the written pages of a block
+/// when it is freed.
 #[derive(Default)]
 struct Counted {
     size: Mutex<usize>,
@@ -61,7 +61,7 @@ impl Heap for Counted {
     }
 }
 
-/// Returns the number of written pages of a block that takes these sizes in MiB, one after the
+/// Returns the number of written pages of a block that takes these sizes, in MiB, one after the
 /// other.
 fn written(sizes: &[usize], touch: Touch) -> usize {
     let mut program = Program::new(1);
@@ -91,7 +91,7 @@ fn written(sizes: &[usize], touch: Touch) -> usize {
     heap.pages.into_inner().expect("no thread panicked")[0]
 }
 
-/// Beside each page that is written, a block's own first page begins within one.
+/// Asserts a number of pages. Allows for pages that a block shares at its beginning.
 #[track_caller]
 fn assert_near(pages: usize, mib: f64) {
     let expected = mib * (MIB / PAGE) as f64;

@@ -1,4 +1,4 @@
-//! A heap that knows which blocks live.
+//! A heap that knows its live blocks.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -9,19 +9,20 @@ use heapdrome_replay::{Heap, Libc};
 #[derive(Default)]
 pub struct Recorder {
     live: Mutex<HashMap<usize, usize>>,
-    /// Calls with an address that was none of a live block.
+    /// Number of calls with an address that belonged to no live block.
     strange: Mutex<usize>,
 }
 
 impl Recorder {
-    /// Returns the sizes of the blocks that live, and the number of calls for blocks that did not.
+    /// Returns the sizes of the live blocks, and the number of calls with an address that belonged
+    /// to no live block.
     pub fn finish(self) -> (Vec<usize>, usize) {
         let live = self.live.into_inner().expect("no thread panicked");
         let mut sizes: Vec<_> = live.values().copied().collect();
         sizes.sort_unstable();
         for address in live.into_keys() {
             let block = std::ptr::with_exposed_provenance_mut(address);
-            // SAFETY: the block lives, and nothing uses it any longer.
+            // SAFETY: the block is live, and nothing uses it any longer.
             unsafe { Libc.free(block) };
         }
         (
@@ -36,7 +37,7 @@ impl Recorder {
         block
     }
 
-    /// Returns whether a block lived, which it does no longer.
+    /// Removes a block. Returns whether it was live.
     fn freed(&self, block: *mut u8) -> bool {
         let mut live = self.live.lock().expect("no thread panicked");
         let lived = live.remove(&block.addr()).is_some();
@@ -68,7 +69,7 @@ impl Heap for Recorder {
 
     unsafe fn realloc(&self, block: *mut u8, size: usize) -> *mut u8 {
         match self.freed(block) {
-            // SAFETY: the block lived.
+            // SAFETY: the block was live.
             true => self.made(unsafe { Libc.realloc(block, size) }, size),
             false => self.malloc(size),
         }
@@ -76,7 +77,7 @@ impl Heap for Recorder {
 
     unsafe fn free(&self, block: *mut u8) {
         if !block.is_null() && self.freed(block) {
-            // SAFETY: the block lived.
+            // SAFETY: the block was live.
             unsafe { Libc.free(block) };
         }
     }

@@ -1,5 +1,5 @@
-//! Traces are replayed at every speed: each block is freed once and after it was made, the right
-//! ones live at the end, and no replay hangs.
+//! Replays traces at every speed: each block is freed once, after it was made; the right blocks are
+//! live at the end; and no replay hangs.
 
 mod damage;
 mod grown;
@@ -26,7 +26,7 @@ fn compiled(trace: &File, speed: Speed) -> (Compiled, File) {
     (compiled.unwrap_or_else(|error| panic!("{error}")), program)
 }
 
-/// Replays in a thread of its own, so that one that hangs fails the test.
+/// Replays in a separate thread, so that a replay that hangs fails the test.
 fn replayed(program: File, touch: Touch) -> (Outcome, Vec<usize>) {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
@@ -41,8 +41,8 @@ fn replayed(program: File, touch: Touch) -> (Outcome, Vec<usize>) {
     receiver.recv_timeout(LONGEST).expect("the replay ends")
 }
 
-/// Replays a program at every speed, and compares the live blocks at the end. Returns the numbers
-/// of slots.
+/// Replays a program at every speed, and compares the live blocks at the end. Returns the number of
+/// slots at each speed.
 ///
 /// The first 16 slots hold no blocks.
 fn check(make: impl Fn() -> Program) -> [u32; 3] {

@@ -115,20 +115,20 @@ impl Program {
         self.lives(size)
     }
 
-    /// Any block that lives.
+    /// Returns any live block.
     pub fn any(&mut self) -> Option<u64> {
         let place = self.number(self.live.len().max(1) as u64) as usize;
         self.live.keys().nth(place).copied()
     }
 
-    /// Notes that the step before made a block of this size. Returns the block's number.
+    /// Records that the last step made a block of this size. Returns the block's number.
     pub fn lives(&mut self, size: u64) -> u64 {
         self.live.insert(self.made, size as usize);
         self.made += 1;
         self.made - 1
     }
 
-    /// Steps of a random kind by threads of these numbers.
+    /// Adds steps of random kinds by threads of these numbers.
     pub fn wander(&mut self, threads: std::ops::Range<u32>, steps: u64) {
         for _ in 0..steps {
             let thread = self.random.random_range(threads.clone());

@@ -1,4 +1,4 @@
-//! Programs that fail are shortened to the calls on which the failure depends.
+//! Shortens failing programs to the calls on which the failure depends.
 
 use std::fs::File;
 
@@ -28,7 +28,7 @@ fn operations(script: &Script) -> Vec<(u32, Operation)> {
     operations
 }
 
-/// Shortens a program under a rule that says of its operations whether they fail.
+/// Shortens a program. `rule` returns whether a program with these operations fails.
 fn shortened(script: Script, rule: fn(&[(u32, Operation)]) -> bool) -> (Script, u64) {
     let mut fails = |script: &Script| Ok::<_, ()>(rule(&operations(script)));
     assert!(fails(&script) == Ok(true), "the whole fails");
@@ -56,7 +56,7 @@ fn of_a_failure_after_two_frees_two_blocks_and_their_frees_remain() {
 
 #[test]
 fn what_a_failure_needs_stays() {
-    // A resize of a block above 5000 bytes by another thread than the one that frees last.
+    // Fails if a block above 5000 bytes is resized by another thread than the one that frees last.
     fn rule(operations: &[(u32, Operation)]) -> bool {
         let large = operations
             .iter()

@@ -1,14 +1,15 @@
-//! One line a call, as Android's `memory_replay` reads them: `tid: malloc 0x1000 100`.
+//! Exports the lines that Android's `memory_replay` reads, one for each call: `tid: malloc 0x1000
+//! 100`.
 
 use std::collections::HashMap;
 use std::io::Write;
 
 use super::{Block, Call, Format};
 
-/// Bytes from one block's address to the next. No address is used twice.
+/// Difference between the addresses of two consecutive blocks. No address is used twice.
 const STEP: u64 = 16;
 
-/// Address of the first block: no address is null.
+/// Address of the first block. Not null, which stands for no block.
 const FIRST: u64 = 0x1000;
 
 pub(super) struct Lines<'a, W> {

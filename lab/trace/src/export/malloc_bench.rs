@@ -1,8 +1,8 @@
-//! The protocol buffer `Tracefile` of ClaytonKnittel/malloc-bench.
+//! Exports the protocol buffer `Tracefile` of ClaytonKnittel/malloc-bench.
 //!
-//! Its programs keep blocks in a table as long as the most blocks that are live at one time, so a
-//! freed block's number is used again. They know no number of a block of 0 bytes, and want every
-//! other block to be freed.
+//! malloc-bench keeps blocks in a table whose length is the maximum number of live blocks, so
+//! numbers of freed blocks are used again. Its format has no number for a block of 0 bytes, and
+//! requires that every other block is freed.
 
 use std::io::Write;
 
@@ -19,7 +19,7 @@ const FREE: u8 = 2;
 const REALLOC: u8 = 3;
 const CALLOC: u8 = 4;
 
-/// Functions whose arguments include the size of the block that they free.
+/// Functions with an argument for the size of the block that they free.
 const SIZED: [&str; 6] = [
     "free_sized",
     "free_aligned_sized",
@@ -35,7 +35,7 @@ pub(super) struct File<'a, W> {
     names: u64,
 }
 
-/// Returns a message of numbers: each present field with its value.
+/// Encodes a message of numbers, with each field that is present.
 fn message(fields: &[(u8, Option<u64>)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (field, value) in fields {
@@ -47,7 +47,7 @@ fn message(fields: &[(u8, Option<u64>)]) -> Vec<u8> {
     bytes
 }
 
-/// Returns a message within another one.
+/// Encodes a message within another one.
 fn nested(field: u8, content: &[u8]) -> Vec<u8> {
     let mut bytes = vec![field << 3 | 2];
     put(&mut bytes, content.len() as u64);

@@ -1,4 +1,4 @@
-//! Traces in the formats of others.
+//! Exports traces in formats of other tools.
 
 mod android;
 mod malloc_bench;
@@ -14,10 +14,10 @@ use crate::records::Record;
 
 pub use text::text;
 
-/// A format that knows one process and no calls that fail.
+/// A format that contains one process, and no failed calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
-    /// The lines of Android's `memory_replay` and of `record_allocs` of its malloc debug.
+    /// Lines of Android's `memory_replay`, and of `record_allocs` in its malloc debug.
     Android,
     /// The protocol buffer `Tracefile` of malloc-bench.
     MallocBench,
@@ -28,24 +28,24 @@ pub enum Foreign {
 pub struct Exported {
     /// Operations that were written.
     pub operations: u64,
-    /// Calls that returned no block, and are left out.
+    /// Number of calls that returned no block, which are omitted.
     pub failed: u64,
-    /// Frees of blocks that the trace does not know, which are left out.
+    /// Number of frees of blocks that the trace does not know, which are omitted.
     pub foreign: u64,
 }
 
-/// A live block, as a format refers to it.
+/// A live block and its name in the exported format.
 #[derive(Clone, Copy)]
 struct Block {
     /// Number of the block in the trace.
     number: u64,
     size: u64,
     alignment: u64,
-    /// Number that stands for the block in the exported format.
+    /// Number of the block in the exported format.
     name: u64,
 }
 
-/// A call in the words of a foreign format, with its thread and function.
+/// A call, with names of blocks in the exported format.
 enum Call {
     Make(Block),
     Free(Option<Block>),
@@ -62,14 +62,14 @@ trait Format {
     fn freed(&mut self, _block: Block) {}
     /// Writes a call.
     fn call(&mut self, thread: u32, function: &str, call: &Call) -> std::io::Result<()>;
-    /// Writes the end; `live` are the blocks that were never freed.
+    /// Writes the end. `live` are the blocks that were never freed.
     fn finish(&mut self, live: Vec<Block>) -> std::io::Result<()>;
 }
 
 /// Writes one process of a trace in another format.
 ///
 /// # Errors
-/// If reading or writing fails or the trace is damaged.
+/// Returns an error if reading or writing fails, or if the trace is damaged.
 pub fn export<R: Read, W: Write>(
     reader: &mut Reader<R>,
     process: u32,
@@ -110,7 +110,7 @@ fn run<R: Read>(
                 })?;
                 outcome?;
             }
-            // The reader follows no block numbers of chunks that it does not visit.
+            // The reader does not count the blocks of chunks that it does not visit.
             Chunk::Operations(_) => {}
         }
     }

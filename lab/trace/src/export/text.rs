@@ -11,7 +11,7 @@ use crate::records::Record;
 /// Writes a trace as text: a line for each operation of every process, or of one.
 ///
 /// # Errors
-/// If reading or writing fails or the trace is damaged.
+/// Returns an error if reading or writing fails, or if the trace is damaged.
 pub fn text<R: Read, W: Write>(
     reader: &mut Reader<R>,
     process: Option<u32>,
@@ -53,7 +53,7 @@ fn record(sink: &mut impl Write, record: &Record) -> Result<(), TraceError> {
     Ok(writeln!(sink, "# {json}")?)
 }
 
-/// `next` is the number of the block that the operation makes, if it makes one.
+/// Formats an operation. `next` is the number of the block that it makes, if it makes one.
 fn line(
     sink: &mut impl Write,
     process: u32,

@@ -1,4 +1,4 @@
-//! Traces come back as they were written, and damaged ones are refused.
+//! Traces are read as they were written, and damaged ones are refused.
 
 use crate::support::{generate, recording};
 use heapdrome_trace::{Ending, Operation, Reader, Record, Step, Time, TraceError, VERSION, Writer};

@@ -1,4 +1,4 @@
-//! Traces as other crates read and write them.
+//! Reads and writes traces as other crates do.
 
 mod format;
 mod python;

@@ -1,4 +1,4 @@
-//! A reader in another language, written by the page that describes the format.
+//! Reads traces in another language, by a script that follows the page on the format.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! How long it takes to load a trace, beside decompressing the same content by `zstd -d`.
+//! Compares the time to load a trace with that of decompressing its content by `zstd -d`.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ use crate::support::{chunks, recording};
 
 const OPERATIONS: u32 = 10_000_000;
 
-/// Number of times that each kind of reading is repeated; the fastest counts.
+/// Number of repetitions of each reading; the fastest counts.
 const REPEATS: u32 = 30;
 
 /// Mean length of runs that nothing can predict. Loading misses the goal there: a mispredicted
@@ -62,7 +62,7 @@ fn fastest(mut work: impl FnMut()) -> Duration {
     times.min().expect("more than one")
 }
 
-/// Sums up what is read, so that no part of it can be left out.
+/// Adds up everything that is read, so that the compiler cannot omit a part.
 fn load(trace: &[u8]) -> u64 {
     let mut reader = Reader::new(trace).expect("a trace");
     let mut sum = 0_u64;
@@ -80,7 +80,7 @@ fn load(trace: &[u8]) -> u64 {
     sum
 }
 
-/// Runs `zstd -d` on a file; `None` where there is no such program.
+/// Runs `zstd -d` on a file; returns `None` if zstd is not installed.
 fn decompress(file: &Path) -> Option<()> {
     let mut command = Command::new("zstd");
     command.args(["-q", "-d", "-c"]).arg(file);

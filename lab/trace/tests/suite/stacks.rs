@@ -1,4 +1,4 @@
-//! Stacks and sampling: what comes back, what tools keep, and what is refused.
+//! Stacks and sampling: what is read back, what tools keep, and what is refused.
 
 use heapdrome_trace::{
     Chunk, Damage, Module, Operation, Reader, Record, Recording, Stack, Step, Time, TraceError,
@@ -43,7 +43,7 @@ fn damage(trace: &[u8]) -> Damage {
     }
 }
 
-/// Returns the modules' paths, and each stack's frames, by their numbers.
+/// Returns the modules' paths and the stacks, by their numbers.
 fn code(records: &[Record]) -> (Vec<&str>, Vec<&Stack>) {
     let modules = records.iter().filter_map(|it| match it {
         Record::Module(Module { path, .. }) => Some(&path[..]),
@@ -56,7 +56,8 @@ fn code(records: &[Record]) -> (Vec<&str>, Vec<&Stack>) {
     (modules.collect(), stacks.collect())
 }
 
-/// Returns a trace of chunks with these contents, of this version: `None` operations are records.
+/// Returns a trace of this version whose chunks have these contents. A number of operations of
+/// `None` marks a chunk of records.
 fn raw(version: u16, contents: &[(Option<u32>, &[u8])]) -> Vec<u8> {
     let mut trace = b"hdtrace\n".to_vec();
     trace.extend(version.to_le_bytes());
@@ -77,7 +78,7 @@ fn raw(version: u16, contents: &[(Option<u32>, &[u8])]) -> Vec<u8> {
     trace
 }
 
-/// Returns a trace of this version: these records and then the operations of one chunk.
+/// Returns a trace of this version with these records, then the operations of one chunk.
 fn with(version: u16, records: &[Record], count: u32, operations: &[u8]) -> Vec<u8> {
     let first = serde_json::to_vec(&[Record::Recording(recording())]).expect("JSON");
     let records = serde_json::to_vec(records).expect("JSON");
@@ -91,7 +92,7 @@ fn with(version: u16, records: &[Record], count: u32, operations: &[u8]) -> Vec<
 
 #[test]
 fn a_stack_stands_between_the_thread_and_the_call() {
-    // A make by thread 1 with stack 300, one without, and a failed call with stack 0.
+    // A make by thread 1 with stack 300, a make without a stack, and a failed call with stack 0.
     let bytes = [
         0, 0, 0, 10, 0xe6, 1, 0xe7, 0xac, 2, 0xe0, 0, 8, 0, 0, 0, 0, 0xe7, 0, 0xe4, 0, 8, 0, 0,
     ];
@@ -290,7 +291,7 @@ fn a_part_keeps_the_stacks_of_the_blocks_that_are_live_at_its_beginning() {
     assert_eq!(code(&records).1.len(), 3);
 }
 
-/// Returns a trace of these modules, and stacks each of one frame in a module.
+/// Returns a trace with these modules, and with stacks of one frame in a module.
 fn small(modules: &[&str], frames: &[u32], rates: (u64, u64)) -> Vec<u8> {
     let recording = Recording {
         sample_bytes: rates.0,

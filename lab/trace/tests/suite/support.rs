@@ -1,4 +1,4 @@
-//! Traces that are made for the tests.
+//! Generates traces for the tests.
 
 use heapdrome_trace::{
     Beginning, Finish, Frame, Module, Operation, Process, Record, Recording, Stack, Step, Time,
@@ -44,7 +44,7 @@ pub fn finish(process: u32) -> Record {
     })
 }
 
-/// Number of stacks that generated traces have.
+/// Number of stacks of generated traces.
 pub const STACKS: u32 = 5;
 
 /// Returns a module.
@@ -80,7 +80,7 @@ pub fn stacks() -> Vec<Record> {
     records
 }
 
-/// Operations of one process that free only what was made.
+/// Generator of operations of one process, which frees only blocks that it made.
 pub struct Program {
     random: ChaCha8Rng,
     live: Vec<u64>,
@@ -89,7 +89,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Returns the program that follows from a seed.
+    /// Creates the program of a seed.
     pub fn new(seed: u64) -> Self {
         let random = ChaCha8Rng::seed_from_u64(seed);
         Self {
@@ -198,13 +198,13 @@ pub fn generate(seed: u64, processes: u32, steps: usize) -> (Vec<u8>, Vec<Vec<St
 pub struct RawChunk {
     /// The header's first byte.
     pub kind: u8,
-    /// Its number of operations.
+    /// Number of operations in the header.
     pub operations: u32,
-    /// Its content, decompressed.
+    /// Content, decompressed.
     pub content: Vec<u8>,
 }
 
-/// Returns the chunks of a whole trace, by what `docs/trace-format.md` says of them.
+/// Returns the chunks of a complete trace, decoded as `docs/trace-format.md` describes.
 pub fn chunks(trace: &[u8]) -> impl Iterator<Item = RawChunk> {
     let mut rest = &trace[16..];
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! Traces summed up, cut, merged and exported.
+//! Summarizes, cuts, merges and exports traces.
 
 use heapdrome_trace::{
     Beginning, Chunk, Ending, Foreign, Operation, Process, Reader, Record, Recording, Step,
@@ -69,7 +69,7 @@ fn part(trace: &[u8], from: u64, to: u64) -> Vec<u8> {
     cut(&mut reader(trace), Time(from), Time(to), Vec::new()).expect("a whole trace")
 }
 
-/// Blocks and bytes that are live at the end, over all processes.
+/// Returns the live blocks and bytes at the end, over all processes.
 fn live(summary: &Summary) -> (u64, u128) {
     let all = summary.processes.values();
     (
@@ -167,7 +167,7 @@ fn a_part_makes_what_was_live_at_its_beginning_and_ends_where_it_was_told_to() {
     assert_eq!(reader.recording().began, from);
 }
 
-/// A trace of one process with one block, which began at this time.
+/// Returns a trace of one process with one block, recorded at this time.
 fn small(began: u64, names: [&str; 2]) -> Vec<u8> {
     let recording = Recording {
         functions: names.map(String::from).to_vec(),
@@ -305,8 +305,8 @@ fn lines_for_android_allocate_before_they_free_and_no_address_twice() {
     assert_eq!(used, makes.count());
 }
 
-/// Returns a message of a protocol buffer: each field's number, with a number or the bytes that it
-/// holds.
+/// Decodes a message of a protocol buffer: each field's number, with a number or the bytes of the
+/// field.
 fn fields(mut bytes: &[u8]) -> Vec<(u8, u64, &[u8])> {
     fn number(bytes: &mut &[u8]) -> u64 {
         let (mut value, mut shift) = (0, 0);
@@ -332,7 +332,7 @@ fn fields(mut bytes: &[u8]) -> Vec<(u8, u64, &[u8])> {
     fields
 }
 
-/// Most blocks that are live at one time.
+/// Returns the maximum number of live blocks.
 fn most_blocks(steps: &[Step]) -> u64 {
     let (mut live, mut most) = (0_u64, 0);
     for step in steps {

@@ -2,7 +2,7 @@
 
 use crate::slots::Slot;
 
-/// Arguments of a function that hold the size of the block that it makes.
+/// Position of the argument with the size of the block that a function makes.
 #[derive(Clone, Copy)]
 pub enum Size {
     First,
@@ -26,7 +26,7 @@ pub enum Deed {
     Nothing,
 }
 
-/// Returns the effect of the function at a place of [`FUNCTIONS`](crate::layout::FUNCTIONS).
+/// Returns the effect of the function at an index of [`FUNCTIONS`](crate::layout::FUNCTIONS).
 pub const fn deed(index: usize) -> Deed {
     match index {
         0 | 9 | 10 | 14..=21 => Deed::Makes(Size::First),
@@ -40,8 +40,8 @@ pub const fn deed(index: usize) -> Deed {
     }
 }
 
-/// A call that is being passed on, as [`record`](crate::recording_passages::record) lays it out on the
-/// stack. No function has more than three arguments.
+/// A call on its way to the allocator, as [`record`](crate::recording_passages::record) lays it out
+/// on the stack. No function has more than three arguments.
 #[repr(C)]
 pub struct Call {
     /// The arguments.

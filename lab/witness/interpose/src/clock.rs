@@ -1,9 +1,8 @@
-//! The processor's counter, as far as the calling thread may read it.
+//! Reads the processor's counter, if the calling thread may.
 //!
 //! `prctl` can forbid a thread to read the counter: the kernel then kills the process at the next
-//! reading. Threads and processes inherit that from the thread that begins them. So each thread
-//! asks the kernel once before its first reading, except in a sandbox, which may not allow the
-//! question.
+//! reading. New threads and child processes inherit that. So each thread asks the kernel once
+//! before its first reading, except in a sandbox, which may forbid the question.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,8 +11,8 @@ use crate::own::{SANDBOXED, control};
 use crate::system;
 use crate::thread::thread;
 
-/// Whether a thread may read the processor's counter, as [`Thread::clock`](crate::thread::Thread)
-/// holds it.
+/// Whether a thread may read the processor's counter: the value of
+/// [`Thread::clock`](crate::thread::Thread).
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 enum Right {
@@ -23,8 +22,8 @@ enum Right {
     Denied = 2,
 }
 
-/// Whether a thread of this process has lost the right. Decides for threads that begin in a
-/// sandbox.
+/// Whether a thread of this process has lost the right. Threads that begin in a sandbox then do not
+/// read the counter.
 static LOST: AtomicBool = AtomicBool::new(false);
 
 /// Returns whether the calling thread may read the processor's counter.
@@ -36,7 +35,7 @@ pub fn may_read() -> bool {
 
 #[cold]
 fn find() -> bool {
-    // Relaxed: a thread that begins another one publishes its writes to it.
+    // Relaxed: starting a thread makes earlier writes visible to it.
     let is_denied = if SANDBOXED.load(Ordering::Relaxed) {
         LOST.load(Ordering::Relaxed)
     } else {
@@ -46,9 +45,9 @@ fn find() -> bool {
     !is_denied
 }
 
-/// Notes that the calling thread is about to lose or get the right to read the counter. Its calls
-/// without the right are stamped with the collector's latest beat, so the collector may have to
-/// repair their order.
+/// Records that the calling thread is about to lose or get the right to read the counter. Without
+/// it, calls are stamped with the collector's latest beat, so the collector may have to repair
+/// their order.
 pub fn set(may_read: bool) {
     let right = if may_read {
         Right::Granted
@@ -59,13 +58,13 @@ pub fn set(may_read: bool) {
     thread().clock.set(right as u32);
 }
 
-/// Returns the processor's counter, or the collector's last beat where the calling thread may not
-/// read it.
+/// Returns the processor's counter, or the collector's latest beat if the calling thread may not
+/// read the counter.
 pub fn clock() -> u64 {
     if may_read() {
         return system::ticks();
     }
-    // Relaxed: a stale beat only makes a time older by as much.
+    // Relaxed: an old beat only makes a time earlier.
     control().map_or(0, |control| control.beat.load(Ordering::Relaxed))
 }
 
@@ -81,7 +80,7 @@ pub fn calibrate() -> u64 {
     extern "C" fn nothing(word: usize) -> usize {
         word
     }
-    // Called through an address that the compiler does not know, as the followed functions are.
+    // Called through an address that the compiler does not know, like the followed functions.
     let next: extern "C" fn(usize) -> usize = core::hint::black_box(nothing);
     let mut tries = [0; TRIES];
     for ticks in &mut tries {

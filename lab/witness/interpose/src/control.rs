@@ -5,10 +5,10 @@ use core::sync::atomic::Ordering;
 use crate::own::control;
 
 /// Returns the mean number of requested bytes between two sample points; 0 if every call is
-/// recorded, or none.
+/// recorded, or no call.
 #[inline]
 pub fn sample_bytes() -> u64 {
-    // Relaxed: the word does not change once the command runs.
+    // Relaxed: the word does not change after the command has started.
     control().map_or(0, |control| control.sample_bytes.load(Ordering::Relaxed))
 }
 
@@ -16,7 +16,7 @@ pub fn sample_bytes() -> u64 {
 /// every recorded call has one, 0 if none has.
 #[inline]
 pub fn stack_bytes() -> u64 {
-    // Relaxed: the word does not change once the command runs.
+    // Relaxed: the word does not change after the command has started.
     control().map_or(0, |control| control.stack_bytes.load(Ordering::Relaxed))
 }
 

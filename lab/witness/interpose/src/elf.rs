@@ -1,7 +1,7 @@
 //! Finds definitions in loaded objects by reading their symbol tables in memory.
 //!
-//! `dlsym` would do the same, but it may allocate, which is not allowed inside malloc, and it does
-//! not look into objects that were loaded into a scope of their own.
+//! `dlsym` is not suitable: it may allocate, which is not allowed within malloc, and it does not
+//! search objects that were loaded into a scope of their own.
 
 use crate::system::{ObjectInfo, PT_DYNAMIC, PT_LOAD, ProgramHeader};
 
@@ -29,7 +29,7 @@ struct Dynamic {
     value: u64,
 }
 
-/// Where an object's symbol tables lie.
+/// Addresses of an object's symbol tables.
 #[derive(Clone, Copy)]
 pub struct Tables {
     base: usize,
@@ -63,16 +63,16 @@ pub fn extent(object: &ObjectInfo) -> (usize, usize) {
     (object.base.wrapping_add(low), high as usize - low)
 }
 
-/// Returns the symbol tables of an object, if it has any.
+/// Returns the symbol tables of an object; `None` if it has none.
 ///
 /// # Safety
-/// `object` describes an object that is loaded and stays so.
+/// `object` describes an object that is loaded and is not unloaded meanwhile.
 pub unsafe fn tables(object: &ObjectInfo) -> Option<Tables> {
     let dynamic = headers(object)
         .iter()
         .find(|header| header.kind == PT_DYNAMIC)?;
     let mut entry = object.base.wrapping_add(dynamic.address as usize) as *const Dynamic;
-    // Most objects hold addresses here, which the loader has relocated; the vDSO holds offsets.
+    // Most objects have addresses here, which the loader has relocated; the vDSO has offsets.
     let absolute = |value: u64| {
         let value = value as usize;
         if value < object.base {
@@ -107,12 +107,14 @@ pub unsafe fn tables(object: &ObjectInfo) -> Option<Tables> {
     (!found.symbols.is_null() && !found.names.is_null()).then_some(found)
 }
 
-/// Returns the address of the function that an object defines under `name`, if it does.
+/// Returns the address of the function that an object defines under `name`; `None` if it defines
+/// none.
 ///
 /// # Safety
 /// `tables` are those of an object that is still loaded.
 pub unsafe fn definition(tables: &Tables, name: &str) -> Option<usize> {
-    // SAFETY: as for this function.
+    // SAFETY: the tables are those of a loaded object, and have the hash table that each branch
+    // reads.
     let symbol = unsafe {
         if !tables.gnu_hash.is_null() {
             by_gnu_hash(tables, name)
@@ -197,13 +199,14 @@ unsafe fn by_hash(tables: &Tables, name: &str) -> Option<&'static Symbol> {
     }
 }
 
-/// Returns the symbol at `index` if it defines `name` for other objects, and whether only programs
-/// that were linked against an old version of the object may have it.
+/// Returns the symbol at `index` if it defines `name` for other objects. Also returns whether only
+/// programs that were linked against an old version of the object may use it.
 ///
 /// # Safety
 /// `index` is within the tables of a loaded object.
 unsafe fn accept(tables: &Tables, index: u32, name: &str) -> Option<(&'static Symbol, bool)> {
-    // SAFETY: as for this function; names in the string table end with a zero.
+    // SAFETY: `index` is within the tables of a loaded object, and names in the string table end
+    // with a zero.
     unsafe {
         let symbol = &*tables.symbols.add(index as usize);
         let (binding, kind) = (symbol.info >> 4, symbol.info & 15);

@@ -1,22 +1,22 @@
 //! The entry points.
 //!
-//! Each is a jump, not a call: the function behind it finds the caller's registers and stack, so
-//! that `operator new` may throw through it and that errno and every result pass unchanged.
+//! Each is a jump, not a call: the function behind it gets the caller's registers and stack. So
+//! `operator new` may throw through it, and errno and results stay unchanged.
 //!
-//! An object may pass a call on to another of its functions by a jump as well, as `operator new`
-//! does to malloc. That second entry has the stack pointer and the return address of the first,
-//! which each thread remembers, and is not counted. A loop that calls one function again and again
-//! from one place also has them, but then the function is the same.
+//! An object may also pass a call on to another of its functions by a jump, as `operator new` does
+//! to malloc. The second entry then has the stack pointer and the return address of the first,
+//! which each thread remembers, and is not counted. A loop that repeats a call from one place has
+//! them as well, but with the same function.
 
 use crate::layout::Function;
 use crate::resolve::resolve;
 use crate::slots::{SLOT_BYTES, SLOTS};
 
-// The assembly names these fields by number.
+// The assembly below uses these offsets as numbers.
 const _: () = assert!(core::mem::offset_of!(Function, calls) == 0);
 const _: () = assert!(core::mem::offset_of!(Function, bytes) == 8);
 
-// Adds the number of requested bytes to the counter at `[r10 + 8]`. Clobbers r8 and rcx.
+// Adds the requested bytes to the counter at `[r10 + 8]`. Clobbers r8 and rcx.
 #[cfg(target_arch = "x86_64")]
 macro_rules! add_bytes {
     ($($into_r8:literal)+) => {
@@ -30,7 +30,7 @@ macro_rules! add_bytes {
     };
 }
 
-// Reads the number of requested bytes from the arguments: `first times second` for calloc.
+// Computes the requested bytes from the arguments: for calloc, `first times second`.
 #[cfg(target_arch = "x86_64")]
 macro_rules! requested {
     (nothing) => { "" };
@@ -60,7 +60,7 @@ macro_rules! entry {
                 "sub r10, [r11 + 8]",
                 "cmp r10, [r11 + 16]",
                 "jb 3f",
-                // No function here has more than three arguments: rcx and r8 are free.
+                // No function here has more than three arguments, so rcx and r8 are free.
                 "mov r10, qword ptr [rip + heapdrome_last@GOTTPOFF]",
                 "mov rcx, [rsp]",
                 "cmp rsp, fs:[r10]",
@@ -108,7 +108,7 @@ macro_rules! entry {
     };
 }
 
-// Adds the number of requested bytes to the counter at `[x10 + 8]`. Clobbers x9 to x13.
+// Adds the requested bytes to the counter at `[x10 + 8]`. Clobbers x9 to x13.
 #[cfg(target_arch = "aarch64")]
 macro_rules! add_bytes {
     ($($into_x12:literal)+) => {
@@ -126,7 +126,7 @@ macro_rules! add_bytes {
     };
 }
 
-// Reads the number of requested bytes from the arguments: `first times second` for calloc.
+// Computes the requested bytes from the arguments: for calloc, `first times second`.
 #[cfg(target_arch = "aarch64")]
 macro_rules! requested {
     (nothing) => { "" };

@@ -1,7 +1,7 @@
-//! Random distances between the points of a Poisson process.
+//! Draws distances between the points of a Poisson process.
 //!
-//! The library has no mathematics of its own to link with, so the logarithm is here. The witness
-//! compiles this file, too, to test it.
+//! The logarithm is defined here, because this library is not linked with a mathematical library.
+//! The witness also compiles this file, to test it.
 
 /// Returns the next of a sequence of 64 random bits, and advances its state: SplitMix64 (Steele,
 /// Lea, Flood: Fast splittable pseudorandom number generators, 2014).
@@ -17,12 +17,12 @@ pub fn random(state: &mut u64) -> u64 {
 /// A distance is exponential with this mean. A point falls into a request of `size` bytes if the
 /// number returned is less than `size`, which has the probability `1 - exp(-size / mean)`.
 pub fn distance(bits: u64, mean: f64) -> u64 {
-    // The multiples of 2^-53 above 0, up to 1.
+    // A multiple of 2^-53 in (0, 1].
     let uniform = ((bits >> 11) + 1) as f64 / (1_u64 << 53) as f64;
     (-logarithm(uniform) * mean) as u64
 }
 
-/// Returns the natural logarithm of a normal number above 0, with an absolute error below 1e-13.
+/// Returns the natural logarithm of a positive normal number, with an absolute error below 1e-13.
 fn logarithm(number: f64) -> f64 {
     const MANTISSA_BITS: u32 = f64::MANTISSA_DIGITS - 1;
     const BIAS: i64 = 1023;
@@ -34,7 +34,7 @@ fn logarithm(number: f64) -> f64 {
         fraction /= 2.0;
         exponent += 1;
     }
-    // ln f = 2 artanh((f - 1) / (f + 1)), whose series needs nine terms where f is near 1.
+    // ln f = 2 artanh((f - 1) / (f + 1)). Near f = 1, nine terms of the series suffice.
     let ratio = (fraction - 1.0) / (fraction + 1.0);
     let square = ratio * ratio;
     let sum = (0..9_u32).rev().fold(0.0, |sum, term| {

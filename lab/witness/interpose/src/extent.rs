@@ -1,8 +1,8 @@
-//! The memory of a thread's own stack.
+//! Finds the memory of a thread's own stack.
 //!
-//! A thread may run on another stack: of a signal handler, or of a coroutine. Such memory may be
-//! taken away at any time, so it is copied by the kernel, which fails where there is none. The
-//! thread's own stack stays while the thread runs, and is copied directly.
+//! A thread may run on another stack: that of a signal handler or a coroutine. Such a stack may be
+//! unmapped at any time, so the kernel copies it, and the copy ends where no memory is mapped. The
+//! thread's own stack stays mapped while the thread runs, and is copied directly.
 
 use crate::kernel;
 use crate::system;
@@ -25,8 +25,7 @@ impl Extent {
         (self.low..self.high).contains(&address)
     }
 
-    /// Returns whether the stack may have grown down to the address, or has not been searched for
-    /// yet.
+    /// Returns whether the stack may have grown down to the address, or has not been searched for.
     pub fn may_have(self, address: usize) -> bool {
         self.high == 0 || (self.low.saturating_sub(GROWTH)..self.low).contains(&address)
     }
@@ -60,13 +59,13 @@ pub unsafe fn copy_carefully(source: usize, target: *mut u8, length: usize) -> u
     const PARTS: usize = 17;
     let mut parts = [[0_usize; 2]; PARTS];
     let (mut count, mut at, end) = (0, source, source.saturating_add(length));
-    // The kernel copies whole parts, and one that is not there ends the copy.
+    // The kernel copies whole parts, and stops at the first part that is not mapped.
     while at < end && count < PARTS {
         let next = (at / PAGE + 1) * PAGE;
         parts[count] = [at, next.min(end) - at];
         (count, at) = (count + 1, next);
     }
-    // SAFETY: the parts have at most `length` bytes, for which the target has room.
+    // SAFETY: the parts have at most `length` bytes together, for which the target has room.
     unsafe { kernel::copy(target, &parts[..count]) }
 }
 
@@ -89,7 +88,7 @@ fn each_mapping(mut visit: impl FnMut(Extent, &[u8])) {
     });
 }
 
-/// Maximum number of bytes of a line that are read. Lines with the names of stacks are shorter.
+/// Maximum number of bytes that are read of a line. Lines with the names of stacks are shorter.
 const LINE: usize = 128;
 
 fn extent_of(line: &[u8]) -> Option<Extent> {
@@ -112,7 +111,7 @@ fn number(digits: &[u8]) -> Option<usize> {
     })
 }
 
-/// Number of bytes that one call reads. It is small because the calling thread may have a small
+/// Number of bytes that one system call reads. Small, because the calling thread may have a small
 /// stack.
 const BUFFER: usize = 512;
 

@@ -1,7 +1,7 @@
 //! Behaviour of an entry point if no library behind this one defines its function.
 //!
-//! Without this library the caller could not have been linked, or would have tested for the
-//! function and done without; a weak reference is the usual case.
+//! Without this library, the caller could not have been linked, or would have found the function
+//! missing; usually its reference is weak.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
@@ -16,7 +16,7 @@ unsafe extern "C" {
 
 const ENOMEM: c_int = 12;
 
-/// Returns the address of the stand-in for a function.
+/// Returns the address of the replacement for a function.
 pub fn for_function(name: &str) -> usize {
     let aligned = name.contains("align_val_t");
     match name.as_bytes() {
@@ -34,7 +34,7 @@ unsafe extern "C" fn new(size: usize) -> *mut c_void {
 }
 
 unsafe extern "C" fn new_aligned(size: usize, align: usize) -> *mut c_void {
-    // SAFETY: callers of aligned operator new give a power of two.
+    // SAFETY: callers of aligned `operator new` pass a power of two.
     or_abort(unsafe { memalign(align, size.max(1)) })
 }
 
@@ -48,7 +48,7 @@ fn or_abort(pointer: *mut c_void) -> *mut c_void {
 }
 
 unsafe extern "C" fn release(pointer: *mut c_void) {
-    // SAFETY: the caller gives what one of these functions returned.
+    // SAFETY: the caller passes a block that one of these functions returned.
     unsafe { free(pointer) }
 }
 

@@ -1,4 +1,4 @@
-//! The folder of this library, and the files beside it.
+//! Finds the folder of this library, and files in it.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
@@ -9,8 +9,8 @@ use crate::kernel;
 use crate::layout::PATH_BYTES;
 use crate::system::{self, ObjectInfo};
 
-/// The folder of this library, kept for forked children, where another thread of the parent may
-/// have held the loader's lock.
+/// The folder of this library. It is kept for forked children, which must not take the loader's
+/// lock, because another thread of the parent may have held it.
 struct Kept {
     path: core::cell::UnsafeCell<[u8; PATH_BYTES]>,
     length: core::cell::UnsafeCell<usize>,
@@ -21,7 +21,8 @@ const EMPTY: u32 = 0;
 const WRITING: u32 = 1;
 const READY: u32 = 2;
 
-// SAFETY: one thread writes, after it has set `WRITING`; others read after `READY`.
+// SAFETY: one thread writes, after it has set `WRITING`; other threads read after they have seen
+// `READY`.
 unsafe impl Sync for Kept {}
 
 static KEPT: Kept = Kept {
@@ -30,12 +31,12 @@ static KEPT: Kept = Kept {
     state: AtomicU32::new(EMPTY),
 };
 
-/// Writes the path of a file beside this library, ended by a zero.
+/// Writes the path of a file in this library's folder, with a zero at its end.
 fn beside(name: &[u8], path: &mut [u8; PATH_BYTES]) -> Option<()> {
     let state = &KEPT.state;
-    // Acquire pairs with the release below, so the path and its length are visible.
+    // Acquire: pairs with the release below, so the path and its length are visible.
     let folder = if state.load(Ordering::Acquire) == READY {
-        // SAFETY: see `Kept`.
+        // SAFETY: the state is `READY`, so no thread writes.
         unsafe {
             path.copy_from_slice(&*KEPT.path.get());
             *KEPT.length.get()
@@ -59,7 +60,7 @@ fn beside(name: &[u8], path: &mut [u8; PATH_BYTES]) -> Option<()> {
     Some(())
 }
 
-/// Returns whether a file of this name lies beside this library.
+/// Returns whether this library's folder contains a file of this name.
 pub fn has(name: &[u8]) -> bool {
     let mut path = [0_u8; PATH_BYTES];
     // SAFETY: the path ends with a zero.
@@ -73,7 +74,7 @@ pub fn has(name: &[u8]) -> bool {
         }
 }
 
-/// Returns a file beside this library, mapped shared; one that does not exist yet if it is `new`.
+/// Maps a file of this library's folder, shared. If `new`, creates the file, which must not exist.
 pub fn map(name: &[u8], new: bool, length: usize) -> Option<*mut c_void> {
     let mut path = [0_u8; PATH_BYTES];
     beside(name, &mut path)?;
@@ -85,8 +86,8 @@ pub fn map(name: &[u8], new: bool, length: usize) -> Option<*mut c_void> {
     } else {
         system::O_RDWR_CLOEXEC
     };
-    // SAFETY: the path ends with a zero; a file that was just made is given room before it is
-    // mapped, so that touching the mapping cannot fail for lack of space.
+    // SAFETY: the path ends with a zero. A new file gets room before it is mapped, so touching the
+    // mapping cannot fail for lack of space.
     unsafe {
         let path = path.as_ptr().cast::<c_char>();
         let file = kernel::open(path, flags, 0o600);
@@ -107,8 +108,8 @@ pub fn map(name: &[u8], new: bool, length: usize) -> Option<*mut c_void> {
     }
 }
 
-/// Writes a new file beside this library, of parts that `write` gives to the function that it is
-/// called with. A file that the process's limit or the disk would cut off is removed.
+/// Writes a new file into this library's folder. `write` passes its parts to the function that it
+/// gets. Removes the file if the process's limit or the disk would cut it off.
 pub fn write_new(name: &[u8], write: impl FnOnce(&mut dyn FnMut(&[u8]))) {
     let mut path = [0_u8; PATH_BYTES];
     if beside(name, &mut path).is_none() {
@@ -139,8 +140,8 @@ pub fn write_new(name: &[u8], write: impl FnOnce(&mut dyn FnMut(&[u8]))) {
     }
 }
 
-/// Returns whether a file of this length exceeds the process's limit: making it would send a signal
-/// that kills the process.
+/// Returns whether a file of this length exceeds the process's limit. Creating it would send a
+/// signal that kills the process.
 fn exceeds_limit(length: usize) -> bool {
     const FILE_SIZE: c_int = 1;
     kernel::limits(FILE_SIZE).is_some_and(|[soft, _]| (length as u64) > soft)
@@ -159,7 +160,8 @@ pub fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
     }
 }
 
-/// Gives a file room by writing zeros, for file systems that cannot give it otherwise, such as NFS.
+/// Reserves room for a file by writing zeros, for file systems that cannot reserve it otherwise,
+/// such as NFS.
 fn fill(file: c_int, length: usize) -> bool {
     static ZEROS: [u8; 4096] = [0; 4096];
     let mut left = length;
@@ -178,15 +180,15 @@ struct Folder<'a> {
     length: Option<usize>,
 }
 
-/// Writes the folder of this library, with its last slash, and returns its length.
+/// Writes the path of this library's folder, with its last slash, and returns its length.
 fn own_folder(path: &mut [u8; PATH_BYTES]) -> Option<usize> {
     let mut folder = Folder { path, length: None };
-    // SAFETY: `visit` casts the data back to the type that is passed here.
+    // SAFETY: `visit` casts the data back to the type of `folder`.
     unsafe { system::dl_iterate_phdr(visit, (&raw mut folder).cast()) };
     return folder.length;
 
     unsafe extern "C" fn visit(object: *const ObjectInfo, _: usize, data: *mut c_void) -> c_int {
-        // SAFETY: the loader gives a valid object, and `data` is the folder above.
+        // SAFETY: the loader passes a valid object, and `data` is `folder` above.
         let (object, folder) = unsafe { (&*object, &mut *data.cast::<Folder>()) };
         let (low, span) = elf::extent(object);
         if ((&raw const KEPT) as usize).wrapping_sub(low) >= span {
@@ -213,7 +215,7 @@ pub struct Name {
 }
 
 impl Name {
-    /// Returns the name of what belongs to a program of a process.
+    /// Returns the name of a file that belongs to a program of a process.
     pub fn new(prefix: &str, pid: u32, image: u64) -> Self {
         let (bytes, length) = ([0; 64], 0);
         let mut name = Self { bytes, length };
@@ -224,7 +226,7 @@ impl Name {
         name
     }
 
-    /// Adds the number of one of several such files.
+    /// Appends a number, to distinguish several such files.
     pub fn and(mut self, number: u32) -> Self {
         self.add(b"-");
         self.add(decimal(number.into(), &mut [0; 20]));

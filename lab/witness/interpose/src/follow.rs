@@ -1,8 +1,8 @@
 //! The second mode of the library: counted calls pass through here, and each block is followed.
 //!
-//! Noted are sizes, live bytes, and which thread frees a block; each call is timed. The call adds a
-//! frame to the stack, which assembly describes to the unwinder: exceptions of `operator new` pass
-//! it. errno is the called function's.
+//! Sizes, live bytes and the freeing thread are counted, and each call is timed. The call adds a
+//! frame to the stack. Assembly describes the frame to the unwinder, so exceptions of `operator
+//! new` can pass it. errno keeps the value of the called function.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,11 +15,11 @@ use crate::slots;
 use crate::system;
 use crate::thread::{Thread, thread};
 
-/// A call that is being passed on, as [`follow`] lays it out on the stack.
+/// A call on its way to the allocator, as [`follow`] lays it out on the stack.
 #[repr(C)]
 struct FollowedCall {
     call: Call,
-    /// The size of the block that the call frees, plus one; 0 where it frees none.
+    /// Size of the block that the call frees, plus one; 0 if it frees none.
     old_size: u64,
     old_thread: u64,
     /// The processor's counter before the call; 0 if the thread may not read it.
@@ -135,8 +135,8 @@ fn note(address: usize, size: u64) {
     live(address, Block { size, thread });
 }
 
-/// Counts a block as live. A child of fork may lack what another thread of its parent was about to
-/// add, so the sum is signed.
+/// Counts a block as live. The sum is signed, because a forked child may lack a block that another
+/// thread of its parent was about to add.
 fn live(address: usize, block: Block) {
     let followed = record::followed();
     let Some(more) = shadow::put(address, block) else {
@@ -187,7 +187,7 @@ fn number(thread: &Thread) -> u64 {
     thread.number.get()
 }
 
-/// Longer calls were interrupted, as a rule: about 0.4 ms at 2.6 GHz.
+/// Maximum ticks of a counted call: about 0.4 ms at 2.6 GHz. Most longer calls were interrupted.
 const INTERRUPTED: u64 = 1 << 20;
 
 /// Returns the processor's counter; 0 if the thread may not read it.

@@ -1,7 +1,7 @@
 //! System calls that bypass the C library.
 //!
-//! The C library's functions set errno, and some of them end a thread that is cancelled. Within
-//! malloc neither may happen.
+//! The C library's functions set errno, and some of them end a cancelled thread. Neither may happen
+//! within malloc.
 
 use core::ffi::{c_char, c_int, c_long, c_void};
 
@@ -65,22 +65,23 @@ pub mod number {
     pub const PROCESS_VM_READV: c_long = 270;
 }
 
-/// The largest error number: results from its negative on are errors.
+/// Largest error number. Results from -4095 to -1 are errors.
 pub const MAX_ERRNO: isize = 4095;
 /// No such process or thread.
 const ESRCH: isize = 3;
-/// Paths count from the working directory.
+/// Makes relative paths start at the working directory.
 const AT_FDCWD: usize = -100_isize as usize;
 
-/// Makes a call to the system, and returns its result; a negative error number if it failed.
+/// Makes a system call, and returns its result, which is a negative error number if it failed.
 ///
 /// # Safety
-/// The arguments are what the call expects.
+/// The arguments are valid for this call.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub unsafe fn call(number: c_long, arguments: [usize; 6]) -> isize {
     let result;
-    // SAFETY: the kernel changes the three registers that are named here, and what the call says.
+    // SAFETY: besides the three registers that are named here, the kernel changes only memory that
+    // the arguments name.
     unsafe {
         core::arch::asm!(
             "syscall",
@@ -99,15 +100,16 @@ pub unsafe fn call(number: c_long, arguments: [usize; 6]) -> isize {
     result
 }
 
-/// Makes a call to the system, and returns its result; a negative error number if it failed.
+/// Makes a system call, and returns its result, which is a negative error number if it failed.
 ///
 /// # Safety
-/// The arguments are what the call expects.
+/// The arguments are valid for this call.
 #[cfg(target_arch = "aarch64")]
 #[inline]
 pub unsafe fn call(number: c_long, arguments: [usize; 6]) -> isize {
     let result;
-    // SAFETY: the kernel changes the register of the result, and what the call says.
+    // SAFETY: besides the register of the result, the kernel changes only memory that the arguments
+    // name.
     unsafe {
         core::arch::asm!(
             "svc 0",
@@ -154,7 +156,7 @@ pub fn is_error(result: isize) -> bool {
 /// The path ends with a zero.
 pub unsafe fn open(path: *const c_char, flags: c_int, mode: u32) -> c_int {
     let arguments = [AT_FDCWD, path as usize, flags as usize, mode as usize, 0, 0];
-    // SAFETY: as for this function.
+    // SAFETY: the path ends with a zero.
     unsafe { call(number::OPENAT, arguments) as c_int }
 }
 
@@ -164,15 +166,15 @@ pub fn close(file: c_int) {
     unsafe { call(number::CLOSE, [file as usize, 0, 0, 0, 0, 0]) };
 }
 
-/// Reads bytes of a file; returns how many, negative if it fails.
+/// Reads bytes of a file. Returns their number, which is negative if it failed.
 pub fn read(file: c_int, bytes: &mut [u8]) -> isize {
     let (start, length) = (bytes.as_mut_ptr() as usize, bytes.len());
-    // SAFETY: the kernel writes the bytes.
+    // SAFETY: the kernel writes only to the bytes.
     unsafe { call(number::READ, [file as usize, start, length, 0, 0, 0]) }
 }
 
-/// Copies memory of this process that may not be there, part by part; returns the number of bytes
-/// of the first parts that are there. A part has an address and a length.
+/// Copies memory of this process part by part, although it may not be mapped. Returns the number of
+/// bytes up to the first part that is not mapped. A part consists of an address and a length.
 ///
 /// # Safety
 /// The target has room for the bytes of all parts.
@@ -181,34 +183,34 @@ pub unsafe fn copy(target: *mut u8, parts: &[[usize; 2]]) -> usize {
     let (target, first) = ([target as usize, length], parts.as_ptr() as usize);
     let pid = process() as usize;
     let arguments = [pid, target.as_ptr() as usize, 1, first, parts.len(), 0];
-    // SAFETY: as for this function; the kernel checks the source.
+    // SAFETY: the target has room for all parts, and the kernel checks the source.
     unsafe { call(number::PROCESS_VM_READV, arguments) }
         .max(0)
         .unsigned_abs()
 }
 
-/// Writes bytes into a file; returns how many, negative if it fails.
+/// Writes bytes to a file. Returns their number, which is negative if it failed.
 pub fn write(file: c_int, bytes: &[u8]) -> isize {
     let (start, length) = (bytes.as_ptr() as usize, bytes.len());
-    // SAFETY: the kernel reads the bytes.
+    // SAFETY: the kernel only reads the bytes.
     unsafe { call(number::WRITE, [file as usize, start, length, 0, 0, 0]) }
 }
 
-/// Reads where a link leads to; returns the number of bytes, negative if it fails.
+/// Reads the target of a link. Returns the number of bytes, which is negative if it failed.
 ///
 /// # Safety
 /// The path ends with a zero, and the target has room for `length` bytes.
 pub unsafe fn readlink(path: *const c_char, target: *mut u8, length: usize) -> isize {
     let (path, target) = (path as usize, target as usize);
-    // SAFETY: as for this function.
+    // SAFETY: the path ends with a zero, and the target has room for `length` bytes.
     unsafe { call(number::READLINKAT, [AT_FDCWD, path, target, length, 0, 0]) }
 }
 
-/// Returns the soft and the hard limit on a resource; `None` if they are not known.
+/// Returns the soft and the hard limit on a resource; `None` if they are unknown.
 pub fn limits(resource: c_int) -> Option<[u64; 2]> {
     let mut limits = [0_u64; 2];
     let (resource, old) = (resource as usize, limits.as_mut_ptr() as usize);
-    // SAFETY: there is room for both limits, and none is set.
+    // SAFETY: there is room for both limits, and the call sets none.
     let result = unsafe { call(number::PRLIMIT, [0, resource, 0, old, 0, 0]) };
     (!is_error(result)).then_some(limits)
 }
@@ -218,7 +220,7 @@ pub fn limits(resource: c_int) -> Option<[u64; 2]> {
 /// # Safety
 /// The path ends with a zero.
 pub unsafe fn unlink(path: *const c_char) {
-    // SAFETY: as for this function.
+    // SAFETY: the path ends with a zero.
     unsafe { call(number::UNLINKAT, [AT_FDCWD, path as usize, 0, 0, 0, 0]) };
 }
 
@@ -228,11 +230,12 @@ pub fn fallocate(file: c_int, length: usize) -> bool {
     unsafe { call(number::FALLOCATE, [file as usize, 0, 0, length, 0, 0]) == 0 }
 }
 
-/// Maps memory for reading and writing, of a file or of none (-1); null if that fails.
+/// Maps memory for reading and writing: of a file, or anonymous if `file` is -1. Returns null if
+/// that fails.
 pub fn map(length: usize, flags: c_int, file: c_int) -> *mut c_void {
     let (protection, flags) = (PROT_READ_WRITE as usize, flags as usize);
     let arguments = [0, length, protection, flags, file as isize as usize, 0];
-    // SAFETY: a new mapping disturbs nothing.
+    // SAFETY: a new mapping changes no existing memory.
     let address = unsafe { call(number::MMAP, arguments) };
     if is_error(address) {
         core::ptr::null_mut()
@@ -244,37 +247,38 @@ pub fn map(length: usize, flags: c_int, file: c_int) -> *mut c_void {
 /// Unmaps a mapping.
 ///
 /// # Safety
-/// Nothing refers to the memory any more.
+/// Nothing refers to the memory any longer.
 pub unsafe fn unmap(address: *mut c_void, length: usize) {
-    // SAFETY: as for this function.
+    // SAFETY: nothing refers to the memory any longer.
     unsafe { call(number::MUNMAP, [address as usize, length, 0, 0, 0, 0]) };
 }
 
-/// Advises the kernel about memory; false if it refuses.
+/// Advises the kernel about memory. Returns false if the kernel refuses.
 ///
 /// # Safety
-/// The memory is mapped by this library, and nothing relies on what the advice changes.
+/// This library has mapped the memory, and nothing relies on properties that the advice changes.
 pub unsafe fn advise(address: *mut c_void, length: usize, advice: c_int) -> bool {
     let (address, advice) = (address as usize, advice as usize);
-    // SAFETY: as for this function.
+    // SAFETY: this library has mapped the memory, and nothing relies on properties that the advice
+    // changes.
     unsafe { call(number::MADVISE, [address, length, advice, 0, 0, 0]) == 0 }
 }
 
-/// Returns whether an address is the beginning of a page that is mapped.
+/// Returns whether a page that begins at this address is mapped.
 pub fn is_mapped(address: usize) -> bool {
     let mut resident = 0_u8;
     let answer = (&raw mut resident) as usize;
-    // SAFETY: there is room for the answer about one page.
+    // SAFETY: `answer` has room for the state of one page.
     unsafe { call(number::MINCORE, [address, 1, answer, 0, 0, 0]) == 0 }
 }
 
-/// Returns the number of this process.
+/// Returns the ID of this process.
 pub fn process() -> u32 {
     // SAFETY: the call touches no memory.
     unsafe { call(number::GETPID, [0; 6]) as u32 }
 }
 
-/// Returns the number of the calling thread.
+/// Returns the ID of the calling thread.
 pub fn thread() -> u32 {
     // SAFETY: the call touches no memory.
     unsafe { call(number::GETTID, [0; 6]) as u32 }
@@ -282,14 +286,14 @@ pub fn thread() -> u32 {
 
 /// Returns whether a process does not exist.
 pub fn lacks_process(pid: u32) -> bool {
-    // SAFETY: signal 0 is never sent.
+    // SAFETY: the call touches no memory, and signal 0 is never sent.
     unsafe { call(number::KILL, [pid as usize, 0, 0, 0, 0, 0]) == -ESRCH }
 }
 
 /// Returns whether a thread of a process does not exist.
 pub fn lacks_thread(pid: u32, tid: u32) -> bool {
     let (pid, tid) = (pid as usize, tid as usize);
-    // SAFETY: signal 0 is never sent.
+    // SAFETY: the call touches no memory, and signal 0 is never sent.
     unsafe { call(number::TGKILL, [pid, tid, 0, 0, 0, 0]) == -ESRCH }
 }
 

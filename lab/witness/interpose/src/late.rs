@@ -1,8 +1,8 @@
-//! The objects that were loaded after the program's start, as a forked child sees them.
+//! Finds the objects that were loaded after the program's start, in a forked child.
 //!
 //! `dl_iterate_phdr` takes a lock of the loader that glibc does not reset in a child. If another
-//! thread of the parent held that lock, the child would wait forever. The child therefore follows
-//! the loader's list itself, while it has only one thread.
+//! thread of the parent held that lock, the child would wait forever. So the child follows the
+//! loader's list itself, while it has only one thread.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -29,9 +29,9 @@ struct FileHeader {
     program_header_count: u16,
 }
 
-/// Remembers which objects were loaded with the program.
+/// Remembers the last object that was loaded with the program.
 pub fn begin() {
-    // SAFETY: the loader has filled its list before constructors run, and only this thread runs.
+    // SAFETY: the loader fills its list before constructors run, and no other thread runs yet.
     unsafe {
         let mut last = system::_r_debug.objects;
         while !last.is_null() && !(*last).next.is_null() {
@@ -41,7 +41,7 @@ pub fn begin() {
     }
 }
 
-/// Returns whether any object was loaded later and is still there.
+/// Returns whether any object that was loaded later is still loaded.
 pub fn any() -> bool {
     let last = LAST.load(Ordering::Acquire);
     // SAFETY: an object that was loaded with the program stays in the list.
@@ -51,11 +51,11 @@ pub fn any() -> bool {
 /// Calls `visit` for each object that was loaded later, until it returns a value other than 0.
 ///
 /// # Safety
-/// The process has one thread. `data` is what `visit` expects.
+/// The process has one thread, and `data` has the type that `visit` expects.
 pub unsafe fn each(visit: Visit, data: *mut c_void) {
     let mut object = LAST.load(Ordering::Acquire);
-    // SAFETY: no other thread changes the list. It may hold an object that a thread of the parent
-    // was about to remove and had already unmapped: `describe` skips that one.
+    // SAFETY: no other thread changes the list. The list may contain an object that a thread of the
+    // parent had already unmapped and was about to remove; `describe` skips it.
     unsafe {
         while !object.is_null() {
             object = (*object).next;
@@ -67,8 +67,8 @@ pub unsafe fn each(visit: Visit, data: *mut c_void) {
     }
 }
 
-/// Describes an object as `dl_iterate_phdr` would; `None` if its first page is not mapped or does
-/// not hold the file's header.
+/// Describes an object as `dl_iterate_phdr` would. Returns `None` if its first page is not mapped,
+/// or does not contain the file's header.
 ///
 /// # Safety
 /// The process has one thread.
@@ -77,7 +77,7 @@ unsafe fn describe(object: &LinkMap) -> Option<ObjectInfo> {
     if object.base == 0 || !kernel::is_mapped(object.base) {
         return None;
     }
-    // SAFETY: the page is mapped, and the loader maps the objects of its list readable.
+    // SAFETY: the page is mapped, and the loader maps objects readable.
     let header = unsafe { &*header };
     (header.magic == MAGIC).then(|| ObjectInfo {
         base: object.base,

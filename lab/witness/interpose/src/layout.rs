@@ -1,16 +1,16 @@
-//! The record that one program of one process leaves, as it lies in the shared mapping.
+//! Layout of the record that one program of one process leaves, in a shared mapping.
 //!
-//! The library writes it and the tracer reads it; both compile this file.
+//! The library writes the record, and the tracer reads it. Both compile this file.
 
 use core::sync::atomic::{AtomicI64, AtomicU64};
 
-/// The first word of a record that is ready to be read.
+/// First word of a record that can be read.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"heapdrm1");
 
 /// Maximum number of objects that a record can name.
 pub const OBJECTS: usize = 8;
 
-/// Bytes for an object's path, its terminating zero included.
+/// Bytes for an object's path, including its terminating zero.
 pub const PATH_BYTES: usize = 1024;
 
 /// The allocation ABI of C and C++, in the order of [`Record::functions`].
@@ -57,7 +57,7 @@ pub const FOLLOW: &str = "follow";
 /// Number of classes of block sizes: one for each number of binary digits.
 pub const SIZES: usize = 48;
 
-/// The place of `malloc` in [`FUNCTIONS`].
+/// Index of `malloc` in [`FUNCTIONS`].
 pub const MALLOC: usize = 0;
 
 /// Counts of one function. The entry points add to the first two words, which lie in one cache
@@ -67,10 +67,10 @@ pub const MALLOC: usize = 0;
 pub struct Function {
     /// Calls that were passed on, without those that the serving object made to itself.
     pub calls: u64,
-    /// Bytes that these calls requested. A call for 2^47 bytes or more, which no address space
-    /// holds, adds none.
+    /// Bytes that these calls requested. A call for 2^47 bytes or more, which exceeds every address
+    /// space, adds none.
     pub bytes: u64,
-    /// Object to which the calls were passed on: its place in [`Record::objects`] plus one; 0 if
+    /// Object to which the calls were passed on: its index in [`Record::objects`] plus one; 0 if
     /// the function was never called.
     pub object: u64,
 }
@@ -84,7 +84,7 @@ pub struct SizeCount {
     pub bytes: AtomicU64,
 }
 
-/// Calls to the system that the library makes for itself where it follows blocks.
+/// System calls that the library itself makes in order to follow blocks.
 #[repr(C)]
 pub struct OwnCalls {
     /// Number of anonymous mappings.
@@ -125,14 +125,14 @@ pub struct Record {
     pub magic: u64,
     /// ID of the process, in its own PID namespace.
     pub process: u64,
-    /// Object whose malloc the program's own objects find first: its place plus one; 0 for the
-    /// counting library, which is the normal case.
+    /// Object whose malloc the program's objects find first: its index plus one; 0 for the counting
+    /// library, which is the normal case.
     pub first_malloc: u64,
     /// Number of used places in `objects`.
     pub objects_used: u64,
     /// One entry for each of [`FUNCTIONS`].
     pub functions: [Function; FUNCTIONS.len()],
-    /// Paths, each ended by a zero; an empty one is the executable's.
+    /// Paths, each with a terminating zero. The empty path is that of the executable.
     pub objects: [[u8; PATH_BYTES]; OBJECTS],
     /// Findings from following every block; zeros if blocks are not followed.
     pub followed: Followed,

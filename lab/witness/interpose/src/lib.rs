@@ -1,20 +1,21 @@
-//! Counts the calls of the C and C++ allocation ABI, and the bytes that they ask for, and passes
-//! each to the next definition.
+//! Counts the calls of the C and C++ allocation ABI and their requested bytes, and passes each call
+//! on to the next definition.
 //!
 //! The witness preloads this library before the allocator that it proves. The library never
-//! allocates and prints nothing; what it counts lies in a file of the folder that it was loaded
-//! from, mapped shared, so that the counts outlive the process however it ends.
+//! allocates and prints nothing. Its counts are in a file of the folder from which it was loaded,
+//! mapped shared, so they outlive the process however it ends.
 //!
-//! A call is attributed to the object that it is passed on to, and not counted if that object made
-//! it itself. So an `operator new` of the C++ runtime, which calls malloc, is one call of the
+//! A call is attributed to the object to which it is passed on, and does not count if that object
+//! made it itself. So an `operator new` of the C++ runtime that calls malloc is one call of the
 //! allocator, and so is one that the allocator serves without the runtime.
 //!
-//! In a second mode, [`follow`], it also notes sizes, live bytes and times. A call then passes
-//! through a function of this library. In a third mode, [`recording`], it counts nothing and writes
-//! every call into a ring that a collector reads, or a sample of the calls ([`passages`]).
+//! In a second mode, [`follow`], the library also records sizes, live bytes and times. In a third
+//! mode, [`recording`], it counts nothing, and writes every call into a ring that a collector
+//! reads, or a sample of the calls ([`passages`]).
 
-// The witness's build script builds it without the standard library, so that it brings no other
-// object into the process. A build that unwinds, as of the whole workspace, needs its runtime.
+// The witness's build script builds this library without the standard library, so that it loads no
+// other object into the process. A build that unwinds, as that of the whole workspace does, needs
+// the standard library's runtime.
 #![cfg_attr(panic = "abort", no_std)]
 #![cfg(all(
     target_os = "linux",
@@ -75,8 +76,8 @@ extern "C" fn end() {
 
 extern "C" fn begin() {
     resolve::begin();
-    // SAFETY: the handlers only store to this library's own atomics. A child that is made without
-    // running handlers, as by vfork, counts in its parent's record.
+    // SAFETY: the handlers only write to this library's own atomics. A child that runs no handlers,
+    // as after vfork, counts in its parent's record.
     unsafe {
         system::__register_atfork(
             Some(rings::before_fork),

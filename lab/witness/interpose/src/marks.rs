@@ -1,9 +1,9 @@
-//! The addresses of sampled blocks: one bit for each 8 bytes of address space.
+//! Marks the addresses of sampled blocks: one bit for each 8 bytes of address space.
 //!
 //! A bit belongs to the owner of the block that begins there: it is set before a function returns
-//! the block, and cleared before the allocator is asked to free it. So no other thread can own the
-//! address meanwhile, and only the word that neighbours share needs atomic operations. A child of
-//! fork inherits the bits with the blocks.
+//! the block, and cleared before the allocator is called to free it. So no other thread can own the
+//! address meanwhile, and atomic operations are only needed because neighbours share a word. A
+//! forked child inherits the bits with the blocks.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -13,16 +13,17 @@ use crate::kernel;
 use crate::own::SANDBOXED;
 use crate::system;
 
-/// Binary digits of the bytes that share a bit. Every block begins at a multiple of 8.
+/// Binary logarithm of the bytes that share a bit. Every block begins at a multiple of 8.
 pub const GRANULE_BITS: u32 = 3;
 
-/// Binary digits of the bytes that share a chunk, whose bits are mapped when the first is set.
+/// Binary logarithm of the bytes that share a chunk of bits. A chunk is mapped when its first bit
+/// is set.
 pub const CHUNK_BITS: u32 = 26;
 
 /// Number of chunks. Addresses of programs are below 2^48.
 pub const CHUNKS: usize = 1 << (48 - CHUNK_BITS);
 
-/// Binary digits of the number of bits in a word.
+/// Binary logarithm of the number of bits in a word.
 pub const WORD_BITS: u32 = u32::BITS.ilog2();
 
 const WORDS: usize = 1 << (CHUNK_BITS - GRANULE_BITS - WORD_BITS);
@@ -66,14 +67,15 @@ pub fn set(address: usize) -> bool {
     let Some((word, bit)) = word(address) else {
         return false;
     };
-    // Relaxed: the address reaches another thread by an order that the program makes.
+    // Relaxed: the program's own synchronisation orders the handover of the address to another
+    // thread.
     word.fetch_or(bit, Ordering::Relaxed);
     true
 }
 
 /// Clears the bit of an address, and returns whether it was set.
 pub fn take(address: usize) -> bool {
-    // Relaxed: as in `set`. The load spares the locked instruction for most addresses.
+    // Relaxed: see `set`. The load avoids the locked instruction for most addresses.
     word(address).is_some_and(|(word, bit)| {
         word.load(Ordering::Relaxed) & bit != 0
             && word.fetch_and(!bit, Ordering::Relaxed) & bit != 0
@@ -89,7 +91,7 @@ fn chunk(address: usize) -> Option<&'static AtomicPtr<AtomicU32>> {
     Some(unsafe { &*directory.add(address >> CHUNK_BITS) })
 }
 
-/// Returns the word that holds an address's bit, and that bit.
+/// Returns the word that contains an address's bit, and that bit.
 fn word(address: usize) -> Option<(&'static AtomicU32, u32)> {
     let words = chunk(address)?.load(Ordering::Acquire);
     if words.is_null() {
@@ -103,17 +105,18 @@ fn word(address: usize) -> Option<(&'static AtomicU32, u32)> {
     ))
 }
 
-/// Stores a new mapping at its place in the directory. Unmaps it if another thread was first.
+/// Stores a new mapping in the directory. Unmaps it if another thread was first.
 fn publish<T>(place: &AtomicPtr<T>, fresh: *mut T, length: usize) {
-    // Release pairs with the acquire of threads that look the mapping up, so they see its zeros.
+    // Release: pairs with the acquire of threads that look the mapping up, so they see its zeros.
     let first = place.compare_exchange(null_mut(), fresh, Ordering::Release, Ordering::Relaxed);
     if first.is_err() {
-        // SAFETY: it was mapped just now with this length, and no other thread has seen it.
+        // SAFETY: it was just mapped with this length, and no other thread has seen it.
         unsafe { kernel::unmap(fresh.cast(), length) };
     }
 }
 
-/// Maps zeros that take no memory until they are written, if calls to the system are allowed.
+/// Maps zeros that take no memory until they are written. Returns `None` if system calls may be
+/// forbidden.
 fn map(length: usize) -> Option<*mut c_void> {
     let flags = system::MAP_PRIVATE | system::MAP_ANONYMOUS | system::MAP_NORESERVE;
     if SANDBOXED.load(Ordering::Relaxed) {
@@ -123,7 +126,7 @@ fn map(length: usize) -> Option<*mut c_void> {
     if address.is_null() {
         return None;
     }
-    // SAFETY: it was mapped just now, and its contents do not depend on the size of its pages.
+    // SAFETY: it was just mapped, and its contents do not depend on the size of its pages.
     unsafe { kernel::advise(address, length, system::MADV_NOHUGEPAGE) };
     Some(address)
 }

@@ -7,24 +7,24 @@ use crate::kernel;
 use crate::ring::{Control, Ring};
 use crate::slots::SLOTS;
 
-/// State that a forked child must not inherit. The kernel fills it with zeros in the child, by
-/// whichever call the process forks.
+/// State that a forked child must not inherit. The kernel fills it with zeros in the child,
+/// whichever system call forks.
 #[repr(C)]
 pub struct Own {
-    /// The number of this process; 0 in a child that was forked without running handlers, until it
-    /// gets a ring. A child of vfork has another number, and its parent's memory.
+    /// ID of this process; 0 in a child that was forked without running handlers, until it gets a
+    /// ring. A child of vfork has another ID, but its parent's memory.
     pid: AtomicU32,
-    /// [`NEW`], [`ALONE`], or a larger number: several threads have had a ring.
+    /// [`NEW`], [`ALONE`], or a larger number if several threads have had a ring.
     state: AtomicU32,
-    /// Not 0: a thread is getting a ring.
+    /// Not 0 while a thread is getting a ring.
     pub locked: AtomicU32,
     /// The rings of this process, linked by [`Ring::next`].
     pub rings: AtomicPtr<Ring>,
     /// Ring at which the next search for a ring without a thread begins.
     pub cursor: AtomicPtr<Ring>,
-    /// Number of rings that this process made.
+    /// Number of rings that this process has created.
     pub made: AtomicU32,
-    /// Not 0: this process has written its mappings.
+    /// Not 0 if this process has written its mappings.
     pub mapped: AtomicU32,
 }
 
@@ -34,9 +34,9 @@ pub const NEW: u32 = 0;
 pub const ALONE: u32 = 1;
 
 impl Own {
-    /// Notes that a thread has got a ring.
+    /// Records that a thread has got a ring.
     pub fn has_opened(&self) {
-        // Relaxed: see `state`. It never comes round to 0.
+        // Relaxed: see `state`. The number never overflows to 0.
         if self.state.load(Ordering::Relaxed) <= ALONE {
             self.state.fetch_add(1, Ordering::Relaxed);
         }
@@ -49,9 +49,9 @@ pub static OWN: AtomicPtr<Own> = AtomicPtr::new(null_mut());
 pub static SHARED: AtomicPtr<Control> = AtomicPtr::new(null_mut());
 /// Image of this process; in a forked child, the parent's image until the child begins its own.
 pub static IMAGE: AtomicU64 = AtomicU64::new(0);
-/// See [`Ring::namespace`].
+/// Namespace of this process: see [`Ring::namespace`].
 pub static NAMESPACE: AtomicU64 = AtomicU64::new(0);
-/// See [`Ring::parent`].
+/// Parent of this process: see [`Ring::parent`].
 pub static PARENT: AtomicU64 = AtomicU64::new(0);
 /// Whether system calls may be forbidden, so that this library makes none.
 pub static SANDBOXED: AtomicBool = AtomicBool::new(false);
@@ -60,21 +60,21 @@ pub static OVER: AtomicBool = AtomicBool::new(false);
 
 /// Returns the state that a forked child does not inherit; `None` until a function is bound.
 pub fn own() -> Option<&'static Own> {
-    // SAFETY: once set, the page stays mapped; all its fields are atomics.
+    // SAFETY: once set, the page stays mapped, and all its fields are atomics.
     unsafe { OWN.load(Ordering::Acquire).as_ref() }
 }
 
 /// Returns the memory that all recorded processes share; `None` until a function is bound.
 pub fn control() -> Option<&'static Control> {
-    // SAFETY: once set, the mapping stays; all its fields are atomics.
+    // SAFETY: once set, the mapping stays, and all its fields are atomics.
     unsafe { SHARED.load(Ordering::Acquire).as_ref() }
 }
 
 /// Returns the state of the process, as [`Own::state`] describes it.
 #[inline]
 pub fn state() -> u32 {
-    // Relaxed: it becomes NEW by fork only, while the process has one thread, and more than ALONE
-    // before another thread hands on a block.
+    // Relaxed: it becomes NEW only by a fork, after which the process has one thread, and exceeds
+    // ALONE before a second thread hands a block to another.
     own().map_or(NEW, |own| own.state.load(Ordering::Relaxed))
 }
 
@@ -95,9 +95,8 @@ pub fn namespace() -> u64 {
     })
 }
 
-/// Returns the number of the calling thread; 0 in a child of vfork, which runs as a thread of its
-/// parent. No thread has this number, so a ring with it is never taken for one whose thread has
-/// ended.
+/// Returns the ID of the calling thread; 0 in a child of vfork, which runs as a thread of its
+/// parent. No thread has the ID 0, so such a ring is never mistaken for that of an ended thread.
 pub fn tid() -> u32 {
     if is_child_of_vfork() {
         0
@@ -106,9 +105,9 @@ pub fn tid() -> u32 {
     }
 }
 
-/// Returns the number of this process as it is recorded; 0 before [`begin_image`].
+/// Returns the ID of this process in the recording; 0 before [`begin_image`].
 pub fn pid() -> u32 {
-    // Relaxed: it is written before a second thread can ask, or under the lock on the rings.
+    // Relaxed: it is written under the lock on the rings, or before a second thread can read it.
     own().map_or(0, |own| own.pid.load(Ordering::Relaxed))
 }
 
@@ -117,14 +116,14 @@ pub fn is_child_of_vfork() -> bool {
     kernel::process() != pid()
 }
 
-/// Notes which process this is, at its start and in a child that has just been forked.
+/// Records the ID of this process, at its start and in a child that was just forked.
 pub fn begin_image() {
     if let Some(own) = own() {
         own.pid.store(kernel::process(), Ordering::Relaxed);
     }
 }
 
-/// Ends the recording of this process: later calls go straight to the allocator.
+/// Ends the recording of this process. Later calls go straight to the allocator.
 #[cold]
 pub fn give_up() {
     if OVER.swap(true, Ordering::Relaxed) {
@@ -140,7 +139,7 @@ pub fn give_up() {
     }
     let mut ring = own().map_or(null_mut(), |own| own.rings.load(Ordering::Acquire));
     if ring.is_null() {
-        // Who enters a sandbox has a ring before, which a child of fork has not.
+        // A process that enters a sandbox has a ring already, unless it is a forked child.
         let failures = match SANDBOXED.load(Ordering::Relaxed) {
             true => &control.forked_in_sandbox,
             false => &control.without_ring,

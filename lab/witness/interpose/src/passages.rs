@@ -1,9 +1,9 @@
-//! Passages: the code through which calls go if a recording samples blocks or takes stacks.
+//! Passages: the code that calls pass if a recording samples blocks or takes stacks.
 //!
-//! A call that is not recorded goes straight on to the allocator, and does not come back. Few
-//! instructions precede that jump: a call that requests a block counts the requested bytes down,
-//! and a free tests whether the block is sampled. If every block is recorded, every call that
-//! requests a block is considered for the recording of its stack.
+//! A call that is not recorded jumps to the allocator after a few instructions, and does not come
+//! back. Before the jump, a call that requests a block counts the requested bytes down, and a free
+//! tests whether the block is sampled. If every block is recorded, the stack of every call that
+//! requests a block may be recorded.
 
 use core::mem::offset_of;
 
@@ -15,7 +15,7 @@ use crate::sampling::{SampledCall, after, before, personality};
 use crate::slots::Slot;
 use crate::thread::Thread;
 
-/// Bytes of a call's frame: an instruction has put the return address above it.
+/// Bytes of a call's frame, below the return address.
 #[cfg(target_arch = "x86_64")]
 const FRAME: usize = 56;
 
@@ -40,8 +40,7 @@ pub fn passage(index: usize) -> Option<usize> {
     })
 }
 
-// A passage that counts down the number of requested bytes, which is in rcx. May clobber r8 and
-// rax.
+// A passage that counts down the requested bytes, which are in rcx. May clobber r8 and rax.
 #[cfg(target_arch = "x86_64")]
 macro_rules! countdown {
     ($name:ident, $($into_rcx:literal)+) => {
@@ -51,7 +50,7 @@ macro_rules! countdown {
                 "endbr64",
                 $($into_rcx,)+
                 "mov r10, qword ptr [rip + heapdrome_last@GOTTPOFF]",
-                // A request of nothing counts as one byte.
+                // A request for no bytes counts as one byte.
                 "cmp rcx, 1",
                 "adc rcx, 0",
                 "sub qword ptr fs:[r10 + {until}], rcx",
@@ -111,7 +110,7 @@ unsafe extern "C" fn free() {
     )
 }
 
-/// Passes a call on that may have to be recorded, with its slot in r11.
+/// Passes a call on that may have to be recorded. Its slot is in r11.
 ///
 /// An allocator's `operator new` may pass the call on to malloc by a jump. The call of malloc then
 /// returns to this function, and is not recorded a second time.
@@ -164,7 +163,7 @@ unsafe extern "C" fn consider() {
     )
 }
 
-// A passage that counts down the number of requested bytes, which is in x12. May clobber x9 to x13.
+// A passage that counts down the requested bytes, which are in x12. May clobber x9 to x13.
 #[cfg(target_arch = "aarch64")]
 macro_rules! countdown {
     ($name:ident, $($into_x12:literal)+) => {
@@ -177,7 +176,7 @@ macro_rules! countdown {
                 "ldr x10, [x10, :gottprel_lo12:heapdrome_last]",
                 "mrs x9, tpidr_el0",
                 "add x10, x10, x9",
-                // A request of nothing counts as one byte.
+                // A request for no bytes counts as one byte.
                 "cmp x12, #1",
                 "cinc x12, x12, lo",
                 "ldr x9, [x10, #{until}]",
@@ -248,7 +247,7 @@ unsafe extern "C" fn free() {
     )
 }
 
-/// Passes a call on that may have to be recorded, with its slot in x16.
+/// Passes a call on that may have to be recorded. Its slot is in x16.
 ///
 /// An allocator's `operator new` may pass the call on to malloc by a jump. The call of malloc then
 /// returns to this function, and is not recorded a second time.

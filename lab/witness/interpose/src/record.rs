@@ -1,4 +1,4 @@
-//! The record of this process: a file beside the library, mapped shared.
+//! Keeps the record of this process in a file of this library's folder, mapped shared.
 
 use core::ptr::{addr_of_mut, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -9,22 +9,22 @@ use crate::kernel;
 use crate::layout::{FOLLOW, FUNCTIONS, Followed, MAGIC, OBJECTS, OwnCalls, PATH_BYTES, Record};
 use crate::ring::CONTROL;
 
-/// The record that calls are counted in; null until the first call.
+/// Record in which calls are counted; null until the first call.
 static RECORD: AtomicPtr<Record> = AtomicPtr::new(null_mut());
 
-/// 0: there is no record, 1: a thread is making it, 2: it is complete.
+/// 0 if there is no record, 1 while a thread creates it, 2 when it is complete.
 static STATE: AtomicU32 = AtomicU32::new(0);
 
-/// Stands in where no file can be made, so that counting never fails.
+/// Record for processes that cannot create a file, so that counting never fails.
 struct Private(core::cell::UnsafeCell<core::mem::MaybeUninit<Record>>);
 
-// SAFETY: it is only handed out as a raw pointer, and its fields are written by atomics or under
-// the claim of a place.
+// SAFETY: the value is only used through a raw pointer. Its fields are written atomically, or by
+// the one thread that claimed a place.
 unsafe impl Sync for Private {}
 
 static PRIVATE: Private = Private(core::cell::UnsafeCell::new(core::mem::MaybeUninit::zeroed()));
 
-/// Returns the record of this process, made on first use.
+/// Returns the record of this process. Creates it on first use.
 pub fn current() -> *mut Record {
     loop {
         match STATE.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire) {
@@ -35,7 +35,7 @@ pub fn current() -> *mut Record {
                 return record;
             }
             Err(2) => return RECORD.load(Ordering::Acquire),
-            // Making a record takes a few system calls and no lock.
+            // Creating a record takes a few system calls and no lock.
             Err(_) => kernel::yield_to_others(),
         }
     }
@@ -75,15 +75,15 @@ pub fn renew() -> Option<(*mut Record, *mut Record)> {
     Some((old, new))
 }
 
-/// Returns the findings on blocks. A function that follows them is called only once there is a
-/// record.
+/// Returns the findings on blocks. Functions that follow blocks are called only after the record
+/// was created.
 pub fn followed() -> &'static Followed {
     // SAFETY: the record is mapped. A forked child unmaps its parent's record only after it has
     // created its own.
     unsafe { &(*RECORD.load(Ordering::Acquire)).followed }
 }
 
-/// Adds one to a count of the library's own calls to the system.
+/// Increments a count of the library's own system calls.
 pub fn add_own_call(of: fn(&OwnCalls) -> &AtomicU64) {
     of(&followed().own).fetch_add(1, Ordering::Relaxed);
 }
@@ -100,7 +100,7 @@ pub enum Mode {
     Recording = 3,
 }
 
-/// Returns the mode that a file beside this library asks for; looked up once.
+/// Returns the mode that a file in this library's folder requests. Looked up once.
 pub fn mode() -> Mode {
     static KNOWN: AtomicU32 = AtomicU32::new(UNKNOWN);
     const UNKNOWN: u32 = 0;
@@ -135,10 +135,10 @@ fn find_mode() -> Mode {
 /// Unmaps a record. The record's file remains.
 ///
 /// # Safety
-/// Nothing refers to the record any more.
+/// Nothing refers to the record any longer.
 pub unsafe fn discard(record: *mut Record) {
     if record != PRIVATE.0.get().cast() {
-        // SAFETY: as for this function; the record was mapped with this length.
+        // SAFETY: nothing refers to the record any longer, and it was mapped with this length.
         unsafe { kernel::unmap(record.cast(), size_of::<Record>()) };
     }
 }
@@ -149,7 +149,7 @@ fn create() -> *mut Record {
     let name = folder::decimal(process.into(), &mut digits);
     let mapped = folder::map(name, true, size_of::<Record>());
     let record = mapped.unwrap_or(PRIVATE.0.get().cast()).cast::<Record>();
-    // SAFETY: the record is mapped writable, zeroed, and known to this thread alone until now.
+    // SAFETY: the record is mapped writable and zeroed, and no other thread knows it yet.
     unsafe {
         (*record).process = u64::from(process);
         addr_of_mut!((*record).magic).write_volatile(MAGIC);
@@ -157,14 +157,14 @@ fn create() -> *mut Record {
     record
 }
 
-/// Returns the place plus one under which the record names an object, or 0 where it has no room.
+/// Returns the record's index of an object plus one; 0 if the record has no room for its name.
 ///
 /// # Safety
 /// `record` comes from [`current`].
 pub unsafe fn name_object(record: *mut Record, path: &[u8]) -> u64 {
     let path = &path[..path.len().min(PATH_BYTES - 1)];
-    // SAFETY: the record stays mapped; a place is written by the one thread that claimed it, and
-    // two threads that name an object at once only name it twice.
+    // SAFETY: the record stays mapped, and only the thread that claimed a place writes it. Two
+    // threads that name one object at the same time only name it twice.
     unsafe {
         let used = AtomicU64::from_ptr(addr_of_mut!((*record).objects_used));
         let known = (used.load(Ordering::Acquire) as usize).min(OBJECTS);

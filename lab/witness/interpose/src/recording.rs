@@ -1,4 +1,4 @@
-//! The third mode of the library: every call is written into a ring.
+//! Writes every call into a ring, in the third mode of the library.
 //!
 //! A free is stamped before the allocator is called, and a call that returns a block after it has
 //! returned: of two owners of an address, the later one has the later stamp. A processor may read
@@ -17,16 +17,18 @@ use crate::slots::SLOTS;
 use crate::system::{fenced_ticks, ticks};
 use crate::timing::{self, TimedCall};
 
-/// Records a call before it is passed on; the argument is the address that it frees.
+/// Function that records a call before it is passed on. The argument is the address that it frees.
 type Before = extern "C" fn(usize);
 
-/// Records the effect of a call that has returned, and returns its result.
+/// Function that records the effect of a call that has returned, and returns the call's result.
 type After = extern "C" fn(&Call, usize) -> usize;
 
-/// Does so for a call that was timed.
+/// Function that records the effect of a timed call that has returned, and returns the call's
+/// result.
 type TimedAfter = extern "C" fn(&TimedCall, usize) -> usize;
 
-/// The recorders of one function: their code knows which, so that it takes few instructions.
+/// The recorders of one function. They are compiled for that function, so they take few
+/// instructions.
 struct Recorders {
     before: Option<Before>,
     after: Option<After>,
@@ -81,7 +83,7 @@ pub fn passage(index: usize) -> Option<usize> {
     let timed_after = recorders
         .timed_after
         .map_or(0, |after| after as *const () as usize);
-    // Relaxed: the slot is published by the release of its `next`.
+    // Relaxed: the release of the slot's `next` publishes it.
     slot.before.store(before, Ordering::Relaxed);
     slot.after.store(after, Ordering::Relaxed);
     slot.timed_after.store(timed_after, Ordering::Relaxed);
@@ -141,7 +143,7 @@ impl Returned {
     }
 }
 
-/// Converts the `result` of a call. Returns `None` if the call does not request a block.
+/// Converts the `result` of a call. Returns `None` if the call requests no block.
 #[inline(always)]
 pub fn returned(index: usize, call: &Call, result: usize) -> Option<Returned> {
     let stamp = stamp(ticks);
@@ -149,7 +151,7 @@ pub fn returned(index: usize, call: &Call, result: usize) -> Option<Returned> {
         Deed::Makes(size) | Deed::Resizes(size) => (size, result),
         // The result is an int, so the upper half of the register is undefined.
         Deed::Stores(size) if result as u32 == 0 => {
-            // SAFETY: the function has stored an address there, since it succeeded.
+            // SAFETY: the call succeeded, so it has stored an address there.
             (size, unsafe { *(call.arguments[0] as *const usize) })
         }
         Deed::Stores(size) => (size, 0),
@@ -189,7 +191,7 @@ const fn alignment(index: usize, arguments: &[usize; 3]) -> Option<usize> {
     }
 }
 
-/// Bytes to which valloc and pvalloc align.
+/// Alignment of valloc and pvalloc in bytes.
 const PAGE: usize = 4096;
 
 fn event(code: u8, index: usize, address: usize, size: u64, stamp: u64) -> Event {

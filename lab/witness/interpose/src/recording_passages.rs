@@ -1,6 +1,6 @@
-//! Passages: the code through which calls go if every call is recorded.
+//! Passages: the code that calls pass if every call is recorded.
 //!
-//! A call that is timed takes the same way, with the processor's counter read before and after it.
+//! A timed call takes the same way, with readings of the processor's counter before and after it.
 
 use core::mem::offset_of;
 
@@ -9,7 +9,8 @@ use crate::thread::Thread;
 use crate::timing::{self, TimedCall};
 use crate::unwinding::personality;
 
-// Reads the processor's counter into rax, once all instructions before are done. Clobbers rdx.
+// Reads the processor's counter into rax, after all earlier instructions have completed. Clobbers
+// rdx.
 #[cfg(target_arch = "x86_64")]
 macro_rules! read_counter {
     () => {
@@ -17,7 +18,7 @@ macro_rules! read_counter {
     };
 }
 
-// Reads the processor's counter into x9, once all instructions before are done.
+// Reads the processor's counter into x9, after all earlier instructions have completed.
 #[cfg(target_arch = "aarch64")]
 macro_rules! read_counter {
     () => {
@@ -25,8 +26,8 @@ macro_rules! read_counter {
     };
 }
 
-// Counts a call towards the next one that is timed, which is the one for which the carry flag says
-// "lower". Clobbers x9 and x10.
+// Counts a call towards the next timed one. Leaves the condition "lower" for the call to time.
+// Clobbers x9 and x10.
 #[cfg(target_arch = "aarch64")]
 macro_rules! count_down {
     () => {

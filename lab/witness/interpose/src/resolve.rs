@@ -49,13 +49,13 @@ impl Search {
 
 fn search(name: &'static str, from_start: bool) -> Option<Found> {
     let mut search = Search::new(name, from_start);
-    // SAFETY: `visit` casts the data back to the type that is passed here.
+    // SAFETY: `visit` casts the data back to the type of `search`.
     unsafe { system::dl_iterate_phdr(visit, (&raw mut search).cast()) };
     search.found
 }
 
 unsafe extern "C" fn visit(object: *const ObjectInfo, _: usize, data: *mut c_void) -> c_int {
-    // SAFETY: the loader gives a valid object, and `data` is the search above.
+    // SAFETY: the loader passes a valid object, and `data` is `search` above.
     let (object, search) = unsafe { (&*object, &mut *data.cast::<Search>()) };
     let (low, span) = elf::extent(object);
     let is_self = ((&raw const SLOTS) as usize).wrapping_sub(low) < span;
@@ -64,7 +64,7 @@ unsafe extern "C" fn visit(object: *const ObjectInfo, _: usize, data: *mut c_voi
     if !eligible {
         return 0;
     }
-    // SAFETY: the object is loaded, and stays so while the loader's lock is held.
+    // SAFETY: the object is loaded, and the loader's lock keeps it loaded meanwhile.
     let address =
         unsafe { elf::tables(object).and_then(|tables| elf::definition(&tables, search.name)) };
     let Some(address) = address else { return 0 };
@@ -84,12 +84,12 @@ unsafe extern "C" fn visit(object: *const ObjectInfo, _: usize, data: *mut c_voi
     1
 }
 
-/// Fills the slot of a function, and makes the record if there is none.
+/// Fills the slot of a function. Creates the record if there is none.
 pub extern "C" fn resolve(index: usize) {
     // SAFETY: every thread has an errno. Programs read it after free and after a failed malloc.
     let errno = unsafe { *system::__errno_location() };
     fill(index);
-    // SAFETY: as above.
+    // SAFETY: every thread has an errno.
     unsafe { *system::__errno_location() = errno };
 }
 
@@ -97,7 +97,7 @@ fn fill(index: usize) {
     match search(FUNCTIONS[index], false) {
         Some(found) => bind(index, &found),
         None => {
-            // The stand-in calls another function of this library, which counts the call.
+            // The replacement calls another function of this library, which counts the call.
             let slot = &SLOTS[index];
             let stand_in = fallback::for_function(FUNCTIONS[index]);
             slot.counter.store(0, Ordering::Relaxed);
@@ -123,7 +123,7 @@ fn bind(index: usize, found: &Found) {
         }
         Mode::Counting | Mode::Following => counter(index, path, counted),
     };
-    // Requests that the function passes on to malloc by name are followed there.
+    // If a function passes requests on to malloc by name, malloc's passage follows them.
     let counted_next = match mode {
         _ if !counted || is_runtime => found.address,
         Mode::Counting => found.address,
@@ -133,9 +133,9 @@ fn bind(index: usize, found: &Found) {
     slot.counter.store(counter, Ordering::Relaxed);
     slot.counted_next.store(counted_next, Ordering::Relaxed);
     slot.served.store(found.address, Ordering::Relaxed);
-    // glibc's internal calls, such as `malloc` in `strdup`, count as the program's. Its slots
-    // therefore have an empty caller range. While sampling, the range covers every caller, so that
-    // all calls take the shorter path.
+    // glibc's internal calls, such as that of `malloc` in `strdup`, count as calls of the program.
+    // So glibc's slots have an empty range of callers. When calls are sampled, the range includes
+    // every caller, so that all calls take the shorter path.
     let own = (&raw const *slot) as usize;
     let (low, span, next) = match () {
         () if in_libc && counter == 0 && marks::is_on() => (0, usize::MAX, counted_next),
@@ -147,11 +147,11 @@ fn bind(index: usize, found: &Found) {
     slot.next.store(next, Ordering::Release);
 }
 
-/// Names the object that serves a function in the record, and returns the function's counter; 0 if
-/// its calls are not counted.
+/// Records which object serves a function, and returns the function's counter; 0 if its calls are
+/// not counted.
 fn counter(index: usize, path: &[u8], counted: bool) -> usize {
     let record = record::current();
-    // SAFETY: the record stays mapped, and its counters are only ever used as atomics.
+    // SAFETY: the record stays mapped, and all uses of its counters are atomic.
     unsafe {
         (*record).functions[index].object = record::name_object(record, path);
         let counter = addr_of_mut!((*record).functions[index].calls);
@@ -170,11 +170,11 @@ fn contains(path: &[u8], part: &[u8]) -> bool {
     path.windows(part.len()).any(|window| window == part)
 }
 
-/// Begins the record of this process with the object that serves malloc, and whether the loader
-/// finds this library's malloc first.
+/// Begins the record of this process: which object serves malloc, and whether the loader finds this
+/// library's malloc first.
 ///
-/// Binds every function that has a definition by now. Functions of objects that are loaded later
-/// are bound by their first call, or in a forked child ([`bind_late`]).
+/// Binds every function that is defined by now. Functions of objects that are loaded later are
+/// bound by their first call, or in a forked child by [`bind_late`].
 pub fn begin() {
     late::begin();
     resolve(MALLOC);
@@ -192,16 +192,16 @@ pub fn begin() {
         return;
     }
     let record = record::current();
-    // SAFETY: the record stays mapped; only this thread runs while constructors do.
+    // SAFETY: the record stays mapped, and no other thread runs while constructors do.
     unsafe {
         let place = record::name_object(record, &first.path[..first.path_length]);
         (*record).first_malloc = place;
     }
 }
 
-/// Binds, in a child that has just been forked, the functions that only objects loaded after the
-/// program's start define. The first call of such a function would wait for the loader's lock,
-/// which a thread of the parent may have held.
+/// Binds the functions that only objects loaded after the program's start define, in a child that
+/// was just forked. The first call of such a function would wait for the loader's lock, which a
+/// thread of the parent may have held.
 fn bind_late() {
     if !late::any() {
         return;
@@ -211,8 +211,8 @@ fn bind_late() {
             continue;
         }
         let mut search = Search::new(FUNCTIONS[index], true);
-        // SAFETY: the child has one thread; `visit` casts the data back to the type that is passed
-        // here.
+        // SAFETY: the child has one thread, and `visit` casts the data back to the type of
+        // `search`.
         unsafe { late::each(visit, (&raw mut search).cast()) };
         if let Some(found) = search.found {
             bind(index, &found);
@@ -236,10 +236,10 @@ pub unsafe extern "C" fn after_fork() {
                 slot.counter.store(new as usize + offset, Ordering::Relaxed);
             }
         }
-        // SAFETY: no slot refers to the old record any more.
+        // SAFETY: no slot refers to the old record any longer.
         unsafe { record::discard(old) };
     }
     bind_late();
-    // SAFETY: as above.
+    // SAFETY: every thread has an errno.
     unsafe { *system::__errno_location() = errno };
 }

@@ -1,4 +1,4 @@
-//! The rings of this process: one for each thread that allocates.
+//! Manages the rings of this process: one for each thread that allocates.
 
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
@@ -17,43 +17,44 @@ use crate::system;
 use crate::thread::{Thread, thread};
 use crate::waiting::wait;
 
-/// Path of the object that serves malloc. Written before the first ring is made.
+/// Path of the object that serves malloc. Written before the first ring is created.
 struct Server(core::cell::UnsafeCell<[u8; PATH_BYTES]>);
 
-// SAFETY: `set_server` is called while the loader's lock or the first call of malloc excludes
-// other threads; afterwards the bytes are only read.
+// SAFETY: while `set_server` writes, the loader's lock or the first call of malloc excludes other
+// threads. Afterwards the bytes are only read.
 unsafe impl Sync for Server {}
 
 static SERVER: Server = Server(core::cell::UnsafeCell::new([0; PATH_BYTES]));
 
-/// Number of calls that may take the time of the call before them, where one thread allocates. To
-/// read the processor's counter takes longer than all else that a recorded call does.
+/// Number of calls that may reuse the time of the call before them, while one thread allocates.
+/// Reading the processor's counter takes longer than the rest of a recorded call.
 const REUSES: u32 = 7;
 
-/// Number of rings that a process makes before it enters a sandbox.
+/// Number of rings that a process creates before it enters a sandbox.
 const SPARES: u32 = 16;
 
-/// The thread of a ring that was made in advance. No thread has this number.
+/// Thread ID of a ring that was created in advance. No thread has this ID.
 const SPARE: u32 = u32::MAX;
 
-/// Maximum number of rings that are searched for one whose thread has ended before a new ring is
-/// made.
+/// Maximum number of rings that are searched for one whose thread has ended, before a new ring is
+/// created.
 const LOOKS: usize = 16;
 
-/// Remembers which object serves malloc.
+/// Stores the path of the object that serves malloc.
 pub fn set_server(path: &[u8]) {
     let length = path.len().min(PATH_BYTES - 1);
-    // SAFETY: see `Server`.
+    // SAFETY: no other thread accesses the path before the first ring is created.
     unsafe { (&mut (*SERVER.0.get()))[..length].copy_from_slice(&path[..length]) };
 }
 
-/// Prepares recording; called whenever a function is bound.
+/// Prepares recording. Called whenever a function is bound.
 pub fn begin() {
     if !OWN.load(Ordering::Acquire).is_null() {
         return;
     }
     let flags = system::MAP_PRIVATE | system::MAP_ANONYMOUS;
-    // SAFETY: new mappings disturb nothing; the page is only used as `Own`, whose zeros are valid.
+    // SAFETY: new mappings change no existing memory. The page is only used as an `Own`, for which
+    // zeros are valid.
     unsafe {
         let page = kernel::map(4096, flags, -1);
         let control = folder::map(CONTROL.as_bytes(), false, size_of::<Control>());
@@ -94,13 +95,13 @@ pub fn current() -> Option<&'static Ring> {
 /// Records that this process is about to fork, because the child inherits the blocks that are live
 /// now.
 pub unsafe extern "C" fn before_fork() {
-    // A process without an image has no blocks that were recorded, except those of its parent.
+    // Without an image, a process has no recorded blocks except those of its parent.
     if state() == NEW {
         return;
     }
     let now = clock();
     let thread = thread();
-    // The child has a copy. Other threads may fork at the same time.
+    // Thread-local, because other threads may fork at the same time. The child has a copy.
     thread.forked.set(now);
     if thread.ring.get().is_null() && !open() {
         return;
@@ -116,12 +117,12 @@ pub unsafe extern "C" fn before_fork() {
 /// Returns the time stamp of a call. If a block passes from one thread to another, the stamps of
 /// both threads' calls have the right order.
 ///
-/// While only one thread allocates, its ring gives the order of the calls. Stamps are then exact
-/// for the first call after each beat of the collector, and for every eighth call after it.
+/// While only one thread allocates, its ring gives the order of the calls. Then only the first call
+/// after each beat of the collector, and every eighth call after it, reads the time.
 #[inline]
 pub fn stamp(read: impl FnOnce() -> u64) -> u64 {
     let thread = thread();
-    // Relaxed: a stale beat only makes a time older by as much.
+    // Relaxed: an old beat only makes a time earlier.
     let beat = control().map_or(0, |control| control.beat.load(Ordering::Relaxed));
     let is_alone = state() == ALONE;
     if is_alone && thread.reuses.get() > 0 && thread.beat.get() == beat {
@@ -141,7 +142,7 @@ pub fn stamp(read: impl FnOnce() -> u64) -> u64 {
 #[inline]
 pub fn push(event: Event) {
     let thread = thread();
-    // The order matters: in a child the ring of the parent's thread is not mapped.
+    // The order matters: in a forked child, the ring of the parent's thread is not mapped.
     if (thread.ring.get().is_null() || state() == NEW) && !open() {
         return;
     }
@@ -160,7 +161,7 @@ pub fn push(event: Event) {
 /// Writes an event whose time or size does not fit into its entry.
 #[cold]
 fn push_in_full(thread: &Thread, ring: &Ring, event: Event) {
-    // Reserved together: no signal handler's entry comes between them.
+    // Reserved together, so that no entry of a signal handler comes between them.
     let mut index = ring.reserve(3);
     if index + 2 >= thread.limit.get() && !wait(ring, index + 2) {
         return;
@@ -173,7 +174,7 @@ fn push_in_full(thread: &Thread, ring: &Ring, event: Event) {
     ring.write(index, event);
 }
 
-/// Gets a ring for the calling thread; errno and the signal mask stay as they were.
+/// Gets a ring for the calling thread. Keeps errno and the signal mask.
 #[cold]
 fn open() -> bool {
     let (Some(own), false) = (own(), OVER.load(Ordering::Relaxed)) else {
@@ -205,11 +206,11 @@ fn ring_for_thread(own: &Own) -> Option<&'static Ring> {
     Some(ring)
 }
 
-/// Runs `work` with the lock on the rings held. Signals are blocked meanwhile, because a handler
-/// that allocates would wait for the lock that its own thread holds.
+/// Runs `work` with the lock on the rings held. Blocks signals meanwhile, because a handler that
+/// allocates would wait for the lock of its own thread.
 fn locked<T>(own: &Own, work: impl FnOnce() -> T) -> T {
     let before = kernel::block_signals(u64::MAX);
-    // Acquire and release pair with each other: the list of rings is complete.
+    // Acquire: pairs with the release below, so the list of rings is complete.
     while own.locked.swap(1, Ordering::Acquire) != 0 {
         kernel::yield_to_others();
     }
@@ -219,9 +220,9 @@ fn locked<T>(own: &Own, work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Makes rings in advance for the calling thread and for threads that first allocate in the
-/// sandbox, where system calls may be forbidden. Returns whether it made them, which it does not do
-/// inside a sandbox.
+/// Creates rings in advance, for the calling thread and for threads that first allocate in the
+/// sandbox, where system calls may be forbidden. Returns whether it created them. Within a sandbox
+/// it creates none.
 pub fn prepare_sandbox() -> bool {
     let (Some(own), false) = (own(), OVER.load(Ordering::Relaxed)) else {
         return false;
@@ -244,7 +245,7 @@ pub fn leave_sandbox() {
     SANDBOXED.store(false, Ordering::Relaxed);
 }
 
-/// Gives a new process its image. Returns `None` if the recording is over.
+/// Gives a new process its image. Returns `None` if recording is over.
 fn begin_process() -> Option<()> {
     if state() == NEW {
         PARENT.store(IMAGE.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -254,8 +255,8 @@ fn begin_process() -> Option<()> {
         }
         IMAGE.store(new_image(), Ordering::Relaxed);
         if is_unknown {
-            // The process was forked by a call that runs no handlers, so the time of the fork is
-            // unknown.
+            // The process was forked by a system call that runs no handlers, so the time of the
+            // fork is unknown.
             thread().renew_samples();
             thread().forked.set(IMAGE.load(Ordering::Relaxed));
         }
@@ -266,12 +267,12 @@ fn begin_process() -> Option<()> {
 
 /// Returns a new identity for an image: the time at which the image begins.
 fn new_image() -> u64 {
-    // Several processes may begin at one beat of the collector.
+    // Several processes may begin during one beat of the collector.
     let distinct = if clock::may_read() { 0 } else { pid() };
     clock().wrapping_add(distinct.into())
 }
 
-/// Returns a ring whose thread has ended, and assigns it to the thread `me`; `None` if none is
+/// Returns a ring whose thread has ended, after assigning it to the thread `me`; `None` if none is
 /// found.
 fn reuse(own: &Own, me: u32) -> Option<&'static Ring> {
     let mut ring = own.cursor.load(Ordering::Relaxed);
@@ -279,7 +280,7 @@ fn reuse(own: &Own, me: u32) -> Option<&'static Ring> {
         if ring.is_null() {
             ring = own.rings.load(Ordering::Relaxed);
         }
-        // SAFETY: rings of the list are mapped, and the lock is held.
+        // SAFETY: rings of the list stay mapped, and the lock on the list is held.
         let current = unsafe { ring.as_ref()? };
         ring = current.next as *mut Ring;
         own.cursor.store(ring, Ordering::Relaxed);
@@ -292,11 +293,11 @@ fn reuse(own: &Own, me: u32) -> Option<&'static Ring> {
     None
 }
 
-/// Returns a ring that was made in advance, and assigns it to the thread `me`. Makes no system
-/// call.
+/// Returns a ring that was created in advance, after assigning it to the thread `me`. Makes no
+/// system call.
 fn take_spare(own: &Own, me: u32) -> Option<&'static Ring> {
     let mut ring = own.rings.load(Ordering::Acquire);
-    // SAFETY: rings of the list stay mapped. A child of fork has an empty list.
+    // SAFETY: rings of the list stay mapped, and the list of a forked child is empty.
     while let Some(current) = unsafe { ring.as_ref() } {
         // Relaxed: the acquire of the list already makes the ring's other fields visible.
         let tid = &current.tid;
@@ -309,7 +310,7 @@ fn take_spare(own: &Own, me: u32) -> Option<&'static Ring> {
     None
 }
 
-/// Notes that the following entries of a ring are of the calling thread.
+/// Records that the calling thread writes the following entries of a ring.
 fn begin_thread(ring: &Ring, tid: u32) -> bool {
     let index = ring.reserve(1);
     if index >= ring.limit() && !wait(ring, index) {
@@ -319,14 +320,14 @@ fn begin_thread(ring: &Ring, tid: u32) -> bool {
     true
 }
 
-/// Returns a new ring, in a file beside this library.
+/// Returns a new ring, in a file of this library's folder.
 fn make(own: &Own, tid: u32) -> Option<&'static Ring> {
     let control = control()?;
     let number = own.made.fetch_add(1, Ordering::Relaxed);
     let ring = map_new(number)?;
-    // SAFETY: the file is new and mapped writable; no other thread knows it until it is in the
-    // list, and the collector does not read it before its magic is there. A child of fork must not
-    // write into the parent's ring, so it is not mapped there.
+    // SAFETY: the file is new and mapped writable. No other thread knows the ring before it is in
+    // the list, and the collector does not read it before it has its magic. The ring is not mapped
+    // in a forked child, which must not write to it.
     unsafe {
         kernel::advise(ring.cast(), size_of::<Ring>(), system::MADV_DONTFORK);
         (*ring).pid = pid();
@@ -340,15 +341,15 @@ fn make(own: &Own, tid: u32) -> Option<&'static Ring> {
         (*ring).server = *SERVER.0.get();
         let program = (&raw mut (*ring).program).cast();
         kernel::readlink(c"/proc/self/exe".as_ptr(), program, PATH_BYTES - 1);
-        // Release pairs with the collector's acquire, so the collector sees the other fields.
+        // Release: pairs with the collector's acquire, so the collector sees the other fields.
         (*ring).magic.store(MAGIC, Ordering::Release);
     }
-    // Release pairs with the acquire of a thread that takes a spare, so that thread sees the other
-    // fields.
+    // Release: pairs with the acquire of a thread that takes a spare ring, so that thread sees the
+    // other fields.
     own.rings.store(ring, Ordering::Release);
-    // Release: a collector that sees the number finds the file.
+    // Release: a collector that reads the number also finds the file.
     control.rings.fetch_add(1, Ordering::Release);
-    // SAFETY: it stays mapped until the process ends or executes.
+    // SAFETY: the ring stays mapped until the process ends or executes.
     Some(unsafe { &*ring })
 }
 

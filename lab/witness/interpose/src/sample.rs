@@ -1,10 +1,11 @@
-//! Which requests are recorded, and which with their stack.
+//! Chooses the requests that are recorded, and those whose stack is recorded.
 //!
-//! Sample points are a Poisson process over the bytes that a thread requests. A thread counts down
-//! to its next point. Distances have no memory, so a new one is drawn where a request ends.
+//! Sample points are a Poisson process over the requested bytes of a thread. The thread counts down
+//! to its next point. Distances have no memory, so a new one may be drawn at the end of each
+//! request.
 //!
 //! If stacks are rarer than recorded blocks, there are two processes: points with a stack, and
-//! plain points. Together they are as dense as recorded blocks are to be.
+//! plain points. Together they have the density of recorded blocks.
 
 use crate::clock::clock;
 use crate::control;
@@ -17,11 +18,11 @@ use crate::thread::{Thread, thread};
 pub struct Points {
     /// The request is recorded.
     pub any: bool,
-    /// Its stack is.
+    /// The stack of the request is recorded.
     pub stack: bool,
 }
 
-/// Mean distances of the points of both processes; `None` for a process that has no points.
+/// Mean distances of the points of both processes; `None` for a process without points.
 struct Means {
     plain: Option<f64>,
     stack: Option<f64>,
@@ -35,8 +36,8 @@ impl Means {
         );
         let is_rarer = stack > all && stack > 1.0;
         let plain = match is_rarer {
-            // Rates add up: the plain points are as dense as all of them without those with a
-            // stack.
+            // Rates add up: the rate of plain points is the rate of all points minus that of points
+            // with a stack.
             true => all * stack / (stack - all),
             false => all,
         };
@@ -64,12 +65,12 @@ pub fn count(size: u64) -> Points {
     }
 }
 
-/// Returns the points that fall into a request which has ended the thread's countdown. The
-/// countdown of a new thread is zero and has not been drawn yet.
+/// Returns the points within a request that ended the thread's countdown. A new thread has a
+/// countdown of zero, since none was drawn yet.
 pub fn pass(size: u64) -> Points {
     let size = size.max(1);
     if thread().seed.get() == 0 {
-        // The process is named in the trace, even if no point falls into its requests.
+        // Makes the trace name the process even if no point falls into its requests.
         rings::announce();
         begin(thread());
         let thread = thread();
@@ -84,7 +85,8 @@ pub fn pass(size: u64) -> Points {
 
 fn begin(thread: &Thread) {
     let place = (&raw const *thread) as u64;
-    // Odd, so that no seed is zero. A thread in another process may have the same place.
+    // Odd, so that no seed is zero. The clock differs between processes whose threads have equal
+    // addresses.
     thread.seed.set((clock() ^ place.rotate_left(32)) | 1);
     begin_countdown(thread, &Means::new());
 }
@@ -96,14 +98,14 @@ fn begin_countdown(thread: &Thread, means: &Means) {
     count_down_to(thread, plain, stack);
 }
 
-/// Returns the points that fall into a request that contains the next point, and continues the
-/// countdown after the request.
+/// Returns the points within a request that contains the next point, and continues the countdown
+/// after the request.
 fn step(thread: &Thread, size: u64) -> Points {
-    // The countdown is negative by the number of bytes of the request after the point.
+    // The countdown is negative by the number of bytes from the point to the end of the request.
     let first = thread.until.get().wrapping_add(size);
     let means = Means::new();
     if first >= size {
-        // A signal handler requested memory in between and took the countdown further.
+        // A signal handler requested memory meanwhile, and continued the countdown.
         begin_countdown(thread, &means);
         return Points::default();
     }
@@ -124,7 +126,7 @@ fn step(thread: &Thread, size: u64) -> Points {
         means.plain.map_or(u64::MAX, |_| plain_left),
         means.stack.map_or(u64::MAX, |_| stack_left),
     );
-    // All points have a stack if those with one are no process of their own.
+    // If points with a stack are not a separate process, all points have a stack.
     let all_have = means.stack.is_none() && control::stack_bytes() != 0;
     Points {
         any: has_plain || has_stack,

@@ -1,5 +1,5 @@
-//! The third mode of the library where a recording samples blocks or takes stacks: which calls are
-//! recorded, and what of them. [`crate::passages`] leads calls here.
+//! Chooses what is recorded if a recording samples blocks or takes stacks, in the third mode of the
+//! library. [`crate::passages`] leads calls here.
 
 use core::ffi::{c_int, c_void};
 
@@ -22,7 +22,7 @@ pub struct SampledCall {
     call: Call,
     /// Whether the call frees a recorded block.
     frees: bool,
-    /// The points that fall into the block that the call asks for.
+    /// Points within the block that the call requests.
     points: Points,
     /// The caller's frame pointer.
     pub frame_pointer: usize,
@@ -35,7 +35,7 @@ pub struct SampledCall {
 const _: () = assert!(size_of::<SampledCall>() == 64);
 
 /// Decides whether a call is recorded. If it frees a recorded block, records that free. Returns
-/// whether the call's return must be recorded as well.
+/// whether its return must be recorded as well.
 pub extern "C" fn before(call: &mut SampledCall) -> bool {
     let index = slots::index(call.call.slot);
     let address = call.call.arguments[0];
@@ -58,7 +58,7 @@ pub extern "C" fn before(call: &mut SampledCall) -> bool {
     if call.frees {
         push_freed(index, address);
     }
-    // In a sample of blocks, too few calls come here to time some of them.
+    // When blocks are sampled, too few calls pass here to time some of them.
     let is_timed = !samples && timing::count();
     call.began = if is_timed { fenced_ticks() } else { 0 };
     call.points.any || (call.frees && matches!(deed(index), Deed::Resizes(_)))
@@ -82,7 +82,7 @@ fn record(call: &SampledCall, result: usize) {
             if call.points.any {
                 control::left_out();
             }
-            // The new block is not recorded: the call only frees the old one.
+            // The new block is not recorded, so the call only frees the old one.
             call.frees.then(|| returned.freed_only())
         }
     });
@@ -125,8 +125,8 @@ pub unsafe extern "C" fn personality(
     _exception: *mut c_void,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the unwinder gives the context of a frame of `consider`, at whose stack pointer a
-    // `SampledCall` lies, which begins with a `Call`.
+    // SAFETY: the unwinder passes the context of a frame of `consider`. A `SampledCall`, which
+    // begins with a `Call`, lies at its stack pointer.
     unsafe {
         if let Some(call) = failed_call(actions, context) {
             after(&*(&raw const *call).cast::<SampledCall>(), 0);
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn personality(
     CONTINUE_UNWIND
 }
 
-/// Returns the part to record of a call that has returned no block.
+/// Returns the part of a call without a block that is recorded.
 fn without_block(call: &SampledCall, returned: Returned) -> Option<Returned> {
     let old = call.call.arguments[0];
     let is_resize = matches!(deed(slots::index(call.call.slot)), Deed::Resizes(_));

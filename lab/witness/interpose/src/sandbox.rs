@@ -1,9 +1,9 @@
-//! A process that forbids itself calls to the system.
+//! Observes a process that forbids itself system calls.
 //!
-//! Under `SECCOMP_MODE_STRICT`, or a filter that kills, a call that the program does not make must
-//! not be made for it. These definitions see the sandbox come. Rings are made before it closes, and
-//! from then on this library makes no call to the system. A strict sandbox also forbids to read the
-//! processor's counter.
+//! Under `SECCOMP_MODE_STRICT`, or a filter that kills, this library must make no system call that
+//! the program does not make. These definitions notice that a sandbox is about to close. They
+//! create rings before that, and afterwards this library makes no system call. A strict sandbox
+//! also forbids reading the processor's counter.
 
 use core::ffi::{c_int, c_long};
 
@@ -21,19 +21,21 @@ const PR_TSC_ENABLE: usize = 1;
 const PR_TSC_SIGSEGV: usize = 2;
 const SECCOMP_MODE_STRICT: usize = 1;
 const SECCOMP_SET_MODE_STRICT: usize = 0;
-/// The operations of `seccomp` that close a sandbox: strict, and by a filter.
+/// Operations of `seccomp` that close a sandbox: strict mode, and a filter.
 const CLOSING: core::ops::RangeInclusive<usize> = 0..=1;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
-    // SAFETY: the arguments are the caller's, who may give fewer: the kernel reads no others.
+    // SAFETY: the arguments come from the caller, who may pass fewer. The kernel does not read the
+    // others.
     unsafe { made(PRCTL, [option as usize, a, b, c, d, 0]) as c_int }
 }
 
-/// Makes a call to the system as the C library does.
+/// Makes a system call as the C library does.
 ///
-/// It leaves the stack alone: a child may begin behind the call on another stack. Only calls that
-/// can close a sandbox go on in Rust, which finds its arguments where the caller left them.
+/// The stack stays as it is, because a child may continue after the call on another stack. Only
+/// calls that can close a sandbox continue in Rust, with their arguments where the caller left
+/// them.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
@@ -68,10 +70,11 @@ unsafe extern "C" fn syscall() {
     )
 }
 
-/// Makes a call to the system as the C library does.
+/// Makes a system call as the C library does.
 ///
-/// It leaves the stack alone: a child may begin behind the call on another stack. Only calls that
-/// can close a sandbox go on in Rust, which finds its arguments where the caller left them.
+/// The stack stays as it is, because a child may continue after the call on another stack. Only
+/// calls that can close a sandbox continue in Rust, with their arguments where the caller left
+/// them.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
@@ -107,7 +110,7 @@ unsafe extern "C" fn syscall() {
     )
 }
 
-/// Makes a call that may close a sandbox.
+/// Makes a system call that may close a sandbox.
 ///
 /// # Safety
 /// The arguments are those of `syscall`.
@@ -120,21 +123,23 @@ unsafe extern "C" fn observed(
     e: usize,
     f: usize,
 ) -> c_long {
-    // SAFETY: the arguments are the caller's, who may give fewer: the kernel reads no others.
+    // SAFETY: the arguments come from the caller, who may pass fewer. The kernel does not read the
+    // others.
     unsafe { made(number, [a, b, c, d, e, f]) }
 }
 
-/// Sets errno after a call that failed with this result, and returns what the C library returns.
+/// Sets errno after a call that failed with this result, and returns the value that the C library
+/// would return.
 extern "C" fn failed(result: isize) -> c_long {
     // SAFETY: every thread has an errno.
     unsafe { *system::__errno_location() = -result as c_int };
     -1
 }
 
-/// Makes a call as the C library does, and prepares for one that closes a sandbox.
+/// Makes a system call as the C library does, and prepares for one that closes a sandbox.
 ///
 /// # Safety
-/// The arguments are what the call expects.
+/// The arguments are valid for this call.
 unsafe fn made(number: c_long, arguments: [usize; 6]) -> c_long {
     let [first, second, ..] = arguments;
     let (closes, forbids_clock) = match number {
@@ -148,7 +153,7 @@ unsafe fn made(number: c_long, arguments: [usize; 6]) -> c_long {
     if forbids_clock {
         clock::set(false);
     }
-    // SAFETY: as for this function.
+    // SAFETY: the arguments come from the program, which made this call.
     let result = unsafe { kernel::call(number, arguments) };
     if !kernel::is_error(result) {
         if number == PRCTL && first == PR_SET_TSC && second == PR_TSC_ENABLE {

@@ -1,9 +1,8 @@
-//! A table beside the heap, with the size and the thread of each live block.
+//! Keeps the size and the thread of each live block in a table outside the heap.
 //!
-//! Each 8 bytes of address space have a cell of 4 bytes, which holds the size of the block that
-//! begins there and the thread that asked for it; 0 where none does. Cells come in chunks that are
-//! mapped when a block first lies in them. Nothing is locked: a cell belongs to the owner of the
-//! block.
+//! Each 8 bytes of address space have a cell of 4 bytes. It contains the size of the block that
+//! begins there and the thread that requested it, or 0. Chunks of cells are mapped when a block
+//! first lies in them. There is no lock, because a cell belongs to the owner of the block.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -12,35 +11,37 @@ use crate::kernel;
 use crate::record;
 use crate::system;
 
-/// Bytes of address space that share a cell. Blocks begin at multiples of it.
+/// Binary logarithm of the bytes of address space that share a cell. Blocks begin at multiples of
+/// these bytes.
 const GRANULE_BITS: u32 = 3;
 
-/// Bytes of address space that share a chunk.
+/// Binary logarithm of the bytes of address space that share a chunk.
 const CHUNK_BITS: u32 = 26;
 
-/// Addresses of programs are below this power of two.
+/// Number of bits of a program's addresses.
 const ADDRESS_BITS: u32 = 48;
 
 const CHUNKS: usize = 1 << (ADDRESS_BITS - CHUNK_BITS);
 const CELLS: usize = 1 << (CHUNK_BITS - GRANULE_BITS);
 
-/// The chunks by address; null where there is none, and before the first block.
+/// The chunks by address; null where there is none. Null itself before the first block.
 static DIRECTORY: AtomicPtr<AtomicPtr<AtomicU32>> = AtomicPtr::new(null_mut());
 
-/// Bits of a size that are kept; the rest of a cell is an exponent and the thread.
+/// Bits of a size that a cell contains. The rest of the cell is an exponent and the thread.
 const MANTISSA_BITS: u32 = 19;
 const EXPONENT_BITS: u32 = 5;
 const THREAD_SHIFT: u32 = MANTISSA_BITS + EXPONENT_BITS;
 
-/// Smaller sizes are kept plus one and without an exponent, so that no cell of a block is 0.
+/// Limit below which a size is stored exactly: plus one and without an exponent, so that no cell of
+/// a block is 0.
 const EXACT: u64 = (1 << MANTISSA_BITS) - 1;
 
 /// A live block.
 #[derive(Clone, Copy)]
 pub struct Block {
-    /// Its size as it was asked for; above 512 KiB rounded down by less than 1/200,000.
+    /// Requested size. Above 512 KiB it is rounded down by less than 1/200,000.
     pub size: u64,
-    /// The lowest 8 bits of the number of the thread that asked for it.
+    /// Lowest 8 bits of the number of the thread that requested the block.
     pub thread: u8,
 }
 
@@ -69,9 +70,9 @@ impl Block {
     }
 }
 
-/// Records that a block begins at `address`, and returns the change in the number of live bytes;
-/// `None` if the table has no room. A block recorded there before was freed in a way that this
-/// library does not see.
+/// Records that a block begins at `address`, and returns the change of live bytes; `None` if the
+/// table has no room. If a block was recorded there, it was freed in a way that this library does
+/// not see.
 pub fn put(address: usize, block: Block) -> Option<i64> {
     let cell = block.cell();
     let before = cell_of(address, true)?.swap(cell, Ordering::Relaxed);
@@ -106,7 +107,7 @@ fn or_mapped<T>(place: &AtomicPtr<T>, length: usize, make: bool) -> Option<*mut 
     match place.compare_exchange(null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => Some(fresh),
         Err(first) => {
-            // SAFETY: it was mapped just now, and no other thread has seen it.
+            // SAFETY: it was just mapped, and no other thread has seen it.
             unsafe { kernel::unmap(fresh.cast(), length) };
             record::add_own_call(|own| &own.munmap);
             Some(first)
@@ -114,8 +115,8 @@ fn or_mapped<T>(place: &AtomicPtr<T>, length: usize, make: bool) -> Option<*mut 
     }
 }
 
-/// Maps zeros that take no memory until they are written. They take no huge pages, so that all huge
-/// pages belong to the heap.
+/// Maps zeros that take no memory until they are written. They take no huge pages, so all huge
+/// pages of the process belong to the heap.
 fn map(length: usize) -> Option<*mut core::ffi::c_void> {
     let flags = system::MAP_PRIVATE | system::MAP_ANONYMOUS | system::MAP_NORESERVE;
     let address = kernel::map(length, flags, -1);
@@ -123,7 +124,7 @@ fn map(length: usize) -> Option<*mut core::ffi::c_void> {
     if address.is_null() {
         return None;
     }
-    // SAFETY: it was mapped just now, and its contents do not depend on the size of its pages.
+    // SAFETY: it was just mapped, and its contents do not depend on the size of its pages.
     unsafe { kernel::advise(address, length, system::MADV_NOHUGEPAGE) };
     record::add_own_call(|own| &own.madvise);
     Some(address)

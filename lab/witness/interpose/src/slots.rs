@@ -20,10 +20,10 @@ pub struct Slot {
     pub counted_next: AtomicUsize,
     /// In recording mode: the function that records a call before it is passed on, or 0.
     pub before: AtomicUsize,
-    /// In recording mode: the function that records a call once it has returned.
+    /// In recording mode: the function that records a call after it has returned.
     pub after: AtomicUsize,
-    /// The function that does so for a call that is timed. Follows `after`: the frame of a timed
-    /// call refers to its slot by an address that is [`TIMED`] bytes higher.
+    /// In recording mode: the function that records a timed call after it has returned. Follows
+    /// `after`: the frame of a timed call contains the address of its slot plus [`TIMED`].
     pub timed_after: AtomicUsize,
     /// The function that serves the calls.
     pub served: AtomicUsize,
@@ -42,7 +42,7 @@ pub const TIMED: usize = offset_of!(Slot, timed_after) - offset_of!(Slot, after)
 /// Distance of two slots in bytes.
 pub const SLOT_BYTES: usize = size_of::<Slot>();
 
-/// Returns the place in [`FUNCTIONS`] of the function that has this slot.
+/// Returns the index in [`FUNCTIONS`] of the function with this slot.
 pub fn index(slot: *const Slot) -> usize {
     (slot as usize - (&raw const SLOTS) as usize) / SLOT_BYTES
 }

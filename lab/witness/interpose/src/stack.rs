@@ -1,5 +1,5 @@
-//! Takes the stack of a call: copies its memory into a ring of the calling thread, where the
-//! collector unwinds it. Nothing here locks or allocates.
+//! Takes the stack of a call: copies its memory into a ring of the calling thread, so that the
+//! collector can unwind it. Nothing here locks or allocates.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,7 +13,7 @@ use crate::stack_rings;
 use crate::thread::thread;
 use crate::waiting::wait_until;
 
-/// The registers of a caller as they are after the call.
+/// Registers of a caller after the call.
 #[derive(Clone, Copy)]
 pub struct Registers {
     /// The address to which the call returns.
@@ -24,8 +24,8 @@ pub struct Registers {
     pub frame_pointer: usize,
 }
 
-/// Copies the stack of the caller with these registers, and returns the copy's place in the
-/// thread's ring of stacks; `None` if recording is over or there is no memory for a ring.
+/// Copies the stack of the caller with these registers. Returns the copy's place in the thread's
+/// ring of stacks; `None` if recording is over or there is no memory for a ring.
 pub fn take(registers: Registers) -> Option<u64> {
     let entries = rings::current()?;
     let ring = stack_rings::of(entries)?;
@@ -43,17 +43,17 @@ pub fn take(registers: Registers) -> Option<u64> {
     };
     let place = reserve(entries, ring, length as u64)?;
     let header = ring.header(place);
-    // SAFETY: the copy has been reserved behind the header.
+    // SAFETY: the reserved room continues behind the header.
     let target = unsafe { core::ptr::from_ref(header).add(1) }
         .cast_mut()
         .cast::<u8>();
     let copied = if own.is_some() {
-        // SAFETY: the bytes are those of this thread's own stack, and the target is reserved; the
-        // collector reads it after the seal.
+        // SAFETY: the bytes belong to this thread's own stack, and the target is reserved. The
+        // collector reads it only after it has seen the seal.
         unsafe { target.copy_from_nonoverlapping(pointer as *const u8, length) };
         length
     } else {
-        // SAFETY: as above.
+        // SAFETY: the target is reserved, and has room for `length` bytes.
         unsafe { extent::copy_carefully(pointer, target, length) }
     };
     let store = |word: &AtomicU64, value: usize| {
@@ -64,7 +64,8 @@ pub fn take(registers: Registers) -> Option<u64> {
     store(&header.return_address, registers.return_address);
     store(&header.stack_pointer, pointer);
     store(&header.frame_pointer, registers.frame_pointer);
-    // Release pairs with the collector's acquire of the seal, so the collector sees the whole copy.
+    // Release: pairs with the collector's acquire of the seal, so the collector sees the whole
+    // copy.
     header.seal.store(seal(place), Ordering::Release);
     Some(place)
 }
@@ -79,7 +80,7 @@ fn own_stack(pointer: usize) -> Option<Extent> {
         if let Some(found) = extent::find(pointer, local) {
             thread.stack.set(found);
         } else if thread.stack.get().high == 0 {
-            // The stack was not found, so do not search again.
+            // Prevents another search, because the stack was not found.
             thread.stack.set(Extent { low: 1, high: 1 });
         }
     }
@@ -90,14 +91,14 @@ fn own_stack(pointer: usize) -> Option<Extent> {
         .then_some(thread.stack.get())
 }
 
-/// Reserves room for a copy, waits until the room is free, and returns its place; `None` if
+/// Reserves room for a copy and waits until the room is free. Returns its place; `None` if
 /// recording is over.
 fn reserve(entries: &Ring, ring: &StackRing, length: u64) -> Option<u64> {
     let (place, skipped) = ring.reserve(length);
     let end = place + bytes_of(length);
     if let Some(skipped) = skipped {
         wait_for(entries, ring, skipped + HEADER_BYTES)?;
-        // Release pairs with the collector's acquire.
+        // Release: pairs with the collector's acquire of the seal.
         ring.header(skipped)
             .seal
             .store(skip(skipped), Ordering::Release);

@@ -11,12 +11,12 @@ use crate::ring::Ring;
 use crate::stack_ring::{LAST_MAPS, MAPS_END, MAPS_PREFIX, PREFIX, StackRing};
 use crate::system;
 
-/// Returns the ring of stacks that belongs to a thread's ring, and makes it on first use. Returns
-/// `None` if shared memory ran out, or if a sandbox may forbid making it.
+/// Returns the ring of stacks that belongs to a thread's ring. Creates it on first use. Returns
+/// `None` if shared memory ran out, or if a sandbox may forbid creating it.
 pub fn of(ring: &Ring) -> Option<&'static StackRing> {
-    // Relaxed: threads that use the ring one after the other are ordered by the lock on the list.
+    // Relaxed: the lock on the list orders the threads that use the ring one after the other.
     let known = match ring.stacks.load(Ordering::Relaxed) {
-        // In a sandbox system calls may be forbidden, so no ring is made.
+        // In a sandbox, system calls may be forbidden, so no ring is created.
         0 if SANDBOXED.load(Ordering::Relaxed) => NO_STACKS,
         0 => make_stacks(ring),
         known => known,
@@ -25,7 +25,7 @@ pub fn of(ring: &Ring) -> Option<&'static StackRing> {
         control::stack_left_out();
         return None;
     }
-    // SAFETY: the ring of stacks is mapped like the ring itself, and all its fields are atomics.
+    // SAFETY: the ring of stacks stays mapped like the ring itself, and all its fields are atomics.
     Some(unsafe { &*(known as *const StackRing) })
 }
 
@@ -48,10 +48,10 @@ fn write_maps(name: &Name) {
     });
 }
 
-/// See [`Ring::stacks`].
+/// Value of [`Ring::stacks`] if there can be no ring of stacks.
 const NO_STACKS: usize = 1;
 
-/// Makes the ring of stacks that belongs to a ring, and returns its address.
+/// Creates the ring of stacks that belongs to a ring, and returns its address.
 #[cold]
 fn make_stacks(ring: &Ring) -> usize {
     if own().is_some_and(|own| own.mapped.swap(1, Ordering::Relaxed) == 0) {
@@ -60,11 +60,12 @@ fn make_stacks(ring: &Ring) -> usize {
     let name = Name::new(PREFIX, ring.pid, ring.image).and(ring.number);
     let length = size_of::<StackRing>();
     let made = folder::map(name.bytes(), true, length).map_or(NO_STACKS, |memory| {
-        // SAFETY: as for the ring: a child of fork must not write here.
+        // SAFETY: the memory was just mapped, and a forked child must not write to it.
         unsafe { kernel::advise(memory, length, system::MADV_DONTFORK) };
         memory as usize
     });
-    // Relaxed: the collector opens the file by its name, once it sees an entry that refers to it.
+    // Relaxed: the collector opens the file by its name, after it has read an entry that refers to
+    // it.
     ring.stacks.store(made, Ordering::Relaxed);
     made
 }

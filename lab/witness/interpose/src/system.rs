@@ -1,4 +1,4 @@
-//! Declarations of the C library that this library needs, so that it depends on no crate.
+//! Declares the parts of the C library that this library needs, so that it depends on no crate.
 
 use core::ffi::{c_char, c_int, c_void};
 
@@ -58,7 +58,7 @@ pub type Visit = unsafe extern "C" fn(*const ObjectInfo, usize, *mut c_void) -> 
 
 #[link(name = "c")]
 unsafe extern "C" {
-    /// The loader's list of objects, which is there for debuggers.
+    /// The loader's list of objects, which exists for debuggers.
     pub static _r_debug: LoaderState;
     pub fn dl_iterate_phdr(visit: Visit, data: *mut c_void) -> c_int;
     pub fn __register_atfork(
@@ -73,8 +73,8 @@ unsafe extern "C" {
     pub fn abort() -> !;
 }
 
-/// Returns the processor's counter. Later stores of the thread are seen by others after it was
-/// read.
+/// Returns the processor's counter. It is read before other threads can see later stores of this
+/// thread.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub fn ticks() -> u64 {
@@ -82,15 +82,15 @@ pub fn ticks() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// Returns the processor's counter. Later stores of the thread are seen by others after it was
-/// read.
+/// Returns the processor's counter. It is read before other threads can see later stores of this
+/// thread.
 #[cfg(target_arch = "aarch64")]
 #[inline]
 pub fn ticks() -> u64 {
     fenced_ticks()
 }
 
-/// Returns the processor's counter, once all instructions before are done.
+/// Returns the processor's counter, after all earlier instructions have completed.
 #[cfg(target_arch = "x86_64")]
 pub fn fenced_ticks() -> u64 {
     // SAFETY: every processor of this kind has both instructions.
@@ -100,11 +100,11 @@ pub fn fenced_ticks() -> u64 {
     }
 }
 
-/// Returns the processor's counter, once all instructions before are done.
+/// Returns the processor's counter, after all earlier instructions have completed.
 #[cfg(target_arch = "aarch64")]
 pub fn fenced_ticks() -> u64 {
     let ticks: u64;
-    // SAFETY: reading the virtual counter touches nothing.
+    // SAFETY: reading the virtual counter has no side effects.
     unsafe { core::arch::asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack)) };
     ticks
 }

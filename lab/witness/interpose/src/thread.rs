@@ -8,13 +8,13 @@ use crate::ring::Ring;
 /// State of one thread.
 #[repr(C)]
 pub struct Thread {
-    /// The last counted entry: stack pointer, return address and slot.
+    /// The latest counted entry: stack pointer, return address and slot.
     _last: Cell<[usize; 3]>,
-    /// The number of the thread; 0 where it has none yet.
+    /// Number of the thread; 0 if it has none yet.
     pub number: Cell<u64>,
-    /// The ring that the thread writes into; null where it has none yet.
+    /// Ring of the thread; null if it has none yet.
     pub ring: Cell<*const Ring>,
-    /// The index from which on the ring may be full.
+    /// Index from which on the ring may be full.
     pub limit: Cell<u64>,
     /// Requested bytes before the thread's next sample point.
     pub until: Cell<u64>,
@@ -24,7 +24,7 @@ pub struct Thread {
     pub plain_gap: Cell<u64>,
     /// Requested bytes from the next sample point to the next point with a stack.
     pub stack_gap: Cell<u64>,
-    /// The thread's own stack, as far as it is known: [`crate::stack`].
+    /// The known part of the thread's own stack: see [`crate::stack`].
     pub stack: Cell<Extent>,
     /// Latest time that was written to the ring in full.
     pub base: Cell<u64>,
@@ -42,13 +42,14 @@ pub struct Thread {
     _unused: Cell<u32>,
     /// State of the random numbers that choose timed calls; 0 in a new thread.
     pub timing_seed: Cell<u64>,
-    /// Time of the latest fork by this thread, or in a forked child by the parent's thread.
+    /// Time of the latest fork by this thread. In a forked child, its parent's thread made that
+    /// fork.
     pub forked: Cell<u64>,
 }
 
 impl Thread {
-    /// Restarts the random numbers in a forked child, which must not draw the same sample points and
-    /// timed calls as its parent.
+    /// Restarts the random numbers in a forked child, so that it does not draw the same sample
+    /// points and timed calls as its parent.
     pub fn renew_samples(&self) {
         self.until.set(0);
         self.seed.set(0);
@@ -59,7 +60,7 @@ impl Thread {
 
 const _: () = assert!(size_of::<Thread>() == 152);
 
-// The `Thread` of each thread. Rust's own thread-local variables cannot be named in assembly.
+// The `Thread` of each thread. Assembly cannot name Rust's own thread-local variables.
 core::arch::global_asm!(
     ".pushsection .tbss.heapdrome_last, \"awT\", %nobits",
     ".globl heapdrome_last",
@@ -75,8 +76,8 @@ core::arch::global_asm!(
 /// Returns the state of the calling thread.
 pub fn thread() -> &'static Thread {
     // SAFETY: the address is that of an aligned thread-local variable. It begins as zeros, which
-    // are a valid `Thread`. Its fields are cells, so several references may exist. `Thread` is not
-    // `Sync`, so no other thread gets the reference.
+    // are a valid `Thread`. All fields are cells, so several references may exist, and `Thread` is
+    // not `Sync`, so no other thread gets one.
     unsafe { &*thread_address() }
 }
 
@@ -84,7 +85,8 @@ pub fn thread() -> &'static Thread {
 #[inline]
 fn thread_address() -> *const Thread {
     let address;
-    // SAFETY: it reads the variable's offset from the thread pointer, and that pointer.
+    // SAFETY: the instructions only read the variable's offset from the thread pointer, and that
+    // pointer.
     unsafe {
         core::arch::asm!(
             "mov {address}, qword ptr [rip + heapdrome_last@GOTTPOFF]",
@@ -100,7 +102,8 @@ fn thread_address() -> *const Thread {
 #[inline]
 fn thread_address() -> *const Thread {
     let address;
-    // SAFETY: it reads the variable's offset from the thread pointer, and that pointer.
+    // SAFETY: the instructions only read the variable's offset from the thread pointer, and that
+    // pointer.
     unsafe {
         core::arch::asm!(
             "adrp {address}, :gottprel:heapdrome_last",

@@ -1,7 +1,7 @@
-//! Tracing that the kernel refuses.
+//! Reports that the kernel refuses to trace a process.
 //!
-//! One process has one tracer at most, and under the witness that is the witness. A debugger then
-//! cannot run its program, and may end as if nothing were wrong. The record says so.
+//! A process has at most one tracer, and under the witness that is the witness. So a debugger
+//! cannot run its program, and may end as if nothing were wrong. The record shows that.
 
 use core::ffi::{c_int, c_long, c_void};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ const TRACE_ME: c_int = 0;
 const ATTACH: c_int = 16;
 const SEIZE: c_int = 0x4206;
 
-/// Requests that read a word: the kernel stores it, and the C library returns it.
+/// Requests that read a word. The kernel stores the word, and the C library returns it.
 const READS: core::ops::RangeInclusive<c_int> = 1..=3;
 
 const EPERM: isize = 1;
@@ -31,7 +31,7 @@ unsafe extern "C" fn ptrace(
     let mut word: c_long = 0;
     let reads = READS.contains(&request);
     let data = if reads { (&raw mut word).cast() } else { data };
-    // SAFETY: the arguments are the caller's; a word that the kernel stores has room.
+    // SAFETY: the arguments come from the caller, and a word that the kernel stores has room.
     let arguments = [
         request as usize,
         process as usize,
@@ -40,7 +40,7 @@ unsafe extern "C" fn ptrace(
         0,
         0,
     ];
-    // SAFETY: the arguments are the caller's; a word that the kernel stores has room.
+    // SAFETY: the arguments come from the caller, and a word that the kernel stores has room.
     let done = unsafe { kernel::call(number::PTRACE, arguments) };
     // SAFETY: every thread has an errno.
     let errno = unsafe { system::__errno_location() };
@@ -48,22 +48,22 @@ unsafe extern "C" fn ptrace(
         if BEGINNINGS.contains(&request) && done == -EPERM {
             note_refusal();
         }
-        // SAFETY: as above.
+        // SAFETY: every thread has an errno.
         unsafe { *errno = -done as c_int };
         return -1;
     }
     if reads {
-        // A word may be -1, which is no error.
-        // SAFETY: as above.
+        // A word may be -1, which is not an error.
+        // SAFETY: every thread has an errno.
         unsafe { *errno = 0 };
         return word;
     }
     done as c_long
 }
 
-/// Adds one to the record's count, and keeps errno.
+/// Increments the record's count, and keeps errno.
 fn note_refusal() {
-    // SAFETY: every thread has an errno, and a record stays mapped; its count is only used as an
+    // SAFETY: every thread has an errno. A record stays mapped, and all uses of its count are
     // atomic.
     unsafe {
         let errno = *system::__errno_location();

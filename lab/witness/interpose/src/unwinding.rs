@@ -1,8 +1,8 @@
-//! Calls that end by an exception.
+//! Records calls that end by an exception.
 //!
-//! An `operator new` that finds no memory throws `bad_alloc` through the frame of the passage that
-//! called it. The unwinder asks the frame's personality routine what to do. The routine here
-//! records the failed call and lets the unwinder go on (Itanium C++ ABI: Exception Handling, 1.6).
+//! If it is out of memory, `operator new` throws `bad_alloc` through the frame of the passage that
+//! called it. The unwinder then calls the frame's personality routine. The routine here records the
+//! failed call, and lets the unwinder continue (Itanium C++ ABI: Exception Handling, 1.6).
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering;
@@ -10,13 +10,13 @@ use core::sync::atomic::Ordering;
 use crate::calls::{Call, Deed, deed};
 use crate::slots;
 
-/// The action with which the unwinder removes a frame, after it has found a handler.
+/// Action of the unwinder that removes a frame, after it has found a handler.
 const CLEANUP_PHASE: c_int = 2;
 /// The frame needs no cleanup: the unwinder continues.
 pub const CONTINUE_UNWIND: c_int = 8;
 
-/// Returns the stack pointer of a frame at its call, which both unwinders in use call its canonical
-/// frame address: that of GCC, and that of LLVM.
+/// Returns the stack pointer of a frame at its call. Both unwinders in use, GCC's and LLVM's,
+/// return that as the canonical frame address.
 type FrameAddress = unsafe extern "C" fn(*mut c_void) -> usize;
 
 /// A function that records the result of a call.
@@ -31,10 +31,10 @@ pub unsafe extern "C" fn personality(
     _exception: *mut c_void,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the unwinder gives the context of a passage's frame.
+    // SAFETY: the unwinder passes the context of a passage's frame.
     if let Some(call) = unsafe { failed_call(actions, context) } {
-        // SAFETY: the slot of a call is one of the static slots, and a function that makes blocks
-        // has stored its `after`.
+        // SAFETY: the slot is one of the static slots, and every function that makes blocks has
+        // stored its `after`.
         unsafe {
             let after = (*call.slot).after.load(Ordering::Relaxed);
             core::mem::transmute::<usize, After>(after)(call, 0);
@@ -52,8 +52,8 @@ pub unsafe fn failed_call<'a>(actions: c_int, context: *mut c_void) -> Option<&'
         return None;
     }
     let frame_address = frame_address()?;
-    // SAFETY: `context` is that of a passage (this function's `# Safety`), so a `Call` lies at its
-    // stack pointer. That frame exists until the personality routine returns.
+    // SAFETY: `context` is that of a passage, so a `Call` lies at its stack pointer. That frame
+    // exists until the personality routine returns.
     let call = unsafe { &*(frame_address(context) as *const Call) };
     matches!(deed(slots::index(call.slot)), Deed::Makes(_)).then_some(call)
 }
@@ -63,7 +63,7 @@ core::arch::global_asm!(".weak _Unwind_GetCFA");
 
 fn frame_address() -> Option<FrameAddress> {
     let address: usize;
-    // SAFETY: it reads an entry of this library's table of addresses.
+    // SAFETY: the instructions only read an entry of this library's table of addresses.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         core::arch::asm!(
@@ -79,6 +79,6 @@ fn frame_address() -> Option<FrameAddress> {
             options(nostack, pure, readonly),
         );
     }
-    // SAFETY: the loader has put the function's address there, or zero.
+    // SAFETY: the loader has stored the function's address there, or zero.
     unsafe { core::mem::transmute::<usize, Option<FrameAddress>>(address) }
 }

@@ -8,7 +8,7 @@ use crate::own::{NAMESPACE, OVER, SANDBOXED, control, give_up};
 use crate::ring::{Control, Ring};
 use crate::thread::thread;
 
-/// Nanoseconds of a pause while a ring is full.
+/// Duration of a pause while a ring is full, in nanoseconds.
 const PAUSE: u64 = 50_000;
 /// Number of pauses without a beat after which recording stops, because the collector seems dead:
 /// about ten seconds.
@@ -82,8 +82,8 @@ fn pause() {
 fn collector_has_ended(control: &Control) -> bool {
     let namespace = control.namespace.load(Ordering::Relaxed);
     if namespace == 0 || namespace != NAMESPACE.load(Ordering::Relaxed) {
-        // The collector's process number is not valid in this namespace. If the collector has
-        // ended, its beat stops, which `silent` counts.
+        // The collector's process ID is not valid in this namespace. If the collector has ended,
+        // its beat stops, which `silent` counts.
         return false;
     }
     !SANDBOXED.load(Ordering::Relaxed)
