@@ -251,8 +251,8 @@ impl Launchers {
         })
     }
 
-    /// Starts `spawn` as the measured process, and waits for its end. If there is a watch, it reads
-    /// the tree's memory meanwhile.
+    /// Starts `spawn` as the measured process, and waits for its end. Reads the tree's memory
+    /// meanwhile if there is a watch.
     fn measure(
         &mut self,
         spawn: Spawn,

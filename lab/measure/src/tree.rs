@@ -154,7 +154,7 @@ pub(crate) fn start_of(pid: libc::pid_t) -> Option<u64> {
     stat_of(pid).map(|stat| stat.started)
 }
 
-/// Sizes that tell the memory of one process from that of another.
+/// Sizes that distinguish the memory of one process from that of another.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Footprint {
     anonymous_kib: u64,
@@ -282,8 +282,8 @@ mod tests {
         assert!(is_below(&second_sleep, own_pid(), &earlier));
         assert!(!is_below(&first_sleep, own_pid(), &earlier));
 
-        // Only the shell is listed as earlier, so its child is recognised by its parent or its
-        // group.
+        // Only the shell is listed as earlier. Its child is therefore recognised by its parent or
+        // its group.
         let shell = process_of(pid_of(&first)).expect("it lives");
         for processes in [vec![(shell.pid, shell.started)], Vec::new()] {
             let groups = if processes.is_empty() {

@@ -49,7 +49,7 @@ pub enum JournalLine {
         stderr_tail: String,
     },
     /// All comparisons with an entrant are decided: every target on it is decided, or it was shown
-    /// to be beaten. It runs no further rounds, and its row counts.
+    /// to be beaten. It runs no further rounds, and its row stays valid.
     Decided {
         /// Position of the entrant in the plan.
         entrant: usize,

@@ -70,7 +70,7 @@ pub struct Stopping {
     pub min_rounds: u32,
     /// Maximum number of rounds.
     pub max_rounds: u32,
-    /// Time limit of the whole race, including runs under the witness and memory runs. Nothing
+    /// Time limit of the whole race, including runs under the witness and memory runs. No run
     /// starts that would end later.
     pub max_time: Option<Nanoseconds>,
     /// Whether an entrant stops once all comparisons with it are decided, after at least
@@ -146,8 +146,8 @@ pub struct Options {
     /// it does not race.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_is: Option<Role>,
-    /// Whether proofs are omitted. Then nothing shows which object served malloc, and every row
-    /// counts.
+    /// Whether proofs are omitted. If so, nothing shows which object served malloc, and every row
+    /// counts as valid.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unproven: bool,
     /// The replay, if the command replays a trace. It decides which figures have verdicts.

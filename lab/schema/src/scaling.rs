@@ -30,14 +30,15 @@ pub struct ScalingPoint {
     pub per_processor: Option<Factor>,
 }
 
-/// The knee: the last value up to which the degradation per processor stays within the share.
+/// Knee of a curve: the last value up to which the degradation per processor stays within
+/// [`SweepResult::share`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Knee {
     /// Lower bound of the knee: the last value up to which every interval lies completely within
-    /// the share.
+    /// the permitted share.
     pub certain: String,
     /// Upper bound of the knee: the last value up to which no interval lies completely beyond the
-    /// share.
+    /// permitted share.
     pub possible: String,
 }
 

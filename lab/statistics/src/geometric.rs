@@ -5,7 +5,7 @@ use crate::trimmed::degrees_of_freedom;
 use crate::{Estimate, Interval};
 
 /// Returns the geometric mean of ratios from independent races, with an interval at `confidence`
-/// (0.95). Returns `None` without ratios.
+/// (0.95 is 95%). Returns `None` without ratios.
 ///
 /// The rounds of different races are independent, so the squares of the errors add up. The degrees
 /// of freedom are those of Welch and Satterthwaite (1947). The interval is valid for a single look

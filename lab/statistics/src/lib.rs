@@ -1,9 +1,9 @@
 //! Statistics of races: estimates, confidence intervals, verdicts, and stopping.
 //!
 //! All functions are pure functions over slices: they use no process, clock or file, and no other
-//! crate of the lab. Samples are in the order of the rounds, and two series pair by index: sample
-//! `i` of each comes from round `i`. Undefined samples (NaN) stand for missing rounds and are
-//! omitted.
+//! crate of the lab. Samples are in the order of the rounds, and two series are paired by index:
+//! sample `i` of each comes from round `i`. Undefined samples (NaN) stand for missing rounds and
+//! are omitted.
 //!
 //! - [`Rule::compare_within`] returns the ratio of an entrant to the baseline, with an interval
 //!   that is valid at every round and simultaneous with all others of the race;

@@ -26,8 +26,8 @@ const HALF_SPENT: f64 = 20.0;
 const FEWEST_TO_TEST: usize = 10;
 const ROOM: f64 = 20.0;
 
-/// Number of standard deviations that increases the probability of showing a difference from 50% to
-/// 80%.
+/// Distance of a true difference from the critical value, in standard deviations, that raises the
+/// probability of showing the difference from 50% to 80%.
 const POWER_80: f64 = 0.841_621_233_572_914_3;
 
 /// Maximum number of further rounds that is reported.
@@ -314,8 +314,8 @@ impl Rule {
     }
 }
 
-/// Returns the interval of the randomisation test. An end that the test cannot reach is that of
-/// Student's interval.
+/// Returns the interval of the randomisation test. Replaces an end that the test cannot reach with
+/// the end of Student's interval.
 fn by_randomisation(cells: &Cells, critical: f64, student: Ends) -> Ends {
     let mut test = Randomisation::new(cells);
     let estimate = test.estimate();

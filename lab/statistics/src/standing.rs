@@ -1,8 +1,8 @@
 //! The questions that a race has answered: the rivals that are beaten, and those that are decided.
 //!
 //! All intervals against the baseline are simultaneous at every look, so conclusions from several
-//! of them are valid together. If a rival's interval lies wholly below another's, it has the
-//! smaller ratio; this needs no separate test.
+//! of them are valid together. A rival whose interval lies wholly below another's has the smaller
+//! ratio. This needs no separate test.
 
 use crate::Estimate;
 

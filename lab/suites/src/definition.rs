@@ -100,7 +100,8 @@ pub struct Cell {
     /// Parameters at every scale, as `name=value`.
     #[serde(default)]
     pub words: Vec<String>,
-    /// Parameters to which the number of operations is proportional, each raised to this power.
+    /// Parameters with exponents: the number of operations is proportional to the product of these
+    /// powers.
     #[serde(default)]
     pub counts: BTreeMap<String, i32>,
     /// Parameter that takes several values, if there is one.

@@ -20,7 +20,8 @@ pub struct Race {
     pub words: Vec<String>,
     /// The value of the parameter that the cell sweeps.
     pub swept: Option<u64>,
-    /// Whether the swept parameter is the number of threads. Then as many processors are used.
+    /// Whether the swept parameter is the number of threads. If so, the race uses one processor for
+    /// each thread.
     pub sweeps_threads: bool,
     /// The registry name of the baseline.
     pub baseline: String,
@@ -164,7 +165,7 @@ impl Suite {
 pub struct Probe {
     /// The race.
     pub race: Race,
-    /// Ratio of the operations of the estimated race to those of this one.
+    /// Ratio of the operations of the estimated race to those of `race`.
     pub times: f64,
 }
 

@@ -84,8 +84,8 @@ fn why_unasked(one: &Entrant, scale: Option<Scale>) -> &'static str {
 }
 
 impl Evaluation {
-    /// Stores the evaluation in its collection. It replaces earlier evaluations of these suites,
-    /// and keeps other remarks.
+    /// Stores the evaluation in its collection. Earlier evaluations of these suites are replaced;
+    /// other remarks are kept.
     pub fn fill(self, suites: &[Suite], collection: &mut Collection) {
         collection.tables = self.tables;
         collection.claims = self.claims;

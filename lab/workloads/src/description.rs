@@ -219,7 +219,7 @@ impl Parameters {
         parameters.checked()
     }
 
-    /// Returns the preset of this name, or the first one if there is none.
+    /// Returns the preset of this name, or the first preset if no name is given.
     fn of_preset(description: &'static Description, name: Option<&str>) -> Self {
         let presets = description.presets;
         let preset = presets.iter().find(|one| Some(one.name) == name);
@@ -314,7 +314,7 @@ impl Parameters {
         self.description
     }
 
-    /// Returns the value of a parameter, or `None` if the workload has none of that name.
+    /// Returns the value of a parameter, or `None` if the workload has no parameter of that name.
     pub fn get(&self, name: &str) -> Option<u64> {
         self.description.place(name).map(|place| self.values[place])
     }

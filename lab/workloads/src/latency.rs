@@ -9,7 +9,8 @@ const LONGEST_NS: u64 = 100_000_000_000;
 /// Significant digits of a stored value: 2, so that it is exact to 1%.
 const DIGITS: u8 = 2;
 
-/// One thread's calls, in nanoseconds. All of its memory is allocated when it is created.
+/// Durations of one thread's calls, in nanoseconds. All of the record's memory is allocated when it
+/// is created.
 #[derive(Debug)]
 pub(crate) struct Latency {
     malloc: Histogram<u64>,

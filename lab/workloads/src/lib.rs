@@ -33,7 +33,7 @@ pub use room::{fits, fits_bytes};
 
 use heapdrome_schema::WorkloadReport;
 
-/// Returns every workload, in a good order for readers.
+/// Returns every workload, in the order of presentation.
 pub fn list() -> &'static [&'static Description] {
     static LIST: &[&Description] = &[
         &threadtest::DESCRIPTION,
@@ -51,8 +51,8 @@ pub fn find(name: &str) -> Option<&'static Description> {
     list().iter().copied().find(|one| one.name == name)
 }
 
-/// Returns the number of operations of a run before it runs; the ratio of two such numbers shows by
-/// what factor a short preset is shorter. `None` for a workload with a program of its own.
+/// Returns the number of operations of a run before it runs; `None` for a workload with a program
+/// of its own. The ratio of two such numbers is the factor by which a preset is shorter.
 pub fn operations(parameters: &Parameters) -> Option<u64> {
     Some(match parameters.description().workload? {
         Workload::Threadtest => threadtest::operations(parameters),

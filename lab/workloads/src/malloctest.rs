@@ -30,7 +30,7 @@ struct Worker<'a, H: Heap> {
     random: Random,
     key: u64,
     blocks: Array<*mut u8>,
-    /// Total size of the blocks of each stretch. Empty with `touch`.
+    /// Total size of the blocks of each stretch. Empty if `touch` is set.
     sums: Array<usize>,
 }
 

@@ -31,7 +31,7 @@ fn needs(parameters: &Parameters) -> u64 {
     let objects = parameters.value("objects");
     let array = occupied(objects.saturating_mul(size_of::<Slot>() as u64));
     let blocks = objects as f64 * sizes(parameters).mean();
-    // The conversion of a too large number gives the maximum.
+    // The conversion saturates: a number that is too large becomes the maximum.
     (parcels * (blocks + array as f64)) as u64
 }
 

@@ -21,7 +21,7 @@ pub struct RaceSummary {
     pub runs: usize,
     /// Number of complete rounds.
     pub rounds: u32,
-    /// Whether the race has ended by itself.
+    /// Whether the journal records the end of the race.
     pub finished: bool,
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Running {
     pid: libc::pid_t,
     /// End of the process, once it is known.
     reaped: Option<Reaped>,
-    /// Cost of orphans.
+    /// Resource usage of the orphans that were reaped.
     orphans: Usage,
     timed_out: bool,
     /// Processes that existed before the awaited process was started, and that may outlive it.
@@ -49,8 +49,7 @@ impl Running {
         }
     }
 
-    /// Returns a value without an awaited process, for which all existing descendants are
-    /// leftovers.
+    /// Returns a value without an awaited process. It treats all existing descendants as leftovers.
     pub(super) fn nothing() -> Self {
         Self::new(0, Earlier::default())
     }

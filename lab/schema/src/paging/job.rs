@@ -100,8 +100,8 @@ pub enum Variant {
     /// Page-aligned `posix_memalign`, `MADV_NOHUGEPAGE`, and `free`, with one byte of each page
     /// written.
     SysallocNohugeTouch,
-    /// `malloc` and `free`. After the first time, the C library keeps an unaligned block of this
-    /// size.
+    /// `malloc` and `free`. From the first `free` on, the C library keeps an unaligned block of
+    /// this size.
     Malloc,
     /// `malloc` and `free`, with one byte of each page written.
     MallocTouch,
@@ -242,7 +242,7 @@ pub enum Strategy {
     Sequential,
     /// `MADV_RANDOM` on the whole working set; a second thread for each reader prefetches.
     Prefetch {
-        /// Number of reads in advance.
+        /// Number of reads by which the second thread is ahead.
         ahead: usize,
     },
     /// The reader requests `pages` pages, then reads them.
@@ -257,7 +257,7 @@ pub enum Strategy {
     },
     /// `MADV_RANDOM`, and a second thread as in [`Strategy::Prefetch`].
     RandomPrefetch {
-        /// Number of reads in advance.
+        /// Number of reads by which the second thread is ahead.
         ahead: usize,
     },
 }
@@ -356,7 +356,7 @@ mod as_seconds {
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    /// Maximum duration of one day. No part of an experiment takes longer.
+    /// Longest accepted duration, one day. No part of an experiment takes longer.
     const LONGEST: Duration = Duration::from_secs(86_400);
 
     pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {

@@ -68,8 +68,8 @@ fn compared(rule: &Rule, subject: &[f64], rivals: &[Vec<f64>]) -> Vec<Estimate> 
     rivals.iter().filter_map(found).collect()
 }
 
-/// The true ratio equals the limit, so a rival that leaves is always on a wrong side. This may
-/// happen to any of the eight rivals in at most 5% of 400 races (three standard errors are 3.3%).
+/// The true ratio equals the limit, so every rival that leaves is decided wrongly. At most 5% of
+/// 400 races may contain such a rival (three standard errors are 3.3%).
 #[test]
 fn who_leaves_when_decided_is_seldom_decided_wrongly() {
     const RACES: usize = 400;

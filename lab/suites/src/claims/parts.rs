@@ -327,7 +327,7 @@ fn figure_of(member: &Member, allocator: &str, figure: &str) -> Result<Vec<f64>,
 /// Returns the interval of an estimate that pairs the rounds of one race.
 ///
 /// # Errors
-/// When there are too few rounds. The error is a text.
+/// When there are too few rounds. The error describes this in words.
 pub fn within_rounds(found: Option<Estimate>) -> Result<Interval, String> {
     let few = || format!("fewer than {FEWEST_ROUNDS} rounds give no interval");
     let found = found.ok_or_else(few)?;

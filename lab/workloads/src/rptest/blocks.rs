@@ -48,7 +48,7 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
-    /// Creates the properties: these sizes, and the rest from the parameters.
+    /// Creates the properties from these sizes and from the parameters.
     pub(crate) fn new(sizes: Sizes, parameters: &Parameters) -> Self {
         Self {
             sizes,

@@ -31,8 +31,8 @@ pub(crate) struct Plan {
 /// State that the threads of one start share.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    /// Number of times that a thread has ended its loops, after which it sends nothing more in that
-    /// pass.
+    /// Number of times that any thread has ended its loops of a pass. The thread then sends nothing
+    /// more in that pass.
     ended: AtomicU64,
     at_end: Mutex<Memory>,
     /// Size of the address space of all threads' stacks.
@@ -86,7 +86,7 @@ impl<'a, H: Heap> Worker<'a, H> {
         post: &'a Post,
         blocks: Blocks<'a, H>,
     ) -> Result<Self, Failure> {
-        // Relaxed: a sum.
+        // Relaxed: a sum does not depend on the order of its additions.
         notes.stacks.fetch_add(stack_bytes(), Ordering::Relaxed);
         Ok(Self {
             plan,
@@ -117,8 +117,7 @@ impl<'a, H: Heap> Worker<'a, H> {
         Ok(())
     }
 
-    /// Returns the work that was done, and the parcels to the place where the next start takes
-    /// them.
+    /// Returns the work that was done, after storing the parcels where the next start takes them.
     pub(crate) fn finish(self) -> Tally {
         let post = self.post;
         self.spare.for_each(|parcel| post.give_back(parcel));
@@ -154,8 +153,8 @@ impl<'a, H: Heap> Worker<'a, H> {
             return Ok(());
         }
         self.slots[place].block = std::ptr::null_mut();
-        // SAFETY: a slot holds a block of `allocate`, and this block has just been removed from its
-        // slot.
+        // SAFETY: every filled slot holds a block that `allocate` returned, and this block has just
+        // been removed from its slot.
         unsafe { self.blocks.free(slot) }
     }
 
