@@ -51,7 +51,7 @@ pub fn completions(arguments: &CompletionsArguments) -> Result<(), Failure> {
     output::print(&text)
 }
 
-/// Returns the command line, every subcommand with its full name.
+/// Returns the definition of the command line, with the full name of every subcommand.
 fn definition() -> Command {
     let mut whole = Arguments::command().disable_help_subcommand(true);
     whole.build();
@@ -63,7 +63,7 @@ fn options() -> String {
     let mut whole = help::command().disable_help_subcommand(true);
     whole.build();
     let mut commands = all(&whole);
-    // A subcommand that was changed is the last one; `--help` shows all in the order of definition.
+    // Changing a subcommand moves it to the end, but `--help` shows all in the order of definition.
     let order = definition();
     let names: Vec<_> = all(&order).into_iter().map(Command::get_bin_name).collect();
     commands.sort_by_key(|command| {

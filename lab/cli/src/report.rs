@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::{output, sources};
 
-/// Writes one page for all results, or for a folder of results one page for each and an index.
+/// Writes one page for all results. For a folder of results, writes a page for each, and an index.
 ///
 /// # Errors
 /// Returns an error if a result cannot be read or is empty, or a page already exists or cannot be
@@ -163,7 +163,7 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// Returns `name`, or the first free one of `name-2`, `name-3`, ...
+/// Returns `name`, or the first unused name of `name-2`, `name-3`, ...
 fn unique(name: String, taken: &mut HashSet<String>) -> String {
     let numbered = (2_u32..).map(|number| format!("{name}-{number}"));
     let free = std::iter::once(name.clone())

@@ -13,7 +13,7 @@ use crate::terminal::{Page, Terminal};
 use crate::words::{self, NONE};
 use crate::{Exporter, ReportError};
 
-/// Text for a figure of which no change was shown.
+/// Text for a figure for which no change was shown.
 const NO_CHANGE: &str = "no change shown";
 
 /// Figures that every comparison shows, with their names. The metrics of the race follow them.

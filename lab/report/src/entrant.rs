@@ -4,14 +4,14 @@ use heapdrome_schema::{Comparison, EntrantResult, Series};
 
 use crate::foreign;
 
-/// Amount of live memory below which the usual memory of any process dominates.
+/// Amount of live memory below which the fixed memory of a process dominates its overhead.
 const LEAST: u64 = 1 << 20;
 
-/// The key of the tree's peak.
+/// Key of the peak memory of the process tree in a result.
 pub(crate) const PEAK_TREE: &str = "peak_tree_bytes";
-/// The name of a workload's operations per CPU second.
+/// Name of a workload's figure for operations per CPU second.
 pub(crate) const OPERATIONS: &str = "operations_per_cpu_s";
-/// The name of a workload's peak resident memory relative to its requests.
+/// Name of a workload's figure for peak resident memory relative to its requests.
 pub(crate) const OVERHEAD: &str = "overhead";
 
 /// Returns an entrant's comparison with the baseline on `metric`.

@@ -254,8 +254,8 @@ fn system(row: &EntrantResult, of: fn(heapdrome_schema::SystemCalls) -> u64) -> 
     seen(row, |seen| Some(words::grouped(of(seen.system_calls?))))
 }
 
-/// The rows of the entrant and of the baseline. The baseline's is absent if the entrant is the
-/// baseline.
+/// The rows of the entrant and of the baseline. The row of the baseline is absent if the entrant is
+/// itself the baseline.
 struct Rows<'a> {
     row: &'a EntrantResult,
     baseline: Option<&'a EntrantResult>,

@@ -54,8 +54,8 @@ fn without_escapes(text: &str) -> String {
     plain
 }
 
-/// Skips characters up to and including the first one that ends the sequence, and returns that one.
-/// The end of a line always ends the sequence, and is not skipped.
+/// Skips characters up to and including the first one that ends the sequence, and returns this
+/// character. The end of a line always ends the sequence, and is not skipped.
 fn skip_until(rest: &mut std::str::Chars<'_>, ends: impl Fn(char) -> bool) -> Option<char> {
     let mut ahead = rest.clone();
     while let Some(c) = ahead.next() {

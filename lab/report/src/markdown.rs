@@ -140,7 +140,7 @@ impl Page {
         }
     }
 
-    /// Adds the entrants that do not count, with the last lines of their standard error.
+    /// Adds the entrants without a valid row, with the last lines of their standard error.
     fn not_counted(&mut self, sheet: &Sheet<'_>) {
         if !sheet.out.is_empty() {
             self.paragraph("**Not counted**:");

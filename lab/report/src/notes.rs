@@ -1,4 +1,4 @@
-//! Notes on the entrants that count. Each note appears once. If its figure differs between
+//! Notes on the entrants with valid rows. Each note appears once. If its figure differs between
 //! entrants, the note lists the entrants with their figures.
 
 use heapdrome_schema::{EntrantResult, Output, ProofSummary, Series, Unserved, UnservedReason};

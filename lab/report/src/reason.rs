@@ -46,7 +46,7 @@ pub enum Gain {
     Memory(f64),
 }
 
-/// A cause that accounts for most of a gain.
+/// A cause that accounts for enough of a gain.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cause {
     /// Fewer page faults.
@@ -103,9 +103,9 @@ pub struct Setting {
     pub share: Option<f64>,
 }
 
-/// Returns the reason why the leading entrant is better than the baseline. It is the fastest
-/// entrant; if none was shown to be faster, the smallest. Returns `None` if none was shown to be
-/// better.
+/// Returns the reason why the leading entrant is better than the baseline. The leading entrant is
+/// the fastest; if none was shown to be faster, the smallest. Returns `None` if none was shown to
+/// be better.
 pub fn reason(result: &RaceResult) -> Option<Reason> {
     let shown = |figure: &str, verdict: Verdict| {
         let rivals = result.entrants.iter().filter(|row| is_rival(row));

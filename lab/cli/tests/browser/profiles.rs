@@ -5,7 +5,7 @@ use heapdrome_trace::{Frame, Operation, Record, Recording, Stack, Step, Time, Wr
 use crate::site::{self, Site};
 use crate::{SCREENS, fits};
 
-/// The first address that belongs to no other stack.
+/// First of the addresses that belong to one stack each.
 const OWN: u32 = 0x10000;
 
 /// Returns a trace of 40 stacks, the first of which requests half of the bytes.

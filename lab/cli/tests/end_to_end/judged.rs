@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Outcome, Site, allocator, program};
 
-/// Command that prints `FIGURE`, or 1 if it is not set; `open` alternates between a half and two,
-/// which never decides anything.
+/// Command that prints `FIGURE`, or 1 if it is not set. If `FIGURE` is `open`, it alternates
+/// between 0.5 and 2, so that nothing is ever decided.
 const COMMAND: &str = r#"
 figure=${FIGURE:-1}
 if [ "$figure" = open ]; then

@@ -10,7 +10,7 @@ const ROUNDS: &str = "6";
 /// Number of timed runs of the whole race: three entrants, including the baseline's twin.
 const RUNS: usize = 18;
 
-/// Starts a race of about a second, of which the caller waits for some rounds.
+/// Starts a race of about a second, so that the caller can wait for some of its rounds.
 fn start(site: &Site) -> Running {
     start_with(site, &[])
 }
@@ -49,7 +49,7 @@ fn wait_for_runs(site: &Site, running: &mut Running, runs: usize) {
     }
 }
 
-/// Waits until no process of the program that this test started is left.
+/// Waits until no process is left of the program that this test started.
 fn no_process_left(site: &Site) {
     let wanted = format!("{}\0nap\0{}\0", program(), site.path("").display());
     let is_there = || {
@@ -147,7 +147,7 @@ fn a_race_is_resumed_from_another_folder() {
     let before = site.journal_text();
     let mut elsewhere = site.command(&["race", "--resume", &name(&site)]);
     elsewhere.current_dir("/");
-    // Variables that differ in another terminal.
+    // Set variables that differ in another terminal.
     for (name, value) in [("SHLVL", "7"), ("OLDPWD", "/usr"), ("PWD", "/"), ("_", "x")] {
         elsewhere.env(name, value);
     }

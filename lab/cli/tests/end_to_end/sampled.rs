@@ -15,7 +15,7 @@ fn trace(sample_bytes: u64, stack_bytes: u64) -> Vec<u8> {
     )
 }
 
-/// A trace with one stack of these addresses in a file.
+/// Returns a trace with one stack of these addresses in the file `path`.
 fn trace_of(path: &str, addresses: [u64; 2], sample_bytes: u64, stack_bytes: u64) -> Vec<u8> {
     let recording = Recording {
         functions: vec!["malloc".to_owned(), "free".to_owned()],

@@ -27,8 +27,8 @@ const UP: [f64; 2] = [344.0, 46.0];
 const APART: f64 = 15.0;
 /// Margin on the left of the first value and on the right of the last.
 const MARGIN: f64 = 12.0;
-/// Horizontal distance between two intervals at one value, if there is space. All of them take at
-/// most the share [`SPREAD`] of the distance between two values.
+/// Horizontal distance between two intervals at one value, if there is space. The intervals at one
+/// value take at most the share [`SPREAD`] of the distance between two values.
 const BESIDE: f64 = 9.0;
 const SPREAD: f64 = 0.42;
 

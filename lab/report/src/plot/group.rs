@@ -86,7 +86,7 @@ fn of_sweep<'a>(collection: &'a Collection, sweep: &'a SweepResult) -> Vec<Group
     scaling::others(sweep).into_iter().map(of_others).collect()
 }
 
-/// Returns the races of the longest curve from left to right. The flag is whether all values are
+/// Returns the races of the longest curve from left to right. The flag is true if all values are
 /// numbers above 0.
 fn races_along<'a>(collection: &'a Collection, curves: &[&'a ScalingCurve]) -> (Vec<At<'a>>, bool) {
     let points = curves.iter().map(|curve| &curve.points);

@@ -77,8 +77,8 @@ impl OverTime<'_> {
         self.drawn("Calls over time", &curves, Unit::Count)
     }
 
-    /// Returns when a point begins and ends, in seconds since the start. Times outside the span are
-    /// moved to its limits.
+    /// Returns the start and the end of a point, in seconds since the start. Times outside the span
+    /// are moved to its limits.
     fn ends(&self, point: &Point) -> [f64; 2] {
         let end = point.time.saturating_add(self.timeline.width);
         [point.time, end].map(|time| {

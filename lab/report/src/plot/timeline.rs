@@ -18,7 +18,7 @@ use crate::memory;
 const PLOT: [f64; 2] = [NAMES + 62.0, 545.0];
 const TOP: f64 = 48.0;
 const ROW: f64 = 70.0;
-/// The measured quantity. The description of the tree's peak explains how it is measured.
+/// Name of the measured quantity. The description of the tree's peak explains the measurement.
 const WHAT: &str = "anonymous memory of the process tree";
 
 /// Seconds and bytes of a reading.

@@ -28,7 +28,7 @@ pub(crate) fn with_interval(profile: &Profile, bytes: u64, half: u64) -> String 
     }
 }
 
-/// Returns a sentence on how much of the program was recorded and how exact the figures are.
+/// Returns a sentence on the recorded share of the program and the accuracy of the figures.
 pub(crate) fn sampled(profile: &Profile) -> Option<String> {
     let sampling = profile.sampling();
     if sampling.is_whole() {

@@ -26,7 +26,7 @@ pub fn allocator(fault: &str) -> PathBuf {
     build(&name, &["allocator.c"], &flags)
 }
 
-/// Returns an allocator with a fault of those for which the conformance suite looks.
+/// Returns an allocator with one of the faults that the conformance suite detects.
 pub fn faulty(fault: &str) -> PathBuf {
     let define = format!("-D{fault}");
     let source = "../../../../../allocators/conformance/tests/suite/faulty.c";
@@ -90,7 +90,7 @@ pub fn news_program() -> String {
     text_of(build("news", &["news.c"], &flags))
 }
 
-/// Returns a program that bypasses malloc, with an interface under these names.
+/// Returns a program that bypasses malloc, with an allocation interface under these names.
 pub fn private_program(names: &str) -> String {
     let define = format!("-DNAMES_{}", names.to_uppercase());
     let flags = ["-O1", "-fno-builtin", "-rdynamic", &define];
@@ -160,7 +160,7 @@ fn build(name: &str, sources: &[&str], flags: &[&str]) -> PathBuf {
     path
 }
 
-/// Returns the program that holds memory from malloc, and maps some beside it.
+/// Returns the program that holds memory from malloc, and maps further memory itself.
 pub fn fidelity_program() -> String {
     text_of(build("fidelity", &["fidelity.c"], &["-O1", "-fno-builtin"]))
 }
