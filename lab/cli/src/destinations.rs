@@ -61,7 +61,7 @@ impl<'a> Destinations<'a> {
     }
 }
 
-/// Refuses two outputs in one file, of which only the later would remain.
+/// Refuses two outputs in one file, because only the later would remain.
 fn refuse_one_file(one: (&str, &Path), other: (&str, &Path)) -> Result<(), Failure> {
     let same = identity(one.1).is_some_and(|file| identity(other.1) == Some(file));
     if !same {

@@ -8,7 +8,7 @@ use crate::arguments::DoctorArguments;
 use crate::failure::Failure;
 use crate::output::{print, terminal};
 
-/// Maximum peak memory of a child that needs almost none.
+/// Permitted peak memory of a child that needs almost no memory.
 const FLOOR: Bytes = Bytes(8 << 20);
 
 /// Number of runs of `/bin/true` that the self-test times.

@@ -237,7 +237,7 @@ fn words(text: &str) -> String {
     format!(" {} ", words.collect::<Vec<_>>().join(" ").to_lowercase())
 }
 
-/// Returns whether a word, or its plural, is among those of a text.
+/// Returns whether a text contains a word or its plural.
 fn has(prose: &str, word: &str) -> bool {
     prose.contains(&format!(" {word} ")) || prose.contains(&format!(" {word}s "))
 }

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::environment::PAD_LIMIT;
 
 /// Numbers of the random streams that are derived from one seed. Each purpose has its own stream,
-/// so its draws do not depend on the number of draws for others.
+/// so its draws do not depend on the number of draws for other purposes.
 const ORDER_STREAM: u64 = 0;
 const PADDING_STREAM: u64 = 1 << 62;
 

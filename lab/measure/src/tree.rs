@@ -154,7 +154,7 @@ pub(crate) fn start_of(pid: libc::pid_t) -> Option<u64> {
     stat_of(pid).map(|stat| stat.started)
 }
 
-/// Sizes that distinguish the memory of one process from that of another.
+/// Sizes that distinguish one process's memory from another's.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Footprint {
     anonymous_kib: u64,

@@ -74,7 +74,7 @@ fn records(entrant: &EntrantResult) -> Vec<[String; 6]> {
     samples(entrant).into_iter().map(of_sample).collect()
 }
 
-/// Returns round, metric and value of every sample; a line of empty fields if there is none.
+/// Returns round, metric and value of every sample; a line of empty fields if there are no samples.
 fn samples(entrant: &EntrantResult) -> Vec<[String; 3]> {
     let mut all = Vec::new();
     for (metric, series) in series(entrant) {

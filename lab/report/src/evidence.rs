@@ -1,4 +1,4 @@
-//! Everything that was recorded of one entrant, compared with the baseline.
+//! All recorded data of one entrant, compared with the baseline.
 
 use std::fmt::Write as _;
 
@@ -298,7 +298,8 @@ fn ratio(compared: &Comparison) -> String {
     }
 }
 
-/// Returns a bar for an amount, where `most` has the longest bar. A bar has at least one column.
+/// Returns a bar for an amount, in proportion to `most`, which has the longest bar. A bar has at
+/// least one character.
 pub(crate) fn bar(amount: u64, most: u64) -> String {
     let length = (amount as f64 / most as f64 * BAR as f64).ceil() as usize;
     "█".repeat(length.clamp(1, BAR))

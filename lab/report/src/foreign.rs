@@ -34,8 +34,8 @@ pub(crate) fn is_printable(c: char) -> bool {
     !c.is_control() && !turns_text_around && !is_none && !matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// Returns `text` without escape sequences of ECMA-48: `ESC [ ... letter`, `ESC ] ... BEL` and the
-/// short ones.
+/// Returns `text` without escape sequences of ECMA-48: `ESC [ ... letter`, `ESC ] ... BEL` and
+/// short sequences.
 fn without_escapes(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.chars();

@@ -69,7 +69,7 @@ impl Shape {
     }
 }
 
-/// Returns the columns of the table: the names, and one for each figure that any entrant has.
+/// Returns the columns of the table: the names, and a column for each figure that any entrant has.
 pub(crate) fn table(sheet: &Sheet<'_>, shape: Shape) -> Vec<Column> {
     let names = sheet.rows.iter();
     let names = names.map(|row| foreign::short_name(&row.entrant.allocator, shape.name));

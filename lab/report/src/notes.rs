@@ -11,7 +11,7 @@ use crate::words;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Note {
     before: String,
-    /// The figure; empty if the sentence contains none.
+    /// The figure; empty if the sentence contains no figure.
     figure: String,
     after: String,
 }

@@ -14,7 +14,7 @@ use crate::words::count;
 const CALL: f64 = 100e-9;
 
 /// Upper estimate of the seconds that a page fault takes: 0.5 µs on a physical machine, and 2 µs on
-/// a virtual one, in which the page must be cleared.
+/// a virtual machine, in which the page must be cleared.
 const FAULT: f64 = 2e-6;
 
 /// Number of bytes that a page fault makes resident.

@@ -99,7 +99,7 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// Returns the wall time relative to the baseline's. Entrants without one come last.
+/// Returns the wall time relative to the baseline's. Entrants without wall time come last.
 fn rank(entrant: &EntrantResult, unit: Option<f64>) -> f64 {
     if entrant.role == Role::Baseline {
         return 1.0;

@@ -317,7 +317,7 @@ impl Page {
         }
     }
 
-    /// Adds a command to copy. A shell reads its lines as one.
+    /// Adds a command to copy. A shell reads its lines as one command.
     pub(crate) fn command(&mut self, heading: &str, words: &[String]) {
         self.heading(heading);
         let mut line = String::new();

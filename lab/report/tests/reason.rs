@@ -300,7 +300,7 @@ fn less_memory_is_put_down_to_fragmentation_only_where_one_process_has_it() {
     for row in &mut result.entrants {
         row.evidence = Some(live(16));
     }
-    // The tree's peak of these rows is twice that of the largest process.
+    // In these rows, the tree's peak is twice the peak of the largest process.
     assert_eq!(
         said(&result),
         "x keeps 2.500 bytes resident for each live byte instead of 5.000"

@@ -80,7 +80,7 @@ pub struct Absent {
     pub reason: String,
 }
 
-/// A table made of several races, or one that a document published.
+/// A table made from several races, or a published table of a document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// Title.

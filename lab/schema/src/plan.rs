@@ -70,8 +70,8 @@ pub struct Stopping {
     pub min_rounds: u32,
     /// Maximum number of rounds.
     pub max_rounds: u32,
-    /// Time limit of the whole race, including runs under the witness and memory runs. No run
-    /// starts that would end later.
+    /// Time limit of the whole race, including runs under the witness and memory runs. A run that
+    /// would end later does not start.
     pub max_time: Option<Nanoseconds>,
     /// Whether an entrant stops once all comparisons with it are decided, after at least
     /// `min_rounds`. The race ends when all entrants have stopped.

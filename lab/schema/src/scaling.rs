@@ -26,7 +26,7 @@ pub struct ScalingPoint {
     /// Ratio of this race's time to that of the first race, divided by the ratio of their work;
     /// `None` without an interval.
     pub degradation: Option<Factor>,
-    /// Degradation divided by the work per processor that the command could use.
+    /// Degradation divided by the work for each processor that the command could use.
     pub per_processor: Option<Factor>,
 }
 

@@ -93,8 +93,8 @@ impl Survival {
     }
 
     /// Returns the largest limit that was too small, in bytes; zero if there is none. The command
-    /// needs more than this, and at most [`smallest_bytes`](Self::smallest_bytes). A search ends
-    /// when the two are as close as its precision requires.
+    /// needs more than this limit, and at most [`smallest_bytes`](Self::smallest_bytes). A search
+    /// ends when the two are as close as its precision requires.
     #[must_use]
     pub fn insufficient_bytes(&self) -> u64 {
         let smallest = self.smallest_bytes.unwrap_or(u64::MAX);

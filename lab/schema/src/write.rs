@@ -82,7 +82,7 @@ fn told(thing: &str, folder: &Path, source: &Error) -> String {
 /// # Errors
 /// When the file cannot be written. No temporary file is left behind.
 pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
-    // The outer result contains a failed write. The inner one adds nothing to it.
+    // A failed write is already in the outer result, so the inner result is dropped.
     stream_atomically(path, |sink| sink.write_all(contents)).map(|_| ())
 }
 

@@ -14,8 +14,8 @@ const NOISE: f64 = 2.0;
 /// Minimum ratio of the slope in the second half to the slope in the first half.
 const STEADY: f64 = 0.5;
 
-/// Ratio of two variances for a sum of independent steps (Brownian motion): that of the
-/// least-squares slope, scaled to the whole time, to that of the total growth. It is 6 / 5.
+/// Variance of the least-squares slope, scaled to the whole time, divided by the variance of the
+/// total growth. For a sum of independent steps (Brownian motion), it is 6 / 5.
 const OF_STEPS: f64 = 1.2;
 
 /// Growth of a series.
@@ -27,7 +27,7 @@ pub struct Growth {
     pub interval: [f64; 2],
 }
 
-/// Returns the growth of a series that only grows; `None` for any other.
+/// Returns the growth of a series that only grows; `None` for any other series.
 ///
 /// Consecutive samples are correlated. The series is therefore divided into ten batches: the longer
 /// the batches, the less their means are correlated (batch means: Conway, "Some Tactical Problems
@@ -38,8 +38,8 @@ pub struct Growth {
 ///
 /// The series only grows if three things hold:
 /// - the interval is above zero;
-/// - no batch lies below an earlier one by more than two residual standard deviations;
-/// - the slope of the second half is at least half of that of the first. A cache that fills grows
+/// - no batch lies below an earlier batch by more than two residual standard deviations;
+/// - the slope of the second half is at least half the slope of the first. A cache that fills grows
 ///   ever more slowly.
 ///
 /// If the values are estimates, `measured` is the variance of their estimated growth over the whole

@@ -202,7 +202,7 @@ pub(crate) struct Groups {
     pub(crate) first: usize,
     /// Position after the last entrant of the group.
     pub(crate) end: usize,
-    /// Difference between the effect of entrant 0 and that of its group.
+    /// Difference between the effect of entrant 0 and the effect of its group.
     pub(crate) shift: f64,
 }
 

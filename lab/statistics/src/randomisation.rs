@@ -53,7 +53,8 @@ pub(crate) struct Randomisation<'a> {
     space: Space,
 }
 
-/// The scores of the exchangeable entrants in one round. The first entrant's score is the first.
+/// The scores of the exchangeable entrants in one round. The first score belongs to the first
+/// entrant.
 #[derive(Clone, Copy, Debug)]
 struct Draw {
     scores: [i32; MOST_ALIKE],
@@ -116,8 +117,8 @@ impl<'a> Randomisation<'a> {
         Some(crossing(bracket, excess))
     }
 
-    /// Returns the standard normal deviate whose tail equals that of the sum of the first entrant's
-    /// scores, if the log ratio is `shift`. It is positive if the scores are too high.
+    /// Returns the standard normal deviate whose tail equals the tail of the sum of the first
+    /// entrant's scores, if the log ratio is `shift`. It is positive if the scores are too high.
     pub(crate) fn deviate(&mut self, shift: f64) -> f64 {
         let alike = Groups {
             first: 0,
@@ -227,9 +228,9 @@ fn tail(draws: &[Draw], total: f64) -> f64 {
 /// A distance and the excess at that distance.
 type Trial = (f64, f64);
 
-/// Finds the greatest trial distance without excess and the smallest one with excess, starting from
-/// `guess`. Returns `None` if the excess never reaches zero. At distance zero the excess is
-/// `-critical`.
+/// Finds the greatest trial distance without excess and the smallest trial distance with excess,
+/// starting from `guess`. Returns `None` if the excess never reaches zero. At distance zero the
+/// excess is `-critical`.
 fn bracket(guess: f64, critical: f64, excess: &mut impl FnMut(f64) -> f64) -> Option<[Trial; 2]> {
     let mut inside = (0.0, -critical);
     let mut distance = guess;

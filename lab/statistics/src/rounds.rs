@@ -178,7 +178,7 @@ pub(crate) fn log_ratios(entrant: &[f64], baseline: &[f64], resolution: f64) -> 
         .collect()
 }
 
-/// Returns the logarithms of those figures that have one.
+/// Returns the logarithms of all figures that have a logarithm.
 pub(crate) fn logarithms(figures: &[f64], resolution: f64) -> Vec<f64> {
     let logs = figures.iter().map(|figure| logarithm(*figure, resolution));
     logs.flatten().collect()

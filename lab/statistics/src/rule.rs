@@ -183,8 +183,8 @@ impl Rule {
         self.compare_within(&pair, 0, 1)
     }
 
-    /// Compares the entrant at position `own` with the one at position `other`, in the rounds that
-    /// both have.
+    /// Compares the entrant at position `own` with the entrant at position `other`, in the rounds
+    /// that both ran.
     ///
     /// All other entrants help to estimate the effect of each round. If exactly one of the two is
     /// the baseline or its twin, the runs of both the baseline and its twin are used.

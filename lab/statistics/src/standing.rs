@@ -74,7 +74,8 @@ pub fn leader_over(rivals: &[Standing], place: usize) -> Option<Leader> {
     (0..rivals.len()).find(leads).map(Leader::Rival)
 }
 
-/// Returns whether each interval of `one` lies wholly on the better side of that of `other`.
+/// Returns whether each interval of `one` lies wholly on the better side of the interval of
+/// `other`.
 fn beats(one: &Standing, other: &Standing) -> bool {
     let below = |(one, other): (&Option<Range>, &Option<Range>)| match (one, other) {
         (Some(one), Some(other)) => one.high < other.low,

@@ -2,7 +2,7 @@
 
 use crate::summary::{mean, standard_deviation};
 
-/// Minimum number of rounds from which extreme ones are trimmed.
+/// Minimum number of rounds from which extreme rounds are trimmed.
 const FEWEST_TO_TRIM: usize = 10;
 
 /// A robust centre and its standard error.

@@ -61,7 +61,7 @@ pub enum HoldsFor {
     Most,
     /// At least one comparison.
     Some,
-    /// Every comparison, but an unclear one counts as agreeing. An interval that lies wholly
+    /// Every comparison, but an unclear comparison counts as agreeing. An interval that lies wholly
     /// outside the range contradicts the claim.
     Uncontradicted,
 }
@@ -126,8 +126,8 @@ pub enum Test {
         figure: String,
         /// The entrants, by the document's names.
         of: Vec<String>,
-        /// The entrants with which those of `of` are compared; `*` for all others of the document
-        /// that raced.
+        /// The entrants with which each entrant of `of` is compared; `*` for all others of the
+        /// document that raced.
         to: Vec<String>,
         /// The races.
         #[serde(rename = "in")]

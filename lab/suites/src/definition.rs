@@ -128,7 +128,7 @@ pub struct Sweep {
     pub parameter: String,
     /// Values of the parameter.
     pub values: Vec<u64>,
-    /// Values that require a machine with at least that many processors.
+    /// Values of the parameter that require a machine with at least that many processors.
     #[serde(default)]
     #[serde(rename = "with-as-many-processors")]
     pub with_as_many_processors: Vec<u64>,

@@ -25,8 +25,8 @@ pub fn rule(comparisons: usize) -> Rule {
     known.or_insert_with(new).clone()
 }
 
-/// Returns the named entrants that have an allocator, and the names of those that have none. `*`
-/// stands for the document's entrants that are available.
+/// Returns the named entrants that have an allocator, and the names of the entrants that have none.
+/// `*` stands for the document's entrants that are available.
 pub(crate) fn available<'a>(
     suite: &'a Suite,
     names: &[String],

@@ -23,7 +23,7 @@ pub struct PublishedTable {
 }
 
 impl PublishedTable {
-    /// Converts the table to a printable one.
+    /// Converts the published table to a printable table.
     pub fn table(&self) -> Table {
         Table {
             title: self.title.clone(),

@@ -8,7 +8,7 @@ use crate::{Entrant, Suite, SuiteError, claims, tables};
 /// The evaluation of a suite's races.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evaluation {
-    /// The tables. Each published one follows the measured one to which it belongs.
+    /// The tables. Each published table follows the measured table to which it belongs.
     pub tables: Vec<Table>,
     /// The verdicts on the document's claims.
     pub claims: Vec<ClaimResult>,

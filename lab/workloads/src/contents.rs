@@ -13,8 +13,8 @@ pub(crate) fn tag(key: u64, size: usize) -> u64 {
     mix(key ^ (size as u64).rotate_left(40) ^ 0x9e37_79b9_7f4a_7c15)
 }
 
-/// Returns the alignment that malloc must give a block of this size: that of the largest type that
-/// fits.
+/// Returns the alignment that malloc must give a block of this size: the alignment of the largest
+/// type that fits.
 #[inline]
 pub(crate) fn due_alignment(size: usize, asked: usize) -> usize {
     let due = 1 << (size | 1).ilog2().min(4);

@@ -133,7 +133,7 @@ impl<H: Heap> Worker<'_, H> {
         let stretches = self.blocks.chunks(plan.stretch());
         for (blocks, sum) in stretches.zip(self.sums.iter()) {
             // SAFETY: the blocks were allocated above with these sizes: both generators draw equal
-            // ones.
+            // sizes.
             unsafe {
                 self.caller
                     .free_stretch(blocks, *sum, || plan.size(&mut again));

@@ -45,7 +45,7 @@ pub(crate) fn operations(parameters: &Parameters) -> u64 {
 }
 
 /// Returns the number of parcels per sender. A single thread has one parcel in hand; a producer has
-/// one in addition to those in the queue.
+/// one in hand, and the others in the queue.
 fn parcels_of_each(cast: Cast, parameters: &Parameters) -> u64 {
     match cast {
         Cast::Alone => 1,

@@ -93,7 +93,7 @@ impl Outcome {
     }
 }
 
-/// Figures of every synthetic workload; those of latency only with `latency=1`.
+/// Figures of every synthetic workload. Figures of latency exist only with `latency=1`.
 pub(crate) const FIGURES: &[FigureText] = &[
     FigureText {
         name: "operations_per_cpu_s",

@@ -10,7 +10,7 @@ use recorder::{
     Call, Event, Fault, Life, Recorder, lives, record, run_on, shadow_peak, times_empty,
 };
 
-/// Returns the maximum distance between the distribution of the sizes and a stated one.
+/// Returns the maximum distance between the distribution of the sizes and the stated distribution.
 fn distance(mut sizes: Vec<usize>, stated: impl Fn(f64) -> f64) -> f64 {
     sizes.sort_unstable();
     let count = sizes.len() as f64;

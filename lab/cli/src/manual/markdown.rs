@@ -13,7 +13,7 @@ For readers who look up an option. `heapdrome COMMAND --help` prints the same te
 this page.
 ";
 
-/// Heading of arguments and options that have none.
+/// Heading for arguments and options without a heading of their own.
 const UNNAMED: &str = "Options";
 
 /// Returns the page of these commands, each with its full name.

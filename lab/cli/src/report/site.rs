@@ -58,8 +58,8 @@ pub fn write(results: &Path, arguments: &ReportArguments) -> Result<(), Failure>
     Ok(())
 }
 
-/// Returns the names of the pages that an earlier report wrote into the folder; none if it is
-/// missing or empty.
+/// Returns the names of the pages that an earlier report wrote into the folder; none if the folder
+/// is missing or empty.
 fn written_before(site: &Path) -> Result<HashSet<String>, Failure> {
     if !site.exists() {
         return Ok(HashSet::new());

@@ -37,7 +37,7 @@ const WHOLE: Duration = Duration::from_secs(600);
 enum Stop {
     /// The time limit was reached.
     Time,
-    /// Something else failed, or the user interrupted.
+    /// Another error occurred, or the user interrupted the search.
     Failed(Failure),
 }
 

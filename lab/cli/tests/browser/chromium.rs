@@ -62,7 +62,7 @@ pub struct Chromium {
     messages: Receiver<Value>,
     /// Number of the last command.
     last: u64,
-    /// The page, once there is one.
+    /// Session of the page, once a page exists.
     session: Option<String>,
     /// Events of the page in their order that no test has requested yet.
     events: VecDeque<Value>,

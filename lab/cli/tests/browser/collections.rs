@@ -81,7 +81,8 @@ fn curves_are_hidden_by_their_names() {
     }
 }
 
-/// Checks that a box of the page's first curves hides those of one name, and shows them again.
+/// Checks that a box above the page's first curves hides the curves of one name, and shows them
+/// again.
 fn curves_hide(browser: &mut Chromium, result: &str, dark: bool) {
     let site = Site::new();
     let page = site.page(&[&format!("{result}.json")]);

@@ -9,8 +9,8 @@ use crate::support::{Site, allocator, baseline, program, row};
 /// two.
 const ENOUGH_ROUNDS: [&str; 2] = ["--rounds", "5"];
 
-/// Returns a shell line that runs `then` under the witness after the first two such runs, which are
-/// the proofs of the baseline and of one rival.
+/// Returns a shell line that runs `then` under the witness, except in the first two runs there.
+/// These are the proofs of the baseline and of one rival.
 fn after_the_proofs(then: &str) -> String {
     format!(
         "case $LD_PRELOAD in *heapdrome-witness*) echo >> watched; \

@@ -91,7 +91,7 @@ fn the_check_names_every_mechanism_and_leaves_nothing() {
         .tells("nothing to remove");
 }
 
-/// Writes a ledger like that of a killed lab, which names these items.
+/// Writes a ledger that names these items, as a killed lab would leave it.
 fn leave_ledger(site: &Site, items: &[Value]) -> PathBuf {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("Linux has it");
     let making = items.iter().enumerate();

@@ -166,7 +166,7 @@ impl Site {
 /// Otherwise heapdrome would inherit the ignored signals.
 fn heed_signals() -> std::io::Result<()> {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: the default action is a valid one for these signals.
+        // SAFETY: every one of these signals accepts the default action.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
     Ok(())

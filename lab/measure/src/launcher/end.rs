@@ -74,7 +74,7 @@ impl Running {
     }
 
     /// Returns the cost and the ending of the process; `None` while it runs. With `with_orphans`,
-    /// the cost includes that of orphans.
+    /// it includes the cost of orphans.
     pub(super) fn cost(self, with_orphans: bool) -> Option<(Usage, Ending)> {
         let reaped = self.reaped?;
         let usage = match with_orphans {
@@ -162,9 +162,9 @@ impl Running {
         tree::processes_below(tree::own_pid(), &self.earlier)
     }
 
-    /// Sends `signal` to those of `processes` that still exist. Some may have ended since they were
-    /// listed, and their ids may have been reused. A pidfd therefore pins each process while it is
-    /// checked again, and only a matching process receives the signal.
+    /// Sends `signal` to every process of `processes` that still exists. Some may have ended since
+    /// they were listed, and their ids may have been reused. A pidfd therefore pins each process
+    /// while it is checked again, and only a matching process receives the signal.
     fn send(&self, processes: &[Process], signal: Signal) {
         for process in processes {
             let pidfd = wait::pidfd(process.pid);

@@ -22,9 +22,9 @@ pub(super) struct Choice<'a> {
     pub(super) smaller: Option<Rival<'a>>,
 }
 
-/// Returns the recommended entrant: the fastest of those shown to be faster; if there is none, the
-/// smallest of those shown to be smaller. If [`cheaper`] finds another entrant, returns that one
-/// instead.
+/// Returns the recommended entrant: the fastest one that was shown to be faster; if there is none,
+/// the smallest one that was shown to be smaller. If [`cheaper`] finds another entrant, returns
+/// that one instead.
 pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choice<'a>> {
     let (gain, good) = candidates(sheet, rivals)?;
     let equals_of = |rival: &Rival<'_>| {
@@ -57,10 +57,10 @@ fn smaller<'a>(good: &[Rival<'a>], taken: &Rival<'a>, gain: Figure) -> Option<Ri
     least.filter(|_| gain != Figure::Memory).copied()
 }
 
-/// Returns a cheaper entrant with at least [`HALF`] of the best one's gain, among its equals. A
-/// setting of the baseline's allocator is preferred, because it is a smaller change than another
-/// library. Otherwise the entrant must have been shown to use less memory, and to have the smallest
-/// product of time and memory, smaller than that of the best entrant.
+/// Returns a cheaper entrant among the equals of the best one, with at least [`HALF`] of its gain.
+/// Prefers a setting of the baseline's allocator, because it is a smaller change than another
+/// library. Otherwise chooses the smallest product of time and memory. That entrant must have been
+/// shown to use less memory than the best one, and have a smaller product.
 fn cheaper<'a>(
     sheet: &Sheet<'_>,
     best: &Rival<'a>,
@@ -85,8 +85,9 @@ fn cheaper<'a>(
     setting.or(smaller).copied()
 }
 
-/// Returns the first figure on which any entrant was shown to be better by enough to matter, with
-/// all such entrants. An entrant that gains processor time or memory must not be slower.
+/// Returns the first figure on which an entrant was shown to be better by enough to matter, and all
+/// entrants that are better on it. An entrant that gains processor time or memory must not be
+/// slower.
 fn candidates<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<(Figure, Vec<Rival<'a>>)> {
     let is_good = |one: &Rival<'_>, gain: Figure| {
         one.gains(gain)

@@ -38,7 +38,7 @@ pub enum Advice<'a> {
         is_setting: bool,
     },
     /// Keep the baseline: either no rival was shown to be better by enough to matter, or only
-    /// hardened ones raced.
+    /// hardened rivals raced.
     Stay,
     /// Keep the baseline: no allocator matters for this command. Either no rival differs enough in
     /// wall or processor time or saves enough memory, or malloc takes too little of the time.

@@ -161,7 +161,7 @@ fn one_table(table: &Table) -> Markup {
     }
 }
 
-/// Returns the figures of a sweep, one table for each.
+/// Returns the tables of a sweep, one for each figure.
 fn figures(collection: &Collection, place: Place) -> Markup {
     html! {
         (parts::heading(place, "Figures"))

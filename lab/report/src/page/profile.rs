@@ -21,7 +21,7 @@ const FLAME: &str = include_str!("flame.js");
 /// Number of processes that have drawings of their own, if the program had several.
 const DRAWN: usize = 6;
 
-/// Makes the page of a profile: one HTML file that refers to no other.
+/// Makes the page of a profile: one HTML file without references to other files.
 ///
 /// # Errors
 /// Currently none. All exporters return a `Result`.

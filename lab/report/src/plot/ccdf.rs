@@ -100,7 +100,7 @@ struct Paper {
 }
 
 impl Paper {
-    /// Returns a paper that contains all curves; `None` if they have no point.
+    /// Returns a paper that contains all curves; `None` if no curve has a point.
     fn of(curves: &[Named<'_>]) -> Option<Self> {
         let points = || curves.iter().flat_map(|(_, ccdf)| &ccdf.points);
         let times = || points().map(|point| point.time.0.max(1) as f64);

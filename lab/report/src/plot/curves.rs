@@ -241,8 +241,8 @@ fn axes(on: &Across, title: &str, paper: &Paper) -> Node {
     ])
 }
 
-/// Returns a curve that is shifted by `shift`, with its name at the height `end`; `None` if it has
-/// no point.
+/// Returns a curve that is shifted by `shift`, with its name at the height `end`; `None` if the
+/// curve has no point.
 fn line(curve: &Curve, paper: &Paper, end: f64, shift: f64) -> Option<Node> {
     let Paper { x, y, right, .. } = paper;
     let last = curve.points.last()?;

@@ -59,7 +59,7 @@ struct Forest<'a> {
     level: Option<String>,
 }
 
-/// Returns the forest plot of a figure; `None` if no rival has it.
+/// Returns the forest plot of a figure; `None` if no rival has the figure.
 pub(super) fn plot(sheet: &Ranking<'_>, measure: &Measure, prefix: &str) -> Option<Plot> {
     let order = measure.order(sheet);
     let ratios = order.iter().map(|place| measure.ratio(sheet, *place));

@@ -148,9 +148,9 @@ fn of_cells(collection: &Collection) -> Vec<Group<'_>> {
     groups
 }
 
-/// Returns the name of the parameter whose value is the swept one in every race. Other parameters
-/// may match in some races by chance. If several match in all races, returns the last, because
-/// sweeps append their parameter.
+/// Returns the name of the parameter whose value equals the swept value in every race. Other
+/// parameters may match in some races by chance. If several match in all races, returns the last,
+/// because sweeps append their parameter.
 fn swept(races: &[At<'_>]) -> String {
     let is_swept = |name: &&str| {
         races.iter().all(|race| {

@@ -31,7 +31,8 @@ pub(crate) struct OverTime<'a> {
 /// A point, in seconds and in the unit of the quantity.
 type Place = [f64; 2];
 
-/// One quantity: its name and its points. Nothing is known between its parts.
+/// One quantity: its name, and its points in several parts. The quantity is unknown between the
+/// parts.
 struct Curve {
     name: &'static str,
     look: Look,
@@ -239,7 +240,7 @@ fn drawn(curve: &Curve, scales: [&Scale; 2]) -> Node {
     canvas::group("curve ", curve.look).holding(area).into()
 }
 
-/// Returns the coordinates of points, without those that make no visible difference.
+/// Returns the coordinates of points. Omits points that make no visible difference.
 fn seen(places: &[Place], [across, up]: [&Scale; 2]) -> Vec<[f64; 2]> {
     let places = places.iter();
     let places: Vec<_> = places

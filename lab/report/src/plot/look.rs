@@ -240,8 +240,8 @@ impl Looks {
         }
     }
 
-    /// Returns the look of this name; if it is unknown, that of the allocator in the name;
-    /// otherwise the baseline's.
+    /// Returns the look of this name. An unknown name has the look of the allocator that it
+    /// contains, or else the look of the baseline.
     pub(crate) fn get(&self, name: &str) -> Look {
         if self.baseline.as_deref() == Some(name) {
             return Look::BASELINE;

@@ -57,7 +57,7 @@ impl Lines {
     }
 }
 
-/// Returns the timelines; `None` if no entrant has one.
+/// Returns the timelines; `None` if no entrant has a timeline.
 pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     let all: Vec<Lines> = sheet
         .rows
@@ -215,7 +215,7 @@ fn beside(lines: &Lines, [across, up]: [&Scale; 2]) -> Node {
     Node::from([resident.into(), requested.into(), idle.into()])
 }
 
-/// Returns the positions of readings on paper, without those that would be invisible.
+/// Returns the positions of readings on paper. Omits readings that would be invisible.
 fn places(readings: &[Reading], across: &Scale, up: &Scale) -> Vec<[f64; 2]> {
     let at = readings.iter();
     let at: Vec<_> = at

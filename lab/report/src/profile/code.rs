@@ -112,7 +112,7 @@ fn from_requester(names: &[String]) -> &[String] {
 }
 
 /// Returns the stacks of all processes. Stacks with the same functions are merged. Blocks at the
-/// peak are those of the process with the highest peak.
+/// peak belong to the process with the highest peak.
 pub(crate) fn stacks(profile: &Profile) -> Vec<Called> {
     let mut all = BTreeMap::<Vec<String>, StackUse>::new();
     let mut names = Names::new(profile);

@@ -139,7 +139,7 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// Writes the stacks of all processes together. Single processes have no such lines.
+    /// Writes the stacks of all processes together. No stacks are written for single processes.
     fn stacks(&mut self, profile: &Profile) {
         for called in code::stacks(profile) {
             let (at, of) = (called.folded(), called.of);

@@ -19,7 +19,7 @@ use crate::{Exporter, ReportError};
 #[derive(Clone, Copy, Debug)]
 pub struct Pprof;
 
-/// Quantities of a sample with their units, and the one that viewers show first.
+/// Quantities of a sample with their units, and the quantity that viewers show first.
 const VALUES: [(&str, &str); 6] = [
     ("peak_objects", "count"),
     ("peak_space", "bytes"),

@@ -120,8 +120,8 @@ fn most<'a, T>(all: impl Iterator<Item = &'a T>, rank: impl Fn(&T) -> u64) -> Ve
     all
 }
 
-/// Returns the blocks by the function that requested them, those with the most bytes at the peak
-/// first.
+/// Returns the blocks by the function that requested them. Functions with the most bytes at the
+/// peak come first.
 fn by_function(all: &[Called]) -> Vec<(&str, StackUse)> {
     let mut functions = BTreeMap::<&str, StackUse>::new();
     for one in all {
@@ -152,7 +152,7 @@ pub(crate) fn requested_by(all: &[Called]) -> Option<String> {
     (!told.is_empty()).then(|| format!("{}.", words::listed(&told)))
 }
 
-/// Returns the stacks of all processes that may leak, those that grow fastest first.
+/// Returns the stacks of all processes that may leak, the fastest growing first.
 fn suspects(profile: &Profile) -> Vec<Suspect> {
     let processes = profile.processes.iter();
     let mut all: Vec<Suspect> = processes

@@ -186,7 +186,8 @@ impl PagingCell {
         })
     }
 
-    /// Records a lost round. A single one may be chance; after the second one the cell is given up.
+    /// Records a lost round. A single lost round may be chance; after the second, the cell is given
+    /// up.
     pub fn lose(&mut self, round: u32, why: String) {
         self.last_round = round;
         match self.lost.len() + 1 {

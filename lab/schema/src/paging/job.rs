@@ -295,8 +295,8 @@ pub struct Recycle {
     pub holder: Holder,
     /// Seed of contents.
     pub seed: u64,
-    /// Duration of each part of the measurement: the first allocations, and the repeated ones with
-    /// each number of threads.
+    /// Duration of each part of the measurement: the first allocations, and the repeated
+    /// allocations with each number of threads.
     #[serde(with = "as_seconds")]
     pub seconds: Duration,
 }

@@ -1,6 +1,6 @@
 //! Simulations of the rule in races in which a rival leaves once its interval lies wholly on one
 //! side of a limit. They measure how often any rival leaves on the wrong side, and the effect on a
-//! geometric mean over such races.
+//! geometric mean over these races.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;

@@ -59,7 +59,7 @@ pub(super) fn means(
 }
 
 /// Returns one mean with its label, or the reason why there is none. Races in which the rival's row
-/// does not count are omitted. The entrant itself must count in every race in which it took part.
+/// is invalid are omitted. The entrant's own row must be valid in every race in which it took part.
 fn mean(
     members: &[&Member],
     one: Available<'_>,

@@ -1,4 +1,4 @@
-//! Degradation: the cost of parallel work beyond that of the additional data.
+//! Degradation: the cost of parallel work beyond the cost of the additional data.
 
 use heapdrome_schema::Member;
 use heapdrome_statistics::{Interval, mean, ratio_of_means};

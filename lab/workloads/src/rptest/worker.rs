@@ -28,7 +28,7 @@ pub(crate) struct Plan {
     pub(crate) ops: usize,
 }
 
-/// State that the threads of one start share.
+/// State that is shared by the threads that were started together.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     /// Number of times that any thread has ended its loops of a pass. The thread then sends nothing
@@ -99,7 +99,7 @@ impl<'a, H: Heap> Worker<'a, H> {
         })
     }
 
-    /// Runs all passes of one start.
+    /// Runs all passes of this thread, from its start to its end.
     pub(crate) fn work(&mut self, team: &Team) -> Result<(), Halt> {
         for pass in 1..=PASSES {
             self.loops(team)?;

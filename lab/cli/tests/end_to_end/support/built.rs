@@ -41,7 +41,8 @@ pub fn faulty(fault: &str) -> PathBuf {
     build(&format!("libfaulty-{fault}.so"), &[source], &flags)
 }
 
-/// Returns an allocator that reacts to misuse in this way; empty for one that ignores it.
+/// Returns an allocator that reacts to misuse in this way; if `way` is empty, one that ignores
+/// misuse.
 pub fn misused(way: &str) -> PathBuf {
     let define = format!("-D{}", way.to_uppercase());
     let mut flags = vec!["-shared", "-fPIC", "-O1", "-fno-builtin"];

@@ -129,7 +129,7 @@ impl Locations {
             }
             whole.message(field::LOCATION, &message);
         }
-        // Viewers regard the first mapping as that of the program.
+        // Viewers regard the first mapping as the program.
         let mut mappings: Vec<_> = mappings.into_iter().collect();
         mappings.sort_by_key(|(module, _)| !is_program(profile, *module));
         for (module, mapping) in mappings {
@@ -180,7 +180,7 @@ fn is_program(profile: &Profile, module: u32) -> bool {
         .is_some_and(|(program, module)| program.program == module.path)
 }
 
-/// Mapping of one module, and the kinds of facts known of its locations.
+/// Mapping of one module, and the kinds of facts that are known about its locations.
 #[derive(Default)]
 struct Mapping {
     /// The highest address.

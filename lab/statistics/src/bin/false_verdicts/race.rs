@@ -340,9 +340,9 @@ pub fn announced_is_shown(
     })
 }
 
-/// Returns the first round in which each test shows a rival to be slower that is slower by
-/// `difference`; `None` after `most` rounds. The tests are each of `rules`, and Student's interval
-/// alone by the first rule.
+/// Slows a rival by `difference`. Returns for each test the first round in which it shows the rival
+/// to be slower; `None` if `most` rounds do not show it. The tests are each of `rules`, and
+/// Student's interval alone by the first rule.
 pub fn rounds_needed(
     condition: &Condition,
     rules: [&Rule; 2],

@@ -119,8 +119,8 @@ pub struct Needed {
     pub rivals: usize,
     /// The difference, as a fraction.
     pub difference: f64,
-    /// Rounds after which 50% and 80% of the races had shown the difference; `None` if they had not
-    /// within the maximum.
+    /// Rounds after which 50% and 80% of the races had shown the difference; `None` if this took
+    /// more than the maximum number of rounds.
     pub rule: [Option<usize>; 2],
     /// Rounds after which 50% and 80% of the races had shown the difference, if two figures are
     /// judged.
