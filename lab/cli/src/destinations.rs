@@ -73,7 +73,7 @@ fn refuse_one_file(one: (&str, &Path), other: (&str, &Path)) -> Result<(), Failu
     )))
 }
 
-/// Refuses to overwrite one of the results that are read.
+/// Refuses to overwrite a result that the command reads.
 fn refuse_own_source(path: &Path, results: &[&Path]) -> Result<(), Failure> {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     let target = real(path);

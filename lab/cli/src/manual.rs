@@ -19,7 +19,7 @@ const SOURCE: &str = concat!("heapdrome ", env!("CARGO_PKG_VERSION"));
 /// Prints one manual page or the page of all options, or writes all manual pages into a folder.
 ///
 /// # Errors
-/// Returns an error if there is no such subcommand, or something cannot be written.
+/// Returns an error if there is no such subcommand, or the output cannot be written.
 pub fn man(arguments: &ManArguments) -> Result<(), Failure> {
     let whole = definition();
     if arguments.markdown {
@@ -43,7 +43,7 @@ pub fn man(arguments: &ManArguments) -> Result<(), Failure> {
 /// Prints the completions of a shell.
 ///
 /// # Errors
-/// Returns an error if they cannot be printed.
+/// Returns an error if the completions cannot be printed.
 pub fn completions(arguments: &CompletionsArguments) -> Result<(), Failure> {
     let mut text = Vec::new();
     let mut whole = Arguments::command();

@@ -50,7 +50,7 @@ pub fn print_beside(files: &Destinations<'_>, text: &[u8]) -> Result<(), Failure
     }
 }
 
-/// Prints a line on standard error. A closed reader must not end a race.
+/// Prints a line on standard error. Ignores a closed reader, because it must not end a race.
 pub fn tell(text: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "heapdrome: {text}");
 }

@@ -1,4 +1,4 @@
-//! `heapdrome replay`: a trace under one allocator, once.
+//! `heapdrome replay`: runs a trace once, under one allocator.
 
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
@@ -37,7 +37,7 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
 /// Returns the replay that a command line requests.
 ///
 /// # Errors
-/// When the library has no such trace, or the path cannot be expressed.
+/// When heapdrome carries no such trace, or the path is not valid UTF-8.
 pub fn asked(trace: &Path, how: &HowArguments) -> Result<Replay, Failure> {
     Ok(Replay {
         trace: Source::named(trace)?,

@@ -150,7 +150,8 @@ fn is_in_name(word: &str, plot: &Plot) -> bool {
     plain(&plot.name).contains(&plain(word))
 }
 
-/// Returns letters and digits in lower case, with one dash for each sequence of other characters.
+/// Returns the letters and digits of `text` in lower case. One dash replaces each sequence of other
+/// characters.
 fn plain(text: &str) -> String {
     let mut plain = String::new();
     for c in text.chars().flat_map(char::to_lowercase) {
@@ -196,7 +197,7 @@ fn redaction(redact: bool) -> Result<Option<Redaction>, Failure> {
     found.transpose()
 }
 
-/// Returns a result with the name under which its page offers the raw data: always as plain JSON.
+/// Returns a result with the file name of its raw data on the page, which are always plain JSON.
 fn source(path: &Path, saved: Saved, redaction: Option<&Redaction>) -> Result<Source, Failure> {
     let saved = match redaction {
         Some(redaction) => redacted(&saved, redaction)?,

@@ -7,7 +7,7 @@ use heapdrome_schema::{ReadError, Saved, is_stdin, read_saved, source_name};
 use crate::failure::Failure;
 use crate::output;
 
-/// Refuses to read standard input, which contains one result, twice.
+/// Refuses to read standard input twice, because it contains only one result.
 ///
 /// # Errors
 /// Returns an error if standard input is named twice.

@@ -1,4 +1,4 @@
-//! Checks of the documents: every link works, every page is linked, and each thing has one word.
+//! Checks of the documents: every link works, every page is linked, and each concept has one name.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -258,7 +258,7 @@ fn texts() -> Vec<(String, String)> {
         .expect("heapdrome runs");
     assert!(heapdrome.status.success());
     for page in folder.path().read_dir().expect("a folder").flatten() {
-        // Hyphens and fonts are written with a backslash.
+        // In roff, hyphens and font changes begin with a backslash.
         let text = read(&page.path()).replace("\\-", "-").replace("\\f", " ");
         texts.push((page.path().display().to_string(), words(&text)));
     }

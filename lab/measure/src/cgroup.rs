@@ -86,7 +86,7 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // The kernel removes the last process from the group a moment after its end.
+        // The kernel removes the last process from the group a moment after the process has ended.
         for _ in 0..50 {
             if fs::remove_dir(&self.folder).is_ok() || !self.folder.exists() {
                 return;

@@ -103,7 +103,8 @@ impl Launchers {
         })
     }
 
-    /// Checks the server's readiness repeatedly, until it is ready, has ended, or its time is over.
+    /// Checks the server's readiness repeatedly, until the server is ready, has ended, or has
+    /// exceeded its time limit.
     fn until_ready(
         &mut self,
         plan: &Plan,

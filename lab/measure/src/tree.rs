@@ -15,7 +15,7 @@ pub(crate) fn own_pid() -> libc::pid_t {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: libc::pid_t,
-    /// Start time. With the id, it distinguishes a process from a later one with the same id.
+    /// Start time. It distinguishes the process from a later process with the same id.
     started: u64,
     pub(crate) parent: libc::pid_t,
     group: libc::pid_t,
@@ -25,8 +25,8 @@ pub(crate) struct Process {
 #[derive(Debug, Default)]
 pub(crate) struct Earlier {
     processes: BTreeSet<(libc::pid_t, u64)>,
-    /// Process groups of these processes. A daemon's workers stay in its group, regardless of their
-    /// parents.
+    /// Process groups of the earlier processes. A daemon's workers stay in its group, regardless of
+    /// their parents.
     groups: BTreeSet<libc::pid_t>,
 }
 
@@ -148,8 +148,8 @@ pub(crate) fn name_of_live(pid: libc::pid_t) -> Option<String> {
         .map(|stat| stat.name)
 }
 
-/// Returns the start time of a process, in clock ticks since boot. With the id, it distinguishes a
-/// process from a later one with the same id.
+/// Returns the start time of a process, in clock ticks since boot. It distinguishes the process
+/// from a later process with the same id.
 pub(crate) fn start_of(pid: libc::pid_t) -> Option<u64> {
     stat_of(pid).map(|stat| stat.started)
 }
@@ -254,7 +254,8 @@ mod tests {
     }
 
     fn end(mut shell: Child) {
-        // SAFETY: the group is led by this test's own child, which was not reaped yet.
+        // SAFETY: the group's leader is this test's own child, whose id is valid until it is reaped
+        // below.
         unsafe { libc::kill(-pid_of(&shell), libc::SIGKILL) };
         shell.wait().expect("the shell ends");
     }

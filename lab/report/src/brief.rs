@@ -67,7 +67,7 @@ impl Brief<'_> {
         })
     }
 
-    /// Returns the instructions to use the winner, the place of the full output, and the
+    /// Returns the instructions to use the winner, the command that prints the full output, and the
     /// conclusion.
     fn end(&self, sheet: &Sheet<'_>, conclusion: &Conclusion<'_>) -> String {
         let mut page = self.page();

@@ -56,7 +56,8 @@ pub fn evidence(result: &RaceResult, allocator: &str, width: usize) -> Option<St
     Some(lines.map(|line| line + "\n").collect())
 }
 
-/// Formats the time in page faults. It does not limit the possible savings of other allocators.
+/// Formats the time in page faults. This time does not limit the possible savings of other
+/// allocators.
 fn in_faults(result: &RaceResult, rows: &Rows<'_>) -> String {
     let Some(cost) = result.machine.fault_s else {
         return String::new();
@@ -325,7 +326,7 @@ fn sizes(seen: &Evidence) -> Vec<String> {
     ])
 }
 
-/// Returns the reason why figures are missing, or the place of an explanation.
+/// Returns the reason why figures are missing, or a reference to an explanation.
 fn remarks(row: &EntrantResult) -> String {
     match &row.evidence {
         Some(_) => "How each figure is measured, and what it misses: docs/evidence.md.".to_owned(),

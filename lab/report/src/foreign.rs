@@ -107,7 +107,7 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
     short
 }
 
-/// Shortens a name to at most `width` characters. Of a path that is too long, the end is kept.
+/// Shortens a name to at most `width` characters. A path that is too long keeps its end.
 pub(crate) fn short_name(name: &str, width: usize) -> String {
     let name = line(name);
     if name.width() <= width || !name.contains('/') {

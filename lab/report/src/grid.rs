@@ -52,7 +52,7 @@ impl Extent {
     };
 
     /// Returns the extents from the full table to a minimal one, in the order in which they are
-    /// tried. For a workload, its figures take the space of some parts.
+    /// tried. For a workload, the workload's figures take the space of some parts.
     pub(crate) fn shrinking(of_workload: bool) -> Vec<Self> {
         let steps: &[fn(&mut Self)] = match of_workload {
             true => &[

@@ -56,7 +56,8 @@ struct Joined {
 }
 
 impl Joined {
-    /// Returns the sentence. If the figures differ, it lists each after the names of its entrants.
+    /// Returns the sentence. If the figures differ, the sentence lists each figure after the names
+    /// of its entrants.
     fn text(&self) -> String {
         let Note {
             before,

@@ -66,8 +66,8 @@ pub(crate) fn smallest_differences(result: &RaceResult) -> Vec<(String, f64)> {
     known
 }
 
-/// Formats differences: of one figure as `1.3%`, of several as `26% in wall time and 1.3% in
-/// processor time`.
+/// Formats differences: `1.3%` for one figure, `26% in wall time and 1.3% in processor time` for
+/// several.
 pub(crate) fn told_differences(smallest: &[(String, f64)]) -> String {
     if let [(_, only)] = smallest {
         return words::fraction(*only);

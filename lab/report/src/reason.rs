@@ -17,7 +17,7 @@ use crate::foreign;
 use crate::words;
 
 /// Share of a gain above which a cause is said to save more than the whole gain. The share is above
-/// 1, because followed runs differ from timed runs.
+/// 1, because runs that track every block differ from timed runs.
 const OVER: f64 = 1.2;
 
 /// Minimum share of the best gain that a cheaper change must reach to be named.
@@ -89,7 +89,7 @@ pub enum Cause {
         /// substantial.
         in_calls: Option<f64>,
     },
-    /// The timed runs do not explain the gain, and no run was followed.
+    /// The timed runs do not explain the gain, and no run tracked every block.
     Unfollowed,
 }
 

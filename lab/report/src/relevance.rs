@@ -31,7 +31,7 @@ const AT_START: f64 = (2 << 20) as f64;
 /// cannot come from malloc. An allocator's own overhead is far smaller.
 const FAR_MORE: f64 = 3.0;
 
-/// Returns remarks on a command that hardly uses malloc, by its time and by its memory.
+/// Returns remarks on a command that hardly uses malloc, judged by its time and by its memory.
 pub fn remarks(entrants: &[EntrantResult]) -> Vec<String> {
     let memory = known(entrants).and_then(|(row, proof)| memory_of_its_own(row, proof));
     let remarks = [little_time_remark(entrants), memory];
@@ -62,9 +62,9 @@ fn little_time_remark(entrants: &[EntrantResult]) -> Option<String> {
     little_time(baseline, proof, &rivals)
 }
 
-/// Returns the reason why malloc cannot affect time, if so: calls are few, and either their bytes
-/// are few or all entrants have nearly equal page faults. In addition, no difference in time was
-/// shown.
+/// Returns the reason why malloc cannot affect time; `None` if it may. Malloc cannot affect time if
+/// there are few calls, and either few bytes or nearly equal page faults of all entrants. In
+/// addition, no difference in time may have been shown.
 fn little_time(
     baseline: &EntrantResult,
     proof: &ProofSummary,

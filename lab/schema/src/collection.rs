@@ -32,7 +32,7 @@ pub struct Member {
     pub parameters: Vec<String>,
     /// Value of the parameter that the cell sweeps, such as the number of threads.
     pub swept: Option<u64>,
-    /// Processors to which the command was pinned, in order of use; empty for all of them.
+    /// Processors to which the command was pinned, in order of use; empty for all processors.
     pub processors: Vec<usize>,
     /// Ratio of the published setting's work to the work of this race, if it is known.
     pub factor: Option<f64>,

@@ -24,7 +24,7 @@ pub enum ReplaySpeed {
 pub enum Claim {
     /// Speed of the allocator: times, rates, waits, and counters of the processor.
     Throughput,
-    /// The most memory at any moment, and the page faults that map it.
+    /// The maximum memory at any moment, and the page faults that map it.
     Peak,
     /// Memory over time: purging, decay and idle memory.
     OverTime,
@@ -50,7 +50,7 @@ impl Claim {
         }
     }
 
-    /// Returns the claim as the object of a sentence.
+    /// Returns the claim as a phrase that can be the object of a sentence.
     #[must_use]
     pub fn spoken(self) -> &'static str {
         match self {
@@ -115,7 +115,7 @@ pub struct Replayed {
     pub speed: ReplaySpeed,
     /// SHA-256 of the trace in hexadecimal.
     pub trace_sha256: String,
-    /// Outcome of the latest check of this trace and process; `None` if none was made.
+    /// Outcome of the latest check of this trace and process; `None` without a check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fidelity: Option<Fidelity>,
 }

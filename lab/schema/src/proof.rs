@@ -84,8 +84,8 @@ pub struct Proof {
     /// Hash of everything that the proof depends on. If it changes, the proof is invalid.
     pub key: String,
     /// Cell of the collection in which the proof was taken, if it was another cell. That cell has
-    /// the same program, library and environment, but other parameters, so the numbers of calls are
-    /// not those of this cell.
+    /// the same program, library and environment, but other parameters, so the numbers of calls do
+    /// not apply to this cell.
     #[serde(default)]
     pub taken_in: Option<String>,
 }

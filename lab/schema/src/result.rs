@@ -268,8 +268,7 @@ pub struct Machine {
     /// measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault_s: Option<f64>,
-    /// Remarks on the state of the machine that affects the result, as `heapdrome doctor` prints
-    /// them.
+    /// Remarks on states of the machine that affect the result, as `heapdrome doctor` prints them.
     pub remarks: Vec<String>,
 }
 
@@ -293,7 +292,7 @@ pub struct RaceResult {
     pub baseline: String,
     /// Seed of every random draw.
     pub seed: u64,
-    /// Number of complete rounds. In each, every entrant that was still racing ran once.
+    /// Number of complete rounds. In each round, every entrant that was still racing ran once.
     pub rounds: u32,
     /// Minimum number of rounds before the figures could stop an entrant; `None` if they could not.
     #[serde(default, skip_serializing_if = "Option::is_none")]

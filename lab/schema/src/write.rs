@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     fn folder() -> tempfile::TempDir {
-        // The prefix must differ from that of the temporary files.
+        // The prefix must differ from the prefix of the temporary files.
         let folder = tempfile::Builder::new().prefix("writing-").tempdir();
         folder.expect("a temporary folder")
     }
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn a_folder_that_takes_nothing_is_not_said_to_be_missing() {
         let folder = folder();
-        // A raw error has the text of the system. 2 is ENOENT.
+        // Error 2 is ENOENT. A raw error has the system's text.
         let source = Error::from_raw_os_error(2);
         let told = told("folder", folder.path(), &source);
         let words = format!(

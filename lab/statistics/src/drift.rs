@@ -10,7 +10,7 @@ const LONG: usize = 1_000;
 /// A trend over the rounds, by the test of Mann and Kendall.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
-    /// Kendall's tau-a: 1 if each sample is above all earlier ones, -1 if each is below.
+    /// Kendall's tau-a: 1 if each sample is above all earlier samples, -1 if each is below.
     pub tau: f64,
     /// Two-sided probability of a trend at least this strong in a series without a trend.
     pub p_value: f64,

@@ -138,11 +138,11 @@ mod tests {
 
     #[test]
     fn an_interval_computed_by_hand() {
-        // Ten batches of two equal values: 0 1 2 3 4 5 6 7 8 9, and 1 more in every other batch.
-        // The sum of the products of places and values is 82.5 + 2.5 = 85, so the slope is 1.0303
-        // for each batch. The residuals have the sum of squares 2.5 - 2.5^2 / 82.5 = 2.42424,
-        // which is a deviation of 0.55048, and a standard error of 0.060606. The quantile with 8
-        // degrees of freedom is 2.30600.
+        // Ten batches of two equal values: 0 1 2 3 4 5 6 7 8 9, with 1 added in every other batch.
+        // The products of positions and values sum to 82.5 + 2.5 = 85, so the slope is 1.0303 for
+        // each batch. The squared residuals sum to 2.5 - 2.5^2 / 82.5 = 2.42424, so the deviation
+        // is 0.55048 and the slope's standard error 0.060606. The quantile with 8 degrees of
+        // freedom is 2.30600.
         let values: Vec<f64> = (0..20).map(|at| f64::from(at / 2 + (at / 2) % 2)).collect();
         let found = only_grows(&values, ERROR, 0.0).expect("it grows");
         assert!((found.slope * 2.0 - 1.0303).abs() < 1e-4, "{found:?}");
@@ -154,7 +154,8 @@ mod tests {
     fn the_interval_includes_the_error_of_estimates() {
         let values: Vec<f64> = (0..200).map(f64::from).collect();
         let found = only_grows(&values, ERROR, 25.0).expect("it grows");
-        // Two hundred steps, whose sum has the standard error 5; the quantile is the normal one.
+        // Two hundred steps, whose sum has the standard error 5; the quantile is that of the normal
+        // distribution.
         let half = 1.96 * (1.2_f64 * 25.0).sqrt() / 200.0;
         assert!(
             (found.interval[1] - found.slope - half).abs() < 1e-4,

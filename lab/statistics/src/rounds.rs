@@ -102,7 +102,7 @@ impl Cells {
         self.logs.len().checked_div(self.rounds).unwrap_or(0)
     }
 
-    /// Returns the logarithms of an entrant, and whether each is known.
+    /// Returns the logarithms of an entrant's figures, and for each whether it is known.
     pub(crate) fn row(&self, entrant: usize) -> (&[f64], &[f64]) {
         let row = entrant * self.rounds..(entrant + 1) * self.rounds;
         (&self.logs[row.clone()], &self.known[row])

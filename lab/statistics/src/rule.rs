@@ -145,7 +145,7 @@ pub fn typical(estimates: &[Estimate]) -> Option<Estimate> {
 }
 
 impl Rule {
-    /// Returns a rule with family-wise error `alpha`, which is clamped to 1e-6 to 0.5.
+    /// Returns a rule with family-wise error `alpha`, clamped to the range from 1e-6 to 0.5.
     /// `comparisons`, at least 1, is the number of entrants that are compared with the baseline.
     pub fn new(alpha: f64, comparisons: usize) -> Self {
         let alpha = if alpha.is_nan() {

@@ -17,7 +17,7 @@ pub struct Claim {
     pub source: String,
     /// The test of the claim.
     pub test: Test,
-    /// Paths and headings in documents that explain why the target is missed, and what was tried.
+    /// Paths and headings in documents that explain the missed target and the attempts to reach it.
     #[serde(default)]
     pub see: Vec<String>,
 }

@@ -80,7 +80,7 @@ pub struct Entrant {
     /// Whether the quick form omits the entrant.
     #[serde(default)]
     pub not_in_quick: bool,
-    /// Cells in which the entrant takes part; empty for all.
+    /// Cells in which the entrant takes part; empty for all cells.
     #[serde(default)]
     pub cells: Vec<String>,
     /// Differences from the allocator that was measured in the document.
@@ -270,8 +270,8 @@ impl Suite {
 }
 
 impl Entrant {
-    /// Returns the entrant's name in tables: the document's name, with the registry's if that
-    /// differs.
+    /// Returns the entrant's name in tables: the document's name, followed by the registry's name
+    /// if it differs.
     pub fn label(&self) -> String {
         match &self.allocator {
             Some(allocator) if *allocator != self.name => format!("{} ({allocator})", self.name),

@@ -100,7 +100,7 @@ pub(crate) fn caught(runs: &[MisuseRun], allocator: &str) -> Option<Caught> {
 }
 
 /// Returns the heads and the rows of a table: the number of kinds by outcome under each allocator,
-/// the best first.
+/// the best allocator first.
 pub(crate) fn scores(runs: &[MisuseRun]) -> (Vec<String>, Vec<Vec<String>>) {
     let columns: [(&str, &[MisuseOutcome]); 6] = [
         ("detected", DETECTED),

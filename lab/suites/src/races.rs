@@ -107,8 +107,8 @@ impl Suite {
     }
 
     /// Returns the names of the rivals in a cell. A rival that was requested by name races at every
-    /// scale, but only in its own cells if it is restricted to some. A cell that is restricted to
-    /// some entrants admits no others.
+    /// scale. If it is restricted to certain cells, it races only in those. A cell that is
+    /// restricted to some entrants admits no others.
     fn rivals(&self, cell: &Cell, selection: &Selection<'_>) -> Vec<String> {
         let fits = |one: &&Entrant| one.races_in(cell);
         let names: Vec<&String> = if selection.allocators.is_empty() {

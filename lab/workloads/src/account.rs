@@ -103,7 +103,8 @@ impl Share<'_> {
         self.highest = 0;
     }
 
-    /// Returns the bytes in use, to this thread's knowledge.
+    /// Returns the bytes in use as far as this thread knows: the published count plus its own
+    /// balance.
     pub(crate) fn in_use(&self) -> u64 {
         self.account.current().saturating_add_signed(self.balance)
     }

@@ -135,8 +135,8 @@ struct Notes {
 }
 
 impl Notes {
-    /// Returns the figures: growth above `start`, and for the survivors its ratio to their
-    /// requested bytes.
+    /// Returns the figures: the growth of memory above `start`, and for the survivors the ratio of
+    /// this growth to their requested bytes.
     fn figures(self, start: u64) -> Vec<(&'static str, f64)> {
         let above = |resident: u64| resident as f64 - start as f64;
         let over_live = |resident: u64| above(resident) / self.live.max(1) as f64;
@@ -236,7 +236,7 @@ impl<H: Heap> Worker<'_, H> {
     }
 
     fn be_active_among_survivors(&mut self) -> Result<(), Failure> {
-        // Exact: every thread has published its count before the meeting.
+        // This count is exact, because every thread has published its own before the meeting.
         self.notes.live = self.scene.account.current();
         self.pulse()?;
         self.notes.survivors = Memory::read().resident;

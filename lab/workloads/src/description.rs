@@ -1,5 +1,5 @@
-//! Descriptions of workloads for readers of their figures, and parameters of a workload as the
-//! words of a command line set them.
+//! Descriptions of workloads for readers of their figures, and a workload's parameters as set on a
+//! command line.
 
 use crate::Refusal;
 
@@ -106,7 +106,7 @@ impl Preset {
     }
 }
 
-/// Figure that a workload reports in addition to those of every race.
+/// Figure that a workload reports in addition to the figures of every race.
 #[derive(Clone, Copy, Debug)]
 pub struct FigureText {
     /// Name of the figure in the report, which ends in the figure's unit.
@@ -118,7 +118,7 @@ pub struct FigureText {
 }
 
 impl FigureText {
-    /// Creates a figure of which less is better.
+    /// Creates a figure for which less is better.
     pub const fn less(name: &'static str, meaning: &'static str) -> Self {
         Self {
             name,

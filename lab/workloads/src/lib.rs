@@ -67,8 +67,8 @@ pub fn operations(parameters: &Parameters) -> Option<u64> {
 /// Runs a workload once on `heap`. Call [`fits`] first.
 ///
 /// # Errors
-/// Returns a failure if the heap is out of memory or returns other contents than were written, and
-/// for a workload with a program of its own.
+/// Returns a failure if the heap is out of memory, if a block does not hold what was written into
+/// it, or if the workload has a program of its own.
 pub fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport, Failure> {
     let description = parameters.description();
     let Some(workload) = description.workload else {

@@ -139,7 +139,7 @@ impl Lifo {
             false => self.adopt()?,
         };
         // SAFETY: a cache lives as long as the process and is in one thread's `OWN` or in the list
-        // of idle ones, never both; `act` does not call this function again.
+        // of idle caches, never both; `act` does not call this function again.
         Some(act(unsafe { &mut *cache }))
     }
 
@@ -164,7 +164,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds a cache to its heap's list of idle ones.
+/// Adds a cache to its heap's list of idle caches.
 fn give_back((owner, cache): (*const Shared, *mut Cache)) {
     if !owner.is_null() {
         // SAFETY: the heap and the cache live as long as the process, and this thread no longer

@@ -75,7 +75,7 @@ struct Worker<'a, H: Heap> {
     /// Blocks of this round that are freed oldest first: the first `queued` are in use.
     queue: Array<Block>,
     queued: usize,
-    /// Blocks that live until another takes over their slot.
+    /// Blocks that live until another block takes over their slot.
     kept: Array<Block>,
 }
 

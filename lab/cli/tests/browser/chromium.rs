@@ -64,7 +64,7 @@ pub struct Chromium {
     last: u64,
     /// Session of the page, once a page exists.
     session: Option<String>,
-    /// Events of the page in their order that no test has requested yet.
+    /// Events of the page that no test has requested yet, in order of arrival.
     events: VecDeque<Value>,
     /// Its profile and home.
     folder: tempfile::TempDir,

@@ -1,6 +1,6 @@
-//! The page of a result in a real browser: drawn, clicked, typed into, printed, and without network
-//! requests. Without a browser these tests print a line and are skipped, unless
-//! `HEAPDROME_REQUIRE_BROWSER` is set, as it is in the checks before a change lands.
+//! Tests of a result's page in a real browser: drawing, clicks, keys, printing, and the absence of
+//! network requests. Without a browser these tests print a line and are skipped, unless
+//! `HEAPDROME_REQUIRE_BROWSER` is set, as in the checks before a merge.
 
 mod chromium;
 mod collections;
@@ -152,7 +152,7 @@ fn fits(browser: &mut Chromium, dark: bool) {
 fn sorts(browser: &mut Chromium, race: &str, result: &Value) {
     let before = ranked(result, "wall_s");
     assert_eq!(tables(browser, race), before);
-    // Wall time, processor time, peak RSS: two steps down.
+    // The list begins with wall time, processor time and peak RSS, so peak RSS is two steps down.
     let list = format!("{}[0]", all(race, "[data-control=sort]"));
     browser.evaluate(&format!("{list}.focus()"));
     for _ in 0..2 {

@@ -1,4 +1,5 @@
-//! The page of a profile with stacks: drawn on every screen, and its flame graph zoomed.
+//! Tests of the page of a profile with stacks: its drawings on every screen, and zooming into its
+//! flame graph.
 
 use heapdrome_trace::{Frame, Operation, Record, Recording, Stack, Step, Time, Writer};
 

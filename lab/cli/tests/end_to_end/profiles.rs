@@ -1,4 +1,4 @@
-//! `heapdrome profile`: its forms, and traces and files that it cannot use.
+//! `heapdrome profile`: its output formats, and the traces and files that it cannot use.
 
 use heapdrome_trace::{
     Beginning, Finish, Operation, Process, Record, Recording, Step, Time, Writer,

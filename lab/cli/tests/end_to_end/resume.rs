@@ -15,7 +15,7 @@ fn start(site: &Site) -> Running {
     start_with(site, &[])
 }
 
-/// Starts a race of about a second with more options.
+/// Starts a race of about a second with additional options.
 fn start_with(site: &Site, options: &[&str]) -> Running {
     let sound = allocator("");
     let mut race = vec!["race", "-a", sound.to_str().expect("plain")];
@@ -78,7 +78,7 @@ fn name(site: &Site) -> String {
     name.expect("plain").to_owned()
 }
 
-/// Resumes the only race and checks that it ended with its earlier runs.
+/// Resumes the only race, and checks that it ended and kept its earlier runs.
 #[track_caller]
 fn resumes(site: &Site, arguments: &[&str], before: &str) {
     let outcome = site.run(arguments);

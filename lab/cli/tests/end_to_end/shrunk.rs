@@ -1,5 +1,5 @@
 //! Traces are replayed with their content compared, under heapdrome's own allocators and faulty
-//! ones, and a failing trace is shortened.
+//! allocators, and a failing trace is shortened.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A private home folder for each test, and its races.
+//! A private home folder for each test, with the races in it.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -166,7 +166,7 @@ impl Site {
 /// Otherwise heapdrome would inherit the ignored signals.
 fn heed_signals() -> std::io::Result<()> {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: every one of these signals accepts the default action.
+        // SAFETY: `SIG_DFL` is a valid action for these signals.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
     Ok(())

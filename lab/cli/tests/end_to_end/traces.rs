@@ -1,4 +1,4 @@
-//! Traces on the command line: what is printed and written, and what is refused.
+//! Traces on the command line: output, written files, and refused input.
 
 use std::io::Read as _;
 use std::process::Stdio;

@@ -45,7 +45,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).collect()
 }
 
-/// Room that uses a sibling room, with the files of the use.
+/// The uses between two sibling rooms, as pairs of files.
 type Uses = BTreeMap<(Module, Module), BTreeSet<(PathBuf, PathBuf)>>;
 
 /// Returns the uses between sibling rooms, at every level of a crate.
@@ -122,7 +122,7 @@ fn no_two_rooms_of_a_crate_use_each_other() {
     assert!(told.is_empty(), "import cycles:\n{}", told.join("\n"));
 }
 
-/// Returns the cycles in a crate of these files.
+/// Returns the import cycles in a crate that consists of these files.
 fn cycles_of(files: &[(&str, &str)]) -> BTreeMap<String, Vec<String>> {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in files {

@@ -233,7 +233,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The launcher kills its tree, which takes a few seconds at most.
+        // After the shutdown, the launcher kills its tree, which takes a few seconds at most.
         let _ = self.socket.get_ref().shutdown(std::net::Shutdown::Both);
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! Termination of the processes that a launcher started, and only of those.
+//! Termination of the processes that a launcher started, and of no others.
 
 use std::io;
 use std::os::fd::AsFd;

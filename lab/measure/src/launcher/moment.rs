@@ -1,5 +1,5 @@
-//! Time at which a forked child executes its command. The time before it is heapdrome's own work
-//! and must not count as the command's.
+//! Time at which a forked child executes its command. Earlier time is heapdrome's own work and must
+//! not count as the command's.
 
 use std::io;
 use std::sync::OnceLock;

@@ -141,9 +141,8 @@ pub(super) fn terminate_group(pid: libc::pid_t) {
 
 /// Makes this process a subreaper, with its own session and name.
 pub(super) fn stand_apart() -> io::Result<()> {
-    // Both errors are harmless. setsid fails only for the leader of a process group, which is
-    // already separate from the terminal's foreground group. The name matters only in process
-    // lists.
+    // Both errors are harmless. setsid fails only for the leader of a process group, which already
+    // has a group of its own. The name matters only in process lists.
     let _ = process::setsid();
     let _ = thread::set_name(c"heapdrome-run");
     Ok(process::set_child_subreaper(Some(process::getpid()))?)

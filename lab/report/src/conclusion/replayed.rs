@@ -27,7 +27,7 @@ pub(super) fn is_without_time(sheet: &Sheet<'_>) -> bool {
     replay.is_some_and(|replay| !replay.speed.supports(Claim::Throughput))
 }
 
-/// Returns the conclusion that keeps the baseline, from memory alone.
+/// Returns the conclusion that keeps the baseline, based on memory alone.
 pub(super) fn stay<'a>(sheet: &Sheet<'a>, rivals: &[Rival<'a>]) -> Conclusion<'a> {
     let baseline = sheet.baseline();
     let told = rivals.iter().map(|rival| {

@@ -54,7 +54,8 @@ impl Call {
     }
 }
 
-/// Draws the bytes of stacks, each with its functions, innermost first; `None` without bytes.
+/// Draws the bytes of stacks, whose functions are given innermost first. Returns `None` without
+/// bytes.
 pub(crate) fn flame<'a>(
     label: [&str; 2],
     caption: &str,
@@ -112,7 +113,7 @@ impl Drawing {
         WIDTH * (bytes as f64 / self.total as f64)
     }
 
-    /// Draws the functions that a function called, from this position to the right.
+    /// Draws the functions that a function called, from position `left` to the right.
     fn below(&mut self, call: &Call, mut left: f64, row: usize) {
         for (name, called) in &call.calls {
             if called.bytes >= self.least {

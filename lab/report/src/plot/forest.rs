@@ -50,7 +50,8 @@ const FOR_NARROW_SCREENS: Layout = Layout {
 struct Forest<'a> {
     sheet: &'a Ranking<'a>,
     measure: &'a Measure,
-    /// Positions in the ranking by wall time, sorted by this figure, the best first.
+    /// The entrants' positions in the ranking by wall time. They are sorted by this plot's figure,
+    /// the best first.
     order: Vec<usize>,
     /// The ratios, in the order of `order`.
     ratios: Vec<Option<Ratio>>,

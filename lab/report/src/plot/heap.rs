@@ -18,7 +18,7 @@ const ACROSS: [f64; 2] = [76.0, WIDTH - 16.0];
 const UP: [f64; 2] = [250.0, 34.0];
 const HEIGHT: f64 = 286.0;
 
-/// A drawing over time of one process, or of all.
+/// A drawing over time of one process, or of all processes.
 pub(crate) struct OverTime<'a> {
     /// Name of the drawing, its title and its description.
     pub(crate) name: String,

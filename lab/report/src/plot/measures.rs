@@ -137,7 +137,7 @@ impl Measure {
 type Take<'a> = &'a dyn Fn(&EntrantResult) -> Option<Values>;
 
 /// Returns the figures that any entrant of a race has, beginning with wall time. A replay has only
-/// those that its speed supports.
+/// the figures that its speed supports.
 pub(crate) fn measures(sheet: &Sheet<'_>) -> Vec<Measure> {
     let mut all = common(sheet);
     all.extend(of_workload(sheet));

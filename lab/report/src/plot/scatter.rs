@@ -1,4 +1,5 @@
-//! Time against memory. Entrants that no other entrant beats on both are marked.
+//! A scatter plot of time against memory. It marks the entrants that no other entrant beats on
+//! both.
 
 use super::Plot;
 use super::canvas::{self, Anchor, Label, WIDTH};
@@ -302,7 +303,7 @@ mod tests {
         wide.memory.ends = Some([0.1, 9.0]);
         let arrows = drawn(&wide);
         assert_eq!(arrows.matches('Z').count(), 3, "{arrows}");
-        // The point is further right and further up.
+        // The arrows continue to the right edge and to the upper edge.
         assert!(
             arrows.contains("M620 210") && arrows.contains("M342 16"),
             "{arrows}"

@@ -188,7 +188,7 @@ fn row(sheet: &Ranking<'_>, place: usize, lines: &Lines, [across, up]: [&Scale; 
     ])
 }
 
-/// Returns the series other than the anonymous memory.
+/// Returns the curves of all series except the anonymous memory.
 fn beside(lines: &Lines, [across, up]: [&Scale; 2]) -> Node {
     let resident = (!lines.resident.is_empty()).then(|| {
         let line = coloured(curve(&places(&lines.resident, across, up)));

@@ -236,7 +236,7 @@ fn without_arguments(name: &str) -> String {
     short + rest
 }
 
-/// Returns the index behind the template arguments at the start of `text`; `None` if they are not
+/// Returns the index after the template arguments at the start of `text`; `None` if they are not
 /// closed.
 fn end_of_arguments(text: &str) -> Option<usize> {
     let (mut depth, mut before) = (0_u32, ' ');

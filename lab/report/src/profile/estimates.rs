@@ -5,7 +5,7 @@ use heapdrome_schema::Bytes;
 
 use crate::words::{count, grouped};
 
-/// Returns the word before an amount that is an estimate, or nothing if the amount is exact.
+/// Returns the word that precedes an estimated amount; empty if the amount is exact.
 pub(crate) fn about(profile: &Profile) -> &'static str {
     match profile.sampling().is_whole() {
         true => "",

@@ -196,7 +196,7 @@ impl PagingCell {
         }
     }
 
-    /// Adds the reports of a round: any rejected ones, followed by at most one accepted report.
+    /// Adds the reports of a round: any rejected reports, followed by at most one accepted report.
     pub fn add(&mut self, round: u32, reports: Vec<PagingReport>) {
         self.last_round = round;
         self.reports.extend(reports);

@@ -174,7 +174,8 @@ pub struct Read {
     pub order: Order,
     /// Seed of contents and draws.
     pub seed: u64,
-    /// Maximum duration of the warm-up. The warm-up ends then, even if write-back has not settled.
+    /// Maximum duration of the warm-up. After this time the warm-up ends, even if write-back has
+    /// not settled.
     #[serde(with = "as_seconds")]
     pub warm_up: Duration,
     /// Duration of the measurement.

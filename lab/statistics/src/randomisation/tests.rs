@@ -107,7 +107,7 @@ fn the_centre_is_where_the_test_finds_nothing_and_the_ends_where_it_begins_to_fi
     }
 }
 
-/// At the number of rounds where the normal tail replaces the exact one, the deviate changes by
+/// At the number of rounds where the normal tail replaces the exact tail, the deviate changes by
 /// less than 5%.
 #[test]
 fn the_sum_of_many_rounds_is_close_to_normal() {

@@ -29,7 +29,7 @@ struct Race {
     left: usize,
 }
 
-/// Runs a race of a subject. Its true ratio to each rival is `ratio`.
+/// Runs a race of a subject whose true ratio to each rival is `ratio`.
 fn race(rule: &Rule, ratio: f64, random: &mut ChaCha8Rng) -> Race {
     let mut subject = Vec::new();
     let mut rivals = vec![Vec::new(); RIVALS];

@@ -11,8 +11,8 @@ use crate::entrants::{Available, available, figure_of, mean_over_least, takes_pa
 use crate::figures::missing;
 
 /// Returns the geometric mean of the ratio of an entrant's figure to another's, for each pair. With
-/// `least`, returns one mean for each entrant, over the other entrant with the smallest figure in
-/// each race.
+/// `least`, returns one mean for each entrant, compared in each race with the other entrant that
+/// has the smallest figure.
 pub(super) fn means(
     suite: &Suite,
     members: &[&Member],

@@ -41,8 +41,8 @@ pub(super) fn ratios(
     }
 }
 
-/// Compares each of some entrants with each of others, race by race. If there is nothing to
-/// compare, returns evidence that says so.
+/// Compares each entrant of one group with each entrant of another, race by race. If there is
+/// nothing to compare, returns evidence that states this.
 pub(super) fn compared<'a>(
     suite: &'a Suite,
     members: &[&Member],

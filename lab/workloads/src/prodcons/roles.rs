@@ -1,4 +1,4 @@
-//! Roles of the threads: which of them allocate and free, and for whom.
+//! Roles of the threads: allocating or freeing, and the thread with which each exchanges blocks.
 
 use crate::Parameters;
 

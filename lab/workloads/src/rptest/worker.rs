@@ -15,7 +15,7 @@ use crate::threads::{Halt, Team};
 use crate::{Failure, Heap};
 use heapdrome_system::process::Memory;
 
-/// Number of passes that each thread runs. After each pass it frees all its blocks.
+/// Number of passes that each thread runs. After each pass, the thread frees all its blocks.
 pub(crate) const PASSES: u64 = 2;
 
 /// Settings of all threads.
@@ -67,7 +67,7 @@ pub(crate) fn larger(one: Memory, other: Memory) -> Memory {
     }
 }
 
-/// One thread, from its start to its end.
+/// State of one thread, from its start to its end.
 pub(crate) struct Worker<'a, H: Heap> {
     plan: Plan,
     number: usize,
@@ -170,8 +170,8 @@ impl<'a, H: Heap> Worker<'a, H> {
         Ok(())
     }
 
-    /// Returns an empty parcel. While all are in transit, this thread empties its own inbox, so
-    /// that threads that wait for each other do not deadlock.
+    /// Returns an empty parcel. While all parcels are in transit, this thread empties its own
+    /// inbox, so that threads that wait for each other do not deadlock.
     fn empty_parcel(&mut self, team: &Team) -> Result<Box<Parcel>, Halt> {
         let mut rest = Rest::default();
         loop {

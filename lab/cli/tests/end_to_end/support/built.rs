@@ -106,12 +106,12 @@ pub fn recorded_program() -> String {
 
 /// Returns a program that allocates at the end of known chains of calls.
 pub fn stacks_program() -> String {
-    // Each function keeps a frame of its own.
+    // With these flags, each function keeps its own stack frame.
     let flags = ["-O1", "-fno-builtin", "-fno-inline", "-pthread"];
     text_of(build("stacks", &["stacks.c"], &flags))
 }
 
-/// Returns a program of C++ that catches failed allocations, and an allocator that throws them.
+/// Returns a C++ program that catches failed allocations, and an allocator that throws on failure.
 pub fn throwing_program() -> (String, PathBuf) {
     let cpp = ["-O1", "-fno-builtin", "-Wl,--no-as-needed", "-lstdc++"];
     let library = ["-shared", "-fPIC"].iter().chain(&cpp).copied();

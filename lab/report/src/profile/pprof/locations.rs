@@ -185,7 +185,7 @@ fn is_program(profile: &Profile, module: u32) -> bool {
 struct Mapping {
     /// The highest address.
     last: u64,
-    /// Whether any functions, files, lines and inlined functions are known.
+    /// Whether any functions, any files, any lines and any inlined functions are known.
     has: [bool; 4],
 }
 
