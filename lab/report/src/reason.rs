@@ -16,8 +16,8 @@ use crate::entrant::versus;
 use crate::foreign;
 use crate::words;
 
-/// Share of a gain above which a cause is said to save more than the whole gain. The share is above
-/// 1, because runs that track every block differ from timed runs.
+/// Share of a gain above which a sentence states that the cause saves more than the whole gain. The
+/// share is above 1, because runs that track every block differ from timed runs.
 const OVER: f64 = 1.2;
 
 /// Minimum share of the best gain that a cheaper change must reach to be named.

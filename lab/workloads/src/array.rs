@@ -36,7 +36,7 @@ pub(crate) struct Array<T> {
 }
 
 // SAFETY: an array is the only owner of its pages, and holds plain data. A pointer stored in it is
-// dereferenced only by code that states its own reasons.
+// dereferenced only by code with its own SAFETY comment.
 unsafe impl<T: Zeroed> Send for Array<T> {}
 
 impl<T: Zeroed> Array<T> {

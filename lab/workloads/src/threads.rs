@@ -27,7 +27,7 @@ impl From<Failure> for Halt {
 pub(crate) struct Team {
     stopped: AtomicBool,
     failure: Mutex<Option<Failure>>,
-    /// Gate at which all threads meet the one that started them.
+    /// Gate at which all threads meet the thread that started them.
     starter: Gate,
     /// Gate at which the threads meet each other.
     meeting: Gate,
@@ -145,7 +145,7 @@ impl Drop for StopOnPanic<'_> {
 pub(crate) struct Finished<R> {
     /// The threads' results, in the order of their numbers.
     pub(crate) results: Vec<R>,
-    /// Time from the moment when all threads were ready until the last had ended its work.
+    /// Time from the moment when all threads were ready until the last thread had ended its work.
     pub(crate) elapsed: Elapsed,
     /// Memory when all threads were ready.
     pub(crate) before: Memory,

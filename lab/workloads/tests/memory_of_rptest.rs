@@ -41,7 +41,8 @@ fn figures(size: u64) -> BTreeMap<String, f64> {
 
 #[test]
 fn memory_is_sampled_after_the_loops_with_nothing_under_way() {
-    // The C library reserves address space for each new thread; this run makes it do so now.
+    // The C library reserves address space for each new thread. This run triggers the reservations
+    // now.
     let _ = figures(4096);
     let size = 8192.0;
     let (small, large) = (figures(8192), figures(3 * 8192));

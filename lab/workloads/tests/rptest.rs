@@ -162,7 +162,7 @@ fn blocks_that_are_handed_over_are_freed_by_the_next_thread() {
         .iter()
         .filter(|life| life.by != life.freed_by)
         .collect();
-    // Ten batches in each loop that passes blocks on, twenty in the others.
+    // Ten batches in each loop that passes blocks on, twenty in each other loop.
     assert_eq!(crossed.len(), 3 * 4 * 10 * 20);
     assert_eq!(crossed.len() * 3, lives.len());
     let mut next: HashMap<ThreadId, HashSet<ThreadId>> = HashMap::new();

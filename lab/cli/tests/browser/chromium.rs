@@ -191,7 +191,7 @@ impl Chromium {
         }
     }
 
-    /// Returns the browser's output about itself.
+    /// Returns the browser's own log.
     fn errors(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("errors")).unwrap_or_default()
     }

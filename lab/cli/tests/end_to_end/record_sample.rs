@@ -29,7 +29,7 @@ fn record(site: &Site, arguments: &[&str]) -> (Outcome, Trace) {
     (outcome, Trace::read(&site.path("app.trace")))
 }
 
-/// Returns the number of requests of a process that a trace stands for, and its standard deviation.
+/// Returns the number of a process's requests that a trace represents, and its standard deviation.
 fn estimate(trace: &Trace, process: u32) -> (f64, f64) {
     let (mut number, mut variance) = (0.0, 0.0);
     for step in &trace.steps[&process] {

@@ -45,7 +45,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).collect()
 }
 
-/// The uses between two sibling rooms, as pairs of files.
+/// For each pair of sibling rooms, the uses of the second by the first, as pairs of files.
 type Uses = BTreeMap<(Module, Module), BTreeSet<(PathBuf, PathBuf)>>;
 
 /// Returns the uses between sibling rooms, at every level of a crate.

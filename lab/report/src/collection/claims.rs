@@ -45,7 +45,7 @@ impl Kind {
         }
     }
 
-    /// Returns the title of the table, for a place that needs a title in addition to the heading.
+    /// Returns the title of the table, for output that needs a title in addition to the heading.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Targets => "Targets, tested here",

@@ -23,7 +23,7 @@ impl Place {
     }
 }
 
-/// Returns a heading of the level of `place`.
+/// Returns a heading at the level of `place`.
 pub(super) fn heading(place: Place, text: &str) -> Markup {
     html! {
         @match place.level {

@@ -25,7 +25,7 @@ pub struct Event {
     pub call: Call,
 }
 
-/// Fault that begins with the allocation of this number.
+/// Fault that begins with the allocation of the given number.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
     Null(usize),

@@ -20,7 +20,7 @@ pub(crate) struct Event {
     pub(crate) block: usize,
     /// Its size.
     pub(crate) size: usize,
-    /// Of a freed block: the number of bytes unchanged since its allocation.
+    /// For a freed block, the number of bytes unchanged since its allocation.
     pub(crate) fresh: usize,
 }
 

@@ -155,7 +155,7 @@ fn place(function: String) -> Place {
     }
 }
 
-/// Returns the functions and lines of a frame. If none are known, returns one place with the name
+/// Returns the functions and lines of a frame. If none are known, returns one entry with the name
 /// of the frame's module.
 fn of_frame(profile: &Profile, frame: Frame) -> Vec<Place> {
     match profile.symbols.places(frame) {
