@@ -9,7 +9,7 @@ use crate::{
     Fidelity, Machine, MisuseRun, Nanoseconds, PagingCell, RaceResult, Survival, SweepResult,
 };
 
-/// Scale at which a published setting is run.
+/// Scale at which a published setting runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {

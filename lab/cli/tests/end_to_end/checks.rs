@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{Outcome, Site, allocator, fidelity_program, row};
 
-/// Memory in MiB that the program requests from malloc.
+/// Memory in MiB that the program requests from malloc, and that it maps itself.
 const HEAP: &str = "24";
 const MAPPED: &str = "16";
 

@@ -182,8 +182,8 @@ fn parse_lines(text: &str) -> Result<Vec<f64>, String> {
 }
 
 /// Draws independent log-normal times with the median and the robust deviation of the recorded
-/// times, without spikes or slow periods. Student's t is exact for such noise, so the rule's error
-/// rate reaches the permitted level.
+/// times, without spikes or slow periods. Student's t assumes such noise, so the rule's error rate
+/// should reach the permitted level.
 pub fn log_normal(recorded: &[f64], seed: u64) -> Vec<f64> {
     let logs: Vec<f64> = recorded.iter().map(|time| time.ln()).collect();
     let centre = median(&logs).unwrap_or(0.0);
