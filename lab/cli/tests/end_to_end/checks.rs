@@ -11,7 +11,7 @@ use crate::support::{Outcome, Site, allocator, fidelity_program, row};
 const HEAP: &str = "24";
 const MAPPED: &str = "16";
 
-/// Name of the trace that the tests record.
+/// Name of the trace that the tests record, and of the file with the outcome of its check.
 const TRACE: &str = "app.trace";
 const KEPT: &str = "app.trace.fidelity.json";
 
