@@ -13,8 +13,8 @@ use crate::{output, sources};
 /// Compares two results, and checks the conditions under which it fails.
 ///
 /// # Errors
-/// Returns [`Failure::Usage`] if a file or a condition is invalid or the results cannot be
-/// compared, and [`Failure::Entrant`] if a condition is confirmed, after everything has been
+/// Returns [`Failure::Usage`] if a file or a condition is invalid, or the results cannot be
+/// compared. Returns [`Failure::Entrant`] if a condition is confirmed, after everything has been
 /// printed.
 pub fn compare(arguments: &CompareArguments) -> Result<(), Failure> {
     let output = arguments.output();

@@ -36,7 +36,7 @@ impl<'a> Destinations<'a> {
         self
     }
 
-    /// Returns whether one of them is standard output, which then receives nothing else.
+    /// Returns whether a destination is standard output, which then receives nothing else.
     pub fn take_stdout(&self) -> bool {
         self.0.iter().any(|(_, path)| is_stdout(path))
     }
@@ -44,8 +44,8 @@ impl<'a> Destinations<'a> {
     /// Fails early if a file could not be written later, or if two outputs conflict.
     ///
     /// # Errors
-    /// Returns an error if two of them are one file, if one is among `results`, which are read, or
-    /// if one cannot be written.
+    /// Returns an error if two destinations are one file, if a destination is among `results`,
+    /// which are read, or if it cannot be written.
     pub fn check(&self, results: &[&Path]) -> Result<(), Failure> {
         for (place, one) in self.0.iter().enumerate() {
             for other in &self.0[..place] {
@@ -61,7 +61,7 @@ impl<'a> Destinations<'a> {
     }
 }
 
-/// Refuses two outputs in one file, of which only the later would remain.
+/// Refuses two outputs in one file, because only the later would remain.
 fn refuse_one_file(one: (&str, &Path), other: (&str, &Path)) -> Result<(), Failure> {
     let same = identity(one.1).is_some_and(|file| identity(other.1) == Some(file));
     if !same {
@@ -73,7 +73,7 @@ fn refuse_one_file(one: (&str, &Path), other: (&str, &Path)) -> Result<(), Failu
     )))
 }
 
-/// Refuses to overwrite one of the results that are read.
+/// Refuses to overwrite a result that the command reads.
 fn refuse_own_source(path: &Path, results: &[&Path]) -> Result<(), Failure> {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     let target = real(path);
@@ -115,7 +115,7 @@ pub fn refuse_overwriting(path: &Path, force: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the common name of one file with two names. `None` for a file that accepts several
+/// Returns a name that all paths of one file share. Returns `None` for a file that accepts several
 /// outputs, such as a pipe, and for a folder.
 fn identity(path: &Path) -> Option<PathBuf> {
     if is_stdout(path) {

@@ -8,7 +8,7 @@ use crate::arguments::DoctorArguments;
 use crate::failure::Failure;
 use crate::output::{print, terminal};
 
-/// Maximum peak memory of a child that needs almost none.
+/// Permitted peak memory of a child that needs almost no memory.
 const FLOOR: Bytes = Bytes(8 << 20);
 
 /// Number of runs of `/bin/true` that the self-test times.
@@ -44,7 +44,7 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<(), Failure> {
     print(text.as_bytes())
 }
 
-/// Checks that heapdrome's peak memory does not reach the measurements, although the kernel passes
+/// Checks that heapdrome's peak memory does not affect the measurements, although the kernel passes
 /// a parent's peak on to its children.
 fn self_test() -> Result<(), Failure> {
     let launcher = LauncherProgram::of_this_executable();

@@ -28,7 +28,7 @@ pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
 /// Returns an allocator that is built and can be used.
 ///
 /// # Errors
-/// If there is no such allocator or it cannot be built.
+/// Returns an error if there is no such allocator or it cannot be built.
 pub fn ready(allocator: &str) -> Result<Entrant, Failure> {
     let engine = progress::engine()?;
     let registry = engine.registry()?;
@@ -36,7 +36,7 @@ pub fn ready(allocator: &str) -> Result<Entrant, Failure> {
 }
 
 /// Returns the variables under which a command runs with an allocator, in addition to those of this
-/// process. `LD_PRELOAD` among them ends with the value that it has in this process.
+/// process. The value of `LD_PRELOAD` ends with its value in this process.
 pub fn environment(entrant: &Entrant) -> BTreeMap<String, String> {
     let mut environment = entrant.environment();
     for (name, value) in &mut environment {
@@ -47,7 +47,7 @@ pub fn environment(entrant: &Entrant) -> BTreeMap<String, String> {
         entrant.preload.is_empty(),
         heapdrome_registry::system_libc(),
     ) {
-        // The C library's own malloc, even if the program links another.
+        // Preload the C library to use its malloc, even if the program links another one.
         environment.insert("LD_PRELOAD".to_owned(), libc.to_string_lossy().into_owned());
     }
     if let (Some(mine), Ok(asked)) = (

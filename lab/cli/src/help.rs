@@ -26,7 +26,7 @@ const SHORT: [(&str, &str); 15] = [
     ("command", "The command, with its arguments"),
 ];
 
-/// Options of a race that appear under another heading than the struct that contains them.
+/// Options of a race that the help shows under another heading than the rest of their struct.
 const HEADINGS: [(&str, &[&str]); 4] = [
     ("Replays of traces", &["trace", "speed", "touch", "process"]),
     ("Sweeps", &["threads", "sweeps", "work", "knee"]),

@@ -37,8 +37,8 @@ use heapdrome_engine::{failure, folders, program};
 use arguments::{Action, Arguments};
 use failure::Failure;
 
-/// Bytes of the stack that heapdrome works on, however small a stack its user allows: commands are
-/// run under that limit, too.
+/// Stack size of heapdrome's own work. It does not depend on the user's stack limit, which may be
+/// small for the commands under test.
 const STACK_BYTES: usize = 8 << 20;
 
 fn main() -> ExitCode {
@@ -49,12 +49,12 @@ fn main() -> ExitCode {
         Ok(running) => running
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-        // No thread or address space is left: the stack at hand has to do.
+        // If no thread can be created, run on the current stack.
         Err(_) => run(),
     }
 }
 
-/// Does what the command line asks for.
+/// Runs the requested action, and returns the exit status.
 fn run() -> ExitCode {
     match read_arguments().and_then(act) {
         Ok(()) => ExitCode::SUCCESS,

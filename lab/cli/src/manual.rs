@@ -19,7 +19,7 @@ const SOURCE: &str = concat!("heapdrome ", env!("CARGO_PKG_VERSION"));
 /// Prints one manual page or the page of all options, or writes all manual pages into a folder.
 ///
 /// # Errors
-/// Returns an error if there is no such subcommand, or something cannot be written.
+/// Returns an error if there is no such subcommand, or the output cannot be written.
 pub fn man(arguments: &ManArguments) -> Result<(), Failure> {
     let whole = definition();
     if arguments.markdown {
@@ -43,7 +43,7 @@ pub fn man(arguments: &ManArguments) -> Result<(), Failure> {
 /// Prints the completions of a shell.
 ///
 /// # Errors
-/// Returns an error if they cannot be printed.
+/// Returns an error if the completions cannot be printed.
 pub fn completions(arguments: &CompletionsArguments) -> Result<(), Failure> {
     let mut text = Vec::new();
     let mut whole = Arguments::command();
@@ -51,7 +51,7 @@ pub fn completions(arguments: &CompletionsArguments) -> Result<(), Failure> {
     output::print(&text)
 }
 
-/// Returns the command line, every subcommand with its full name.
+/// Returns the definition of the command line, with the full name of every subcommand.
 fn definition() -> Command {
     let mut whole = Arguments::command().disable_help_subcommand(true);
     whole.build();
@@ -63,7 +63,7 @@ fn options() -> String {
     let mut whole = help::command().disable_help_subcommand(true);
     whole.build();
     let mut commands = all(&whole);
-    // A subcommand that was changed is the last one; `--help` shows all in the order of definition.
+    // Changing a subcommand moves it to the end, but `--help` shows all in the order of definition.
     let order = definition();
     let names: Vec<_> = all(&order).into_iter().map(Command::get_bin_name).collect();
     commands.sort_by_key(|command| {

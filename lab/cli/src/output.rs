@@ -26,7 +26,7 @@ pub fn print(text: &[u8]) -> Result<(), Failure> {
     printed(out.write_all(text).and_then(|()| out.flush()))
 }
 
-/// Converts the outcome of printing, with the rules of [`print()`].
+/// Converts the outcome of printing by the rules of [`print()`]: a closed reader is not an error.
 ///
 /// # Errors
 /// Returns the errors of [`print()`].
@@ -50,12 +50,12 @@ pub fn print_beside(files: &Destinations<'_>, text: &[u8]) -> Result<(), Failure
     }
 }
 
-/// Prints a line on standard error. A closed reader must not end a race.
+/// Prints a line on standard error. Ignores a closed reader, because it must not end a race.
 pub fn tell(text: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "heapdrome: {text}");
 }
 
-/// Prints a table on standard error, so that standard output contains only the final one.
+/// Prints a table on standard error, so that standard output contains only the final table.
 pub fn print_aside(table: &str) {
     let _ = writeln!(std::io::stderr(), "{table}");
 }
@@ -75,7 +75,7 @@ pub fn terminal() -> Terminal {
     }
 }
 
-/// Amount of a race that is printed.
+/// Extent to which a race is printed.
 #[derive(Clone, Copy)]
 pub enum Extent<'a> {
     /// The part that a reader needs to act; `heapdrome show` prints the rest under this name.
@@ -108,7 +108,7 @@ pub fn publish(
 /// Writes the requested files.
 ///
 /// # Errors
-/// Returns an error if one cannot be written; all others are still written.
+/// Returns an error if a file cannot be written; all other files are still written.
 pub fn save(
     result: &RaceResult,
     output: &OutputArguments,
@@ -148,7 +148,7 @@ pub fn print_collection(collection: &Collection, files: &Destinations<'_>) -> Re
 /// Writes the requested files.
 ///
 /// # Errors
-/// Returns an error if one cannot be written; all others are still written.
+/// Returns an error if a file cannot be written; all other files are still written.
 pub fn save_collection(
     collection: &Collection,
     output: &OutputArguments,
@@ -183,7 +183,7 @@ fn samples(collection: &Collection) -> Result<Vec<u8>, ReportError> {
 /// Refuses `--csv` for a result without samples. `what` names the kind of result.
 ///
 /// # Errors
-/// Returns an error if it was requested.
+/// Returns an error if `--csv` was requested.
 pub fn refuse_csv(output: &OutputArguments, what: &str) -> Result<(), Failure> {
     match output.csv {
         None => Ok(()),
@@ -203,7 +203,7 @@ pub type Form<'a> = (
 /// Writes the requested files.
 ///
 /// # Errors
-/// Returns an error if one cannot be written; all others are still written.
+/// Returns an error if a file cannot be written; all other files are still written.
 pub fn write_forms(
     forms: &[Form<'_>],
     output: &OutputArguments,
@@ -223,7 +223,7 @@ pub fn write_forms(
 /// in `.gz`.
 ///
 /// # Errors
-/// Returns an error if it cannot be written.
+/// Returns an error if the file cannot be written.
 fn write_one(
     path: &Path,
     mut bytes: Vec<u8>,
@@ -241,8 +241,8 @@ fn write_one(
     )
 }
 
-/// Writes a file completely, or prints it if its destination is standard output. Never holds all of
-/// it in memory. A closed standard output is not an error.
+/// Writes a file completely, or prints it if its destination is standard output. Never holds the
+/// whole file in memory. A closed standard output is not an error.
 ///
 /// # Errors
 /// When the file cannot be written, or `make` fails.
@@ -262,7 +262,7 @@ pub fn stream(
 /// Writes a file completely, or prints it if its destination is standard output.
 ///
 /// # Errors
-/// Returns an error if it cannot be written.
+/// Returns an error if the file cannot be written.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     match is_stdout(path) {
         true => print(bytes),

@@ -1,4 +1,4 @@
-//! `heapdrome profile`: what a recorded program asked of its allocator.
+//! `heapdrome profile`: a recorded program's requests to its allocator.
 
 use std::io::Read;
 use std::path::Path;
@@ -15,11 +15,11 @@ use crate::destinations::{Destinations, refuse_overwriting};
 use crate::failure::Failure;
 use crate::output::{self, Form};
 
-/// Prints what a trace shows, and writes it in the forms that were asked for.
+/// Prints the profile of a trace, and writes it in the requested formats.
 ///
 /// # Errors
-/// [`Failure::Usage`] when the trace cannot be read, or a file is there already;
-/// [`Failure::Machine`] when a file cannot be written. Every other file is written all the same.
+/// [`Failure::Usage`] if the trace cannot be read or a file already exists; [`Failure::Machine`] if
+/// a file cannot be written. All other files are still written.
 pub fn profile(arguments: &ProfileArguments) -> Result<(), Failure> {
     let destinations = destinations(arguments);
     destinations.check(&[&arguments.trace])?;
@@ -61,7 +61,7 @@ fn destinations(arguments: &ProfileArguments) -> Destinations<'_> {
         .and("--csv", arguments.csv.as_deref())
 }
 
-/// Writes one file, and says so.
+/// Writes one file, and reports its path.
 fn write(path: &Path, form: &dyn Fn() -> Result<Vec<u8>, ReportError>) -> Result<(), Failure> {
     let mut bytes = form().map_err(Failure::machine)?;
     if !is_compressed(&bytes) {

@@ -15,8 +15,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output;
 
-/// Steps of a race's bar. The bar shows a share, because the number of rounds is not known
-/// beforehand.
+/// Number of steps of a race's bar. The bar shows a share, because the number of rounds is not
+/// known beforehand.
 const STEPS: u64 = 1000;
 
 /// Interval between two updates of the bar.

@@ -57,7 +57,7 @@ pub fn record(arguments: &RecordArguments) -> Result<(), Failure> {
     conclude(&summary, target)
 }
 
-/// Refuses a file that cannot become the trace; returns it if it is a pipe.
+/// Refuses a file that cannot become the trace. Returns the opened file if it is a pipe.
 fn check_target(target: &Path, force: bool) -> Result<Option<File>, Failure> {
     if is_stdout(target) {
         return Err(Failure::usage(
@@ -70,8 +70,8 @@ fn check_target(target: &Path, force: bool) -> Result<Option<File>, Failure> {
     Ok(pipe)
 }
 
-/// Opens a named pipe, whose reader must not see it closed before the trace is there. Refuses one
-/// without a reader: to open it would take until one comes.
+/// Opens a named pipe for writing. Refuses a pipe without a reader, because opening it would block
+/// until a reader comes. Returns `None` for any other file.
 fn open_pipe(target: &Path) -> Result<Option<File>, Failure> {
     let is_pipe = |file: std::fs::Metadata| file.file_type().is_fifo();
     if !std::fs::metadata(target).is_ok_and(is_pipe) {
@@ -86,14 +86,14 @@ fn open_pipe(target: &Path) -> Result<Option<File>, Failure> {
             target.display()
         )));
     }
-    // The reader is there, and sees no end while the first is open.
+    // There is a reader. It sees no end of the pipe, because `first` is still open.
     let opened = options.open(target);
     opened.map(Some).map_err(|error| {
         Failure::machine(format_args!("cannot write {}: {error}", target.display()))
     })
 }
 
-/// The file of the trace, which is made when its first byte is written.
+/// The file of the trace, which is created when its first byte is written.
 struct Target<'a> {
     path: &'a Path,
     force: bool,
@@ -189,7 +189,7 @@ fn tell_of_stacks(summary: &Summary) {
     }
 }
 
-/// Returns the time of the command, and what the collector took beside and after it.
+/// Formats the time of the command, and the collector's time during and after the command.
 fn cost(summary: &Summary) -> String {
     let time = |duration: Duration| Nanoseconds::from(duration);
     let command = match summary.took {

@@ -1,4 +1,4 @@
-//! `heapdrome replay`: a trace under one allocator, once.
+//! `heapdrome replay`: runs a trace once, under one allocator.
 
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
@@ -14,7 +14,7 @@ use crate::exec::environment;
 use crate::failure::Failure;
 use crate::{output, progress};
 
-/// Replays the trace and prints what was measured.
+/// Replays the trace and prints the measured figures.
 ///
 /// # Errors
 /// If the trace cannot be read, the allocator cannot be found or built, or the replay fails.
@@ -34,10 +34,10 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
     output::print(table(&report).as_bytes())
 }
 
-/// Returns the replay that a command line asks for.
+/// Returns the replay that a command line requests.
 ///
 /// # Errors
-/// When the library has no such trace, or the path cannot be expressed.
+/// When heapdrome carries no such trace, or the path is not valid UTF-8.
 pub fn asked(trace: &Path, how: &HowArguments) -> Result<Replay, Failure> {
     Ok(Replay {
         trace: Source::named(trace)?,
@@ -47,9 +47,9 @@ pub fn asked(trace: &Path, how: &HowArguments) -> Result<Replay, Failure> {
     })
 }
 
-/// The end of a companion.
+/// Result of a companion process.
 pub struct Ran {
-    /// How it ended; `None` if it was killed at its limit.
+    /// Exit status of the process; `None` if it was killed at its time limit.
     pub status: Option<ExitStatus>,
     /// Its standard output.
     pub out: String,
@@ -57,10 +57,10 @@ pub struct Ran {
     pub errors: String,
 }
 
-/// Runs the companion to its end.
+/// Runs the companion process to its end.
 ///
 /// # Errors
-/// If it cannot be run, or the user interrupts.
+/// If the companion cannot be run, or the user interrupts it.
 pub fn to_its_end(mut command: Command, limits: Limits, engine: &Engine) -> Result<Ran, Failure> {
     child::in_own_group(&mut command);
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -86,7 +86,7 @@ pub fn to_its_end(mut command: Command, limits: Limits, engine: &Engine) -> Resu
 }
 
 impl Ran {
-    /// Returns why the companion failed, in one line.
+    /// Returns the reason why the companion failed, in one line.
     pub fn reason(&self) -> String {
         let ending = match self.status.map(child::ending) {
             Some(Ending::Killed(signal)) => format!("killed by signal {signal}"),

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::folders::Folders;
 use crate::{output, sources};
 
-/// Writes one page for all results, or for a folder of results one page for each and an index.
+/// Writes one page for all results. For a folder of results, writes a page for each, and an index.
 ///
 /// # Errors
 /// Returns an error if a result cannot be read or is empty, or a page already exists or cannot be
@@ -150,7 +150,8 @@ fn is_in_name(word: &str, plot: &Plot) -> bool {
     plain(&plot.name).contains(&plain(word))
 }
 
-/// Returns letters and digits in lower case, with one dash for each sequence of other characters.
+/// Returns the letters and digits of `text` in lower case. One dash replaces each sequence of other
+/// characters.
 fn plain(text: &str) -> String {
     let mut plain = String::new();
     for c in text.chars().flat_map(char::to_lowercase) {
@@ -163,7 +164,7 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// Returns `name`, or the first free one of `name-2`, `name-3`, ...
+/// Returns `name`, or the first unused name of `name-2`, `name-3`, ...
 fn unique(name: String, taken: &mut HashSet<String>) -> String {
     let numbered = (2_u32..).map(|number| format!("{name}-{number}"));
     let free = std::iter::once(name.clone())
@@ -196,7 +197,7 @@ fn redaction(redact: bool) -> Result<Option<Redaction>, Failure> {
     found.transpose()
 }
 
-/// Returns a result with the name under which its page offers the raw data: always as plain JSON.
+/// Returns a result with the file name of its raw data on the page, which are always plain JSON.
 fn source(path: &Path, saved: Saved, redaction: Option<&Redaction>) -> Result<Source, Failure> {
     let saved = match redaction {
         Some(redaction) => redacted(&saved, redaction)?,

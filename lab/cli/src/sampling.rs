@@ -22,7 +22,7 @@ pub fn sample(text: &str) -> Result<u64, String> {
 }
 
 /// Parses the distance of points at which a stack is recorded, as a mean number of requested bytes;
-/// 1 is every recorded call.
+/// 1 means every recorded call.
 pub fn stacks(text: &str) -> Result<u64, String> {
     match size(text) {
         Some(1.0) => Ok(1),

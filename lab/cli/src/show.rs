@@ -1,5 +1,5 @@
-//! `heapdrome show`: a saved result, in brief or in full, and how to use the allocator that it
-//! recommends.
+//! `heapdrome show`: a saved result, in brief or in full, and instructions for using the allocator
+//! that it recommends.
 
 use heapdrome_engine::Engine;
 use heapdrome_engine::race::{LATEST, kept};
@@ -70,7 +70,7 @@ fn read(arguments: &ShowArguments) -> Result<Saved, Failure> {
     sources::read(path)
 }
 
-/// Prints how to use the allocator that the race recommends.
+/// Prints instructions for using the allocator that the race recommends.
 fn deploy(result: &RaceResult) -> Result<(), Failure> {
     let conclusion = Conclusion::of(result);
     let text = match conclusion.taken() {

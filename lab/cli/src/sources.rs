@@ -7,10 +7,10 @@ use heapdrome_schema::{ReadError, Saved, is_stdin, read_saved, source_name};
 use crate::failure::Failure;
 use crate::output;
 
-/// Refuses to read standard input, which contains one result, twice.
+/// Refuses to read standard input twice, because it contains only one result.
 ///
 /// # Errors
-/// Returns an error if it is named twice.
+/// Returns an error if standard input is named twice.
 pub fn refuse_stdin_twice(results: &[&Path]) -> Result<(), Failure> {
     match results.iter().filter(|path| is_stdin(path)).count() {
         0 | 1 => Ok(()),
@@ -23,7 +23,7 @@ pub fn refuse_stdin_twice(results: &[&Path]) -> Result<(), Failure> {
 /// Reads a result that contains measurements.
 ///
 /// # Errors
-/// Returns an error if it cannot be read, or has no complete round.
+/// Returns an error if the result cannot be read, or has no complete round.
 pub fn read_measured(path: &Path) -> Result<Saved, Failure> {
     let saved = read_saved(path).map_err(Failure::usage)?;
     refuse_nothing(path, &saved)?;
@@ -33,7 +33,8 @@ pub fn read_measured(path: &Path) -> Result<Saved, Failure> {
 /// Reads a result that may explain why nothing was measured.
 ///
 /// # Errors
-/// Returns an error if it cannot be read, or has neither races nor claims, tables and times.
+/// Returns an error if the result cannot be read, or has neither races nor claims, tables and
+/// times.
 pub fn read(path: &Path) -> Result<Saved, Failure> {
     let saved = read_saved(path).map_err(Failure::usage)?;
     refuse_untold(path, &saved)?;

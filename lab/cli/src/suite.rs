@@ -36,8 +36,8 @@ pub fn suite(mut arguments: SuiteArguments) -> Result<(), Failure> {
     }
 }
 
-/// Replaces former names of suites by the current ones, with a message. A file of the user's own
-/// keeps its names.
+/// Replaces former names of suites with the current names, and prints a message. Names in the
+/// user's own suite file stay unchanged.
 fn use_present_names(arguments: &mut SuiteArguments) {
     if suite::is_file(&arguments.name) {
         return;
@@ -85,7 +85,7 @@ fn run(arguments: &SuiteArguments, files: &Destinations<'_>) -> Result<(), Failu
     ended.and_then(|()| session.outcome())
 }
 
-/// Prints the estimate; if a file goes to standard output, it is printed on standard error.
+/// Prints the estimate on standard output, or on standard error if standard output receives a file.
 fn tell(estimate: &Estimate, files: &Destinations<'_>) -> Result<(), Failure> {
     let text = estimate.text();
     match files.take_stdout() {

@@ -8,7 +8,7 @@ use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::{output, progress};
 
-/// Searches the limit under each allocator, and prints the results.
+/// Searches for the limit under each allocator, and prints the results.
 ///
 /// # Errors
 /// Returns an error if the command does not exist or fails without a limit, no limit can be set, or

@@ -1,4 +1,4 @@
-//! Checks of the documents: every link works, every page is linked, and each thing has one word.
+//! Checks of the documents: every link works, every page is linked, and each concept has one name.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -121,7 +121,8 @@ fn every_link_leads_somewhere_and_every_page_is_linked() {
     assert!(lost.is_empty(), "no page links to {lost:?}");
 }
 
-/// A report names them as plain text, because its location is not known.
+/// A report names documents as plain text instead of links, because the report's location is not
+/// known.
 #[test]
 fn what_the_report_of_a_suite_refers_to_is_there() {
     let mut referred = 0;
@@ -157,7 +158,8 @@ fn named_in_first_table(page: &str) -> BTreeSet<String> {
 
 #[test]
 fn the_tables_of_suites_and_programs_name_each() {
-    // Neither is a list of races: one runs every suite, the others are programs of their own.
+    // None of these is a list of races: `all` runs every suite, and the others are programs of
+    // their own.
     let apart = ["all", "lgalloc", "misuse"].map(str::to_owned);
     let suites = heapdrome_suites::list().iter();
     let suites: BTreeSet<_> = suites
@@ -235,7 +237,7 @@ fn words(text: &str) -> String {
     format!(" {} ", words.collect::<Vec<_>>().join(" ").to_lowercase())
 }
 
-/// Returns whether a word, or its plural, is among those of a text.
+/// Returns whether a text contains a word or its plural.
 fn has(prose: &str, word: &str) -> bool {
     prose.contains(&format!(" {word} ")) || prose.contains(&format!(" {word}s "))
 }
@@ -256,7 +258,7 @@ fn texts() -> Vec<(String, String)> {
         .expect("heapdrome runs");
     assert!(heapdrome.status.success());
     for page in folder.path().read_dir().expect("a folder").flatten() {
-        // Hyphens and fonts are written with a backslash.
+        // In roff, hyphens and font changes begin with a backslash.
         let text = read(&page.path()).replace("\\-", "-").replace("\\f", " ");
         texts.push((page.path().display().to_string(), words(&text)));
     }

@@ -86,7 +86,7 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // The kernel removes the last process from the group a moment after its end.
+        // The kernel removes the last process from the group a moment after the process has ended.
         for _ in 0..50 {
             if fs::remove_dir(&self.folder).is_ok() || !self.folder.exists() {
                 return;
@@ -97,8 +97,8 @@ impl Drop for Cgroup {
 }
 
 /// Removes the groups of heapdrome processes that have ended, except groups that contain processes.
-/// New groups are kept, too: one may belong to a heapdrome in a container, whose process ids are
-/// meaningless here, and which has not yet moved its processes into the group.
+/// Keeps new groups: a heapdrome in a container may own one, with a process id that is meaningless
+/// here, and may not have moved its processes into the group yet.
 fn remove_leftovers(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;

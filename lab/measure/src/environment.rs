@@ -43,7 +43,7 @@ const REMOVED_PREFIXES: [&str; 10] = [
 /// The part of heapdrome's own environment that a command inherits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseEnvironment {
-    /// Inherited variables, together with those of the plan.
+    /// Inherited variables and the plan's own variables.
     pub variables: BTreeMap<OsString, OsString>,
     /// Names of variables that are not inherited because they choose or tune an allocator,
     /// including `LD_PRELOAD`.

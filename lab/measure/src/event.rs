@@ -67,6 +67,7 @@ pub enum Event<'a> {
 pub struct RoundEnd {
     /// Number of the round, from 0.
     pub round: u32,
-    /// Entrants that left the race in the round, including the part before an interruption.
+    /// Entrants that left the race in the round, including the part of the round before an
+    /// interruption.
     pub failed: Vec<usize>,
 }

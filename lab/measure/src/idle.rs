@@ -1,4 +1,4 @@
-//! Idle periods of a process tree, and its memory at their ends.
+//! Idle periods of a process tree, and the tree's memory at the end of each.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
 //! Resident memory of a process's program image, read from `/proc/PID/smaps`: the binary, its
-//! libraries with their data, and the stack of the first thread. malloc serves none of it.
+//! libraries with their data, and the stack of the first thread. malloc allocates none of it.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use heapdrome_schema::{Bytes, ImageMemory};
 use heapdrome_system::kernel::keyed;
 
 /// Maximum size of a mapping that counts as zeroed data of the file before it. An allocator's
-/// mapping may also begin where a library ends, and is larger.
+/// mapping may also begin where a library ends, but it is larger.
 const MOST_ZEROED: u64 = 1 << 20;
 
 /// Returns the image of a process; `None` if it cannot be read.
@@ -37,7 +37,8 @@ fn parse(text: &str) -> ImageMemory {
             let is_small = mapping.end - mapping.begin <= MOST_ZEROED;
             let follows = mapping.name.is_empty() && mapping.begin == file_end && is_small;
             counts = mapping.is_readable && (of_file || follows || mapping.name == "[stack]");
-            // The kernel maps the zeroed data of a file directly behind its written data, once.
+            // The kernel maps the zeroed data of a file directly behind its written data, at most
+            // once.
             let has_data = of_file && mapping.is_writable;
             file_end = if has_data { mapping.end } else { 0 };
         } else if counts {

@@ -133,7 +133,7 @@ impl Launchers {
         })
     }
 
-    /// Runs a shell command without an allocator, and returns how it ended.
+    /// Runs a shell command without an allocator, and returns the way in which it ended.
     pub(crate) fn shell(
         &mut self,
         text: &str,
@@ -251,8 +251,8 @@ impl Launchers {
         })
     }
 
-    /// Starts `spawn` as the measured process, and waits for its end. If there is a watch, it reads
-    /// the tree's memory meanwhile.
+    /// Starts `spawn` as the measured process, and waits for its end. Reads the tree's memory
+    /// meanwhile if there is a watch.
     fn measure(
         &mut self,
         spawn: Spawn,
@@ -317,7 +317,7 @@ impl Launchers {
         self.needs.masks.hash(path).map(Some).map_err(failed)
     }
 
-    /// Creates a watch over the measured tree. It uses a control group if a trial shows that
+    /// Creates a watch over the measured tree. The watch uses a control group if a trial shows that
     /// processes can be started in one, otherwise `/proc`.
     pub(crate) fn watch(
         &mut self,

@@ -14,8 +14,8 @@ use crate::tree::Process;
 
 /// Default time between two readings.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(50);
-/// Divisor of the time since the start that gives the maximum time between two readings. Readings
-/// are thus denser at the beginning, and a short run has some, too.
+/// Divisor of the elapsed time: two readings are at most this quotient apart. Readings are thus
+/// denser at the beginning, so that a short run has some, too.
 const EARLY: u32 = 8;
 /// Reciprocal of the maximum share of a run's time that readings take.
 pub(crate) const SHARE: u32 = 20;
@@ -70,8 +70,8 @@ struct Rollup {
     private: u64,
 }
 
-/// Returns the composition of the memory of these processes, which are listed parents first, and
-/// the process with the most anonymous memory; `None` if nothing can be read.
+/// Returns the composition of the memory of `processes`, which must list parents first, and the id
+/// of the process with the most anonymous memory. Returns `None` if nothing can be read.
 pub(crate) fn of(processes: &[Process], at: Nanoseconds) -> Option<(MemoryParts, libc::pid_t)> {
     let mut seen: BTreeMap<libc::pid_t, Rollup> = BTreeMap::new();
     let mut sum = Rollup::default();

@@ -64,8 +64,8 @@ impl Race {
     /// need not exist before the first call of [`Race::setup`], [`Race::prepare`] or a run.
     ///
     /// # Errors
-    /// See [`Race::start`]. Also when the journal is damaged, is of a newer heapdrome, or is in
-    /// use.
+    /// In the cases of [`Race::start`], and when the journal is damaged, was written by a newer
+    /// heapdrome, or is in use.
     pub fn resume(folder: &Path) -> Result<Self, MeasureError> {
         Self::resume_with(&LauncherProgram::of_this_executable(), folder)
     }
@@ -228,8 +228,8 @@ impl Race {
         &self.state.failures
     }
 
-    /// Returns the entrants that stopped because all comparisons with them were decided, as a map
-    /// from positions to numbers of rounds.
+    /// Returns the number of rounds of each entrant that stopped because all its comparisons were
+    /// decided, by the entrant's position.
     pub fn decided(&self) -> &BTreeMap<usize, u32> {
         &self.state.decided
     }
@@ -239,7 +239,8 @@ impl Race {
         self.state.counts(entrant)
     }
 
-    /// Returns whether `entrant` still races: its row counts, and it is not decided.
+    /// Returns whether `entrant` still races: its runs count ([`Race::counts`]), and it is not
+    /// decided.
     pub fn is_racing(&self, entrant: usize) -> bool {
         self.state.is_racing(entrant)
     }

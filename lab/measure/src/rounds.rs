@@ -39,9 +39,9 @@ impl Race {
         Ok(())
     }
 
-    /// Runs one entrant once, without recording it, and returns whether the run succeeded. Its
-    /// duration helps to estimate the end of the race. An entrant that fails here stays in the
-    /// race; it leaves when it fails in a round.
+    /// Runs one entrant once, without recording it, and returns whether the run succeeded. The
+    /// caller uses its duration to estimate the end of the race. An entrant that fails here stays
+    /// in the race; it leaves when it fails in a round.
     ///
     /// # Errors
     /// See [`Race::next_round`].

@@ -1,4 +1,4 @@
-//! Randomised complete blocks: each round runs every entrant once, in an order specific to the
+//! Randomised complete blocks: each round runs every entrant once, in a random order drawn for that
 //! round.
 
 use rand::Rng;
@@ -8,8 +8,8 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::environment::PAD_LIMIT;
 
-/// Random streams that are derived from one seed. The draws for one purpose never shift those for
-/// another.
+/// Numbers of the random streams that are derived from one seed. Each purpose has its own stream,
+/// so its draws do not depend on the number of draws for other purposes.
 const ORDER_STREAM: u64 = 0;
 const PADDING_STREAM: u64 = 1 << 62;
 

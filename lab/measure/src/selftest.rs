@@ -1,4 +1,4 @@
-//! Self-test of the measurer: how it affects its own measurements.
+//! Self-test of the measurer: its effect on its own measurements.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -41,7 +41,7 @@ pub fn resident_of_true(launcher: &LauncherProgram) -> Result<ResidentOfTrue, Me
     })
 }
 
-/// Cost of a run beyond that of the command itself.
+/// Cost of a run in addition to the cost of the command itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overhead {
     /// Number of runs of `/bin/true`.

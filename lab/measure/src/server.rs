@@ -103,7 +103,8 @@ impl Launchers {
         })
     }
 
-    /// Checks the server's readiness repeatedly, until it is ready, has ended, or its time is over.
+    /// Checks the server's readiness repeatedly, until the server is ready, has ended, or has
+    /// exceeded its time limit.
     fn until_ready(
         &mut self,
         plan: &Plan,
@@ -205,8 +206,8 @@ fn server_outcome(plan: &Plan, answer: Answer) -> Result<Outcome, MeasureError> 
     }
 }
 
-/// Returns whether a server crashed. After SIGTERM, any exit status and an end by SIGTERM or
-/// SIGKILL do not count as a crash.
+/// Returns whether a server crashed. After SIGTERM, neither an exit with any status nor an end by
+/// SIGTERM or SIGKILL is a crash.
 fn is_crash(ending: Ending) -> bool {
     matches!(ending, Ending::Killed(signal) if signal != libc::SIGTERM && signal != libc::SIGKILL)
 }

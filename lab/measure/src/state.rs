@@ -86,7 +86,8 @@ impl State {
         }
     }
 
-    /// Returns whether the entrant still runs: its row counts, and it is not decided.
+    /// Returns whether the entrant still runs: its runs count ([`State::counts`]), and it is not
+    /// decided.
     pub(crate) fn is_racing(&self, entrant: usize) -> bool {
         self.counts(entrant) && !self.decided.contains_key(&entrant)
     }

@@ -15,7 +15,7 @@ pub(crate) fn own_pid() -> libc::pid_t {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: libc::pid_t,
-    /// Start time. With the id, it distinguishes a process from a later one with the same id.
+    /// Start time. It distinguishes the process from a later process with the same id.
     started: u64,
     pub(crate) parent: libc::pid_t,
     group: libc::pid_t,
@@ -25,8 +25,8 @@ pub(crate) struct Process {
 #[derive(Debug, Default)]
 pub(crate) struct Earlier {
     processes: BTreeSet<(libc::pid_t, u64)>,
-    /// Process groups of these processes. A daemon's workers stay in its group, regardless of their
-    /// parents.
+    /// Process groups of the earlier processes. A daemon's workers stay in its group, regardless of
+    /// their parents.
     groups: BTreeSet<libc::pid_t>,
 }
 
@@ -148,13 +148,13 @@ pub(crate) fn name_of_live(pid: libc::pid_t) -> Option<String> {
         .map(|stat| stat.name)
 }
 
-/// Returns the start time of a process, in clock ticks since boot. With the id, it distinguishes a
-/// process from a later one with the same id.
+/// Returns the start time of a process, in clock ticks since boot. It distinguishes the process
+/// from a later process with the same id.
 pub(crate) fn start_of(pid: libc::pid_t) -> Option<u64> {
     stat_of(pid).map(|stat| stat.started)
 }
 
-/// Sizes that tell the memory of one process from that of another.
+/// Sizes that distinguish one process's memory from another's.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Footprint {
     anonymous_kib: u64,
@@ -254,7 +254,8 @@ mod tests {
     }
 
     fn end(mut shell: Child) {
-        // SAFETY: the group is led by this test's own child, which was not reaped yet.
+        // SAFETY: the group's leader is this test's own child, whose id is valid until it is reaped
+        // below.
         unsafe { libc::kill(-pid_of(&shell), libc::SIGKILL) };
         shell.wait().expect("the shell ends");
     }
@@ -282,8 +283,8 @@ mod tests {
         assert!(is_below(&second_sleep, own_pid(), &earlier));
         assert!(!is_below(&first_sleep, own_pid(), &earlier));
 
-        // Only the shell is listed as earlier, so its child is recognised by its parent or its
-        // group.
+        // Only the shell is listed as earlier. Its child is therefore recognised by its parent or
+        // its group.
         let shell = process_of(pid_of(&first)).expect("it lives");
         for processes in [vec![(shell.pid, shell.started)], Vec::new()] {
             let groups = if processes.is_empty() {

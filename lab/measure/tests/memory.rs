@@ -60,7 +60,8 @@ fn assert_near(run: &MemoryRun, megabytes: u64) {
     assert_eq!(highest, Some(run.peak_tree));
 }
 
-// The control group is named after the process, so all checks are in a single test.
+// Control groups are named after the process. Parallel tests would count each other's groups, so
+// all checks are in a single test.
 #[test]
 fn anonymous_memory_is_read_and_nothing_else() {
     for run in watched(&["touch", "100"]) {

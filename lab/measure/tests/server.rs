@@ -155,7 +155,8 @@ fn what_setup_started_outlives_the_steps_after_it_and_not_the_race() {
         assert!(!common::is_alive("78.25") && !common::is_alive("78.5"));
         (failure.ending, failure.stderr_tail)
     };
-    // The steps leave two kinds of processes behind: in their own process group, and detached.
+    // The steps leave two kinds of processes behind: one in the step's process group, and a
+    // detached one.
     let long = "setsid sleep 79.25 & sleep 79.25 & sleep 79.25";
     let serve = "touch ready; exec sleep 77.75";
     let (_, said) = run("load", "test -e ready", serve, long);

@@ -8,7 +8,7 @@ use heapdrome_schema::{EntrantResult, RaceResult, merged_setting};
 use crate::foreign;
 use crate::reproduce;
 
-/// Facts for the instructions for adopting an allocator.
+/// Facts from which the instructions for adopting an allocator are made.
 #[derive(Clone, Debug, Default)]
 pub struct Adoption {
     /// Name of the entrant.
@@ -41,8 +41,8 @@ pub fn settings(result: &RaceResult, entrant: &EntrantResult) -> BTreeMap<String
     settings
 }
 
-/// Formats the ways to adopt an allocator. Prose is wrapped at `width` characters; lines to copy
-/// are not.
+/// Formats the ways to adopt an allocator. Prose is wrapped at `width` characters, but lines to
+/// copy are not.
 pub fn text(adoption: &Adoption, width: usize) -> String {
     let moved = settled(adoption);
     let copies = copies(adoption, &moved);
@@ -104,8 +104,8 @@ fn block(heading: &str, lines: &[String], width: usize) -> String {
     format!("{heading}{lines}\n")
 }
 
-/// Returns the adoption with its cached libraries moved to the folder to which the user should copy
-/// them.
+/// Returns the adoption with the path of each cached library replaced by the path to which the user
+/// should copy it.
 fn settled(adoption: &Adoption) -> Adoption {
     let mut moved = adoption.clone();
     if adoption.cached {
@@ -118,7 +118,7 @@ fn settled(adoption: &Adoption) -> Adoption {
     moved
 }
 
-/// Returns the commands that copy the libraries to that folder.
+/// Returns the commands that copy the cached libraries to their new folder.
 fn copies(adoption: &Adoption, moved: &Adoption) -> Vec<String> {
     let pairs = adoption
         .preload

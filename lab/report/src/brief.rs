@@ -19,9 +19,9 @@ use crate::{Exporter, ReportError};
 const WIDTH: usize = 80;
 /// Number of output lines up to which remarks are added.
 const LINES: usize = 29;
-/// Maximum number of lines for one remark, or for one reason why entrants do not count.
+/// Maximum number of lines for one remark, or for one reason why entrants have no valid row.
 const LINES_OF_ONE: usize = 2;
-/// Maximum number of reasons that are printed for entrants that do not count.
+/// Maximum number of reasons that are printed for entrants without a valid row.
 const REASONS: usize = 3;
 
 /// Brief output: the table, its evidence, the instructions to use the winner, and the conclusion.
@@ -67,7 +67,7 @@ impl Brief<'_> {
         })
     }
 
-    /// Returns the instructions to use the winner, the place of the full output, and the
+    /// Returns the instructions to use the winner, the command that prints the full output, and the
     /// conclusion.
     fn end(&self, sheet: &Sheet<'_>, conclusion: &Conclusion<'_>) -> String {
         let mut page = self.page();
@@ -134,7 +134,7 @@ fn proof(sheet: &Sheet<'_>) -> Option<String> {
     }
 }
 
-/// Lists the entrants that do not count, grouped by the reason.
+/// Lists the entrants without a valid row, grouped by the reason.
 fn not_counted(sheet: &Sheet<'_>, width: usize) -> Vec<String> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for entrant in &sheet.out {
@@ -158,7 +158,7 @@ fn not_counted(sheet: &Sheet<'_>, width: usize) -> Vec<String> {
     told
 }
 
-/// Returns the reason why an entrant does not count, in a few words.
+/// Returns the reason why an entrant has no valid row, in a few words.
 fn why_not(entrant: &EntrantResult) -> String {
     let unserved = entrant.proof.iter().flat_map(|proof| &proof.unserved);
     if let (Status::NotServed, Some(first)) = (entrant.status, unserved.into_iter().next()) {
@@ -197,7 +197,7 @@ fn use_line(result: &RaceResult, entrant: &EntrantResult, room: usize) -> String
     let settings = adopt::settings(result, entrant).into_iter();
     let assigned = assigned(library.into_iter().chain(settings));
     let line = reproduce::for_the_eye(&result.command);
-    // A shared result contains variables in place of folders, and no shell defines them.
+    // In a shared result, variables replace folders, and no shell defines these variables.
     let is_redacted = entrant
         .library
         .as_ref()

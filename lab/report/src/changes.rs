@@ -13,7 +13,7 @@ use crate::terminal::{Page, Terminal};
 use crate::words::{self, NONE};
 use crate::{Exporter, ReportError};
 
-/// Text for a figure of which no change was shown.
+/// Text for a figure for which no change was shown.
 const NO_CHANGE: &str = "no change shown";
 
 /// Figures that every comparison shows, with their names. The metrics of the race follow them.
@@ -132,7 +132,7 @@ fn headline(pair: &RacePair) -> String {
     )
 }
 
-/// Returns the figures that get a table, with the rows of each.
+/// Returns the figures that get a table, each with its rows.
 fn tables(pair: &RacePair) -> Vec<(String, Vec<&Change>)> {
     let rows = |figure: &str| -> Vec<&Change> {
         let all = pair.changes.iter();
@@ -208,8 +208,8 @@ fn verdict(change: &Change) -> String {
     }
 }
 
-/// Returns the factor to show: that of the figure itself, or else that of the ratio to the
-/// baseline.
+/// Returns the factor to show: the change of the figure itself, or else the change of its ratio to
+/// the baseline.
 fn counting(change: &Change) -> Option<Factor> {
     change.itself.or(change.beside_baseline)
 }
@@ -226,7 +226,7 @@ fn compared(verdict: Verdict, factor: Factor) -> Comparison {
     }
 }
 
-/// Formats the changes that were shown, and the number of figures for which none was shown.
+/// Formats the changes that were shown, and the number of figures without a shown change.
 fn conclusion(changes: &Changes) -> String {
     let mut shown = Vec::new();
     let mut judged = 0;

@@ -1,4 +1,4 @@
-//! Suites: the tables of a document, measured on this machine, and its claims, tested.
+//! Suites: a document's tables as measured on this machine, and the verdicts on its claims.
 
 mod claims;
 
@@ -273,7 +273,7 @@ pub(crate) fn absent(collection: &Collection) -> Vec<String> {
     told.iter().map(line).collect()
 }
 
-/// Lists the entrants that raced and do not count. A reason that is the same in several races
+/// Lists the entrants that raced but have no valid row. A reason that is the same in several races
 /// appears once.
 pub(crate) fn not_counted(collection: &Collection) -> Vec<Vec<String>> {
     let mut told = Folded::default();

@@ -6,9 +6,9 @@ use crate::{Exporter, ReportError};
 
 /// The result as CSV in the long form: `allocator,role,status,round,metric,value`.
 ///
-/// Rounds are counted from 1. `peak_tree_bytes` is measured in untimed runs, so its number is that
-/// of the untimed run. A value that is not a number is an empty field. For an entrant without
-/// samples, the last three fields are empty.
+/// Rounds are counted from 1. `peak_tree_bytes` is measured in untimed runs, so its round is the
+/// number of the untimed run. A value that is not a number is an empty field. For an entrant
+/// without samples, the last three fields are empty.
 #[derive(Clone, Copy, Debug)]
 pub struct Csv;
 
@@ -74,7 +74,7 @@ fn records(entrant: &EntrantResult) -> Vec<[String; 6]> {
     samples(entrant).into_iter().map(of_sample).collect()
 }
 
-/// Returns round, metric and value of every sample; a line of empty fields if there is none.
+/// Returns round, metric and value of every sample; a line of empty fields if there are no samples.
 fn samples(entrant: &EntrantResult) -> Vec<[String; 3]> {
     let mut all = Vec::new();
     for (metric, series) in series(entrant) {

@@ -4,14 +4,14 @@ use heapdrome_schema::{Comparison, EntrantResult, Series};
 
 use crate::foreign;
 
-/// Amount of live memory below which the usual memory of any process dominates.
+/// Amount of live memory below which the fixed memory of a process dominates its overhead.
 const LEAST: u64 = 1 << 20;
 
-/// The key of the tree's peak.
+/// Key of the peak memory of the process tree in a result.
 pub(crate) const PEAK_TREE: &str = "peak_tree_bytes";
-/// The name of a workload's operations per CPU second.
+/// Name of a workload's figure for operations per CPU second.
 pub(crate) const OPERATIONS: &str = "operations_per_cpu_s";
-/// The name of a workload's peak resident memory relative to its requests.
+/// Name of a workload's figure for peak resident memory relative to its requests.
 pub(crate) const OVERHEAD: &str = "overhead";
 
 /// Returns an entrant's comparison with the baseline on `metric`.
@@ -26,7 +26,7 @@ pub(crate) fn median(series: Option<&Series>) -> Option<f64> {
 }
 
 /// Returns the sum of user and system time: of their medians, and of their samples. A sum counts as
-/// an outlier if one of its parts is an outlier and it lies beyond every sum without outliers.
+/// an outlier if one of its parts is an outlier and the sum lies beyond every sum without outliers.
 pub(crate) fn cpu(entrant: &EntrantResult) -> Option<Series> {
     let user = entrant.user_s.as_ref()?;
     let system = entrant.system_s.as_ref()?;

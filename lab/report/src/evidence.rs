@@ -1,4 +1,4 @@
-//! Everything that was recorded of one entrant, compared with the baseline.
+//! All recorded data of one entrant, compared with the baseline.
 
 use std::fmt::Write as _;
 
@@ -56,7 +56,8 @@ pub fn evidence(result: &RaceResult, allocator: &str, width: usize) -> Option<St
     Some(lines.map(|line| line + "\n").collect())
 }
 
-/// Formats the time in page faults. It does not limit the possible savings of other allocators.
+/// Formats the time in page faults. This time does not limit the possible savings of other
+/// allocators.
 fn in_faults(result: &RaceResult, rows: &Rows<'_>) -> String {
     let Some(cost) = result.machine.fault_s else {
         return String::new();
@@ -254,8 +255,8 @@ fn system(row: &EntrantResult, of: fn(heapdrome_schema::SystemCalls) -> u64) -> 
     seen(row, |seen| Some(words::grouped(of(seen.system_calls?))))
 }
 
-/// The rows of the entrant and of the baseline. The baseline's is absent if the entrant is the
-/// baseline.
+/// The rows of the entrant and of the baseline. The row of the baseline is absent if the entrant is
+/// itself the baseline.
 struct Rows<'a> {
     row: &'a EntrantResult,
     baseline: Option<&'a EntrantResult>,
@@ -298,7 +299,8 @@ fn ratio(compared: &Comparison) -> String {
     }
 }
 
-/// Returns a bar for an amount, where `most` has the longest bar. A bar has at least one column.
+/// Returns a bar for an amount, in proportion to `most`, which has the longest bar. A bar has at
+/// least one character.
 pub(crate) fn bar(amount: u64, most: u64) -> String {
     let length = (amount as f64 / most as f64 * BAR as f64).ceil() as usize;
     "█".repeat(length.clamp(1, BAR))
@@ -324,7 +326,7 @@ fn sizes(seen: &Evidence) -> Vec<String> {
     ])
 }
 
-/// Returns the reason why figures are missing, or the place of an explanation.
+/// Returns the reason why figures are missing, or a reference to an explanation.
 fn remarks(row: &EntrantResult) -> String {
     match &row.evidence {
         Some(_) => "How each figure is measured, and what it misses: docs/evidence.md.".to_owned(),

@@ -34,8 +34,8 @@ pub(crate) fn is_printable(c: char) -> bool {
     !c.is_control() && !turns_text_around && !is_none && !matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// Returns `text` without escape sequences of ECMA-48: `ESC [ ... letter`, `ESC ] ... BEL` and the
-/// short ones.
+/// Returns `text` without escape sequences of ECMA-48: `ESC [ ... letter`, `ESC ] ... BEL` and
+/// short sequences.
 fn without_escapes(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.chars();
@@ -54,8 +54,8 @@ fn without_escapes(text: &str) -> String {
     plain
 }
 
-/// Skips characters up to and including the first one that ends the sequence, and returns that one.
-/// The end of a line always ends the sequence, and is not skipped.
+/// Skips characters up to and including the first one that ends the sequence, and returns this
+/// character. The end of a line always ends the sequence, and is not skipped.
 fn skip_until(rest: &mut std::str::Chars<'_>, ends: impl Fn(char) -> bool) -> Option<char> {
     let mut ahead = rest.clone();
     while let Some(c) = ahead.next() {
@@ -107,7 +107,7 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
     short
 }
 
-/// Shortens a name to at most `width` characters. Of a path that is too long, the end is kept.
+/// Shortens a name to at most `width` characters. A path that is too long keeps its end.
 pub(crate) fn short_name(name: &str, width: usize) -> String {
     let name = line(name);
     if name.width() <= width || !name.contains('/') {

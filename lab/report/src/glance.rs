@@ -1,5 +1,4 @@
-//! The table of the default output: each judged figure with its ratio to the baseline, in little
-//! width.
+//! The narrow table of the default output: each judged figure with its ratio to the baseline.
 
 use heapdrome_schema::{Bytes, Comparison, EntrantResult, Nanoseconds, Role, Verdict};
 
@@ -13,10 +12,10 @@ use crate::words::{self, NONE};
 /// Mark before a ratio whose interval contains 1.
 const NO_CLEAR_DIFFERENCE: char = '~';
 
-/// Mark after a ratio of a replay if the replay was shown to miss its program in this figure.
+/// Mark after a ratio if the replay was shown to differ from its program in this figure.
 const MISSED: char = '!';
 
-/// Text instead of a ratio on which the speed of a replay supports no claim.
+/// Text in place of a ratio if the speed of the replay supports no claim on the figure.
 const NOT_JUDGED: &str = " not judged";
 
 /// Selection of the table's parts.
@@ -70,7 +69,7 @@ impl Shape {
     }
 }
 
-/// Returns the columns of the table: the names, and one for each figure that any entrant has.
+/// Returns the columns of the table: the names, and a column for each figure that any entrant has.
 pub(crate) fn table(sheet: &Sheet<'_>, shape: Shape) -> Vec<Column> {
     let names = sheet.rows.iter();
     let names = names.map(|row| foreign::short_name(&row.entrant.allocator, shape.name));
@@ -102,7 +101,7 @@ pub(crate) fn legend(sheet: &Sheet<'_>, shape: Shape) -> String {
     format!("{cells}; {NO_CLEAR_DIFFERENCE} no clear difference{missed}")
 }
 
-/// Returns whether the entrant's verdict on a figure has a mark for a miss of the replay.
+/// Returns whether a figure of the entrant has the mark for a replay that differs from its program.
 fn is_missed(sheet: &Sheet<'_>, entrant: &EntrantResult, figure: Figure) -> bool {
     let compared = figure.versus(sheet, entrant);
     compared.is_some_and(|it| it.verdict != Verdict::NotJudged && !it.misses.is_empty())

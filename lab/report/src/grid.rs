@@ -52,7 +52,7 @@ impl Extent {
     };
 
     /// Returns the extents from the full table to a minimal one, in the order in which they are
-    /// tried. For a workload, its figures take the space of some parts.
+    /// tried. For a workload, the workload's figures take the space of some parts.
     pub(crate) fn shrinking(of_workload: bool) -> Vec<Self> {
         let steps: &[fn(&mut Self)] = match of_workload {
             true => &[
@@ -95,7 +95,7 @@ impl Extent {
 struct Rows<'a>(Vec<&'a EntrantResult>);
 
 impl<'a> Rows<'a> {
-    /// Returns the entrants that count, in the order of the ranking.
+    /// Returns the entrants with valid rows, in the order of the ranking.
     fn ranked(sheet: &Sheet<'a>) -> Self {
         Self(sheet.rows.iter().map(|row| row.entrant).collect())
     }
@@ -208,8 +208,8 @@ fn calls(entrant: &EntrantResult) -> String {
 /// Maximum number of notes that a row lists by number.
 const MOST_MARKS: usize = 3;
 
-/// Formats the numbers of notes, such as `1,3`. Of more than three, only the first two are shown,
-/// with a sign that [`more_marks`] explains.
+/// Formats the numbers of notes, such as `1,3`. If there are more than three, shows only the first
+/// two, and a sign that [`more_marks`] explains.
 fn marks(marks: &[usize]) -> String {
     let has_more = marks.len() > MOST_MARKS;
     let text: Vec<_> = marks

@@ -1,4 +1,4 @@
-//! A result as JSON, which loses nothing.
+//! A result as JSON, without loss.
 
 use heapdrome_schema::to_json;
 use serde::Serialize;

@@ -1,8 +1,8 @@
-//! Exporters of results, one in each file and all behind one trait, and the texts that accompany
-//! them.
+//! Exporters of results, and the texts that accompany them. Each exporter has its own file, and all
+//! implement one trait.
 //!
-//! Nothing here reads a clock, a file or the environment. The caller chooses the width, the
-//! colours, and the destination of the bytes.
+//! This crate reads no clock, no file and no environment variable. The caller chooses the width,
+//! the colours, and the destination of the bytes.
 
 pub mod adopt;
 mod bars;

@@ -1,4 +1,4 @@
-//! Plain lists, such as that of the known allocators. The last column is wrapped.
+//! Plain lists, such as the list of known allocators. The last column is wrapped.
 
 use comfy_table::{ContentArrangement, Table, TableComponent};
 

@@ -1,4 +1,4 @@
-//! A result as Markdown, as software forges render it.
+//! A result in the Markdown that software forges render.
 
 use std::fmt::Write;
 
@@ -34,7 +34,7 @@ impl Exporter for Markdown {
 pub(crate) struct Page(pub(crate) String);
 
 impl Page {
-    /// Adds everything that is known of a race.
+    /// Adds all known facts about a race.
     pub(crate) fn race(&mut self, result: &RaceResult) {
         let sheet = Sheet::new(result);
         let page = self;
@@ -114,7 +114,7 @@ impl Page {
         self.paragraph(&format!("**{label}**: {}", escaped(text)));
     }
 
-    /// Adds a label and a list, if it has entries.
+    /// Adds a label and a list, if the list has entries.
     pub(crate) fn list(&mut self, label: &str, entries: &[String]) {
         let lines: Vec<_> = entries
             .iter()
@@ -123,7 +123,7 @@ impl Page {
         self.entries(label, &lines);
     }
 
-    /// Adds a label and a numbered list, if it has entries.
+    /// Adds a label and a numbered list, if the list has entries.
     fn numbered(&mut self, label: &str, entries: &[String]) {
         let numbered = entries.iter().enumerate();
         let lines: Vec<_> = numbered
@@ -140,7 +140,7 @@ impl Page {
         }
     }
 
-    /// Adds the entrants that do not count, with the last lines of their standard error.
+    /// Adds the entrants without a valid row, with the last lines of their standard error.
     fn not_counted(&mut self, sheet: &Sheet<'_>) {
         if !sheet.out.is_empty() {
             self.paragraph("**Not counted**:");

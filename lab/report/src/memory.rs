@@ -11,12 +11,12 @@ use crate::words::{self, NONE};
 
 /// Heading of the table.
 pub(crate) const HEADING: &str = "Memory of the process tree (untimed runs)";
-/// The name of a workload's peak of requested bytes.
+/// Name of a workload's figure for its peak of requested bytes.
 pub(crate) const REQUESTED: &str = "peak_requested_bytes";
-/// The name of a workload's peak of resident memory.
+/// Name of a workload's figure for its peak of resident memory.
 const RESIDENT: &str = "peak_resident_bytes";
 
-/// The name of the average memory of the process tree.
+/// Name of the figure for the average memory of the process tree.
 const AVERAGE: &str = "average_tree_bytes";
 
 /// Minimum amount of memory that is reported.

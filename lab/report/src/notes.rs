@@ -1,4 +1,4 @@
-//! Notes on the entrants that count. Each note appears once. If its figure differs between
+//! Notes on the entrants with valid rows. Each note appears once. If its figure differs between
 //! entrants, the note lists the entrants with their figures.
 
 use heapdrome_schema::{EntrantResult, Output, ProofSummary, Series, Unserved, UnservedReason};
@@ -11,7 +11,7 @@ use crate::words;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Note {
     before: String,
-    /// The figure; empty if the sentence contains none.
+    /// The figure; empty if the sentence contains no figure.
     figure: String,
     after: String,
 }
@@ -56,7 +56,8 @@ struct Joined {
 }
 
 impl Joined {
-    /// Returns the sentence. If the figures differ, it lists each after the names of its entrants.
+    /// Returns the sentence. If the figures differ, the sentence lists each figure after the names
+    /// of its entrants.
     fn text(&self) -> String {
         let Note {
             before,

@@ -66,8 +66,8 @@ pub(crate) fn smallest_differences(result: &RaceResult) -> Vec<(String, f64)> {
     known
 }
 
-/// Formats differences: of one figure as `1.3%`, of several as `26% in wall time and 1.3% in
-/// processor time`.
+/// Formats differences: `1.3%` for one figure, `26% in wall time and 1.3% in processor time` for
+/// several.
 pub(crate) fn told_differences(smallest: &[(String, f64)]) -> String {
     if let [(_, only)] = smallest {
         return words::fraction(*only);
@@ -78,8 +78,8 @@ pub(crate) fn told_differences(smallest: &[(String, f64)]) -> String {
     words::listed(&told.collect::<Vec<_>>())
 }
 
-/// Returns in full the comparisons that the table shortens: those of wall time without a clear
-/// verdict, and those of memory.
+/// Returns in full the comparisons that the table shortens: comparisons of wall time without a
+/// clear verdict, and comparisons of memory.
 pub(crate) fn in_full(sheet: &Sheet<'_>, extent: Extent) -> Vec<String> {
     let memory_too = !extent.memory_interval;
     let operations_too = !extent.operations_interval && sheet.is_figure(OPERATIONS);

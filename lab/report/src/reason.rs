@@ -16,8 +16,8 @@ use crate::entrant::versus;
 use crate::foreign;
 use crate::words;
 
-/// Share of a gain above which a cause is said to save more than the whole gain. The share is above
-/// 1, because followed runs differ from timed runs.
+/// Share of a gain above which a sentence states that the cause saves more than the whole gain. The
+/// share is above 1, because runs that track every block differ from timed runs.
 const OVER: f64 = 1.2;
 
 /// Minimum share of the best gain that a cheaper change must reach to be named.
@@ -46,7 +46,7 @@ pub enum Gain {
     Memory(f64),
 }
 
-/// A cause that accounts for most of a gain.
+/// A cause that accounts for enough of a gain.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cause {
     /// Fewer page faults.
@@ -89,7 +89,7 @@ pub enum Cause {
         /// substantial.
         in_calls: Option<f64>,
     },
-    /// The timed runs do not explain the gain, and no run was followed.
+    /// The timed runs do not explain the gain, and no run tracked every block.
     Unfollowed,
 }
 
@@ -103,9 +103,9 @@ pub struct Setting {
     pub share: Option<f64>,
 }
 
-/// Returns the reason why the leading entrant is better than the baseline. It is the fastest
-/// entrant; if none was shown to be faster, the smallest. Returns `None` if none was shown to be
-/// better.
+/// Returns the reason why the leading entrant is better than the baseline. The leading entrant is
+/// the fastest; if none was shown to be faster, the smallest. Returns `None` if none was shown to
+/// be better.
 pub fn reason(result: &RaceResult) -> Option<Reason> {
     let shown = |figure: &str, verdict: Verdict| {
         let rivals = result.entrants.iter().filter(|row| is_rival(row));

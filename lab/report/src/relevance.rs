@@ -9,12 +9,12 @@ use heapdrome_schema::{Bytes, CPU, EntrantResult, ProofSummary, Role, Status, Ve
 use crate::entrant::median;
 use crate::words::count;
 
-/// Upper estimate of the seconds that a call takes. A pair of malloc and free takes allocators 5 to
-/// 50 ns, and a cache miss takes 100 ns.
+/// Upper estimate of the seconds that a call takes. A pair of malloc and free takes 5 to 50 ns, and
+/// a cache miss takes 100 ns.
 const CALL: f64 = 100e-9;
 
 /// Upper estimate of the seconds that a page fault takes: 0.5 µs on a physical machine, and 2 µs on
-/// a virtual one, in which the page must be cleared.
+/// a virtual machine, in which the page must be cleared.
 const FAULT: f64 = 2e-6;
 
 /// Number of bytes that a page fault makes resident.
@@ -23,15 +23,15 @@ const PAGE: f64 = 4096.0;
 /// Share of the processor time below which calls and page faults cannot change a verdict.
 const SHARE: f64 = 0.01;
 
-/// Anonymous memory of a process that requests none: its stack, its data, and that of its libraries
-/// and its allocator.
+/// Anonymous memory of a process that requests none: its stack, its data, and the data of its
+/// libraries and its allocator.
 const AT_START: f64 = (2 << 20) as f64;
 
-/// Minimum ratio of resident memory to the sum of requested bytes and initial memory that proves
-/// that the rest does not come from malloc. An allocator's own overhead is far smaller.
+/// Ratio of resident memory to the sum of requested bytes and initial memory above which the excess
+/// cannot come from malloc. An allocator's own overhead is far smaller.
 const FAR_MORE: f64 = 3.0;
 
-/// Returns remarks on a command that hardly uses malloc, by its time and by its memory.
+/// Returns remarks on a command that hardly uses malloc, judged by its time and by its memory.
 pub fn remarks(entrants: &[EntrantResult]) -> Vec<String> {
     let memory = known(entrants).and_then(|(row, proof)| memory_of_its_own(row, proof));
     let remarks = [little_time_remark(entrants), memory];
@@ -62,9 +62,9 @@ fn little_time_remark(entrants: &[EntrantResult]) -> Option<String> {
     little_time(baseline, proof, &rivals)
 }
 
-/// Returns the reason why malloc cannot affect time, if so: calls are few, and either their bytes
-/// are few or all entrants have nearly equal page faults. In addition, no difference in time was
-/// shown.
+/// Returns the reason why malloc cannot affect time; `None` if it may. Malloc cannot affect time if
+/// there are few calls, and either few bytes or nearly equal page faults of all entrants. In
+/// addition, no difference in time may have been shown.
 fn little_time(
     baseline: &EntrantResult,
     proof: &ProofSummary,

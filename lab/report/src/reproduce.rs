@@ -31,8 +31,8 @@ fn names(collection: &Collection) -> usize {
     1 + usize::from(collection.fidelity().is_some())
 }
 
-/// Returns heapdrome's command line with these arguments, of which the first `names` name the
-/// command, and this seed, quoted for a shell.
+/// Returns heapdrome's command line with these arguments and this seed, quoted for a shell. The
+/// first `names` arguments name the command.
 fn seeded(asked: &[String], seed: u64, names: usize) -> Vec<String> {
     let mut words = vec!["heapdrome".to_owned()];
     words.extend(asked.iter().cloned());

@@ -1,4 +1,4 @@
-//! The common basis of all tables and texts: the ranking, the entrants that do not count, with
+//! The common basis of all tables and texts: the ranking, the entrants without valid rows, with
 //! reasons, and the numbered notes.
 
 use heapdrome_schema::{EntrantResult, RaceResult, Role, Status, WALL};
@@ -7,7 +7,7 @@ use crate::entrant::{OPERATIONS, OVERHEAD, median, versus};
 use crate::foreign;
 use crate::notes::{self, Note, Notes};
 
-/// An entrant that counts, with the numbers of its notes.
+/// An entrant with a valid row, with the numbers of its notes.
 pub(crate) struct Row<'a> {
     pub(crate) entrant: &'a EntrantResult,
     pub(crate) marks: Vec<usize>,
@@ -16,16 +16,16 @@ pub(crate) struct Row<'a> {
 /// A result in reading order.
 pub(crate) struct Sheet<'a> {
     pub(crate) result: &'a RaceResult,
-    /// The baseline and the rivals that count, the fastest first.
+    /// The baseline and the rivals with valid rows, the fastest first.
     pub(crate) rows: Vec<Row<'a>>,
-    /// The entrants that do not count.
+    /// The entrants without valid rows.
     pub(crate) out: Vec<&'a EntrantResult>,
     /// The notes. The first has number 1.
     pub(crate) notes: Vec<String>,
 }
 
 impl<'a> Sheet<'a> {
-    /// Sorts the entrants of `result` and collects the notes on those that count.
+    /// Sorts the entrants of `result`, and collects the notes on those with valid rows.
     pub(crate) fn new(result: &'a RaceResult) -> Self {
         let counts = |entrant: &&EntrantResult| entrant.status == Status::Ok;
         let (ranked, out): (Vec<_>, Vec<_>) = result.entrants.iter().partition(counts);
@@ -51,7 +51,7 @@ impl<'a> Sheet<'a> {
         sheet
     }
 
-    /// Returns the rivals that count, the fastest first.
+    /// Returns the rivals with valid rows, the fastest first.
     pub(crate) fn rivals(&self) -> impl Iterator<Item = &'a EntrantResult> + '_ {
         self.rows
             .iter()
@@ -77,7 +77,8 @@ impl<'a> Sheet<'a> {
         others.cloned().collect()
     }
 
-    /// Returns whether the race supports a claim on the figure of this name. Only a replay may not.
+    /// Returns whether the race supports a claim on the figure of this name. Only replays support
+    /// some claims and not others.
     pub(crate) fn supports(&self, figure: &str) -> bool {
         let replay = self.result.options.replay.as_ref();
         replay.is_none_or(|replay| replay.supports(figure))
@@ -98,7 +99,7 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// Returns the wall time relative to the baseline's. Entrants without one come last.
+/// Returns the wall time relative to the baseline's. Entrants without wall time come last.
 fn rank(entrant: &EntrantResult, unit: Option<f64>) -> f64 {
     if entrant.role == Role::Baseline {
         return 1.0;
@@ -111,7 +112,7 @@ fn rank(entrant: &EntrantResult, unit: Option<f64>) -> f64 {
         .unwrap_or(f64::INFINITY)
 }
 
-/// Returns the reason why an entrant does not count: a headline and details.
+/// Returns the reason why an entrant has no valid row: a headline and details.
 pub(crate) fn why_out(entrant: &EntrantResult) -> (String, Vec<String>) {
     let mut headline = match entrant.status {
         Status::Ok => "counts",

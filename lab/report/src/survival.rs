@@ -11,7 +11,7 @@ pub fn kind(swap: bool) -> &'static str {
     KINDS[usize::from(swap)]
 }
 
-/// Returns two remarks at most, on the allocators that need the least memory without swap and with
+/// Returns at most two remarks, on the allocators that need the least memory without swap and with
 /// swap. A single limit is not compared.
 #[must_use]
 pub fn needs_least(rows: &[Survival]) -> Vec<String> {

@@ -140,8 +140,8 @@ pub(crate) fn heading(collection: &Collection, figure: &Followed) -> String {
     format!("{}, ratio to {baseline} with its interval", figure.heading)
 }
 
-/// Returns a table of a figure: every allocator in every race; `None` if no counting entrant has
-/// the figure.
+/// Returns a table of a figure: every allocator in every race; `None` if no valid row has the
+/// figure.
 pub(crate) fn summary(
     collection: &Collection,
     figure: &Followed,
@@ -207,8 +207,8 @@ fn ratio(compared: &Comparison) -> String {
     }
 }
 
-/// Name of the parameter that pins a race to as many processors as its value, if the machine has
-/// them.
+/// Name of the parameter whose value is also the number of processors that a race is pinned to, if
+/// the machine has that many.
 const THREADS: &str = "threads";
 
 /// Returns a description of each race's processors.

@@ -69,7 +69,7 @@ impl Exporter for Terminal {
 }
 
 /// Formats only the table, for a running race, with the heading `so far, round N`. Each entrant
-/// that has left the race follows on a line.
+/// that has left the race follows on its own line.
 pub fn interim(result: &RaceResult, terminal: Terminal) -> String {
     let sheet = Sheet::new(result);
     let mut page = Page::new(terminal);
@@ -86,7 +86,7 @@ pub fn interim(result: &RaceResult, terminal: Terminal) -> String {
     page.text
 }
 
-/// Returns the lines for an entrant that does not count, with the reason.
+/// Returns the lines for an entrant without a valid row, with the reason.
 pub(crate) fn not_counted(entrant: &heapdrome_schema::EntrantResult) -> Vec<String> {
     let (headline, details) = why_out(entrant);
     let mut lines = vec![format!("{}: {headline}", foreign::name(&entrant.allocator))];
@@ -169,7 +169,7 @@ impl Page {
         extents[self.ranking(sheet, choices)]
     }
 
-    /// Adds a table with a row for each entrant that counts. Returns the choice that fits.
+    /// Adds a table with a row for each entrant of the ranking. Returns the choice that fits.
     pub(crate) fn ranking(
         &mut self,
         sheet: &Sheet<'_>,
@@ -317,7 +317,7 @@ impl Page {
         }
     }
 
-    /// Adds a command to copy. A shell reads its lines as one.
+    /// Adds a command to copy. A shell reads its lines as one command.
     pub(crate) fn command(&mut self, heading: &str, words: &[String]) {
         self.heading(heading);
         let mut line = String::new();

@@ -12,7 +12,7 @@ pub(crate) const NONE: &str = "-";
 /// Text of a comparison that shows no difference.
 pub(crate) const NO_DIFFERENCE: &str = "no difference shown";
 
-/// Text of a comparison on which the speed of a replay supports no claim.
+/// Text of a comparison if the speed of the replay supports no claim on the figure.
 pub(crate) const NOT_JUDGED: &str = "not judged at this speed";
 
 /// Returns the text with its first letter in upper case.
@@ -178,8 +178,8 @@ fn percent(parts: [f64; 3], word: &str, interval: bool) -> String {
     format!("{estimate}% {word}{tail}")
 }
 
-/// Returns `usual` decimals. Returns up to two more if any part would otherwise read as `nothing`,
-/// the value that means no difference. Large figures have fewer decimals.
+/// Returns the number of decimals: `usual`, or up to two more if any part would otherwise read as
+/// `nothing`, the value for no difference. Large figures have fewer decimals.
 fn decimals(parts: [f64; 3], nothing: f64, usual: usize) -> usize {
     let nearest = parts
         .iter()

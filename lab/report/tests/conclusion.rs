@@ -91,12 +91,12 @@ fn of_equals_the_least_product_of_time_and_memory_is_taken() {
         ("mimalloc2 for Wall", beside(small(0.80))),
         // Not shown to be smaller.
         ("mimalloc2 for Wall", beside(large)),
-        // It uses less memory, but its estimated time is longer by a larger factor.
+        // The rival uses less memory, but its estimated time is longer by a larger factor.
         (
             "mimalloc2 for Wall",
             beside([(0.8, 0.08), (0.8, 0.08), (1.12, 0.005)]),
         ),
-        // It was not shown to be slower, but its estimate is less than half of the gain.
+        // The rival was not shown to be slower, but its estimate is less than half of the gain.
         (
             "mimalloc2 for Wall",
             beside([(0.86, 0.14), (0.86, 0.14), (0.9, 0.01)]),
@@ -133,11 +133,11 @@ fn what_is_worse_in_one_figure_is_not_taken() {
     advises([
         ("Stay", race(&[], ALL_EVEN)),
         ("Stay", race(&[], slower)),
-        // It uses less processor time, but takes longer.
+        // The rival uses less processor time, but takes longer.
         ("Stay", one([(1.1, 0.05), (0.8, 0.02), EVEN])),
-        // It uses less memory, but is slower.
+        // The rival uses less memory, but is slower.
         ("Stay", one([(1.1, 0.05), EVEN, (0.8, 0.02)])),
-        // It is as fast and uses more memory, so the baseline beats it.
+        // The rival is as fast and uses more memory, so the baseline beats it.
         ("Stay", one([EVEN, EVEN, (1.11, 0.02)])),
     ]);
 }
@@ -171,7 +171,7 @@ fn what_is_level_and_what_is_undecided_are_told_apart() {
     ]);
 }
 
-/// Shown to be less, but within 2% of the baseline.
+/// A ratio that was shown to be below 1, but within 2% of it.
 const LITTLE: (f64, f64) = (0.99, 0.002);
 
 #[test]

@@ -376,7 +376,7 @@ fn an_image_shows_the_drawing_with_its_text() {
     let dark = |pixel: &&resvg::tiny_skia::PremultipliedColorU8| {
         u32::from(pixel.red()) + u32::from(pixel.green()) + u32::from(pixel.blue()) < 200
     };
-    // The names of the rows, which are drawn in the embedded font.
+    // This part of the image contains the names of the rows, which are drawn in the embedded font.
     let width = image.width() as usize;
     let names = image
         .pixels()

@@ -206,7 +206,7 @@ fn calls_to_the_system_and_time_in_calls_are_named_where_faults_explain_nothing(
         "x spends 8.00 ms in allocator calls instead of 20.0 ms, which explains about 71% of the processor time that \
          it saves"
     );
-    // This saves 22 ms of a gain of 17 ms.
+    // Calls save 22 ms here, more than the whole gain of 17 ms.
     result.entrants[0].evidence = Some(time(0.030));
     let over = said(&result);
     assert!(
@@ -294,7 +294,7 @@ fn less_memory_is_put_down_to_fragmentation_only_where_one_process_has_it() {
     for row in &mut result.entrants {
         row.evidence = Some(live(16));
     }
-    // The tree's peak of these rows is twice that of the largest process.
+    // In these rows, the tree's peak is twice the peak of the largest process.
     assert_eq!(
         said(&result),
         "x keeps 2.500 bytes resident for each live byte instead of 5.000"

@@ -1,5 +1,5 @@
 //! The report of a replay gives no verdict that its speed does not support, and states each
-//! property in which the replay misses its program.
+//! property in which the replay differs from its program.
 
 mod races;
 
@@ -63,7 +63,7 @@ fn replayed(speed: ReplaySpeed, fidelity: Option<Fidelity>) -> RaceResult {
     result
 }
 
-/// Returns every form of a result as one text each, with spaces in place of line breaks.
+/// Returns each output format of a result as one text, with spaces in place of line breaks.
 fn forms(result: &RaceResult) -> [String; 4] {
     let terminal = Terminal {
         width: 100,

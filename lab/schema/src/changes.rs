@@ -51,7 +51,7 @@ pub struct Change {
     /// Change of the ratio to the baseline, new over old; `None` for the baseline, if the baselines
     /// differ, or if there are too few rounds.
     pub beside_baseline: Option<Factor>,
-    /// Joint verdict of all factors that count; `None` if no factor counts.
+    /// Joint verdict of all factors that may be judged; `None` if there is none.
     pub verdict: Option<Verdict>,
 }
 
@@ -80,9 +80,9 @@ pub struct RacePair {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// Every interval that counts lies completely beyond the threshold.
+    /// Every judged interval lies completely beyond the threshold.
     Confirmed,
-    /// Every interval that counts lies completely on the near side of the threshold.
+    /// Every judged interval lies completely on the near side of the threshold.
     RuledOut,
     /// An interval contains the threshold, or there is no interval.
     Undecided,
@@ -102,7 +102,7 @@ pub struct Judged {
 /// Changes from one result to another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Changes {
-    /// Version of the schema, which is that of [`RaceResult`](crate::RaceResult).
+    /// Version of the schema, equal to that of [`RaceResult`](crate::RaceResult).
     pub schema: u32,
     /// Version of heapdrome that compared the results.
     pub heapdrome: String,

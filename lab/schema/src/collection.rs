@@ -9,7 +9,7 @@ use crate::{
     Fidelity, Machine, MisuseRun, Nanoseconds, PagingCell, RaceResult, Survival, SweepResult,
 };
 
-/// Scale at which a published setting is run.
+/// Scale at which a published setting runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
@@ -32,7 +32,7 @@ pub struct Member {
     pub parameters: Vec<String>,
     /// Value of the parameter that the cell sweeps, such as the number of threads.
     pub swept: Option<u64>,
-    /// Processors to which the command was pinned, in order of use; empty for all of them.
+    /// Processors to which the command was pinned, in order of use; empty for all processors.
     pub processors: Vec<usize>,
     /// Ratio of the published setting's work to the work of this race, if it is known.
     pub factor: Option<f64>,
@@ -44,13 +44,13 @@ pub struct Member {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Holds {
-    /// Every interval that counts agrees with the claim.
+    /// Every judged interval agrees with the claim.
     Held,
     /// An interval contradicts the claim.
     NotHeld,
     /// An interval is too wide, or there is no interval.
     Undecided,
-    /// An allocator or a thread count of the claim is missing here.
+    /// An allocator or a thread count that the claim requires is missing here.
     CannotBeTested,
 }
 
@@ -80,7 +80,7 @@ pub struct Absent {
     pub reason: String,
 }
 
-/// A table made of several races, or one that a document published.
+/// A table made from several races, or a published table of a document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// Title.
@@ -124,7 +124,7 @@ pub struct Ccdf {
 pub enum Purpose {
     /// Races along the values of parameters, with their joint findings.
     Sweep(Option<SweepResult>),
-    /// Races in the cells of a suite, with the misuse that its targets mention.
+    /// Races in the cells of a suite, with the misuse outcomes that its targets need.
     Suite {
         /// Scale at which the suite was run.
         scale: Scale,
@@ -161,7 +161,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// Returns the purpose of a suite of which nothing has run yet.
+    /// Returns the purpose of a suite that has no results yet.
     pub fn suite(scale: Scale) -> Self {
         Self::Suite {
             scale,
@@ -169,7 +169,7 @@ impl Purpose {
         }
     }
 
-    /// Returns the purpose of experiments of which none has run yet.
+    /// Returns the purpose of experiments that have no results yet.
     pub fn paging(scale: Scale) -> Self {
         Self::Paging {
             scale,
@@ -190,7 +190,7 @@ impl Default for Purpose {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Flat", into = "Flat")]
 pub struct Collection {
-    /// The version of the schema, that of [`RaceResult`].
+    /// Version of the schema, equal to that of [`RaceResult`].
     pub schema: u32,
     /// The version of heapdrome that wrote the collection.
     pub heapdrome: String,
@@ -198,7 +198,7 @@ pub struct Collection {
     pub started: String,
     /// Request for the collection: heapdrome's own arguments.
     pub asked: Vec<String>,
-    /// Name, such as `sweep threads` or `sweep jobs and size`, or that of the suite.
+    /// Name of the suite, or a name such as `sweep threads` or `sweep jobs and size`.
     pub name: String,
     /// The machine.
     pub machine: Machine,

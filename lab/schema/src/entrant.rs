@@ -43,7 +43,7 @@ pub struct Entrant {
     /// Faults of the allocator's `operator new`, which affect only commands that call it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults_of_new: Vec<String>,
-    /// Whether the entrant is the command as it runs today. Then nothing is preloaded, any object
+    /// Whether the entrant is the command as it runs today. If so, nothing is preloaded, any object
     /// may serve malloc, and `library` is the object that was found to serve it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub as_is: bool,

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Number and size of the blocks whose sizes have the same number of binary digits.
+/// Number and total size of the blocks in one range of sizes, up to a power of two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SizeCount {
-    /// Power of two above all sizes, in bytes. Every size except 0 is at least half of it.
+    /// Exclusive upper limit of the sizes in bytes, a power of two. Every size except 0 is at least
+    /// half of it.
     pub below: u64,
     /// Number of requested blocks. A resized block counts again.
     pub blocks: u64,
@@ -54,13 +55,13 @@ pub struct Evidence {
     pub sizes: Vec<SizeCount>,
     /// Number of blocks that were freed or resized.
     pub frees: u64,
-    /// Number of these blocks that another thread had allocated (remote frees).
+    /// Number of freed or resized blocks that another thread had allocated (remote frees).
     pub freed_by_others: u64,
-    /// Peak of the live bytes that a program requested, in one process.
+    /// Highest peak of live requested bytes in a single process.
     pub peak_live_bytes: u64,
     /// Sum of the peaks of all processes. Each peak includes the blocks inherited by fork.
     pub peak_live_of_all_bytes: u64,
-    /// Anonymous memory in huge pages at the end of a process, of the process that had the most.
+    /// Anonymous memory in huge pages at the end of a process: the maximum over all processes.
     pub huge_at_end_bytes: u64,
     /// System calls for memory, if they could be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,7 +77,7 @@ impl Evidence {
         self.sizes.iter().map(|size| size.blocks).sum()
     }
 
-    /// Returns whether one process had nearly all live bytes. Then they can be compared with the
+    /// Returns whether one process had nearly all live bytes. If so, they can be compared with the
     /// memory of the whole tree.
     pub fn is_of_one_process(&self) -> bool {
         let rest =

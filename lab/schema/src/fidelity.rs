@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CPU, PEAK_RSS, WALL};
 
-/// How fast a trace is replayed.
+/// Speed at which a trace is replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReplaySpeed {
@@ -19,20 +19,20 @@ pub enum ReplaySpeed {
     Locked,
 }
 
-/// Kind of statement about a program that a figure of its replay makes.
+/// Kind of claim about a program that a figure of its replay may support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// How fast the allocator is: times, rates, waits, and counters of the processor.
+    /// Speed of the allocator: times, rates, waits, and counters of the processor.
     Throughput,
-    /// The most memory at any moment, and the page faults that map it.
+    /// The maximum memory at any moment, and the page faults that map it.
     Peak,
     /// Memory over time: purging, decay and idle memory.
     OverTime,
 }
 
 impl Claim {
-    /// Returns the kind of statement that the figure of this name makes. A figure of unknown kind
-    /// counts as a time, because every unknown figure depends on the speed.
+    /// Returns the kind of claim to which the figure of this name belongs. An unknown figure counts
+    /// as a time, because it may depend on the speed.
     #[must_use]
     pub fn of(figure: &str) -> Self {
         match figure {
@@ -50,7 +50,7 @@ impl Claim {
         }
     }
 
-    /// Returns the claim as the object of a sentence.
+    /// Returns the claim as a phrase that can be the object of a sentence.
     #[must_use]
     pub fn spoken(self) -> &'static str {
         match self {
@@ -65,7 +65,7 @@ impl ReplaySpeed {
     /// Every speed.
     pub const ALL: [Self; 3] = [Self::Dependencies, Self::Paced, Self::Locked];
 
-    /// Returns its name on the command line.
+    /// Returns the speed's name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -115,7 +115,7 @@ pub struct Replayed {
     pub speed: ReplaySpeed,
     /// SHA-256 of the trace in hexadecimal.
     pub trace_sha256: String,
-    /// Outcome of the latest check of this trace and process; `None` if none was made.
+    /// Outcome of the latest check of this trace and process; `None` without a check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fidelity: Option<Fidelity>,
 }
@@ -193,7 +193,7 @@ pub enum Agreement {
     Miss,
     /// The program shows nothing that the replay could reproduce.
     NothingToCompare,
-    /// The replay's figures are too noisy to tell.
+    /// The replay's figures are too noisy for a verdict.
     NotDecided,
 }
 

@@ -117,7 +117,7 @@ pub fn read_saved(path: &Path) -> Result<Saved, ReadError> {
 /// Reads the result of one race.
 ///
 /// # Errors
-/// See [`read_saved`]. Also when the file is not a single race.
+/// In the cases of [`read_saved`], and when the file is not a single race.
 pub fn read_result(path: &Path) -> Result<RaceResult, ReadError> {
     typed(source_name(path), read_value(path)?)
 }

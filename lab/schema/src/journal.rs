@@ -8,9 +8,9 @@ use crate::{Ending, Evidence, Machine, MemoryRun, Plan, Proof, Run, Stopping};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "line", rename_all = "snake_case")]
 pub enum JournalLine {
-    /// The first line: the plan of the race, and its machine. A second such line replaces the first
-    /// and clears all earlier proofs; it must precede the first run. It may replace entrants that
-    /// have not failed, and append others.
+    /// The first line: the plan of the race, and its machine. A second line of this kind replaces
+    /// the first and clears all earlier proofs; it must precede the first run. It may replace
+    /// entrants that have not failed, and append others.
     Plan {
         /// Version of the journal's format.
         schema: u32,
@@ -49,7 +49,7 @@ pub enum JournalLine {
         stderr_tail: String,
     },
     /// All comparisons with an entrant are decided: every target on it is decided, or it was shown
-    /// to be beaten. It runs no further rounds, and its row counts.
+    /// to be beaten. It runs no further rounds, and its row stays valid.
     Decided {
         /// Position of the entrant in the plan.
         entrant: usize,

@@ -41,8 +41,8 @@ impl MemoryParts {
     }
 }
 
-/// Resident memory of a process that malloc does not serve: that of its binary, of its libraries
-/// with their data, and of the stack of its first thread.
+/// Part of a process's resident memory that malloc does not serve: its binary, its libraries with
+/// their data, and the stack of its first thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageMemory {
     /// Pages of files.
@@ -72,7 +72,7 @@ pub struct AfterIdle {
 pub struct MemoryRun {
     /// Position of the entrant in the plan.
     pub entrant: usize,
-    /// Method of reading memory, such as `cgroup v1 memory.stat every 5 ms`.
+    /// Peak of the tree's anonymous memory.
     pub peak_tree: Bytes,
     /// Method of reading, such as `cgroup v1 memory.stat every 5 ms`.
     pub method: String,
@@ -91,7 +91,7 @@ pub struct MemoryRun {
     /// Method of reading the composition, and its possible errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts_method: Option<String>,
-    /// Image of the largest process, at the reading at which it was largest.
+    /// Memory of the largest process's image, at the reading at which that process was largest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageMemory>,
     /// Memory at the end of the longest idle period, if there was one.

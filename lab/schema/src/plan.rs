@@ -1,4 +1,4 @@
-//! The complete plan of a race, with which another process can resume it.
+//! The complete plan of a race, with which another process can resume the race.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -54,7 +54,7 @@ impl Server {
 pub enum Pace {
     /// For a first impression.
     Quick,
-    /// For an answer for which a person waits.
+    /// For an answer while a person waits.
     Usual,
     /// For intervals as narrow as requested.
     Patient,
@@ -70,16 +70,16 @@ pub struct Stopping {
     pub min_rounds: u32,
     /// Maximum number of rounds.
     pub max_rounds: u32,
-    /// Time limit of the whole race, including runs under the witness and memory runs. Nothing
-    /// starts that would end later.
+    /// Time limit of the whole race, including runs under the witness and memory runs. A run that
+    /// would end later does not start.
     pub max_time: Option<Nanoseconds>,
     /// Whether an entrant stops once all comparisons with it are decided, after at least
     /// `min_rounds`. The race ends when all entrants have stopped.
     #[serde(default)]
     pub until_decided: bool,
     /// Distance from 1, as a fraction, within which a ratio does not matter (0.02 is 2%). The race
-    /// ends once every judged interval excludes 1 or lies within this distance. `None` if the width
-    /// of intervals, or targets, end the race instead.
+    /// ends once every judged interval excludes 1 or lies within this distance. `None` if the
+    /// widths of intervals or the targets end the race instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
     /// Time budget for the rounds if no limit was set.
@@ -146,11 +146,12 @@ pub struct Options {
     /// it does not race.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_is: Option<Role>,
-    /// Whether proofs are omitted. Then nothing shows which object served malloc, and every row
-    /// counts.
+    /// Whether proofs are omitted. If so, nothing shows which object served malloc, and every row
+    /// counts as valid.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unproven: bool,
-    /// The replay, if the command replays a trace. It decides which figures have verdicts.
+    /// The replay, if the command replays a trace. Its speed determines the figures that have
+    /// verdicts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<Replayed>,
 }

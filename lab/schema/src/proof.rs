@@ -50,27 +50,27 @@ pub enum Coverage {
     Whole,
     /// Processes with at least [`Proof::ENOUGH`] of the processor time, but not all of them.
     Most,
-    /// Processes with less processor time than that. The row does not count, because the run says
-    /// nothing about the allocator.
+    /// Processes with less than [`Proof::ENOUGH`] of the processor time. The row is invalid,
+    /// because the run says nothing about the allocator.
     TooLittle,
 }
 
 /// Findings of one unmeasured run under the witness.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Proof {
-    /// Part of the command that the allocator served. It decides whether the row counts.
+    /// Part of the command that the allocator served. It determines whether the row is valid.
     pub coverage: Coverage,
     /// Path of the object that served most of the calls.
     pub served_by: Option<String>,
-    /// Number of calls of the allocation ABI that reached that object.
+    /// Number of calls of the allocation ABI that reached the object in `served_by`.
     pub calls: u64,
-    /// Bytes that those calls requested, including memory that was freed again. 0 in proofs of an
-    /// older heapdrome.
+    /// Bytes requested by the calls in `calls`, including memory that was freed again. 0 in proofs
+    /// of an older heapdrome.
     #[serde(default)]
     pub requested_bytes: u64,
     /// Number of processes seen. A process that replaces its program counts again.
     pub processes: u64,
-    /// Number of processes in which that object served malloc.
+    /// Number of processes in which the object in `served_by` served malloc.
     pub served_processes: u64,
     /// Whether a program called `operator new`; `None` in proofs that did not record this.
     #[serde(default)]
@@ -84,13 +84,13 @@ pub struct Proof {
     /// Hash of everything that the proof depends on. If it changes, the proof is invalid.
     pub key: String,
     /// Cell of the collection in which the proof was taken, if it was another cell. That cell has
-    /// the same program, library and environment, but other parameters, so the numbers of calls are
-    /// not those of this cell.
+    /// the same program, library and environment, but other parameters, so the numbers of calls do
+    /// not apply to this cell.
     #[serde(default)]
     pub taken_in: Option<String>,
 }
 
 impl Proof {
-    /// Share of the tree's processor time that the allocator must serve for its row to count.
+    /// Share of the tree's processor time that the allocator must serve for its row to be valid.
     pub const ENOUGH: f64 = 0.9;
 }

@@ -55,7 +55,7 @@ pub struct Comparison {
     /// Estimated number of further rounds that would show a difference of 1%, if it can be
     /// estimated.
     pub rounds_to_show_one_percent: Option<u32>,
-    /// Properties on which the comparison relies and in which the race's replay was shown to differ
+    /// Properties that the comparison relies on, but in which the race's replay was shown to differ
     /// from its program.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub misses: Vec<Property>,
@@ -78,7 +78,7 @@ pub struct Series {
     pub method: Option<String>,
 }
 
-/// Whether an entrant's row counts.
+/// Validity of an entrant's row, with the reason if it is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
@@ -97,15 +97,15 @@ pub enum Status {
 pub struct ProofSummary {
     /// Path of the object that served most of the calls.
     pub served_by: Option<String>,
-    /// Number of calls of the allocation ABI that reached that object.
+    /// Number of calls of the allocation ABI that reached the object in `served_by`.
     pub calls: u64,
-    /// Bytes that those calls requested, including memory that was freed again. 0 in results of an
-    /// older heapdrome.
+    /// Bytes requested by the calls in `calls`, including memory that was freed again. 0 in results
+    /// of an older heapdrome.
     #[serde(default)]
     pub requested_bytes: u64,
     /// Number of processes seen.
     pub processes: u64,
-    /// Number of processes in which that object served malloc.
+    /// Number of processes in which the object in `served_by` served malloc.
     pub served_processes: u64,
     /// Unserved programs, with the reasons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -168,7 +168,7 @@ pub struct EntrantResult {
     /// Faults that matter to a reader.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known_faults: Vec<String>,
-    /// Whether the row counts.
+    /// Whether the row is valid.
     pub status: Status,
     /// Number of rounds after which the entrant stopped because all comparisons with it were
     /// decided.
@@ -217,10 +217,12 @@ pub struct EntrantResult {
     /// Method of reading the composition, and its possible errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_parts_method: Option<String>,
-    /// Memory of the largest process that malloc does not serve, from the same run.
+    /// Part of the largest process's memory that malloc does not serve, from the same run as the
+    /// timeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageMemory>,
-    /// Memory of the process tree at the end of the longest idle period, from the same run.
+    /// Memory of the process tree at the end of the longest idle period, from the same run as the
+    /// timeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_idle: Option<AfterIdle>,
     /// Findings of a run that tracked every block, if there was one.
@@ -266,8 +268,7 @@ pub struct Machine {
     /// measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault_s: Option<f64>,
-    /// Remarks on the state of the machine that affects the result, as `heapdrome doctor` prints
-    /// them.
+    /// Remarks on states of the machine that affect the result, as `heapdrome doctor` prints them.
     pub remarks: Vec<String>,
 }
 
@@ -291,9 +292,9 @@ pub struct RaceResult {
     pub baseline: String,
     /// Seed of every random draw.
     pub seed: u64,
-    /// Number of complete rounds. In each, every entrant that was still racing ran once.
+    /// Number of complete rounds. In each round, every entrant that was still racing ran once.
     pub rounds: u32,
-    /// Number of rounds after which the figures could stop an entrant; `None` if they could not.
+    /// Minimum number of rounds before the figures could stop an entrant; `None` if they could not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least_rounds: Option<u32>,
     /// Reason for the end of the race, and whether it ended by itself.

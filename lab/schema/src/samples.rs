@@ -29,22 +29,22 @@ impl EntrantResult {
 }
 
 impl RaceResult {
-    /// Truncates samples in round order to the rounds that every entrant ran. If decided entrants
-    /// stop early, whether the others run later rounds depends on the results so far. An interval
-    /// for a single look does not allow this dependence.
+    /// Truncates samples in round order to the rounds that every entrant ran. When decided entrants
+    /// stop early, the number of later rounds depends on the results so far. An interval for a
+    /// single look does not allow this dependence.
     pub fn first_rounds(&self, mut samples: Vec<f64>) -> Vec<f64> {
         let least = self.least_rounds.map(usize::try_from);
         samples.truncate(least.and_then(Result::ok).unwrap_or(usize::MAX));
         samples
     }
 
-    /// Returns the row of the baseline, even if it does not count.
+    /// Returns the row of the baseline, even if it is invalid.
     pub fn baseline_row(&self) -> Option<&EntrantResult> {
         let mut rows = self.entrants.iter();
         rows.find(|row| row.role == Role::Baseline)
     }
 
-    /// Returns the row of an allocator, if the row counts. The baseline's twin is excluded.
+    /// Returns the row of an allocator, if the row is valid. The baseline's twin is excluded.
     pub fn row(&self, allocator: &str) -> Option<&EntrantResult> {
         let mut own = self
             .entrants

@@ -26,18 +26,19 @@ pub struct ScalingPoint {
     /// Ratio of this race's time to that of the first race, divided by the ratio of their work;
     /// `None` without an interval.
     pub degradation: Option<Factor>,
-    /// Degradation divided by the work per processor that the command could use.
+    /// Degradation divided by the work for each processor that the command could use.
     pub per_processor: Option<Factor>,
 }
 
-/// The knee: the last value up to which the degradation per processor stays within the share.
+/// Knee of a curve: the last value up to which the degradation per processor stays within
+/// [`SweepResult::share`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Knee {
     /// Lower bound of the knee: the last value up to which every interval lies completely within
-    /// the share.
+    /// the permitted share.
     pub certain: String,
     /// Upper bound of the knee: the last value up to which no interval lies completely beyond the
-    /// share.
+    /// permitted share.
     pub possible: String,
 }
 

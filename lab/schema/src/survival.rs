@@ -70,11 +70,11 @@ pub struct Survival {
 }
 
 impl Survival {
-    /// Minimum number of runs, both with and without a limit, from which a slowdown is shown. The
-    /// time of fewer runs is mostly chance.
+    /// Minimum number of runs, each with and without a limit, that justifies a slowdown. With fewer
+    /// runs, the slowdown is mostly chance.
     pub const FEWEST_RUNS: usize = 3;
 
-    /// Returns whether all runs under a limit finished and are enough to show the command's
+    /// Returns whether all runs under a limit finished, and are enough runs to show the command's
     /// slowdown.
     #[must_use]
     pub fn shows_slowdown(&self, trial: &Trial) -> bool {
@@ -93,8 +93,8 @@ impl Survival {
     }
 
     /// Returns the largest limit that was too small, in bytes; zero if there is none. The command
-    /// needs more than this, and at most [`smallest_bytes`](Self::smallest_bytes). A search ends
-    /// when the two are as close as its precision requires.
+    /// needs more than this limit, and at most [`smallest_bytes`](Self::smallest_bytes). A search
+    /// ends when the two are as close as its precision requires.
     #[must_use]
     pub fn insufficient_bytes(&self) -> u64 {
         let smallest = self.smallest_bytes.unwrap_or(u64::MAX);

@@ -80,17 +80,17 @@ fn told(thing: &str, folder: &Path, source: &Error) -> String {
 /// is not a regular file, such as a pipe, is written directly.
 ///
 /// # Errors
-/// When the file cannot be written. Then nothing is left behind.
+/// When the file cannot be written. No temporary file is left behind.
 pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<(), WriteError> {
-    // A failure of the sink is the outer one.
+    // A failed write is already in the outer result, so the inner result is dropped.
     stream_atomically(path, |sink| sink.write_all(contents)).map(|_| ())
 }
 
-/// Writes what `make` writes, as [`write_atomically`] does, without holding all of it in memory.
-/// Returns the failure of `make` itself, if it has one; the file is not written then.
+/// Writes the output of `make` to a file like [`write_atomically`], without holding all of it in
+/// memory. If `make` itself fails, returns its failure and does not write the file.
 ///
 /// # Errors
-/// When the file cannot be written, whatever `make` says of it.
+/// When the file cannot be written, regardless of the outcome of `make`.
 pub fn stream_atomically<E>(
     path: &Path,
     make: impl FnOnce(&mut dyn Write) -> Result<(), E>,
@@ -102,7 +102,7 @@ pub fn stream_atomically<E>(
         return fill(special.map_err(failed)?, make).map_err(failed);
     };
     let mut file = temporary_in(folder_of(target)).map_err(failed)?;
-    // Writes through the inner `File`: errors of the temporary file contain its own name.
+    // Write through the inner `File`, because errors of the temporary file contain its own name.
     let made = fill(file.as_file_mut(), make).map_err(failed)?;
     if made.is_ok() {
         file.as_file().sync_all().map_err(failed)?;
@@ -111,11 +111,11 @@ pub fn stream_atomically<E>(
     Ok(made)
 }
 
-/// Lets `make` write into a sink through a buffer, and returns its outcome; the sink's own failure
-/// comes first.
+/// Lets `make` write into a sink through a buffer, and returns the outcome of `make`. A failure of
+/// the sink takes precedence.
 ///
 /// # Errors
-/// The sink's.
+/// When the sink cannot be written.
 pub fn fill<E>(
     sink: impl Write,
     make: impl FnOnce(&mut dyn Write) -> Result<(), E>,
@@ -132,10 +132,10 @@ pub fn fill<E>(
     }
 }
 
-/// Bytes that are written in one call to the system.
+/// Number of bytes that are written in one system call.
 const BUFFER: usize = 64 << 10;
 
-/// A sink that keeps its first error, however its user words that.
+/// A sink that keeps its own first error, because its user may replace that error with another.
 struct Noted<W> {
     sink: W,
     error: Option<Error>,
@@ -164,7 +164,7 @@ impl<W: Write> Write for Noted<W> {
 /// Checks whether [`write_atomically`] could write `path` now.
 ///
 /// # Errors
-/// See [`write_atomically`]. Does not detect a lack of disk space.
+/// In the cases of [`write_atomically`], except that a lack of disk space is not detected.
 pub fn check_writable(path: &Path) -> Result<(), WriteError> {
     let target = replaced(path);
     let found = match &target {
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     fn folder() -> tempfile::TempDir {
-        // The prefix must differ from that of the temporary files.
+        // The prefix must differ from the prefix of the temporary files.
         let folder = tempfile::Builder::new().prefix("writing-").tempdir();
         folder.expect("a temporary folder")
     }
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn a_folder_that_takes_nothing_is_not_said_to_be_missing() {
         let folder = folder();
-        // A raw error has the text of the system. 2 is ENOENT.
+        // Error 2 is ENOENT. A raw error has the system's text.
         let source = Error::from_raw_os_error(2);
         let told = told("folder", folder.path(), &source);
         let words = format!(

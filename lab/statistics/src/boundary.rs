@@ -2,9 +2,9 @@
 //! look after every round and no last round, the probability of ever crossing the boundary equals
 //! the level.
 //!
-//! The level is spent over the rounds (Lan and DeMets 1983) by a function that needs no last round.
-//! The recursion of Armitage, McPherson and Rowe (1969) for sums of independent normal steps finds
-//! the boundary that spends exactly the share of each round.
+//! A spending function (Lan and DeMets 1983) divides the level among the rounds, without a planned
+//! last round. The recursion of Armitage, McPherson and Rowe (1969) for sums of independent normal
+//! steps finds the boundary that uses up exactly each round's share.
 
 use statrs::function::erf::erfc;
 
@@ -21,7 +21,7 @@ const GAUSS: [(f64, f64); 6] = [
 /// Width of one panel of the quadrature, in standard deviations of a step.
 const PANEL: f64 = 2.5;
 
-/// Distance from which on the normal density counts as zero, in standard deviations of a step.
+/// Distance beyond which the normal density counts as zero, in standard deviations of a step.
 const REACH: f64 = 8.0;
 
 /// A quadrature node of the density of sums that have not crossed the boundary yet.

@@ -12,8 +12,9 @@ use crate::rounds::{half_a_step, log_ratios, logarithms};
 use crate::rule::FEWEST_ROUNDS;
 use crate::trimmed::{Trimmed, degrees_of_freedom, trimmed_mean};
 
-/// Share of the level that is spent. The rest covers races that stop when they are precise, because
-/// a race with little noise by chance stops early. Simulations show that this is enough.
+/// Share of the level that is spent. The rest is a reserve for races that stop when they are
+/// precise: a race whose noise is small by chance stops early. Simulations show that the reserve is
+/// large enough.
 const SPENDABLE: f64 = 0.5;
 
 /// Values of one figure of one entrant in one race, in the order of the rounds.

@@ -10,7 +10,7 @@ const LONG: usize = 1_000;
 /// A trend over the rounds, by the test of Mann and Kendall.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
-    /// Kendall's tau-a: 1 if each sample is above all earlier ones, -1 if each is below.
+    /// Kendall's tau-a: 1 if each sample is above all earlier samples, -1 if each is below.
     pub tau: f64,
     /// Two-sided probability of a trend at least this strong in a series without a trend.
     pub p_value: f64,
@@ -52,7 +52,7 @@ pub fn drift(values: &[f64]) -> Option<Drift> {
 }
 
 /// Returns the slopes between pairs of points. A long series uses only pairs that are half the
-/// series apart. Their median is as accurate, and needs little memory.
+/// series apart. The median of these slopes is as accurate, and needs little memory.
 fn slopes(points: &[(f64, f64)]) -> Vec<f64> {
     let slope = |early: &(f64, f64), late: &(f64, f64)| (late.1 - early.1) / (late.0 - early.0);
     if points.len() > LONG {

@@ -4,18 +4,18 @@ use statrs::distribution::{ContinuousCDF as _, Normal, StudentsT};
 
 use crate::mean;
 
-/// Number of batches: enough for a t quantile near the normal one, few enough that each is longer
-/// than the time over which samples depend on each other.
+/// Number of batches: large enough for a t quantile near the normal one, and small enough that the
+/// means of different batches are almost uncorrelated.
 const BATCHES: usize = 10;
 
-/// Residual standard deviations by which one batch may lie below an earlier one.
+/// Maximum fall from one batch to a later one, in residual standard deviations.
 const NOISE: f64 = 2.0;
 
-/// Share of the slope of the first half that the slope of the second half must reach.
+/// Minimum ratio of the slope in the second half to the slope in the first half.
 const STEADY: f64 = 0.5;
 
-/// The variance of the slope of least squares, as a multiple of that of the growth over the whole
-/// time, where the growth is a sum of independent steps (Brownian motion: 6 / 5).
+/// Variance of the least-squares slope, scaled to the whole time, divided by the variance of the
+/// total growth. For a sum of independent steps (Brownian motion), it is 6 / 5.
 const OF_STEPS: f64 = 1.2;
 
 /// Growth of a series.
@@ -23,30 +23,30 @@ const OF_STEPS: f64 = 1.2;
 pub struct Growth {
     /// Change from one sample to the next.
     pub slope: f64,
-    /// The interval in which the slope lies.
+    /// Confidence interval of the slope.
     pub interval: [f64; 2],
 }
 
-/// Returns the growth of a series that only grows; `None` for any other.
+/// Returns the growth of a series that only grows; `None` for any other series.
 ///
-/// Samples that follow each other depend on each other. So the series is divided into ten batches,
-/// whose means depend on each other the less the longer they are (batch means: Conway, "Some
-/// Tactical Problems in Digital Simulation", Management Science 10, 1963; Law and Kelton,
-/// "Simulation Modeling and Analysis"). A line is fitted to the means by least squares. Its
-/// interval is Student's, with eight degrees of freedom: a series without a trend lies outside of
-/// it with the probability `error`.
+/// Consecutive samples are correlated. The series is therefore divided into ten batches: the longer
+/// the batches, the less their means are correlated (batch means: Conway, "Some Tactical Problems
+/// in Digital Simulation", Management Science 10, 1963; Law and Kelton, "Simulation Modeling and
+/// Analysis"). A line is fitted to the means by least squares, and its slope has Student's interval
+/// with eight degrees of freedom. For a series without a trend, this interval excludes zero with
+/// probability `error`.
 ///
 /// The series only grows if three things hold:
 /// - the interval is above zero;
-/// - no batch lies below an earlier one by more than two residual standard deviations;
-/// - the slope of the second half is at least half of that of the first. A cache that fills grows
+/// - no batch lies below an earlier batch by more than two residual standard deviations;
+/// - the slope of the second half is at least half the slope of the first. A cache that fills grows
 ///   ever more slowly.
 ///
-/// If the values are estimates, `measured` is the variance of the estimated growth over the whole
-/// time, and 0 otherwise. The errors of the steps accumulate and so do not scatter about the line.
-/// The interval includes them in addition.
+/// If the values are estimates, `measured` is the variance of their estimated growth over the whole
+/// time; otherwise it is 0. The errors of the steps accumulate, so they do not scatter about the
+/// line. The interval therefore includes them in addition.
 ///
-/// Samples at the beginning that fill no batch are not used. Each batch needs two samples at least.
+/// Leading samples that do not fill a batch are ignored. Each batch needs at least two samples.
 pub fn only_grows(values: &[f64], error: f64, measured: f64) -> Option<Growth> {
     let length = values.len() / BATCHES;
     if length < 2 {
@@ -138,11 +138,11 @@ mod tests {
 
     #[test]
     fn an_interval_computed_by_hand() {
-        // Ten batches of two equal values: 0 1 2 3 4 5 6 7 8 9, and 1 more in every other batch.
-        // The sum of the products of places and values is 82.5 + 2.5 = 85, so the slope is 1.0303
-        // for each batch. The residuals have the sum of squares 2.5 - 2.5^2 / 82.5 = 2.42424,
-        // which is a deviation of 0.55048, and a standard error of 0.060606. The quantile with 8
-        // degrees of freedom is 2.30600.
+        // Ten batches of two equal values: 0 1 2 3 4 5 6 7 8 9, with 1 added in every other batch.
+        // The products of positions and values sum to 82.5 + 2.5 = 85, so the slope is 1.0303 for
+        // each batch. The squared residuals sum to 2.5 - 2.5^2 / 82.5 = 2.42424, so the deviation
+        // is 0.55048 and the slope's standard error 0.060606. The quantile with 8 degrees of
+        // freedom is 2.30600.
         let values: Vec<f64> = (0..20).map(|at| f64::from(at / 2 + (at / 2) % 2)).collect();
         let found = only_grows(&values, ERROR, 0.0).expect("it grows");
         assert!((found.slope * 2.0 - 1.0303).abs() < 1e-4, "{found:?}");
@@ -154,7 +154,8 @@ mod tests {
     fn the_interval_includes_the_error_of_estimates() {
         let values: Vec<f64> = (0..200).map(f64::from).collect();
         let found = only_grows(&values, ERROR, 25.0).expect("it grows");
-        // Two hundred steps, whose sum has the standard error 5; the quantile is the normal one.
+        // Two hundred steps, whose sum has the standard error 5; the quantile is that of the normal
+        // distribution.
         let half = 1.96 * (1.2_f64 * 25.0).sqrt() / 200.0;
         assert!(
             (found.interval[1] - found.slope - half).abs() < 1e-4,
@@ -188,7 +189,7 @@ mod tests {
         }
     }
 
-    /// Returns a series without a trend. Samples depend on each other over about `memory` samples.
+    /// Returns a series without a trend. Its samples are correlated over about `memory` samples.
     fn stationary(draws: &mut ChaCha8Rng, memory: f64) -> Vec<f64> {
         let keep = (-1.0 / memory).exp();
         let mut value = 0.0;

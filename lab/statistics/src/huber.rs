@@ -5,7 +5,8 @@
 use crate::median;
 use crate::rounds::Cells;
 
-/// Residual, in scales of the noise, above which it is clipped (Huber's k).
+/// Absolute residual above which residuals are clipped, in multiples of the noise scale (Huber's
+/// k).
 const CLIP: f64 = 1.0;
 
 /// Factors that convert the median or the mean absolute residual of normal noise into its standard
@@ -16,7 +17,7 @@ const MEAN_TO_DEVIATION: f64 = 1.253_314_137_315_5;
 /// Size below which a residual is only a rounding error of the logarithms.
 const NEGLIGIBLE: f64 = 1e-12;
 
-/// Movement of all effects, as a share of the scale, below which the fit ends.
+/// Convergence limit of the fit: the largest movement of any effect, as a share of the scale.
 const TOLERANCE: f64 = 1e-3;
 const MOST_STEPS: usize = 50;
 
@@ -201,7 +202,7 @@ pub(crate) struct Groups {
     pub(crate) first: usize,
     /// Position after the last entrant of the group.
     pub(crate) end: usize,
-    /// Difference between the effect of entrant 0 and that of its group.
+    /// Difference between the effect of entrant 0 and the effect of its group.
     pub(crate) shift: f64,
 }
 
@@ -216,7 +217,7 @@ impl Groups {
         end.min(entrants)
     }
 
-    /// Sets the effects of the group to that of entrant 1, which has a figure in every round.
+    /// Sets the group's effects to the effect of entrant 1, which has a figure in every round.
     fn join(self, effects: &mut [f64]) {
         let common = effects[1];
         effects[self.first..self.end].fill(common);

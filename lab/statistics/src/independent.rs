@@ -1,5 +1,5 @@
-//! Intervals for series that were measured in different rounds: the interval of a mean, and that of
-//! the ratio of two means.
+//! Intervals for series that were measured in different rounds: the interval of a mean, and the
+//! interval of a ratio of two means.
 //!
 //! The rounds of two races do not pair, so common noise does not cancel out, and the interval is
 //! valid for a single look at the end. For series of the same rounds, use [`Rule`](crate::Rule).

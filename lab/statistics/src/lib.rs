@@ -1,14 +1,14 @@
 //! Statistics of races: estimates, confidence intervals, verdicts, and stopping.
 //!
 //! All functions are pure functions over slices: they use no process, clock or file, and no other
-//! crate of the lab. Samples are in the order of the rounds, and two series pair by index: sample
-//! `i` of each comes from round `i`. Undefined samples (NaN) stand for missing rounds and are
-//! omitted.
+//! crate of the lab. Samples are in the order of the rounds, and two series are paired by index:
+//! sample `i` of each comes from round `i`. Undefined samples (NaN) stand for missing rounds and
+//! are omitted.
 //!
 //! - [`Rule::compare_within`] returns the ratio of an entrant to the baseline, with an interval
 //!   that is valid at every round and simultaneous with all others of the race;
-//! - [`leader_over`] finds the entrant that beats a rival, and [`is_decided`] whether a rival's
-//!   questions are answered;
+//! - [`leader_over`] finds the entrant that beats a rival, and [`is_decided`] determines whether a
+//!   rival's questions are answered;
 //! - [`Stopping::decide`] decides whether the race has run long enough;
 //! - [`change`] and [`ratio_of_means`] compare series of different races, whose rounds do not pair;
 //! - [`geometric_mean`] combines the ratios of several races;

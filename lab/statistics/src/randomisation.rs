@@ -15,16 +15,18 @@ use crate::rounds::Cells;
 /// Maximum number of exchangeable entrants: the two that are compared, and the second one's twin.
 const MOST_ALIKE: usize = 3;
 
-/// Number of steps between 0 and the clip, over all rounds together; `STEPS` is the maximum for one
-/// round. Scores are rounded to whole steps before the test, so the test stays exact.
+/// Number of steps into which scores between 0 and the clip are divided, summed over all rounds.
+/// `STEPS` is the maximum for one round. Rounding to steps precedes the test, so the test stays
+/// exact.
 const STEPS_OF_ALL_ROUNDS: usize = 1_000;
 const STEPS: [usize; 2] = [5, 50];
 
-/// Weight of the first entrant's excess variance. If a few rounds agree by chance, they hide a part
-/// of the excess. Where there is a difference to show, there is no excess.
+/// Weight of the first entrant's excess variance. It is above 1 because a few rounds that agree by
+/// chance hide a part of the excess. It costs no power: a clear difference leaves no excess.
 const WEIGHT_OF_EXCESS: f64 = 4.0;
 
-/// Number of rounds above which the sum counts as normal. Its exact tail would take milliseconds.
+/// Number of rounds above which the sum is treated as normal, because computing its exact tail
+/// would take milliseconds.
 const MANY: usize = 300;
 
 /// Deviate below which the normal distribution is accurate enough, because no critical value is
@@ -37,12 +39,12 @@ const NEAR: f64 = 0.01;
 const NARROW: f64 = 0.002;
 const MOST_TRIALS: usize = 40;
 
-/// Number of times that the trial distance grows before an end counts as unreachable. `GROWTH`
-/// contains the smallest and the largest factor.
+/// Maximum number of times that the trial distance grows before an end counts as unreachable.
+/// `GROWTH` contains the smallest and the largest growth factor.
 const MOST_GROWTHS: usize = 8;
 const GROWTH: [f64; 2] = [1.2, 2.0];
 
-/// One comparison under test.
+/// The randomisation test of one comparison.
 #[derive(Debug)]
 pub(crate) struct Randomisation<'a> {
     cells: &'a Cells,
@@ -51,7 +53,8 @@ pub(crate) struct Randomisation<'a> {
     space: Space,
 }
 
-/// The scores of the exchangeable entrants in one round. The first entrant's score is the first.
+/// The scores of the exchangeable entrants in one round. The first score belongs to the first
+/// entrant.
 #[derive(Clone, Copy, Debug)]
 struct Draw {
     scores: [i32; MOST_ALIKE],
@@ -114,8 +117,8 @@ impl<'a> Randomisation<'a> {
         Some(crossing(bracket, excess))
     }
 
-    /// Returns the standard normal deviate whose tail equals that of the sum of the first entrant's
-    /// scores, if the log ratio is `shift`. It is positive if the scores are too high.
+    /// Returns the standard normal deviate whose tail equals the tail of the sum of the first
+    /// entrant's scores, if the log ratio is `shift`. It is positive if the scores are too high.
     pub(crate) fn deviate(&mut self, shift: f64) -> f64 {
         let alike = Groups {
             first: 0,
@@ -225,9 +228,9 @@ fn tail(draws: &[Draw], total: f64) -> f64 {
 /// A distance and the excess at that distance.
 type Trial = (f64, f64);
 
-/// Finds the greatest trial distance without excess and the smallest one with excess, starting from
-/// `guess`. Returns `None` if the excess never reaches zero. At distance zero the excess is
-/// `-critical`.
+/// Finds the greatest trial distance without excess and the smallest trial distance with excess,
+/// starting from `guess`. Returns `None` if the excess never reaches zero. At distance zero the
+/// excess is `-critical`.
 fn bracket(guess: f64, critical: f64, excess: &mut impl FnMut(f64) -> f64) -> Option<[Trial; 2]> {
     let mut inside = (0.0, -critical);
     let mut distance = guess;
@@ -237,7 +240,7 @@ fn bracket(guess: f64, critical: f64, excess: &mut impl FnMut(f64) -> f64) -> Op
             return Some([inside, (distance, found)]);
         }
         inside = (distance, found);
-        // A linear excess would be zero here. The actual growth slows down.
+        // At this factor, a linear excess would be zero. The actual excess grows more slowly.
         let even = critical / (found + critical).max(critical / GROWTH[1]);
         distance *= (GROWTH[0] * even).min(GROWTH[1]);
     }

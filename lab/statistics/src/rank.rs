@@ -1,7 +1,7 @@
 //! Rank correlation (Spearman 1904), with ties.
 
-/// Returns the rank of each of `count` items, from 1 for the least. `is_less(a, b)` is whether item
-/// `a` was shown to be less than item `b`.
+/// Returns the rank of each of `count` items, from 1 for the least. `is_less(a, b)` returns whether
+/// item `a` was shown to be less than item `b`.
 ///
 /// If neither of two items is less, they are tied. An item's rank is 1 more than the number of
 /// lesser items, plus half of the number of its ties: the mean rank of a group of equal items
@@ -72,7 +72,7 @@ mod tests {
         assert!(of(&[]).is_empty());
     }
 
-    /// Without the correction for ties, the formula of the differences of ranks gives 0.95 here.
+    /// Without the correction for ties, the rank-difference formula gives 0.95 here.
     #[test]
     fn ties_are_corrected_for() {
         assert_near(
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(rank_correlation(&[1., 2.], &[1., 2., 3.]), None);
     }
 
-    /// Of three, the first and the last differ, and both overlap with the middle one.
+    /// Of three items, the first and the last differ, and both overlap with the middle one.
     #[test]
     fn a_chain_of_overlaps_has_ranks_too() {
         let found = ranks(3, |a, b| a == 0 && b == 2);

@@ -18,8 +18,8 @@ pub struct Rounds<'a> {
 pub(crate) struct Cells {
     /// The number of rounds.
     pub(crate) rounds: usize,
-    /// Number of entrants at the beginning whose figures are exchangeable if the ratio of the two
-    /// is 1.
+    /// Number of leading entrants whose figures are exchangeable if the two compared entrants are
+    /// equal.
     pub(crate) alike: usize,
     /// Logarithms, entrant by entrant; zero for a missing figure.
     pub(crate) logs: Vec<f64>,
@@ -102,7 +102,7 @@ impl Cells {
         self.logs.len().checked_div(self.rounds).unwrap_or(0)
     }
 
-    /// Returns the logarithms of an entrant, and whether each is known.
+    /// Returns the logarithms of an entrant's figures, and for each whether it is known.
     pub(crate) fn row(&self, entrant: usize) -> (&[f64], &[f64]) {
         let row = entrant * self.rounds..(entrant + 1) * self.rounds;
         (&self.logs[row.clone()], &self.known[row])
@@ -118,8 +118,8 @@ impl Cells {
     }
 
     /// Returns whether a log ratio is so close to the measured one that no test would reject it.
-    /// Then the clipped differences between the first entrant and those that it is compared with
-    /// have a small sum.
+    /// This holds if the clipped differences between the first entrant and the mean of the other
+    /// exchangeable entrants have a small sum.
     #[cfg(any(test, feature = "benchmark"))]
     pub(crate) fn is_near(&self, log_ratio: f64) -> bool {
         /// Limit of the sum, in standard deviations. Critical values are twice as large.
@@ -178,7 +178,7 @@ pub(crate) fn log_ratios(entrant: &[f64], baseline: &[f64], resolution: f64) -> 
         .collect()
 }
 
-/// Returns the logarithms of those figures that have one.
+/// Returns the logarithms of all figures that have a logarithm.
 pub(crate) fn logarithms(figures: &[f64], resolution: f64) -> Vec<f64> {
     let logs = figures.iter().map(|figure| logarithm(*figure, resolution));
     logs.flatten().collect()
@@ -189,7 +189,8 @@ fn resolution_floor(entrant: &[f64], baseline: &[f64], resolution: f64) -> f64 {
     half_a_step(entrant, resolution) + half_a_step(baseline, resolution)
 }
 
-/// Returns half a step as a share of the typical figure, which is its size on the log scale.
+/// Returns half a step as a share of the typical figure, which approximates half a step on the log
+/// scale.
 pub(crate) fn half_a_step(figures: &[f64], resolution: f64) -> f64 {
     let step = step(resolution);
     let typical = median(figures).unwrap_or(0.0).max(step);

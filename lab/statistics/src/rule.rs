@@ -26,8 +26,8 @@ const HALF_SPENT: f64 = 20.0;
 const FEWEST_TO_TEST: usize = 10;
 const ROOM: f64 = 20.0;
 
-/// Number of standard deviations that increases the probability of showing a difference from 50% to
-/// 80%.
+/// Distance of a true difference from the critical value, in standard deviations, that raises the
+/// probability of showing the difference from 50% to 80%.
 const POWER_80: f64 = 0.841_621_233_572_914_3;
 
 /// Maximum number of further rounds that is reported.
@@ -145,7 +145,7 @@ pub fn typical(estimates: &[Estimate]) -> Option<Estimate> {
 }
 
 impl Rule {
-    /// Returns a rule with family-wise error `alpha`, which is clamped to 1e-6 to 0.5.
+    /// Returns a rule with family-wise error `alpha`, clamped to the range from 1e-6 to 0.5.
     /// `comparisons`, at least 1, is the number of entrants that are compared with the baseline.
     pub fn new(alpha: f64, comparisons: usize) -> Self {
         let alpha = if alpha.is_nan() {
@@ -183,8 +183,8 @@ impl Rule {
         self.compare_within(&pair, 0, 1)
     }
 
-    /// Compares the entrant at position `own` with the one at position `other`, in the rounds that
-    /// both have.
+    /// Compares the entrant at position `own` with the entrant at position `other`, in the rounds
+    /// that both ran.
     ///
     /// All other entrants help to estimate the effect of each round. If exactly one of the two is
     /// the baseline or its twin, the runs of both the baseline and its twin are used.
@@ -314,8 +314,8 @@ impl Rule {
     }
 }
 
-/// Returns the interval of the randomisation test. An end that the test cannot reach is that of
-/// Student's interval.
+/// Returns the interval of the randomisation test. Replaces an end that the test cannot reach with
+/// the end of Student's interval.
 fn by_randomisation(cells: &Cells, critical: f64, student: Ends) -> Ends {
     let mut test = Randomisation::new(cells);
     let estimate = test.estimate();

@@ -16,7 +16,7 @@ pub struct Slowdown {
 /// Returns the ratio of the times of `runs` to those of `others`, in equal units. Returns `None` if
 /// either is empty.
 ///
-/// The range is that of the runs. It is not a confidence interval, because there are too few runs.
+/// The range covers the runs. It is not a confidence interval, because there are too few runs.
 pub fn slowdown(runs: &[f64], others: &[f64]) -> Option<Slowdown> {
     let (own, usual) = (median(runs)?, median(others)?);
     let low = runs.iter().copied().fold(own, f64::min);

@@ -1,8 +1,8 @@
-//! The questions that a race has answered: the rivals that are beaten, and those that are decided.
+//! The questions that a race has answered: the beaten rivals, and the decided rivals.
 //!
 //! All intervals against the baseline are simultaneous at every look, so conclusions from several
-//! of them are valid together. If a rival's interval lies wholly below another's, it has the
-//! smaller ratio; this needs no separate test.
+//! of them are valid together. A rival whose interval lies wholly below another's has the smaller
+//! ratio. This needs no separate test.
 
 use crate::Estimate;
 
@@ -48,8 +48,8 @@ impl Range {
         }
     }
 
-    /// Returns whether the interval decides whether there is a difference that matters: it excludes
-    /// 1, or it lies within `margin` of 1 (0.02 is 2%).
+    /// Returns whether the interval answers the question of a relevant difference: it excludes 1,
+    /// or it lies within `margin` of 1 (0.02 is 2%).
     pub fn answers(&self, margin: f64) -> bool {
         let near = self.low >= 1.0 / (1.0 + margin) && self.high <= 1.0 + margin;
         self.high < 1.0 || self.low > 1.0 || near
@@ -74,7 +74,8 @@ pub fn leader_over(rivals: &[Standing], place: usize) -> Option<Leader> {
     (0..rivals.len()).find(leads).map(Leader::Rival)
 }
 
-/// Returns whether each interval of `one` lies wholly on the better side of that of `other`.
+/// Returns whether each interval of `one` lies wholly on the better side of the interval of
+/// `other`.
 fn beats(one: &Standing, other: &Standing) -> bool {
     let below = |(one, other): (&Option<Range>, &Option<Range>)| match (one, other) {
         (Some(one), Some(other)) => one.high < other.low,

@@ -6,7 +6,7 @@ use crate::Estimate;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stopping {
     /// Half-width, as a fraction, that every interval must reach to stop the race (0.01 is 1%).
-    /// `None` stands for `max_rounds` rounds.
+    /// With `None`, the race runs `max_rounds` rounds.
     pub precision: Option<f64>,
     /// Minimum number of rounds before precision can stop the race.
     pub min_rounds: usize,
@@ -27,7 +27,7 @@ pub enum Decision {
 
 impl Stopping {
     /// Decides after `rounds` complete rounds. `estimates` has one entry for each comparison still
-    /// in the race; `None` if it has no estimate yet.
+    /// in the race; `None` for a comparison without an estimate so far.
     ///
     /// If no comparison is left, precision cannot be reached, so only `max_rounds` ends the race.
     pub fn decide(&self, rounds: usize, estimates: &[Option<Estimate>]) -> Decision {

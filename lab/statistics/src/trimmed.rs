@@ -2,7 +2,7 @@
 
 use crate::summary::{mean, standard_deviation};
 
-/// Minimum number of rounds from which extreme ones are trimmed.
+/// Minimum number of rounds from which extreme rounds are trimmed.
 const FEWEST_TO_TRIM: usize = 10;
 
 /// A robust centre and its standard error.
@@ -14,9 +14,9 @@ pub struct Trimmed {
     pub error: f64,
 }
 
-/// Returns the number of samples that are trimmed at each end of `count` samples: none below ten,
-/// one from ten on, and from twenty on a share that grows towards a fifth. In small samples, more
-/// trimming would make Student's t too narrow.
+/// Returns the number of samples that are trimmed at each end of `count` samples: none below ten
+/// samples, one from ten on, and from twenty on a share that grows towards a fifth. In small
+/// samples, more trimming would make Student's interval too narrow.
 pub fn trimmed_at_each_end(count: usize) -> usize {
     if count < FEWEST_TO_TRIM {
         0

@@ -17,7 +17,7 @@ pub struct Claim {
     pub source: String,
     /// The test of the claim.
     pub test: Test,
-    /// Paths and headings in documents that explain why the target is missed, and what was tried.
+    /// Paths and headings in documents that explain the missed target and the attempts to reach it.
     #[serde(default)]
     pub see: Vec<String>,
 }
@@ -34,12 +34,12 @@ pub struct Scope {
     /// The number of comparisons for which the claim must hold.
     #[serde(default)]
     pub holds_for: HoldsFor,
-    /// The intervals that are simultaneous.
+    /// The intervals that are simultaneously valid.
     #[serde(default)]
     pub family: Family,
 }
 
-/// The set of a claim's intervals that are simultaneous, with a confidence of 95%.
+/// Set of a claim's intervals that are simultaneously valid with 95% confidence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
@@ -61,7 +61,7 @@ pub enum HoldsFor {
     Most,
     /// At least one comparison.
     Some,
-    /// Every comparison, but an unclear one counts as agreeing. An interval that lies wholly
+    /// Every comparison, but an unclear comparison counts as agreeing. An interval that lies wholly
     /// outside the range contradicts the claim.
     Uncontradicted,
 }
@@ -126,8 +126,8 @@ pub enum Test {
         figure: String,
         /// The entrants, by the document's names.
         of: Vec<String>,
-        /// The entrants with which those of `of` are compared; `*` for all others of the document
-        /// that raced.
+        /// The entrants with which each entrant of `of` is compared; `*` for all others of the
+        /// document that raced.
         to: Vec<String>,
         /// The races.
         #[serde(rename = "in")]
@@ -135,7 +135,8 @@ pub enum Test {
         /// The range.
         range: Range,
     },
-    /// The geometric mean of such a ratio over all races lies in a range.
+    /// The geometric mean over all races of the ratio of one entrant's figure to another's lies in
+    /// a range.
     Mean {
         /// Name of the figure.
         figure: String,
@@ -144,8 +145,8 @@ pub enum Test {
         /// The entrants with which each of `of` is compared; `*` for all others of the document
         /// that raced.
         to: Vec<String>,
-        /// Whether there is one mean, over the entrant of `to` with the smallest figure in each
-        /// race, instead of one mean for each entrant of `to`.
+        /// Whether one mean is computed, with the entrant of `to` that has the smallest figure in
+        /// each race, instead of one mean for each entrant of `to`.
         #[serde(default)]
         least: bool,
         /// The races.
@@ -180,7 +181,7 @@ pub enum Test {
         /// The range.
         range: Range,
     },
-    /// The degradation of some entrants lies in a range.
+    /// The degradation (extra cost of parallel work) of some entrants lies in a range.
     Degradation {
         /// The entrants.
         of: Vec<String>,
@@ -189,9 +190,9 @@ pub enum Test {
         /// The range.
         range: Range,
     },
-    /// The degradation of the fastest entrant is the one closest to 1.
+    /// The fastest entrant has the degradation closest to 1.
     FastestIsClosest {
-        /// The cells. The fastest entrant is the one in the larger cell.
+        /// The cells. The times in the larger one determine the fastest entrant.
         between: Sizes,
     },
     /// The ratio of the large cell's data to the small cell's lies in a range.

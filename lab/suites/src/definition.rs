@@ -80,7 +80,7 @@ pub struct Entrant {
     /// Whether the quick form omits the entrant.
     #[serde(default)]
     pub not_in_quick: bool,
-    /// Cells in which the entrant takes part; empty for all.
+    /// Cells in which the entrant takes part; empty for all cells.
     #[serde(default)]
     pub cells: Vec<String>,
     /// Differences from the allocator that was measured in the document.
@@ -100,7 +100,8 @@ pub struct Cell {
     /// Parameters at every scale, as `name=value`.
     #[serde(default)]
     pub words: Vec<String>,
-    /// Parameters to which the number of operations is proportional, each raised to this power.
+    /// Parameters with exponents: the number of operations is proportional to the product of these
+    /// powers.
     #[serde(default)]
     pub counts: BTreeMap<String, i32>,
     /// Parameter that takes several values, if there is one.
@@ -127,7 +128,7 @@ pub struct Sweep {
     pub parameter: String,
     /// Values of the parameter.
     pub values: Vec<u64>,
-    /// Values that require a machine with at least that many processors.
+    /// Values of the parameter that require a machine with at least that many processors.
     #[serde(default)]
     #[serde(rename = "with-as-many-processors")]
     pub with_as_many_processors: Vec<u64>,
@@ -269,8 +270,8 @@ impl Suite {
 }
 
 impl Entrant {
-    /// Returns the entrant's name in tables: the document's name, with the registry's if that
-    /// differs.
+    /// Returns the entrant's name in tables: the document's name, followed by the registry's name
+    /// if it differs.
     pub fn label(&self) -> String {
         match &self.allocator {
             Some(allocator) if *allocator != self.name => format!("{} ({allocator})", self.name),

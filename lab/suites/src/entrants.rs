@@ -25,8 +25,8 @@ pub fn rule(comparisons: usize) -> Rule {
     known.or_insert_with(new).clone()
 }
 
-/// Returns the named entrants that have an allocator, and the names of those that have none. `*`
-/// stands for the document's entrants that are available.
+/// Returns the named entrants that have an allocator, and the names of the entrants that have none.
+/// `*` stands for the document's entrants that are available.
 pub(crate) fn available<'a>(
     suite: &'a Suite,
     names: &[String],
@@ -48,18 +48,18 @@ pub(crate) fn takes_part(member: &Member, entrant: &Available<'_>) -> bool {
     rows.any(|row| row.allocator == entrant.1)
 }
 
-/// Returns the samples of an allocator's figure in a race, if its row counts.
+/// Returns the samples of an allocator's figure in a race, if its row is valid.
 pub(crate) fn figure_of(member: &Member, allocator: &str, figure: &str) -> Option<Vec<f64>> {
     member.result.row(allocator)?.samples(figure)
 }
 
-/// Returns the samples of an allocator's figure in the rounds that every entrant ran, if its row
-/// counts.
+/// Returns the samples of an allocator's figure in the rounds that every entrant ran, if its row is
+/// valid.
 pub(crate) fn first_rounds_of(member: &Member, allocator: &str, figure: &str) -> Option<Vec<f64>> {
     figure_of(member, allocator, figure).map(|samples| member.result.first_rounds(samples))
 }
 
-/// The rounds of a race that count.
+/// Rounds of a race that a comparison uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Span {
     /// All rounds that both entrants ran.
@@ -69,8 +69,8 @@ pub(crate) enum Span {
 }
 
 /// Returns the ratio of one allocator's figure to another's, compared within the rounds of a race.
-/// All other entrants help to estimate the effect of each round. Returns `None` if a row does not
-/// count, or there are too few rounds.
+/// All other entrants help to estimate the effect of each round. Returns `None` if a row is
+/// invalid, or there are too few rounds.
 pub(crate) fn compare(
     member: &Member,
     rule: &Rule,
@@ -125,7 +125,7 @@ impl Pair<'_> {
     }
 }
 
-/// Compares an allocator with each of `to` whose row counts. The intervals are simultaneous.
+/// Compares an allocator with each of `to` that has a valid row. The intervals are simultaneous.
 pub(crate) fn pairs<'a>(
     member: &Member,
     of: &str,

@@ -2,7 +2,7 @@
 
 use heapdrome_schema::{Member, RaceResult, Status};
 
-/// Returns the reason why an allocator has no row that counts, in words.
+/// Returns, in words, the reason why an allocator has no valid row.
 pub(crate) fn missing(result: &RaceResult, allocator: &str) -> &'static str {
     let row = result
         .entrants

@@ -60,7 +60,7 @@ fn by_score(runs: &[MisuseRun]) -> Vec<&str> {
     names
 }
 
-/// Numbers of the kinds that an allocator caught and of those that were tried under it.
+/// Number of kinds of misuse that an allocator caught, and number of kinds that were tried with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Caught {
     detected: usize,
@@ -69,7 +69,7 @@ pub(crate) struct Caught {
 }
 
 impl Caught {
-    /// Returns the number of kinds that were detected or killed.
+    /// Returns the number of kinds that the allocator detected or for which the program was killed.
     pub(crate) fn all(self) -> usize {
         self.detected + self.killed
     }
@@ -88,7 +88,8 @@ impl fmt::Display for Caught {
     }
 }
 
-/// Returns the numbers of the kinds that an allocator caught; `None` if none was tried under it.
+/// Returns the numbers of kinds that an allocator caught and that were tried; `None` if none was
+/// tried.
 pub(crate) fn caught(runs: &[MisuseRun], allocator: &str) -> Option<Caught> {
     let kinds = runs.iter().filter(|run| run.allocator == allocator).count();
     (kinds > 0).then(|| Caught {
@@ -99,7 +100,7 @@ pub(crate) fn caught(runs: &[MisuseRun], allocator: &str) -> Option<Caught> {
 }
 
 /// Returns the heads and the rows of a table: the number of kinds by outcome under each allocator,
-/// the best first.
+/// the best allocator first.
 pub(crate) fn scores(runs: &[MisuseRun]) -> (Vec<String>, Vec<Vec<String>>) {
     let columns: [(&str, &[MisuseOutcome]); 6] = [
         ("detected", DETECTED),

@@ -11,7 +11,7 @@ pub struct PublishedTable {
     pub title: String,
     /// Place of publication, and the machine.
     pub source: String,
-    /// Title of the measured table after which it is printed; `None` to print it last.
+    /// Title of the measured table after which this table is printed; `None` to print it last.
     pub after: Option<String>,
     /// Heads of the columns.
     pub heads: Vec<String>,
@@ -23,7 +23,7 @@ pub struct PublishedTable {
 }
 
 impl PublishedTable {
-    /// Converts the table to a printable one.
+    /// Converts the published table to a printable table.
     pub fn table(&self) -> Table {
         Table {
             title: self.title.clone(),

@@ -20,7 +20,8 @@ pub struct Race {
     pub words: Vec<String>,
     /// The value of the parameter that the cell sweeps.
     pub swept: Option<u64>,
-    /// Whether the swept parameter is the number of threads. Then as many processors are used.
+    /// Whether the swept parameter is the number of threads. If so, the race uses one processor for
+    /// each thread.
     pub sweeps_threads: bool,
     /// The registry name of the baseline.
     pub baseline: String,
@@ -32,7 +33,7 @@ pub struct Race {
     pub most_rounds: Option<u32>,
     /// Number of untimed runs that measure memory.
     pub memory_runs: u32,
-    /// Ratio of the operations in the published form to those in one run.
+    /// Number of operations in the published form, divided by the number in one run.
     pub factor: Option<f64>,
 }
 
@@ -106,8 +107,8 @@ impl Suite {
     }
 
     /// Returns the names of the rivals in a cell. A rival that was requested by name races at every
-    /// scale, but only in its own cells if it is restricted to some. A cell that is restricted to
-    /// some entrants admits no others.
+    /// scale. If it is restricted to certain cells, it races only in those. A cell that is
+    /// restricted to some entrants admits no others.
     fn rivals(&self, cell: &Cell, selection: &Selection<'_>) -> Vec<String> {
         let fits = |one: &&Entrant| one.races_in(cell);
         let names: Vec<&String> = if selection.allocators.is_empty() {
@@ -164,7 +165,7 @@ impl Suite {
 pub struct Probe {
     /// The race.
     pub race: Race,
-    /// Ratio of the operations of the estimated race to those of this one.
+    /// Number of operations of the estimated race, divided by the number in `race`.
     pub times: f64,
 }
 
@@ -256,7 +257,8 @@ fn wanted(full: &str, swept: Option<u64>, only: &[String]) -> bool {
     only.is_empty() || only.iter().any(fits)
 }
 
-/// Returns the values of the parameter that a cell sweeps; a single `None` if it sweeps none.
+/// Returns the values of the parameter that a cell sweeps; a single `None` if it sweeps no
+/// parameter.
 fn values(cell: &Cell, form: &Form, processors: usize) -> Vec<Option<u64>> {
     let Some(sweep) = &cell.sweep else {
         return vec![None];
@@ -269,8 +271,8 @@ fn values(cell: &Cell, form: &Form, processors: usize) -> Vec<Option<u64>> {
     values.into_iter().map(Some).collect()
 }
 
-/// Returns the ratio of the operations in the published form to those in `form`; `None` if there is
-/// no published form, or a number of operations is unknown.
+/// Returns the number of operations in the published form, divided by the number in `form`; `None`
+/// if there is no published form, or a number of operations is unknown.
 fn factor(cell: &Cell, form: &Form) -> Option<f64> {
     let published = cell.published.as_ref()?;
     if cell.counts.is_empty() {
@@ -283,7 +285,7 @@ fn factor(cell: &Cell, form: &Form) -> Option<f64> {
     times(cell, &published, &run)
 }
 
-/// Returns the ratio of the operations of a run with the words `more` to those of a run with the
+/// Returns the number of operations of a run with the words `more`, divided by the number with the
 /// words `less`; `None` if either is unknown.
 fn times(cell: &Cell, more: &[String], less: &[String]) -> Option<f64> {
     if more == less {

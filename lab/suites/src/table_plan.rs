@@ -162,7 +162,7 @@ pub enum Unit {
     /// Seconds.
     #[serde(rename = "s")]
     Seconds,
-    /// 1024 bytes, of a figure in bytes.
+    /// 1024 bytes, for a figure in bytes.
     KiB,
     /// 1024 KiB.
     MiB,

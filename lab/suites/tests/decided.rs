@@ -62,8 +62,8 @@ fn who_lies_wholly_on_one_side_of_every_limit_is_decided() {
         "{because}"
     );
     assert_eq!(decided.entrants[2].1, "no target compares it");
-    // The target on time is missed and the one on memory reached, so both are decided. So is quick
-    // itself.
+    // The target on time is missed and the target on memory reached, so both are decided. So is
+    // quick itself.
     let settled = race(row("system", 2.0, MIB, 10), row("b", 0.5, 2.0 * MIB, 10));
     let decided = suite.decided(&settled);
     assert!(decided.all, "{decided:?}");

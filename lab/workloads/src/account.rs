@@ -2,10 +2,11 @@
 //!
 //! Each thread counts on its own and publishes its balance whenever it has moved by [`FLUSH`] bytes
 //! in either direction. On one thread the peak is exact. On several threads, an unpublished balance
-//! hides less than [`FLUSH`] bytes, and a published one may place the thread's own high-water mark
-//! up to twice that too late. The peak is therefore within [`BATCH`] bytes per thread of the truth.
-//! Counting by the [`stretch`] keeps this bound if the stretch is counted after its last allocation
-//! and before its first free: a stretch hides at most [`FLUSH`] bytes more.
+//! hides less than [`FLUSH`] bytes, and a published high-water mark of a thread may be up to twice
+//! that above its balance at the time of publication. The peak is therefore within [`BATCH`] bytes
+//! per thread of the truth. Counting by the [`stretch`] keeps this bound if the stretch is counted
+//! after its last allocation and before its first free: a stretch hides at most [`FLUSH`] bytes
+//! more.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -42,7 +43,8 @@ impl Account {
 
     /// Returns the peak of the bytes in use.
     pub(crate) fn peak(&self) -> u64 {
-        // Relaxed: as in `current`; callers read it after the threads have met at a gate.
+        // Relaxed: callers read the peak after the threads have met at a gate, which orders all
+        // updates before this.
         self.peak.load(Ordering::Relaxed).max(0).unsigned_abs()
     }
 
@@ -101,7 +103,8 @@ impl Share<'_> {
         self.highest = 0;
     }
 
-    /// Returns the bytes in use, to this thread's knowledge.
+    /// Returns the bytes in use as far as this thread knows: the published count plus its own
+    /// balance.
     pub(crate) fn in_use(&self) -> u64 {
         self.account.current().saturating_add_signed(self.balance)
     }

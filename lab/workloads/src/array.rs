@@ -1,4 +1,4 @@
-//! Arrays of the workload itself, which the allocator under test does not serve.
+//! Arrays for the workload's own data, which the allocator under test does not serve.
 
 use std::ops::{Deref, DerefMut};
 
@@ -10,18 +10,18 @@ use crate::Failure;
 /// All-zero bytes are a valid value.
 pub(crate) unsafe trait Zeroed: Copy {}
 
-// SAFETY: zero is a number.
+// SAFETY: all-zero bytes are the number 0.
 unsafe impl Zeroed for u8 {}
-// SAFETY: zero is a number.
+// SAFETY: all-zero bytes are the number 0.
 unsafe impl Zeroed for u32 {}
-// SAFETY: zero is a number.
+// SAFETY: all-zero bytes are the number 0.
 unsafe impl Zeroed for u64 {}
-// SAFETY: zero is a number.
+// SAFETY: all-zero bytes are the number 0.
 unsafe impl Zeroed for usize {}
-// SAFETY: zero is the null pointer.
+// SAFETY: all-zero bytes are the null pointer.
 unsafe impl Zeroed for *mut u8 {}
 
-/// Returns the size of the whole pages that hold `bytes` bytes.
+/// Returns `bytes`, rounded up to whole pages.
 pub(crate) fn occupied(bytes: u64) -> u64 {
     const PAGE: u64 = 4096;
     bytes.max(1).div_ceil(PAGE).saturating_mul(PAGE)
@@ -35,8 +35,8 @@ pub(crate) struct Array<T> {
     length: usize,
 }
 
-// SAFETY: an array owns its pages and holds plain data. Code that dereferences a pointer in it
-// proves that on its own.
+// SAFETY: an array is the only owner of its pages, and holds plain data. A pointer stored in it is
+// dereferenced only by code with its own SAFETY comment.
 unsafe impl<T: Zeroed> Send for Array<T> {}
 
 impl<T: Zeroed> Array<T> {
@@ -50,7 +50,7 @@ impl<T: Zeroed> Array<T> {
         if bytes > isize::MAX as usize {
             return Err(lack);
         }
-        // SAFETY: a new private mapping overlaps no existing one.
+        // SAFETY: a new private mapping does not affect existing memory.
         let place = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -70,7 +70,7 @@ impl<T: Zeroed> Array<T> {
         }
     }
 
-    /// Returns the size of its whole pages in bytes, which is reported as bookkeeping.
+    /// Returns the size of the array's pages in bytes, which is reported as bookkeeping.
     pub(crate) fn bytes(&self) -> u64 {
         occupied((self.length as u64).saturating_mul(size_of::<T>() as u64))
     }
@@ -90,7 +90,8 @@ impl<T> Deref for Array<T> {
 impl<T> DerefMut for Array<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as in `deref`; `self` is mutably borrowed, so no other slice of it exists.
+        // SAFETY: the mapping holds `length` values; `self` is mutably borrowed, so no other slice
+        // of it exists.
         unsafe { std::slice::from_raw_parts_mut(self.first, self.length) }
     }
 }

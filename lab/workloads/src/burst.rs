@@ -17,14 +17,14 @@ use crate::threads::{self, Finished, Halt, Team};
 use crate::{Failure, Heap, Parameters};
 use heapdrome_system::process::Memory;
 
-/// Bursts in a run: the first is followed by silence, the second by activity, and some blocks of
-/// the third survive.
+/// Number of bursts in a run. The first is followed by silence, the second by activity, and some
+/// blocks of the third survive.
 const BURSTS: u64 = 3;
 
-/// Number of times that the active thread allocates and frees while the others sleep.
+/// Number of pulses: the active thread allocates and frees while the others sleep.
 const PULSES: u32 = 100;
 
-/// Number of blocks that it allocates and frees each time.
+/// Number of blocks that the active thread allocates and frees in one pulse.
 const IN_PULSE: usize = 8;
 
 fn check(parameters: &Parameters) -> Result<(), String> {
@@ -135,8 +135,8 @@ struct Notes {
 }
 
 impl Notes {
-    /// Returns the figures: growth above `start`, and for the survivors its ratio to their
-    /// requested bytes.
+    /// Returns the figures: the growth of memory above `start`, and for the survivors the ratio of
+    /// this growth to their requested bytes.
     fn figures(self, start: u64) -> Vec<(&'static str, f64)> {
         let above = |resident: u64| resident as f64 - start as f64;
         let over_live = |resident: u64| above(resident) / self.live.max(1) as f64;
@@ -194,7 +194,7 @@ impl<H: Heap> Worker<'_, H> {
         })
     }
 
-    /// Frees the blocks in use for which `goes` returns true, given their place and random bits.
+    /// Frees the blocks in use for which `goes` returns true, given their index and random bits.
     fn free_where(&mut self, mut goes: impl FnMut(usize, u64) -> bool) -> Result<(), Failure> {
         for place in 0..self.slots.len() {
             let slot = self.slots[place];
@@ -236,7 +236,7 @@ impl<H: Heap> Worker<'_, H> {
     }
 
     fn be_active_among_survivors(&mut self) -> Result<(), Failure> {
-        // Exact: every thread has published its count before the meeting.
+        // This count is exact, because every thread has published its own before the meeting.
         self.notes.live = self.scene.account.current();
         self.pulse()?;
         self.notes.survivors = Memory::read().resident;
@@ -263,8 +263,8 @@ impl<H: Heap> Worker<'_, H> {
         Ok(())
     }
 
-    /// Returns the resident memory after a call to `malloc_trim`, or `None` if the allocator has
-    /// none.
+    /// Returns the resident memory after a call to `malloc_trim`, or `None` if the allocator has no
+    /// such function.
     fn trimmed(&self) -> Option<u64> {
         self.scene.heap.trim().then(|| Memory::read().resident)
     }

@@ -92,7 +92,7 @@ impl<'a, H: Heap> Caller<'a, H> {
     /// Frees a block after checking that it still holds its tag.
     ///
     /// # Errors
-    /// Returns a failure if it does not.
+    /// Returns a failure if the block no longer holds its tag.
     ///
     /// # Safety
     /// `block` came from [`allocate`](Self::allocate) on the same heap, by this thread or another,
@@ -148,7 +148,7 @@ impl<'a, H: Heap> Caller<'a, H> {
     }
 
     /// Frees the blocks of [`allocate_stretch`](Self::allocate_stretch), whose sizes `draw` repeats
-    /// and whose total is `sum` bytes. They are counted before the first is freed.
+    /// and whose total is `sum` bytes. All blocks are counted before the first is freed.
     ///
     /// # Safety
     /// The blocks came from the same heap with these sizes; none has been freed since or is used
@@ -163,8 +163,8 @@ impl<'a, H: Heap> Caller<'a, H> {
         self.operations += blocks.len() as u64;
         self.share.subtract(sum);
         let heap = self.heap;
-        // SAFETY: by this function's contract the blocks came from this heap and are not used
-        // afterwards.
+        // SAFETY: by this function's contract the blocks came from this heap, are in use, and are
+        // not used afterwards.
         let free = |block: &*mut u8, size| unsafe { heap.free(*block, size) };
         match &mut self.latency {
             None => blocks.iter().for_each(|block| free(block, draw())),
@@ -178,7 +178,7 @@ impl<'a, H: Heap> Caller<'a, H> {
     }
 
     /// Publishes this thread's count of requested bytes. The account is exact once all threads have
-    /// done so and met.
+    /// published theirs and met.
     pub(crate) fn flush(&mut self) {
         self.share.flush();
     }

@@ -13,7 +13,8 @@ pub(crate) fn tag(key: u64, size: usize) -> u64 {
     mix(key ^ (size as u64).rotate_left(40) ^ 0x9e37_79b9_7f4a_7c15)
 }
 
-/// Returns the alignment that malloc owes a block of this size: that of the largest type that fits.
+/// Returns the alignment that malloc must give a block of this size: the alignment of the largest
+/// type that fits.
 #[inline]
 pub(crate) fn due_alignment(size: usize, asked: usize) -> usize {
     let due = 1 << (size | 1).ilog2().min(4);
@@ -44,7 +45,7 @@ pub(crate) unsafe fn write(block: *mut u8, size: usize, tag: u64) {
 /// because a copy of variable length would be a function call.
 ///
 /// # Safety
-/// As for [`write`], and `size` is below 8.
+/// The conditions of [`write`] hold, and `size` is below 8.
 #[inline]
 unsafe fn write_small(block: *mut u8, size: usize, tag: u64) {
     // SAFETY: all places are below `size`, for which `block` is valid.
@@ -84,10 +85,10 @@ pub(crate) unsafe fn verify(block: *const u8, size: usize, tag: u64) -> Result<u
         (block.cast::<u64>().read_unaligned(), end)
     };
     let (begin, end) = (u64::from_le(begin), u64::from_le(end));
-    // Below 16 bytes the end begins with bytes of the tag, which are checked as such. The shift is
-    // done in two halves, because at 8 bytes it covers the whole word. No branch depends on the
-    // size: sizes are random, and a mispredicted branch costs more than the malloc of a fast
-    // allocator.
+    // Below 16 bytes, the last 8 bytes begin with bytes of the tag, which are compared with the
+    // tag. The shift is done in two halves, because at 8 bytes it covers the whole word. No branch
+    // depends on the size: sizes are random, and a mispredicted branch costs more than the malloc
+    // of a fast allocator.
     let half = 4 * 16_usize.saturating_sub(size);
     let off = ((end ^ !tag) >> half) >> half;
     if (begin ^ tag) | off != 0 {
@@ -102,7 +103,7 @@ pub(crate) unsafe fn verify(block: *const u8, size: usize, tag: u64) -> Result<u
 /// Checks the contents of a block of less than 8 bytes, as [`verify`] does.
 ///
 /// # Safety
-/// As for [`verify`], and `size` is below 8.
+/// The conditions of [`verify`] hold, and `size` is below 8.
 #[inline]
 unsafe fn verify_small(block: *const u8, size: usize, tag: u64) -> Result<u64, Failure> {
     let mut found = 0;
@@ -138,7 +139,7 @@ fn corrupt(block: *const u8, size: usize, expected: u64, found: u64) -> Failure 
 /// Fills every byte that [`write`] left unchanged.
 ///
 /// # Safety
-/// As for [`write`].
+/// The conditions of [`write`] hold.
 #[inline]
 pub(crate) unsafe fn fill(block: *mut u8, size: usize, byte: u8) {
     if size > 16 {
@@ -151,7 +152,7 @@ pub(crate) unsafe fn fill(block: *mut u8, size: usize, byte: u8) {
 /// which hold the tag, are not changed.
 ///
 /// # Safety
-/// As for [`write`].
+/// The conditions of [`write`] hold.
 #[inline]
 pub(crate) unsafe fn touch_pages(block: *mut u8, size: usize) {
     let mut place = PAGE;

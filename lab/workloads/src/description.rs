@@ -1,5 +1,5 @@
-//! Descriptions of workloads for readers of their figures, and parameters of a workload as the
-//! words of a command line set them.
+//! Descriptions of workloads for readers of their figures, and a workload's parameters as set on a
+//! command line.
 
 use crate::Refusal;
 
@@ -106,7 +106,7 @@ impl Preset {
     }
 }
 
-/// Figure that a workload reports in addition to those of every race.
+/// Figure that a workload reports in addition to the figures of every race.
 #[derive(Clone, Copy, Debug)]
 pub struct FigureText {
     /// Name of the figure in the report, which ends in the figure's unit.
@@ -118,7 +118,7 @@ pub struct FigureText {
 }
 
 impl FigureText {
-    /// Creates a figure of which less is better.
+    /// Creates a figure for which less is better.
     pub const fn less(name: &'static str, meaning: &'static str) -> Self {
         Self {
             name,
@@ -219,7 +219,7 @@ impl Parameters {
         parameters.checked()
     }
 
-    /// Returns the preset of this name, or the first one if there is none.
+    /// Returns the preset of this name, or the first preset if no name is given.
     fn of_preset(description: &'static Description, name: Option<&str>) -> Self {
         let presets = description.presets;
         let preset = presets.iter().find(|one| Some(one.name) == name);
@@ -314,7 +314,7 @@ impl Parameters {
         self.description
     }
 
-    /// Returns the value of a parameter, or `None` if the workload has none of that name.
+    /// Returns the value of a parameter, or `None` if the workload has no parameter of that name.
     pub fn get(&self, name: &str) -> Option<u64> {
         self.description.place(name).map(|place| self.values[place])
     }

@@ -78,7 +78,7 @@ pub enum Failure {
     NoMemory {
         /// The requested size.
         size: usize,
-        /// The bytes in use by the workload's own count.
+        /// The bytes in use according to the workload's own count.
         requested: u64,
     },
     /// A block does not hold the contents that were written into it.

@@ -55,7 +55,8 @@ impl Heap for Libc {
         let Some(trim) = own_malloc_trim() else {
             return false;
         };
-        // SAFETY: `own_malloc_trim` returns a function of this type.
+        // SAFETY: `own_malloc_trim` returns only functions of this type, and 0 is a valid amount to
+        // keep.
         unsafe { trim(0) };
         true
     }
@@ -63,8 +64,8 @@ impl Heap for Libc {
 
 type MallocTrim = unsafe extern "C" fn(libc::size_t) -> libc::c_int;
 
-/// Returns `malloc_trim` of the object that serves malloc. If a preloaded allocator has none, the C
-/// library's function would trim a heap that is not in use; `None` is returned instead.
+/// Returns `malloc_trim` of the object that serves malloc; `None` if that object has none, because
+/// the C library's function would trim a heap that is not in use.
 fn own_malloc_trim() -> Option<MallocTrim> {
     let [malloc, trim] = [c"malloc", c"malloc_trim"].map(|name| {
         // SAFETY: the name ends in a zero byte.
@@ -81,7 +82,8 @@ fn object_of(address: *const libc::c_void) -> Option<usize> {
     let mut found = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: `found` has room for the answer; dladdr accepts any address.
     let known = unsafe { libc::dladdr(address, found.as_mut_ptr()) } != 0;
-    // SAFETY: zero bytes are a value of it, null pointers, and dladdr wrote the rest.
+    // SAFETY: all fields were zeroed, which is a valid value (null pointers), and dladdr may have
+    // written others.
     let found = unsafe { found.assume_init() };
     known.then(|| found.dli_fbase.addr())
 }

@@ -4,12 +4,13 @@ use std::time::Instant;
 
 use hdrhistogram::Histogram;
 
-/// Longest call that is distinguished from longer ones: 100 s.
+/// Duration above which calls are not distinguished: 100 s.
 const LONGEST_NS: u64 = 100_000_000_000;
 /// Significant digits of a stored value: 2, so that it is exact to 1%.
 const DIGITS: u8 = 2;
 
-/// One thread's calls, in nanoseconds. All of its memory is allocated when it is created.
+/// Durations of one thread's calls, in nanoseconds. All of the record's memory is allocated when it
+/// is created.
 #[derive(Debug)]
 pub(crate) struct Latency {
     malloc: Histogram<u64>,
@@ -54,7 +55,7 @@ impl Latency {
         let _ = self.free.add(&other.free);
     }
 
-    /// Returns percentiles by the name of their figure, and the clock's own share of each.
+    /// Returns percentiles by figure name, and the time of one clock reading that each contains.
     pub(crate) fn figures(&self) -> Vec<(&'static str, f64)> {
         let at =
             |histogram: &Histogram<u64>, quantile| histogram.value_at_quantile(quantile) as f64;

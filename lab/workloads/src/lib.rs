@@ -33,7 +33,7 @@ pub use room::{fits, fits_bytes};
 
 use heapdrome_schema::WorkloadReport;
 
-/// Returns every workload, in a good order for readers.
+/// Returns every workload, in the order of presentation.
 pub fn list() -> &'static [&'static Description] {
     static LIST: &[&Description] = &[
         &threadtest::DESCRIPTION,
@@ -51,8 +51,8 @@ pub fn find(name: &str) -> Option<&'static Description> {
     list().iter().copied().find(|one| one.name == name)
 }
 
-/// Returns the number of operations of a run before it runs; the ratio of two such numbers shows by
-/// what factor a short preset is shorter. `None` for a workload with a program of its own.
+/// Returns the number of operations of a run before it runs; `None` for a workload with a program
+/// of its own. The ratio of two such numbers is the factor by which a preset is shorter.
 pub fn operations(parameters: &Parameters) -> Option<u64> {
     Some(match parameters.description().workload? {
         Workload::Threadtest => threadtest::operations(parameters),
@@ -67,8 +67,8 @@ pub fn operations(parameters: &Parameters) -> Option<u64> {
 /// Runs a workload once on `heap`. Call [`fits`] first.
 ///
 /// # Errors
-/// Returns a failure if the heap is out of memory or returns other contents than were written, and
-/// for a workload with a program of its own.
+/// Returns a failure if the heap is out of memory, if a block does not hold what was written into
+/// it, or if the workload has a program of its own.
 pub fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport, Failure> {
     let description = parameters.description();
     let Some(workload) = description.workload else {

@@ -1,5 +1,5 @@
-//! The cheapest possible heap, for the cost of a workload with an allocator that costs almost
-//! nothing.
+//! The cheapest possible heap. Its calls cost almost nothing, so it measures the cost of a workload
+//! itself.
 //!
 //! Each thread keeps a list of free blocks for every size, in steps of 16 bytes, and allocates the
 //! block that was freed last. Fresh blocks are cut from memory that was written before, so that no
@@ -17,7 +17,7 @@ use crate::{Failure, Heap};
 
 /// Maximum size with lists in steps of 16 bytes.
 const FINE: usize = 1 << 20;
-/// Maximum size with lists in steps of 64 KiB, and of a block.
+/// Maximum size of a block. Sizes above [`FINE`] have lists in steps of 64 KiB.
 const COARSE: usize = 1 << 30;
 const BEYOND_FINE: usize = FINE + 1;
 const FINE_CLASSES: usize = FINE / 16 + 1;
@@ -27,7 +27,7 @@ const BATCH_BYTES: usize = 64 * 1024;
 /// Size of the chunk that a thread reserves to cut its fresh blocks from.
 const CHUNK: usize = 4 << 20;
 
-/// Free block. The second word is used in the first block of a batch only.
+/// Free block. Only the first block of a batch uses the second word.
 struct Node {
     next: *mut Node,
     next_batch: *mut Node,
@@ -56,7 +56,7 @@ struct Cache {
     end: usize,
 }
 
-/// State shared by the threads. It lives until the process ends, because blocks may.
+/// State shared by the threads. It lives until the process ends, because blocks may live as long.
 struct Shared {
     first: usize,
     length: usize,
@@ -96,7 +96,7 @@ impl Lifo {
         let length = touched.checked_mul(9).ok_or_else(|| lack.clone())?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new private mapping touches nothing that exists.
+        // SAFETY: a new private mapping does not affect existing memory.
         let first = unsafe { libc::mmap(ptr::null_mut(), length, access, flags, -1, 0) };
         if first == libc::MAP_FAILED {
             return Err(lack);
@@ -121,7 +121,7 @@ impl Lifo {
 
     /// Returns the number of bytes that were cut into blocks or reserved for them.
     pub fn used_bytes(&self) -> u64 {
-        // Relaxed: a count that is read after the threads have ended.
+        // Relaxed: the count is read after the threads have ended.
         self.shared.used.load(Ordering::Relaxed) as u64
     }
 
@@ -139,7 +139,7 @@ impl Lifo {
             false => self.adopt()?,
         };
         // SAFETY: a cache lives as long as the process and is in one thread's `OWN` or in the list
-        // of idle ones, never both; `act` does not call this function again.
+        // of idle caches, never both; `act` does not call this function again.
         Some(act(unsafe { &mut *cache }))
     }
 
@@ -164,10 +164,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds a cache to its heap's list of idle ones.
+/// Adds a cache to its heap's list of idle caches.
 fn give_back((owner, cache): (*const Shared, *mut Cache)) {
     if !owner.is_null() {
-        // SAFETY: both live as long as the process, and this thread no longer uses the cache.
+        // SAFETY: the heap and the cache live as long as the process, and this thread no longer
+        // uses the cache.
         let (owner, cache) = unsafe { (&*owner, &mut *cache) };
         locked(&owner.idle).push(cache);
     }
@@ -221,7 +222,8 @@ impl Cache {
     #[inline]
     unsafe fn give(&mut self, class: usize, node: *mut Node, shared: &Shared) {
         let list = &mut self.lists[class];
-        // SAFETY: the block is free and has at least 16 bytes, aligned to 16.
+        // SAFETY: by this function's contract the block is free; every class has at least 16 bytes,
+        // aligned to 16.
         unsafe { (*node).next = list.head };
         list.head = node;
         list.count += 1;
@@ -303,7 +305,8 @@ impl Heap for Lifo {
                     return node.cast();
                 }
                 if !node.is_null() {
-                    // SAFETY: the node was just taken from this list.
+                    // SAFETY: the node was just taken from the list of this class, so it is a free
+                    // block of this class.
                     unsafe { cache.give(class, node, self.shared) };
                 }
                 cache.cut(bytes_of(class), alignment, self.shared)
@@ -338,7 +341,7 @@ mod tests {
         let heap = Lifo::new(1 << 20).unwrap();
         let blocks: Vec<_> = (0..3).map(|_| heap.allocate(100, 0)).collect();
         for block in &blocks {
-            // SAFETY: allocated above with this size.
+            // SAFETY: the block was allocated above with this size, and is not used afterwards.
             unsafe { heap.free(*block, 100) };
         }
         let again: Vec<_> = (0..3).map(|_| heap.allocate(112, 0)).collect();

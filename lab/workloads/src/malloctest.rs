@@ -30,7 +30,7 @@ struct Worker<'a, H: Heap> {
     random: Random,
     key: u64,
     blocks: Array<*mut u8>,
-    /// Total size of the blocks of each stretch. Empty with `touch`.
+    /// Total size of the blocks of each stretch. Empty if `touch` is set.
     sums: Array<usize>,
 }
 
@@ -133,7 +133,7 @@ impl<H: Heap> Worker<'_, H> {
         let stretches = self.blocks.chunks(plan.stretch());
         for (blocks, sum) in stretches.zip(self.sums.iter()) {
             // SAFETY: the blocks were allocated above with these sizes: both generators draw equal
-            // ones.
+            // sizes.
             unsafe {
                 self.caller
                     .free_stretch(blocks, *sum, || plan.size(&mut again));

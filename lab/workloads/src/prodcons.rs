@@ -31,7 +31,7 @@ fn needs(parameters: &Parameters) -> u64 {
     let objects = parameters.value("objects");
     let array = occupied(objects.saturating_mul(size_of::<Slot>() as u64));
     let blocks = objects as f64 * sizes(parameters).mean();
-    // The conversion of a too large number gives the maximum.
+    // The conversion saturates: a number that is too large becomes the maximum.
     (parcels * (blocks + array as f64)) as u64
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn operations(parameters: &Parameters) -> u64 {
 }
 
 /// Returns the number of parcels per sender. A single thread has one parcel in hand; a producer has
-/// one in addition to those in the queue.
+/// one in hand, and the others in the queue.
 fn parcels_of_each(cast: Cast, parameters: &Parameters) -> u64 {
     match cast {
         Cast::Alone => 1,
@@ -141,8 +141,8 @@ impl<H: Heap> Worker<'_, H> {
     fn consume(&mut self, number: usize, team: &Team) -> Result<(), Halt> {
         let mut rest = Rest::default();
         loop {
-            // Read before the inbox is emptied, so that nothing is sent after the last look into
-            // it. Acquire: pairs with the release in `produce`.
+            // Read before the inbox is emptied, so that no parcel is sent after the last look into
+            // the inbox. Acquire: pairs with the release in `produce`.
             let ended = self.scene.ended.load(Ordering::Acquire);
             let mut came = false;
             for parcel in self.scene.post.receive(number) {

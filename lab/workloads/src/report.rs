@@ -18,7 +18,8 @@ pub(crate) struct Outcome {
     pub(crate) elapsed: Elapsed,
     /// Peak of the requested bytes.
     pub(crate) peak_requested: u64,
-    /// The workload's own arrays, in bytes; they are resident and not the allocator's.
+    /// Size in bytes of the workload's own arrays, which are resident but do not belong to the
+    /// allocator.
     pub(crate) bookkeeping: u64,
     /// Memory before the measured part.
     pub(crate) before: Memory,
@@ -29,7 +30,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Creates the usual outcome, of threads that ran once.
+    /// Creates the outcome of threads that ran once, which is the usual case.
     pub(crate) fn of(
         finished: crate::threads::Finished<Tally>,
         account: &Account,
@@ -92,7 +93,7 @@ impl Outcome {
     }
 }
 
-/// Figures of every synthetic workload; those of latency only with `latency=1`.
+/// Figures of every synthetic workload. Figures of latency exist only with `latency=1`.
 pub(crate) const FIGURES: &[FigureText] = &[
     FigureText {
         name: "operations_per_cpu_s",

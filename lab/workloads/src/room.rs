@@ -35,7 +35,8 @@ fn amount(bytes: u64) -> String {
     }
 }
 
-/// Checks whether a run that needs `needed` bytes fits, regardless of its description's estimate.
+/// Checks whether a run that needs `needed` bytes fits, regardless of the estimate in its
+/// description.
 ///
 /// # Errors
 /// Returns the errors of [`fits`].

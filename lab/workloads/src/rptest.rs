@@ -73,7 +73,7 @@ pub(crate) fn needs(parameters: &Parameters) -> u64 {
     };
     let requested = (lasting + under_way) * sizes(parameters).mean();
     let arrays = (blocks + parcels) * size_of::<Slot>() as f64;
-    // The conversion of a too large number gives the maximum.
+    // The conversion saturates: a number that is too large becomes the maximum.
     (value("threads") * (requested + arrays)) as u64
 }
 

@@ -63,8 +63,8 @@ struct Plan {
 struct Worker<'a, H: Heap> {
     caller: Caller<'a, H>,
     random: Random,
-    /// Offset of a block's number that gives its key, so that threads and seeds have different
-    /// keys.
+    /// Number that is added to a block's number to form its key, so that threads and seeds have
+    /// different keys.
     first_key: u64,
     /// Number of the next block; it may wrap, because keys need not be unique.
     number: u32,
@@ -75,7 +75,7 @@ struct Worker<'a, H: Heap> {
     /// Blocks of this round that are freed oldest first: the first `queued` are in use.
     queue: Array<Block>,
     queued: usize,
-    /// Blocks that live until another takes over their slot.
+    /// Blocks that live until another block takes over their slot.
     kept: Array<Block>,
 }
 

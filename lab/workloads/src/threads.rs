@@ -27,7 +27,7 @@ impl From<Failure> for Halt {
 pub(crate) struct Team {
     stopped: AtomicBool,
     failure: Mutex<Option<Failure>>,
-    /// Gate at which all threads meet the one that started them.
+    /// Gate at which all threads meet the thread that started them.
     starter: Gate,
     /// Gate at which the threads meet each other.
     meeting: Gate,
@@ -121,7 +121,8 @@ impl Team {
         let mut first = locked(&self.failure);
         *first = first.take().or(failure);
         drop(first);
-        // Relaxed: a waiting thread reads it under the gate's lock, which `wake` takes after this.
+        // Relaxed: a waiting thread reads the flag under the gate's lock, which `wake` takes after
+        // this store.
         self.stopped.store(true, Ordering::Relaxed);
         self.starter.wake();
         self.meeting.wake();
@@ -144,11 +145,11 @@ impl Drop for StopOnPanic<'_> {
 pub(crate) struct Finished<R> {
     /// The threads' results, in the order of their numbers.
     pub(crate) results: Vec<R>,
-    /// Time from the moment when all threads were ready until the last had ended its work.
+    /// Time from the moment when all threads were ready until the last thread had ended its work.
     pub(crate) elapsed: Elapsed,
     /// Memory when all threads were ready.
     pub(crate) before: Memory,
-    /// Memory when the last had ended its work; all threads are still alive.
+    /// Memory when the last thread had ended its work, with all threads still alive.
     pub(crate) after: Memory,
 }
 
@@ -204,7 +205,7 @@ pub(crate) fn run<T, R: Send>(
     conclude(&team, done)
 }
 
-/// Returns the result of a thread; its panic continues on this thread.
+/// Returns the result of a thread. If the thread panicked, continues its panic on this thread.
 fn join<R>(handle: ScopedJoinHandle<'_, Result<R, Halt>>) -> Result<R, Halt> {
     let ended = handle.join();
     ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -13,8 +13,8 @@ const WORDS: &str =
 /// Number of blocks of 100 bytes per thread if 1 MiB is divided among three threads.
 const OF_THREAD: usize = (1 << 20) / 100 / 3;
 
-/// Returns the blocks of the bursts, without those of the leading thread's pulses: it is the only
-/// thread that frees a block within eight allocations.
+/// Returns the blocks of the bursts. Leaves out those of the leading thread's pulses, which are the
+/// only blocks that are freed within eight allocations.
 fn recorded() -> (Vec<Event>, Vec<Life>, Vec<Life>) {
     let (report, events) = record("burst", WORDS);
     let foretold = heapdrome_workloads::operations(&recorder::parameters("burst", WORDS));
@@ -69,7 +69,7 @@ fn of_the_third_burst_one_block_in_each_run_survives_the_activity() {
         assert_eq!(survived.iter().filter(|one| **one).count(), 1);
         places.extend(survived.iter().position(|one| *one));
     }
-    // Drawn at random: every place of a run occurs.
+    // The surviving block is drawn at random, so every position within a run occurs.
     assert_eq!(places.len(), 8);
 }
 

@@ -1,5 +1,5 @@
-//! Checks that burst reads memory at the stated moments. A program of its own, because no other
-//! test may run beside it in one process.
+//! Checks that burst reads memory at the stated moments. This is a separate test program, because
+//! no other test may run in its process.
 
 use std::collections::BTreeMap;
 use std::ptr;
@@ -9,8 +9,8 @@ use heapdrome_workloads::{Heap, Parameters, find, run};
 
 const MIB: f64 = 1_048_576.0;
 
-/// Maps every block on its own. A frugal heap unmaps a block when it is freed; any other keeps it
-/// resident until `trim`.
+/// Maps every block on its own. A frugal heap unmaps a block when it is freed; any other heap keeps
+/// the block resident until `trim`.
 struct Mappings {
     frugal: bool,
     kept: Mutex<Vec<(usize, usize)>>,
@@ -25,7 +25,7 @@ impl Heap for Mappings {
     fn allocate(&self, size: usize, _alignment: usize) -> *mut u8 {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a new private mapping touches nothing that exists.
+        // SAFETY: a new private mapping does not affect existing memory.
         let block = unsafe { libc::mmap(ptr::null_mut(), size, access, flags, -1, 0) };
         match block == libc::MAP_FAILED {
             true => ptr::null_mut(),

@@ -1,5 +1,5 @@
-//! Checks that rptest samples memory at the stated moments. A program of its own, because no other
-//! test may run beside it in one process.
+//! Checks that rptest samples memory at the stated moments. This is a separate test program,
+//! because no other test may run in its process.
 
 use std::collections::BTreeMap;
 use std::ptr;
@@ -14,7 +14,7 @@ impl Heap for Mappings {
     fn allocate(&self, size: usize, _alignment: usize) -> *mut u8 {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a new private mapping touches nothing that exists.
+        // SAFETY: a new private mapping does not affect existing memory.
         let block = unsafe { libc::mmap(ptr::null_mut(), size, access, flags, -1, 0) };
         match block == libc::MAP_FAILED {
             true => ptr::null_mut(),
@@ -41,7 +41,8 @@ fn figures(size: u64) -> BTreeMap<String, f64> {
 
 #[test]
 fn memory_is_sampled_after_the_loops_with_nothing_under_way() {
-    // The C library reserves address space for each new thread; this run makes it do so now.
+    // The C library reserves address space for each new thread. This run triggers the reservations
+    // now.
     let _ = figures(4096);
     let size = 8192.0;
     let (small, large) = (figures(8192), figures(3 * 8192));

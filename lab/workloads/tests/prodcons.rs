@@ -115,7 +115,7 @@ fn the_peak_of_requested_bytes_is_the_shadow_count() {
     );
     let (report, events) = record("prodcons", "threads=4 batches=20 objects=3000 max=9000");
     let off = report.figures["peak_requested_bytes"] - shadow_peak(&events) as f64;
-    // Each thread may have one block between a call and its count.
+    // Each thread may have one block whose call is not counted yet.
     assert!(off.abs() <= 4.0 * (BATCH as f64 + 9000.0), "{off}");
 }
 
@@ -140,7 +140,7 @@ fn with_little_in_use_the_peak_is_off_by_no_more_than_a_batch_for_each_thread() 
             (found - due).abs() <= threads * batch,
             "{words}: {found}, not {due}"
         );
-        // Never less than one batch, regardless of the interleaving.
+        // The peak is at least one batch, regardless of the interleaving.
         assert!(found >= 5.0 * 16.0, "{words}: {found}");
     }
 }

@@ -10,7 +10,7 @@ use recorder::{
     Call, Event, Fault, Life, Recorder, lives, record, run_on, shadow_peak, times_empty,
 };
 
-/// Returns the maximum distance between the distribution of the sizes and a stated one.
+/// Returns the maximum distance between the distribution of the sizes and the stated distribution.
 fn distance(mut sizes: Vec<usize>, stated: impl Fn(f64) -> f64) -> f64 {
     sizes.sort_unstable();
     let count = sizes.len() as f64;
@@ -162,7 +162,7 @@ fn blocks_that_are_handed_over_are_freed_by_the_next_thread() {
         .iter()
         .filter(|life| life.by != life.freed_by)
         .collect();
-    // Ten batches in each loop that passes blocks on, twenty in the others.
+    // Ten batches in each loop that passes blocks on, twenty in each other loop.
     assert_eq!(crossed.len(), 3 * 4 * 10 * 20);
     assert_eq!(crossed.len() * 3, lives.len());
     let mut next: HashMap<ThreadId, HashSet<ThreadId>> = HashMap::new();
@@ -221,7 +221,7 @@ fn the_peak_of_requested_bytes_is_the_shadow_count() {
     );
     let (report, events) = record("rptest", "3 0 1 2 30 2000 200 16 8000");
     let off = report.figures["peak_requested_bytes"] - shadow_peak(&events) as f64;
-    // Each thread may have one block between a call and its count.
+    // Each thread may have one block whose call is not counted yet.
     assert!(off.abs() <= 3.0 * (BATCH as f64 + 8000.0), "{off}");
 }
 

@@ -145,8 +145,8 @@ fn outcome_words(result: &CheckResult) -> String {
     }
 }
 
-/// Returns instructions for using the winner of a race. A library of a redacted result is searched
-/// in this user's folders.
+/// Returns instructions for using the winner of a race. If the result is redacted, looks for the
+/// libraries in this user's folders.
 pub fn adoption(result: &RaceResult, winner: &EntrantResult, folders: &Folders) -> String {
     let registry = Registry::load(&folders.cache, &folders.config).ok();
     let entry = registry

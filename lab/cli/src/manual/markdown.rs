@@ -1,4 +1,4 @@
-//! The whole command line as one page of Markdown, which the book has as `docs/options.md`.
+//! The whole command line as one page of Markdown, which the book contains as `docs/options.md`.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ For readers who look up an option. `heapdrome COMMAND --help` prints the same te
 this page.
 ";
 
-/// Heading of arguments and options that have none.
+/// Heading for arguments and options without a heading of their own.
 const UNNAMED: &str = "Options";
 
 /// Returns the page of these commands, each with its full name.
@@ -102,8 +102,8 @@ fn spelling(arg: &Arg) -> String {
     spelling.trim().to_owned()
 }
 
-/// Returns a text of the help on one line, with the characters escaped that mean something in a
-/// table of Markdown.
+/// Returns a help text on one line, with all characters escaped that have a meaning in a Markdown
+/// table.
 fn escaped(text: &str) -> String {
     let paragraphs: Vec<String> = text.split("\n\n").map(one_line).collect();
     paragraphs.join("<br>")

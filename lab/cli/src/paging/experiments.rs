@@ -83,7 +83,7 @@ fn run(
         .and_then(|()| outcome(collection))
 }
 
-/// Runs cells in swap that is created before and removed after them, then publishes their tables.
+/// Creates swap, runs cells in it and removes it, then publishes the tables of the cells.
 fn in_swap(
     name: &str,
     arguments: &SwapArguments,
@@ -128,7 +128,7 @@ pub fn throughput(arguments: &ThroughputArguments) -> Result<(), Failure> {
 /// Measures random reads, and regions that return from swap.
 ///
 /// # Errors
-/// Returns one line if swap, rights or a limit are missing.
+/// Returns an error of one line if swap, rights or a limit are missing.
 pub fn random(arguments: &RandomArguments) -> Result<(), Failure> {
     let engine = progress::engine()?;
     let swap = &arguments.swap;

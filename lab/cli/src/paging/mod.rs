@@ -13,7 +13,7 @@ use crate::{output, progress};
 /// Runs the requested experiment or action.
 ///
 /// # Errors
-/// Returns one line that names a missing requirement and the remedy.
+/// Returns an error of one line that names a missing requirement and the remedy.
 pub fn paging(arguments: &PagingArguments) -> Result<(), Failure> {
     match &arguments.action {
         PagingAction::Check => check(),
@@ -25,7 +25,7 @@ pub fn paging(arguments: &PagingArguments) -> Result<(), Failure> {
     }
 }
 
-/// Prints the possibilities of this machine. Leaves nothing behind.
+/// Prints the mechanisms for limits, and the swap, that this machine offers. Leaves nothing behind.
 fn check() -> Result<(), Failure> {
     let engine = progress::engine()?;
     let opened = Opened::new(&engine)?;

@@ -22,7 +22,7 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 /// Returns the options of a race from the command line; a workload adds its own.
 ///
 /// # Errors
-/// Returns an error if one of them is invalid.
+/// Returns an error if an option is invalid.
 pub fn options(arguments: &RaceArguments) -> Result<Options, Failure> {
     check_contradictions(arguments)?;
     check_metric_names(arguments)?;
@@ -42,7 +42,7 @@ pub fn options(arguments: &RaceArguments) -> Result<Options, Failure> {
 /// Returns the options of each run.
 ///
 /// # Errors
-/// Returns an error if one of them is invalid.
+/// Returns an error if an option is invalid.
 pub fn run_options(runs: &RunArguments) -> Result<Options, Failure> {
     let mut names = BTreeSet::new();
     let mut environment = runs.environment.iter();
@@ -81,7 +81,7 @@ fn server(arguments: &RaceArguments) -> Option<Server> {
     })
 }
 
-/// Refuses contradictory options, of which one would be ignored.
+/// Refuses contradictory options, because one of them would be ignored.
 fn check_contradictions(arguments: &RaceArguments) -> Result<(), Failure> {
     let only_in_sweeps = [
         ("--knee", arguments.knee.is_some()),
@@ -181,7 +181,7 @@ fn metric(metric: &MetricArgument) -> Metric {
     }
 }
 
-/// Refuses a metric that is given twice, or that has the name of a figure of every race.
+/// Refuses a metric that is given twice, or that has the name of a figure that every race has.
 fn check_metric_names(arguments: &RaceArguments) -> Result<(), Failure> {
     let mut names = BTreeSet::new();
     for MetricArgument { name, .. } in &arguments.metrics {

@@ -9,7 +9,7 @@ use heapdrome_schema::nearest_or_all;
 use crate::arguments::RaceArguments;
 use crate::output;
 
-/// Programs that use such words in their own texts, or fill them themselves.
+/// Programs that use words in braces for their own purposes.
 const WITH_BRACES: [&str; 8] = [
     "awk", "gawk", "mawk", "nawk", "jq", "xargs", "parallel", "fd",
 ];
@@ -17,7 +17,7 @@ const WITH_BRACES: [&str; 8] = [
 /// Shells: programs with command lines as arguments.
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "ksh", "zsh"];
 
-/// Prints hints about placeholders that get no value.
+/// Prints hints about placeholders without a value.
 pub fn hint(arguments: &RaceArguments) {
     for line in told(arguments) {
         output::tell(line);
@@ -52,7 +52,7 @@ fn told(arguments: &RaceArguments) -> Vec<String> {
     found.into_iter().map(line).collect()
 }
 
-/// Returns the names that get values. A workload has parameters instead.
+/// Returns the placeholders that get values. A workload has parameters instead of placeholders.
 fn filled(arguments: &RaceArguments) -> Vec<&str> {
     if arguments.workload.is_some() {
         return Vec::new();
@@ -62,7 +62,7 @@ fn filled(arguments: &RaceArguments) -> Vec<&str> {
     swept.chain(threads).collect()
 }
 
-/// Returns the command and the commands around it, each as words.
+/// Returns the command, and commands such as `--prepare`, each as words.
 fn places(arguments: &RaceArguments) -> Vec<(&'static str, Vec<String>)> {
     let runs = &arguments.runs;
     let around = [
@@ -117,7 +117,8 @@ fn file_name(word: &str) -> &str {
 }
 
 /// Returns the names in braces of a word that consists only of letters, digits and the characters
-/// of paths and options. Other words are texts of another language.
+/// of paths and options. Any other word is regarded as code in another language, without
+/// placeholders.
 fn in_braces(word: &str) -> Vec<&str> {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,+%{}".contains(c);
     if !word.chars().all(plain) {

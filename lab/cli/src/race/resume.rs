@@ -25,11 +25,11 @@ pub struct TakenUp {
 }
 
 /// Opens the race in `folder` to continue it, and prints its name. Limits in `arguments` replace
-/// its own. The result goes to the files that they name, otherwise to the files that the race was
-/// originally asked to write.
+/// those of the race. The result goes to the files that `arguments` name, otherwise to the files
+/// that the race was originally asked to write.
 ///
 /// # Errors
-/// Returns an error if its journal cannot be used, if it belongs to a sweep that an older heapdrome
+/// Returns an error if the journal cannot be used, if it belongs to a sweep that an older heapdrome
 /// ran, or if one of the files cannot be written.
 pub fn take_up(
     folder: &Path,
@@ -61,14 +61,14 @@ pub fn take_up(
     })
 }
 
-/// Parses these arguments of heapdrome's own; `None` if they are those of another version.
+/// Parses arguments of heapdrome itself; `None` if they come from an incompatible version.
 pub fn read(asked: &[String]) -> Option<Action> {
     let words = asked.iter().map(String::as_str);
     let read = Arguments::try_parse_from(std::iter::once("heapdrome").chain(words));
     read.map(|arguments| arguments.action).ok()
 }
 
-/// Returns the kind of request that these arguments of heapdrome's own make.
+/// Returns the kind of request that these arguments of heapdrome itself make.
 pub fn origin(asked: &[String]) -> Origin {
     match read(asked) {
         Some(Action::Race(race)) if race.is_sweep() => Origin::Sweep,
@@ -79,11 +79,11 @@ pub fn origin(asked: &[String]) -> Origin {
 }
 
 /// Returns the destinations of the result: each file that is named now, otherwise the original one,
-/// relative to the folder of that time.
+/// relative to the folder in which the race was started.
 fn outputs(plan: &Plan, now: &OutputArguments) -> OutputArguments {
     let first = match read(&plan.asked) {
         Some(Action::Race(race)) if !race.is_sweep() => race.output,
-        // Those files belong to the whole collection.
+        // The original files belong to the whole collection, not to this race.
         Some(Action::Suite(_)) => {
             output::tell("this race is part of a suite; only this race continues");
             return now.clone();

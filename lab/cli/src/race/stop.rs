@@ -8,11 +8,11 @@ use crate::failure::Failure;
 /// Minimum number of rounds before a decision: fewer give no interval.
 const LEAST_ROUNDS: u32 = 5;
 
-/// Default maximum number of rounds. docs/statistics.md shows the error rates of looking after each
-/// of them.
+/// Default maximum number of rounds. docs/statistics.md shows the error rates of a look after each
+/// round.
 const MOST_ROUNDS: u32 = 150;
 
-/// Differences below this are irrelevant.
+/// Difference below which a ratio does not matter.
 const MARGIN: f64 = 0.02;
 
 /// Precision of the races of a sweep.
@@ -30,8 +30,9 @@ pub enum Aim {
 
 /// Returns the stopping rule of a race.
 ///
-/// Without a limit it ends once everything is decided, and no later than its pace allows.
-/// `--rounds` alone is exact; `--precision` requests narrow intervals, so that no entrant leaves.
+/// Without a limit, a race ends once everything is decided, and no later than its pace allows.
+/// `--rounds` alone sets the exact number; `--precision` requests narrow intervals, so that no
+/// entrant leaves.
 ///
 /// # Errors
 /// Returns an error if the options contradict each other.

@@ -27,8 +27,8 @@ pub fn sweep(arguments: &RaceArguments, engine: &Engine) -> Result<(), Failure> 
     run(&sweep, &arguments.output, engine)
 }
 
-/// Continues a sweep. Limits that are `given` replace its own. Its result goes to the files that
-/// `given` names, otherwise to the files that the sweep was originally asked to write.
+/// Continues a sweep. Limits in `given` replace those of the sweep. The result goes to the files
+/// that `given` names, otherwise to the files that the sweep was originally asked to write.
 ///
 /// # Errors
 /// Returns the errors of [`sweep`], and an error if the sweep cannot be continued.

@@ -38,7 +38,8 @@ pub fn write(results: &Path, arguments: &ReportArguments) -> Result<(), Failure>
         refuse_overwriting(&site.join(name), arguments.force)?;
     }
     make_folder(site).map_err(Failure::machine)?;
-    // Before the pages, so that heapdrome recognises a folder that was left incomplete as its own.
+    // Write the list before the pages, so that heapdrome recognises an incomplete folder as its
+    // own.
     write_list(site, new.iter().copied().chain(&old))?;
     for (name, source) in pages.iter().zip(&sources) {
         let page = page(std::slice::from_ref(source)).map_err(Failure::machine)?;
@@ -58,8 +59,8 @@ pub fn write(results: &Path, arguments: &ReportArguments) -> Result<(), Failure>
     Ok(())
 }
 
-/// Returns the names of the pages that an earlier report wrote into the folder; none if it is
-/// missing or empty.
+/// Returns the names of the pages that an earlier report wrote into the folder; none if the folder
+/// is missing or empty.
 fn written_before(site: &Path) -> Result<HashSet<String>, Failure> {
     if !site.exists() {
         return Ok(HashSet::new());

@@ -1,4 +1,4 @@
-//! `heapdrome trace check`: how faithful the replay of a trace is to its program.
+//! `heapdrome trace check`: the fidelity of a trace's replay to its program.
 
 use heapdrome_engine::check::{CheckRequest, check as run, outcome};
 use heapdrome_engine::workload::trace;
@@ -11,23 +11,23 @@ use crate::destinations::Destinations;
 use crate::failure::Failure;
 use crate::{output, progress, race};
 
-/// Rounds without `--rounds`: with four entrants the randomisation test judges from here on.
+/// Number of rounds without `--rounds`: with four entrants, the minimum for the randomisation test.
 const ROUNDS: u32 = 12;
 
-/// Rounds of `--quick`, the fewest that give intervals.
+/// Number of rounds of `--quick`, the minimum for intervals.
 const QUICK_ROUNDS: u32 = 5;
 
 /// Number of races that share `--max-time`.
 const RACES: u32 = 3;
 
-/// The allocator of a recording that was asked for none.
+/// Allocator of a recording for which none was requested.
 const SYSTEM: &str = "system";
 
-/// Races the program beside its replays, and reports the comparison.
+/// Races the program and its replays, and reports the comparison.
 ///
 /// # Errors
-/// When an option, the trace or the command is unusable, a race cannot go on, or the replay misses
-/// its program.
+/// When an option, the trace or the command is unusable, a race cannot continue, or the replay
+/// differs from its program.
 pub fn check(arguments: &CheckArguments) -> Result<(), Failure> {
     Destinations::of(&arguments.output).check(&[&arguments.trace])?;
     if let trace::Source::Carried(_) = trace::Source::named(&arguments.trace)? {

@@ -16,8 +16,8 @@ use crate::output;
 /// Writes a trace in another format.
 ///
 /// # Errors
-/// When the trace cannot be read, has no such process, or has several and the format knows one;
-/// when the file cannot be written.
+/// When the trace cannot be read or lacks the process, when it has several processes but the format
+/// supports one, or when the file cannot be written.
 pub fn export(arguments: &ExportArguments) -> Result<(), Failure> {
     let (path, output) = (arguments.trace.as_path(), arguments.output.as_path());
     let mut source = Source::open(path)?;
@@ -52,8 +52,7 @@ pub fn export(arguments: &ExportArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the process that is to be written: the one asked for, or the only one that has
-/// operations.
+/// Returns the process to write: the requested one, or the only one that has operations.
 fn process(path: &Path, asked: Option<u32>) -> Result<u32, Failure> {
     let mut source = Source::open(path)?;
     let mut found = BTreeSet::new();
@@ -79,7 +78,7 @@ fn process(path: &Path, asked: Option<u32>) -> Result<u32, Failure> {
     }))
 }
 
-/// Says what was written, and what the format cannot express.
+/// Reports the written file, and the data that the format cannot express.
 fn tell(output: &Path, exported: &Exported) {
     let left_out = match (exported.failed, exported.foreign) {
         (0, 0) => String::new(),

@@ -10,10 +10,10 @@ use super::{Source, of};
 use crate::failure::Failure;
 use crate::output;
 
-/// Prints what a trace holds.
+/// Prints a summary of a trace.
 ///
 /// # Errors
-/// When it cannot be read.
+/// When the trace cannot be read.
 pub fn info(path: &Path) -> Result<(), Failure> {
     let mut source = Source::open(path)?;
     let summary = summarize(&mut source.reader).map_err(of(path))?;
@@ -27,7 +27,7 @@ pub fn info(path: &Path) -> Result<(), Failure> {
     output::print(format!("{}\n", lines.join("\n")).as_bytes())
 }
 
-/// Returns a line of facts: its label, and the facts.
+/// Formats a line: a label, followed by facts.
 fn fact(label: &str, facts: impl std::fmt::Display) -> String {
     format!("{label:<12} {facts}")
 }
@@ -101,7 +101,7 @@ fn sizes(summary: &Summary) -> Vec<String> {
     ]
 }
 
-/// Returns the sample of blocks and the stacks, where there are any.
+/// Returns lines on the sampling of blocks and on the stacks, if there are any.
 fn stacks(recording: &Recording, summary: &Summary) -> Vec<String> {
     let mut lines = Vec::new();
     let sample = |bytes: u64| format!("one block for every {} requested", Bytes(bytes));
@@ -137,7 +137,7 @@ const HEADINGS: [&str; 8] = [
     "program",
 ];
 
-/// Returns one row for each process, in columns as wide as they must be.
+/// Returns one row for each process, in columns as narrow as possible.
 fn table(summary: &Summary) -> Vec<String> {
     let mut rows = vec![HEADINGS.map(str::to_owned)];
     let processes = &summary.processes;

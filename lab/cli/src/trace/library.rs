@@ -113,7 +113,7 @@ fn one(request: &Request<'_>, engine: &Engine) -> Result<heapdrome_library::Entr
         Event::Preparing(event) => output::tell(format_args!("{name}: {event}")),
         Event::Recording { program } => output::tell(format_args!("{name}: recording {program}")),
     });
-    // A program that was killed with heapdrome's children fails before the flag is seen.
+    // Check for an interrupt first, because it kills the program, and `record` then fails.
     let entry = match engine.check() {
         Ok(()) => entry?,
         Err(_) => return Err(LibraryError::Interrupted),

@@ -1,5 +1,4 @@
-//! `heapdrome trace`: what a trace holds, how faithful its replay is, a part of it, several as one,
-//! other formats.
+//! `heapdrome trace`: summarises, checks, cuts, merges, exports and shrinks traces.
 
 mod check;
 mod export;
@@ -21,7 +20,7 @@ use crate::destinations::{Destinations, refuse_overwriting};
 use crate::failure::Failure;
 use crate::output;
 
-/// Does what was asked for.
+/// Runs the requested action.
 ///
 /// # Errors
 /// When a trace cannot be read, or something cannot be written.
@@ -44,7 +43,7 @@ struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Opens a trace, which may be one that heapdrome carries, and reads its beginning.
+    /// Opens a trace file, or a trace that heapdrome carries, and reads its beginning.
     fn open(path: &'a Path) -> Result<Self, Failure> {
         if path.is_dir() {
             let told = format!("{} is a folder; name a trace", path.display());
@@ -55,7 +54,7 @@ impl<'a> Source<'a> {
         Ok(Self { path, reader })
     }
 
-    /// Says that the trace was cut off, once it is read to its end.
+    /// Warns if the trace was cut off. Must be called after the trace was read to its end.
     fn warn_if_cut_off(&self) {
         if let Some(Ending::CutOff { offset }) = self.reader.ending() {
             output::tell(format!(
@@ -77,7 +76,8 @@ fn of(path: &Path) -> impl Fn(TraceError) -> Failure {
     }
 }
 
-/// Returns a failure that names the trace among several, or none if it is of all of them.
+/// Returns a failure that names one of several traces; it names none if the error concerns all of
+/// them.
 fn of_several(error: TraceError, paths: &[&Path]) -> Failure {
     match error {
         TraceError::Part { place, error } => of(paths[place])(*error),
@@ -85,7 +85,7 @@ fn of_several(error: TraceError, paths: &[&Path]) -> Failure {
     }
 }
 
-/// Refuses an output that is there already, is one of the traces, or cannot be written.
+/// Refuses an output file that already exists, is one of the traces, or cannot be written.
 fn check_output(output: &Path, force: bool, traces: &[&Path]) -> Result<(), Failure> {
     if is_stdout(output) {
         return Ok(());
@@ -109,7 +109,7 @@ fn is_one_file(one: &Path, other: &Path) -> bool {
     real(one).is_some_and(|file| real(other) == Some(file))
 }
 
-/// Writes a trace, and says so.
+/// Writes a trace, and reports its path.
 fn write(
     output: &TraceOutput,
     make: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,

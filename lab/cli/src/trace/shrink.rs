@@ -23,21 +23,21 @@ use crate::{output, progress};
 /// Maximum number of calls that are printed.
 const PRINTED: usize = 50;
 
-/// A replay counts as hung after this many times the time of the whole trace's replay, and
-/// [`HUNG_MORE`].
+/// Time limit of a replay, as a multiple of the whole trace's replay time; [`HUNG_MORE`] is added.
+/// A replay that exceeds the limit counts as hung.
 const HUNG_TIMES: u32 = 4;
 
-/// Time that every replay may take in any case.
+/// Time that is added to the limit of every replay.
 const HUNG_MORE: Duration = Duration::from_secs(5);
 
-/// Longest time for the replay of the whole trace.
+/// Time limit for the replay of the whole trace.
 const WHOLE: Duration = Duration::from_secs(600);
 
-/// Why the search ended early.
+/// Reason why the search ended early.
 enum Stop {
-    /// The time was over.
+    /// The time limit was reached.
     Time,
-    /// Something else failed, or the user interrupted.
+    /// Another error occurred, or the user interrupted the search.
     Failed(Failure),
 }
 
@@ -45,7 +45,7 @@ enum Stop {
 ///
 /// # Errors
 /// If the trace cannot be read, its replay does not fail, or the short one cannot be written. After
-/// an interrupt, the shortest trace until then is written.
+/// an interrupt, the shortest trace found so far is written.
 pub fn shrink_one(arguments: &ShrinkArguments) -> Result<(), Failure> {
     let source = Source::named(&arguments.trace)?;
     let output = &arguments.output;
@@ -90,16 +90,18 @@ pub fn shrink_one(arguments: &ShrinkArguments) -> Result<(), Failure> {
     conclude(arguments, shrunk, whole, began.elapsed())
 }
 
-/// The way in which a replay fails: another one does not count.
+/// Way in which a replay fails. A shorter trace must fail in the same way.
 #[derive(PartialEq, Eq)]
 enum Kind {
-    /// With the first words of its line, such as `wrong content`.
+    /// The replay ended in this way, with these first words of its message, such as `wrong
+    /// content`.
     Ended(Ending, String),
     Hung,
 }
 
 impl Kind {
-    /// Returns the way in which a replay failed; `None` if it did not, or the machine is at fault.
+    /// Returns the way in which a replay failed; `None` if it succeeded, or failed because of the
+    /// machine.
     fn of(ran: &Ran) -> Option<Self> {
         match ran.status {
             None => Some(Self::Hung),

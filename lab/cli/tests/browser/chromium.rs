@@ -1,8 +1,8 @@
 //! Drives a headless browser over two pipes.
 //!
 //! Chromium's protocol for developer tools is JSON with a zero byte after each message. Over pipes
-//! it needs no port, no handshake and no other library, and the browser ends by itself when they
-//! close.
+//! it needs no port, no handshake and no other library, and the browser ends by itself when the
+//! pipes close.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 /// Maximum duration of any step, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// Maximum length of a temporary folder's path that leaves space for the socket's.
+/// Maximum length of a temporary folder's path, so that the path of the socket in it is short
+/// enough.
 const LONGEST_FOLDER: usize = 32;
 
 /// Names of installed browsers.
@@ -61,9 +62,9 @@ pub struct Chromium {
     messages: Receiver<Value>,
     /// Number of the last command.
     last: u64,
-    /// The page, once there is one.
+    /// Session of the page, once a page exists.
     session: Option<String>,
-    /// Events of the page in their order that no test has requested yet.
+    /// Events of the page that no test has requested yet, in order of arrival.
     events: VecDeque<Value>,
     /// Its profile and home.
     folder: tempfile::TempDir,
@@ -112,7 +113,7 @@ impl Chromium {
             .env("HOME", folder.path())
             .env("XDG_CONFIG_HOME", folder.path())
             .env("XDG_CACHE_HOME", folder.path())
-            // It leaves folders there when it is killed.
+            // The browser leaves temporary folders behind when it is killed.
             .env("TMPDIR", folder.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -190,7 +191,7 @@ impl Chromium {
         }
     }
 
-    /// Returns the browser's output about itself.
+    /// Returns the browser's own log.
     fn errors(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("errors")).unwrap_or_default()
     }
@@ -211,7 +212,7 @@ impl Chromium {
 
     /// Returns all events of the page since the last call.
     pub fn take_events(&mut self) -> Vec<Value> {
-        // All events before this answer have arrived with it.
+        // When this answer arrives, all earlier events have arrived, too.
         self.evaluate("0");
         self.events.drain(..).collect()
     }
@@ -347,8 +348,8 @@ impl Drop for Chromium {
         // The browser replaced the shell with `exec`, so the child's process group contains the
         // browser and its helpers.
         if let Ok(group) = i32::try_from(self.child.id()) {
-            // SAFETY: kill takes plain numbers; the child has not been waited for, so its number,
-            // which is its group's too, has not been reused.
+            // SAFETY: kill accesses no memory. The child has not been waited for, so its id, which
+            // is also its group's id, has not been reused.
             unsafe { libc::kill(-group, libc::SIGKILL) };
         }
         let _ = self.child.wait();

@@ -1,5 +1,5 @@
-//! The pages of collections: curves that names hide, and folded races that behave like a race on
-//! its own page once they are opened.
+//! The pages of collections: curves that the reader can hide by name, and folded races that behave
+//! like a race on its own page once they are opened.
 
 use serde_json::Value;
 
@@ -50,7 +50,7 @@ fn a_race_of_a_sweep_opens_by_keys_and_answers_as_a_race_alone_does() {
     site::quiet(&mut browser, &page);
 }
 
-/// Reaches and opens the race in this place by keys, which also shows its drawings.
+/// Moves to the race at `place` and opens it by keys, which also shows its drawings.
 fn opens(browser: &mut Chromium, place: usize, race: &str) {
     let at = "[...document.querySelectorAll('details[data-race] > summary')].indexOf(document.activeElement)";
     let mut presses = 0;
@@ -60,7 +60,7 @@ fn opens(browser: &mut Chromium, place: usize, race: &str) {
         presses += 1;
     }
     assert_eq!(browser.evaluate(&format!("{}.length", all(race, "svg"))), 0);
-    // It may be pressed before the drawings are unpacked, and still opens.
+    // The key may be pressed before the drawings are unpacked; the race still opens.
     browser.press(Key::Space);
     browser.until(&format!("{}.length > 0", all(race, "svg")));
     browser.press(Key::Tab);
@@ -81,7 +81,8 @@ fn curves_are_hidden_by_their_names() {
     }
 }
 
-/// Checks that a box of the page's first curves hides those of one name, and shows them again.
+/// Checks that a box above the page's first curves hides the curves of one name, and shows them
+/// again.
 fn curves_hide(browser: &mut Chromium, result: &str, dark: bool) {
     let site = Site::new();
     let page = site.page(&[&format!("{result}.json")]);

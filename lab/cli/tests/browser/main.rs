@@ -1,6 +1,6 @@
-//! The page of a result in a real browser: drawn, clicked, typed into, printed, and without network
-//! requests. Without a browser these tests print a line and are skipped, unless
-//! `HEAPDROME_REQUIRE_BROWSER` is set, as it is in the checks before a change lands.
+//! Tests of a result's page in a real browser: drawing, clicks, keys, printing, and the absence of
+//! network requests. Without a browser these tests print a line and are skipped, unless
+//! `HEAPDROME_REQUIRE_BROWSER` is set, as in the checks before a merge.
 
 mod chromium;
 mod collections;
@@ -15,7 +15,7 @@ use site::{Site, kept, words};
 /// Screen sizes of a desktop and of a small telephone.
 const SCREENS: [[u32; 2]; 2] = [[1280, 900], [360, 800]];
 
-/// Path to the only race of a page.
+/// CSS selector of the only race in a page.
 const ALONE: &str = "section[data-race]";
 
 /// Returns an expression for all elements that `selector` finds in the race at `race`.
@@ -152,7 +152,7 @@ fn fits(browser: &mut Chromium, dark: bool) {
 fn sorts(browser: &mut Chromium, race: &str, result: &Value) {
     let before = ranked(result, "wall_s");
     assert_eq!(tables(browser, race), before);
-    // Wall time, processor time, peak RSS: two steps down.
+    // The list begins with wall time, processor time and peak RSS, so peak RSS is two steps down.
     let list = format!("{}[0]", all(race, "[data-control=sort]"));
     browser.evaluate(&format!("{list}.focus()"));
     for _ in 0..2 {
@@ -208,7 +208,7 @@ fn hides(browser: &mut Chromium, race: &str, result: &Value) {
     }
 }
 
-/// Checks that another metric shows its own drawings, hides the others' and sorts by it.
+/// Checks that another metric shows its own drawings, hides those of others, and changes the order.
 fn switches(browser: &mut Chromium, race: &str, result: &Value) {
     assert_eq!(browser.evaluate(&shown(race)), "wall");
     let list = format!("{}[0]", all(race, "[data-control=metric]"));
@@ -355,8 +355,8 @@ fn on_paper_and_without_scripts_everything_is_shown() {
     browser.open(&page);
     assert_eq!(browser.evaluate(hidden), 0);
     assert_eq!(browser.evaluate(controls), 0);
-    // The drawings of a sweep's single races are packed: their places show that, and the tables are
-    // there.
+    // Without scripts, the drawings of a sweep's single races stay packed. Placeholders state this,
+    // and the tables are still visible.
     let other = Site::new();
     browser.open(&other.page(&["sweep.json"]));
     let silent = "[...document.querySelectorAll('[data-drawing]')]\
@@ -372,7 +372,8 @@ fn the_raw_data_are_saved_as_they_were() {
         return;
     };
     let site = Site::new();
-    // As this heapdrome writes it, which may know fields that the stored file lacks.
+    // Use the result as this heapdrome writes it, because it may have fields that the stored file
+    // lacks.
     let result = site.written("race.json");
     let page = site.page_of(std::slice::from_ref(&result));
     browser.screen(SCREENS[0], false);
@@ -384,7 +385,7 @@ fn the_raw_data_are_saved_as_they_were() {
         event["state"] == "completed"
     });
     let saved = site::read(&folder.join("race.json"));
-    // The two are too long to be printed.
+    // Both texts are too long to be printed by `assert_eq!`.
     assert!(saved == site::read(&result), "all of it is as it was");
     assert_ne!(saved["entrants"][0]["wall_s"]["samples"][0], Value::Null);
     site::quiet(&mut browser, &page);

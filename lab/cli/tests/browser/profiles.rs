@@ -1,11 +1,12 @@
-//! The page of a profile with stacks: drawn on every screen, and its flame graph zoomed.
+//! Tests of the page of a profile with stacks: its drawings on every screen, and zooming into its
+//! flame graph.
 
 use heapdrome_trace::{Frame, Operation, Record, Recording, Stack, Step, Time, Writer};
 
 use crate::site::{self, Site};
 use crate::{SCREENS, fits};
 
-/// The first address that belongs to no other stack.
+/// First of the addresses that belong to one stack each.
 const OWN: u32 = 0x10000;
 
 /// Returns a trace of 40 stacks, the first of which requests half of the bytes.

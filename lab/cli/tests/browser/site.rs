@@ -19,7 +19,7 @@ pub fn browser() -> Option<Chromium> {
             std::env::var_os(REQUIRED).is_none(),
             "{REQUIRED} is set and no browser is installed: apt-get install chromium"
         );
-        // Bypasses the test's output capture, so that it is visible.
+        // Bypasses the test's output capture, so that the line is visible.
         let _ = writeln!(
             std::io::stderr(),
             "skipped: no browser is installed (apt-get install chromium)"
@@ -102,14 +102,14 @@ fn succeed(command: &mut Command) {
     assert!(output.status.success(), "{said}");
 }
 
-/// The tests of the binary use the same results.
+/// Returns the path of a stored result. The tests of the binary use the same results.
 fn place_of(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/end_to_end/fixtures")
         .join(name)
 }
 
-/// Returns the path of a result from the repository.
+/// Returns the contents of a result from the repository.
 pub fn kept(name: &str) -> Value {
     read(&place_of(name))
 }
@@ -127,14 +127,14 @@ pub fn words(value: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Fails if the page requested anything but itself, or its console has a complaint.
+/// Fails if the page requested anything except itself, or its console has a complaint.
 #[track_caller]
 pub fn quiet(browser: &mut Chromium, page: &Path) {
     let complaints = complaints(browser, page);
     assert!(complaints.is_empty(), "{complaints:#?}");
 }
 
-/// Returns requests of the page for anything but itself, and complaints in its console.
+/// Returns requests of the page for anything except itself, and complaints in its console.
 pub fn complaints(browser: &mut Chromium, page: &Path) -> Vec<String> {
     let own = browser.evaluate("location.href");
     let own = own.as_str().expect("an address");
@@ -152,7 +152,7 @@ fn complaint(event: &Value, own: &str) -> Option<String> {
     match event["method"].as_str()? {
         "Network.requestWillBeSent" => {
             let address = about["request"]["url"].as_str()?;
-            // A blob that the page created to save it.
+            // The page saves data through a blob that it creates.
             let local = address == own || address.starts_with("blob:");
             (!local).then(|| format!("asked for {address}"))
         }

@@ -22,7 +22,8 @@ fn is_served_by(row: &Value, library: &str) {
     assert!(server.is_some_and(|it| it.ends_with(library)), "{row}");
 }
 
-/// Checks the command as it is on `library`, in this role, beside a system that runs the C library.
+/// Checks that the entrant as-is ran on `library` in this role, and the entrant system on the C
+/// library.
 #[track_caller]
 fn races_as_it_is(result: &Value, role: &str, library: &str) {
     let as_is = named(result, "as-is");

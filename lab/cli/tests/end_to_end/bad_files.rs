@@ -24,7 +24,7 @@ fn an_unknown_race_to_resume() {
         .complains(2, &["no race called"]);
 }
 
-/// Returns a valid saved result, for damage by a test.
+/// Returns a valid saved result, which a test then damages.
 fn saved_result(site: &Site) -> String {
     let sound = allocator("");
     let (outcome, _) = site.race(&[&sound], &["--memory-runs", "0"], &[&program()]);

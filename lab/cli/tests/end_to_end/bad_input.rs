@@ -125,7 +125,8 @@ fn a_library_for_another_machine() {
     library_complains(&sound_with(CLASS, BITS_32), &["another machine", "32 bit"]);
 }
 
-/// A race that cannot write its result reports that and the reason before it starts anything.
+/// Checks that a race that cannot write its result reports this and the reason before it starts
+/// anything.
 #[track_caller]
 fn unwritable(option: &str, path: &str, why: &str) {
     let site = Site::new();

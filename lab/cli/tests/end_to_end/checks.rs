@@ -1,5 +1,5 @@
-//! The replay of a trace is checked against its program, and what the check found is beside the
-//! verdicts of the trace's races.
+//! The replay of a trace is checked against its program, and the verdicts of the trace's races show
+//! the outcome.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use crate::support::{Outcome, Site, allocator, fidelity_program, row};
 
-/// Memory that the program takes from malloc, and maps beside it, in MiB.
+/// Memory in MiB that the program requests from malloc, and that it maps itself.
 const HEAP: &str = "24";
 const MAPPED: &str = "16";
 
-/// Name of the trace, and of the file beside it.
+/// Name of the trace that the tests record, and of the file with the outcome of its check.
 const TRACE: &str = "app.trace";
 const KEPT: &str = "app.trace.fidelity.json";
 

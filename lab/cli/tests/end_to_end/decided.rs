@@ -70,7 +70,7 @@ fn rounds(result: &Value) -> Vec<[Value; 2]> {
 }
 
 /// Expected rounds of the race in which the second allocator is decided and the third is not. No
-/// target compares the baseline, nor its twin after it.
+/// target compares the baseline or its twin, which come first.
 fn expected() -> Vec<[Value; 2]> {
     let whole = || [json!(7), Value::Null];
     let short = || [json!(5), json!(5)];
@@ -137,7 +137,7 @@ fn goes_on(site: &Site) {
     let journal = text(&folder);
     let lines: Vec<&str> = journal.split_inclusive('\n').collect();
     let last = lines.iter().rposition(|line| line.contains(decided));
-    // The last decision, and one run of the next round.
+    // Keep the lines up to the last decision, and one run of the next round.
     let kept = last.expect("decisions") + 2;
     std::fs::write(folder.join("journal.jsonl"), lines[..kept].concat()).expect("written");
     let name = folder.file_name().expect("a name").to_string_lossy();

@@ -1,4 +1,4 @@
-//! Races that end when the judged figures are decided, and that a beaten rival leaves.
+//! Races that end when the judged figures are decided, and from which a beaten rival leaves early.
 //!
 //! The judged figure is printed by the command, so that no test depends on time: the baseline
 //! prints 1, and a rival the value in its settings.
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Outcome, Site, allocator, program};
 
-/// Command that prints `FIGURE`, or 1 if it is not set; `open` alternates between a half and two,
-/// which never decides anything.
+/// Command that prints `FIGURE`, or 1 if it is not set. If `FIGURE` is `open`, it alternates
+/// between 0.5 and 2, so that nothing is ever decided.
 const COMMAND: &str = r#"
 figure=${FIGURE:-1}
 if [ "$figure" = open ]; then

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Outcome, Running, Site};
 
-/// Long enough for any machine to create 128 MiB of swap and to start a child.
+/// Time within which any machine can create 128 MiB of swap and start a child.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Returns the swap files in the site's folder that are in use. Their names are unique, whichever
-/// form of the folder's name `/proc/swaps` shows.
+/// Returns the swap files in the site's folder that are in use. Their names are unique, so the form
+/// of the folder's name in `/proc/swaps` does not matter.
 fn swap_files(site: &Site) -> Vec<PathBuf> {
     let swaps = std::fs::read_to_string("/proc/swaps").unwrap_or_default();
     let names = site.visible_files().into_iter();
@@ -47,8 +47,8 @@ fn is_at_work(site: &Site, running: &mut Running) -> bool {
     false
 }
 
-/// Cleans up once the lab is recognised as dead. A child that was being started at the kill holds
-/// its locks until it becomes its program.
+/// Cleans up once the lab is recognised as dead. A child that was being started when the lab was
+/// killed holds the lab's locks until it executes its program.
 fn clean(site: &Site) -> Outcome {
     let end = Instant::now() + PATIENCE;
     loop {

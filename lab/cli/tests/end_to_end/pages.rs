@@ -1,4 +1,4 @@
-//! A page for every result in a folder, and the folder into which they are written.
+//! Pages for all results in a folder, and the folder into which the pages are written.
 
 use std::path::Path;
 
@@ -157,8 +157,8 @@ fn every_published_result_has_a_page() {
     let site = Site::new();
     let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
     let results = published.to_str().expect("a plain path");
-    // Unlike other calls it has no time limit: an unoptimised build takes 20 seconds of processor
-    // time for all pages.
+    // This call has no time limit, because an unoptimised build takes 20 seconds of processor time
+    // for all pages.
     let mut report = site.command(&["report", results, "-o", "site"]);
     let output = report.output().expect("heapdrome starts");
     let told = String::from_utf8_lossy(&output.stderr);

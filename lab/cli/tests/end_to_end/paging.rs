@@ -91,7 +91,7 @@ fn the_check_names_every_mechanism_and_leaves_nothing() {
         .tells("nothing to remove");
 }
 
-/// Writes a ledger like that of a killed lab, which names these items.
+/// Writes a ledger that names these items, as a killed lab would leave it.
 fn leave_ledger(site: &Site, items: &[Value]) -> PathBuf {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("Linux has it");
     let making = items.iter().enumerate();
@@ -103,7 +103,7 @@ fn leave_ledger(site: &Site, items: &[Value]) -> PathBuf {
     site.file(".local/state/heapdrome/paging/1-1.ledger", text)
 }
 
-/// Plain files replace the kernel's own.
+/// Plain files stand for the kernel's swap files and control groups.
 #[test]
 fn what_a_ledger_names_is_removed_and_nothing_else() {
     let site = Site::new();
@@ -141,7 +141,7 @@ fn what_a_running_lab_has_made_is_left_alone() {
     let item = serde_json::json!({ "kind": "swap-file", "path": made });
     let ledger = std::fs::File::open(leave_ledger(&site, &[item])).expect("it is there");
     let lock = |how: libc::c_int| {
-        // SAFETY: flock takes plain numbers, and the file is open.
+        // SAFETY: flock accesses no memory, and `ledger` keeps the descriptor open.
         assert_eq!(unsafe { libc::flock(ledger.as_raw_fd(), how) }, 0);
     };
     lock(libc::LOCK_EX);
@@ -176,7 +176,7 @@ fn wait_for(running: &mut crate::support::Running, words: &str) {
     }
 }
 
-/// Runs with one embedded allocator: nothing is fetched or built first.
+/// Arguments of a run with one embedded allocator, for which nothing is fetched or built first.
 const LONG: [&str; 10] = [
     "paging",
     "throughput",
@@ -213,7 +213,7 @@ fn what_a_killed_experiment_leaves_is_removed_by_the_next() {
     assert!(ledgers(&site).is_empty());
 }
 
-/// Runs a part that needs neither swap nor an allocator to be built: five cells.
+/// Arguments for a part of a suite that needs neither swap nor a built allocator: five cells.
 const SUITE: [&str; 6] = ["suite", "lgalloc", "--quick", "--only", "thp", "--rounds"];
 
 fn suite<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -243,7 +243,7 @@ fn a_suite_that_was_interrupted_or_killed_goes_on_where_it_stopped() {
         let outcome = running.wait();
         if signal == libc::SIGINT {
             outcome.ends_with(130);
-            // The words of the call below.
+            // The command line of the call below.
             let how = "heapdrome suite lgalloc --quick --only thp --rounds 4 --resume 'a b.json'";
             assert!(outcome.stderr.contains(how), "{}", outcome.stderr);
             assert!(
@@ -319,7 +319,7 @@ fn without_rights_one_line_says_what_is_missing() {
     }
 }
 
-/// Runs the one part that needs neither a limit nor swap, and one that is omitted without them.
+/// Checks the one part that needs neither a limit nor swap, and one that is omitted without them.
 #[test]
 fn without_rights_the_suite_runs_what_it_can() {
     let site = Site::new();

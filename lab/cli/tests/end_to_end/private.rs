@@ -1,4 +1,4 @@
-//! Programs whose memory does not come from malloc: their rows show that, or they do not race.
+//! Programs whose memory does not come from malloc: their rows show this, or they do not race.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! `heapdrome profile`: its forms, and traces and files that it cannot use.
+//! `heapdrome profile`: its output formats, and the traces and files that it cannot use.
 
 use heapdrome_trace::{
     Beginning, Finish, Operation, Process, Record, Recording, Step, Time, Writer,
@@ -6,7 +6,7 @@ use heapdrome_trace::{
 
 use crate::support::Site;
 
-/// Returns a trace of one program, of which so many operations are known.
+/// Returns a trace of one program with this number of known operations.
 fn trace(operations: u64) -> Vec<u8> {
     let recording = Recording {
         functions: vec!["malloc".to_owned(), "free".to_owned()],
@@ -41,7 +41,7 @@ fn trace(operations: u64) -> Vec<u8> {
     writer.finish().expect("finished")
 }
 
-/// Three blocks are made, then the first of them is freed, again and again.
+/// Returns a step of a repeating pattern: three blocks are made, then the first of them is freed.
 fn step(place: u64) -> Step {
     let operation = match place % 4 {
         3 => Operation::Free {
@@ -63,7 +63,7 @@ fn step(place: u64) -> Step {
     }
 }
 
-/// Returns a place with a trace, as `app.trace`.
+/// Creates a site with a trace, as `app.trace`.
 fn site() -> Site {
     let site = Site::new();
     site.file("app.trace", trace(4000));

@@ -1,4 +1,4 @@
-//! `heapdrome record`: what a program did is what its trace says.
+//! `heapdrome record`: the trace must describe exactly the calls that its program made.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,7 +9,7 @@ use heapdrome_trace::{
 
 use crate::support::{Outcome, Site, recorded_program};
 
-/// The program's blocks of this size and more are those that tests count.
+/// Minimum size of the blocks that tests count.
 pub const COUNTED: u64 = 5000;
 
 /// Contents of a trace.
@@ -98,7 +98,7 @@ pub struct Blocks {
     pub resized: usize,
     pub inherited: usize,
     pub freed_by_others: usize,
-    /// Size and maker of each live block.
+    /// Size of each live block, and the thread that made it.
     pub live: BTreeMap<u64, (u64, u32)>,
     pub makers: BTreeSet<u32>,
 }
@@ -223,9 +223,9 @@ fn forked_processes_have_the_blocks_of_their_parents() {
     outcome.says(0, &["of 31 processes"]);
     assert_eq!(trace.processes.len(), 31);
     let all = trace.all();
-    // The parent's own block, and one of each child.
+    // The parent makes one block, and each child makes one block.
     assert_eq!((all.made, all.freed), (21, 1));
-    // Each child frees one of its parent, and so does each grandchild.
+    // Each child frees one block of its parent, and so does each grandchild.
     assert_eq!(all.inherited, 30);
     let forked = trace.processes.iter().filter(|process| {
         matches!(

@@ -1,4 +1,5 @@
-//! `heapdrome record` where programs, pipes, disks and users are difficult.
+//! `heapdrome record` under difficult conditions: unusual programs, pipes, full disks, missing
+//! rights.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -128,7 +129,7 @@ fn a_named_pipe_without_a_reader_is_refused() {
     outcome.complains(2, &["pipe is a named pipe that no process reads"]);
     assert_eq!(outcome.stdout, "");
     let reader = std::thread::spawn(move || std::fs::read(pipe));
-    // The reader may open the pipe later than heapdrome looks at it.
+    // The reader may open the pipe after heapdrome has looked at it.
     let patience = Instant::now() + Duration::from_secs(60);
     while site.run(&arguments).status != 0 {
         assert!(Instant::now() < patience, "the reader does not count");
@@ -247,7 +248,7 @@ fn a_trace_is_readable_after_its_collector_was_killed_and_the_program_goes_on() 
     }
     running.signal(libc::SIGKILL);
     running.wait();
-    // Its rings are full by then, and no process reads them.
+    // By then the program's rings are full, and no process reads them.
     std::thread::sleep(Duration::from_millis(200));
     site.file("end", "");
     while std::fs::read_to_string(&out).unwrap_or_default() != "ended by itself\n" {
@@ -295,7 +296,7 @@ fn a_recording_may_end_before_its_command() {
 fn a_limit_on_the_length_of_the_trace_ends_the_recording_and_not_the_command() {
     let site = Site::new();
     let heapdrome = env!("CARGO_BIN_EXE_heapdrome");
-    // Twice as much as a ring, and less than the trace.
+    // The limit is twice the size of a ring, and less than the trace.
     let script = format!(
         "ulimit -f 2048; exec '{heapdrome}' record -o l.trace -- '{}' threads 400000",
         recorded_program()

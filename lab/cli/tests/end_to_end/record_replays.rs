@@ -1,4 +1,5 @@
-//! Generated traces whose replay is recorded: both say the same.
+//! Generated traces whose replays are recorded. The recorded operations must equal the generated
+//! ones.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ const REALLOC: u8 = 2;
 const POSIX_MEMALIGN: u8 = 3;
 const FREE: u8 = 4;
 
-/// Generated blocks have this size at least: the companion that replays asks for less itself.
+/// Minimum size of generated blocks. The replaying companion's own blocks are smaller.
 const LEAST: u64 = 100_000;
 
 /// Number of operations of a generated trace.
@@ -25,7 +26,7 @@ const OPERATIONS: u64 = 5000;
 /// Number of threads of a generated trace.
 const THREADS: u64 = 3;
 
-/// Returns a sequence without a pattern (Marsaglia's xorshift).
+/// Returns the next pseudo-random number (Marsaglia's xorshift).
 fn next(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -33,7 +34,7 @@ fn next(state: &mut u64) -> u64 {
     *state
 }
 
-/// Operations of several threads, which free and resize each other's blocks.
+/// Returns operations of several threads, which free and resize each other's blocks.
 fn generated(mut state: u64) -> Vec<Step> {
     let (mut steps, mut live, mut blocks) = (Vec::new(), Vec::new(), 0);
     for place in 0..OPERATIONS {
@@ -83,8 +84,8 @@ fn written(steps: &[Step]) -> Vec<u8> {
     writer.finish().expect("written")
 }
 
-/// Operations on generated blocks, with blocks and threads in the order of their appearance: the
-/// function, the size, the alignment, the freed block, and the thread.
+/// Returns the operations on generated blocks, with blocks and threads numbered in the order of
+/// their appearance: the function, the size, the alignment, the freed block, and the thread.
 fn comparable(functions: &[String], steps: &[Step]) -> Vec<(String, u64, u64, Option<u64>, u32)> {
     let (mut blocks, mut threads) = (HashMap::new(), HashMap::new());
     let (mut operations, mut next) = (Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! `heapdrome record --sample`: a sample stands for the blocks that the program made.
+//! `heapdrome record --sample`: the sample must represent the blocks that the program made.
 
 use heapdrome_trace::{Operation, Reader};
 
@@ -8,7 +8,8 @@ use crate::support::{Outcome, Site, recorded_program};
 /// The mean distance of sample points in these tests: about a fifth of the blocks is recorded.
 const MEAN: u64 = 25_000;
 
-/// Standard deviations by which an estimate may be wrong: once in 1.7 million tests.
+/// Permitted error of an estimate in standard deviations. By chance, one test in 1.7 million
+/// exceeds it.
 const SIGMAS: f64 = 5.0;
 
 /// Records a sample of the program of the fixtures.
@@ -28,8 +29,7 @@ fn record(site: &Site, arguments: &[&str]) -> (Outcome, Trace) {
     (outcome, Trace::read(&site.path("app.trace")))
 }
 
-/// Returns the requests of a process that a trace stands for: how many, and their standard
-/// deviation.
+/// Returns the number of a process's requests that a trace represents, and its standard deviation.
 fn estimate(trace: &Trace, process: u32) -> (f64, f64) {
     let (mut number, mut variance) = (0.0, 0.0);
     for step in &trace.steps[&process] {
@@ -59,7 +59,7 @@ fn a_sample_of_blocks_that_change_threads_stands_for_all_of_them() {
     let (outcome, trace) = record(&site, &["threads", "30000"]);
     outcome.says(0, &["of 1 process in app.trace"]);
     assert_estimate(&trace, 0, 120_000.0);
-    // Each thread leaves one block, and every other sampled one is freed.
+    // Each thread leaves one block, and every other sampled block is freed.
     assert!(trace.blocks(0).live.len() <= 4);
     assert!(trace.is_complete());
 }
@@ -68,7 +68,7 @@ fn a_sample_of_blocks_that_change_threads_stands_for_all_of_them() {
 fn a_trace_says_how_it_was_sampled() {
     let site = Site::new();
     let program = recorded_program();
-    // No point falls into so few bytes, and the process is named all the same.
+    // No sample point falls into so few bytes, but the trace still contains the process.
     let arguments = ["record", "--sample", "1e-12", "--", &program, "chain", "1"];
     let outcome = site.run(&arguments);
     outcome.says(0, &["recorded 0 calls of 1 process in heapdrome.trace"]);
@@ -90,7 +90,7 @@ fn sampled_chains_of_realloc_end_with_no_block() {
     let is_linked = |operation| matches!(operation, Operation::Resize { .. });
     let steps = || trace.steps[&0].iter().map(|step| step.operation);
     assert!(steps().any(is_linked));
-    // A resize of a block that is not recorded makes one.
+    // A resize of an unrecorded block is recorded as a new block.
     let realloc = |operation| matches!(operation, Operation::Make { size, .. } if size > COUNTED);
     assert!(steps().any(realloc));
 }
@@ -112,7 +112,7 @@ fn aligned_blocks_and_failures_are_sampled() {
         }
     }
     assert!(aligned > 0);
-    // Each asks for more than there is between two points.
+    // Each failed request is larger than the distance between two sample points.
     assert_eq!(failed, 20_000);
 }
 

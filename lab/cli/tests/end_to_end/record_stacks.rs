@@ -8,13 +8,13 @@ use heapdrome_trace::{Chunk, Module, Operation, Reader, Record, Stack, Step};
 
 use crate::support::{Outcome, Site, opened_library, recorded_program, stacks_program};
 
-/// Size of the smallest block that tests look at.
+/// Minimum size of the blocks that tests check.
 const COUNTED: u64 = 5000;
 
 /// The chain of calls that allocates, innermost first.
 const CHAIN: [&str; 3] = ["inner", "middle", "outer"];
 
-/// The steps of a trace with what their stacks refer to.
+/// The steps of a trace, with the data that their stacks refer to.
 #[derive(Default)]
 struct Trace {
     modules: Vec<Module>,
@@ -56,8 +56,8 @@ impl Trace {
         })
     }
 
-    /// Returns the names of the functions on each stack of a counted block; empty for one without
-    /// stack.
+    /// Returns the names of the functions on each stack of a counted block; empty for a block
+    /// without a stack.
     fn names(&self) -> Vec<Vec<&str>> {
         let names = |step: &Step| {
             let stack = step.stack.map(|stack| &self.stacks[stack as usize]);
@@ -99,7 +99,7 @@ fn record(site: &Site, options: &[&str], command: &[&str]) -> (Outcome, Trace) {
     (outcome, trace)
 }
 
-/// Asserts that every counted block has the chain as its innermost calls, then these.
+/// Asserts that the stack of every counted block begins with the chain, followed by `callers`.
 fn assert_chains(trace: &Trace, number: usize, callers: &[&str]) {
     let expected: Vec<&str> = CHAIN.iter().chain(callers).copied().collect();
     let names = trace.names();

@@ -10,12 +10,12 @@ const ROUNDS: &str = "6";
 /// Number of timed runs of the whole race: three entrants, including the baseline's twin.
 const RUNS: usize = 18;
 
-/// Starts a race of about a second, of which the caller waits for some rounds.
+/// Starts a race of about a second, so that the caller can wait for some of its rounds.
 fn start(site: &Site) -> Running {
     start_with(site, &[])
 }
 
-/// Starts a race of about a second with more options.
+/// Starts a race of about a second with additional options.
 fn start_with(site: &Site, options: &[&str]) -> Running {
     let sound = allocator("");
     let mut race = vec!["race", "-a", sound.to_str().expect("plain")];
@@ -49,7 +49,7 @@ fn wait_for_runs(site: &Site, running: &mut Running, runs: usize) {
     }
 }
 
-/// Waits until no process of the program that this test started is left.
+/// Waits until no process is left of the program that this test started.
 fn no_process_left(site: &Site) {
     let wanted = format!("{}\0nap\0{}\0", program(), site.path("").display());
     let is_there = || {
@@ -78,7 +78,7 @@ fn name(site: &Site) -> String {
     name.expect("plain").to_owned()
 }
 
-/// Resumes the only race and checks that it ended with its earlier runs.
+/// Resumes the only race, and checks that it ended and kept its earlier runs.
 #[track_caller]
 fn resumes(site: &Site, arguments: &[&str], before: &str) {
     let outcome = site.run(arguments);
@@ -147,7 +147,7 @@ fn a_race_is_resumed_from_another_folder() {
     let before = site.journal_text();
     let mut elsewhere = site.command(&["race", "--resume", &name(&site)]);
     elsewhere.current_dir("/");
-    // Variables that differ in another terminal.
+    // Set variables that differ in another terminal.
     for (name, value) in [("SHLVL", "7"), ("OLDPWD", "/usr"), ("PWD", "/"), ("_", "x")] {
         elsewhere.env(name, value);
     }

@@ -15,7 +15,7 @@ fn trace(sample_bytes: u64, stack_bytes: u64) -> Vec<u8> {
     )
 }
 
-/// A trace with one stack of these addresses in a file.
+/// Returns a trace with one stack of these addresses in the file `path`.
 fn trace_of(path: &str, addresses: [u64; 2], sample_bytes: u64, stack_bytes: u64) -> Vec<u8> {
     let recording = Recording {
         functions: vec!["malloc".to_owned(), "free".to_owned()],
@@ -95,7 +95,7 @@ fn figures_of_a_sample_are_estimates() {
     site.file("app.trace", trace(4096, 0));
     let outcome = site.run(&["profile", "app.trace"]);
     outcome.ends_with(0);
-    // 100 bytes have the probability 1 - exp(-100 / 4096) = 0.024118.
+    // A block of 100 bytes is sampled with the probability 1 - exp(-100 / 4096) = 0.024118.
     outcome.tells("Sampled: 1,000 blocks of");
     outcome.tells("the program requested about 3.95 MiB (");
     outcome.tells("estimates, with 95% intervals in parentheses");

@@ -1,5 +1,5 @@
 //! Traces are replayed with their content compared, under heapdrome's own allocators and faulty
-//! ones, and a failing trace is shortened.
+//! allocators, and a failing trace is shortened.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::replays::passing_blocks;
 use crate::support::{Site, faulty};
 
-/// Returns the lines that `trace shrink` prints of a trace that fails under an allocator.
+/// Returns the lines that `trace shrink` prints for a trace that fails under an allocator.
 fn shortened(site: &Site, trace: &str, allocator: &str) -> String {
     let shrink = [
         "trace",
@@ -22,7 +22,7 @@ fn shortened(site: &Site, trace: &str, allocator: &str) -> String {
     format!("{}\n{}", outcome.stderr, outcome.stdout)
 }
 
-/// Replays every carried trace and one of threads that exchange blocks, and compares the content.
+/// Replays every carried trace, and one whose threads exchange blocks, and compares the content.
 fn serves_every_trace(allocator: &str) {
     let site = Site::new();
     passing_blocks(&site, 1000);

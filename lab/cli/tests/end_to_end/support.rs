@@ -1,4 +1,4 @@
-//! A private home folder for each test, and its races.
+//! A private home folder for each test, with the races in it.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ impl Site {
         names
     }
 
-    /// Returns the journal of the only race; `None` before it has one.
+    /// Returns the journal of the only race; `None` if the race has no journal yet.
     pub fn journal(&self) -> Option<PathBuf> {
         let races = std::fs::read_dir(self.path(".local/state/heapdrome/races")).ok()?;
         let folders: Vec<_> = races.flatten().map(|race| race.path()).collect();
@@ -116,7 +116,7 @@ impl Site {
             .stdout(out.reopen().expect("the file opens again"))
             .stderr(err.reopen().expect("the file opens again"))
             .process_group(0);
-        // SAFETY: `heed_signals` only calls signal, which is allowed between fork and exec.
+        // SAFETY: `heed_signals` only calls signal, which is async-signal-safe.
         unsafe { command.pre_exec(heed_signals) };
         Running {
             child: command.spawn().expect("heapdrome starts"),
@@ -162,11 +162,11 @@ impl Site {
     }
 }
 
-/// Restores the default actions of signals, which a shell sets to ignore for background commands;
-/// heapdrome would inherit that.
+/// Restores the default actions of signals, which a shell sets to ignore for background commands.
+/// Otherwise heapdrome would inherit the ignored signals.
 fn heed_signals() -> std::io::Result<()> {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: the default action is a valid one for these signals.
+        // SAFETY: `SIG_DFL` is a valid action for these signals.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
     Ok(())
@@ -183,22 +183,22 @@ impl Running {
     /// Sends a signal to heapdrome alone.
     pub fn signal(&self, signal: i32) {
         let id = i32::try_from(self.child.id()).expect("a process number");
-        // SAFETY: kill takes plain numbers; the child has not been waited for, so its number has
-        // not been reused.
+        // SAFETY: kill accesses no memory. The child has not been waited for, so its id has not
+        // been reused.
         assert_eq!(unsafe { libc::kill(id, signal) }, 0);
     }
 
-    /// Returns whether it still runs.
+    /// Returns whether heapdrome still runs.
     pub fn is_running(&mut self) -> bool {
         self.child.try_wait().expect("it can be asked").is_none()
     }
 
-    /// Returns its standard error so far.
+    /// Returns heapdrome's standard error so far.
     pub fn stderr(&self) -> String {
         self.text().1
     }
 
-    /// Waits for its end; after the time limit it kills it and fails the test.
+    /// Waits for the end of heapdrome. After the time limit, kills it and fails the test.
     pub fn wait(mut self) -> Outcome {
         let started = Instant::now();
         let status = loop {

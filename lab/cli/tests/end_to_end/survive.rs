@@ -52,7 +52,7 @@ fn a_command_that_traces_has_no_limit() {
     assert_eq!(survival["smallest_bytes"], Value::Null);
 }
 
-/// Also on machines without limits.
+/// Machines without limits can do this, too.
 #[test]
 fn the_limits_of_a_saved_search_are_written_as_csv() {
     let site = Site::new();

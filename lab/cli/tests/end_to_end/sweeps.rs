@@ -215,7 +215,8 @@ fn result(site: &Site) -> Value {
 }
 
 /// Ends a sweep of two races with eight rounds each by this signal, once this number of runs is on
-/// disk. Then continues it from another folder, and checks that it ends as an uninterrupted one.
+/// disk. Then continues it from another folder, and checks that it ends like an uninterrupted
+/// sweep.
 fn goes_on(options: &[&str], signal: i32, runs: usize) -> (Outcome, Value) {
     let site = Site::new();
     let (sound, program) = (allocator(""), crate::support::program());

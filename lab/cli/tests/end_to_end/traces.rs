@@ -1,4 +1,4 @@
-//! Traces on the command line: what is printed and written, and what is refused.
+//! Traces on the command line: output, written files, and refused input.
 
 use std::io::Read as _;
 use std::process::Stdio;
@@ -10,7 +10,8 @@ use heapdrome_trace::{
 
 use crate::support::Site;
 
-/// Operations of one process: pairs of a make and a later free, 1 ms apart, and a failed call.
+/// Writes the operations of one process: pairs of an allocation and a later free, 1 ms apart, and a
+/// failed call.
 fn operations(writer: &mut Writer<Vec<u8>>, process: u32, pairs: u64) {
     let mut time = Time(0);
     let mut add = |operation| {
@@ -43,7 +44,7 @@ fn operations(writer: &mut Writer<Vec<u8>>, process: u32, pairs: u64) {
     });
 }
 
-/// Returns a trace of processes, each with this many pairs.
+/// Returns a trace of several processes, each with this number of pairs.
 fn trace(processes: u32, pairs: u64) -> Vec<u8> {
     let recording = Recording {
         functions: vec!["malloc".into(), "free".into()],
@@ -88,7 +89,7 @@ fn trace(processes: u32, pairs: u64) -> Vec<u8> {
     writer.finish().expect("memory")
 }
 
-/// Returns a place with a trace of one process of a thousand pairs, and of two.
+/// Creates a site with two traces: of one process with a thousand pairs, and of two processes.
 fn site() -> Site {
     let site = Site::new();
     site.file("one.trace", trace(1, 1000));
@@ -124,7 +125,7 @@ fn info_prints_what_was_recorded() {
 fn what_is_cut_in_two_and_merged_has_all_operations() {
     let site = site();
     let cut = ["trace", "cut", "one.trace"];
-    // At this time one block is live, which the second part makes first.
+    // At this time one block is live. The second part begins by making it.
     let first = [&cut[..], &["--to", "900ms", "-o", "a.trace"]].concat();
     let second = [&cut[..], &["--from", "900ms", "-o", "b.trace"]].concat();
     site.run(&first).complains(0, &["wrote a.trace"]);

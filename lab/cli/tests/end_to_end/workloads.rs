@@ -9,7 +9,7 @@ use crate::support::{Site, allocator, row};
 /// Load of a few milliseconds.
 const TINY: [&str; 4] = ["quick-16-1000", "loops=2", "blocks=200", "ops=20"];
 
-/// Returns the names of the arrays' elements.
+/// Returns the texts in an array.
 fn texts(value: &Value) -> Vec<&str> {
     let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
     list.iter().filter_map(Value::as_str).collect()

@@ -2,8 +2,8 @@
 //!
 //! A module and its own children are one room: a child may use its parent's definitions, and a
 //! parent calls its children. Between rooms the arrows point one way, at every level. The uses of a
-//! module are read from `use` and from the paths in its code. Each counts as a use of the file with
-//! the definition, through any re-exports.
+//! module are read from `use` and from the paths in its code. Each use counts for the file that
+//! contains the definition, even through re-exports.
 
 mod source;
 
@@ -17,7 +17,7 @@ fn root() -> PathBuf {
     root.canonicalize().expect("the repository is there")
 }
 
-/// Root files of all crates that are checked.
+/// Returns the root files of all crates that are checked.
 fn roots() -> Vec<PathBuf> {
     let mut folders = vec![
         root().join("allocators/bumpmalloc"),
@@ -39,13 +39,13 @@ fn roots() -> Vec<PathBuf> {
     roots
 }
 
-/// Entries of a folder; none if there is no folder.
+/// Returns the entries of a folder; none if the folder does not exist.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = folder.read_dir().into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
 }
 
-/// Room that uses a sibling room, with the files of the use.
+/// For each pair of sibling rooms, the uses of the second by the first, as pairs of files.
 type Uses = BTreeMap<(Module, Module), BTreeSet<(PathBuf, PathBuf)>>;
 
 /// Returns the uses between sibling rooms, at every level of a crate.
@@ -122,7 +122,7 @@ fn no_two_rooms_of_a_crate_use_each_other() {
     assert!(told.is_empty(), "import cycles:\n{}", told.join("\n"));
 }
 
-/// Returns the cycles in a crate of these files.
+/// Returns the import cycles in a crate that consists of these files.
 fn cycles_of(files: &[(&str, &str)]) -> BTreeMap<String, Vec<String>> {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in files {

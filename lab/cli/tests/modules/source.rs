@@ -30,7 +30,7 @@ impl Crate {
         whole
     }
 
-    /// Returns every module that another one refers to, with the one that refers.
+    /// Returns all references between modules, as pairs of the referring and the referenced module.
     pub fn references(&self) -> BTreeSet<(Module, Module)> {
         let found = self.paths.iter().filter_map(|(from, path)| {
             let to = self.resolve(self.absolute(from, path)?);
@@ -158,7 +158,7 @@ impl Crate {
     /// Returns the module that defines the target of a path, not one that re-exports it.
     fn resolve(&self, path: Vec<String>) -> Module {
         let mut path = path;
-        // No chain of re-exports is this long; a name that stands for itself ends here.
+        // Real chains of re-exports are shorter. The limit also ends a name that refers to itself.
         for _ in 0..16 {
             let mut lengths = (0..=path.len()).rev();
             let length = lengths.find(|length| self.files.contains_key(&path[..*length]));
@@ -225,8 +225,8 @@ fn path_of(attribute: TokenStream) -> Option<String> {
     }
 }
 
-/// Returns the tokens of one item with its attributes: it ends with a semicolon, a comma or a body
-/// in braces.
+/// Returns the number of tokens of one item with its attributes. An item ends with a semicolon, a
+/// comma or a body in braces.
 fn length_of_item(tokens: &[TokenTree]) -> usize {
     let is_end = |token: &TokenTree| match token {
         TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,

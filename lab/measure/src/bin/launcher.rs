@@ -1,6 +1,6 @@
 //! The launcher as a separate program, and a measurer that tests can kill. With the arguments `race
-//! FOLDER ROUNDS COMMAND...` it races the system's allocator against itself, and resumes any race
-//! in `FOLDER`.
+//! FOLDER ROUNDS COMMAND...` it races the system's allocator against itself. If `FOLDER` contains a
+//! race, it resumes that race.
 
 use std::path::Path;
 use std::process::ExitCode;

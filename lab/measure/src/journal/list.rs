@@ -13,7 +13,7 @@ use crate::state::State;
 pub struct RaceSummary {
     /// Folder of the race.
     pub folder: PathBuf,
-    /// Time at which its journal was last written.
+    /// Time at which the race's journal was last written.
     pub written: SystemTime,
     /// Plan of the race.
     pub plan: Box<Plan>,
@@ -21,11 +21,11 @@ pub struct RaceSummary {
     pub runs: usize,
     /// Number of complete rounds.
     pub rounds: u32,
-    /// Whether the race has ended by itself.
+    /// Whether the journal records the end of the race.
     pub finished: bool,
 }
 
-/// Returns the races in the folder `races`, the most recently written first. Unreadable ones are
+/// Returns the races in the folder `races`, the most recently written first. Unreadable races are
 /// omitted.
 pub fn list(races: &Path) -> Vec<RaceSummary> {
     by_age(races).filter_map(summary).collect()

@@ -201,7 +201,7 @@ fn lock(file: &File, path: &Path) -> Result<(), JournalError> {
 
 /// Returns whether another heapdrome is writing the journal at `path`.
 pub(super) fn is_locked(path: &Path) -> bool {
-    // On a file system without locks, no process can hold one.
+    // On a file system without locks, no process can hold a lock.
     File::open(path)
         .and_then(|file| lock::try_shared(&file))
         .is_ok_and(|free| !free)

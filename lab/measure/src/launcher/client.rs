@@ -54,7 +54,7 @@ impl Launcher {
         }
     }
 
-    /// Requests the end of the running process. The answer to its start still arrives.
+    /// Requests the end of the running process. The answer to the start request still arrives.
     pub(crate) fn stop(&mut self, stop: Stop) -> Result<(), MeasureError> {
         match self {
             Self::Process(process) => process.stop(stop),
@@ -166,7 +166,7 @@ impl Process {
         self.send(&Request::Run(Box::new(spawn)))
     }
 
-    /// Requests the end of the running process. The answer to its start still arrives.
+    /// Requests the end of the running process. The answer to the start request still arrives.
     fn stop(&mut self, stop: Stop) -> Result<(), MeasureError> {
         self.send(&Request::Stop(stop))
     }
@@ -233,7 +233,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The launcher kills its tree, which takes a few seconds at most.
+        // After the shutdown, the launcher kills its tree, which takes a few seconds at most.
         let _ = self.socket.get_ref().shutdown(std::net::Shutdown::Both);
         let _ = self.process.wait();
     }

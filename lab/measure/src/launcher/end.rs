@@ -1,4 +1,4 @@
-//! Termination of the processes that a launcher started, and only of those.
+//! Termination of the processes that a launcher started, and of no others.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -31,7 +31,7 @@ pub(super) struct Running {
     pid: libc::pid_t,
     /// End of the process, once it is known.
     reaped: Option<Reaped>,
-    /// Cost of orphans.
+    /// Resource usage of the orphans that were reaped.
     orphans: Usage,
     timed_out: bool,
     /// Processes that existed before the awaited process was started, and that may outlive it.
@@ -49,8 +49,7 @@ impl Running {
         }
     }
 
-    /// Returns a value without an awaited process, for which all existing descendants are
-    /// leftovers.
+    /// Returns a value without an awaited process. It treats all existing descendants as leftovers.
     pub(super) fn nothing() -> Self {
         Self::new(0, Earlier::default())
     }
@@ -75,7 +74,7 @@ impl Running {
     }
 
     /// Returns the cost and the ending of the process; `None` while it runs. With `with_orphans`,
-    /// the cost includes that of orphans.
+    /// it includes the cost of orphans.
     pub(super) fn cost(self, with_orphans: bool) -> Option<(Usage, Ending)> {
         let reaped = self.reaped?;
         let usage = match with_orphans {
@@ -163,9 +162,9 @@ impl Running {
         tree::processes_below(tree::own_pid(), &self.earlier)
     }
 
-    /// Sends `signal` to those of `processes` that still exist. Some may have ended since they were
-    /// listed, and their ids may have been reused. A pidfd therefore pins each process while it is
-    /// checked again, and only a matching process receives the signal.
+    /// Sends `signal` to every process of `processes` that still exists. Some may have ended since
+    /// they were listed, and their ids may have been reused. A pidfd therefore pins each process
+    /// while it is checked again, and only a matching process receives the signal.
     fn send(&self, processes: &[Process], signal: Signal) {
         for process in processes {
             let pidfd = wait::pidfd(process.pid);

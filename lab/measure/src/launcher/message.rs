@@ -50,7 +50,7 @@ pub(crate) struct CgroupFiles {
     pub(crate) leave: Text,
 }
 
-/// A process to start, with the conditions of waiting for it.
+/// Request to start a process and wait for its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Spawn {
     /// Path of the program, which is not searched for in `PATH`.

@@ -1,5 +1,5 @@
-//! Time at which a forked child executes its command. The time before it is heapdrome's own work
-//! and must not count as the command's.
+//! Time at which a forked child executes its command. Earlier time is heapdrome's own work and must
+//! not count as the command's.
 
 use std::io;
 use std::sync::OnceLock;
@@ -30,7 +30,8 @@ pub(crate) fn in_child() -> impl FnMut() -> io::Result<()> + Send + Sync + 'stat
     }
     move || {
         if let Some(moment) = moment {
-            // Relaxed: the launcher reads it after it has waited for the child.
+            // Relaxed: the launcher reads this time only after it has waited for the child, which
+            // orders both accesses.
             moment.store(now(), Ordering::Relaxed);
         }
         Ok(())

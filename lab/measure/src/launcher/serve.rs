@@ -277,17 +277,18 @@ impl<'a> Place<'a> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         if let Some(cpus) = &self.cpus {
-            // This affinity was valid before, so this fails only if the CPUs have gone offline.
+            // This affinity was valid before, so setting it fails only if the CPUs have gone
+            // offline.
             let _ = wait::set_affinity(cpus);
         }
         if let Some(files) = self.cgroup {
-            // If this fails, the group is removed later, when the launcher ends.
+            // If leaving fails, the group is removed later, when the launcher ends.
             let _ = join(&files.leave);
         }
     }
 }
 
-/// Moves this process into the group with this `cgroup.procs`. The value 0 means the writer.
+/// Moves this process into the group with this `cgroup.procs`. Writing 0 moves the writer itself.
 fn join(procs: &Text) -> io::Result<()> {
     std::fs::write(Path::new(&procs.to_os()), "0")
 }

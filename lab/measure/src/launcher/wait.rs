@@ -107,7 +107,7 @@ pub(super) fn pidfd(pid: libc::pid_t) -> io::Result<OwnedFd> {
 }
 
 /// Waits until at least one of `fds` is readable or closed, or `timeout` has passed. Returns, for
-/// each of `fds`, whether it is.
+/// each of `fds`, whether it is readable or closed.
 pub(crate) fn poll<const N: usize>(
     fds: [BorrowedFd<'_>; N],
     timeout: Option<Duration>,
@@ -141,8 +141,8 @@ pub(super) fn terminate_group(pid: libc::pid_t) {
 
 /// Makes this process a subreaper, with its own session and name.
 pub(super) fn stand_apart() -> io::Result<()> {
-    // Both errors are harmless. setsid fails only for the leader of a process group, which does not
-    // need its own session. The name matters only in process lists.
+    // Both errors are harmless. setsid fails only for the leader of a process group, which already
+    // has a group of its own. The name matters only in process lists.
     let _ = process::setsid();
     let _ = thread::set_name(c"heapdrome-run");
     Ok(process::set_child_subreaper(Some(process::getpid()))?)

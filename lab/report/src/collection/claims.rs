@@ -24,8 +24,8 @@ pub(super) const ORDER: [Holds; 4] = [
 ];
 
 impl Kind {
-    /// Returns the kinds of sentences in a collection. For races without any, returns `Sentences`,
-    /// so that the report can state that the suite makes no claims.
+    /// Returns the kinds of sentences in a collection. For races without sentences, returns
+    /// `Sentences`, so that the report can state that the suite makes no claims.
     pub(crate) fn of(collection: &Collection) -> Vec<Self> {
         let all = [Self::Targets, Self::Sentences].into_iter();
         let kinds: Vec<Self> = all
@@ -45,7 +45,7 @@ impl Kind {
         }
     }
 
-    /// Returns the title of the table, for a place that needs a title in addition to the heading.
+    /// Returns the title of the table, for output that needs a title in addition to the heading.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Targets => "Targets, tested here",

@@ -15,14 +15,16 @@ pub(super) struct Choice<'a> {
     pub(super) rival: Rival<'a>,
     gain: Figure,
     is_setting: bool,
-    /// Entrants whose gain was shown to be neither better nor worse.
+    /// Entrants that were shown to be neither better nor worse than the recommended one on the
+    /// gain.
     pub(super) equals: Vec<Rival<'a>>,
     /// An entrant that gains less and uses less memory.
     pub(super) smaller: Option<Rival<'a>>,
 }
 
-/// Returns the recommended entrant: the fastest of those shown to be faster; if there is none, the
-/// smallest of those shown to be smaller. An entrant that [`cheaper`] finds replaces it.
+/// Returns the recommended entrant: the fastest one that was shown to be faster; if there is none,
+/// the smallest one that was shown to be smaller. If [`cheaper`] finds another entrant, returns
+/// that one instead.
 pub(super) fn choice<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<Choice<'a>> {
     let (gain, good) = candidates(sheet, rivals)?;
     let equals_of = |rival: &Rival<'_>| {
@@ -55,10 +57,10 @@ fn smaller<'a>(good: &[Rival<'a>], taken: &Rival<'a>, gain: Figure) -> Option<Ri
     least.filter(|_| gain != Figure::Memory).copied()
 }
 
-/// Returns a cheaper entrant with at least [`HALF`] of the best one's gain, among its equals. A
-/// setting of the baseline's allocator is preferred, because it is a smaller change than another
-/// library. Otherwise the entrant must have been shown to use less memory, and have the smallest
-/// product of time and memory, below the best one's.
+/// Returns a cheaper entrant among the equals of the best one, with at least [`HALF`] of its gain.
+/// Prefers a setting of the baseline's allocator, because it is a smaller change than another
+/// library. Otherwise chooses the smallest product of time and memory. That entrant must have been
+/// shown to use less memory than the best one, and have a smaller product.
 fn cheaper<'a>(
     sheet: &Sheet<'_>,
     best: &Rival<'a>,
@@ -83,8 +85,9 @@ fn cheaper<'a>(
     setting.or(smaller).copied()
 }
 
-/// Returns the first figure on which any entrant was shown to be better by enough to matter, with
-/// all such entrants. An entrant that gains processor time or memory must not be slower.
+/// Returns the first figure on which an entrant was shown to be better by enough to matter, and all
+/// entrants that are better on it. An entrant that gains processor time or memory must not be
+/// slower.
 fn candidates<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<(Figure, Vec<Rival<'a>>)> {
     let is_good = |one: &Rival<'_>, gain: Figure| {
         one.gains(gain)
@@ -111,8 +114,8 @@ fn candidates<'a>(sheet: &Sheet<'_>, rivals: &[Rival<'a>]) -> Option<(Figure, Ve
     Figure::ALL.into_iter().find_map(good)
 }
 
-/// Returns the best candidate on `gain`. For wall time, another candidate replaces it if that one
-/// was shown to take less processor time, and was not shown to take more wall time.
+/// Returns the best candidate on `gain`. For wall time, prefers another candidate that was shown to
+/// take less processor time and was not shown to take more wall time.
 fn best<'a>(good: &[Rival<'a>], gain: Figure) -> Option<Rival<'a>> {
     let least =
         |one: &&Rival<'a>, other: &&Rival<'a>| one.ratio(gain).total_cmp(&other.ratio(gain));
@@ -159,7 +162,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Formats what the entrant costs on other figures, such as ` if 12% more memory (1.4 MiB) is
+    /// Formats the entrant's cost on other figures, such as ` if 12% more memory (1.4 MiB) is
     /// acceptable`.
     fn price(&self, sheet: &Sheet<'_>) -> String {
         let costs = |figure: Figure| self.rival.standing(figure) == Standing::Worse;
@@ -208,7 +211,8 @@ impl<'a> Choice<'a> {
         told.collect::<Vec<_>>().join(", ")
     }
 
-    /// Lists the entrants that were shown to be neither better nor worse, with their memory.
+    /// Lists the entrants that were shown to be neither better nor worse than this one, with their
+    /// memory.
     fn told_of_equals(&self) -> String {
         let names = |those: &dyn Fn(&Rival<'_>) -> bool| {
             let those = self.equals.iter().filter(|one| those(one));

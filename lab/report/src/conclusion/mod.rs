@@ -21,8 +21,8 @@ pub use rivals::Figure;
 use rivals::Rival;
 use stay::stay;
 
-/// Smallest detectable difference above which a race that shows no difference allows no statement
-/// about time.
+/// Limit of the smallest detectable difference. Above it, a race that shows no difference allows no
+/// statement about time.
 const COARSE: f64 = 0.1;
 
 /// The recommendation of a race.
@@ -38,11 +38,10 @@ pub enum Advice<'a> {
         is_setting: bool,
     },
     /// Keep the baseline: either no rival was shown to be better by enough to matter, or only
-    /// hardened ones raced.
+    /// hardened rivals raced.
     Stay,
     /// Keep the baseline: no allocator matters for this command. Either no rival differs enough in
-    /// time and processor time, and none uses enough less memory; or malloc takes too little of the
-    /// time.
+    /// wall or processor time or saves enough memory, or malloc takes too little of the time.
     NoneMatters,
     /// Keep the baseline for now: the race could only have shown large differences.
     Unclear,
@@ -156,7 +155,7 @@ fn no_speed_differs(rivals: &[Rival<'_>]) -> bool {
     rivals.iter().all(Rival::is_as_fast_as_the_baseline)
 }
 
-/// Returns whether the race could show moderate differences in a speed.
+/// Returns whether the race could show moderate differences in at least one figure of speed.
 fn sees_time(sheet: &Sheet<'_>) -> bool {
     let smallest = prose::smallest_differences(sheet.result).into_iter();
     smallest

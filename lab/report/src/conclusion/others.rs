@@ -25,9 +25,9 @@ pub(crate) fn others(sheet: &Sheet<'_>) -> Vec<String> {
     sentences
 }
 
-/// Returns the entrant with the least memory among those slower and smaller than the recommended
-/// one, unless the baseline beats it. If it is slower than the baseline, it must use less memory;
-/// if it is not faster, it must not use more.
+/// Returns the entrant with the least memory among those that are slower and smaller than the
+/// recommended one. The baseline must not beat it: if it is slower than the baseline, it must use
+/// less memory; if it is not faster, it must not use more.
 fn on_frontier<'a>(rivals: &[Rival<'a>], choice: &Choice<'a>) -> Option<Rival<'a>> {
     let beaten = |one: &Rival<'_>| {
         let memory = one.standing(Figure::Memory);
@@ -105,8 +105,8 @@ fn of_hardened(sheet: &Sheet<'_>, hardened: &[Rival<'_>]) -> Option<String> {
     (!told.is_empty()).then(|| format!("Among the hardened allocators, {}.", told.join("; ")))
 }
 
-/// Returns a sentence on the rivals whose runs scattered so much that larger differences than the
-/// race's smallest one may have gone undetected.
+/// Returns a sentence on the rivals with widely scattered runs. For these, even differences above
+/// the race's smallest detectable one may have gone undetected.
 fn scattered(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> Option<String> {
     let smallest = sheet.result.noise_floor.as_ref()?.smallest_difference;
     let is_wide = |one: &&Rival<'_>| {
@@ -126,7 +126,7 @@ fn scattered(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> Option<String> {
     })
 }
 
-/// Lists the entrants that raced and do not count.
+/// Lists the entrants that raced but have no valid row.
 fn out(sheet: &Sheet<'_>) -> Option<String> {
     let out = sheet.out.iter();
     let names: Vec<_> = out.map(|out| foreign::name(&out.allocator)).collect();

@@ -1,5 +1,5 @@
-//! Limits of the conclusions from a replay of a trace. Its speed supports only some claims, and a
-//! check may have shown that it differs from its program.
+//! Limits of the conclusions from a replay of a trace. The replay's speed supports only some
+//! claims, and a check may have shown that the replay differs from its program.
 
 use heapdrome_schema::{Agreement, Claim, Fidelity, Replayed};
 
@@ -27,7 +27,7 @@ pub(super) fn is_without_time(sheet: &Sheet<'_>) -> bool {
     replay.is_some_and(|replay| !replay.speed.supports(Claim::Throughput))
 }
 
-/// Returns the conclusion that keeps the baseline, from memory alone.
+/// Returns the conclusion that keeps the baseline, based on memory alone.
 pub(super) fn stay<'a>(sheet: &Sheet<'a>, rivals: &[Rival<'a>]) -> Conclusion<'a> {
     let baseline = sheet.baseline();
     let told = rivals.iter().map(|rival| {
@@ -53,8 +53,8 @@ pub(super) fn qualified<'a>(mut conclusion: Conclusion<'a>, sheet: &Sheet<'a>) -
     conclusion
 }
 
-/// Returns a sentence on the claims that the speed does not support; empty if it supports none, as
-/// the conclusion is that sentence then.
+/// Returns a sentence on the claims that the speed does not support. It is empty if the speed
+/// supports no claim at all, because the conclusion already states this.
 fn refusal(replay: &Replayed) -> String {
     let claims = [Claim::Throughput, Claim::OverTime];
     let refused = claims

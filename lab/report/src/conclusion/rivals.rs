@@ -76,8 +76,8 @@ impl Figure {
         }
     }
 
-    /// Returns whether verdicts on this figure may decide. Memory may always decide, because it has
-    /// its own error probability if it is not judged.
+    /// Returns whether verdicts on this figure may determine the conclusion. Memory always may,
+    /// because it has its own error probability if it is not judged.
     fn is_judged(self, sheet: &Sheet<'_>) -> bool {
         let judged = &sheet.result.options.judged;
         self == Self::Memory || judged.iter().any(|name| name == self.key(sheet))
@@ -126,7 +126,7 @@ pub(super) enum Standing {
     Unknown,
 }
 
-/// A rival whose row counts and that has a comparison of a judged speed.
+/// A rival with a valid row and a comparison of a judged speed.
 #[derive(Clone, Copy)]
 pub(super) struct Rival<'a> {
     pub(super) entrant: &'a EntrantResult,
@@ -170,8 +170,8 @@ impl<'a> Rival<'a> {
         self.compared[figure as usize]
     }
 
-    /// Returns the comparison on a figure whose verdict may decide: the figure is judged, and a
-    /// replay at this speed supports a claim on it.
+    /// Returns the comparison on a figure whose verdict may determine the conclusion: the figure is
+    /// judged, and a replay at this speed supports a claim on it.
     fn deciding(&self, figure: Figure) -> Option<&'a Comparison> {
         let judged = |one: &&Comparison| one.verdict != Verdict::NotJudged;
         let known = self.on(figure).filter(judged);
@@ -254,8 +254,8 @@ impl<'a> Rival<'a> {
             .any(|speed| self.standing(speed) == Standing::Worse)
     }
 
-    /// Returns whether the rival was shown to be lower than the other on this figure. Their
-    /// intervals against the baseline must not overlap.
+    /// Returns whether this rival was shown to be lower than the other on this figure: their
+    /// intervals against the baseline do not overlap.
     pub(super) fn is_below(&self, other: &Self, figure: Figure) -> bool {
         let both = self.turned(figure).zip(other.turned(figure));
         both.is_some_and(|([_, _, high], [_, low, _])| high < low)

@@ -90,8 +90,8 @@ fn gains_little(one: &Rival<'_>, figure: Figure) -> bool {
     one.is_better(figure) && !one.gains(figure) && !one.is_slower()
 }
 
-/// Describes the rivals that were shown to be better by too little to matter: one for time and one
-/// for memory. Returns `None` if there is none.
+/// Describes the rivals that were shown to be better by too little to matter: at most one for time
+/// and one for memory. Returns `None` if there is none.
 fn little(sheet: &Sheet<'_>, rivals: &[Rival<'_>]) -> Option<String> {
     let best = |figure: Figure| {
         let better = rivals.iter().filter(move |one| gains_little(one, figure));

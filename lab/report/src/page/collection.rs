@@ -32,7 +32,7 @@ pub(super) fn section(collection: &Collection, drawn: Drawn<'_>, place: Place) -
             (parts::heading(place, &heading(collection)))
             p class="verdict" { (verdict(collection)) }
             (curves(collection, drawn, inner, &prefix))
-            // Names must be unique in a page, even if kinds have similar names.
+            // Numbers keep the names unique in a page, even if kinds have similar names.
             @let numbered = |place: usize| format!("{prefix}ccdf-{:02}-", place + 1);
             @let exceeded = plot::ccdfs(collection, numbered, drawn.looks);
             (drawings("How often a time was exceeded", &exceeded, drawn, inner))
@@ -161,7 +161,7 @@ fn one_table(table: &Table) -> Markup {
     }
 }
 
-/// Returns the figures of a sweep, one table for each.
+/// Returns the tables of a sweep, one for each figure.
 fn figures(collection: &Collection, place: Place) -> Markup {
     html! {
         (parts::heading(place, "Figures"))

@@ -43,7 +43,7 @@ impl Entry {
     }
 }
 
-/// Returns the first sentence of a verdict, which is the most important one.
+/// Returns the first sentence of a verdict, which is the most important sentence.
 fn first_sentence(verdict: &str) -> String {
     match verdict.split_once(". ") {
         Some((first, _)) => format!("{first}."),

@@ -23,7 +23,7 @@ impl Place {
     }
 }
 
-/// Returns a heading of the level of `place`.
+/// Returns a heading at the level of `place`.
 pub(super) fn heading(place: Place, text: &str) -> Markup {
     html! {
         @match place.level {
@@ -41,7 +41,7 @@ pub(super) fn labelled(label: &str, text: &str) -> Markup {
     html! { @if !text.is_empty() { p { b { (label) } ": " (text) } } }
 }
 
-/// Returns a heading and a list; empty if the list is.
+/// Returns a heading and a list; empty if the list has no entries.
 pub(super) fn list(place: Place, label: &str, entries: &[String]) -> Markup {
     html! {
         @if !entries.is_empty() {

@@ -21,7 +21,7 @@ const FLAME: &str = include_str!("flame.js");
 /// Number of processes that have drawings of their own, if the program had several.
 const DRAWN: usize = 6;
 
-/// Makes the page of a profile: one HTML file that refers to no other.
+/// Makes the page of a profile: one HTML file without references to other files.
 ///
 /// # Errors
 /// Currently none. All exporters return a `Result`.
@@ -104,7 +104,7 @@ fn over_time(profile: &Profile, drawn: Drawn<'_>, place: Place) -> Markup {
 /// Longest text of a stack, in characters.
 const STACK: usize = 400;
 
-/// Returns the sections on who requested the blocks.
+/// Returns the sections on the stacks that requested the blocks.
 fn by_stack(profile: &Profile, drawn: Drawn<'_>, place: Place) -> Markup {
     if !profile.has_stacks() {
         return html! {};
@@ -192,7 +192,8 @@ fn histograms(profile: &Profile, drawn: Drawn<'_>, place: Place) -> Markup {
     }
 }
 
-/// Returns the columns that have headings. The drawings replace the bars, which have none.
+/// Returns the columns that have headings. Columns of bars have none, because drawings replace
+/// them.
 fn without_bars(mut columns: Vec<Column>) -> Vec<Column> {
     columns.retain(|column| !column.head.is_empty());
     columns

@@ -30,7 +30,8 @@ pub(crate) struct Label {
     pub(crate) description: String,
 }
 
-/// Returns a complete drawing. `rows` is the upper edge of the sortable rows, if it has any.
+/// Returns a complete drawing. `rows` is the upper edge of the sortable rows, if the drawing has
+/// any.
 pub(crate) fn svg(label: &Label, height: f64, rows: Option<f64>, body: Node) -> Node {
     sized(label, [WIDTH, height], None, rows, body)
 }
@@ -151,8 +152,8 @@ pub(crate) fn strokes(lines: &[Line]) -> String {
     path
 }
 
-/// Returns an arrow head with its tip at a point, in the given direction. It means that a line
-/// continues beyond the paper.
+/// Returns an arrow head with its tip at a point, in the given direction. The arrow head shows that
+/// a line continues beyond the paper.
 pub(crate) fn arrow([x, y]: [f64; 2], [dx, dy]: [f64; 2]) -> String {
     let (length, half) = (6.0, 4.0);
     let [foot_x, foot_y] = [x - length * dx, y - length * dy];

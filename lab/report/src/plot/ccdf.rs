@@ -100,7 +100,7 @@ struct Paper {
 }
 
 impl Paper {
-    /// Returns a paper that contains all curves; `None` if they have no point.
+    /// Returns a paper that contains all curves; `None` if no curve has a point.
     fn of(curves: &[Named<'_>]) -> Option<Self> {
         let points = || curves.iter().flat_map(|(_, ccdf)| &ccdf.points);
         let times = || points().map(|point| point.time.0.max(1) as f64);
@@ -175,8 +175,8 @@ fn axes(kind: &str, paper: &Paper) -> Node {
     ])
 }
 
-/// Returns the powers of ten on a scale. If there are few, adds values between them. All are at
-/// least `apart` from each other.
+/// Returns the powers of ten on a scale. If there are few, adds values between them. All values are
+/// at least `apart` from each other.
 fn decades(scale: &Scale, apart: f64) -> Vec<f64> {
     let powers = (-9..=13).map(|power| 10_f64.powi(power));
     let powers: Vec<f64> = powers.filter(|power| scale.holds(*power)).collect();

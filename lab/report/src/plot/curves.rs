@@ -27,8 +27,8 @@ const UP: [f64; 2] = [344.0, 46.0];
 const APART: f64 = 15.0;
 /// Margin on the left of the first value and on the right of the last.
 const MARGIN: f64 = 12.0;
-/// Horizontal distance between two intervals at one value, if there is space. All of them take at
-/// most the share [`SPREAD`] of the distance between two values.
+/// Horizontal distance between two intervals at one value, if there is space. The intervals at one
+/// value take at most the share [`SPREAD`] of the distance between two values.
 const BESIDE: f64 = 9.0;
 const SPREAD: f64 = 0.42;
 
@@ -241,8 +241,8 @@ fn axes(on: &Across, title: &str, paper: &Paper) -> Node {
     ])
 }
 
-/// Returns a curve that is shifted by `shift`, with its name at the height `end`; `None` if it has
-/// no point.
+/// Returns a curve that is shifted by `shift`, with its name at the height `end`; `None` if the
+/// curve has no point.
 fn line(curve: &Curve, paper: &Paper, end: f64, shift: f64) -> Option<Node> {
     let Paper { x, y, right, .. } = paper;
     let last = curve.points.last()?;

@@ -19,12 +19,12 @@ use crate::words::fraction;
 const ROW: f64 = 17.0;
 /// Maximum depth of the drawing, in functions.
 const DEEPEST: usize = 48;
-/// Width below which a function is not drawn. The page can be zoomed.
+/// Width below which a function is not drawn. It is small because the page can be zoomed.
 const NARROWEST: f64 = 0.2;
 /// Width of a letter, and of the space beside a name.
 const LETTER: f64 = 6.0;
 const BESIDE: f64 = 6.0;
-/// Names that could show fewer letters than this are left out.
+/// Minimum number of letters for which a name is shown.
 const LETTERS: usize = 3;
 /// Number of functions that the description names.
 const DESCRIBED: usize = 5;
@@ -54,7 +54,8 @@ impl Call {
     }
 }
 
-/// Draws the bytes of stacks, each with its functions, innermost first; `None` without bytes.
+/// Draws the bytes of stacks, whose functions are given innermost first. Returns `None` without
+/// bytes.
 pub(crate) fn flame<'a>(
     label: [&str; 2],
     caption: &str,
@@ -112,7 +113,7 @@ impl Drawing {
         WIDTH * (bytes as f64 / self.total as f64)
     }
 
-    /// Draws the functions that a function called, from this position to the right.
+    /// Draws the functions that a function called, from position `left` to the right.
     fn below(&mut self, call: &Call, mut left: f64, row: usize) {
         for (name, called) in &call.calls {
             if called.bytes >= self.least {

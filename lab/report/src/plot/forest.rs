@@ -50,7 +50,8 @@ const FOR_NARROW_SCREENS: Layout = Layout {
 struct Forest<'a> {
     sheet: &'a Ranking<'a>,
     measure: &'a Measure,
-    /// Positions in the ranking by wall time, sorted by this figure, the best first.
+    /// The entrants' positions in the ranking by wall time. They are sorted by this plot's figure,
+    /// the best first.
     order: Vec<usize>,
     /// The ratios, in the order of `order`.
     ratios: Vec<Option<Ratio>>,
@@ -59,7 +60,7 @@ struct Forest<'a> {
     level: Option<String>,
 }
 
-/// Returns the forest plot of a figure; `None` if no rival has it.
+/// Returns the forest plot of a figure; `None` if no rival has the figure.
 pub(super) fn plot(sheet: &Ranking<'_>, measure: &Measure, prefix: &str) -> Option<Plot> {
     let order = measure.order(sheet);
     let ratios = order.iter().map(|place| measure.ratio(sheet, *place));

@@ -86,7 +86,7 @@ fn of_sweep<'a>(collection: &'a Collection, sweep: &'a SweepResult) -> Vec<Group
     scaling::others(sweep).into_iter().map(of_others).collect()
 }
 
-/// Returns the races of the longest curve from left to right. The flag is whether all values are
+/// Returns the races of the longest curve from left to right. The flag is true if all values are
 /// numbers above 0.
 fn races_along<'a>(collection: &'a Collection, curves: &[&'a ScalingCurve]) -> (Vec<At<'a>>, bool) {
     let points = curves.iter().map(|curve| &curve.points);
@@ -148,9 +148,9 @@ fn of_cells(collection: &Collection) -> Vec<Group<'_>> {
     groups
 }
 
-/// Returns the name of the parameter whose value is the swept one in every race. Other parameters
-/// may match in some races by chance. If several match in all races, returns the last, because
-/// sweeps append their parameter.
+/// Returns the name of the parameter whose value equals the swept value in every race. Other
+/// parameters may match in some races by chance. If several match in all races, returns the last,
+/// because sweeps append their parameter.
 fn swept(races: &[At<'_>]) -> String {
     let is_swept = |name: &&str| {
         races.iter().all(|race| {

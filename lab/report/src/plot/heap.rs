@@ -18,7 +18,7 @@ const ACROSS: [f64; 2] = [76.0, WIDTH - 16.0];
 const UP: [f64; 2] = [250.0, 34.0];
 const HEIGHT: f64 = 286.0;
 
-/// A drawing over time of one process, or of all.
+/// A drawing over time of one process, or of all processes.
 pub(crate) struct OverTime<'a> {
     /// Name of the drawing, its title and its description.
     pub(crate) name: String,
@@ -31,7 +31,8 @@ pub(crate) struct OverTime<'a> {
 /// A point, in seconds and in the unit of the quantity.
 type Place = [f64; 2];
 
-/// One quantity: its name and its points. Nothing is known between its parts.
+/// One quantity: its name, and its points in several parts. The quantity is unknown between the
+/// parts.
 struct Curve {
     name: &'static str,
     look: Look,
@@ -77,8 +78,8 @@ impl OverTime<'_> {
         self.drawn("Calls over time", &curves, Unit::Count)
     }
 
-    /// Returns when a point begins and ends, in seconds since the start. Times outside the span are
-    /// moved to its limits.
+    /// Returns the start and the end of a point, in seconds since the start. Times outside the span
+    /// are moved to its limits.
     fn ends(&self, point: &Point) -> [f64; 2] {
         let end = point.time.saturating_add(self.timeline.width);
         [point.time, end].map(|time| {
@@ -239,7 +240,7 @@ fn drawn(curve: &Curve, scales: [&Scale; 2]) -> Node {
     canvas::group("curve ", curve.look).holding(area).into()
 }
 
-/// Returns the coordinates of points, without those that make no visible difference.
+/// Returns the coordinates of points. Omits points that make no visible difference.
 fn seen(places: &[Place], [across, up]: [&Scale; 2]) -> Vec<[f64; 2]> {
     let places = places.iter();
     let places: Vec<_> = places

@@ -1,4 +1,5 @@
-//! Blocks in steps of a quantity, as pairs of columns: how many, and their bytes.
+//! Histograms of blocks by a quantity. Each step has two columns: the number of blocks, and their
+//! bytes.
 
 use heapdrome_profile::{Amount, Digits};
 use heapdrome_schema::Bytes;
@@ -28,7 +29,7 @@ pub(crate) struct Histogram<'a> {
 }
 
 impl Histogram<'_> {
-    /// Returns the drawing, if there are blocks. `tell` tells a power of two in the unit of the
+    /// Returns the drawing, if there are blocks. `tell` formats a power of two in the unit of the
     /// quantity.
     pub(crate) fn plot(self, tell: impl Fn(u64) -> String) -> Option<Plot> {
         let total = self.digits.total();
@@ -77,7 +78,7 @@ impl Histogram<'_> {
     }
 }
 
-/// Returns the steps from the first with blocks to the last, empty ones in between among them.
+/// Returns all steps from the first to the last one with blocks, including empty ones in between.
 fn without_gaps(digits: &Digits) -> Vec<(u64, Amount)> {
     let mut all: Vec<(u64, Amount)> = Vec::new();
     for (below, amount) in digits.steps() {

@@ -12,7 +12,7 @@ use super::palette::{COLOURS, INK};
 use super::tabled;
 use crate::sheet::Sheet;
 
-/// Number of shapes, and of dash patterns, in addition to those of the baseline.
+/// Number of shapes, and number of dash patterns, in addition to the baseline's.
 const OTHERS: usize = 7;
 /// Name of the default baseline.
 const SYSTEM: &str = "system";
@@ -36,8 +36,8 @@ pub(super) const ALL_FITS: &str = ", all fits";
 pub(crate) struct Look {
     /// Position among the rivals. `None` stands for the main colour, a disc, and a solid line.
     place: Option<usize>,
-    /// Number of earlier curves of this allocator in the drawing. It changes the shape and the
-    /// dashes.
+    /// Number of earlier curves of this allocator in the drawing. This number changes the shape and
+    /// the dashes.
     again: usize,
 }
 
@@ -107,7 +107,7 @@ impl Look {
             .into()
     }
 
-    /// Returns the shape alone, for a legend next to a name.
+    /// Returns the shape alone, for use next to a name in a legend.
     pub(crate) fn mark(self) -> String {
         self.outline([0.0, 0.0], 5.0)
     }
@@ -240,8 +240,8 @@ impl Looks {
         }
     }
 
-    /// Returns the look of this name; if it is unknown, that of the allocator in the name;
-    /// otherwise the baseline's.
+    /// Returns the look of this name. An unknown name has the look of the allocator that it
+    /// contains, or else the look of the baseline.
     pub(crate) fn get(&self, name: &str) -> Look {
         if self.baseline.as_deref() == Some(name) {
             return Look::BASELINE;

@@ -1,4 +1,4 @@
-//! The figures of plots. Each has the values of every entrant that counts.
+//! The figures of plots. Each has the values of every entrant with a valid row.
 
 use heapdrome_schema::{Better, Bytes, EntrantResult, Nanoseconds, PEAK_RSS, Role, Series, WALL};
 
@@ -58,7 +58,7 @@ pub(crate) struct Ratio {
     pub(crate) ends: Option<[f64; 2]>,
 }
 
-/// One figure, with the values of all entrants that count.
+/// One figure, with the values of all entrants that have valid rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Measure {
     /// Identifier, unique in a race and valid in a file's name.
@@ -137,7 +137,7 @@ impl Measure {
 type Take<'a> = &'a dyn Fn(&EntrantResult) -> Option<Values>;
 
 /// Returns the figures that any entrant of a race has, beginning with wall time. A replay has only
-/// those that its speed supports.
+/// the figures that its speed supports.
 pub(crate) fn measures(sheet: &Sheet<'_>) -> Vec<Measure> {
     let mut all = common(sheet);
     all.extend(of_workload(sheet));

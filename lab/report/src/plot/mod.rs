@@ -69,7 +69,7 @@ pub struct Plot {
 
 impl Plot {
     /// Returns a drawing of this height, without curves. `rows` is the upper edge of the sortable
-    /// rows, if it has any.
+    /// rows, if the drawing has any.
     fn new(label: Label, caption: String, height: f64, rows: Option<f64>, body: Node) -> Self {
         Self {
             drawing: canvas::svg(&label, height, rows, body),
@@ -142,8 +142,8 @@ fn of_collection(collection: &Collection, looks: &Looks) -> Vec<Plot> {
         .iter()
         .flat_map(|group| sweep::plots(group, "", looks))
         .collect();
-    // These names contain no position, because it would change if another table were added before
-    // them.
+    // These names contain no position, because a position would change if another table were added
+    // before it.
     plots.extend(ccdf::plots(collection, |_| "ccdf-".to_owned(), looks));
     plots.extend(searches(collection.searches(), "", looks));
     let tables = collection.tables.iter();

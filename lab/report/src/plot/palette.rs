@@ -3,7 +3,7 @@
 /// Main colour on white paper, for files. The page's style overrides it.
 pub(crate) const INK: &str = "#1a1a1a";
 
-/// Colours for white paper. Each has a contrast of at least three to one against it. Any two
+/// Colours for white paper. Each has a contrast of at least three to one against white. Any two
 /// colours, ink included, are at least 25 apart in CIE Lab (1976, in which 2.3 is just noticeable),
 /// for normal vision and for vision without red, green or blue receptors. They were found by a
 /// search for the greatest such distance. Some look alike in grey, so allocators also differ in

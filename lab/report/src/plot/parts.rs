@@ -17,7 +17,7 @@ const PLOT: [f64; 2] = [NAMES + 52.0, 555.0];
 const TOP: f64 = 74.0;
 /// Height of a bar.
 const BAR: f64 = 15.0;
-/// The height of a row with one bar, and of each further bar.
+/// The height of a row with one bar, and the height that each further bar adds.
 const ROW: f64 = 28.0;
 const MORE: f64 = 20.0;
 

@@ -1,4 +1,5 @@
-//! Time against memory. Entrants that no other entrant beats on both are marked.
+//! A scatter plot of time against memory. It marks the entrants that no other entrant beats on
+//! both.
 
 use super::Plot;
 use super::canvas::{self, Anchor, Label, WIDTH};
@@ -217,7 +218,7 @@ fn intervals(point: &Point, [x, y]: [&Scale; 2]) -> Node {
     Node::from([line.into(), heads.into()])
 }
 
-/// Returns the position of each name: the first free one of a few positions next to its point.
+/// Returns the position of each name: the first free position of a few next to its point.
 fn labels(sheet: &Ranking<'_>, points: &[Point], [x, y]: &[Scale; 2]) -> Vec<[f64; 2]> {
     let centres: Vec<[f64; 2]> = points
         .iter()
@@ -302,7 +303,7 @@ mod tests {
         wide.memory.ends = Some([0.1, 9.0]);
         let arrows = drawn(&wide);
         assert_eq!(arrows.matches('Z').count(), 3, "{arrows}");
-        // The point is further right and further up.
+        // The arrows continue to the right edge and to the upper edge.
         assert!(
             arrows.contains("M620 210") && arrows.contains("M342 16"),
             "{arrows}"

@@ -208,7 +208,7 @@ fn slower_at(rows: &[Row<'_>], kind: usize, prefix: &str, looks: &Looks) -> Opti
     draw(&on, &curves, what, note)
 }
 
-/// Returns the slowdown at each multiple of the smallest limit at which there are enough runs.
+/// Returns the slowdown at each multiple of the smallest limit that has enough runs.
 fn points(search: &Survival) -> Vec<Point> {
     let shown = search
         .at

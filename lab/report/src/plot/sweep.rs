@@ -169,8 +169,8 @@ fn curves(
     names.into_iter().map(curve).collect()
 }
 
-/// Returns the ratio of the operations per CPU second at the first value to those at each value,
-/// which is the cost increase of one operation.
+/// Returns the cost increase of one operation at each value: the operations per CPU second at the
+/// first value, divided by the operations per CPU second at this value.
 fn degradation(operations: &[Curve]) -> Vec<Curve> {
     let degraded = |curve: &Curve| {
         let first = curve.points.first().map_or(1.0, |first| first.value);

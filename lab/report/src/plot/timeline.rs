@@ -18,7 +18,7 @@ use crate::memory;
 const PLOT: [f64; 2] = [NAMES + 62.0, 545.0];
 const TOP: f64 = 48.0;
 const ROW: f64 = 70.0;
-/// The measured quantity. The description of the tree's peak explains how it is measured.
+/// Name of the measured quantity. The description of the tree's peak explains the measurement.
 const WHAT: &str = "anonymous memory of the process tree";
 
 /// Seconds and bytes of a reading.
@@ -57,7 +57,7 @@ impl Lines {
     }
 }
 
-/// Returns the timelines; `None` if no entrant has one.
+/// Returns the timelines; `None` if no entrant has a timeline.
 pub(super) fn plot(sheet: &Ranking<'_>, prefix: &str) -> Option<Plot> {
     let all: Vec<Lines> = sheet
         .rows
@@ -188,7 +188,7 @@ fn row(sheet: &Ranking<'_>, place: usize, lines: &Lines, [across, up]: [&Scale; 
     ])
 }
 
-/// Returns the series other than the anonymous memory.
+/// Returns the curves of all series except the anonymous memory.
 fn beside(lines: &Lines, [across, up]: [&Scale; 2]) -> Node {
     let resident = (!lines.resident.is_empty()).then(|| {
         let line = coloured(curve(&places(&lines.resident, across, up)));
@@ -215,7 +215,7 @@ fn beside(lines: &Lines, [across, up]: [&Scale; 2]) -> Node {
     Node::from([resident.into(), requested.into(), idle.into()])
 }
 
-/// Returns the positions of readings on paper, without those that would be invisible.
+/// Returns the positions of readings on paper. Omits readings that would be invisible.
 fn places(readings: &[Reading], across: &Scale, up: &Scale) -> Vec<[f64; 2]> {
     let at = readings.iter();
     let at: Vec<_> = at

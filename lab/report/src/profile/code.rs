@@ -13,7 +13,8 @@ const NAME: usize = 80;
 /// Name shown for blocks without a stack.
 pub(crate) const NO_STACK: &str = "(no stack recorded)";
 
-/// Number of letters of a name that are read, so that a huge name in a damaged file takes no time.
+/// Maximum number of letters of a name that are read, so that a huge name in a damaged file costs
+/// little time.
 const LOOKED_AT: usize = 2000;
 
 /// Maximum length of template arguments that are shown, in bytes.
@@ -49,8 +50,8 @@ const WRAPPERS: [&str; 26] = [
     "__rdl_realloc",
 ];
 
-/// Prefixes of such names: the containers of the standard libraries of C++ and Rust, and the memory
-/// interface of Python.
+/// Prefixes of the names of further wrappers: the containers of the standard libraries of C++ and
+/// Rust, and the memory interface of Python.
 const WRAPPING: [&str; 11] = [
     "std::",
     "void std::",
@@ -73,8 +74,8 @@ pub(crate) struct Called {
 }
 
 impl Called {
-    /// Returns the functions outward from the one that requested the blocks, without those that
-    /// only pass a request on to an allocator.
+    /// Returns the function that requested the blocks and its callers, without functions that only
+    /// pass a request on to an allocator.
     pub(crate) fn shown(&self) -> &[String] {
         from_requester(&self.names)
     }
@@ -90,12 +91,12 @@ impl Called {
     }
 }
 
-/// Returns, on one line, the functions outward from the one that requested a block.
+/// Formats the function that requested a block and its callers on one line.
 pub(crate) fn told(names: &[String]) -> String {
     names.join(" < ")
 }
 
-/// Functions, innermost first, on one line with the outermost first.
+/// Formats functions, given innermost first, on one line with the outermost first.
 pub(crate) fn folded(names: &[String]) -> String {
     let names: Vec<&str> = names.iter().rev().map(String::as_str).collect();
     names.join(";")
@@ -111,7 +112,7 @@ fn from_requester(names: &[String]) -> &[String] {
 }
 
 /// Returns the stacks of all processes. Stacks with the same functions are merged. Blocks at the
-/// peak are those of the process with the highest peak.
+/// peak belong to the process with the highest peak.
 pub(crate) fn stacks(profile: &Profile) -> Vec<Called> {
     let mut all = BTreeMap::<Vec<String>, StackUse>::new();
     let mut names = Names::new(profile);
@@ -145,7 +146,8 @@ pub(crate) fn names(profile: &Profile, stack: Option<u32>) -> Vec<String> {
     Names::new(profile).of(stack)
 }
 
-/// Names of frames. Thousands of stacks share most of their frames, so that each is named once.
+/// Names of frames. Thousands of stacks share most of their frames, so each frame is named only
+/// once.
 struct Names<'a> {
     profile: &'a Profile,
     known: HashMap<Frame, Vec<String>>,
@@ -234,7 +236,7 @@ fn without_arguments(name: &str) -> String {
     short + rest
 }
 
-/// Returns the index behind the template arguments at the start of `text`; `None` if they are not
+/// Returns the index after the template arguments at the start of `text`; `None` if they are not
 /// closed.
 fn end_of_arguments(text: &str) -> Option<usize> {
     let (mut depth, mut before) = (0_u32, ' ');
@@ -251,7 +253,7 @@ fn end_of_arguments(text: &str) -> Option<usize> {
     None
 }
 
-/// Returns where the parameter list at the end of a name begins.
+/// Returns the index at which the parameter list at the end of a name begins.
 fn parameters(name: &str) -> Option<usize> {
     if !name.ends_with(')') {
         return None;

@@ -10,9 +10,10 @@ const HEADS: [&str; 6] = ["process", "program", "table", "at", "name", "value"];
 
 /// The profile as CSV in the long form: `process,program,table,at,name,value`.
 ///
-/// `process` is the number in the trace, or `all`. `at` is the time of a point in nanoseconds since
-/// the recording began, the power of two above the quantity in a histogram, the function, the
-/// allocator, or the functions of a stack, the outermost first, separated by semicolons.
+/// `process` is the number in the trace, or `all`. `at` depends on the table: the time of a point
+/// in nanoseconds since the recording began; the power of two above a histogram's quantity; a
+/// function; an allocator; or the functions of a stack, the outermost first, separated by
+/// semicolons.
 impl Exporter<Profile> for Csv {
     fn export(&self, profile: &Profile) -> Result<Vec<u8>, ReportError> {
         let mut rows = vec![HEADS.map(str::to_owned)];
@@ -149,7 +150,7 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// Writes the stacks of all processes together. Single processes have no such lines.
+    /// Writes the stacks of all processes together. No stacks are written for single processes.
     fn stacks(&mut self, profile: &Profile) {
         for called in code::stacks(profile) {
             let (at, of) = (called.folded(), called.of);

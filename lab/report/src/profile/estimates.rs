@@ -5,7 +5,7 @@ use heapdrome_schema::Bytes;
 
 use crate::words::{count, grouped};
 
-/// Returns the word before an amount that is an estimate, or nothing if the amount is exact.
+/// Returns the word that precedes an estimated amount; empty if the amount is exact.
 pub(crate) fn about(profile: &Profile) -> &'static str {
     match profile.sampling().is_whole() {
         true => "",
@@ -28,7 +28,7 @@ pub(crate) fn with_interval(profile: &Profile, bytes: u64, half: u64) -> String 
     }
 }
 
-/// Returns a sentence on how much of the program was recorded and how exact the figures are.
+/// Returns a sentence on the recorded share of the program and the accuracy of the figures.
 pub(crate) fn sampled(profile: &Profile) -> Option<String> {
     let sampling = profile.sampling();
     if sampling.is_whole() {

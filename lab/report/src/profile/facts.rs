@@ -55,7 +55,7 @@ pub(crate) fn since_start(profile: &Profile, time: u64) -> Nanoseconds {
     Nanoseconds(time.saturating_sub(profile.all.span[0]))
 }
 
-/// Returns a sentence on why the figures may be too low, if they may.
+/// Returns a sentence on the reason why the figures may be too low, if there is one.
 fn incomplete(profile: &Profile) -> Option<String> {
     let mut told = Vec::new();
     if let Ending::CutOff { .. } = profile.ending {
@@ -114,7 +114,7 @@ fn memory(profile: &Profile) -> String {
     }
 }
 
-/// `250 MiB in 1,234 blocks, 8.2 s after the start. Resident memory is ...`
+/// Describes the peak: `250 MiB in 1,234 blocks, 8.2 s after the start. Resident memory is ...`
 fn peak(profile: &Profile, process: &ProcessProfile) -> String {
     let live = process.peak.live;
     let mut text = format!(
@@ -139,7 +139,8 @@ fn peak(profile: &Profile, process: &ProcessProfile) -> String {
     text
 }
 
-/// `Half of the blocks are smaller than 64 B, nine in ten smaller than 512 B`.
+/// Formats two quantiles: `Half of the blocks are smaller than 64 B, nine in ten smaller than 512
+/// B`.
 fn halves(digits: &Digits, tell: impl Fn(u64) -> String, than: &str) -> Option<String> {
     let [half, most] = [0.5, 0.9].map(|share| digits.below_which(share));
     let (half, most) = (half?, most?);

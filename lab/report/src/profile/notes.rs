@@ -60,7 +60,7 @@ fn unfinished(profile: &Profile) -> Option<String> {
     Some(format!("The trace lacks the end of {listed}."))
 }
 
-/// Returns a note on the files of code whose functions have no names, if there are such files.
+/// Returns a note on the code files whose functions have no names, if there are any.
 fn unnamed(profile: &Profile) -> Vec<String> {
     let all = &profile.symbols.notes;
     let told = |note: &heapdrome_symbols::Note| {

@@ -8,8 +8,8 @@ use crate::{Exporter, ReportError};
 
 /// The profile as Chrome trace JSON: live and resident memory and calls per second of each process.
 ///
-/// At its beginning, each point shows the maximum within it, and from its middle on the amount at
-/// its end.
+/// Each point of the timeline gives two counter values: at its beginning the maximum within the
+/// point, and at its middle the amount at the point's end.
 #[derive(Clone, Copy, Debug)]
 pub struct Perfetto;
 
@@ -20,7 +20,8 @@ impl Exporter<Profile> for Perfetto {
             counters(&mut events, 0, "all processes", &profile.all.timeline);
         }
         for process in &profile.processes {
-            // The system can reuse a process number, so it can stand for several programs.
+            // The system can reuse a process id, so the process's number in the trace identifies
+            // it.
             let number = u64::from(process.number) + 1;
             let name = names::process(process);
             counters(&mut events, number, &name, &process.timeline);

@@ -1,7 +1,7 @@
 //! A profile for `pprof`: its `profile.proto`, compressed by gzip.
 //!
-//! If the trace has no stacks, its frames are made up: a process calls a function of the allocator,
-//! which calls a power of two of sizes.
+//! If the trace has no stacks, the frames are made up: a process calls a function of the allocator,
+//! which calls a range of sizes below a power of two.
 
 mod locations;
 
@@ -19,7 +19,7 @@ use crate::{Exporter, ReportError};
 #[derive(Clone, Copy, Debug)]
 pub struct Pprof;
 
-/// Quantities of a sample with their units, and the one that viewers show first.
+/// Quantities of a sample with their units, and the quantity that viewers show first.
 const VALUES: [(&str, &str); 6] = [
     ("peak_objects", "count"),
     ("peak_space", "bytes"),
@@ -129,7 +129,7 @@ fn by_stack(whole: &mut Message, locations: &mut Locations, profile: &Profile) {
     }
 }
 
-/// Writes a sample for each combination of process, function and power of two of sizes.
+/// Writes a sample for each combination of process, function and range of sizes.
 fn by_size(whole: &mut Message, locations: &mut Locations, profile: &Profile) {
     for process in &profile.processes {
         let caller = locations.made_up(&names::process(process));

@@ -1,4 +1,4 @@
-//! Tables and sentences about who requested the blocks.
+//! Tables and sentences on the functions that requested the blocks.
 
 use std::collections::BTreeMap;
 
@@ -24,11 +24,11 @@ const HALF: &str = "95% ±";
 /// Quantity that a table of stacks shows.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Of {
-    /// Blocks at the peak, by their bytes.
+    /// Blocks at the peak, ranked by bytes.
     Peak,
-    /// Blocks that the next call of their thread freed, by their number.
+    /// Blocks that were freed by their thread's next call, ranked by number.
     Temporary,
-    /// Blocks that were not freed, by their bytes.
+    /// Blocks that were not freed, ranked by bytes.
     Left,
 }
 
@@ -120,8 +120,8 @@ fn most<'a, T>(all: impl Iterator<Item = &'a T>, rank: impl Fn(&T) -> u64) -> Ve
     all
 }
 
-/// Returns the blocks by the function that requested them, those with the most bytes at the peak
-/// first.
+/// Returns the blocks by the function that requested them. Functions with the most bytes at the
+/// peak come first.
 fn by_function(all: &[Called]) -> Vec<(&str, StackUse)> {
     let mut functions = BTreeMap::<&str, StackUse>::new();
     for one in all {
@@ -132,7 +132,7 @@ fn by_function(all: &[Called]) -> Vec<(&str, StackUse)> {
     functions
 }
 
-/// `45% of the bytes at the peak are requested by parse, 20% by load`.
+/// Returns a sentence such as `45% of the bytes at the peak are requested by parse, 20% by load`.
 pub(crate) fn requested_by(all: &[Called]) -> Option<String> {
     let functions = by_function(all);
     let total: u64 = functions.iter().map(|(_, of)| of.at_peak.bytes).sum();
@@ -152,7 +152,7 @@ pub(crate) fn requested_by(all: &[Called]) -> Option<String> {
     (!told.is_empty()).then(|| format!("{}.", words::listed(&told)))
 }
 
-/// Returns the stacks of all processes that may leak, those that grow fastest first.
+/// Returns the stacks of all processes that may leak, the fastest growing first.
 fn suspects(profile: &Profile) -> Vec<Suspect> {
     let processes = profile.processes.iter();
     let mut all: Vec<Suspect> = processes

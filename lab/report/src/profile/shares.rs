@@ -2,8 +2,8 @@
 
 use crate::words::fraction;
 
-/// Returns a part of a whole as a percentage, which is `0%` only for none of the whole and `100%`
-/// only for all of it; `0%` if both are zero.
+/// Returns a part of a whole as a percentage. Only an empty part reads `0%`, and only the whole
+/// reads `100%`. Returns `0%` if both are zero.
 pub(crate) fn share(part: u64, whole: u64) -> String {
     let fraction_of = part as f64 / whole.max(1) as f64;
     match fraction_of {

@@ -74,7 +74,7 @@ pub(crate) fn calls_heading(profile: &Profile) -> &'static str {
     }
 }
 
-/// Returns calls by function, the most called first.
+/// Returns calls by function, the most frequent first.
 pub(crate) fn functions(profile: &Profile) -> Vec<Column> {
     let counts = &profile.all.counts;
     let all = counts.calls();

@@ -73,7 +73,7 @@ fn title(page: &mut Page, profile: &Profile) {
 /// Widths for a column of stacks; the first that fits is taken.
 const WIDTHS: [usize; 5] = [100, 70, 50, 34, 22];
 
-/// Shows who requested the blocks.
+/// Shows the functions and stacks that requested the blocks.
 fn by_stack(page: &mut Page, profile: &Profile) {
     if !profile.has_stacks() {
         return;

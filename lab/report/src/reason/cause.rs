@@ -5,9 +5,8 @@ use heapdrome_schema::{CPU, EntrantResult, RaceResult};
 use super::Cause;
 use crate::entrant::{median, overhead, versus};
 
-/// Minimum share of a gain that a cause must account for to be named. It is below 1, because the
-/// whole program takes longer on a busy machine, but the cost of a page fault is measured
-/// separately.
+/// Minimum share of a gain that a cause must account for to be named. It is below 1, because a busy
+/// machine slows the whole program, but not the separately measured cost of a page fault.
 const ENOUGH: f64 = 1.0 / 3.0;
 
 /// Share of a gain below which a figure is not a cause.
@@ -16,10 +15,10 @@ const LITTLE: f64 = 0.05;
 /// Minimum ratio of two figures whose difference counts as a cause, and not as chance.
 const CLEARLY: f64 = 1.5;
 
-/// Number of page faults or system calls up to which starting a program causes them.
+/// Number of page faults or system calls that starting a program alone may cause.
 const FEW: f64 = 100.0;
 
-/// Minimum share of anonymous memory in huge pages for which huge pages are named.
+/// Minimum share of huge pages in the anonymous memory for which a sentence mentions huge pages.
 const MOSTLY_HUGE: f64 = 0.25;
 
 /// Returns the baseline's figure minus the entrant's. The baseline is the second of `rows`.

@@ -1,5 +1,5 @@
 //! The common verdict of a sweep's races: the fastest allocator at each value, the changes of the
-//! lead, and the undecided values. Only intervals determine it.
+//! lead, and the undecided values. Only intervals determine this verdict.
 
 use heapdrome_schema::{Collection, Comparison, Member, RaceResult, Role, Status, WALL};
 
@@ -9,7 +9,7 @@ use crate::plot::{Group, groups};
 use crate::sheet::{Row, Sheet};
 use crate::words::{self, listed};
 
-/// Maximum number of changes of the lead that are listed. Further ones are only counted.
+/// Maximum number of changes of the lead that are listed. Further changes are only counted.
 const MOST_CHANGES: usize = 3;
 
 /// The leaders at one value.
@@ -184,7 +184,8 @@ fn who_leads(leaders: &[(String, Vec<String>)], values: &[Value<'_>], parameter:
     }
 }
 
-/// Explains why no rival has an interval at any value. More rounds help only entrants that count.
+/// Explains why no rival has an interval at any value. More rounds help only entrants with valid
+/// rows.
 fn why_unknown(values: &[Value<'_>]) -> String {
     let counts = |value: &Value<'_>| Sheet::new(value.result).rivals().next().is_some();
     if values.iter().any(counts) {
@@ -283,7 +284,7 @@ fn alternatives(names: &[String]) -> String {
     }
 }
 
-/// Lists the entrants that raced at some value but do not count there.
+/// Lists the entrants that raced at some value but have no valid row there.
 fn not_counted(values: &[Value<'_>]) -> Option<String> {
     let mut out: Vec<String> = Vec::new();
     for value in values {

@@ -59,8 +59,8 @@ fn a_page_has_pictures_and_tables() {
 #[test]
 fn a_page_of_stacks_has_a_flame_graph() {
     let document = Html::parse_document(&page(&leaking("./app", "/nowhere/app", 0).profile()));
-    // All blocks, their common caller, and the two stacks with live blocks at the peak. The stack
-    // of temporary blocks has none.
+    // The graph has four parts: all blocks, their common caller, and the two stacks with live
+    // blocks at the peak. The stack of temporary blocks has none.
     assert_eq!(count(&document, "svg g.call"), 4);
     let titles = Selector::parse("svg g.call title").expect("a selector");
     let titles: Vec<String> = document

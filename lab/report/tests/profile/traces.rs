@@ -153,7 +153,8 @@ pub fn free(block: u64) -> Operation {
     Operation::Free { function: 3, block }
 }
 
-/// One process makes 100 blocks of 100 bytes and one of 1 MiB. A second thread frees all but ten.
+/// Returns a trace of one process that makes 100 blocks of 100 bytes and one of 1 MiB. A second
+/// thread frees all but ten.
 pub fn exchange() -> Trace {
     let mut trace = Trace::new();
     trace.begin(0, 0, "/usr/bin/app");
@@ -170,8 +171,8 @@ pub fn exchange() -> Trace {
     trace
 }
 
-/// Three processes that run one after the other. The recording of one was cut off, and one bypassed
-/// malloc.
+/// Returns a trace of three processes that run one after the other. The recording of one was cut
+/// off, and one bypassed malloc.
 pub fn several(name: &str) -> Trace {
     let mut trace = Trace::of(name);
     for process in 0..3_u32 {
@@ -187,9 +188,9 @@ pub fn several(name: &str) -> Trace {
     trace
 }
 
-/// One process with three stacks over two seconds. The first makes ten large blocks, the second
-/// makes blocks that the next call frees, and the third never frees the block that it makes each
-/// millisecond.
+/// Returns a trace of one process with three stacks over two seconds. The first makes ten large
+/// blocks, the second makes blocks that the next call frees, and the third never frees the block
+/// that it makes each millisecond.
 pub fn leaking(command: &str, path: &str, sample_bytes: u64) -> Trace {
     let mut trace = Trace::with_stacks(command, sample_bytes, 1);
     trace.code(path, &[0x1234, 0x2345, 0x3456, 0x99]);
@@ -206,7 +207,7 @@ pub fn leaking(command: &str, path: &str, sample_bytes: u64) -> Trace {
     trace
 }
 
-/// Traces at the limits: without calls, without time, without memory.
+/// Returns profiles at the limits: without calls, without time, without memory.
 pub fn odd() -> Vec<Profile> {
     let mut at_once = Trace::new();
     at_once.does(0, 0, 0, make(0, 10));

@@ -1,4 +1,4 @@
-//! Races to print: a typical one, and unusual ones.
+//! Races to print: a typical race, and unusual races.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -186,7 +186,8 @@ impl PagingCell {
         })
     }
 
-    /// Records a lost round. A single one may be chance; after the second one the cell is given up.
+    /// Records a lost round. A single lost round may be chance; after the second, the cell is given
+    /// up.
     pub fn lose(&mut self, round: u32, why: String) {
         self.last_round = round;
         match self.lost.len() + 1 {
@@ -195,7 +196,7 @@ impl PagingCell {
         }
     }
 
-    /// Adds the reports of a round: any rejected ones, followed by at most one accepted report.
+    /// Adds the reports of a round: any rejected reports, followed by at most one accepted report.
     pub fn add(&mut self, round: u32, reports: Vec<PagingReport>) {
         self.last_round = round;
         self.reports.extend(reports);

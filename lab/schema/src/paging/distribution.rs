@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Nanoseconds;
 
-/// A distribution as numbers of occurrences, by time. The times are those of a histogram with
-/// buckets at most 1% wide.
+/// A distribution of times, stored as the number of occurrences of each time. The times are those
+/// of a histogram with buckets at most 1% wide.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Distribution {
     counts: BTreeMap<Nanoseconds, u64>,

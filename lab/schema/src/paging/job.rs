@@ -100,8 +100,8 @@ pub enum Variant {
     /// Page-aligned `posix_memalign`, `MADV_NOHUGEPAGE`, and `free`, with one byte of each page
     /// written.
     SysallocNohugeTouch,
-    /// `malloc` and `free`. After the first time, the C library keeps an unaligned block of this
-    /// size.
+    /// `malloc` and `free`. From the first `free` on, the C library keeps an unaligned block of
+    /// this size.
     Malloc,
     /// `malloc` and `free`, with one byte of each page written.
     MallocTouch,
@@ -174,7 +174,8 @@ pub struct Read {
     pub order: Order,
     /// Seed of contents and draws.
     pub seed: u64,
-    /// Maximum duration of the warm-up. The warm-up ends then, even if write-back has not settled.
+    /// Maximum duration of the warm-up. After this time the warm-up ends, even if write-back has
+    /// not settled.
     #[serde(with = "as_seconds")]
     pub warm_up: Duration,
     /// Duration of the measurement.
@@ -242,7 +243,7 @@ pub enum Strategy {
     Sequential,
     /// `MADV_RANDOM` on the whole working set; a second thread for each reader prefetches.
     Prefetch {
-        /// Number of reads in advance.
+        /// Number of reads by which the second thread is ahead.
         ahead: usize,
     },
     /// The reader requests `pages` pages, then reads them.
@@ -257,7 +258,7 @@ pub enum Strategy {
     },
     /// `MADV_RANDOM`, and a second thread as in [`Strategy::Prefetch`].
     RandomPrefetch {
-        /// Number of reads in advance.
+        /// Number of reads by which the second thread is ahead.
         ahead: usize,
     },
 }
@@ -295,8 +296,8 @@ pub struct Recycle {
     pub holder: Holder,
     /// Seed of contents.
     pub seed: u64,
-    /// Duration of each part of the measurement: the first allocations, and the repeated ones with
-    /// each number of threads.
+    /// Duration of each part of the measurement: the first allocations, and the repeated
+    /// allocations with each number of threads.
     #[serde(with = "as_seconds")]
     pub seconds: Duration,
 }
@@ -356,7 +357,7 @@ mod as_seconds {
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    /// Maximum duration of one day. No part of an experiment takes longer.
+    /// Longest accepted duration, one day. No part of an experiment takes longer.
     const LONGEST: Duration = Duration::from_secs(86_400);
 
     pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {

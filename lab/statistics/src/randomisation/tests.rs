@@ -26,8 +26,8 @@ fn the_tail_is_that_of_all_draws() {
         let expected: f64 = draws.iter().map(Draw::mean).sum();
         let mut sums = vec![0.0];
         for draw in &draws {
-            // Each score appears 6 / count times, with a count of 2 or 3, so every round has six
-            // equally likely draws.
+            // Repeats each of the 2 or 3 scores of a round, so that every round has six equally
+            // likely draws.
             let scores: Vec<f64> = draw.scores().iter().map(|s| f64::from(*s)).collect();
             let add = |sum: &f64| -> Vec<f64> {
                 (0..6)
@@ -107,7 +107,7 @@ fn the_centre_is_where_the_test_finds_nothing_and_the_ends_where_it_begins_to_fi
     }
 }
 
-/// At the number of rounds where the normal tail replaces the exact one, the deviate changes by
+/// At the number of rounds where the normal tail replaces the exact tail, the deviate changes by
 /// less than 5%.
 #[test]
 fn the_sum_of_many_rounds_is_close_to_normal() {

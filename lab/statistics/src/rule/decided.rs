@@ -1,6 +1,6 @@
 //! Simulations of the rule in races in which a rival leaves once its interval lies wholly on one
 //! side of a limit. They measure how often any rival leaves on the wrong side, and the effect on a
-//! geometric mean over such races.
+//! geometric mean over these races.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -29,7 +29,7 @@ struct Race {
     left: usize,
 }
 
-/// Runs a race of a subject. Its true ratio to each rival is `ratio`.
+/// Runs a race of a subject whose true ratio to each rival is `ratio`.
 fn race(rule: &Rule, ratio: f64, random: &mut ChaCha8Rng) -> Race {
     let mut subject = Vec::new();
     let mut rivals = vec![Vec::new(); RIVALS];
@@ -68,8 +68,8 @@ fn compared(rule: &Rule, subject: &[f64], rivals: &[Vec<f64>]) -> Vec<Estimate> 
     rivals.iter().filter_map(found).collect()
 }
 
-/// The true ratio equals the limit, so a rival that leaves is always on a wrong side. This may
-/// happen to any of the eight rivals in at most 5% of 400 races (three standard errors are 3.3%).
+/// The true ratio equals the limit, so every rival that leaves is decided wrongly. At most 5% of
+/// 400 races may contain such a rival (three standard errors are 3.3%).
 #[test]
 fn who_leaves_when_decided_is_seldom_decided_wrongly() {
     const RACES: usize = 400;

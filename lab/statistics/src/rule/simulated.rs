@@ -55,7 +55,7 @@ fn tested(cells: &Cells, critical: f64, student: Ends, wanted: f64) -> Shown {
             Shown::Below
         };
     }
-    // An end that the test cannot reach is that of Student's interval.
+    // An end that the test cannot reach is replaced with the end of Student's interval.
     let side = match by_student {
         Shown::Above => -1.0,
         Shown::Below => 1.0,

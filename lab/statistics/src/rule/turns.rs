@@ -1,8 +1,9 @@
 //! Simulations of the rule on a sweep whose races alternate. They measure its error rate for the
 //! growth of a time from the first value to another, while the machine drifts.
 //!
-//! In every round, each value has one turn, in a new random order, and runs every entrant once. The
-//! growth of an entrant is judged by the ratios within each round, as rivals are within a race.
+//! In every round, the values take turns in a new random order. In its turn, a value runs every
+//! entrant once. The growth of an entrant is judged by the ratios within each round, as rivals are
+//! within a race.
 
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};

@@ -1,4 +1,4 @@
-//! The decided entrants of a race. No target needs another round of them.
+//! The decided entrants of a race: further rounds of them are not needed for any target.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ const TOLD: usize = 3;
 /// The state of the targets during a race.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decided {
-    /// The entrants for which every target is decided, by registry name, in the order of the rows.
-    /// Each has the comparisons that decided it.
+    /// Registry names of the entrants whose targets are all decided, in the order of the rows. Each
+    /// has a description of the comparisons that decided it.
     pub entrants: Vec<(String, String)>,
-    /// Whether no target is open for any entrant.
+    /// Whether every target is decided for every entrant.
     pub all: bool,
 }
 
-/// The comparisons in which targets use an entrant.
+/// The comparisons of one entrant to which targets refer.
 #[derive(Default)]
 struct Standing {
     open: bool,
@@ -32,7 +32,7 @@ impl Suite {
     /// Returns the entrants that are decided at this point of a race. Only targets with `family =
     /// "race"` that apply to all comparisons matter. An entrant is decided if each of its
     /// comparisons for such targets has an interval wholly inside or wholly outside the target's
-    /// range, or if it has no such comparison. These are the intervals of the verdicts, so the two
+    /// range, or if it has no such comparison. The verdicts use the same intervals, so the two
     /// always agree.
     pub fn decided(&self, member: &Member) -> Decided {
         let standings = self.standings(member);
@@ -47,7 +47,8 @@ impl Suite {
         }
     }
 
-    /// Returns the comparisons of such targets in a race, by the entrants that they compare.
+    /// Returns the comparisons in a race for targets with `family = "race"` that apply to all
+    /// comparisons, by the entrants that they compare.
     fn standings(&self, member: &Member) -> BTreeMap<&str, Standing> {
         let mut standings: BTreeMap<&str, Standing> = BTreeMap::new();
         let counts = |name: &&str| member.result.row(name).is_some();

@@ -114,8 +114,8 @@ fn settled(holds: Holds, holds_for: HoldsFor) -> bool {
     )
 }
 
-/// Returns the verdict if some of the claim's cells or entrants could have been run but were not.
-/// It is undecided, unless they could not overturn the given verdict.
+/// Returns the verdict for a claim some of whose cells or entrants could have been run but were
+/// not. The verdict is undecided, unless these could not overturn the given verdict.
 pub fn without(
     unrun: &[&str],
     holds_for: HoldsFor,

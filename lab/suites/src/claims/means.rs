@@ -11,8 +11,8 @@ use crate::entrants::{Available, available, figure_of, mean_over_least, takes_pa
 use crate::figures::missing;
 
 /// Returns the geometric mean of the ratio of an entrant's figure to another's, for each pair. With
-/// `least`, returns one mean for each entrant, over the other entrant with the smallest figure in
-/// each race.
+/// `least`, returns one mean for each entrant, compared in each race with the other entrant that
+/// has the smallest figure.
 pub(super) fn means(
     suite: &Suite,
     members: &[&Member],
@@ -59,7 +59,7 @@ pub(super) fn means(
 }
 
 /// Returns one mean with its label, or the reason why there is none. Races in which the rival's row
-/// does not count are omitted. The entrant itself must count in every race in which it took part.
+/// is invalid are omitted. The entrant's own row must be valid in every race in which it took part.
 fn mean(
     members: &[&Member],
     one: Available<'_>,

@@ -8,8 +8,8 @@ use crate::Suite;
 use crate::entrants::{Available, available};
 use crate::misuse::{Caught, caught};
 
-/// Returns the verdict whether each entrant of `of` catches more kinds than each of `to`, with the
-/// counts.
+/// Returns the verdict on the claim that each entrant of `of` catches more kinds than each of `to`,
+/// with the counts.
 pub(super) fn judge(
     suite: &Suite,
     runs: &[MisuseRun],

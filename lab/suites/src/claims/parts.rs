@@ -22,7 +22,7 @@ pub(super) struct Compared<'a> {
     pub(super) part: Part,
 }
 
-/// Compares the figure of some entrants with that of others.
+/// Compares the figures of some entrants with the figures of others.
 pub(super) fn ratios(
     suite: &Suite,
     members: &[&Member],
@@ -41,8 +41,8 @@ pub(super) fn ratios(
     }
 }
 
-/// Compares each of some entrants with each of others, race by race. If there is nothing to
-/// compare, returns evidence that says so.
+/// Compares each entrant of one group with each entrant of another, race by race. If there is
+/// nothing to compare, returns evidence that states this.
 pub(super) fn compared<'a>(
     suite: &'a Suite,
     members: &[&Member],
@@ -226,7 +226,7 @@ pub(super) fn data_ratios(
     }
 }
 
-/// Returns the two cells, and the ratio of the large one's data to the small one's.
+/// Returns the two cells, and the ratio of the large cell's data to the small cell's.
 pub(super) fn sized<'a>(
     suite: &Suite,
     members: &[&'a Member],
@@ -236,7 +236,8 @@ pub(super) fn sized<'a>(
     Some((both, data_ratio(suite, both, &between.size)?))
 }
 
-/// Returns the races in a claim's scope. If there are none, returns evidence that says so.
+/// Returns the races in a claim's scope. If there are none, returns evidence that they were not
+/// run.
 pub(super) fn in_scope<'a>(
     suite: &Suite,
     members: &[&'a Member],
@@ -327,7 +328,7 @@ fn figure_of(member: &Member, allocator: &str, figure: &str) -> Result<Vec<f64>,
 /// Returns the interval of an estimate that pairs the rounds of one race.
 ///
 /// # Errors
-/// When there are too few rounds. The error is a text.
+/// When there are too few rounds. The error describes this in words.
 pub fn within_rounds(found: Option<Estimate>) -> Result<Interval, String> {
     let few = || format!("fewer than {FEWEST_ROUNDS} rounds give no interval");
     let found = found.ok_or_else(few)?;

@@ -120,7 +120,7 @@ pub(super) fn standing(suite: &Suite, plan: &Against, members: &[&Member]) -> Op
 }
 
 /// Returns the standing of the allocator in a race. The target is reached if it is reached for all
-/// rivals, and missed if it is missed for one.
+/// rivals, and missed if it is missed for any rival.
 fn stands(plan: &Against, cast: &Cast<'_>, race: &Member) -> Option<Vec<String>> {
     let compared = pairs(race, cast.of.1, &cast.to, &plan.figure);
     let by_ratio = |one: &&Pair<'_>, other: &&Pair<'_>| one.bare.total_cmp(&other.bare);

@@ -1,4 +1,4 @@
-//! Degradation: the cost of parallel work beyond that of the additional data.
+//! Degradation: the cost of parallel work beyond the cost of the additional data.
 
 use heapdrome_schema::Member;
 use heapdrome_statistics::{Interval, mean, ratio_of_means};
@@ -9,7 +9,7 @@ use crate::entrants::{ALPHA, figure_of, first_rounds_of};
 use crate::figures::of_cell;
 
 /// Returns the ratio of the large cell's data to the small cell's, as measured under any allocator
-/// that counts in both.
+/// with valid rows in both.
 pub(crate) fn data_ratio(suite: &Suite, pair: [&Member; 2], size: &str) -> Option<f64> {
     racing(suite).find_map(|(_, allocator)| {
         let [large, small] =

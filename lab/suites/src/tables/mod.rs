@@ -18,7 +18,7 @@ use crate::{Entrant, PublishedTable, Suite, misuse};
 pub(crate) use degradation::{data_ratio, degradation, pair};
 pub(crate) use text::{NONE, interval, number};
 
-/// Makes every table of a suite that has a row. Each published table follows the measured one to
+/// Makes every table of a suite that has a row. Each published table follows the measured table to
 /// which it belongs. Returns an empty list if nothing of the suite was run.
 pub(crate) fn make(suite: &Suite, members: &[&Member], runs: &[MisuseRun]) -> Vec<Table> {
     let mut tables = Vec::new();

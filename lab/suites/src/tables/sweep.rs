@@ -147,7 +147,7 @@ pub(super) fn name(member: &Member) -> String {
     }
 }
 
-/// Lists the entrants that raced but have no row that counts.
+/// Lists the entrants that raced but have no valid row.
 pub(super) fn failures(suite: &Suite, members: &[&Member]) -> Vec<String> {
     let mut notes = Vec::new();
     for member in members {

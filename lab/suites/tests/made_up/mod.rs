@@ -38,7 +38,7 @@ impl Row {
         self
     }
 
-    /// Replaces the times of a row in a race by those of this row.
+    /// Replaces the times of a row in a race with the times of this row.
     pub fn times_to(self, row: &mut EntrantResult) {
         row.wall_s = self.0.wall_s;
     }

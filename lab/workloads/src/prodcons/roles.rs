@@ -1,4 +1,4 @@
-//! Roles of the threads: which of them allocate and free, and for whom.
+//! Roles of the threads: allocating or freeing, and the thread with which each exchanges blocks.
 
 use crate::Parameters;
 
@@ -20,8 +20,8 @@ pub(super) enum Role {
 }
 
 impl Cast {
-    /// Divides the threads by the parameters. The default is halves, with one more producer if the
-    /// number is odd.
+    /// Divides the threads into roles according to the parameters. By default, half of them are
+    /// producers, with one more producer if the number is odd.
     ///
     /// # Errors
     /// When the numbers contradict each other.

@@ -48,7 +48,7 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
-    /// Creates the properties: these sizes, and the rest from the parameters.
+    /// Creates the properties from these sizes and from the parameters.
     pub(crate) fn new(sizes: Sizes, parameters: &Parameters) -> Self {
         Self {
             sizes,
@@ -110,7 +110,7 @@ impl<'a, H: Heap> Blocks<'a, H> {
     #[inline]
     pub(crate) unsafe fn free(&mut self, slot: Slot) -> Result<(), Failure> {
         let (size, key) = (slot.size as usize, u64::from(slot.key));
-        // SAFETY: by contract the block is in use; size and key are those of its allocation.
+        // SAFETY: by contract the block is in use; it was allocated with this size and key.
         unsafe { self.caller.free(slot.block, size, key) }
     }
 

@@ -50,7 +50,7 @@ pub(crate) fn stack_bytes() -> u64 {
     let mut first = std::ptr::null_mut();
     let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
     // SAFETY: the call fills `attributes` if it returns 0; only then is it read and destroyed,
-    // once. The other arguments have room for the answers.
+    // once. The other arguments point to live variables for the results.
     unsafe {
         if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
             return 0;

@@ -213,7 +213,7 @@ mod tests {
             let mut sent = 0;
             while sent < EACH {
                 for mut parcel in post.returned(sender) {
-                    // A parcel that returns after the last was sent stays here.
+                    // A parcel that returns after the last one was sent stays in its return box.
                     if sent < EACH {
                         parcel.slots[0].key = sent;
                         parcel.slots[0].size = sender as u32;

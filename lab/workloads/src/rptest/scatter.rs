@@ -2,10 +2,10 @@
 
 /// Visits each slot once in an order that looks random, and then starts again.
 ///
-/// It is a linear congruential generator of full period over the next power of two. Two reversible
-/// steps scramble its state, so that every state occurs once; states beyond the last slot are
-/// skipped. It needs no memory. An array of random indexes would occupy cache that the allocator
-/// under test could use.
+/// The order comes from a linear congruential generator of full period over the next power of two.
+/// Two reversible steps scramble the generator's state, so that every state occurs once; states
+/// beyond the last slot are skipped. The generator needs no memory. An array of random indexes
+/// would occupy cache that the allocator under test could use.
 #[derive(Debug)]
 pub struct Scatter {
     state: u64,

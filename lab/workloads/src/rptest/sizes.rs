@@ -33,7 +33,7 @@ impl Shape {
         }
     }
 
-    /// Returns the quantile of `share`, as a place in the range from 0 to 1.
+    /// Returns the quantile of `share`, as a position from 0 to 1 within the range of sizes.
     fn quantile(self, share: f64) -> f64 {
         match self {
             Self::Fixed => 0.5,

@@ -136,7 +136,7 @@ const OWN: [FigureText; 4] = [
 
 const COUNT: usize = FIGURES.len() + OWN.len();
 
-/// Figures of every workload, with rptest's meaning of overhead, followed by its own.
+/// Figures of every workload, with rptest's meaning of overhead, followed by rptest's own figures.
 static ALL_FIGURES: [FigureText; COUNT] = {
     let mut all = [OVERHEAD; COUNT];
     let mut place = 0;

@@ -15,7 +15,7 @@ use crate::threads::{Halt, Team};
 use crate::{Failure, Heap};
 use heapdrome_system::process::Memory;
 
-/// Number of passes that each thread runs. After each pass it frees all its blocks.
+/// Number of passes that each thread runs. After each pass, the thread frees all its blocks.
 pub(crate) const PASSES: u64 = 2;
 
 /// Settings of all threads.
@@ -28,11 +28,11 @@ pub(crate) struct Plan {
     pub(crate) ops: usize,
 }
 
-/// State that the threads of one start share.
+/// State that is shared by the threads that were started together.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    /// Number of times that a thread has ended its loops, after which it sends nothing more in that
-    /// pass.
+    /// Number of times that any thread has ended its loops of a pass. The thread then sends nothing
+    /// more in that pass.
     ended: AtomicU64,
     at_end: Mutex<Memory>,
     /// Size of the address space of all threads' stacks.
@@ -67,7 +67,7 @@ pub(crate) fn larger(one: Memory, other: Memory) -> Memory {
     }
 }
 
-/// One thread, from its start to its end.
+/// State of one thread, from its start to its end.
 pub(crate) struct Worker<'a, H: Heap> {
     plan: Plan,
     number: usize,
@@ -86,7 +86,7 @@ impl<'a, H: Heap> Worker<'a, H> {
         post: &'a Post,
         blocks: Blocks<'a, H>,
     ) -> Result<Self, Failure> {
-        // Relaxed: a sum.
+        // Relaxed: a sum does not depend on the order of its additions.
         notes.stacks.fetch_add(stack_bytes(), Ordering::Relaxed);
         Ok(Self {
             plan,
@@ -99,7 +99,7 @@ impl<'a, H: Heap> Worker<'a, H> {
         })
     }
 
-    /// Runs all passes of one start.
+    /// Runs all passes of this thread, from its start to its end.
     pub(crate) fn work(&mut self, team: &Team) -> Result<(), Halt> {
         for pass in 1..=PASSES {
             self.loops(team)?;
@@ -117,8 +117,7 @@ impl<'a, H: Heap> Worker<'a, H> {
         Ok(())
     }
 
-    /// Returns the work that was done, and the parcels to the place where the next start takes
-    /// them.
+    /// Returns the work that was done, after storing the parcels where the next start takes them.
     pub(crate) fn finish(self) -> Tally {
         let post = self.post;
         self.spare.for_each(|parcel| post.give_back(parcel));
@@ -154,8 +153,8 @@ impl<'a, H: Heap> Worker<'a, H> {
             return Ok(());
         }
         self.slots[place].block = std::ptr::null_mut();
-        // SAFETY: a slot holds a block of `allocate`, and this block has just been removed from its
-        // slot.
+        // SAFETY: every filled slot holds a block that `allocate` returned, and this block has just
+        // been removed from its slot.
         unsafe { self.blocks.free(slot) }
     }
 
@@ -171,8 +170,8 @@ impl<'a, H: Heap> Worker<'a, H> {
         Ok(())
     }
 
-    /// Returns an empty parcel. While all are in transit, this thread empties its own inbox, so
-    /// that threads that wait for each other do not deadlock.
+    /// Returns an empty parcel. While all parcels are in transit, this thread empties its own
+    /// inbox, so that threads that wait for each other do not deadlock.
     fn empty_parcel(&mut self, team: &Team) -> Result<Box<Parcel>, Halt> {
         let mut rest = Rest::default();
         loop {

@@ -25,11 +25,12 @@ pub struct Event {
     pub call: Call,
 }
 
-/// Fault that begins with the allocation of this number.
+/// Fault that begins with the allocation of the given number.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
     Null(usize),
-    /// The first byte of this block and of each later one changes at its thread's next allocation.
+    /// The first byte of this block and of each later block changes at its thread's next
+    /// allocation.
     Corrupt(usize),
     Misaligned(usize),
 }
@@ -42,7 +43,7 @@ struct State {
     latest: HashMap<ThreadId, usize>,
 }
 
-/// The C library's heap behind a lock, so that the order of events is that of the calls.
+/// The C library's heap behind a lock, so that the events are in the order of the calls.
 #[derive(Debug, Default)]
 pub struct Recorder {
     state: Mutex<State>,

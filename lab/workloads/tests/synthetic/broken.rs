@@ -11,15 +11,15 @@ use crate::try_on;
 /// Fault of a heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
-    /// It returns null after a few blocks.
+    /// The heap returns null after a few blocks.
     Null,
-    /// It returns every hundredth block twice.
+    /// The heap returns every hundredth block twice.
     Twice,
-    /// It zeroes the block that it returned before.
+    /// The heap zeroes the block that it returned before.
     Zeroes,
-    /// It changes the last byte of the block that it returned before.
+    /// The heap changes the last byte of the block that it returned before.
     Tail,
-    /// It returns addresses that are misaligned for every type of the size.
+    /// The heap returns addresses that are misaligned for every type of the size.
     Misaligned,
 }
 
@@ -44,7 +44,8 @@ impl Heap for Broken {
             // SAFETY: the former block has at least `former_size` bytes and is never freed.
             Fault::Zeroes if strikes => unsafe { former.write_bytes(0, former_size) },
             Fault::Tail if strikes => {
-                // SAFETY: as above; the byte is the block's last.
+                // SAFETY: the former block has `former_size` bytes and is never freed; this is its
+                // last byte.
                 unsafe { *former.add(former_size - 1) ^= 0x10 }
             }
             _ => {}

@@ -24,7 +24,7 @@ fn each_repeat_allocates_all_and_frees_all_in_the_same_order() {
 
 #[test]
 fn sizes_are_drawn_evenly_and_anew_in_each_repeat() {
-    // 990 sizes, so that they fall into bins of equal width.
+    // There are 990 sizes, so that they fall into bins of equal width.
     let (recorder, _) = recorded("malloctest", &["1", "2", "50000", "11", "1000"]);
     let sizes = recorder.sizes();
     let (found, limit) = chi_square(&sizes, 11, 1000, 99);

@@ -20,7 +20,7 @@ pub(crate) struct Event {
     pub(crate) block: usize,
     /// Its size.
     pub(crate) size: usize,
-    /// Of a freed block: the number of bytes unchanged since its allocation.
+    /// For a freed block, the number of bytes unchanged since its allocation.
     pub(crate) fresh: usize,
 }
 
@@ -53,7 +53,7 @@ impl Recorder {
         self.0.lock().unwrap().events.clone()
     }
 
-    /// Returns the calls of each thread, in the order of their first.
+    /// Returns the calls of each thread. The threads are in the order of their first calls.
     pub(crate) fn by_thread(&self) -> Vec<Vec<Event>> {
         let mut threads: Vec<Vec<Event>> = Vec::new();
         for event in self.events() {

@@ -21,7 +21,7 @@ fn ends_of_rounds(calls: &[Event], blocks: usize, short_lived: usize) -> Vec<Vec
         let freed = calls[place + 1..].iter().take_while(|one| !one.allocated);
         let freed: Vec<_> = freed.map(|one| one.block).collect();
         if last && place + 1 + freed.len() < calls.len() {
-            // The round's last block may be a kept one, whose slot held a block that was freed.
+            // The round's last block may be a kept block, whose slot held a block that was freed.
             let before = freed.len() - short_lived;
             assert!(before <= 1, "{before}");
             ends.push(freed[before..].to_vec());

@@ -26,7 +26,7 @@ pub fn allocator(fault: &str) -> PathBuf {
     build(&name, &["allocator.c"], &flags)
 }
 
-/// Returns an allocator with a fault of those for which the conformance suite looks.
+/// Returns an allocator with one of the faults that the conformance suite detects.
 pub fn faulty(fault: &str) -> PathBuf {
     let define = format!("-D{fault}");
     let source = "../../../../../allocators/conformance/tests/suite/faulty.c";
@@ -41,7 +41,8 @@ pub fn faulty(fault: &str) -> PathBuf {
     build(&format!("libfaulty-{fault}.so"), &[source], &flags)
 }
 
-/// Returns an allocator that reacts to misuse in this way; empty for one that ignores it.
+/// Returns an allocator that reacts to misuse in this way; if `way` is empty, one that ignores
+/// misuse.
 pub fn misused(way: &str) -> PathBuf {
     let define = format!("-D{}", way.to_uppercase());
     let mut flags = vec!["-shared", "-fPIC", "-O1", "-fno-builtin"];
@@ -90,7 +91,7 @@ pub fn news_program() -> String {
     text_of(build("news", &["news.c"], &flags))
 }
 
-/// Returns a program that bypasses malloc, with an interface under these names.
+/// Returns a program that bypasses malloc, with an allocation interface under these names.
 pub fn private_program(names: &str) -> String {
     let define = format!("-DNAMES_{}", names.to_uppercase());
     let flags = ["-O1", "-fno-builtin", "-rdynamic", &define];
@@ -105,12 +106,12 @@ pub fn recorded_program() -> String {
 
 /// Returns a program that allocates at the end of known chains of calls.
 pub fn stacks_program() -> String {
-    // Each function keeps a frame of its own.
+    // With these flags, each function keeps its own stack frame.
     let flags = ["-O1", "-fno-builtin", "-fno-inline", "-pthread"];
     text_of(build("stacks", &["stacks.c"], &flags))
 }
 
-/// Returns a program of C++ that catches failed allocations, and an allocator that throws them.
+/// Returns a C++ program that catches failed allocations, and an allocator that throws on failure.
 pub fn throwing_program() -> (String, PathBuf) {
     let cpp = ["-O1", "-fno-builtin", "-Wl,--no-as-needed", "-lstdc++"];
     let library = ["-shared", "-fPIC"].iter().chain(&cpp).copied();
@@ -160,7 +161,7 @@ fn build(name: &str, sources: &[&str], flags: &[&str]) -> PathBuf {
     path
 }
 
-/// Returns the program that holds memory from malloc, and maps some beside it.
+/// Returns the program that holds memory from malloc, and maps further memory itself.
 pub fn fidelity_program() -> String {
     text_of(build("fidelity", &["fidelity.c"], &["-O1", "-fno-builtin"]))
 }

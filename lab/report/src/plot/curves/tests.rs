@@ -67,7 +67,7 @@ fn a_name_is_tied_to_its_curve_where_that_reaches_the_last_value() {
     short.points.truncate(1);
     let drawn = draw(&on, &[curve(None), short], ("x", Unit::Number, "x"), "x");
     let svg = drawn.expect("a curve").text();
-    // The grid behind the data, and a line to a name.
+    // One match is the grid behind the data, the other a line to a name.
     assert_eq!(svg.matches("class=\"grid\"").count(), 2, "{svg}");
     assert!(svg.contains(">sizes<"), "{svg}");
 }

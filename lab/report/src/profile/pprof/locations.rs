@@ -12,7 +12,7 @@ use crate::foreign;
 use crate::profile::code;
 use crate::profile::protobuf::Message;
 
-/// The end of a mapping is rounded up to a multiple of this number of bytes.
+/// Size in bytes to a multiple of which the end of a mapping is rounded up.
 const PAGE: u64 = 4096;
 
 /// Values that are numbered in the order of their first use.
@@ -129,7 +129,7 @@ impl Locations {
             }
             whole.message(field::LOCATION, &message);
         }
-        // Viewers take the first file for the program.
+        // Viewers regard the first mapping as the program.
         let mut mappings: Vec<_> = mappings.into_iter().collect();
         mappings.sort_by_key(|(module, _)| !is_program(profile, *module));
         for (module, mapping) in mappings {
@@ -155,8 +155,8 @@ fn place(function: String) -> Place {
     }
 }
 
-/// Returns the places of a frame. If none is known, returns one with the name of the frame's
-/// module.
+/// Returns the functions and lines of a frame. If none are known, returns one entry with the name
+/// of the frame's module.
 fn of_frame(profile: &Profile, frame: Frame) -> Vec<Place> {
     match profile.symbols.places(frame) {
         [] => vec![place(code::address(profile, frame))],
@@ -180,12 +180,12 @@ fn is_program(profile: &Profile, module: u32) -> bool {
         .is_some_and(|(program, module)| program.program == module.path)
 }
 
-/// Mapping of one module, and the kinds of facts known of its locations.
+/// Mapping of one module, and the kinds of facts that are known about its locations.
 #[derive(Default)]
 struct Mapping {
     /// The highest address.
     last: u64,
-    /// Whether any functions, files, lines and inlined functions are known.
+    /// Whether any functions, any files, any lines and any inlined functions are known.
     has: [bool; 4],
 }
 
@@ -204,7 +204,7 @@ impl Mapping {
         }
     }
 
-    /// Addresses are offsets in the file, so its mapping begins at 0.
+    /// Returns the encoded mapping. It begins at 0, because addresses are offsets in the file.
     fn message(self, locations: &mut Locations, profile: &Profile, module: u32) -> Message {
         let known = profile.code.modules.get(module as usize);
         let [path, build_id] = known.map_or([""; 2], |one| [&one.path[..], &one.build_id[..]]);

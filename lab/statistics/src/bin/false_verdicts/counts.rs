@@ -127,7 +127,7 @@ impl Job<'_> {
     fn needed(&self, arguments: &Arguments, rule: &Rule, difference: f64) -> Needed {
         let mut random = ChaCha8Rng::seed_from_u64(arguments.seed);
         let races = arguments.races as usize / 10;
-        // With two judged figures, twice as many comparisons share the level.
+        // With two judged figures, twice as many comparisons share the error level.
         let two_figures = Rule::new(arguments.alpha, 2 * self.rivals);
         let rules = [rule, &two_figures];
         let found: Vec<[Option<usize>; 3]> = (0..races)

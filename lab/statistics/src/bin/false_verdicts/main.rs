@@ -1,5 +1,5 @@
-//! Simulates races of equal entrants and counts false verdicts and how often real differences are
-//! shown.
+//! Simulates races. Counts false verdicts on equal entrants, and real differences that the races
+//! show.
 //!
 //! The rule and the stopping criterion are those that judge real races. See docs/statistics.md.
 

@@ -36,7 +36,8 @@ pub struct Condition {
     pub rival_noise: f64,
     /// Share of the first rival's runs that have a spike.
     pub rival_spikes: f64,
-    /// Whether the first rival's noise differs. Then the limit of its estimate must be simulated.
+    /// Whether the first rival's noise differs from that of the others. Its mean estimate must then
+    /// be simulated.
     pub unequal: bool,
     /// Whether the second half of the rivals is 10% slower. Each of them leaves the race once this
     /// is shown.
@@ -181,8 +182,8 @@ fn parse_lines(text: &str) -> Result<Vec<f64>, String> {
 }
 
 /// Draws independent log-normal times with the median and the robust deviation of the recorded
-/// times, without spikes and slow periods. Student's t assumes such noise, so the rule uses all of
-/// its permitted error.
+/// times, without spikes or slow periods. Student's t assumes such noise, so the rule's error rate
+/// should reach the permitted level.
 pub fn log_normal(recorded: &[f64], seed: u64) -> Vec<f64> {
     let logs: Vec<f64> = recorded.iter().map(|time| time.ln()).collect();
     let centre = median(&logs).unwrap_or(0.0);

@@ -14,10 +14,10 @@ pub type Times = Vec<Vec<f64>>;
 /// Number of entrants that precede the first rival.
 pub const BASELINE_AND_TWIN: usize = 2;
 
-/// Factor by which the rivals that leave are slower.
+/// Factor by which the rivals that leave the race are slower.
 const SLOWER: f64 = 1.1;
 
-/// Level of the usual tests, which are Student's and Welch's.
+/// Significance level of Student's and Welch's tests.
 const USUAL_LEVEL: f64 = 0.05;
 
 /// A race in progress.
@@ -243,8 +243,8 @@ pub struct Errs {
     pub itself: bool,
     /// Whether a rival's ratio to the baseline seems to have changed.
     pub beside: bool,
-    /// Whether both seem to have changed in the same direction for one rival. On one machine,
-    /// `compare` calls this a change.
+    /// Whether a rival's own time and its ratio to the baseline both seem to have changed in the
+    /// same direction. On one machine, `compare` calls this a change.
     pub both: bool,
 }
 
@@ -286,8 +286,8 @@ pub fn two_races_err(
     }
 }
 
-/// The tests by which a rival is shown to be slower. It is slower by exactly the difference that
-/// its race announces.
+/// Tests that show a rival to be slower. The rival is slower by exactly the difference that its
+/// race announces.
 #[derive(Clone, Copy, Debug)]
 pub struct Shows {
     /// The announced difference.
@@ -340,9 +340,9 @@ pub fn announced_is_shown(
     })
 }
 
-/// Returns the first round, within `most` rounds, after which a rival that is slower by
-/// `difference` is shown to be slower: for each of `rules`, and for Student's interval alone by the
-/// first rule.
+/// Slows a rival by `difference`. Returns for each test the first round in which it shows the rival
+/// to be slower; `None` if `most` rounds do not show it. The tests are each of `rules`, and
+/// Student's interval alone by the first rule.
 pub fn rounds_needed(
     condition: &Condition,
     rules: [&Rule; 2],

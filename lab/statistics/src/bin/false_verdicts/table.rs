@@ -82,7 +82,8 @@ pub struct TwoRaces {
     pub itself: Rate,
     /// Comparisons in which a rival's ratio to the baseline seemed to have changed.
     pub beside: Rate,
-    /// Comparisons in which both seemed to have changed.
+    /// Comparisons in which a rival's own time and its ratio to the baseline both seemed to have
+    /// changed.
     pub both: Rate,
 }
 
@@ -118,12 +119,14 @@ pub struct Needed {
     pub rivals: usize,
     /// The difference, as a fraction.
     pub difference: f64,
-    /// Rounds after which 50% and 80% of the races had shown the difference; `None` if they had not
-    /// within the maximum.
+    /// Rounds after which 50% and 80% of the races had shown the difference; `None` if this took
+    /// more than the maximum number of rounds.
     pub rule: [Option<usize>; 2],
-    /// Rounds if two figures are judged.
+    /// Rounds after which 50% and 80% of the races had shown the difference, if two figures are
+    /// judged.
     pub two_figures: [Option<usize>; 2],
-    /// Rounds by Student's interval alone.
+    /// Rounds after which 50% and 80% of the races had shown the difference by Student's interval
+    /// alone.
     pub student: [Option<usize>; 2],
 }
 
