@@ -64,7 +64,7 @@ pub fn allocate_grown<P: Pages>(heaps: &Heaps<P>, size: usize) -> Option<NonNull
 ///
 /// # Safety
 ///
-/// If there is such a block, the caller gives it up.
+/// If there is such a block, the caller no longer uses it.
 pub unsafe fn free_large<P: Pages>(heaps: &Heaps<P>, address: usize) -> Result<(), Misuse> {
     // SAFETY: this function's contract is that of `large::free_large`.
     unsafe { large::free_large(heaps.memory(), address)? };

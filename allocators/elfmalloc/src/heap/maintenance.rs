@@ -36,7 +36,7 @@ pub fn look_around<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
 }
 
 /// Empties the thread's magazines if they may hold much, and lets those of blocks above 4 KiB rest.
-/// Called when the thread has given back most of its blocks: it may now fall idle, and no other
+/// Called when the thread has given back most of its blocks: it may become idle, and no other
 /// thread can empty its magazines.
 #[cold]
 fn drain<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {

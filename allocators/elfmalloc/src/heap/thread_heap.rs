@@ -39,9 +39,10 @@ pub struct ThreadHeap {
     pub budget: Cell<usize>,
     /// Time when unused magazines were last emptied, in milliseconds.
     pub looked: Cell<u64>,
-    /// Time of the last look at the clock, in milliseconds, and the number of frees until the next.
+    /// Time of the last look at the clock, in milliseconds, and the number of frees until the next
+    /// look.
     pub clock: Cell<(u64, i32)>,
-    /// Whether blocks have left the heap since that look.
+    /// Whether blocks have left the heap since the last look at the clock.
     pub giving: Cell<bool>,
     /// Counts that show when the thread has given most of its blocks back.
     pub outflow: Outflow,
@@ -136,7 +137,7 @@ impl ThreadHeap {
         }
     }
 
-    /// Makes the thread look at the clock sooner from now on.
+    /// Makes the thread look at the clock after fewer frees.
     #[cold]
     fn begin_giving(&self) {
         self.giving.set(true);
@@ -168,7 +169,7 @@ impl AnyHeap {
         unsafe { self.0.as_ref() }
     }
 
-    /// Returns the handle of the heap for its thread.
+    /// Returns the handle of the heap for the thread that owns it.
     ///
     /// # Safety
     ///
@@ -232,7 +233,8 @@ impl AnyHeap {
     }
 }
 
-/// Handle of the calling thread's heap. An ending thread gives it up.
+/// Handle of the calling thread's heap. An ending thread detaches the heap, and no longer uses the
+/// handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct HeapRef(NonNull<ThreadHeap>);
@@ -283,7 +285,7 @@ pub struct HeapList {
     idle: Option<AnyHeap>,
 }
 
-// SAFETY: any thread may use the listed heaps' links while it holds the lock.
+// SAFETY: any thread may use the links of the listed heaps while it holds the lock of the lists.
 unsafe impl Send for HeapList {}
 
 impl HeapList {

@@ -45,18 +45,18 @@ pub(crate) fn start() {
     HEAPS.start(|| unsafe {
         EXIT_REPORT.read_environment();
         let settings = Settings {
-            // Relaxed: if set, then by this thread, or by the thread whose secret it has seen with
-            // acquire (`canary::wants_secret`).
+            // Relaxed: the flag was set by this thread, or by a thread whose secret this thread has
+            // read with acquire (`canary::wants_secret`).
             states: STATES.load(Relaxed),
             arena: address_space_limit().map_or(Settings::DEFAULT.arena, Settings::arena_within),
-            // `thread_local::first_heap` raises this to the number of processors. No more threads
-            // than that run at the same time, so threads that share a shard seldom contend.
+            // `thread_local::first_heap` raises this to the number of processors. Since no more
+            // threads than that run in parallel, threads that share a shard seldom contend.
             shards: 1,
             ..Settings::from_environment()
         };
         background::want(settings.background);
         // Relaxed: a thread that frees a block received its address from a thread that had already
-        // passed here.
+        // executed this store.
         OVERWRITES_WHOLE.store(settings.overwrite, Relaxed);
         settings
     });
@@ -78,7 +78,8 @@ pub(crate) fn want_states() {
     STATES.store(true, Relaxed);
 }
 
-/// Returns the class of a live block from the class map, or else from the directory.
+/// Returns the class of a live block: from the class map, or from the directory if the map has no
+/// class for the address.
 pub(crate) fn class_of(address: usize) -> SizeClass {
     let class = HEAPS.memory().map.get(address);
     if class != SizeClass::NONE {
@@ -210,8 +211,8 @@ unsafe impl<F: Compiled> MallocAbi for Allocator<F> {
             match to {
                 Some(to) => Some(move_to::<F>(to, block, usable.min(size))),
                 None if size > usable => None,
-                // Out of memory for a smaller block, so this block stays. A large block shrinks in
-                // place.
+                // There is no memory for a smaller block, so a slab block stays in place. A large
+                // block shrinks in place.
                 None if class.is_slab() => Some(block),
                 None => back_end::resize_large(block, size).or(Some(block)),
             }

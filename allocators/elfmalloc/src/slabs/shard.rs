@@ -115,7 +115,8 @@ impl Attachment {
     ///
     /// `place` is aligned, large enough, and used by no other code.
     pub(crate) unsafe fn write(place: *mut Self) {
-        // SAFETY: no other code uses the place, by the contract of this function.
+        // Returns the shard that is part of the heap, and the shard to which the thread is
+        // attached.
         unsafe {
             (&raw mut (*place).to).write(AtomicPtr::new(null_mut()));
             let own = &raw mut (*place).own;
@@ -143,7 +144,7 @@ impl Attachment {
 }
 
 impl Attachment {
-    /// Frees the locks of the heap's own shard in the child of a fork.
+    /// Unlocks the locks of the heap's own shard in the child of a fork.
     ///
     /// # Safety
     ///
@@ -180,9 +181,10 @@ impl ShardList {
         }
     }
 
-    /// Attaches a thread to its own heap's shard, if that shard is or may be listed and has no
-    /// thread, else to the shard with the fewest threads. At most `most` shards are listed; `most`
-    /// is at least 1. Returns whether the shard had no thread before, so that its bins were idle.
+    /// Attaches a thread to its own heap's shard, if that shard has no thread and is listed or can
+    /// be listed. Otherwise attaches it to the listed shard with the fewest threads. At most `most`
+    /// shards are listed; `most` is at least 1. Returns whether the shard had no thread before, so
+    /// that its bins were idle.
     pub(super) fn attach(&mut self, attachment: &Attachment, most: usize) -> bool {
         let own = attachment.own();
         // Relaxed, here and below: the lock of the list orders all accesses.
@@ -204,7 +206,7 @@ impl ShardList {
         self.count
     }
 
-    /// Returns the shard with the fewest threads, among equals the oldest: that is often the shard
+    /// Returns the shard with the fewest threads; of several, the oldest. The oldest is often that
     /// of the main thread, which usually waits for the others.
     fn emptiest(&self) -> Option<ShardRef> {
         let mut best = self.first?;
@@ -219,7 +221,7 @@ impl ShardList {
         Some(best)
     }
 
-    /// Returns whether a thread would have fewer neighbours in another shard.
+    /// Returns whether a thread would share another shard with fewer threads.
     pub(super) fn has_emptier(&self, attachment: &Attachment) -> bool {
         let emptiest = self.emptiest().map_or(0, |shard| shard.attached());
         attachment.shard().attached() > emptiest + 1

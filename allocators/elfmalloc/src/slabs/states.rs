@@ -42,8 +42,8 @@ const STAGGER: usize = 128;
 const OTHER_VARIANT: &str =
     "elfmalloc: another variant served this process before the hardened one; use one of them\n";
 
-/// Location of the states, minus the offset of the arena's address: points to where the states of
-/// address zero would lie. Null until known; stays null if there are several arenas.
+/// Place where the states of address zero would lie, extrapolated from those of the arena. Null
+/// until known; stays null if there are several arenas.
 static STATES: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Returns whether the location of the states is known.
@@ -51,9 +51,9 @@ pub(crate) fn are_known() -> bool {
     !STATES.load(Relaxed).is_null()
 }
 
-/// Derives the location of the states from a slab block, if the arena has states. If the class map
-/// covers the block, all slabs lie in one arena. Stores the location only once, because every fast
-/// path reads it.
+/// Derives the location of the states from a block of a slab, if the arena has states. Requires
+/// that the class map covers the block, since all slabs then lie in one arena. Stores the location
+/// only once, because every fast path reads it.
 #[cold]
 pub(crate) fn find_states(map: &ClassMap, directory: &Directory, block: NonNull<u8>) {
     let address = block.addr().get();
@@ -126,8 +126,8 @@ pub(crate) trait State: Copy {
         near(address).map(|states| unsafe { Self::at(states, address, shape) })
     }
 
-    /// Returns the state of the block at `address`, any address in a slab of this shape. Returns
-    /// `None` if no block can begin there, or if the slow path must find the state.
+    /// Returns the state of the block that begins at `address`, which lies in a slab of this shape.
+    /// Returns `None` if no block can begin there, or if the slow path must find the state.
     #[inline(always)]
     fn near(address: usize, shape: &Shape) -> Option<Self> {
         let states = near(address)?;
@@ -136,8 +136,8 @@ pub(crate) trait State: Copy {
         Self::can_begin(address, shape).then(|| unsafe { Self::at(states, address, shape) })
     }
 
-    /// Returns the state of the block at `address`, any address in a slab of this shape, on the
-    /// slow path if necessary. Returns `None` if no block can begin there.
+    /// Returns the state of the block that begins at `address`, which lies in a slab of this shape;
+    /// on the slow path if necessary. Returns `None` if no block can begin there.
     fn find(directory: &Directory, address: usize, shape: &Shape) -> Option<Self> {
         // SAFETY: the states of a slab are committed together with its memory, and a block can
         // begin at the address.
@@ -146,9 +146,9 @@ pub(crate) trait State: Copy {
     }
 }
 
-// Relaxed, below: locks or the program's own synchronisation order the handover of the block. If
-// two threads free a block at the same time, both may find it live; the slab's bitmap detects that
-// later.
+// Relaxed, in all methods: locks or the program's own synchronisation order the handover of the
+// block. If two threads free a block at the same time, both may find it live; the slab's bitmap
+// later detects the second free.
 
 /// State of a short block.
 #[derive(Clone, Copy)]
@@ -279,8 +279,8 @@ impl State for Any {
     }
 
     unsafe fn at(states: NonNull<u8>, address: usize, shape: &Shape) -> Self {
-        // SAFETY: `states` are the states of the unit, and a block can begin at the address, by the
-        // contract of this function.
+        // SAFETY: by this function's contract, `states` are the states of the unit, and a block can
+        // begin at the address.
         unsafe {
             if shape.size() > SHORT {
                 Self::Long(Long::at(states, address, shape))
@@ -344,8 +344,8 @@ unsafe fn forget_from(states: NonNull<u8>, address: usize, class: SizeClass) {
     let shape = Shape::of(class);
     let blocks = usize::from(class.geometry().blocks);
     if shape.size() <= SHORT {
-        // The states of short blocks are adjacent bytes. The words may include some bytes of no
-        // block.
+        // The states of short blocks are adjacent bytes. The cleared words may include some bytes
+        // that belong to no block.
         let first = (address >> UNIT_SHIFT) * STAGGER;
         for word in 0..blocks.div_ceil(size_of::<u64>()) {
             let place = (first + word * size_of::<u64>()) % BYTES;

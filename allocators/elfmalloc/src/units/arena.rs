@@ -19,7 +19,7 @@ use crate::size_class::{UNIT, UNIT_SHIFT};
 use crate::units::descriptor::{DESCRIPTOR, Descriptor, DescriptorRef};
 use crate::units::unit_map::UnitMap;
 
-/// Maximum number of arenas. Few under Miri, which visits each at every use of the back-end.
+/// Maximum number of arenas. Few under Miri, where each arena slows down every use of the back-end.
 pub const MOST: usize = if cfg!(miri) { 8 } else { 64 };
 /// Number of units of the longest run for which a new arena is created. Longer runs come only from
 /// existing arenas.
@@ -29,7 +29,7 @@ pub const HUGE: usize = (2 << 20) / UNIT;
 /// Number of bytes of descriptors that are committed in one step.
 const DESCRIPTOR_STEP: usize = UNIT;
 /// Granularity, in bytes, of the addresses at which blocks begin. An arena with states has one byte
-/// for each.
+/// of state for each of these addresses.
 pub(crate) const GRAIN: usize = 16;
 
 /// Record of an arena's last commit.
@@ -323,8 +323,8 @@ impl Arena {
     ///
     /// The range was opened, and no thread uses it.
     unsafe fn close(&self, pages: &impl Pages, start: NonNull<u8>, bytes: usize) {
-        // SAFETY: the range was opened and no thread uses it, by the contract of this function. If
-        // the system refuses, only addresses or writable memory are lost.
+        // SAFETY: by this function's contract, the range was opened and no thread uses it. If the
+        // system refuses, only addresses or writable memory are lost.
         unsafe {
             if self.grows {
                 pages.release(start, bytes);

@@ -17,7 +17,7 @@ use crate::size_class::{SizeClass, UNIT_SHIFT};
 use crate::units::amount::Units;
 
 /// Map from units of the arena to classes. The byte of a block's unit is written before the block
-/// is handed out, so every thread that has the block sees it.
+/// is handed out, so every thread with a pointer to the block sees that byte.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct ClassMap {
@@ -51,8 +51,8 @@ impl ClassMap {
         unsafe { pages.advise(map, bytes, Advice::NoHugePages) };
         self.bytes.store(map.as_ptr().cast(), Relaxed);
         self.base.store(base.addr().get(), Relaxed);
-        // Release: pairs with the acquire in `window`. A thread that sees the units also sees the
-        // base and the map.
+        // Release: pairs with the acquire in `window`. A thread that sees the number of units also
+        // sees the base and the map.
         self.units.store(units, Release);
         true
     }
@@ -90,8 +90,8 @@ impl ClassMap {
     }
 }
 
-/// Copy of the map's location for the fast path of one thread. Compilers use plain words, but not
-/// atomics, as operands of instructions.
+/// Copy of the map's location for the fast path of one thread. Plain words, because compilers do
+/// not fold atomic loads into other instructions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     base: usize,

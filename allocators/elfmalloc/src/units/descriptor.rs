@@ -10,13 +10,13 @@ use core::ptr::NonNull;
 use crate::size_class::SizeClass;
 use crate::units::amount::Units;
 
-/// Bytes of a descriptor.
+/// Number of bytes of a descriptor.
 pub const DESCRIPTOR: usize = 128;
 
 /// Description of the run that begins at a unit.
 ///
-/// It changes only while the program has no block in the run, so the owner of a block may read it
-/// without a lock.
+/// The head changes only while the program has no block in the run, so the owner of a block may
+/// read it without a lock.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Head {

@@ -62,7 +62,7 @@ fn large_at<P: Pages>(memory: &Memory<P>, address: usize) -> Option<DescriptorRe
 ///
 /// # Safety
 ///
-/// If there is such a block, the caller gives it up.
+/// If there is such a block, the caller no longer uses it.
 pub unsafe fn free_large<P: Pages>(memory: &Memory<P>, address: usize) -> Result<(), Misuse> {
     let run = large_at(memory, address).filter(|run| run.base().addr() == address);
     let Some((run, base)) = run.and_then(|run| Some((run, NonNull::new(run.base())?))) else {
@@ -70,7 +70,7 @@ pub unsafe fn free_large<P: Pages>(memory: &Memory<P>, address: usize) -> Result
     };
     let units = run.units();
     forget(memory, run, base);
-    // SAFETY: the units belong to the block, which the caller has given up.
+    // SAFETY: the units belong to the block, which the caller no longer uses.
     memory.with_pool(|pool| unsafe { pool.free(base.as_ptr(), units, true) });
     Ok(())
 }
@@ -220,13 +220,13 @@ impl MappedBlocks {
     ///
     /// # Safety
     ///
-    /// If there is such a block, the caller gives it up.
+    /// If there is such a block, the caller no longer uses it.
     pub unsafe fn free(&self, pages: &impl Pages, address: usize) -> bool {
         let entry = self.table.lock().remove(address);
         let Some(entry) = entry else { return false };
         if let Some(base) = NonNull::new(entry.base) {
-            // SAFETY: the mapping belongs only to the block, which the caller gives up. If the
-            // system refuses to unmap it, at least its memory is returned.
+            // SAFETY: the mapping belongs only to the block, which the caller no longer uses. If
+            // the system refuses to unmap it, at least its memory is returned.
             unsafe {
                 if !pages.release(base, entry.bytes) {
                     pages.purge(base, entry.bytes);
@@ -261,9 +261,9 @@ impl MappedBlocks {
         }
     }
 
-    /// Resizes the mapping of a block; the block may move. If the new size is less than a unit
-    /// smaller, leaves the block unchanged. Returns `None`, without any change, if there is no such
-    /// block or the system refuses.
+    /// Resizes the mapping of a block; the block may move. If the block would shrink by less than a
+    /// unit, leaves it unchanged. Returns `None`, without any change, if there is no such block or
+    /// the system refuses.
     ///
     /// # Safety
     ///

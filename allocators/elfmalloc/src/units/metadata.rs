@@ -69,8 +69,8 @@ impl Pieces {
     /// gives, and is no longer used.
     unsafe fn free(&mut self, block: *mut u8, index: usize) {
         let block: *mut Free = block.cast();
-        // SAFETY: the block is no longer used, by the contract of this function. It is aligned and
-        // large enough for a link.
+        // SAFETY: by this function's contract, the block is no longer used. It is aligned and large
+        // enough for a link.
         unsafe { (*block).next = self.free[index] };
         self.free[index] = block;
     }
@@ -157,8 +157,8 @@ impl Metadata {
     /// `block` came from [`allocate`](Self::allocate) with the same `bytes`, and is no longer used.
     pub unsafe fn free(&mut self, block: NonNull<u8>, bytes: usize) {
         let Some(index) = index_of(bytes) else { return };
-        // SAFETY: the block has the size of `index` and is no longer used, by the contract of this
-        // function.
+        // SAFETY: by this function's contract, the block has the size of `index` and is no longer
+        // used.
         unsafe { self.pieces.free(block.as_ptr(), index) };
         self.used -= 1 << (SMALLEST_SHIFT + index as u32);
     }
@@ -212,8 +212,8 @@ impl ThreadMetadata {
     /// `block` came from [`allocate`](Self::allocate) with the same `bytes`, and is no longer used.
     pub unsafe fn free(&mut self, block: NonNull<u8>, bytes: usize) {
         let Some(index) = index_of(bytes) else { return };
-        // SAFETY: the block has the size of `index` and is no longer used, by the contract of this
-        // function.
+        // SAFETY: by this function's contract, the block has the size of `index` and is no longer
+        // used.
         unsafe { self.0.free(block.as_ptr(), index) };
     }
 }

@@ -49,8 +49,8 @@ pub struct Pool {
     count: usize,
     huge: HugePages,
     with_states: bool,
-    /// Whether there is a class map. The class map describes only the first arena, and so does the
-    /// fast path to the states of blocks.
+    /// Whether there is a class map. The class map covers only the first arena, as does the fast
+    /// path to the states of blocks.
     pub single: bool,
     /// Number of units in use.
     pub live: Units,
@@ -89,8 +89,8 @@ impl Pool {
         }
     }
 
-    /// Applies the settings, and finds room for an arena of their size. Returns its first address
-    /// and size; `None` if there is no room, and the pool uses small arenas.
+    /// Applies the settings, and finds room for an arena of the size that they give. Returns its
+    /// first address and size; `None` if there is no room, and the pool uses small arenas.
     pub fn start(
         &mut self,
         pages: &impl Pages,
@@ -337,8 +337,9 @@ impl Pool {
                 Err(reason) => is_full |= reason == Placed::Occupied,
             }
         }
-        // Create small arenas beside the large one only if it is full and blocks have no states,
-        // because frees in small arenas take the slow path.
+        // Create small arenas beside the large one only if the large one is full, because frees in
+        // small arenas take the slow path. If blocks have states, create none: the fast path finds
+        // states in one arena only.
         let alone = self.single && (self.with_states || !is_full);
         if alone || self.count == MOST || count.max(slack) > LARGEST_RUN {
             return None;

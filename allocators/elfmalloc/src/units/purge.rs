@@ -11,8 +11,8 @@ use crate::units::pool::{Pool, Run, Taken};
 
 /// Number of idle units that are never purged.
 const KEPT: Units = Units::filled_by(256 << 10);
-/// Number of live units above which a share of the excess may stay idle. Up to here only [`KEPT`]
-/// units stay idle: a small heap soon faults memory in again.
+/// Number of live units above which a share of the excess may stay idle. In a smaller heap only
+/// [`KEPT`] units stay idle, because such a heap soon faults memory in again.
 const SMALL_HEAP: Units = Units::filled_by(32 << 20);
 
 impl Pool {
@@ -56,7 +56,7 @@ impl<P: Pages> Memory<P> {
     }
 
     /// Purges up to `units` idle units, to compensate for the same number of units that become
-    /// resident. If these form a run, `run` is that run. Always keeps some idle units.
+    /// resident. `run` is the run of those units, if they form one. Always keeps some idle units.
     pub fn purge_for(&self, units: Units, run: Option<Run>) {
         if units == Units::NONE {
             return;

@@ -1,5 +1,6 @@
-//! Returns memory from depots and bins to the pool, and from there to the system: idle memory once
-//! per epoch, and before growth all memory that could be used instead.
+//! Returns memory from depots and bins to the pool, and from the pool to the system. Idle memory
+//! returns once per epoch. Before memory grows, all cached memory that could be used instead
+//! returns to the pool.
 //!
 //! Returning memory to the pool may end an epoch, and the end of an epoch returns memory to the
 //! pool, so both are in this file.
@@ -36,13 +37,13 @@ impl<P: Pages> Heaps<P> {
         {
             return;
         }
-        // The first call begins the first epoch; none ends.
+        // The first call begins the first epoch, so there is no epoch to end.
         if epoch == 0 {
             return;
         }
-        // A pass gives memory back, which calls this function again; if the decay time is short,
-        // another epoch has passed by then. Acquire: pairs with the release below, so that passes
-        // do not overlap.
+        // A pass gives memory back, which calls this function again. With a short decay time,
+        // another epoch may have passed by then. Acquire: pairs with the release below, so that
+        // passes do not overlap.
         if self.ticking.swap(true, Acquire) {
             return;
         }
@@ -63,7 +64,8 @@ impl<P: Pages> Heaps<P> {
         let done = memory.purge_units(excess);
         memory.purge_any_units(parts.saturating_sub(done));
         self.shards.purge_idle_slabs();
-        // If address space is limited, other code needs the idle part, for stacks or file mappings.
+        // If the address space is limited, other code needs the idle addresses of the arena, for
+        // stacks or file mappings.
         if address_space_limit().is_some() {
             memory.release_addresses(Units::NONE);
         }
@@ -75,7 +77,7 @@ impl<P: Pages> Heaps<P> {
             let chunks = heap.depot().lock().take_idle();
             if !chunks.is_empty() {
                 self.release_chunks(heap, chunks);
-                // Slabs that are empty now have been idle equally long.
+                // Slabs that these blocks have emptied have been idle equally long.
                 self.shards.retire_empties(heap.attachment().shard());
             }
         }

@@ -46,8 +46,8 @@ impl Claimed {
 }
 
 impl Slabs {
-    /// Removes up to `most` slabs that are due for a purge from the lists, so that they can be
-    /// purged without the bin's lock.
+    /// Claims up to `most` slabs that are due for a purge: removes them from the lists, so that
+    /// they can be purged without the bin's lock.
     pub(in crate::slabs) fn claim(&mut self, most: usize) -> ClaimedList {
         let mut claimed = None;
         let mut left = most;
@@ -88,8 +88,8 @@ impl Slabs {
         Some(self.let_go(claimed.0))
     }
 
-    /// Returns the bits and the number of the free blocks to purge, for a slab that was claimed
-    /// from this bin.
+    /// Returns the bits of the free blocks to purge, and their number, for a claimed slab of this
+    /// bin.
     pub(in crate::slabs) fn take_due(&mut self, claimed: &Claimed) -> (Bits, u16) {
         let slab = locked(claimed.0);
         let mut bits = [0; MOST_WORDS];
