@@ -111,13 +111,13 @@ unsafe impl MallocAbi for Bumpmalloc {
 
     #[inline(always)]
     unsafe fn deallocate_fast(block: *mut u8) -> bool {
-        // SAFETY: `block` is not null here, so it is a live block that the caller gives up.
+        // SAFETY: `block` is not null here, so it is a live block that the caller no longer uses.
         block.is_null() || unsafe { current().free_own(block) }
     }
 
     unsafe fn deallocate(block: NonNull<u8>) {
         let header = large::header_of(block);
-        // SAFETY: every live block lies behind a header, and the caller gives the block up.
+        // SAFETY: every live block lies behind a header, and the caller no longer uses the block.
         unsafe {
             if large::is_mapped(header.as_ref()) {
                 large::free(header);

@@ -113,8 +113,8 @@ pub fn marks_base(chunk: NonNull<Chunk>) -> *mut AtomicU64 {
 pub unsafe fn mark(base: *mut AtomicU64, last: usize) {
     // SAFETY: the word lies in the chunk's marks.
     let word = unsafe { &*base.wrapping_add(last >> WORD_SHIFT) };
-    // Relaxed: the owner is the only writer, and a thread that reads a block's mark received the
-    // block.
+    // Relaxed: the owner is the only writer, and a thread reads a block's mark only after it has
+    // received the block.
     word.store(word.load(Relaxed) | (1 << ((last / GRANULE) % 64)), Relaxed);
 }
 

@@ -125,12 +125,12 @@ impl Heap {
     }
 
     /// Runs the fast path of `free`: counts the free if the block lies in a chunk of this heap.
-    /// Returns false, without any change, if not.
+    /// Otherwise returns false, without any change.
     ///
     /// # Safety
     ///
-    /// The heap belongs to the calling thread, and `block` is a live block that the caller gives
-    /// up.
+    /// The heap belongs to the calling thread, and `block` is a live block that the caller no
+    /// longer uses.
     #[inline(always)]
     pub unsafe fn free_own(&self, block: *mut u8) -> bool {
         // SAFETY: every block lies behind a header.

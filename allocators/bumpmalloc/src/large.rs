@@ -1,4 +1,5 @@
-//! Blocks with their own mapping. Each follows a chunk's header with the owner `MAPPED`.
+//! Blocks with their own mapping. Each block follows a header like that of a chunk, whose owner is
+//! `MAPPED`.
 
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::Relaxed;
@@ -83,9 +84,10 @@ fn count(bytes: usize, blocks: usize) {
 ///
 /// # Safety
 ///
-/// `header` belongs to a live block with its own mapping, which the caller gives up.
+/// `header` belongs to a live block with its own mapping, which the caller no longer uses.
 pub unsafe fn free(header: NonNull<Chunk>) {
-    // SAFETY: the header belongs to a live block with its own mapping, which the caller gives up.
+    // SAFETY: by this function's contract, the header belongs to a live block with its own mapping,
+    // which the caller no longer uses.
     unsafe {
         let mapped = header.as_ref().touched.load(Relaxed);
         count(mapped.wrapping_neg(), usize::MAX);

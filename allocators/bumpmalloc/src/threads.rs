@@ -197,8 +197,8 @@ pub unsafe fn give_up(chunk: NonNull<Chunk>) {
     }
 }
 
-/// Frees all locks in the child of a fork. A thread of the parent may have held one to read the
-/// data that it guards.
+/// Unlocks all locks in the child of a fork. A thread of the parent may have held a lock in order
+/// to read.
 ///
 /// # Safety
 ///

@@ -96,8 +96,8 @@ impl Source {
             compiler.arg("-std=gnu17");
         }
         compiler.args([self.optimisation, "-g", "-pthread"]);
-        // Without this, the compiler would treat malloc and others as built-in, and could remove
-        // calls.
+        // Without this option, the compiler would treat malloc and others as built-in, and could
+        // remove calls.
         compiler.args(["-fno-builtin", "-Wno-alloc-size-larger-than", "-o"]);
         compiler.arg(self.program(folder));
         compiler.arg(folder.join(self.file)).arg("-ldl");

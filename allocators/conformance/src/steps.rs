@@ -75,8 +75,8 @@ impl From<io::Error> for StepsError {
 ///
 /// # Errors
 ///
-/// If the system forbids it, if the child cannot be compiled or run, if the library has no such
-/// functions, or if fewer than half of the calls take the same number of instructions.
+/// If the system forbids tracing, if the child cannot be compiled or run, if the library has no
+/// such functions, or if fewer than half of the calls take the same number of instructions.
 pub fn count(library: &Path, pair: Pair<'_>) -> Result<Steps, StepsError> {
     let folder = tempfile::tempdir()?;
     let program = PROGRAM

@@ -328,7 +328,7 @@ fn slabs_of_an_ended_thread_reach_others_whoever_holds_their_bin() {
     held.idle = true;
     let moved = std::thread::spawn(move || backend.shards.move_to_common(bin));
     let begin = Instant::now();
-    // Long enough for a thread that does not wait for the lock. If it takes longer, the test passes
+    // A thread that does not wait for the lock needs less time. If it takes longer, the test passes
     // anyway.
     while !moved.is_finished() && begin.elapsed() < Duration::from_millis(200) {
         std::thread::yield_now();

@@ -57,7 +57,7 @@ impl Block {
     /// Checks the bytes that were written when the block had `before` bytes.
     fn verify(&self, before: usize) {
         for at in places(before).filter(|&at| at < self.layout.size()) {
-            // SAFETY: the block has that many bytes, and this one was written.
+            // SAFETY: the block has more than `at` bytes, and this byte was written.
             assert_eq!(unsafe { self.start.add(at).read() }, pattern(at));
         }
     }

@@ -7,8 +7,8 @@ use heapdrome_pages::{Access, Advice, Pages};
 
 use crate::class::{CLASSES, SizeClass, UNIT};
 
-/// Maximum number of areas. New areas grow with the reserved bytes, so that terabytes need only a
-/// few dozen.
+/// Maximum number of areas. The size of new areas grows with the reserved bytes, so that even
+/// terabytes need only a few dozen areas.
 const AREAS: usize = 512;
 /// Class of the first area: 1 GiB.
 const FIRST_AREA: usize = 9;

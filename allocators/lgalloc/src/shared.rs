@@ -18,7 +18,7 @@ pub trait Policy {
     /// Returns the maximum number of dirty bytes in total.
     fn most(&self) -> usize;
 
-    /// Drops the contents of a region that exceeds the limits, and takes the region over.
+    /// Drops the contents of a region that exceeds the limits, and takes over the region.
     fn clean(&self, region: Region, class: SizeClass);
 }
 
@@ -186,8 +186,8 @@ impl<P: Policy> Shared<P> {
         while self.clean_oldest(|_| true) {}
     }
 
-    /// Cleans the regions that are `wanted`, and revokes unused leases. In the table, stops at the
-    /// first region that is not wanted.
+    /// Cleans the regions for which `wanted` returns true, and revokes unused leases. In the table,
+    /// stops at the first region that is not wanted.
     pub fn empty_of(&self, wanted: impl Fn(Region) -> bool) {
         for slot in self.claimed() {
             let robbed = rob(slot, &wanted, |region, class| {
@@ -200,8 +200,8 @@ impl<P: Policy> Shared<P> {
         while self.clean_oldest(&wanted) {}
     }
 
-    /// Cleans the oldest region in the table if `wanted` returns true for it. Returns false if not,
-    /// or if the table is empty.
+    /// Cleans the oldest region in the table if `wanted` returns true for it. Otherwise, or if the
+    /// table is empty, returns false.
     fn clean_oldest(&self, wanted: impl Fn(Region) -> bool) -> bool {
         let oldest = self.dirty.lock().take_oldest(&self.cap, wanted);
         let Some((region, class)) = oldest else {
@@ -220,15 +220,15 @@ impl<P: Policy> Shared<P> {
     /// Takes the lease of a slot and all of its regions. The lease goes first, so that the owner
     /// must borrow again for every further region. A region that the owner is pushing at the same
     /// time may be missed. When the owner frees its next region, it also borrows for the missed
-    /// one, or gives it up.
+    /// region, or gives the missed region up.
     fn rob_of_all(&self, slot: &Slot, take: impl FnMut(Region, SizeClass)) {
         slot.end_lease(&self.cap);
         rob(slot, |_| true, take);
     }
 }
 
-/// Takes the regions of a cache that are `wanted`. Takes at most [`PLACES`] of each class, because
-/// a busy owner may keep adding regions. Returns whether it took any region.
+/// Takes the regions of a cache for which `wanted` returns true. Takes at most [`PLACES`] of each
+/// class, because a busy owner may keep adding regions. Returns whether it took any region.
 fn rob(
     slot: &Slot,
     wanted: impl Fn(Region) -> bool,

@@ -26,8 +26,8 @@ pub fn take(class: SizeClass) -> Option<usize> {
     }
 }
 
-/// Checks the region `found`, which has been free for long. If there is none, takes a region from
-/// the shared pool.
+/// Checks the region `found`, which has been free for a long time. If there is none, takes a region
+/// from the shared pool.
 #[cold]
 #[inline(never)]
 fn take_slow(class: SizeClass, found: Option<Region>) -> Option<usize> {

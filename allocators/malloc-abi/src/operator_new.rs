@@ -340,8 +340,8 @@ extern "C" fn attempt<A: MallocAbi>(size: usize, alignment: usize) -> *mut c_voi
     } else {
         None
     };
-    // Keeps errno: operator new must not change it, and ENOMEM would remain after a handler's
-    // success.
+    // Preserves errno, which operator new must not change: otherwise ENOMEM would remain after a
+    // new-handler has freed memory.
     let block = fast.or_else(|| keeping_errno(|| allocate::<A>(size, alignment)));
     block.map_or(null_mut(), |block| block.as_ptr().cast())
 }

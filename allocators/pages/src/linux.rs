@@ -98,7 +98,7 @@ unsafe impl Pages for Linux {
     /// that address only after tens of terabytes. An emulator may begin at the lowest address; then
     /// the result lies above the new mapping.
     ///
-    /// ThreadSanitizer has its shadow memory there, and ends the program.
+    /// Does not support ThreadSanitizer: it has its shadow memory there, and ends the program.
     #[cfg(not(any(miri, sanitized)))]
     fn find_room(&self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
         let _errno = KeepErrno::new();
@@ -175,8 +175,9 @@ unsafe impl Pages for Linux {
             Remap::MayMove => (libc::MREMAP_MAYMOVE, null_mut()),
             Remap::Onto(target) => (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, target.as_ptr()),
         };
-        // SAFETY: the caller owns the range, and gives it up if the result differs. The caller owns
-        // the target, which is unused. Without MREMAP_FIXED the kernel ignores the target.
+        // SAFETY: the caller owns the range, and no longer uses it if the result differs. The
+        // caller owns the target, which is unused. Without MREMAP_FIXED the kernel ignores the
+        // target.
         let moved = unsafe { libc::mremap(start.as_ptr().cast(), size, new_size, flags, target) };
         if moved == libc::MAP_FAILED {
             return None;

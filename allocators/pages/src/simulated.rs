@@ -218,7 +218,7 @@ impl State {
 
     fn zero(&mut self, start: NonNull<u8>, size: usize) {
         self.parts(start, size, |region, first, last| {
-            // SAFETY: the pages lie in the region, whose contents the caller gave up.
+            // SAFETY: the pages lie in the region, whose contents the caller no longer needs.
             unsafe {
                 region
                     .memory

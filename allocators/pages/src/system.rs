@@ -69,7 +69,7 @@ pub struct Usage {
     pub most_resident: usize,
 }
 
-/// Returns the usage of the process; `None` if the system does not report it. Costs a system call.
+/// Returns the usage of the process; `None` if the system does not report it. Makes a system call.
 #[must_use]
 pub fn usage() -> Option<Usage> {
     let _errno = KeepErrno::new();

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use crate::libraries::{build, compile};
 
-/// Number of runs of each pair. Where the system loads libraries is random, and so is the number of
-/// pages that a page fault maps around the one that is needed.
+/// Number of runs of each pair. The addresses of libraries are random, and so is the number of
+/// pages that a page fault maps around the faulting page.
 const RUNS: usize = 11;
 
 /// Resident KiB of a process: all, and those that it shares with no file.

@@ -1,4 +1,4 @@
-//! Stack that allocation takes: a signal handler may run on a small one.
+//! Stack use of allocation: a signal handler may run on a small stack.
 
 use std::path::Path;
 use std::process::Command;

@@ -180,8 +180,8 @@ pub(crate) fn huge_pages_around(arena: &Arena, first: usize, count: usize) -> Ra
     begin.max(arena.huge_from.unwrap_or(usize::MAX))..end.min(arena.committed)
 }
 
-/// Returns the number of units outside a run that become resident when the run is touched: the rest
-/// of its huge pages, if nothing of them is resident yet. The run must still be free.
+/// Returns the number of units outside a run that become resident when the run is touched: the
+/// other units of those of its huge pages that are not resident yet. The run must still be free.
 pub(crate) fn resident_along(arena: &Arena, first: usize, count: usize) -> usize {
     let is_untouched = |page: usize| {
         let dirty = arena.dirty.first_from(page);

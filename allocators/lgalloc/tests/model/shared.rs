@@ -105,7 +105,8 @@ impl World {
         assert_eq!(self.cap.held(), in_table + lent);
     }
 
-    /// Returns the free regions, the cleaned regions, and the `held` ones of the caller.
+    /// Returns the free regions, the cleaned regions, and `held`, the regions that the caller
+    /// holds.
     fn all(&self, held: impl IntoIterator<Item = usize>) -> Vec<usize> {
         let mut all = self.policy.cleaned.lock().expect("no holder fails").clone();
         all.extend(held);

@@ -82,8 +82,8 @@ pub fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> Jo
 }
 
 /// Discards the atomics that were created in advance, until the next [`spawn`]. From then on, the
-/// first use of a cell counts as a write: if another thread uses the cell without being ordered
-/// after that, the model fails.
+/// first use of a cell counts as a write. If another thread uses the cell without being ordered
+/// after that write, the model fails.
 pub fn nothing_in_advance() {
     drop(EXECUTION.with_borrow_mut(|execution| std::mem::take(&mut execution.in_advance)));
 }
