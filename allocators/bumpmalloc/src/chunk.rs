@@ -242,7 +242,7 @@ pub struct List {
     length: usize,
 }
 
-// SAFETY: the chunks belong to the thread that has access to the list.
+// SAFETY: the chunks in a list belong to the thread that has access to the list.
 unsafe impl Send for List {}
 
 impl List {

@@ -33,7 +33,8 @@ pub unsafe fn usable_size(block: NonNull<u8>) -> usize {
 pub unsafe fn resize_own(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
     let own = core::ptr::eq(current().chunk.get(), large::header_of(block).as_ptr());
     if own {
-        // SAFETY: the block is live, and no other thread uses it.
+        // SAFETY: by this function's contract, the block is live, and no other thread uses it
+        // during the call.
         unsafe { resize_in_place(block, size) }
     } else {
         None
@@ -59,7 +60,7 @@ pub unsafe fn resize_in_place(block: NonNull<u8>, size: usize) -> Option<NonNull
         };
     }
     let start = block.addr().get();
-    // SAFETY: the block is live.
+    // SAFETY: the block is live, by this function's contract.
     let end = start + unsafe { usable_size(block) };
     let heap = current();
     let last = core::ptr::eq(heap.chunk.get(), header.as_ptr()) && heap.cursor.get() == end;

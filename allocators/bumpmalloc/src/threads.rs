@@ -191,7 +191,7 @@ unsafe fn give_up_retired(heap: &Heap) {
 ///
 /// The chunk is retired and in no list. Its owner, if any, no longer counts frees in it.
 pub unsafe fn give_up(chunk: NonNull<Chunk>) {
-    // SAFETY: the chunk is retired, so it is mapped.
+    // SAFETY: the chunk is retired, by this function's contract, and retired chunks are mapped.
     if unsafe { chunk.as_ref() }.disown() {
         POOL.lock().keep(chunk);
     }

@@ -56,7 +56,7 @@ fn burst(keep: usize) -> Vec<usize> {
         for _ in 0..BLOCKS {
             let size = draw() % [64, 500, 2000][draw() % 3] + 1;
             let block = allocate(size);
-            // SAFETY: the block has that many bytes.
+            // SAFETY: the block has at least `size` bytes, and belongs to this thread.
             unsafe { block.as_ptr().write_bytes(1, size) };
             blocks.push(block);
         }

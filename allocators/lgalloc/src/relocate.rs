@@ -79,7 +79,7 @@ unsafe fn is_one_mapping(start: NonNull<u8>, size: usize) -> bool {
 unsafe fn move_pages(from: NonNull<u8>, to: NonNull<u8>, size: usize) -> bool {
     let _errno = KeepErrno::new();
     // A kernel may unmap the target before it refuses a source of several mappings, so check first.
-    // SAFETY: the caller owns the range.
+    // SAFETY: the caller owns the range, by this function's contract.
     if !unsafe { is_one_mapping(from, size) } {
         return false;
     }
@@ -91,7 +91,7 @@ unsafe fn move_pages(from: NonNull<u8>, to: NonNull<u8>, size: usize) -> bool {
         libc::mremap(from, size, size, flags, to)
     };
     if moved == libc::MAP_FAILED {
-        // SAFETY: the caller owns the target.
+        // SAFETY: the caller owns the target, by this function's contract.
         unsafe { keep_target(to, size) };
         return false;
     }
@@ -223,8 +223,8 @@ mod tests {
     }
 
     /// Tries up to 100 ranges of two units, and unmaps the first `units` of each. Returns whether
-    /// `wanted` holds for one of them. Several are needed because other tests may map memory in the
-    /// hole.
+    /// `wanted` holds for one of them. One range may not suffice, because other tests may map
+    /// memory in the hole.
     fn any_hole(units: usize, wanted: impl Fn(NonNull<u8>) -> bool) -> bool {
         (0..100).any(|_| {
             let start = reserve(2);

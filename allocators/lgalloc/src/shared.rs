@@ -139,7 +139,7 @@ impl<P: Policy> Shared<P> {
 
     /// Restores the invariants in the child of a fork. The only thread calls this; `own` is its
     /// slot. The other threads may have been interrupted at any step, even between a lease and its
-    /// count, so the held bytes are counted again. A region that one of them was moving is lost.
+    /// count, so the held bytes are counted again. A region that another thread was moving is lost.
     pub fn outlive_fork(&self, own: Option<&Slot>) {
         let mut held = self.dirty.lock().bytes();
         for slot in self.claimed() {

@@ -194,8 +194,8 @@ impl Slot {
                 give(Region(word));
             } else {
                 // Release: a thief must see the accesses of the region's last user. The place is
-                // empty: it is this one or a lower one, which this loop has emptied, and no other
-                // thread fills places.
+                // empty: this loop has emptied it and all lower ones, and no other thread fills
+                // places.
                 stack.places[kept].store(word, Release);
                 kept += 1;
             }
@@ -290,8 +290,8 @@ impl Slot {
     /// Makes the owner use atomic exchanges from now on. Returns the word that it is taking by a
     /// plain store, or zero; `None` if the system refuses the fence.
     fn share(&self) -> Option<usize> {
-        // Acquire: pairs with the release below or in `claim`, so that this thread sees what the
-        // other thread saw.
+        // Acquire: pairs with the release below or in `claim`, so that this thread sees the stores
+        // that the other thread saw.
         if self.shared.load(Acquire) {
             return Some(0);
         }

@@ -85,7 +85,7 @@ pub unsafe trait MallocAbi {
     #[must_use]
     fn allocate_zeroed_fast(size: usize) -> Option<NonNull<u8>> {
         let block = Self::allocate_fast(size)?;
-        // SAFETY: the block is new and has that many bytes.
+        // SAFETY: the block is new and has at least `size` bytes.
         unsafe { block.write_bytes(0, size) };
         Some(block)
     }

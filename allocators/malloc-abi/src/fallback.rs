@@ -359,7 +359,7 @@ fn take(chunk: NonNull<Chunk>, size: usize, alignment: usize) -> Option<NonNull<
         let block = chunk.cast::<u8>().add(offset);
         let prefix = block.sub(GRAIN).cast::<Prefix>().as_ptr();
         (*prefix).size = size;
-        // Relaxed: the thread that frees the block received it from this one.
+        // Relaxed: the thread that frees the block received it from this thread.
         (*prefix).mark.store(block.addr().get() ^ LIVE, Relaxed);
         Some(block)
     }

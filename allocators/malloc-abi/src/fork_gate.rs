@@ -3,8 +3,8 @@
 //! The child of a fork gets a copy of the allocator's structures, and only one thread. So no thread
 //! may be changing the structures when they are copied. Holding the allocator's locks across the
 //! fork would ensure that, but can deadlock: the C library's `fork` runs its handlers first and
-//! then waits for its own locks, such as that of the list of streams. Their holder may be waiting
-//! for a thread that allocates.
+//! then waits for its own locks, such as that of the list of streams. The holder of such a lock may
+//! be waiting for a thread that allocates.
 //!
 //! Instead, a thread marks in a word, its [`Presence`], that it is on a slow path, and then checks
 //! whether the gate is closed. The forking thread closes the gate, and then waits until no thread
@@ -35,8 +35,8 @@ use crate::fallback::{Fallback, Freed};
 /// because every check is a step.
 const LOOKS: usize = if cfg!(modelled) { 1 } else { 256 };
 
-/// Number of slow paths in progress: nested ones of one thread, or those of all threads that share
-/// the presence.
+/// Number of slow paths in progress: nested slow paths of one thread, or the slow paths of all
+/// threads that share the presence.
 #[derive(Debug)]
 pub struct Presence {
     count: AtomicU32,
@@ -321,8 +321,8 @@ impl ForkGate {
         // Relaxed: there is no other thread.
         self.rest.nested.store(0, Relaxed);
         self.forking.store(0, Relaxed);
-        // SAFETY: the thread of which this one is a copy holds the lock for the fork, and no guard
-        // is alive.
+        // SAFETY: this thread is the copy of the thread that holds the lock for the fork, and no
+        // guard is alive.
         unsafe { self.rest.turn.release_after_fork() };
         self.run_deferred(own, pages);
     }
@@ -366,7 +366,7 @@ impl ForkGate {
             }
         }
         fence_in_models();
-        // If the forking thread checked for deferred calls before this one was added, it had
+        // If the forking thread checked for deferred calls before this call was added, it had
         // already opened the gate.
         if self.forking.load(SeqCst) == 0 {
             self.run_deferred(own, pages);

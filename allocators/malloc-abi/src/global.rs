@@ -99,7 +99,7 @@ unsafe impl<A: MallocAbi> GlobalAlloc for Global<A> {
         // MAX_SIZE.
         let wanted = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
         if wanted.align() <= MIN_ALIGNMENT {
-            // SAFETY: the block is live, so it is not null.
+            // SAFETY: the block is live, by the contract of `realloc`, so it is not null.
             return unsafe {
                 let block = NonNull::new_unchecked(block);
                 let fast = A::reallocate_fast(block, new_size);

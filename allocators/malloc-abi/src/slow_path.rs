@@ -44,7 +44,7 @@ pub fn allocate_zeroed<A: MallocAbi>(size: usize) -> Option<NonNull<u8>> {
         return A::allocate_zeroed(size);
     }
     let block = allocate_from_fallback::<A>(size, MIN_ALIGNMENT)?;
-    // SAFETY: the block is new and has that many bytes.
+    // SAFETY: the block is new and has at least `size` bytes.
     unsafe { block.write_bytes(0, size) };
     Some(block)
 }

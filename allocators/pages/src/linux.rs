@@ -42,7 +42,7 @@ fn map(size: usize, access: Access) -> Option<NonNull<u8>> {
 ///
 /// The caller mapped the range, and does not use it.
 unsafe fn unmap(start: *mut u8, size: usize) -> bool {
-    // SAFETY: the caller mapped the range, and does not use it.
+    // SAFETY: by this function's contract, the caller mapped the range, and does not use it.
     size == 0 || unsafe { libc::munmap(start.cast(), size) } == 0
 }
 
@@ -148,7 +148,8 @@ unsafe impl Pages for Linux {
 
     unsafe fn purge(&self, start: NonNull<u8>, size: usize) -> bool {
         let _errno = KeepErrno::new();
-        // SAFETY: the caller owns the range, and no code needs its contents.
+        // SAFETY: by this function's contract, the caller owns the range, and no code needs its
+        // contents.
         unsafe { libc::madvise(start.as_ptr().cast(), size, libc::MADV_DONTNEED) == 0 }
     }
 
@@ -189,7 +190,8 @@ unsafe impl Pages for Linux {
         let _errno = KeepErrno::new();
         // Supported by Linux 5.7 and later; older kernels refuse.
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP;
-        // SAFETY: the caller owns the range, and no other code uses it during the call.
+        // SAFETY: by this function's contract, the caller owns the range, and no other code uses it
+        // during the call.
         let moved = unsafe { libc::mremap(start.as_ptr().cast(), size, size, flags) };
         if moved == libc::MAP_FAILED {
             return None;
@@ -199,7 +201,7 @@ unsafe impl Pages for Linux {
 
     unsafe fn release(&self, start: NonNull<u8>, size: usize) -> bool {
         let _errno = KeepErrno::new();
-        // SAFETY: the caller owns the range and no longer uses it.
+        // SAFETY: by this function's contract, the caller owns the range and no longer uses it.
         unsafe { unmap(start.as_ptr(), size) }
     }
 

@@ -65,7 +65,8 @@ pub struct Usage {
     pub microseconds: u64,
     /// Number of page faults without disk access.
     pub faults: usize,
-    /// Maximum of resident bytes so far. May be inherited from the program that started this one.
+    /// Maximum of resident bytes so far. May be inherited from the program that started this
+    /// program.
     pub most_resident: usize,
 }
 

@@ -9,7 +9,7 @@ use crate::libraries::{build, compile};
 /// pages that a page fault maps around the faulting page.
 const RUNS: usize = 11;
 
-/// Resident KiB of a process: all, and those that it shares with no file.
+/// Resident KiB of a process: in total, and on pages that belong to no file.
 #[derive(Clone, Copy, Debug)]
 struct Resident {
     all: i64,

@@ -204,7 +204,7 @@ mod tests {
         for slack in 1..=48 {
             let mut bytes = Block([0; 48]);
             let block = block_of(&mut bytes);
-            // SAFETY: the block has 48 bytes, all of them this test's.
+            // SAFETY: the block has 48 bytes, and belongs to this test.
             unsafe {
                 write(block, 48, slack);
                 assert!(is_whole(block, 48, slack), "{slack}");
@@ -229,7 +229,7 @@ mod tests {
         for (from, to) in slacks().flat_map(|from| slacks().map(move |to| (from, to))) {
             let mut bytes = Block([0; 48]);
             let block = block_of(&mut bytes);
-            // SAFETY: the block has 48 bytes, all of them this test's.
+            // SAFETY: the block has 48 bytes, and belongs to this test.
             unsafe {
                 write(block, 48, from);
                 let kept = 48 - from.max(to);

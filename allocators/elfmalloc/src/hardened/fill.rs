@@ -125,7 +125,7 @@ mod tests {
             let mut bytes = Block([7; 256]);
             let lines = if size < 128 { size } else { 128 - before };
             let filled = before + lines;
-            // SAFETY: the block has that many bytes, all of them this test's.
+            // SAFETY: the block lies in `bytes`, which belongs to this test.
             unsafe {
                 let block = NonNull::from(&mut bytes.0).cast::<u8>().add(before);
                 fill(block, shape);
@@ -143,7 +143,7 @@ mod tests {
     fn pages_that_were_given_back_are_no_misuse() {
         let mut bytes = Block([FILL; 256]);
         bytes.0[..64].fill(0);
-        // SAFETY: the block has that many bytes, all of them this test's. With pages of 64 bytes,
+        // SAFETY: the block lies in `bytes`, which belongs to this test. With pages of 64 bytes,
         // its second part lies on the next page.
         unsafe {
             let block = NonNull::from(&mut bytes.0).cast::<u8>().add(32);

@@ -34,7 +34,7 @@ pub(crate) unsafe fn free_fast(block: *mut u8) -> bool {
     if quarantine.is_null() {
         return false;
     }
-    // SAFETY: the quarantine belongs to this thread.
+    // SAFETY: a pointer in this thread's slot is null or the thread's own quarantine.
     let Some(class) = (unsafe { (*quarantine).class_at(block.addr()) }) else {
         return false;
     };
@@ -140,7 +140,7 @@ unsafe fn pass_on(quarantine: *mut Quarantine, class: SizeClass) {
 #[inline(never)]
 unsafe fn free_other(block: *mut u8) {
     let _errno = KeepErrno::new();
-    // SAFETY: the block is free, and lies in a slab.
+    // SAFETY: the block is free and lies in a slab, by this function's contract.
     unsafe {
         if !Elfmalloc::deallocate_fast(block)
             && let Some(block) = NonNull::new(block)

@@ -29,7 +29,7 @@ pub(crate) fn allocate_guarded(size: usize, alignment: usize) -> Option<Large> {
 /// The block belongs to the caller.
 pub(crate) unsafe fn shrink_guarded(block: NonNull<u8>, size: usize) {
     let entry = HEAPS.mapped.find(block.addr().get());
-    // SAFETY: the block belongs to the caller.
+    // SAFETY: the block belongs to the caller, by this function's contract.
     unsafe {
         match entry {
             Some(entry) if entry.block != entry.base => {

@@ -157,7 +157,7 @@ unsafe impl MallocAbi for Hardened {
             (large.block, large.clean)
         };
         if !clean {
-            // SAFETY: the block is new and has that many bytes.
+            // SAFETY: the block is new and has at least `size` bytes.
             unsafe { block.as_ptr().write_bytes(0, size) };
         }
         Some(block)

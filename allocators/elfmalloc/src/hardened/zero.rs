@@ -19,7 +19,7 @@ use crate::size_class::UNIT;
 
 /// Number of bytes of a place.
 const PLACE: usize = MIN_ALIGNMENT;
-/// Number of places: as many as a unit contains.
+/// Number of places. Together they have the size of a unit.
 const PLACES: usize = UNIT / PLACE;
 /// Number of words in [`LIVE`].
 const WORDS: usize = PLACES / 64;
@@ -75,7 +75,7 @@ pub(super) fn allocate() -> Option<NonNull<u8>> {
             if bits >> bit & 1 == 0 {
                 let place = word * 64 + bit;
                 NEXT.store(place + 1, Relaxed);
-                // SAFETY: the place lies within the mapping.
+                // SAFETY: the index is below `PLACES`, so the place lies within the mapping.
                 return Some(unsafe { start.add(place * PLACE) });
             }
         }

@@ -23,7 +23,7 @@ use crate::units::metadata::Metadata;
 /// Bytes of a chunk.
 pub const CHUNK_BYTES: usize = 2048;
 /// Number of bytes that a thread's depot may hold even if little memory is live: the size of the
-/// smallest slab. The thread's magazines may hold as many bytes, too.
+/// smallest slab. The thread's magazines may hold the same number of bytes.
 pub(super) const LEAST_KEPT: usize = UNIT;
 /// Maximum number of blocks in a chunk: its words, minus three for the header.
 pub const CHUNK: usize = CHUNK_BYTES / size_of::<*mut u8>() - 3;

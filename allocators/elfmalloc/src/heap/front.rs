@@ -317,7 +317,8 @@ impl Front {
         let Some(class) = self.window.get().find(block.addr()) else {
             return false;
         };
-        // SAFETY: the block is no longer used, and the map names its class.
+        // SAFETY: the block is no longer used, by this function's contract, and the map returned
+        // its class.
         self.owns(class, block.addr()) && unsafe { self.push(class, block) }
     }
 

@@ -146,7 +146,7 @@ impl Magazine {
         wanted.min(Self::largest(class, limit))
     }
 
-    /// Returns the capacity to grow to.
+    /// Returns the next larger capacity of a magazine.
     #[must_use]
     pub const fn next_capacity(capacity: usize) -> usize {
         capacity * 2 + 2

@@ -120,7 +120,7 @@ impl ThreadHeap {
         &self.depot
     }
 
-    /// Records for statistics how many blocks a magazine holds.
+    /// Records the number of blocks in a magazine, for statistics.
     #[inline]
     pub fn note_length(&self, class: SizeClass) {
         let length = self.magazine(class).length();

@@ -46,8 +46,8 @@ fn empty_quarantine<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     }
 }
 
-/// Records for statistics how many blocks the thread's magazines hold, and gives back the blocks in
-/// its coalescer.
+/// Records the number of blocks in each of the thread's magazines, for statistics. Gives back the
+/// blocks in its coalescer.
 #[cold]
 pub fn note_cached<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     empty_coalescer(heaps, heap);

@@ -159,14 +159,14 @@ unsafe impl<F: Compiled> MallocAbi for Allocator<F> {
     fn allocate_zeroed(size: usize) -> Option<NonNull<u8>> {
         if size <= LARGEST {
             let block = Self::allocate_fast(size).or_else(|| Self::allocate(size))?;
-            // SAFETY: the block is new and has that many bytes.
+            // SAFETY: the block is new and has at least `size` bytes.
             unsafe { block.as_ptr().write_bytes(0, size) };
             return Some(block);
         }
         heap();
         let large = back_end::large(size, UNIT)?;
         if !large.clean {
-            // SAFETY: the large block is new and has that many bytes.
+            // SAFETY: the large block is new and has at least `size` bytes.
             unsafe { large.block.as_ptr().write_bytes(0, size) };
         }
         Some(large.block)
@@ -186,13 +186,14 @@ unsafe impl<F: Compiled> MallocAbi for Allocator<F> {
             return Some(block);
         }
         let to = Self::allocate_fast(size)?;
-        // SAFETY: the block belongs to the caller, and both blocks have that many bytes.
+        // SAFETY: the block belongs to the caller, by this function's contract, and `to` is new.
+        // Both have at least the copied number of bytes.
         Some(unsafe { move_to::<F>(to, block, usable.min(size)) })
     }
 
     unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
         let class = class_of(block.addr().get());
-        // SAFETY: the block is live and the caller's.
+        // SAFETY: the block is live and belongs to the caller, by this function's contract.
         unsafe {
             let usable = Self::usable_size(block);
             let to = if class.is_slab() || size <= LARGEST {

@@ -22,8 +22,8 @@ pub struct Shard {
     is_listed: AtomicBool,
     /// Next shard in the list, written before the shard is listed.
     next: Cell<Option<ShardRef>>,
-    /// Bins by class; the bin of class 0 is unused. Many threads read the fields before this one,
-    /// but seldom write to them.
+    /// Bins by class; the bin of class 0 is unused. Placed last, because threads write to bins, but
+    /// seldom to the fields above.
     pub bins: [Bin; FIRST_SHARED],
 }
 
@@ -206,8 +206,8 @@ impl ShardList {
         self.count
     }
 
-    /// Returns the shard with the fewest threads; of several, the oldest. The oldest is often that
-    /// of the main thread, which usually waits for the others.
+    /// Returns the shard with the fewest threads; of several, the oldest. The oldest shard is often
+    /// that of the main thread, which usually waits for the other threads.
     fn emptiest(&self) -> Option<ShardRef> {
         let mut best = self.first?;
         for shard in self.all() {

@@ -19,7 +19,7 @@ use crate::units::descriptor::{DESCRIPTOR, DescriptorRef, Head};
 /// Number of bitmap words within a descriptor: enough for blocks of at least 128 bytes.
 const INLINE_WORDS: usize = 8;
 
-/// Number of words of the largest bitmap, which is that of a unit with the smallest blocks.
+/// Number of bitmap words for a unit of the smallest blocks. No slab needs more.
 pub(super) const MOST_WORDS: usize = UNIT / 16 / 64;
 
 /// Time at which blocks were last taken from a slab.

@@ -214,7 +214,7 @@ impl Arena {
     #[must_use]
     pub fn descriptor(&self, unit: usize) -> DescriptorRef {
         assert!(unit < self.committed);
-        // SAFETY: as many descriptors are committed as units, and they are not at null.
+        // SAFETY: every committed unit has a committed descriptor, and no descriptor lies at null.
         unsafe { DescriptorRef::new(NonNull::new_unchecked(self.descriptors.add(unit))) }
     }
 

@@ -138,7 +138,7 @@ fn commit_at_frontier(
     if now_huge {
         advise_huge(pages, arena, from, units);
     }
-    // The next commit of a small heap does not depend on this one, so the system call is saved.
+    // In a small heap, the next commit does not depend on this one, so skip the system call.
     let matters = from + units >= HUGE_FROM_FAST;
     let is_open = huge && matters && !arena.has_states() && arena.huge_from.is_none();
     arena.last_step = is_open.then(usage).flatten().map(|before| Step {
@@ -181,7 +181,8 @@ pub(crate) fn huge_pages_around(arena: &Arena, first: usize, count: usize) -> Ra
 }
 
 /// Returns the number of units outside a run that become resident when the run is touched: the
-/// other units of those of its huge pages that are not resident yet. The run must still be free.
+/// other units of the run's huge pages, if the huge page is not resident yet. The run must still be
+/// free.
 pub(crate) fn resident_along(arena: &Arena, first: usize, count: usize) -> usize {
     let is_untouched = |page: usize| {
         let dirty = arena.dirty.first_from(page);

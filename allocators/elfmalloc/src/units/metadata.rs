@@ -244,7 +244,7 @@ mod tests {
             let whole = bytes.next_power_of_two().max(64);
             assert_eq!(block.as_ptr().align_offset(whole.min(4096)), 0);
             let mut looked_at = (0..whole).step_by(if cfg!(miri) { 509 } else { 1 });
-            // SAFETY: the block has that many bytes and belongs to the test.
+            // SAFETY: the block has `whole` bytes and belongs to the test.
             unsafe {
                 assert!(
                     looked_at
@@ -259,7 +259,7 @@ mod tests {
                 Some(block),
                 "the freed one comes first"
             );
-            // SAFETY: the block has that many bytes and belongs to the test.
+            // SAFETY: the block has `whole` bytes and belongs to the test.
             assert!(unsafe { looked_at.all(|index| *block.as_ptr().add(index) == 0) });
         }
         assert_eq!(memory.allocate(&pages, LARGEST + 1), None);

@@ -1,7 +1,7 @@
 //! Pool of free units, shared by all classes and threads.
 //!
 //! Units that may still be resident are handed out first, lowest address first. Memory is returned
-//! to the system from the other end. So the pool reuses memory before new pages are touched, and
+//! to the system in the opposite order. So the pool reuses memory before new pages are touched, and
 //! idle memory forms long runs.
 
 mod check;

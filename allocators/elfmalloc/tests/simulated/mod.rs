@@ -175,7 +175,7 @@ unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
             (large.block, large.clean)
         };
         if !clean {
-            // SAFETY: the block is new and has that many bytes.
+            // SAFETY: the block is new and has at least `size` bytes.
             unsafe { block.write_bytes(0, size) };
         }
         Some(block)

@@ -18,7 +18,7 @@ use crate::slot::Slot;
 use crate::sync::{AtomicUsize, Lock};
 use crate::{CLASS, empty_slot};
 
-/// Settings, contents of regions 1 to 3, and numbers of cleaned regions.
+/// Settings, contents of regions 1 to 3, and the numbers of the cleaned regions.
 struct Rules {
     budget: AtomicUsize,
     most: AtomicUsize,

@@ -16,7 +16,7 @@ fn places(unit: usize, size: usize) -> Vec<bool> {
         let begins = Short::can_begin(address, shape);
         assert_eq!(begins, offset % shape.size() == 0, "{offset} in {size}");
         if begins {
-            // SAFETY: the array has as many bytes as the states of a unit.
+            // SAFETY: `states` points to an array of `BYTES` bytes.
             let Short(place) = unsafe { Short::at(states, address, shape) };
             let place = place.addr().get() - states.addr().get();
             assert!(!std::mem::replace(&mut places[place], true), "{offset}");
@@ -47,7 +47,7 @@ fn a_state_says_what_it_was_told() {
         let mut memory = vec![0_u64; BYTES / 8];
         let states: NonNull<u64> = NonNull::from(&mut *memory).cast();
         let shape = Shape::of(SizeClass::of(size));
-        // SAFETY: the array has as many bytes as the states of a unit.
+        // SAFETY: `states` points to an array of `BYTES` bytes.
         let state = unsafe { Any::at(states.cast(), 3 * UNIT, shape) };
         assert!(state.slack().is_none() && !state.is_freed());
         for slack in [1, 200, MOST_SHORT] {
