@@ -43,8 +43,8 @@ impl Heap {
     ///
     /// The conditions of [`allocate`](Self::allocate) hold.
     unsafe fn refill(&self) -> Option<()> {
-        // SAFETY: the heap belongs to the calling thread, or is locked. The chunk that was found is
-        // dead and belongs only to this thread.
+        // SAFETY: by this function's contract, the heap belongs to the calling thread or is locked.
+        // The chunk that was found is dead and belongs only to this thread.
         unsafe {
             let next = self.next_chunk()?;
             next.as_ref().restart(self.owner_of_chunks());

@@ -147,7 +147,8 @@ fn collect() {
 ///
 /// No thread uses the heap, and it is not in the list of free heaps.
 pub unsafe fn give_up_heap(heap: NonNull<Heap>) {
-    // SAFETY: no thread uses the heap, so this function has exclusive access.
+    // SAFETY: no thread uses the heap, by this function's contract, so this function has exclusive
+    // access.
     unsafe {
         give_up_chunks(heap.as_ref());
         let mut registry = REGISTRY.lock();

@@ -158,7 +158,8 @@ impl Calls {
         }
     }
 
-    /// Records that an instruction was executed. `instruction` is the address of the next one.
+    /// Records that an instruction was executed. `instruction` is the address of the next
+    /// instruction.
     fn at(&mut self, instruction: u64, stack: u64) {
         if let Some(call) = &mut self.inside {
             call.steps += 1;

@@ -54,8 +54,8 @@ impl Settings {
     };
 
     /// Returns the size of the arena if the address space is limited to `limit` bytes. The arena is
-    /// larger than the limit, which the program may raise later. It is smaller than the default
-    /// arena, whose structures need more memory.
+    /// larger than the limit, which the program may raise later. It may be smaller than the default
+    /// arena, so that its structures take less memory.
     pub(crate) fn arena_within(limit: usize) -> usize {
         let largest = Self::DEFAULT.arena;
         (limit.min(largest) * 2)

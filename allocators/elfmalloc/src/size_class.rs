@@ -4,7 +4,7 @@
 //! class size. Slabs begin at multiples of 64 KiB. The blocks of a class are therefore aligned to
 //! the largest power of two that divides its size, up to 64 KiB.
 
-/// Bytes in a unit. Slabs consist of units, and the class map has an entry for each.
+/// Bytes in a unit. Slabs consist of units, and the class map has an entry for each unit.
 pub const UNIT: usize = 1 << UNIT_SHIFT;
 /// Binary logarithm of [`UNIT`].
 pub const UNIT_SHIFT: u32 = 16;

@@ -184,8 +184,8 @@ fn threads_beyond_the_number_of_shards_use_the_shard_of_their_processor() {
     let heaps = [(); 3].map(|()| backend.attach().expect("there is memory"));
     let bin_of = |heap| ptr::from_ref::<Bin>(&*backend.bin(heap, class));
     let own = heaps.map(bin_of);
-    // The shard to which a thread is attached does not matter: each processor has one of the
-    // shards, and keeps it.
+    // The shard to which a thread is attached does not matter: each processor is assigned one of
+    // the shards, and keeps it.
     let mut on = [0, 1, 2, 3, 0].map(|processor| {
         backend.memory().pages.set_processor(processor);
         let [first, second, third] = heaps.map(bin_of);

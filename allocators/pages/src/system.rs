@@ -221,8 +221,8 @@ unsafe extern "C" {
 ///
 /// # Safety
 ///
-/// No other thread changes the environment during the call. The value lives as long as the
-/// variable.
+/// No other thread changes the environment during the call, and the value is not used after the
+/// variable has changed.
 #[must_use]
 pub unsafe fn variable(name: &CStr) -> Option<&'static CStr> {
     let name = name.to_bytes();

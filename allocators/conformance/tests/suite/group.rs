@@ -62,8 +62,8 @@ impl Group {
         command
             .args([rounds, USED].map(|number| number.to_string()))
             .env("LD_PRELOAD", library);
-        // SAFETY: between fork and exec, only the system call `write` runs. Zero means the writing
-        // process.
+        // SAFETY: between fork and exec, only the system call `write` runs. Writing 0 moves the
+        // calling process into the group.
         unsafe {
             command.pre_exec(move || {
                 let done = libc::write(members.as_raw_fd(), b"0".as_ptr().cast(), 1);

@@ -118,7 +118,8 @@ pub(crate) unsafe fn hand_out(block: NonNull<u8>, class: SizeClass, size: usize)
         report(Misuse::NotABlock(address));
     };
     let slack = slack_for(class, size);
-    // SAFETY: the block is free, so no other code uses it, and it has more than `size` bytes.
+    // SAFETY: by this function's contract, the block is free, so no other code uses it, and it has
+    // more than `size` bytes.
     unsafe {
         let page = HEAPS.memory().pages.page_size();
         if state.is_freed() && !is_filled_or_purged(block, class.size(), page) {

@@ -93,7 +93,7 @@ pub(crate) unsafe fn write(block: NonNull<u8>, size: usize, slack: usize) {
     let canaries = Canaries::of(size, slack);
     let word = word(block.addr().get());
     let first = canaries.first_of(word);
-    // SAFETY: the canaries lie in the block.
+    // SAFETY: the canaries lie in the block, by this function's contract.
     unsafe {
         block.add(canaries.first).cast().write_unaligned(first);
         block.add(canaries.last).cast().write(word);
@@ -154,7 +154,7 @@ impl Edges {
     }
 }
 
-/// Writes the canary around a block.
+/// Writes the canaries around a block with its own mapping.
 ///
 /// # Safety
 ///
@@ -162,7 +162,7 @@ impl Edges {
 pub(crate) unsafe fn guard(block: NonNull<u8>, size: usize, page: usize) {
     let edges = Edges::of(block.addr().get(), size, page);
     let byte = word(block.addr().get()) as u8;
-    // SAFETY: the edges lie in the block's first and last page.
+    // SAFETY: the edges lie on the block's first and last page, which contain no other block.
     unsafe {
         let start = block.sub(edges.before);
         start.write_bytes(byte, edges.before);
@@ -170,7 +170,7 @@ pub(crate) unsafe fn guard(block: NonNull<u8>, size: usize, page: usize) {
     }
 }
 
-/// Returns whether the canary around a block is unchanged.
+/// Returns whether the canaries around a block with its own mapping are unchanged.
 ///
 /// # Safety
 ///
@@ -178,7 +178,7 @@ pub(crate) unsafe fn guard(block: NonNull<u8>, size: usize, page: usize) {
 pub(crate) unsafe fn is_guarded(block: NonNull<u8>, size: usize, page: usize) -> bool {
     let edges = Edges::of(block.addr().get(), size, page);
     let byte = word(block.addr().get()) as u8;
-    // SAFETY: the edges lie in the block's first and last page.
+    // SAFETY: the edges lie on the block's first and last page, which contain no other block.
     unsafe {
         let start = block.sub(edges.before);
         let end = block.add(size);

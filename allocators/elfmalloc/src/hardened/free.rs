@@ -105,7 +105,7 @@ pub(crate) fn has_another_size(address: usize, size: usize) -> bool {
 }
 
 /// Starts to fill the next group of `class` in the quarantine. The blocks that this group held move
-/// to their magazine.
+/// to the magazine of `class`, or are freed if it is full.
 ///
 /// # Safety
 ///
@@ -145,8 +145,8 @@ unsafe fn free_other(block: *mut u8) {
         if !Elfmalloc::deallocate_fast(block)
             && let Some(block) = NonNull::new(block)
         {
-            // The fast path of `free` may call this function. It bypasses the fork gate, which
-            // `deallocate` enters.
+            // This code may run on the fast path of `free`, outside the fork gate. `deallocate`
+            // enters the gate.
             deallocate::<Elfmalloc>(block);
         }
     }
@@ -224,7 +224,7 @@ fn quarantine_of(heap: HeapRef) -> Option<NonNull<Quarantine>> {
         let memory = HEAPS.memory();
         let bytes = size_of::<Quarantine>();
         let place = memory.structures.lock().allocate(&memory.pages, bytes)?;
-        // SAFETY: the memory is new, zero, and aligned to its size or a page.
+        // SAFETY: the memory is new, zero, large enough, and sufficiently aligned.
         unsafe {
             let mut quarantine = Quarantine::write(place, random_word());
             quarantine.as_mut().set_map(&memory.map);

@@ -9,7 +9,7 @@
 //! ([`guarded`]). Blocks of no bytes are [inaccessible addresses](crate::hardened::zero).
 //!
 //! No other variant may serve the same process. All variants share free blocks, but only this one
-//! fills them, so it would report a block that another variant freed as written after free.
+//! fills them, so it would report a write after free for each block that another variant freed.
 
 pub(crate) mod block;
 pub(crate) mod canary;
@@ -66,8 +66,8 @@ fn take<S: State>(class: SizeClass, size: usize) -> Option<NonNull<u8>> {
 /// The block has this class and belongs to the caller.
 #[cold]
 unsafe fn shrink(block: NonNull<u8>, class: SizeClass, size: usize) {
-    // SAFETY: the block has this class and belongs to the caller. A slab block has at least one
-    // byte of slack, so its class has more than `size` bytes.
+    // SAFETY: by this function's contract, the block has this class and belongs to the caller. A
+    // slab block has at least one byte of slack, so its class has more than `size` bytes.
     unsafe {
         if class.is_slab() {
             let (state, _) = state_or_report(block.addr().get(), class);
@@ -106,8 +106,8 @@ unsafe impl MallocAbi for Hardened {
     #[inline(always)]
     fn allocate_fast(size: usize) -> Option<NonNull<u8>> {
         // One branch on the size selects both the lookup of the class and the kind of state. A
-        // second branch would often be mispredicted. Size zero takes the slow path, which replaces
-        // it by one.
+        // second branch would often be mispredicted. Size zero takes the slow path, which treats it
+        // as one.
         if size.wrapping_sub(1) < SHORT - 1 {
             take::<Short>(front().class_of_small(size + 1), size)
         } else if size.wrapping_sub(SHORT) < LARGEST - SHORT {

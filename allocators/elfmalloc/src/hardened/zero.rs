@@ -26,7 +26,7 @@ const WORDS: usize = PLACES / 64;
 
 /// Start of the mapping; null until the first block is allocated.
 static MAPPING: AtomicPtr<u8> = AtomicPtr::new(null_mut());
-/// A bit for each place, set while a block is there.
+/// A bit for each place, set while a live block is there.
 static LIVE: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 /// Index of the place from which the next search starts, modulo the number of places.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
@@ -34,8 +34,7 @@ static NEXT: AtomicUsize = AtomicUsize::new(0);
 /// Returns the start of the mapping. The first call creates the mapping. Returns `None` if the
 /// system refuses.
 fn mapping() -> Option<NonNull<u8>> {
-    // Acquire: pairs with the exchange below. No memory depends on it, since the mapping is
-    // inaccessible.
+    // Acquire: pairs with the exchange below, so that the mapping exists for this thread.
     if let Some(known) = NonNull::new(MAPPING.load(Acquire)) {
         return Some(known);
     }

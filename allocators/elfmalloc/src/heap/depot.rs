@@ -314,7 +314,7 @@ impl Depot {
     ///
     /// # Panics
     ///
-    /// If this does not hold.
+    /// If an invariant does not hold.
     pub fn check(&self) {
         let (mut chunks, mut bytes) = (0, 0);
         for number in 1..FIRST_SHARED {

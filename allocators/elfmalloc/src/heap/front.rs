@@ -93,7 +93,7 @@ pub struct Front {
     /// Location of the class map.
     window: Cell<Window>,
     ticks: Cell<i32>,
-    /// Whether the thread is on a slow path, for threads that fork.
+    /// Whether the thread is on a slow path. Threads that fork read this.
     presence: Presence,
     /// Class of each 16-byte step up to [`SMALL`]. Stored in the front, so that the fast path need
     /// not load the address of a table. Never changed.
@@ -300,8 +300,8 @@ impl Front {
         let Some(class) = self.window.get().find(block.addr()) else {
             return false;
         };
-        // SAFETY: the block is no longer used. The map returns its class, or a class without a
-        // magazine.
+        // SAFETY: the block is no longer used, by this function's contract. The map returned its
+        // class, or a class without a magazine.
         !self.is_misuse(class, block) && unsafe { self.push(class, block) }
     }
 

@@ -9,7 +9,7 @@ use crate::heap::thread_heap::HeapRef;
 use crate::size_class::{FIRST_SHARED, SizeClass};
 
 /// Divisor that limits the magazines. All magazines together may hold about live memory divided by
-/// this.
+/// this number.
 const LIVE_PART: usize = 8;
 
 /// Returns the bytes by which a heap's magazines may still grow, given its remaining budget. Keeps

@@ -125,7 +125,8 @@ impl<P: Pages> Heaps<P> {
         self.shards.bin(heap.attachment(), class)
     }
 
-    /// Returns a heap for the calling thread: an idle one, else a new one. `None` if out of memory.
+    /// Returns a heap for the calling thread: an idle heap if there is one, otherwise a new heap;
+    /// `None` if out of memory.
     pub fn attach(&self) -> Option<HeapRef> {
         let mut list = self.list.lock();
         let heap = match list.take_idle() {
@@ -144,7 +145,7 @@ impl<P: Pages> Heaps<P> {
 
     fn new_heap(&self, list: &mut HeapList) -> Option<AnyHeap> {
         let memory = self.memory().structure(size_of::<ThreadHeap>())?;
-        // SAFETY: the memory is new, zero, large enough, and aligned to its size or a page.
+        // SAFETY: the memory is new, zero, large enough, and sufficiently aligned.
         let heap = unsafe { ThreadHeap::write(memory, self.budget()) };
         list.add(heap);
         Some(heap)
@@ -292,7 +293,7 @@ impl<P: Pages> Heaps<P> {
     ///
     /// # Panics
     ///
-    /// If one does not hold.
+    /// If an invariant does not hold.
     pub fn check(&self) {
         self.shards.check();
         for heap in self.all() {

@@ -23,8 +23,8 @@ pub fn allocate_large<P: Pages>(heaps: &Heaps<P>, size: usize, alignment: usize)
         heaps.memory().purge_for(units, None);
         return Some(large);
     }
-    // The system refused a mapping, but an arena may have free units. Skip this if no arena is
-    // large enough, since giving cached memory back would not help.
+    // The system refused a mapping, but an arena may have enough free units once cached memory is
+    // given back. Skip this if no arena is large enough.
     let possible = !fits && heaps.memory().pool.lock().may_hold(units);
     possible
         .then(|| allocate_in_run(heaps, units, alignment))

@@ -119,7 +119,7 @@ fn coalescer<'a, P: Pages>(heaps: &Heaps<P>, heap: &'a HeapRef) -> Option<&'a Co
         let bytes = size_of::<Coalescer>();
         let place = memory.structures.lock().allocate(&memory.pages, bytes)?;
         let place: NonNull<Coalescer> = place.cast();
-        // SAFETY: the memory is new, large enough, and aligned to its size or a page.
+        // SAFETY: the memory is new, large enough, and sufficiently aligned.
         unsafe { place.write(Coalescer::new()) };
         heap.coalescer.set(Some(place));
     }

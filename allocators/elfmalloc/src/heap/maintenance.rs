@@ -85,7 +85,7 @@ fn shrink<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) {
 }
 
 /// Returns `now`, and the number of frees until the next look at the clock: at the thread's current
-/// pace some tens of milliseconds, and at most `most` frees. The last look was at `last.0`,
+/// pace, the frees of some tens of milliseconds, but at most `most`. The last look was at `last.0`,
 /// `last.1` frees before `now`.
 fn next_look(last: (u64, i32), now: u64, most: i32) -> (u64, i32) {
     let ticks = match now.wrapping_sub(last.0) {

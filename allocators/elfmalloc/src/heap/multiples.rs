@@ -24,7 +24,8 @@ impl Multiples {
     };
 
     /// Creates the test of a class. All addresses pass if the offset in the unit does not show
-    /// where blocks begin: in a slab of several units whose blocks reach across their borders.
+    /// where blocks begin: in a slab of several units, in which blocks reach from one unit into the
+    /// next.
     const fn of(class: SizeClass) -> Self {
         let shape = class.geometry();
         if shape.units > 1 && !UNIT.is_multiple_of(shape.size as usize) {

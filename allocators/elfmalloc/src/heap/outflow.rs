@@ -15,7 +15,7 @@ pub struct Outflow {
     /// Minimum of the balance, sampled at looks at the clock, since the thread last gave back most
     /// of its blocks.
     least: Cell<isize>,
-    /// Number of blocks that left when the magazines were last emptied.
+    /// Number of blocks that left the heap when its magazines were last emptied.
     emptied: Cell<usize>,
 }
 

@@ -93,7 +93,7 @@ impl Quarantine {
     }
 
     /// Returns a pseudo-random number (Knuth's linear congruential generator). Its upper bits are
-    /// hard to predict for a program that has seen only a few.
+    /// hard to predict for a program that has seen only a few numbers.
     #[inline(always)]
     fn draw(&mut self) -> usize {
         self.random = self

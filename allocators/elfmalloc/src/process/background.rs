@@ -1,9 +1,9 @@
 //! Background thread that purges while the program is idle, if the settings enable it.
 //!
 //! An allocating thread starts the background thread. The background thread sleeps most of the
-//! time, and longer while there is nothing to purge. The last other thread with a heap wakes it
-//! when that thread ends, and then the background thread ends, too. Otherwise it could delay or
-//! prevent the end of a process whose main thread has called `pthread_exit`.
+//! time, and longer while there is nothing to purge. When the last other thread with a heap ends,
+//! it wakes the background thread, which then ends, too. Otherwise the background thread could
+//! delay or prevent the end of a process whose main thread has called `pthread_exit`.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;

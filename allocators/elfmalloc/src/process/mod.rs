@@ -254,8 +254,8 @@ unsafe impl<F: Compiled> MallocAbi for Allocator<F> {
     fn start() {
         start();
         register_fork_handlers();
-        // While another thread forks, the gate is closed, and the front-end's default is not
-        // applied.
+        // While another thread forks, the gate is closed, and the front-end's preference for huge
+        // pages is not applied.
         if let Some(_inside) = enter::<Self>() {
             HEAPS.memory().pool.lock().prefer_huge_pages(F::HUGE_PAGES);
         }

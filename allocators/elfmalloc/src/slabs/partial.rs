@@ -245,7 +245,7 @@ impl Slabs {
     ///
     /// # Panics
     ///
-    /// If one does not hold.
+    /// If an invariant does not hold.
     pub fn check(&self) {
         let no_lists = self.buckets.iter().all(|first| first.is_none());
         assert_eq!(no_lists, self.listed == 0, "the count of listed slabs");

@@ -41,8 +41,8 @@ impl Shape {
         }
     }
 
-    /// Returns a step of `bytes`. It is shorter in blocks of fewer than twice as many bytes, so
-    /// that a piece of `bytes` bytes at the step ends with the block.
+    /// Returns a step of `bytes`. If a piece of `bytes` at that step would exceed the block,
+    /// shortens the step so that the piece ends with the block.
     const fn step(size: usize, bytes: usize) -> u8 {
         let rest = size.saturating_sub(bytes);
         if rest < bytes {

@@ -144,7 +144,7 @@ impl Attachment {
 }
 
 impl Attachment {
-    /// Unlocks the locks of the heap's own shard in the child of a fork.
+    /// Unlocks the heap's own shard in the child of a fork.
     ///
     /// # Safety
     ///

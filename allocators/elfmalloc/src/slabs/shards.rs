@@ -350,7 +350,7 @@ impl<P: Pages> Shards<P> {
     ///
     /// # Panics
     ///
-    /// If one does not hold.
+    /// If an invariant does not hold.
     pub fn check(&self) {
         self.each_bin(|bin| bin.lock().check());
         self.memory.check();

@@ -23,7 +23,7 @@ pub struct Head {
     /// First byte of the run.
     pub base: Cell<*mut u8>,
     units: Cell<u32>,
-    /// Number of units between the first unit of the run and this one.
+    /// Number of units between the first unit of the run and this unit.
     pub distance: Cell<u16>,
     /// Class of the blocks.
     pub class: Cell<SizeClass>,

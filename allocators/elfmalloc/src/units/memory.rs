@@ -164,7 +164,7 @@ impl<P: Pages> Memory<P> {
     ///
     /// # Panics
     ///
-    /// If this does not hold.
+    /// If an invariant does not hold.
     pub fn check(&self) {
         let pool = self.pool.lock();
         pool.check();

@@ -77,7 +77,7 @@ impl<P: Pages> Heaps<P> {
             let chunks = heap.depot().lock().take_idle();
             if !chunks.is_empty() {
                 self.release_chunks(heap, chunks);
-                // Slabs that these blocks have emptied have been idle equally long.
+                // Slabs that became empty by these blocks have been idle for the same time.
                 self.shards.retire_empties(heap.attachment().shard());
             }
         }

@@ -244,7 +244,7 @@ impl<'a> MagazineRef<'a> {
     ///
     /// # Panics
     ///
-    /// If it does not hold.
+    /// If the invariant does not hold.
     pub fn check(self) {
         let Some((before, slots)) = self.words().split_first() else {
             assert!(self.capacity() == 0 && self.resting() == 0, "no slots");
