@@ -41,7 +41,7 @@ pub(super) struct Run {
 }
 
 /// Returns the run of adjacent blocks at the start of `blocks`, in ascending or descending order.
-/// It has at least one block; `index` is the index of the first one. Programs often free many
+/// It has at least one block; `index` is the index of the first block. Programs often free many
 /// blocks in the order of their allocation, or in reverse.
 #[inline]
 pub(super) fn run_of(blocks: &[*mut u8], shape: &Geometry, index: usize) -> Run {

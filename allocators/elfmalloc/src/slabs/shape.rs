@@ -25,7 +25,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Creates the shape of a class. Its size is a multiple of [`PIECE`].
+    /// Creates the shape of a class, whose size is a multiple of [`PIECE`].
     const fn new(class: SizeClass) -> Self {
         let geometry = class.geometry();
         let size = geometry.size as usize;

@@ -58,8 +58,8 @@ impl ShardRef {
     /// Returns the shard.
     #[inline]
     pub fn get<'a>(self) -> &'a Shard {
-        // SAFETY: shards are never freed, and any thread may use one: all fields are atomic or have
-        // a lock, except the link, which no longer changes once the shard is listed.
+        // SAFETY: shards are never freed, and any thread may use them: all fields are atomic or
+        // have a lock, except the link, which no longer changes once the shard is listed.
         unsafe { self.0.as_ref() }
     }
 
@@ -87,8 +87,8 @@ impl Deref for ShardRef {
 /// Shard that is part of a thread's heap, and pointer to the shard to which the thread is attached.
 /// Like heaps, attachments are never freed.
 ///
-/// Begins a cache line, so that other threads that read it do not share a line with the fields
-/// before it, which the heap's owner writes.
+/// Begins a cache line. Other threads read it, so it must not share a line with the fields before
+/// it, which the heap's owner writes.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Attachment {
@@ -115,8 +115,7 @@ impl Attachment {
     ///
     /// `place` is aligned, large enough, and used by no other code.
     pub(crate) unsafe fn write(place: *mut Self) {
-        // Returns the shard that is part of the heap, and the shard to which the thread is
-        // attached.
+        // SAFETY: by this function's contract, no other code uses the place.
         unsafe {
             (&raw mut (*place).to).write(AtomicPtr::new(null_mut()));
             let own = &raw mut (*place).own;

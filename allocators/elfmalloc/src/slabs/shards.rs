@@ -109,7 +109,7 @@ impl<P: Pages> Shards<P> {
             None => {
                 let list = self.list.try_lock()?;
                 // Another thread may have assigned a shard in the meantime. A second assignment
-                // would replace it, and that shard might then serve no processor.
+                // would replace that shard, which might then serve no processor.
                 if self.processors.shard_of(processor).is_none() {
                     self.processors.serve(processor, list.all());
                 }
@@ -165,8 +165,8 @@ impl<P: Pages> Shards<P> {
 
     fn attach_by(&self, list: &mut ShardList, attachment: &Attachment) {
         let shards = list.count();
-        // Under the lock of the list: otherwise the shard's previous thread, which is leaving,
-        // could mark the bins as idle afterwards.
+        // Marked under the lock of the list. Otherwise the shard's previous thread, which is
+        // leaving, could mark the bins as idle afterwards.
         if list.attach(attachment, self.most()) {
             set_idle(attachment.shard(), false);
         }

@@ -341,7 +341,7 @@ impl Slab {
     ///
     /// # Errors
     ///
-    /// The lowest index whose bit was already set. Some of the other bits have been set by then.
+    /// The lowest index whose bit was already set. Some of the other bits may have been set.
     #[inline]
     fn set_range(&self, first: usize, count: usize) -> Result<(), usize> {
         let mut index = first;

@@ -51,9 +51,9 @@ pub(crate) fn are_known() -> bool {
     !STATES.load(Relaxed).is_null()
 }
 
-/// Derives the location of the states from a block of a slab, if the arena has states. Requires
-/// that the class map covers the block, since all slabs then lie in one arena. Stores the location
-/// only once, because every fast path reads it.
+/// Derives the location of the states from a block of a slab, if the arena has states. Has no
+/// effect unless the class map covers the block, because only then all slabs lie in one arena.
+/// Stores the location only once, because every fast path reads it.
 #[cold]
 pub(crate) fn find_states(map: &ClassMap, directory: &Directory, block: NonNull<u8>) {
     let address = block.addr().get();
@@ -136,8 +136,8 @@ pub(crate) trait State: Copy {
         Self::can_begin(address, shape).then(|| unsafe { Self::at(states, address, shape) })
     }
 
-    /// Returns the state of the block that begins at `address`, which lies in a slab of this shape;
-    /// on the slow path if necessary. Returns `None` if no block can begin there.
+    /// Returns the state of the block that begins at `address`, which lies in a slab of this shape.
+    /// Uses the slow path if necessary. Returns `None` if no block can begin there.
     fn find(directory: &Directory, address: usize, shape: &Shape) -> Option<Self> {
         // SAFETY: the states of a slab are committed together with its memory, and a block can
         // begin at the address.
@@ -357,8 +357,8 @@ unsafe fn forget_from(states: NonNull<u8>, address: usize, class: SizeClass) {
     }
     for block in 0..blocks {
         let offset = block * shape.size();
-        // SAFETY: the states of all units of the slab are committed, and a long block begins at the
-        // offset.
+        // SAFETY: by this function's contract, the states of all units of the slab are committed. A
+        // long block begins at the offset.
         unsafe {
             let states = states.add(offset / UNIT * BYTES);
             Long::at(states, address + offset, shape).forget();

@@ -118,7 +118,7 @@ impl Window {
     #[inline(always)]
     pub(crate) fn find(self, address: usize) -> Option<SizeClass> {
         let place = self.place(address)?;
-        // SAFETY: the map has a byte for every unit.
+        // SAFETY: `place` is the index of a unit of the arena, and the map has a byte for each.
         let byte = unsafe { load_byte(self.bytes, place) };
         Some(SizeClass::from_number(byte as u8))
     }

@@ -181,8 +181,8 @@ pub(crate) fn huge_pages_around(arena: &Arena, first: usize, count: usize) -> Ra
 }
 
 /// Returns the number of units outside a run that become resident when the run is touched: the
-/// other units of the run's huge pages, if the huge page is not resident yet. The run must still be
-/// free.
+/// other units of the run's huge pages, except of those that are resident already. The run must
+/// still be free.
 pub(crate) fn resident_along(arena: &Arena, first: usize, count: usize) -> usize {
     let is_untouched = |page: usize| {
         let dirty = arena.dirty.first_from(page);

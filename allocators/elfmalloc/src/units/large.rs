@@ -70,7 +70,8 @@ pub unsafe fn free_large<P: Pages>(memory: &Memory<P>, address: usize) -> Result
     };
     let units = run.units();
     forget(memory, run, base);
-    // SAFETY: the units belong to the block, which the caller no longer uses.
+    // SAFETY: the units belong to the block, which the caller no longer uses, by this function's
+    // contract.
     memory.with_pool(|pool| unsafe { pool.free(base.as_ptr(), units, true) });
     Ok(())
 }
@@ -97,7 +98,8 @@ pub unsafe fn resize_large<P: Pages>(memory: &Memory<P>, block: NonNull<u8>, siz
     let (wanted, units) = (Units::filled_by(bytes), run.units());
     if wanted < units {
         run.set_units(wanted);
-        // SAFETY: the tail lies in the block, and the caller no longer uses it.
+        // SAFETY: the tail lies in the block, and the caller no longer uses it, by this function's
+        // contract.
         unsafe {
             let tail = block.as_ptr().add(wanted.bytes());
             memory.with_pool(|pool| pool.free(tail, units - wanted, true));
@@ -188,8 +190,8 @@ impl MappedBlocks {
         }
     }
 
-    /// Shrinks a block between guard pages to `size` bytes, less than its size. Purges the unused
-    /// pages at its end and makes them inaccessible.
+    /// Shrinks a block between guard pages to `size` bytes, which is less than its current size.
+    /// Purges the unused pages at its end and makes them inaccessible.
     ///
     /// # Safety
     ///

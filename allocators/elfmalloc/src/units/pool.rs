@@ -145,7 +145,7 @@ impl Pool {
         Some(self.take(arena, unit, count))
     }
 
-    /// Returns a run to the pool. `dirty` is whether its pages may be resident.
+    /// Returns a run to the pool. If `dirty` is true, its pages may be resident.
     ///
     /// # Safety
     ///
@@ -245,7 +245,7 @@ impl Pool {
         (addresses, Units::new(dirty))
     }
 
-    /// Puts back units that were taken out to be purged. `clean` is whether the purge succeeded.
+    /// Puts back units that were taken out to be purged. If `clean` is true, the purge succeeded.
     #[cold]
     pub fn put_purged(&mut self, base: NonNull<u8>, units: Units, clean: bool) {
         self.purging -= units;

@@ -95,8 +95,8 @@ impl<P: Pages> Memory<P> {
         done
     }
 
-    /// Returns whole pages to the system, and counts them. Returns whether the system took them; if
-    /// so, they read as zero.
+    /// Returns whole pages to the system, and counts them for the statistics. Returns whether the
+    /// system took them; if so, they read as zero.
     ///
     /// # Safety
     ///

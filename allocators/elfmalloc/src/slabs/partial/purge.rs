@@ -12,8 +12,8 @@ const WORTH: usize = 16 << 10;
 /// Copy of a slab's bitmap in which only the bits of blocks to purge are set.
 pub(in crate::slabs) type Bits = [u64; MOST_WORDS];
 
-/// List, linked by `next`, of slabs that are out of their bin's lists during a purge. Each must go
-/// back with [`put_back`](Slabs::put_back).
+/// List, linked by `next`, of slabs that are out of their bin's lists during a purge. Each slab
+/// must go back with [`put_back`](Slabs::put_back).
 #[must_use]
 pub(in crate::slabs) struct ClaimedList(Option<SlabRef>);
 
@@ -140,7 +140,8 @@ impl Slab {
     }
 
     /// Marks the free blocks that have been idle since the last scan as due, if they are at least
-    /// half of the slab, or if each one justifies a system call. Returns whether blocks are due.
+    /// half of the slab, or if each of them justifies a system call. Returns whether blocks are
+    /// due.
     fn mark_idle(&self) -> bool {
         let (least, drawn) = self.look();
         // If no block was taken since the last scan, the program is unlikely to need the blocks
