@@ -1,5 +1,5 @@
-//! Buddy allocator of address space, which consists of areas. Every free block here is clean: it
-//! has no memory.
+//! Buddy allocator for address space, which it divides into areas. Free blocks are clean: no memory
+//! is allocated for them.
 
 use core::ptr::NonNull;
 
@@ -102,7 +102,7 @@ impl Area {
         class == self.class
     }
 
-    /// Extends a block of `class` in place to one of `wanted`, by taking its right neighbours.
+    /// Extends a block of class `class` in place to class `wanted`, by taking its right neighbours.
     /// Returns false, without any change, if they are not all free.
     fn extend(&mut self, start: usize, class: usize, wanted: usize) -> bool {
         if wanted > self.class {
@@ -173,8 +173,8 @@ impl<P: Pages> Buddy<P> {
         None
     }
 
-    /// Puts a clean block back. Releases the area if all of it is free, unless it is the only area
-    /// and no larger than the first.
+    /// Puts a clean block back. Releases an area that is completely free, unless it is the only
+    /// area and no larger than the first.
     pub fn put(&mut self, start: usize, class: SizeClass) {
         let areas = &mut self.areas[..self.used];
         let place = areas

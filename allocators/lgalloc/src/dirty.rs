@@ -68,7 +68,7 @@ impl Dirty {
             None => self.take_front(class)?,
         };
         // Only the returned region leaves the table, so the cap still counts the rest of a larger
-        // one.
+        // region.
         cap.unlease(class.bytes());
         Some(region)
     }

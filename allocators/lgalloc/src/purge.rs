@@ -114,7 +114,7 @@ mod tests {
             ([1, 0, 3, 0], 2 * UNIT)
         );
         assert_eq!(left_where(|_| true), ([0; 4], 4 * UNIT));
-        // Other tests purge at the same time.
+        // Other tests purge at the same time, so the count may be higher.
         assert!(dropped().purged_bytes - before >= 6 * UNIT);
     }
 }

@@ -27,7 +27,7 @@ pub trait Policy {
 pub struct Shared<P> {
     pub(crate) policy: P,
     pub(crate) slots: [Slot; SLOTS],
-    /// Number of slots that have ever been claimed; the slots from this index on have not.
+    /// Number of slots that have ever been claimed. No slot from this index on has been claimed.
     pub(crate) claimed: AtomicUsize,
     pub(crate) dirty: Lock<Dirty>,
     pub(crate) cap: Cap,
@@ -40,8 +40,8 @@ impl<P: Policy> Shared<P> {
         slots.find_map(|(at, slot)| {
             // Raise the number first, so that the child of a fork finds a slot that was just being
             // claimed. Relaxed: a thread that does not see the new number only misses a new cache.
-            // When settings are lowered, the later fence in `lend` ensures that its lease is not
-            // missed.
+            // When settings are lowered, the later fence in `lend` ensures that the new cache's
+            // lease is not missed.
             self.claimed.fetch_max(at + 1, Relaxed);
             slot.claim().then_some(slot)
         })
@@ -131,7 +131,8 @@ impl<P: Policy> Shared<P> {
 
     /// Gives up a slot and its regions. Only the owner calls this.
     pub fn leave(&self, slot: &Slot) {
-        // Return the lease before the regions: the table counts the regions.
+        // Return the lease first, because the cap counts the regions once more when they enter the
+        // table.
         slot.end_lease(&self.cap);
         self.give_all(slot);
         slot.leave();
@@ -161,9 +162,9 @@ impl<P: Policy> Shared<P> {
         }
     }
 
-    /// Enforces a lowered budget and cap. Empties caches that have borrowed more than the budget
-    /// into the table. Then cleans regions, first those in the table, until the cap is no longer
-    /// exceeded.
+    /// Enforces a lowered budget and cap. Moves the regions of caches that have borrowed more than
+    /// the budget to the table. Then cleans regions, first those in the table, until the cap is no
+    /// longer exceeded.
     pub fn hold_to_policy(&self) {
         // Pairs with the fence in `lend`.
         fence(SeqCst);

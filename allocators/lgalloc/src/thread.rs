@@ -103,7 +103,7 @@ pub fn put_clean(start: usize, class: SizeClass) {
 pub fn put_rest(start: usize, class: SizeClass, wanted: SizeClass) {
     count_change(class, wanted);
     for piece in (wanted.index()..class.index()).filter_map(SizeClass::of_index) {
-        // Not through `put`, which would count a deallocation of each piece.
+        // Bypass `put`, which would count a deallocation for each piece.
         put_slow(start + piece.bytes(), piece);
     }
 }

@@ -34,7 +34,7 @@ pub fn own_slot() -> Option<&'static Slot> {
 /// first.
 pub fn slot_or_join() -> Option<&'static Slot> {
     // After its destructors have run, a thread has no `END` that could give the slot up, so it gets
-    // none.
+    // no slot.
     if !ASKED.replace(true) && END.try_with(|_| ()).is_ok() {
         SLOT.set(SHARED.claim());
     }

@@ -170,8 +170,8 @@ impl<T> LargeVec<T> {
         self.reserve(elements.len())?;
         // SAFETY: `reserve` made room behind the existing elements.
         let end = unsafe { self.start.add(self.length) };
-        // Counted separately, so that the compiler can copy plain elements in one operation. If a
-        // clone panics, the guard still counts the elements added so far.
+        // The added elements are counted separately, so that the compiler can copy plain elements
+        // in one operation. If a clone panics, the guard still counts the elements added so far.
         let mut added = Added(&mut self.length, 0);
         for element in elements {
             // SAFETY: `reserve` made room for all elements, so the place lies in the region.
@@ -217,7 +217,7 @@ impl<T> LargeVec<T> {
     ///
     /// The errors of [`Handle::purge`].
     pub fn purge_spare(&mut self) -> Result<(), RangeError> {
-        // In bytes, because the end of a region may be too small for an element.
+        // Computed in bytes, because the end of a region may be too small for an element.
         let first = self.length * size_of::<T>();
         self.handle.purge::<u8>(first..self.handle.bytes())
     }
