@@ -24,7 +24,7 @@ static EXIT: ThreadExit = ThreadExit::new(thread_ends);
 /// Fork gate. Only threads that have entered it change shared structures.
 static FORK_GATE: ForkGate = ForkGate::new();
 
-/// Calls `body` with the heap for allocations of the calling thread.
+/// Calls `body` with the heap from which the calling thread allocates.
 fn with_heap<T>(body: impl FnOnce(&Heap) -> Option<T>) -> Option<T> {
     let heap = current();
     if core::ptr::eq(heap, &raw const ENDED) {

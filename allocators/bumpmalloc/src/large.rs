@@ -108,7 +108,7 @@ pub unsafe fn resize(
     size: usize,
 ) -> Option<NonNull<u8>> {
     let offset = block.addr().get() - header.addr().get();
-    // SAFETY: the header belongs to a live block.
+    // SAFETY: the header belongs to a live block, by this function's contract.
     let mapped = unsafe { header.as_ref() }.touched.load(Relaxed);
     let needed = whole_pages(offset.checked_add(size)?)?;
     let moved = if needed == mapped {
@@ -131,7 +131,7 @@ pub unsafe fn resize(
 ///
 /// `header` begins a mapping of `mapped` bytes.
 unsafe fn remap(header: NonNull<Chunk>, mapped: usize, needed: usize) -> Option<NonNull<Chunk>> {
-    // SAFETY: the header begins a mapping of `mapped` bytes.
+    // SAFETY: the header begins a mapping of `mapped` bytes, by this function's contract.
     if let Some(same) = unsafe { Linux.remap(header.cast(), mapped, needed, Remap::InPlace) } {
         return Some(same.cast());
     }

@@ -14,8 +14,8 @@ use crate::threads;
 const LOOKS: usize = 8;
 
 /// Size of the largest block for which a new chunk is started. A larger block that does not fit
-/// into the current chunk gets its own mapping. So the unused rest of a chunk is at most about this
-/// large.
+/// into the current chunk gets its own mapping. So the unused rest of a chunk has at most about
+/// this size.
 const LARGEST_REFILL: usize = 256 << 10;
 
 impl Heap {
@@ -53,7 +53,7 @@ impl Heap {
         Some(())
     }
 
-    /// Retires the heap's chunk, and returns a dead chunk, which may be the same one.
+    /// Retires the heap's chunk, and returns a dead chunk, which may be the same chunk.
     ///
     /// # Safety
     ///
@@ -61,7 +61,8 @@ impl Heap {
     unsafe fn next_chunk(&self) -> Option<NonNull<Chunk>> {
         {
             let mut retired = self.retired.lock();
-            // SAFETY: the heap belongs to the calling thread, or is locked. Its chunk is mapped.
+            // SAFETY: by this function's contract, the heap belongs to the calling thread or is
+            // locked. Its chunk is mapped.
             unsafe {
                 if let Some(full) = self.uninstall() {
                     if full.as_ref().is_retired_dead() {

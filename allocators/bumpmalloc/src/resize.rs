@@ -52,8 +52,8 @@ pub unsafe fn resize_in_place(block: NonNull<u8>, size: usize) -> Option<NonNull
     // SAFETY: every live block lies behind a header.
     let chunk = unsafe { header.as_ref() };
     if large::is_mapped(chunk) {
-        // SAFETY: the block is live, has its own mapping, and no other thread uses it. A block that
-        // shrinks keeps its mapping.
+        // SAFETY: by this function's contract, the block is live and no other thread uses it. It
+        // has its own mapping, which it keeps when it shrinks.
         return unsafe {
             large::resize(header, block, size)
                 .or_else(|| (size <= usable_size(block)).then_some(block))

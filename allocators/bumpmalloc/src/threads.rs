@@ -141,7 +141,7 @@ fn collect() {
     }
 }
 
-/// Gives up the heap of a thread that has ended.
+/// Makes the heap of an ended thread available to new threads, and gives up its chunks.
 ///
 /// # Safety
 ///
@@ -205,7 +205,8 @@ pub unsafe fn give_up(chunk: NonNull<Chunk>) {
 ///
 /// The calling thread is the only one, and has no guard of these locks.
 pub unsafe fn free_locks() {
-    // SAFETY: the calling thread is the only one, and has no guard of these locks.
+    // SAFETY: by this function's contract, the calling thread is the only one, and has no guard of
+    // these locks.
     unsafe {
         POOL.free_in_child();
         HEAP_OF_ENDED.retired.free_in_child();

@@ -44,7 +44,7 @@ impl Subject {
     ///
     /// # Errors
     ///
-    /// If it cannot be loaded, or a function is missing.
+    /// If the library cannot be loaded, or a function is missing.
     pub fn load(library: &Path) -> Result<Self, String> {
         let path = CString::new(library.as_os_str().as_bytes())
             .map_err(|_| format!("{}: a path has no zero bytes", library.display()))?;

@@ -30,7 +30,7 @@ impl Block {
         let block = Self { start, layout };
         block.look_at_place();
         if zeroed {
-            // SAFETY: the block has `size` bytes, which are initialised.
+            // SAFETY: the block has `size` bytes, which `alloc_zeroed` has initialised.
             assert!((0..size).all(|at| unsafe { start.add(at).read() } == 0));
         }
         block.fill();

@@ -14,7 +14,8 @@ pub struct Golden {
     pub allocator: &'static str,
     /// Name of the function.
     pub function: &'static str,
-    /// Maximum number of instructions, from the first one of the entry point through its return.
+    /// Maximum number of instructions, from the first instruction of the entry point through its
+    /// return.
     pub at_most: usize,
 }
 

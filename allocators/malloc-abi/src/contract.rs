@@ -7,7 +7,7 @@ use heapdrome_pages::KeepErrno;
 use crate::fork_gate::{ForkGate, Presence};
 use crate::report::{Form, Report};
 
-/// Minimum alignment of every block of any size. The C ABI promises it for all types.
+/// Minimum alignment of every block of any size. The C ABI promises this alignment for all types.
 pub const MIN_ALIGNMENT: usize = 16;
 
 /// Maximum size of a block: differences of pointers into it must fit into an `isize`.
@@ -117,7 +117,7 @@ pub unsafe trait MallocAbi {
 
     /// Resizes a block to at least `size` bytes, and moves it if necessary. Keeps the contents up
     /// to the smaller size. The result is aligned to [`MIN_ALIGNMENT`]. Returns `None`, with the
-    /// block unchanged, if out of memory; must not do so if `size` is at most the usable size.
+    /// block unchanged, if out of memory. Must succeed if `size` is at most the usable size.
     ///
     /// # Safety
     ///
@@ -225,7 +225,7 @@ pub unsafe trait MallocAbi {
         &OF_ALL
     }
 
-    /// Calls `visit` with every presence, with shared ones first.
+    /// Calls `visit` with every presence, first with the shared presences.
     fn each_presence(visit: &mut dyn FnMut(&Presence)) {
         visit(&OF_ALL);
     }

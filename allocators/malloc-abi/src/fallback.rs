@@ -50,7 +50,7 @@ const FREED: usize = 0x6672_6565_626c_6f63;
 #[repr(C)]
 struct Chunk {
     /// Always null. An allocator's `free` may read the first word at a multiple of 1 MiB; null
-    /// tells it that the block is not its own.
+    /// shows that the block is not its own.
     foreign: *mut u8,
     /// Chunk that was added before this one.
     next: *mut Chunk,

@@ -221,7 +221,7 @@ impl ForkGate {
                 // The forking thread's barrier orders the two accesses in the processor.
                 compiler_fence(SeqCst);
             } else {
-                // An atomic exchange, because a store and a fence take twice as long.
+                // Use an atomic exchange, because a store and a fence take twice as long.
                 count.swap(1, SeqCst);
                 fence_in_models();
             }
@@ -252,8 +252,8 @@ impl ForkGate {
         self.forking.store(thread, SeqCst);
         fence_in_models();
         if self.has_barrier.load(SeqCst) && !barrier_in_all_threads() {
-            // A filter of system calls was installed since the registration. Sleep instead:
-            // processors complete their stores long before a nap ends.
+            // A filter of system calls forbids the barrier by now. Sleep instead: processors
+            // complete their stores long before a nap ends.
             nap(&AtomicU32::new(0), 0, 1);
         }
         each(&mut |presence| {
@@ -386,8 +386,8 @@ impl ForkGate {
         // AcqRel: pairs with the release in `defer`, so that this thread sees each record.
         let mut next = self.rest.deferred.swap(null_mut(), AcqRel);
         while let Some(place) = NonNull::new(next) {
-            // SAFETY: since the swap the list belongs to this thread, which is inside. The fallback
-            // allocated the memory.
+            // SAFETY: since the swap, the list belongs to this thread, which is inside the gate.
+            // The fallback allocated the memory.
             unsafe {
                 let deferred = place.read();
                 next = deferred.next;

@@ -5,8 +5,8 @@
 //! into a C program, so the runtime's functions are weak symbols, which are null without a runtime.
 //! The exception must not pass through a frame that cannot be unwound. So the loop is written in
 //! assembly, with unwind information, and throws with a jump. The Rust functions that call it end
-//! with a call that has their own signature, which the optimiser turns into a jump. In debug
-//! builds, which unwind, they are also `C-unwind`.
+//! with a call to a function of their own signature, which the optimiser turns into a jump. In
+//! debug builds, which unwind, they are also `C-unwind`.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::{NonNull, null_mut};

@@ -98,7 +98,8 @@ unsafe impl Pages for Linux {
     /// that address only after tens of terabytes. An emulator may begin at the lowest address; then
     /// the result lies above the new mapping.
     ///
-    /// Does not support ThreadSanitizer: it has its shadow memory there, and ends the program.
+    /// Does not work with ThreadSanitizer, which keeps its shadow memory at these addresses and
+    /// ends the program.
     #[cfg(not(any(miri, sanitized)))]
     fn find_room(&self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
         let _errno = KeepErrno::new();
@@ -120,7 +121,7 @@ unsafe impl Pages for Linux {
         let _errno = KeepErrno::new();
         let flags = ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
         let place = start.as_ptr().cast();
-        // SAFETY: the flags forbid to replace another mapping.
+        // SAFETY: the flags forbid replacing another mapping.
         let found = unsafe { libc::mmap(place, size, protection(access), flags, -1, 0) };
         if found == place {
             return Placed::Done;
@@ -142,7 +143,8 @@ unsafe impl Pages for Linux {
 
     unsafe fn protect(&self, start: NonNull<u8>, size: usize, access: Access) -> bool {
         let _errno = KeepErrno::new();
-        // SAFETY: the caller owns the range, and no code relies on accesses that this forbids.
+        // SAFETY: by this function's contract, the caller owns the range, and no code relies on
+        // accesses that this call forbids.
         unsafe { libc::mprotect(start.as_ptr().cast(), size, protection(access)) == 0 }
     }
 
@@ -176,9 +178,9 @@ unsafe impl Pages for Linux {
             Remap::MayMove => (libc::MREMAP_MAYMOVE, null_mut()),
             Remap::Onto(target) => (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, target.as_ptr()),
         };
-        // SAFETY: the caller owns the range, and no longer uses it if the result differs. The
-        // caller owns the target, which is unused. Without MREMAP_FIXED the kernel ignores the
-        // target.
+        // SAFETY: by this function's contract, the caller owns the range, and no longer uses it if
+        // the result differs. The caller owns the target, which is unused. Without MREMAP_FIXED the
+        // kernel ignores the target.
         let moved = unsafe { libc::mremap(start.as_ptr().cast(), size, new_size, flags, target) };
         if moved == libc::MAP_FAILED {
             return None;

@@ -78,7 +78,7 @@ impl<T> Lock<T> {
         // Acquire: pairs with the release in `Guard::drop`. A thread finds its own number only if
         // it holds the lock for a fork itself.
         if self.forking.load(Acquire) == thread {
-            // Relaxed: no other thread compares this word with this number.
+            // Relaxed: no other thread compares this word with this thread's number.
             self.forking.store(0, Relaxed);
             return self.guard(thread);
         }
@@ -252,8 +252,8 @@ mod tests {
         assert_eq!(*lock.lock(), 3);
     }
 
-    // Happens if two allocators of one process have fork handlers, and an allocation runs between
-    // these handlers.
+    // This happens if two allocators of one process have fork handlers, and an allocation runs
+    // between these handlers.
     #[test]
     fn the_forking_thread_waits_for_a_lock_that_another_holds() {
         let (held, other) = (Lock::new(()), Lock::new(1));
