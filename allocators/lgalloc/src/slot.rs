@@ -334,12 +334,12 @@ impl Slot {
         None
     }
 
-    /// Returns the number of regions of a class in this cache; may be out of date in other threads.
+    /// Returns the number of regions of a class in this cache. May be out of date in other threads.
     pub fn count(&self, class: SizeClass) -> usize {
         self.stacks[class.index()].filled().count()
     }
 
-    /// Returns the bytes in this cache; may be out of date in other threads.
+    /// Returns the bytes in this cache. May be out of date in other threads.
     pub fn held(&self) -> usize {
         let classes = (0..CLASSES).filter_map(SizeClass::of_index);
         classes.map(|class| class.bytes() * self.count(class)).sum()

@@ -118,8 +118,8 @@ impl<P: Pages> Heaps<P> {
         self.list.lock().all()
     }
 
-    /// Returns the bin that supplies blocks of `class` to the thread of `heap`, assuming that it
-    /// runs on the calling thread's processor.
+    /// Returns the bin that supplies blocks of `class` to the thread of `heap`, assuming that this
+    /// thread runs on the caller's processor.
     #[inline]
     pub fn bin(&self, heap: HeapRef, class: SizeClass) -> ClassBin<'_> {
         self.shards.bin(heap.attachment(), class)

@@ -10,8 +10,8 @@ use crate::heap::magazine::Magazine;
 use crate::heap::thread_heap::HeapRef;
 use crate::size_class::{FIRST_SHARED, SizeClass};
 
-/// Divisor of the budget: a thread whose magazines may hold at most the budget divided by this does
-/// not drain them.
+/// Divisor of the budget: a thread whose magazines may hold at most the budget divided by this
+/// number does not drain them.
 const KEPT_PART: usize = 8;
 
 /// Does periodic maintenance: empties unused magazines, and purges if an epoch has passed.
@@ -35,9 +35,9 @@ pub fn look_around<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     heaps.tick();
 }
 
-/// Empties the thread's magazines if they may hold much, and lets those of blocks above 4 KiB rest.
-/// Called when the thread has given back most of its blocks: it may become idle, and no other
-/// thread can empty its magazines.
+/// Empties the thread's magazines if they may hold much, and lets the magazines of blocks above 4
+/// KiB rest. Called when the thread has given back most of its blocks: the thread may become idle,
+/// and no other thread can empty its magazines.
 #[cold]
 fn drain<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     let whole = heaps.budget();

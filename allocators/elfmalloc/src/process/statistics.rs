@@ -67,8 +67,8 @@ impl ClassStatistics {
     }
 }
 
-/// Statistics of the process. Other threads may allocate while they are gathered, so the numbers
-/// may describe different moments.
+/// Statistics of the process. Other threads may allocate while the statistics are gathered, so the
+/// numbers may describe different moments.
 #[derive(Clone, Copy, Debug)]
 pub struct Snapshot {
     /// Statistics of each class.

@@ -92,8 +92,8 @@ impl Deref for ShardRef {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Attachment {
-    /// Null until the thread is first attached. Other threads may read an old value, which is
-    /// harmless: every bin accepts the blocks.
+    /// Shard to which the thread is attached; null until it is first attached. Other threads may
+    /// read an old value, which is harmless: every bin accepts the blocks.
     to: AtomicPtr<Shard>,
     own: Shard,
 }

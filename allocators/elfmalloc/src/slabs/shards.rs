@@ -77,7 +77,7 @@ impl<P: Pages> Shards<P> {
     }
 
     /// Returns the bin that supplies blocks of `class` to the thread of `attachment`, assuming that
-    /// it runs on the calling thread's processor.
+    /// this thread runs on the caller's processor.
     #[inline]
     pub fn bin(&self, attachment: &Attachment, class: SizeClass) -> ClassBin<'_> {
         if class.number() >= FIRST_SHARED {

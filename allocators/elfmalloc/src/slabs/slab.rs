@@ -71,8 +71,8 @@ pub struct Slab {
     bits: Cell<*mut Cell<u64>>,
     /// Number of free blocks.
     pub(super) free: Cell<u16>,
-    /// While fewer blocks than this are free, giving a block back changes only the bitmap and the
-    /// counts: the slab stays in its list.
+    /// Number of free blocks below which giving a block back changes only the bitmap and the
+    /// counts, and the slab stays in its list.
     pub(super) settled: Cell<u16>,
     /// First word of the bitmap that may have a set bit.
     hint: Cell<u16>,

@@ -192,7 +192,7 @@ impl ThreadMetadata {
         Self(Pieces::new())
     }
 
-    /// Allocates from this thread's pages, which [`Metadata::allocate`] supplies.
+    /// Allocates a block from this thread's pages, which [`Metadata::allocate`] supplies.
     pub fn allocate(
         &mut self,
         metadata: &Lock<Metadata>,

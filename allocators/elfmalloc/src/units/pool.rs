@@ -58,7 +58,7 @@ pub struct Pool {
     pub dirty: Units,
     /// Minimum of `dirty` since the last epoch.
     pub dirty_low: Units,
-    /// Number of units that threads are purging. These are in neither map until the purge is done.
+    /// Number of units that threads are purging. During the purge, they are in neither map.
     purging: Units,
     /// Number of units that are readable and writable.
     pub committed: Units,

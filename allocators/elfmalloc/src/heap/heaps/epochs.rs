@@ -16,10 +16,10 @@ use crate::slabs::shards::bin_of;
 use crate::units::amount::Units;
 
 /// Divisor of live memory. Before memory grows, the depots are emptied if together they hold more
-/// than live memory divided by this, and more than [`LEAST_KEPT`].
+/// than live memory divided by this number, and more than [`LEAST_KEPT`].
 const WORTH_PART: usize = 16;
 /// Divisor of live memory. Caches are emptied for growth again only after live memory has changed
-/// by itself divided by this, and by at least a unit.
+/// by at least itself divided by this number, and by at least a unit.
 const GROWN_PART: usize = 64;
 
 impl<P: Pages> Heaps<P> {
@@ -41,7 +41,7 @@ impl<P: Pages> Heaps<P> {
         if epoch == 0 {
             return;
         }
-        // A pass gives memory back, which calls this function again. With a short decay time,
+        // When a pass gives memory back, this function is called again. With a short decay time,
         // another epoch may have passed by then. Acquire: pairs with the release below, so that
         // passes do not overlap.
         if self.ticking.swap(true, Acquire) {
