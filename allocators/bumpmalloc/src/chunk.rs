@@ -87,8 +87,8 @@ pub struct Chunk {
 #[repr(align(64))]
 struct Remote(AtomicUsize);
 
-/// Returns the header of a block's chunk or mapping. A block never begins at the start of a chunk,
-/// but a block with its own mapping may begin exactly one chunk size behind its header.
+/// Returns the header of a block's chunk or mapping. A block never begins at the start of a chunk.
+/// A block with its own mapping may begin exactly one chunk size behind its header.
 #[inline(always)]
 pub fn of(block: *mut u8) -> *mut Chunk {
     block

@@ -79,7 +79,7 @@ fn a_chunk_with_one_live_block_does_not_begin_again() {
     in_new_thread(|| {
         let mut blocks = fill(10);
         let pinned = blocks.swap_remove(4000);
-        // SAFETY: the block has 1000 bytes.
+        // SAFETY: the block is live and has 1000 bytes.
         unsafe { pinned.write_bytes(0x5a, 1000) };
         blocks.into_iter().for_each(free);
         for _ in 0..10 {

@@ -47,8 +47,8 @@ impl Source {
         }
     }
 
-    /// Disables optimisation, because an optimising compiler may remove code that it can prove
-    /// wrong.
+    /// Disables optimisation, because an optimising compiler may remove code with undefined
+    /// behaviour.
     #[must_use]
     pub const fn unoptimised(mut self) -> Self {
         self.optimisation = "-O0";

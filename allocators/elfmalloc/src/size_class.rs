@@ -134,7 +134,7 @@ impl Geometry {
     #[must_use]
     pub const fn index(&self, offset: usize) -> usize {
         // Exact for multiples of the size. The offset is below 2^20 and the reciprocal is rounded
-        // up by less than 1, so before truncation the result is too large by less than 2^-12.
+        // up by less than 1. So before truncation, the result is too large by less than 2^-12.
         ((offset as u64 * self.reciprocal as u64) >> 32) as usize
     }
 

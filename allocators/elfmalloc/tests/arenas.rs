@@ -213,7 +213,7 @@ fn an_arena_grows_around_a_mapping_of_another() {
             .all(|&run| run + 16 * UNIT <= taken || run >= taken + (1 << 20))
     );
     let run = backend.memory().run_of(taken);
-    // An address in the gap has a descriptor, of an unused unit.
+    // An address in the gap has the descriptor of an unused unit.
     assert!(run.is_none_or(|run| run.class() == SizeClass::NONE));
     backend.check();
 }

@@ -25,9 +25,9 @@ pub struct Config {
     pub stale_after: Duration,
     /// Whether new areas request huge pages.
     pub huge_pages: bool,
-    /// Interval of a background thread, which returns the memory of regions that have been free for
-    /// a whole interval, in the shared pool or in a thread's cache. `None` means no such thread:
-    /// then only the cap limits free memory with contents.
+    /// Interval of a background thread. It returns the memory of regions that have been free for a
+    /// whole interval, in the shared pool or in a thread's cache. `None` means no background
+    /// thread: then only the cap limits free memory with contents.
     pub worker_interval: Option<Duration>,
 }
 

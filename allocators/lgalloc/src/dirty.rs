@@ -74,8 +74,8 @@ impl Dirty {
     }
 
     /// Takes the front of the newest region of the smallest larger class. The rest has the same
-    /// age, so it stays in the same place of the table, as one piece of each class from `class` to
-    /// below the region's class.
+    /// age, so it stays in the same place of the table. It forms one piece of each class from
+    /// `class` to below the region's class.
     fn take_front(&mut self, class: SizeClass) -> Option<Region> {
         let larger = (0..self.count)
             .rev()

@@ -25,9 +25,9 @@ pub fn totals() -> (usize, usize) {
 /// region into several mappings. If a move is refused, both halves are moved separately. Memory
 /// that the kernel refuses to move in pieces of 2 MiB is copied.
 ///
-/// Aborts the process if the kernel unmaps the target, refuses the move, and the target cannot be
-/// mapped again, perhaps because other code has mapped its addresses. There is no way back, because
-/// other halves may already have moved.
+/// Aborts the process if the kernel unmaps the target and refuses the move, and the target cannot
+/// be mapped again. That can happen if other code has mapped its addresses. There is no way back,
+/// because other halves may already have moved.
 ///
 /// # Safety
 ///

@@ -242,8 +242,8 @@ impl Slot {
         if step < missing || !cap.lease(step, most) {
             return false;
         }
-        // Relaxed: no other memory depends on this count. A compare-exchange, because if the lease
-        // has changed since it was read, adding the step might exceed the budget.
+        // Relaxed: no other memory depends on this count. Uses a compare-exchange: if the lease has
+        // changed since the load, adding the step might exceed the budget.
         let lent = self
             .lease
             .compare_exchange(lease, lease + step, Relaxed, Relaxed);

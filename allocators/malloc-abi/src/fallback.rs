@@ -3,7 +3,7 @@
 //!
 //! There is no lock: a lock that some thread holds at the moment of the fork would stay held in the
 //! child. Blocks lie in chunks, in a list that only grows. One word of a chunk holds both the
-//! number of live blocks and the offset of the next block, so every change of a chunk is one atomic
+//! number of live blocks and the offset of the next block. So every change of a chunk is one atomic
 //! step. A chunk is reused when its last block is freed. The child can continue from any step at
 //! which the process forked. For each thread of the parent, it loses at most the block that the
 //! thread was about to get.

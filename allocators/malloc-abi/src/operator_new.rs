@@ -2,7 +2,7 @@
 //!
 //! As long as a new-handler is installed, it is called and the allocation retried; the handler may
 //! throw. Without a handler, `std::bad_alloc` is thrown. The library must not load a C++ runtime
-//! into a C program, so the runtime's functions are weak symbols, which are null without a runtime.
+//! into a C program. So the runtime's functions are weak symbols, which are null without a runtime.
 //! The exception must not pass through a frame that cannot be unwound. So the loop is written in
 //! assembly, with unwind information, and throws with a jump. The Rust functions that call it end
 //! with a call to a function of their own signature, which the optimiser turns into a jump. In

@@ -2,8 +2,8 @@
 //! never writes them. They are checked when the program frees the block.
 //!
 //! Each block has a word, computed from its address and a secret. The canary byte at offset `o` of
-//! the block is byte `o % 8` of that word, wherever the canary begins, so two canaries may overlap.
-//! No canary byte is zero, because overflows often write the NUL at the end of a string.
+//! the block is byte `o % 8` of that word. This holds wherever a canary begins, so two canaries may
+//! overlap. No canary byte is zero, because overflows often write the NUL at the end of a string.
 
 use core::ptr::NonNull;
 use heapdrome_pages::atomic::{

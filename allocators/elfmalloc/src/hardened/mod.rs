@@ -8,8 +8,9 @@
 //! Blocks of 128 KiB and more have their own mappings between guard pages
 //! ([`guarded`]). Blocks of no bytes are [inaccessible addresses](crate::hardened::zero).
 //!
-//! No other variant may serve the same process. All variants share free blocks, but only this one
-//! fills them, so it would report a write after free for each block that another variant freed.
+//! No other variant may serve the same process. All variants share free blocks, but only this
+//! variant fills them. It would report a write after free for each block that another variant
+//! freed.
 
 pub(crate) mod block;
 pub(crate) mod canary;

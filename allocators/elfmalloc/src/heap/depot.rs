@@ -1,5 +1,5 @@
-//! Depots: free blocks that do not fit into a thread's magazines, and that the thread is likely to
-//! allocate again while they are still in the processor's cache.
+//! Depots: free blocks that do not fit into a thread's magazines. The thread is likely to allocate
+//! them again while they are still in the processor's cache.
 //!
 //! A depot has a stack of chunks of pointers for each class. The most recently freed blocks are
 //! handed out first; the oldest go back to their slabs first. Moving blocks between a magazine and

@@ -277,7 +277,8 @@ impl<P: Pages> Heaps<P> {
         self.memory().pool.lock().forget_steps();
         let budget = self.budget();
         self.list.lock().disown(own.map(HeapRef::as_any), |heap| {
-            // SAFETY: the heap's thread does not exist, and the calling thread is the only one.
+            // SAFETY: the heap's thread does not exist in the child, and the calling thread is the
+            // only one, by this function's contract.
             unsafe { heap.forget_owner(budget) };
         });
         if self

@@ -36,7 +36,7 @@ thread_slot!(
 
 thread_slot!(
     /// The calling thread's quarantine, for the fast path of the hardened variant. Null before the
-    /// thread's first free, after the thread has ended, while the location of the states is
+    /// thread's first free and after its end. Also null while the location of the states is
     /// unknown, and if freed blocks are overwritten completely.
     QUARANTINE: Quarantine = null, "heapdrome_elfmalloc_quarantine"
 );
@@ -49,8 +49,8 @@ unsafe extern "C" fn thread_ends(word: *mut c_void) {
             return;
         };
         // The C library may store the values of keys beside the stack. A value that was set after
-        // the destructors had run is then seen by the next thread on that stack, when another
-        // thread may own the heap.
+        // the destructors had run is then seen by the next thread on that stack. By that time
+        // another thread may own the heap.
         if HEAP::get().cast() != heap.as_ptr() {
             return;
         }

@@ -128,8 +128,8 @@ impl LockedBin<'_> {
         self.slabs.activate(slab.handle());
     }
 
-    /// Adds a slab with free blocks from another bin of the class. The caller still holds that
-    /// bin's lock, so a thread that frees a block of the slab in the meantime waits for one of the
+    /// Adds a slab with free blocks from another bin of the class. The caller still holds the lock
+    /// of that bin. So a thread that frees a block of the slab in the meantime waits for one of the
     /// two locks.
     pub(super) fn attach(&mut self, slab: Detached) {
         slab.slab().set_owner(self.bin.as_owner());

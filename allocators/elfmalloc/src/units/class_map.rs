@@ -2,7 +2,7 @@
 //!
 //! Bytes that were never written read as class 0, [`SizeClass::NONE`]. Addresses outside the arena
 //! also have class 0: null, the stack, and every foreign pointer. If out of memory for the map,
-//! every address has class 0, and the slow path of `free` finds the class in the directory of
+//! every address has class 0. The slow path of `free` then finds the class in the directory of
 //! arenas.
 
 use core::ptr::{NonNull, null_mut};

@@ -52,8 +52,8 @@ impl Drop for Attached {
 }
 
 fn backend() -> &'static Heaps<Simulated> {
-    // SAFETY: `run` sets it before any thread of the program begins, and clears it after all of
-    // them have been joined.
+    // SAFETY: `run` sets the pointer before any thread of the program begins, and clears it after
+    // all of them have been joined.
     unsafe { &*CURRENT.load(SeqCst) }
 }
 

@@ -3,7 +3,7 @@
 //! returns to the pool.
 //!
 //! Returning memory to the pool may end an epoch, and the end of an epoch returns memory to the
-//! pool, so both are in this file.
+//! pool. So both are in this file.
 
 use heapdrome_pages::Pages;
 use heapdrome_pages::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -19,7 +19,7 @@ use crate::units::amount::Units;
 /// than live memory divided by this number, and more than [`LEAST_KEPT`].
 const WORTH_PART: usize = 16;
 /// Divisor of live memory. Caches are emptied for growth again only after live memory has changed
-/// by at least itself divided by this number, and by at least a unit.
+/// by at least this fraction of itself, and by at least a unit.
 const GROWN_PART: usize = 64;
 
 impl<P: Pages> Heaps<P> {

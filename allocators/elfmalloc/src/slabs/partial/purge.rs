@@ -139,9 +139,9 @@ impl Slab {
         (least, drawn)
     }
 
-    /// Marks the free blocks that have been idle since the last scan as due, if they are at least
-    /// half of the slab, or if each of them justifies a system call. Returns whether blocks are
-    /// due.
+    /// Marks the free blocks that have been idle since the last scan as due. Marks none unless they
+    /// are at least half of the slab, or each of them justifies a system call. Returns whether
+    /// blocks are due.
     fn mark_idle(&self) -> bool {
         let (least, drawn) = self.look();
         // If no block was taken since the last scan, the program is unlikely to need the blocks
