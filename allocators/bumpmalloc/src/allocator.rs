@@ -179,7 +179,7 @@ unsafe impl MallocAbi for Bumpmalloc {
     }
 
     fn fork_child() {
-        // SAFETY: this thread is the only one.
+        // SAFETY: this runs in the child of a fork, where this thread is the only one.
         unsafe { threads::give_up_after_fork() };
     }
 }

@@ -163,7 +163,8 @@ pub unsafe fn give_up_heap(heap: NonNull<Heap>) {
 ///
 /// The heap belongs to the calling thread, which no longer allocates or frees through it.
 unsafe fn give_up_chunks(heap: &Heap) {
-    // SAFETY: the heap belongs to the calling thread, and the uninstalled chunk is retired.
+    // SAFETY: the heap belongs to the calling thread, by this function's contract, and the
+    // uninstalled chunk is retired.
     unsafe {
         if let Some(chunk) = heap.uninstall() {
             give_up(chunk);

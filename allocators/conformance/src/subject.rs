@@ -77,7 +77,8 @@ impl Subject {
     /// The handle is valid.
     unsafe fn look_up(handle: *mut c_void) -> Result<Self, String> {
         let find = |name: &CStr| {
-            // SAFETY: the handle is valid, and the name is NUL-terminated.
+            // SAFETY: the handle is valid, by this function's contract, and the name is
+            // NUL-terminated.
             let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
             let missing = || format!("the library has no function {}", name.to_string_lossy());
             (!found.is_null()).then_some(found).ok_or_else(missing)

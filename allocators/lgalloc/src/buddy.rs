@@ -242,12 +242,12 @@ impl<P: Pages> Buddy<P> {
             .pages
             .reserve(bytes, self.pages.page_size(), Access::ReadWrite)?;
         let Some(base) = self.pages.reserve(size, UNIT, Access::ReadWrite) else {
-            // SAFETY: the tree was just reserved.
+            // SAFETY: the tree was just reserved with this size, and no other code uses it.
             unsafe { self.pages.release(tree, bytes) };
             return None;
         };
         if self.huge_pages {
-            // SAFETY: the area was just reserved.
+            // SAFETY: the area was just reserved, and no other code uses it.
             unsafe { self.pages.advise(base, size, Advice::HugePages) };
         }
         let base = base.as_ptr().expose_provenance();

@@ -88,7 +88,8 @@ pub unsafe extern "C" fn heapdrome_lgalloc_resize(
     region: *mut HeapdromeRegion,
     bytes: usize,
 ) -> c_int {
-    // SAFETY: `region` is valid for reading, and this interface returned the region.
+    // SAFETY: by this function's contract, `region` is valid for reading, and this interface
+    // returned the region.
     let Some(mut handle) = (unsafe { handle(&*region) }) else {
         return libc::EINVAL;
     };

@@ -45,7 +45,8 @@ pub unsafe fn relocate(from: NonNull<u8>, to: NonNull<u8>, size: usize) {
         }
     } else {
         COPIED_BYTES.fetch_add(size, Relaxed);
-        // SAFETY: both ranges are mapped and writable, and do not overlap.
+        // SAFETY: by this function's contract, the caller owns both ranges, and they do not
+        // overlap.
         unsafe { to.copy_from_nonoverlapping(from, size) };
         purge(from.as_ptr().addr(), size);
     }

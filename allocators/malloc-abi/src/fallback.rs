@@ -298,7 +298,7 @@ impl Fallback {
     fn add(&self, chunk: NonNull<Chunk>) {
         let mut newest = self.newest.load(Relaxed);
         loop {
-            // SAFETY: the chunk is not listed yet.
+            // SAFETY: the chunk is not listed yet, so no other thread uses it.
             unsafe { (*chunk.as_ptr()).next = newest };
             // Release: pairs with the acquire in `chunks`.
             match self

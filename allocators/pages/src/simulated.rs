@@ -173,7 +173,7 @@ impl State {
         }
         released.fill(0);
         region.reserved += last - first;
-        // SAFETY: the pages lie in the region, and were not reserved.
+        // SAFETY: the pages lie in the region, and were not reserved, so no code uses them.
         unsafe {
             region
                 .memory

@@ -74,7 +74,7 @@ pub struct Usage {
 #[must_use]
 pub fn usage() -> Option<Usage> {
     let _errno = KeepErrno::new();
-    // SAFETY: all fields are numbers.
+    // SAFETY: all fields are numbers, for which zero is valid.
     let mut usage: libc::rusage = unsafe { core::mem::zeroed() };
     // SAFETY: the kernel writes to the local variable only.
     if cfg!(miri) || unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) } != 0 {
@@ -129,7 +129,7 @@ fn membarrier(command: libc::c_int) -> bool {
 #[must_use]
 pub fn address_space_limit() -> Option<usize> {
     let _errno = KeepErrno::new();
-    // SAFETY: both fields are numbers.
+    // SAFETY: both fields are numbers, for which zero is valid.
     let mut limit: libc::rlimit = unsafe { core::mem::zeroed() };
     // SAFETY: the C library writes to the local variable only.
     let known = !cfg!(miri) && unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) } == 0;

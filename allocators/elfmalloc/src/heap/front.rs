@@ -71,7 +71,7 @@ static NO_SLOTS: Shared<[*mut u8; 2]> = Shared([null_mut(), FULL]);
 /// Returns the top of a magazine without slots.
 #[must_use]
 pub const fn no_slots() -> *mut *mut u8 {
-    // SAFETY: the array has a second word.
+    // SAFETY: the array has two words, so the pointer stays within it.
     unsafe { (&raw const NO_SLOTS.0).cast::<*mut u8>().add(1).cast_mut() }
 }
 
@@ -239,7 +239,7 @@ impl Front {
     #[inline(always)]
     pub(crate) fn class_of_small(&self, size: usize) -> SizeClass {
         debug_assert!(size <= SMALL);
-        // SAFETY: the size is at most SMALL.
+        // SAFETY: callers pass a size of at most SMALL, for which the table has an entry.
         unsafe { *self.small.get_unchecked((size + 15) >> 4) }
     }
 

@@ -147,7 +147,7 @@ impl Quarantine {
     pub fn exchange(&mut self, class: SizeClass, block: *mut u8) -> *mut u8 {
         debug_assert!(has_places(class) && is_long(class));
         let index = self.draw() % LONG_PLACES;
-        // SAFETY: the class has places, and the index is below their number.
+        // SAFETY: callers pass a class that has places, and the index is below their number.
         let place = unsafe {
             self.long
                 .get_unchecked_mut(class.number() - SHORT_CLASSES)

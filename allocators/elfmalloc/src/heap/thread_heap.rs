@@ -191,7 +191,8 @@ impl AnyHeap {
     /// on a slow path when the process forked.
     #[cold]
     pub(super) unsafe fn forget_owner(self, budget: usize) {
-        // SAFETY: no other thread uses the heap, and this thread has no reference to its front.
+        // SAFETY: no other thread exists, by this function's contract, and this thread has no
+        // reference to the heap's front.
         unsafe { Front::write(&raw mut (*self.0.as_ptr()).front) };
         let heap = self.heap();
         heap.magazines.iter().for_each(Magazine::forget);
@@ -202,7 +203,7 @@ impl AnyHeap {
             coalescer.forget();
         }
         if let Some(mut quarantine) = NonNull::new(heap.quarantine.get()) {
-            // SAFETY: the quarantine belongs to the heap, whose thread does not exist.
+            // SAFETY: the quarantine belongs to the heap, whose thread does not exist in the child.
             unsafe { quarantine.as_mut().empty(|_| ()) };
         }
         heap.budget.set(budget);

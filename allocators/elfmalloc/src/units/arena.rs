@@ -142,7 +142,7 @@ impl Arena {
         }
         let descriptors = addresses(descriptor_bytes)?;
         self.descriptors = descriptors.as_ptr().cast();
-        // SAFETY: the range was just reserved.
+        // SAFETY: the range was just reserved, and no other code uses it yet.
         unsafe { pages.advise(descriptors, descriptor_bytes, Advice::NoHugePages) };
         self.reserve_maps(pages)
     }
@@ -363,7 +363,7 @@ impl Arena {
             self.descriptor_bytes = needed;
             if self.grows {
                 let start = self.part(self.descriptors, opened);
-                // SAFETY: the range was just reserved.
+                // SAFETY: the range was just reserved, and no other code uses it yet.
                 unsafe { pages.advise(start, needed - opened, Advice::NoHugePages) };
             }
         }

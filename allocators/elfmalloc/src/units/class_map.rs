@@ -47,7 +47,7 @@ impl ClassMap {
         let Some(map) = pages.reserve(bytes, 4096, Access::ReadWrite) else {
             return false;
         };
-        // SAFETY: the range was just reserved.
+        // SAFETY: the range was just reserved, and no other code uses it yet.
         unsafe { pages.advise(map, bytes, Advice::NoHugePages) };
         self.bytes.store(map.as_ptr().cast(), Relaxed);
         self.base.store(base.addr().get(), Relaxed);

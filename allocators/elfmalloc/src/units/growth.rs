@@ -156,7 +156,7 @@ fn advise_huge(pages: &impl Pages, arena: &mut Arena, from: usize, units: usize)
     let (first, count) = huge_pages_in(arena.skew(), from, units);
     if count != 0 {
         arena.huge_from.get_or_insert(first);
-        // SAFETY: the range was just committed.
+        // SAFETY: the range was just committed, and no other code uses it yet.
         unsafe { pages.advise(arena.address(first), count << UNIT_SHIFT, Advice::HugePages) };
     }
 }

@@ -146,7 +146,7 @@ impl MappedBlocks {
         let base = pages.reserve(bytes, alignment.max(page), Access::ReadWrite)?;
         let entry = Mapped::whole(base, bytes);
         if !self.table.lock().insert(pages, entry) {
-            // SAFETY: the mapping was just made.
+            // SAFETY: the mapping was just made, and no other code uses it.
             unsafe { pages.release(base, bytes) };
             return None;
         }
@@ -284,7 +284,8 @@ impl MappedBlocks {
         if size <= entry.size && size > entry.size.saturating_sub(UNIT) {
             return Some(block);
         }
-        // SAFETY: the mapping belongs to the block, which belongs to the caller.
+        // SAFETY: the mapping belongs to the block, which belongs to the caller, by this function's
+        // contract.
         let moved = unsafe { pages.remap(block, entry.bytes, bytes, Remap::MayMove)? };
         mapped.remove(block.addr().get());
         let entry = Mapped::whole(moved, bytes);

@@ -102,7 +102,8 @@ impl<P: Pages> Memory<P> {
     ///
     /// The pages belong to an arena, and no code needs their contents.
     pub unsafe fn purge(&self, start: NonNull<u8>, bytes: usize) -> bool {
-        // SAFETY: the pages belong to the arena, and no code needs their contents.
+        // SAFETY: by this function's contract, the pages belong to an arena, and no code needs
+        // their contents.
         let done = unsafe { self.pages.purge(start, bytes) };
         if done {
             self.count_purge(bytes);
