@@ -83,7 +83,7 @@ pub struct Chunk {
     marks: [AtomicU64; WORDS - HEADER_WORDS],
 }
 
-/// Count that other threads write, on a separate cache line.
+/// Count of frees by other threads, on a separate cache line.
 #[repr(align(64))]
 struct Remote(AtomicUsize);
 

@@ -18,7 +18,7 @@ pub type Header = (&'static str, &'static str);
 /// library serves malloc.
 pub const BASIC: &[Header] = &[("basic.h", include_str!("../programs/basic.h"))];
 
-/// Environment variable that names the library which must serve malloc, for programs that include
+/// Environment variable that names the library that must serve malloc, for programs that include
 /// [`BASIC`].
 pub const EXPECTED: &str = "HEAPDROME_EXPECTED";
 

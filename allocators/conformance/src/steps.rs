@@ -45,7 +45,7 @@ pub struct Steps {
 /// Reason why there is no count.
 #[derive(Debug, PartialEq, Eq)]
 pub enum StepsError {
-    /// The system forbids processes to trace one another.
+    /// The system forbids processes from tracing one another.
     Forbidden,
     /// Any other reason, described in one line.
     Failed(String),

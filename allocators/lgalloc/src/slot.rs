@@ -287,8 +287,8 @@ impl Slot {
         self.clock.store(now as usize, Relaxed);
     }
 
-    /// Makes the owner use atomic exchanges from now on. Returns the word that it is taking by a
-    /// plain store, or zero; `None` if the system refuses the fence.
+    /// Makes the owner use atomic exchanges from now on. Returns the word that the owner is taking
+    /// by a plain store, or zero; `None` without the fence.
     fn share(&self) -> Option<usize> {
         // Acquire: pairs with the release below or in `claim`, so that this thread sees the stores
         // that the other thread saw.

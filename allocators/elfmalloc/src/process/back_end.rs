@@ -139,7 +139,7 @@ pub(super) fn large(size: usize, alignment: usize) -> Option<Large> {
     allocate_large(&HEAPS, size, alignment)
 }
 
-/// Allocates a large block to replace one that could not grow in place.
+/// Allocates a large block to replace a block that could not grow in place.
 pub(super) fn grown(size: usize) -> Option<NonNull<u8>> {
     allocate_grown(&HEAPS, size)
 }
