@@ -210,7 +210,7 @@ fn what_lies_behind_the_blocks_that_are_used_of_a_slab_is_purged_once() {
     let turns: Vec<_> = (0..6).map(|_| turn()).collect();
     assert_eq!(turns[..2], [(0, 0); 2]);
     assert_eq!(turns[2..], [(1, unused); 4]);
-    // Since no more blocks are taken, all free blocks are idle.
+    // No thread takes further blocks, so all free blocks are idle.
     backend.tick();
     let purged = Snapshot::of(backend).purged as usize;
     assert_eq!(purged, unused + UNIT - 4 * class().size());

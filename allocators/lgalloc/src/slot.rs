@@ -267,7 +267,7 @@ impl Slot {
     pub fn revoke(&self, cap: &Cap) {
         let before = self.lease.swap(0, Relaxed);
         let held = self.held();
-        // Add the bytes to the cap first: another thread may end the lease in between, and must not
+        // Add the bytes to the cap first: another thread may end the lease meanwhile, and must not
         // subtract bytes that the cap does not count yet. The slot may hold more than the old
         // lease.
         cap.admit(held);

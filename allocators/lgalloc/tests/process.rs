@@ -103,8 +103,8 @@ fn threads_past_their_end_are_served() {
     thread_local! {
         static LATE: std::cell::RefCell<Late> = const { std::cell::RefCell::new(Late(None)) };
     }
-    // Try a thread-local that is set before the allocator's own and one that is set afterwards,
-    // because destructors run in either order.
+    // Try a thread-local that is set before the allocator's own, and one that is set afterwards.
+    // Destructors may run in either order.
     for early in [true, false] {
         let thread = std::thread::spawn(move || {
             if early {

@@ -49,8 +49,8 @@ pub(crate) fn start() {
             // read with acquire (`canary::wants_secret`).
             states: STATES.load(Relaxed),
             arena: address_space_limit().map_or(Settings::DEFAULT.arena, Settings::arena_within),
-            // `thread_local::first_heap` raises this to the number of processors. Since no more
-            // threads than that run in parallel, threads that share a shard seldom contend.
+            // `thread_local::first_heap` raises this to the number of processors. At most that
+            // number of threads run in parallel, so threads that share a shard seldom contend.
             shards: 1,
             ..Settings::from_environment()
         };

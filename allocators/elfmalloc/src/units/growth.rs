@@ -138,7 +138,7 @@ fn commit_at_frontier(
     if now_huge {
         advise_huge(pages, arena, from, units);
     }
-    // In a small heap, the next commit does not depend on this one, so skip the system call.
+    // In a small heap, the next commit does not depend on this commit, so skip the system call.
     let matters = from + units >= HUGE_FROM_FAST;
     let is_open = huge && matters && !arena.has_states() && arena.huge_from.is_none();
     arena.last_step = is_open.then(usage).flatten().map(|before| Step {

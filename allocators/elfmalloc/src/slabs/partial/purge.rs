@@ -98,7 +98,7 @@ impl Slabs {
             *copy = slab.word(word).get();
         }
         // Blocks that were taken since the last scan had the lowest addresses, so the idle blocks
-        // are the free ones at the highest addresses.
+        // are the free blocks at the highest addresses.
         let count = slab.due.take().min(slab.least.get());
         forget_first(&mut bits[..words], slab.free.get() - count);
         (bits, count)
