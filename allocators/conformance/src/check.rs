@@ -434,7 +434,7 @@ fn set(limit: Limit) -> io::Result<()> {
         rlim_cur: bytes,
         rlim_max: bytes,
     };
-    // SAFETY: the limit is a local variable.
+    // SAFETY: the limit is a local variable, which the call only reads.
     if unsafe { libc::setrlimit(what, &raw const limit) } == 0 {
         Ok(())
     } else {

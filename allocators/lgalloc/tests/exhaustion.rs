@@ -16,7 +16,7 @@ fn limit(resource: libc::__rlimit_resource_t, bytes: u64) {
         rlim_cur: bytes,
         rlim_max: bytes,
     };
-    // SAFETY: the limit is a local variable.
+    // SAFETY: the limit is a local variable, which the call only reads.
     let result = unsafe { libc::setrlimit(resource, &raw const limit) };
     assert_eq!(result, 0);
 }

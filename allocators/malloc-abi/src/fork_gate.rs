@@ -121,8 +121,7 @@ pub struct ForkGate {
 struct Rest {
     /// Held by the forking thread.
     turn: Lock<()>,
-    /// Number of nested forks in progress: forks that fork handlers of the forking thread have
-    /// started.
+    /// Number of nested forks in progress, which fork handlers of the forking thread have started.
     nested: AtomicUsize,
     /// Calls deferred until the gate opens.
     deferred: AtomicPtr<Deferred>,

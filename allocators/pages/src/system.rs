@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_void};
 
 use crate::KeepErrno;
 
-/// Returns a number that no other live thread has: the address of its control block.
+/// Returns a number that no other live thread has: the address of this thread's control block.
 #[cfg(all(target_arch = "x86_64", not(any(miri, modelled))))]
 #[inline(always)]
 #[must_use]
@@ -18,7 +18,7 @@ pub fn thread_pointer() -> usize {
     pointer
 }
 
-/// Returns a number that no other live thread has: the address of its control block.
+/// Returns a number that no other live thread has: the address of this thread's control block.
 #[cfg(all(target_arch = "aarch64", not(any(miri, modelled))))]
 #[inline(always)]
 #[must_use]
@@ -32,7 +32,7 @@ pub fn thread_pointer() -> usize {
     pointer
 }
 
-/// Returns a number that no other live thread has: the address of its `errno`.
+/// Returns a number that no other live thread has: the address of this thread's `errno`.
 #[cfg(all(
     not(modelled),
     any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64")))
