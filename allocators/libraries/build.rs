@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Packages below `allocators/preload`, the library that each builds, and the library's proper
-/// name, in which Cargo does not allow hyphens.
+/// Packages below `allocators/preload`, the library that Cargo builds for each, and the library's
+/// proper name. Proper names have hyphens, which Cargo does not allow in names of libraries.
 const LIBRARIES: [(&str, &str, &str); 4] = [
     (
         "heapdrome-preload-bumpmalloc",

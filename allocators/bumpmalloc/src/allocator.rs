@@ -24,7 +24,7 @@ static EXIT: ThreadExit = ThreadExit::new(thread_ends);
 /// Fork gate. Only threads that have entered it change shared structures.
 static FORK_GATE: ForkGate = ForkGate::new();
 
-/// Calls `body` with the heap for allocations of the calling thread.
+/// Calls `body` with the heap from which the calling thread allocates.
 fn with_heap<T>(body: impl FnOnce(&Heap) -> Option<T>) -> Option<T> {
     let heap = current();
     if core::ptr::eq(heap, &raw const ENDED) {
@@ -76,14 +76,14 @@ unsafe impl MallocAbi for Bumpmalloc {
 
     fn allocate_zeroed_fast(size: usize) -> Option<NonNull<u8>> {
         let block = Self::allocate_fast(size)?;
-        // SAFETY: the block is new and has this size.
+        // SAFETY: the block is new and has at least `size` bytes.
         unsafe { block.write_bytes(0, possibly_not_zero(block, size)) };
         Some(block)
     }
 
     fn allocate_zeroed(size: usize) -> Option<NonNull<u8>> {
         let block = Self::allocate(size)?;
-        // SAFETY: the block is new and has this size.
+        // SAFETY: the block is new and has at least `size` bytes.
         unsafe { block.write_bytes(0, possibly_not_zero(block, size)) };
         Some(block)
     }
@@ -111,13 +111,13 @@ unsafe impl MallocAbi for Bumpmalloc {
 
     #[inline(always)]
     unsafe fn deallocate_fast(block: *mut u8) -> bool {
-        // SAFETY: `block` is not null here, so it is a live block that the caller gives up.
+        // SAFETY: `block` is not null here, so it is a live block that the caller no longer uses.
         block.is_null() || unsafe { current().free_own(block) }
     }
 
     unsafe fn deallocate(block: NonNull<u8>) {
         let header = large::header_of(block);
-        // SAFETY: every live block lies behind a header, and the caller gives the block up.
+        // SAFETY: every live block lies behind a header, and the caller no longer uses the block.
         unsafe {
             if large::is_mapped(header.as_ref()) {
                 large::free(header);
@@ -179,7 +179,7 @@ unsafe impl MallocAbi for Bumpmalloc {
     }
 
     fn fork_child() {
-        // SAFETY: this thread is the only one.
+        // SAFETY: this runs in the child of a fork, where this thread is the only one.
         unsafe { threads::give_up_after_fork() };
     }
 }

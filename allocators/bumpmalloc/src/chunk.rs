@@ -83,12 +83,12 @@ pub struct Chunk {
     marks: [AtomicU64; WORDS - HEADER_WORDS],
 }
 
-/// Count that other threads write, on a separate cache line.
+/// Count of frees by other threads, on a separate cache line.
 #[repr(align(64))]
 struct Remote(AtomicUsize);
 
-/// Returns the header of a block's chunk or mapping. A block never begins at the start of a chunk,
-/// but a block with its own mapping may begin exactly one chunk size behind its header.
+/// Returns the header of a block's chunk or mapping. A block never begins at the start of a chunk.
+/// A block with its own mapping may begin exactly one chunk size behind its header.
 #[inline(always)]
 pub fn of(block: *mut u8) -> *mut Chunk {
     block
@@ -111,10 +111,10 @@ pub fn marks_base(chunk: NonNull<Chunk>) -> *mut AtomicU64 {
 /// `last` lies in a chunk that the calling thread owns, and `base` is the chunk's `marks_base`.
 #[inline(always)]
 pub unsafe fn mark(base: *mut AtomicU64, last: usize) {
-    // SAFETY: the word lies in the chunk's marks.
+    // SAFETY: the word lies in the chunk's marks, by this function's contract.
     let word = unsafe { &*base.wrapping_add(last >> WORD_SHIFT) };
-    // Relaxed: the owner is the only writer, and a thread that reads a block's mark received the
-    // block.
+    // Relaxed: the owner is the only writer, and a thread reads a block's mark only after it has
+    // received the block.
     word.store(word.load(Relaxed) | (1 << ((last / GRANULE) % 64)), Relaxed);
 }
 
@@ -124,7 +124,7 @@ pub unsafe fn mark(base: *mut AtomicU64, last: usize) {
 ///
 /// The conditions of [`mark`] hold.
 pub unsafe fn unmark(base: *mut AtomicU64, last: usize) {
-    // SAFETY: the word lies in the chunk's marks.
+    // SAFETY: the word lies in the chunk's marks, by this function's contract.
     let word = unsafe { &*base.wrapping_add(last >> WORD_SHIFT) };
     // Relaxed: only the owner writes marks.
     word.store(
@@ -188,7 +188,7 @@ impl Chunk {
     /// Records that no further blocks are allocated in the chunk: it has `allocated` blocks, up to
     /// offset `end`.
     pub fn retire(&self, allocated: usize, end: usize) {
-        // Relaxed: read under the lock of the list that gets the chunk, or after a merge.
+        // Relaxed: read under the lock of the list that receives the chunk, or after `disown`.
         self.allocated.store(allocated, Relaxed);
         self.end.store(end, Relaxed);
     }
@@ -228,8 +228,8 @@ impl Chunk {
         self.owner.store(null_mut(), Relaxed);
         let freed = self.freed.load(Relaxed);
         let live = self.allocated.load(Relaxed) - freed;
-        // AcqRel: releases the owner's accesses to the blocks. If other threads' frees were the
-        // last ones, acquires their accesses.
+        // AcqRel: releases the owner's accesses to the blocks. If other threads freed the last
+        // blocks, acquires their accesses.
         self.remote.0.fetch_add(MERGED - live, AcqRel) == live
     }
 }
@@ -242,7 +242,7 @@ pub struct List {
     length: usize,
 }
 
-// SAFETY: the chunks belong to the thread that has access to the list.
+// SAFETY: the chunks in a list belong to the thread that has access to the list.
 unsafe impl Send for List {}
 
 impl List {

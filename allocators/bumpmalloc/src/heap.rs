@@ -125,15 +125,16 @@ impl Heap {
     }
 
     /// Runs the fast path of `free`: counts the free if the block lies in a chunk of this heap.
-    /// Returns false, without any change, if not.
+    /// Otherwise returns false, without any change.
     ///
     /// # Safety
     ///
-    /// The heap belongs to the calling thread, and `block` is a live block that the caller gives
-    /// up.
+    /// The heap belongs to the calling thread, and `block` is a live block that the caller no
+    /// longer uses.
     #[inline(always)]
     pub unsafe fn free_own(&self, block: *mut u8) -> bool {
-        // SAFETY: every block lies behind a header.
+        // SAFETY: the block is live, by this function's contract, and every block lies behind a
+        // header.
         let chunk = unsafe { &*chunk::of(block) };
         // Relaxed: only this thread sets and removes its own heap as an owner.
         let own = core::ptr::eq(chunk.owner.load(Relaxed).cast::<Self>(), self);
@@ -165,7 +166,7 @@ impl Heap {
     /// The heap belongs to the calling thread, or is the locked heap of ended threads.
     pub unsafe fn uninstall(&self) -> Option<NonNull<Chunk>> {
         let chunk = NonNull::new(self.chunk.replace(null_mut()))?;
-        // SAFETY: a heap's chunk is mapped.
+        // SAFETY: the current chunk of a heap stays mapped.
         let header = unsafe { chunk.as_ref() };
         header.retire(self.count.get(), self.cursor.get() - chunk.addr().get());
         self.cursor.set(0);

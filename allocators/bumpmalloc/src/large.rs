@@ -1,4 +1,5 @@
-//! Blocks with their own mapping. Each follows a chunk's header with the owner `MAPPED`.
+//! Blocks with their own mapping. Each block follows a header like that of a chunk, whose owner is
+//! `MAPPED`.
 
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::Relaxed;
@@ -83,9 +84,10 @@ fn count(bytes: usize, blocks: usize) {
 ///
 /// # Safety
 ///
-/// `header` belongs to a live block with its own mapping, which the caller gives up.
+/// `header` belongs to a live block with its own mapping, which the caller no longer uses.
 pub unsafe fn free(header: NonNull<Chunk>) {
-    // SAFETY: the header belongs to a live block with its own mapping, which the caller gives up.
+    // SAFETY: by this function's contract, the header belongs to a live block with its own mapping,
+    // which the caller no longer uses.
     unsafe {
         let mapped = header.as_ref().touched.load(Relaxed);
         count(mapped.wrapping_neg(), usize::MAX);
@@ -106,7 +108,7 @@ pub unsafe fn resize(
     size: usize,
 ) -> Option<NonNull<u8>> {
     let offset = block.addr().get() - header.addr().get();
-    // SAFETY: the header belongs to a live block.
+    // SAFETY: the header belongs to a live block, by this function's contract.
     let mapped = unsafe { header.as_ref() }.touched.load(Relaxed);
     let needed = whole_pages(offset.checked_add(size)?)?;
     let moved = if needed == mapped {
@@ -129,7 +131,7 @@ pub unsafe fn resize(
 ///
 /// `header` begins a mapping of `mapped` bytes.
 unsafe fn remap(header: NonNull<Chunk>, mapped: usize, needed: usize) -> Option<NonNull<Chunk>> {
-    // SAFETY: the header begins a mapping of `mapped` bytes.
+    // SAFETY: the header begins a mapping of `mapped` bytes, by this function's contract.
     if let Some(same) = unsafe { Linux.remap(header.cast(), mapped, needed, Remap::InPlace) } {
         return Some(same.cast());
     }

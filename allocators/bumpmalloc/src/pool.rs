@@ -103,7 +103,7 @@ impl Pool {
         }
         if let Some(fresh) = self.fresh
             && self.fresh_count > 0
-            // SAFETY: no code has touched these chunks.
+            // SAFETY: these chunks were never handed out, so no code uses them.
             && unsafe { Linux.release(fresh, self.fresh_count * SIZE) }
         {
             self.fresh_count = 0;
@@ -154,7 +154,7 @@ fn touched_beyond_first_page(chunk: &Chunk) -> usize {
 ///
 /// The chunk is dead and belongs to the calling thread.
 unsafe fn purge_chunk(chunk: NonNull<Chunk>) -> bool {
-    // SAFETY: the chunk is mapped and belongs to the calling thread.
+    // SAFETY: the chunk is mapped and belongs to the calling thread, by this function's contract.
     let header = unsafe { chunk.as_ref() };
     let memory = touched_beyond_first_page(header);
     if memory == 0 {
@@ -168,7 +168,7 @@ unsafe fn purge_chunk(chunk: NonNull<Chunk>) -> bool {
         Linux.purge(start, size)
     };
     if purged {
-        // SAFETY: the chunk is dead and belongs to the calling thread.
+        // SAFETY: the chunk is dead and belongs to the calling thread, by this function's contract.
         unsafe { header.clear_marks() };
         // Relaxed: the chunk belongs to this thread.
         header.end.store(FIRST, Relaxed);

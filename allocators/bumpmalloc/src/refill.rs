@@ -14,8 +14,8 @@ use crate::threads;
 const LOOKS: usize = 8;
 
 /// Size of the largest block for which a new chunk is started. A larger block that does not fit
-/// into the current chunk gets its own mapping, so at most about this many bytes of a chunk stay
-/// unused.
+/// into the current chunk gets its own mapping. So the unused rest of a chunk has at most about
+/// this size.
 const LARGEST_REFILL: usize = 256 << 10;
 
 impl Heap {
@@ -32,7 +32,7 @@ impl Heap {
         if size > LARGEST_REFILL || alignment > LARGEST_REFILL {
             return large::allocate(size, alignment);
         }
-        // SAFETY: the conditions are those of this function.
+        // SAFETY: this function's contract is that of `refill`.
         unsafe { self.refill()? };
         self.bump_aligned(size, alignment)
     }
@@ -43,8 +43,8 @@ impl Heap {
     ///
     /// The conditions of [`allocate`](Self::allocate) hold.
     unsafe fn refill(&self) -> Option<()> {
-        // SAFETY: the heap belongs to the calling thread, or is locked. The chunk that was found is
-        // dead and belongs only to this thread.
+        // SAFETY: by this function's contract, the heap belongs to the calling thread or is locked.
+        // The chunk that was found is dead and belongs only to this thread.
         unsafe {
             let next = self.next_chunk()?;
             next.as_ref().restart(self.owner_of_chunks());
@@ -53,7 +53,7 @@ impl Heap {
         Some(())
     }
 
-    /// Retires the heap's chunk, and returns a dead chunk, which may be the same one.
+    /// Retires the heap's chunk, and returns a dead chunk, which may be the same chunk.
     ///
     /// # Safety
     ///
@@ -61,7 +61,8 @@ impl Heap {
     unsafe fn next_chunk(&self) -> Option<NonNull<Chunk>> {
         {
             let mut retired = self.retired.lock();
-            // SAFETY: the heap belongs to the calling thread, or is locked. Its chunk is mapped.
+            // SAFETY: by this function's contract, the heap belongs to the calling thread or is
+            // locked. Its chunk is mapped.
             unsafe {
                 if let Some(full) = self.uninstall() {
                     if full.as_ref().is_retired_dead() {
@@ -88,7 +89,8 @@ impl Heap {
     /// The chunk was this heap's current chunk until now, and is retired.
     unsafe fn retire(&self, full: NonNull<Chunk>, retired: &mut chunk::List) {
         if self.owner_of_chunks().is_null() {
-            // SAFETY: the chunk is retired and in no list, and has no owner.
+            // SAFETY: the chunk is retired and in no list, by this function's contract, and has no
+            // owner.
             unsafe { threads::give_up(full) };
         } else {
             retired.push(full);

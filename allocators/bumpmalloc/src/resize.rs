@@ -33,7 +33,8 @@ pub unsafe fn usable_size(block: NonNull<u8>) -> usize {
 pub unsafe fn resize_own(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
     let own = core::ptr::eq(current().chunk.get(), large::header_of(block).as_ptr());
     if own {
-        // SAFETY: the block is live, and no other thread uses it.
+        // SAFETY: by this function's contract, the block is live, and no other thread uses it
+        // during the call.
         unsafe { resize_in_place(block, size) }
     } else {
         None
@@ -51,15 +52,15 @@ pub unsafe fn resize_in_place(block: NonNull<u8>, size: usize) -> Option<NonNull
     // SAFETY: every live block lies behind a header.
     let chunk = unsafe { header.as_ref() };
     if large::is_mapped(chunk) {
-        // SAFETY: the block is live, has its own mapping, and no other thread uses it. A block that
-        // shrinks keeps its mapping.
+        // SAFETY: by this function's contract, the block is live and no other thread uses it. It
+        // has its own mapping, which it keeps when it shrinks.
         return unsafe {
             large::resize(header, block, size)
                 .or_else(|| (size <= usable_size(block)).then_some(block))
         };
     }
     let start = block.addr().get();
-    // SAFETY: the block is live.
+    // SAFETY: the block is live, by this function's contract.
     let end = start + unsafe { usable_size(block) };
     let heap = current();
     let last = core::ptr::eq(heap.chunk.get(), header.as_ptr()) && heap.cursor.get() == end;

@@ -141,13 +141,14 @@ fn collect() {
     }
 }
 
-/// Gives up the heap of a thread that has ended.
+/// Makes the heap of an ended thread available to new threads, and gives up its chunks.
 ///
 /// # Safety
 ///
 /// No thread uses the heap, and it is not in the list of free heaps.
 pub unsafe fn give_up_heap(heap: NonNull<Heap>) {
-    // SAFETY: no thread uses the heap, so this function has exclusive access.
+    // SAFETY: no thread uses the heap, by this function's contract, so this function has exclusive
+    // access.
     unsafe {
         give_up_chunks(heap.as_ref());
         let mut registry = REGISTRY.lock();
@@ -162,7 +163,8 @@ pub unsafe fn give_up_heap(heap: NonNull<Heap>) {
 ///
 /// The heap belongs to the calling thread, which no longer allocates or frees through it.
 unsafe fn give_up_chunks(heap: &Heap) {
-    // SAFETY: the heap belongs to the calling thread, and the uninstalled chunk is retired.
+    // SAFETY: the heap belongs to the calling thread, by this function's contract, and the
+    // uninstalled chunk is retired.
     unsafe {
         if let Some(chunk) = heap.uninstall() {
             give_up(chunk);
@@ -191,20 +193,21 @@ unsafe fn give_up_retired(heap: &Heap) {
 ///
 /// The chunk is retired and in no list. Its owner, if any, no longer counts frees in it.
 pub unsafe fn give_up(chunk: NonNull<Chunk>) {
-    // SAFETY: the chunk is retired, so it is mapped.
+    // SAFETY: the chunk is retired, by this function's contract, and retired chunks are mapped.
     if unsafe { chunk.as_ref() }.disown() {
         POOL.lock().keep(chunk);
     }
 }
 
-/// Frees all locks in the child of a fork. A thread of the parent may have held one to read the
-/// data that it guards.
+/// Unlocks all locks in the child of a fork. A thread of the parent may have held a lock in order
+/// to read.
 ///
 /// # Safety
 ///
 /// The calling thread is the only one, and has no guard of these locks.
 pub unsafe fn free_locks() {
-    // SAFETY: the calling thread is the only one, and has no guard of these locks.
+    // SAFETY: by this function's contract, the calling thread is the only one, and has no guard of
+    // these locks.
     unsafe {
         POOL.free_in_child();
         HEAP_OF_ENDED.retired.free_in_child();

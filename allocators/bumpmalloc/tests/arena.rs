@@ -1,4 +1,4 @@
-//! Runs the arena through its trait, beside this process's own allocator.
+//! Tests the arena through its trait. The process itself uses another allocator.
 
 use std::collections::BTreeSet;
 use std::ptr::NonNull;
@@ -79,7 +79,7 @@ fn a_chunk_with_one_live_block_does_not_begin_again() {
     in_new_thread(|| {
         let mut blocks = fill(10);
         let pinned = blocks.swap_remove(4000);
-        // SAFETY: the block has 1000 bytes.
+        // SAFETY: the block is live and has 1000 bytes.
         unsafe { pinned.write_bytes(0x5a, 1000) };
         blocks.into_iter().for_each(free);
         for _ in 0..10 {
@@ -159,7 +159,7 @@ fn trim_gives_memory_back_and_leaves_live_blocks_alone() {
     in_new_thread(|| {
         let mut blocks = fill(10);
         let kept = blocks.swap_remove(2500);
-        // SAFETY: live blocks of 1000 bytes.
+        // SAFETY: these are live blocks of 1000 bytes.
         unsafe {
             blocks.iter().for_each(|block| block.write_bytes(3, 1000));
             kept.write_bytes(4, 1000);

@@ -28,7 +28,7 @@ unsafe impl Send for Blocks {}
 fn allocate(byte: c_int) -> *mut c_void {
     let block = malloc::<Bumpmalloc>(SIZE);
     if !block.is_null() {
-        // SAFETY: the block is new and has that many bytes.
+        // SAFETY: the block is new and has `SIZE` bytes.
         unsafe { libc::memset(block, byte, SIZE) };
     }
     block

@@ -30,8 +30,8 @@ pub struct Check {
 enum Limit {
     /// Limit on address space.
     AddressSpace(u64),
-    /// Limit on private writable memory, touched or not. `RLIMIT_DATA` limits for one process the
-    /// same memory that a strict overcommit policy (`vm.overcommit_memory` 2) limits for all.
+    /// Limit on private writable memory, touched or not (`RLIMIT_DATA`). A strict overcommit policy
+    /// (`vm.overcommit_memory` 2) limits the same memory for the whole system.
     Writable(u64),
 }
 
@@ -40,8 +40,8 @@ enum Limit {
 pub enum Level {
     /// Calls on which every program relies.
     Basic,
-    /// The basic level, every corner of the ABI, limits on memory, and forks beside the C library's
-    /// own locks.
+    /// The basic level, every corner of the ABI, limits on memory, and forks while the C library's
+    /// own locks are held.
     Strict,
 }
 
@@ -434,7 +434,7 @@ fn set(limit: Limit) -> io::Result<()> {
         rlim_cur: bytes,
         rlim_max: bytes,
     };
-    // SAFETY: the limit is a local variable.
+    // SAFETY: the limit is a local variable, which the call only reads.
     if unsafe { libc::setrlimit(what, &raw const limit) } == 0 {
         Ok(())
     } else {

@@ -159,7 +159,7 @@ impl Run<'_> {
         }
         let start = start.cast::<u8>();
         if step.operation == Operation::Zeroed {
-            // SAFETY: the block has this many bytes; calloc has initialised them.
+            // SAFETY: the block has `size` bytes, which calloc has initialised.
             let bytes = unsafe { std::slice::from_raw_parts(start, size) };
             if let Some(at) = first_not_zero(bytes) {
                 return Err(format!("byte {at} of {start:p} is not zero"));
@@ -190,7 +190,7 @@ impl Run<'_> {
         if !start.addr().is_multiple_of(alignment) {
             return Err(format!("{start:p} is not a multiple of {alignment}"));
         }
-        // SAFETY: the block is live.
+        // SAFETY: the block was just allocated, so it is live.
         let usable = unsafe { (self.subject.malloc_usable_size)(start.cast()) };
         if usable < size {
             return Err(format!(

@@ -18,7 +18,7 @@ pub type Header = (&'static str, &'static str);
 /// library serves malloc.
 pub const BASIC: &[Header] = &[("basic.h", include_str!("../programs/basic.h"))];
 
-/// Environment variable that names the library which must serve malloc, for programs that include
+/// Environment variable that names the library that must serve malloc, for programs that include
 /// [`BASIC`].
 pub const EXPECTED: &str = "HEAPDROME_EXPECTED";
 
@@ -47,8 +47,8 @@ impl Source {
         }
     }
 
-    /// Disables optimisation, because an optimising compiler may remove code that it can prove
-    /// wrong.
+    /// Disables optimisation, because an optimising compiler may remove code with undefined
+    /// behaviour.
     #[must_use]
     pub const fn unoptimised(mut self) -> Self {
         self.optimisation = "-O0";
@@ -96,8 +96,8 @@ impl Source {
             compiler.arg("-std=gnu17");
         }
         compiler.args([self.optimisation, "-g", "-pthread"]);
-        // Without this, the compiler would treat malloc and others as built-in, and could remove
-        // calls.
+        // Without this option, the compiler would treat malloc and others as built-in, and could
+        // remove calls.
         compiler.args(["-fno-builtin", "-Wno-alloc-size-larger-than", "-o"]);
         compiler.arg(self.program(folder));
         compiler.arg(folder.join(self.file)).arg("-ldl");

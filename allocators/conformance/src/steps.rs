@@ -45,7 +45,7 @@ pub struct Steps {
 /// Reason why there is no count.
 #[derive(Debug, PartialEq, Eq)]
 pub enum StepsError {
-    /// The system forbids processes to trace one another.
+    /// The system forbids processes from tracing one another.
     Forbidden,
     /// Any other reason, described in one line.
     Failed(String),
@@ -75,8 +75,8 @@ impl From<io::Error> for StepsError {
 ///
 /// # Errors
 ///
-/// If the system forbids it, if the child cannot be compiled or run, if the library has no such
-/// functions, or if fewer than half of the calls take the same number of instructions.
+/// If the system forbids tracing, if the child cannot be compiled or run, if the library has no
+/// such functions, or if fewer than half of the calls take the same number of instructions.
 pub fn count(library: &Path, pair: Pair<'_>) -> Result<Steps, StepsError> {
     let folder = tempfile::tempdir()?;
     let program = PROGRAM
@@ -158,7 +158,8 @@ impl Calls {
         }
     }
 
-    /// Records that an instruction was executed. `instruction` is the address of the next one.
+    /// Records that an instruction was executed. `instruction` is the address of the next
+    /// instruction.
     fn at(&mut self, instruction: u64, stack: u64) {
         if let Some(call) = &mut self.inside {
             call.steps += 1;

@@ -44,7 +44,7 @@ impl Subject {
     ///
     /// # Errors
     ///
-    /// If it cannot be loaded, or a function is missing.
+    /// If the library cannot be loaded, or a function is missing.
     pub fn load(library: &Path) -> Result<Self, String> {
         let path = CString::new(library.as_os_str().as_bytes())
             .map_err(|_| format!("{}: a path has no zero bytes", library.display()))?;
@@ -77,7 +77,8 @@ impl Subject {
     /// The handle is valid.
     unsafe fn look_up(handle: *mut c_void) -> Result<Self, String> {
         let find = |name: &CStr| {
-            // SAFETY: the handle is valid, and the name is NUL-terminated.
+            // SAFETY: the handle is valid, by this function's contract, and the name is
+            // NUL-terminated.
             let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
             let missing = || format!("the library has no function {}", name.to_string_lossy());
             (!found.is_null()).then_some(found).ok_or_else(missing)

@@ -116,7 +116,7 @@ impl Suite {
     ///
     /// # Errors
     ///
-    /// The failure.
+    /// The failure of the check.
     pub fn check_in(&self, check: &Check, folder: &Path) -> Result<(), Failure> {
         let failure = |what| Failure {
             check: check.name.into(),

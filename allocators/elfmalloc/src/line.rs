@@ -2,10 +2,10 @@
 
 use heapdrome_pages::system::write_error;
 
-/// Maximum number of bytes of a line, without its end. The rest of a longer line is left out.
+/// Maximum number of bytes of a line, without the newline. The rest of a longer line is left out.
 const LENGTH: usize = 200;
 
-/// Buffer for one line of text, which allocates nothing.
+/// Buffer for one line of text. Uses no heap memory.
 pub(crate) struct Line {
     bytes: [u8; LENGTH + 1],
     length: usize,
@@ -40,7 +40,7 @@ impl Line {
         }
     }
 
-    /// Writes the line, and its end, in one piece.
+    /// Adds a newline, and writes the whole line in one piece.
     pub(crate) fn write(&mut self) {
         self.bytes[self.length] = b'\n';
         write_error(&self.bytes[..=self.length]);

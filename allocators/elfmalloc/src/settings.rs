@@ -11,8 +11,8 @@ const ALL_MAGAZINES: usize = 64;
 /// Maximum accepted budget of one magazine of small blocks, in bytes.
 const LARGEST_MAGAZINE: usize = 1 << 20;
 
-/// Minimum size of the arena if the address space is limited. The class map of an arena of 8 GiB
-/// takes 128 KiB.
+/// Minimum size of the arena if the address space is limited. The class map of an arena of this
+/// size takes 128 KiB.
 const LEAST_ARENA: usize = 8 << 30;
 
 /// Settings of the allocator.
@@ -27,7 +27,7 @@ pub struct Settings {
     pub magazine: usize,
     /// Maximum number of bytes of blocks in all magazines of a thread.
     pub budget: usize,
-    /// Initial maximum number of shards. Any further threads share shards.
+    /// Initial maximum number of shards. With more threads than that, some threads share a shard.
     pub shards: usize,
     /// Whether large heaps request huge pages; `None` leaves the choice to the front-end.
     pub huge_pages: Option<bool>,
@@ -40,7 +40,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Defaults, which hold in an empty environment.
+    /// Defaults, used if the environment sets no variable.
     pub const DEFAULT: Self = Self {
         arena: 1 << 40,
         decay: 800,
@@ -53,9 +53,9 @@ impl Settings {
         states: false,
     };
 
-    /// Returns the size of the arena if the address space is limited to `limit` bytes. It exceeds
-    /// the limit, in case the program raises it, but a smaller arena needs less memory for its
-    /// structures.
+    /// Returns the size of the arena if the address space is limited to `limit` bytes. The arena is
+    /// larger than the limit, which the program may raise later. It may be smaller than the default
+    /// arena, so that its structures take less memory.
     pub(crate) fn arena_within(limit: usize) -> usize {
         let largest = Self::DEFAULT.arena;
         (limit.min(largest) * 2)
@@ -70,7 +70,7 @@ impl Settings {
     /// No other thread changes the environment during the call.
     #[must_use]
     pub unsafe fn from_environment() -> Self {
-        // SAFETY: no other thread changes the environment, by the contract of this function.
+        // SAFETY: by this function's contract, no other thread changes the environment.
         unsafe {
             Self::read(
                 |name| variable(name),
@@ -114,14 +114,14 @@ impl Settings {
     }
 }
 
-/// Writes a line to standard error that says why a variable is ignored, if `ELFMALLOC_VERBOSE` is
-/// set, and not to 0.
+/// Reports on standard error why a variable is ignored, if `ELFMALLOC_VERBOSE` is set to a value
+/// other than 0.
 ///
 /// # Safety
 ///
 /// No other thread changes the environment during the call.
 pub(crate) unsafe fn report_ignored(name: &CStr, value: &CStr, expected: &str) {
-    // SAFETY: no other thread changes the environment, by the contract of this function.
+    // SAFETY: by this function's contract, no other thread changes the environment.
     if unsafe { variable(c"ELFMALLOC_VERBOSE") }.is_none_or(|verbose| verbose == c"0") {
         return;
     }
@@ -186,7 +186,7 @@ mod tests {
     fn a_default_said_aloud_changes_nothing() {
         let documented = documented();
         assert_eq!(documented.len(), 5, "{documented:?}");
-        // If the environment does not set huge pages, the front-end decides.
+        // The documented default of huge pages is that of the front-end with magazines.
         let default = Settings {
             huge_pages: Some(Magazines::HUGE_PAGES),
             ..Settings::DEFAULT

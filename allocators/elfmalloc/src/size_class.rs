@@ -4,7 +4,7 @@
 //! class size. Slabs begin at multiples of 64 KiB. The blocks of a class are therefore aligned to
 //! the largest power of two that divides its size, up to 64 KiB.
 
-/// Bytes in a unit. Slabs consist of units, and the class map has an entry for each.
+/// Bytes in a unit. Slabs consist of units, and the class map has an entry for each unit.
 pub const UNIT: usize = 1 << UNIT_SHIFT;
 /// Binary logarithm of [`UNIT`].
 pub const UNIT_SHIFT: u32 = 16;
@@ -14,7 +14,8 @@ pub const LARGEST: usize = 128 << 10;
 pub const CLASSES: usize = number_above_256(LARGEST) as usize;
 /// Size of the largest block whose class comes from [`SMALL_TABLE`].
 pub const SMALL: usize = 1024;
-/// Number of the first class whose bin all threads share: blocks above 4 KiB.
+/// Number of the first class whose bin all threads share. Its blocks, and those of all later
+/// classes, are larger than 4 KiB.
 pub const FIRST_SHARED: usize = number_above_256(4 << 10) as usize + 1;
 
 /// Number of a size class.
@@ -99,13 +100,13 @@ impl SizeClass {
 /// Properties of a class, computed from its size.
 #[derive(Clone, Copy, Debug)]
 pub struct Geometry {
-    /// Bytes in a block.
+    /// Number of bytes in a block.
     pub size: u32,
     /// 2^32 / size, rounded up. Multiplication by it replaces a division by the size.
     pub reciprocal: u32,
-    /// Blocks in a slab.
+    /// Number of blocks in a slab.
     pub blocks: u16,
-    /// Units in a slab.
+    /// Number of units in a slab.
     pub units: u16,
 }
 
@@ -132,8 +133,8 @@ impl Geometry {
     #[inline]
     #[must_use]
     pub const fn index(&self, offset: usize) -> usize {
-        // Exact for multiples of the size: offset is below 2^20 and the reciprocal is rounded up by
-        // less than 1, so the error is less than offset / 2^32 of a block.
+        // Exact for multiples of the size. The offset is below 2^20 and the reciprocal is rounded
+        // up by less than 1. So before truncation, the result is too large by less than 2^-12.
         ((offset as u64 * self.reciprocal as u64) >> 32) as usize
     }
 
@@ -293,7 +294,7 @@ mod tests {
             let shape = SizeClass::from_number(number as u8).geometry();
             let whole = shape.units as usize * UNIT;
             let wasted = whole - usize::from(shape.blocks) * shape.size as usize;
-            // The wasted bytes are never touched, so they only cost address space.
+            // The waste costs only address space, because it is never touched.
             assert!(
                 wasted < shape.size as usize && wasted * 16 <= whole,
                 "{}",

@@ -1,4 +1,5 @@
-//! Runs elfmalloc through its trait, beside this process's own allocator.
+//! Runs the conformance programs on elfmalloc, through its trait. The process itself uses another
+//! allocator.
 
 use heapdrome_conformance::{Program, Subject, execute};
 use heapdrome_elfmalloc::{Elfmalloc, ElfmallocL};
@@ -8,7 +9,7 @@ fn generated_programs_find_nothing() {
     must_pass(&Subject::of::<Elfmalloc>());
 }
 
-// Both front-ends run in this process, over one back-end and with the same thread heaps.
+// Both front-ends run in this process, with the same back-end and the same thread heaps.
 #[test]
 fn generated_programs_find_nothing_with_the_thread_local_cache() {
     must_pass(&Subject::of::<ElfmallocL>());

@@ -62,7 +62,7 @@ fn an_older_arena_grows_on_where_the_last_one_was_made_for_a_long_run() {
 fn a_block_that_the_system_has_no_mapping_for_comes_from_an_arena_with_room() {
     const LONGEST: usize = LARGEST_RUN * UNIT;
     let backend = backend(1 << 30);
-    // The size of a new arena grows with the committed memory: the last one has room for two
+    // The size of a new arena grows with the committed memory, so the last arena has room for two
     // blocks.
     let blocks = [(); 4].map(|()| allocate_large(&backend, LONGEST, UNIT));
     backend
@@ -213,7 +213,7 @@ fn an_arena_grows_around_a_mapping_of_another() {
             .all(|&run| run + 16 * UNIT <= taken || run >= taken + (1 << 20))
     );
     let run = backend.memory().run_of(taken);
-    // An address in the gap has a descriptor, of an unused unit.
+    // An address in the gap has the descriptor of an unused unit.
     assert!(run.is_none_or(|run| run.class() == SizeClass::NONE));
     backend.check();
 }

@@ -42,7 +42,7 @@ fn free(block: NonNull<u8>) {
 }
 
 /// Allocates blocks of all sizes and frees them in random order, in threads that then end. Keeps
-/// every `keep`-th block, and returns the addresses of these.
+/// every `keep`-th block, and returns the addresses of the kept blocks.
 fn burst(keep: usize) -> Vec<usize> {
     let work = || {
         let mut random = 7_usize;
@@ -56,7 +56,7 @@ fn burst(keep: usize) -> Vec<usize> {
         for _ in 0..BLOCKS {
             let size = draw() % [64, 500, 2000][draw() % 3] + 1;
             let block = allocate(size);
-            // SAFETY: the block has that many bytes.
+            // SAFETY: the block has at least `size` bytes, and belongs to this thread.
             unsafe { block.as_ptr().write_bytes(1, size) };
             blocks.push(block);
         }

@@ -1,4 +1,5 @@
-//! Runs the hardened variant through its trait, beside this process's own allocator.
+//! Runs the conformance programs on the hardened variant, through its trait. The process itself
+//! uses another allocator.
 
 use heapdrome_conformance::{Program, Subject, execute};
 use heapdrome_elfmalloc::Hardened;

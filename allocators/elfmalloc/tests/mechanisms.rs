@@ -1,5 +1,5 @@
-//! The tables of mechanisms in `docs/elfmalloc-design.md` name every constant of the sources, their
-//! counts are right, and `docs/elfmalloc-results.md` has a figure for each mechanism.
+//! Checks the tables of mechanisms in `docs/elfmalloc-design.md`: they name every constant of the
+//! sources, and their counts are right. Each mechanism has a figure in `docs/elfmalloc-results.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -26,7 +26,7 @@ static PROGRAMS: LazyLock<[Program; 2]> = LazyLock::new(|| {
     });
     [(21, 1), (22, 3)].map(|(seed, threads)| {
         let mut program = Program::generate(seed, threads, steps);
-        // Generated trims are rare, so add one for each thread. Each also moves its thread to
+        // Generated trims are rare, so add one for each thread. Each trim also moves its thread to
         // another processor.
         for thread in 0..threads {
             program.0.insert(steps / 2, Step { thread, ..TRIM });

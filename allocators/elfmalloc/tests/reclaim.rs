@@ -210,7 +210,7 @@ fn what_lies_behind_the_blocks_that_are_used_of_a_slab_is_purged_once() {
     let turns: Vec<_> = (0..6).map(|_| turn()).collect();
     assert_eq!(turns[..2], [(0, 0); 2]);
     assert_eq!(turns[2..], [(1, unused); 4]);
-    // Since no more blocks are taken, all free blocks are idle.
+    // No thread takes further blocks, so all free blocks are idle.
     backend.tick();
     let purged = Snapshot::of(backend).purged as usize;
     assert_eq!(purged, unused + UNIT - 4 * class().size());
@@ -349,7 +349,7 @@ fn slabs_of_an_ended_thread_reach_others_whoever_holds_their_bin() {
     held.idle = true;
     let moved = std::thread::spawn(move || backend.shards.move_to_common(bin));
     let begin = Instant::now();
-    // Long enough for a thread that does not wait for the lock. If it takes longer, the test passes
+    // A thread that does not wait for the lock needs less time. If it takes longer, the test passes
     // anyway.
     while !moved.is_finished() && begin.elapsed() < Duration::from_millis(200) {
         std::thread::yield_now();

@@ -20,7 +20,7 @@ use heapdrome_elfmalloc::slabs::bin::Bin;
 use heapdrome_elfmalloc::units::amount::Units;
 use heapdrome_pages::Simulated;
 
-/// Maximum time to wait: far more than necessary, for machines with much else to do.
+/// Maximum time to wait: far more than necessary, for busy machines.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Returns a back-end with `shards` shards.
@@ -184,8 +184,8 @@ fn threads_beyond_the_number_of_shards_use_the_shard_of_their_processor() {
     let heaps = [(); 3].map(|()| backend.attach().expect("there is memory"));
     let bin_of = |heap| ptr::from_ref::<Bin>(&*backend.bin(heap, class));
     let own = heaps.map(bin_of);
-    // The shard to which a thread is attached does not matter: each processor has one of the
-    // shards, and keeps it.
+    // The shard to which a thread is attached does not matter: each processor is assigned one of
+    // the shards, and keeps it.
     let mut on = [0, 1, 2, 3, 0].map(|processor| {
         backend.memory().pages.set_processor(processor);
         let [first, second, third] = heaps.map(bin_of);
@@ -195,7 +195,8 @@ fn threads_beyond_the_number_of_shards_use_the_shard_of_their_processor() {
     assert_eq!(on[0], on[4]);
     on[..4].sort();
     assert!(on[0] == on[1] && on[1] != on[2] && on[2] == on[3]);
-    // Without this heap there are as many threads as shards, which use their own shards again.
+    // Without this heap, there are as many threads as shards, so threads use their own shards
+    // again.
     // SAFETY: the heap belongs to this thread, which no longer uses it.
     unsafe { detach(&backend, heaps[2]) };
     for processor in 0..2 {

@@ -30,7 +30,7 @@ impl Block {
         let block = Self { start, layout };
         block.look_at_place();
         if zeroed {
-            // SAFETY: the block has that many bytes, and they are zero.
+            // SAFETY: the block has `size` bytes, which `alloc_zeroed` has initialised.
             assert!((0..size).all(|at| unsafe { start.add(at).read() } == 0));
         }
         block.fill();
@@ -57,14 +57,15 @@ impl Block {
     /// Checks the bytes that were written when the block had `before` bytes.
     fn verify(&self, before: usize) {
         for at in places(before).filter(|&at| at < self.layout.size()) {
-            // SAFETY: the block has that many bytes, and this one was written.
+            // SAFETY: the block has more than `at` bytes, and this byte was written.
             assert_eq!(unsafe { self.start.add(at).read() }, pattern(at));
         }
     }
 
     fn resize(&mut self, size: usize) {
         let before = self.layout.size();
-        // SAFETY: the block has this layout, and the new size is valid.
+        // SAFETY: the block has this layout, and the new size does not overflow when it is rounded
+        // up.
         self.start = black_box(unsafe { realloc(self.start, self.layout, size) });
         self.layout = Layout::from_size_align(size, self.layout.align()).expect("the same");
         self.look_at_place();

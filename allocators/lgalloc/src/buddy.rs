@@ -1,5 +1,5 @@
-//! Buddy allocator of address space, which consists of areas. Every free block here is clean: it
-//! has no memory.
+//! Buddy allocator for address space, which it divides into areas. Free blocks are clean: no memory
+//! is allocated for them.
 
 use core::ptr::NonNull;
 
@@ -7,8 +7,8 @@ use heapdrome_pages::{Access, Advice, Pages};
 
 use crate::class::{CLASSES, SizeClass, UNIT};
 
-/// Maximum number of areas. New areas grow with the reserved bytes, so that terabytes need only a
-/// few dozen.
+/// Maximum number of areas. The size of new areas grows with the reserved bytes, so that even
+/// terabytes need only a few dozen areas.
 const AREAS: usize = 512;
 /// Class of the first area: 1 GiB.
 const FIRST_AREA: usize = 9;
@@ -102,7 +102,7 @@ impl Area {
         class == self.class
     }
 
-    /// Extends a block of `class` in place to one of `wanted`, by taking its right neighbours.
+    /// Extends a block of class `class` in place to class `wanted`, by taking its right neighbours.
     /// Returns false, without any change, if they are not all free.
     fn extend(&mut self, start: usize, class: usize, wanted: usize) -> bool {
         if wanted > self.class {
@@ -173,8 +173,8 @@ impl<P: Pages> Buddy<P> {
         None
     }
 
-    /// Puts a clean block back. Releases the area if all of it is free, unless it is the only area
-    /// and no larger than the first.
+    /// Puts a clean block back. Releases an area that is completely free, unless it is the only
+    /// area and no larger than the first.
     pub fn put(&mut self, start: usize, class: SizeClass) {
         let areas = &mut self.areas[..self.used];
         let place = areas
@@ -242,12 +242,12 @@ impl<P: Pages> Buddy<P> {
             .pages
             .reserve(bytes, self.pages.page_size(), Access::ReadWrite)?;
         let Some(base) = self.pages.reserve(size, UNIT, Access::ReadWrite) else {
-            // SAFETY: the tree was just reserved.
+            // SAFETY: the tree was just reserved with this size, and no other code uses it.
             unsafe { self.pages.release(tree, bytes) };
             return None;
         };
         if self.huge_pages {
-            // SAFETY: the area was just reserved.
+            // SAFETY: the area was just reserved, and no other code uses it.
             unsafe { self.pages.advise(base, size, Advice::HugePages) };
         }
         let base = base.as_ptr().expose_provenance();

@@ -25,7 +25,8 @@ pub struct HeapdromeRegion {
 /// This interface returned the region, and it has not been deallocated.
 unsafe fn handle(region: &HeapdromeRegion) -> Option<Handle> {
     let start = NonNull::new(region.start)?;
-    // SAFETY: this interface returned the region, and no other handle of it exists.
+    // SAFETY: this interface returned the region, by this function's contract. No other handle
+    // exists, because each call drops its handle.
     Some(unsafe { Handle::from_parts(start, region.bytes) })
 }
 
@@ -87,7 +88,8 @@ pub unsafe extern "C" fn heapdrome_lgalloc_resize(
     region: *mut HeapdromeRegion,
     bytes: usize,
 ) -> c_int {
-    // SAFETY: `region` is valid for reading, and this interface returned the region.
+    // SAFETY: by this function's contract, `region` is valid for reading, and this interface
+    // returned the region.
     let Some(mut handle) = (unsafe { handle(&*region) }) else {
         return libc::EINVAL;
     };

@@ -67,14 +67,15 @@ impl Dirty {
             Some(at) => self.remove(at).0,
             None => self.take_front(class)?,
         };
-        // The cap already counts the rest of a larger region.
+        // Only the returned region leaves the table, so the cap still counts the rest of a larger
+        // region.
         cap.unlease(class.bytes());
         Some(region)
     }
 
-    /// Takes the front of the newest region of the smallest larger class. The rest, one piece of
-    /// each class from `class` to below the region's class, replaces the region in the table, since
-    /// its age is the same.
+    /// Takes the front of the newest region of the smallest larger class. The rest has the same
+    /// age, so it stays in the same place of the table. It forms one piece of each class from
+    /// `class` to below the region's class.
     fn take_front(&mut self, class: SizeClass) -> Option<Region> {
         let larger = (0..self.count)
             .rev()
@@ -94,8 +95,8 @@ impl Dirty {
         Some(region)
     }
 
-    /// Exchanges a region for the newest one of its class, if that was freed later. Returns the
-    /// region that was freed later.
+    /// Exchanges `region` for the newest region of its class in the table, if the latter was freed
+    /// later. Returns the region that was freed later.
     #[must_use]
     pub fn exchange_for_younger(&mut self, region: Region, class: SizeClass, now: u64) -> Region {
         let Some(at) = self.last_of(class) else {

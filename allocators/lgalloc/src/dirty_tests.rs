@@ -5,7 +5,7 @@ use super::*;
 use crate::class::{ENTRIES, SizeClass, UNIT};
 use crate::region::Region;
 
-/// Table, and the cap that counts it.
+/// Table, and the cap that counts its bytes.
 struct Table {
     dirty: Dirty,
     cap: Cap,

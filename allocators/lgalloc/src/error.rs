@@ -5,11 +5,11 @@ use core::fmt;
 /// Reason why an allocation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AllocError {
-    /// The number of elements exceeds the largest class or the address space.
+    /// The elements do not fit into the largest class, or into the address space.
     TooLarge,
     /// The type's alignment, given here, exceeds the alignment of regions.
     Alignment(usize),
-    /// The system refused to reserve address space, even for the required size alone.
+    /// The system refused to reserve address space, even for an area of the required size alone.
     OutOfMemory {
         /// Size of the requested region.
         bytes: usize,

@@ -135,7 +135,7 @@ impl Handle {
     ///
     /// # Safety
     ///
-    /// They come from a handle that was forgotten, and no other handle of the region exists.
+    /// The values come from a handle that was forgotten, and no other handle of the region exists.
     pub unsafe fn from_parts(start: NonNull<u8>, bytes: usize) -> Self {
         let class = if bytes == 0 {
             None
@@ -156,7 +156,7 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// Those of [`allocate`]. The region is then unchanged.
+    /// The errors of [`allocate`]. On an error, the region is unchanged.
     pub fn resize<T>(&mut self, capacity: usize) -> Result<(NonNull<T>, usize), AllocError> {
         let wanted = class_for::<T>(capacity)?;
         match (self.class, wanted) {

@@ -15,10 +15,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The layer below has no types of elements: [`allocate`] returns a pointer, a capacity and a
-//! [`Handle`], and [`deallocate`] takes the handle back. Region sizes are 2 MiB times a power of
-//! two, up to 64 GiB. [`configure`] changes the limits of the process, and [`stats`] reports its
-//! memory. [`c_api`] is the interface for C.
+//! The lower layer is untyped: [`allocate`] returns a pointer, a capacity and a [`Handle`], and
+//! [`deallocate`] takes the handle back. Region sizes are 2 MiB times a power of two, up to 64 GiB.
+//! [`configure`] changes the limits of the process, and [`stats`] reports its memory. [`c_api`] is
+//! the interface for C.
 //!
 //! A freed region goes to its thread's cache, a stack with one budget over all classes. From there
 //! it goes to a pool that all threads share. Regions that exceed the cap on dirty memory lose their

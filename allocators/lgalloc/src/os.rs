@@ -20,7 +20,7 @@ const LOOKED_AT: usize = 16;
 /// Maximum number of pages in a stretch, with the smallest pages.
 const PAGES: usize = UNIT / 4096;
 
-/// Calls `tell` for the parts of a region that are in swap. Returns the number of bytes in these
+/// Passes each part of a region that is in swap to `tell`. Returns the number of bytes in these
 /// parts. `is_swapped` returns whether part of a stretch of 2 MiB is in swap.
 ///
 /// In a region of at most 32 MiB, checks each stretch and passes it separately. In a larger region,

@@ -50,8 +50,8 @@ fn drop_swapped(start: usize, class: SizeClass, is_swapped: impl FnMut(usize) ->
 fn drop_with_tables(start: usize, size: usize) {
     purge(start, size);
     if let Some(place) = NonNull::new(start as *mut u8).filter(|_| config::huge_pages()) {
-        // SAFETY: no code needs the contents, as in `purge`. If the call fails, only the table
-        // stays.
+        // SAFETY: no code needs the contents, as for the first call. If this call fails, only the
+        // page table stays.
         unsafe { Linux.purge(place, size) };
     }
 }
@@ -114,7 +114,7 @@ mod tests {
             ([1, 0, 3, 0], 2 * UNIT)
         );
         assert_eq!(left_where(|_| true), ([0; 4], 4 * UNIT));
-        // Other tests purge at the same time.
+        // Other tests purge at the same time, so the count may be higher.
         assert!(dropped().purged_bytes - before >= 6 * UNIT);
     }
 }

@@ -1,4 +1,4 @@
-//! Static shared state. The caches are a fixed table, so that a thread can get a cache without
+//! Static shared state. The caches are a fixed table. So a thread can get a cache without
 //! allocating, and a thief can search all caches without a lock.
 
 use heapdrome_pages::Linux;

@@ -25,9 +25,9 @@ pub fn totals() -> (usize, usize) {
 /// region into several mappings. If a move is refused, both halves are moved separately. Memory
 /// that the kernel refuses to move in pieces of 2 MiB is copied.
 ///
-/// Aborts the process if the kernel unmaps the target, refuses the move, and the target cannot be
-/// mapped again, perhaps because other code has mapped its addresses. There is no way back, because
-/// other halves may already have moved.
+/// Aborts the process if the kernel unmaps the target and refuses the move, and the target cannot
+/// be mapped again. That can happen if other code has mapped its addresses. There is no way back,
+/// because other halves may already have moved.
 ///
 /// # Safety
 ///
@@ -45,7 +45,8 @@ pub unsafe fn relocate(from: NonNull<u8>, to: NonNull<u8>, size: usize) {
         }
     } else {
         COPIED_BYTES.fetch_add(size, Relaxed);
-        // SAFETY: both ranges are mapped and writable, and do not overlap.
+        // SAFETY: by this function's contract, the caller owns both ranges, and they do not
+        // overlap.
         unsafe { to.copy_from_nonoverlapping(from, size) };
         purge(from.as_ptr().addr(), size);
     }
@@ -79,7 +80,7 @@ unsafe fn is_one_mapping(start: NonNull<u8>, size: usize) -> bool {
 unsafe fn move_pages(from: NonNull<u8>, to: NonNull<u8>, size: usize) -> bool {
     let _errno = KeepErrno::new();
     // A kernel may unmap the target before it refuses a source of several mappings, so check first.
-    // SAFETY: the caller owns the range.
+    // SAFETY: the caller owns the range, by this function's contract.
     if !unsafe { is_one_mapping(from, size) } {
         return false;
     }
@@ -91,7 +92,7 @@ unsafe fn move_pages(from: NonNull<u8>, to: NonNull<u8>, size: usize) -> bool {
         libc::mremap(from, size, size, flags, to)
     };
     if moved == libc::MAP_FAILED {
-        // SAFETY: the caller owns the target.
+        // SAFETY: the caller owns the target, by this function's contract.
         unsafe { keep_target(to, size) };
         return false;
     }
@@ -223,8 +224,8 @@ mod tests {
     }
 
     /// Tries up to 100 ranges of two units, and unmaps the first `units` of each. Returns whether
-    /// `wanted` holds for one of them. Several are needed because other tests may map memory in the
-    /// hole.
+    /// `wanted` holds for one of them. One range may not suffice, because other tests may map
+    /// memory in the hole.
     fn any_hole(units: usize, wanted: impl Fn(NonNull<u8>) -> bool) -> bool {
         (0..100).any(|_| {
             let start = reserve(2);

@@ -18,7 +18,7 @@ pub trait Policy {
     /// Returns the maximum number of dirty bytes in total.
     fn most(&self) -> usize;
 
-    /// Drops the contents of a region that exceeds the limits, and takes the region over.
+    /// Drops the contents of a region that exceeds the limits, and takes over the region.
     fn clean(&self, region: Region, class: SizeClass);
 }
 
@@ -27,7 +27,7 @@ pub trait Policy {
 pub struct Shared<P> {
     pub(crate) policy: P,
     pub(crate) slots: [Slot; SLOTS],
-    /// Number of slots that have ever been claimed; the slots from this index on have not.
+    /// Number of slots that have ever been claimed. No slot from this index on has been claimed.
     pub(crate) claimed: AtomicUsize,
     pub(crate) dirty: Lock<Dirty>,
     pub(crate) cap: Cap,
@@ -40,8 +40,8 @@ impl<P: Policy> Shared<P> {
         slots.find_map(|(at, slot)| {
             // Raise the number first, so that the child of a fork finds a slot that was just being
             // claimed. Relaxed: a thread that does not see the new number only misses a new cache.
-            // When settings are lowered, the later fence in `lend` ensures that its lease is not
-            // missed.
+            // When settings are lowered, the later fence in `lend` ensures that the new cache's
+            // lease is not missed.
             self.claimed.fetch_max(at + 1, Relaxed);
             slot.claim().then_some(slot)
         })
@@ -131,7 +131,8 @@ impl<P: Policy> Shared<P> {
 
     /// Gives up a slot and its regions. Only the owner calls this.
     pub fn leave(&self, slot: &Slot) {
-        // Return the lease before the regions: the table counts the regions.
+        // Return the lease first, because the cap counts the regions once more when they enter the
+        // table.
         slot.end_lease(&self.cap);
         self.give_all(slot);
         slot.leave();
@@ -139,7 +140,7 @@ impl<P: Policy> Shared<P> {
 
     /// Restores the invariants in the child of a fork. The only thread calls this; `own` is its
     /// slot. The other threads may have been interrupted at any step, even between a lease and its
-    /// count, so the held bytes are counted again. A region that one of them was moving is lost.
+    /// count, so the held bytes are counted again. A region that another thread was moving is lost.
     pub fn outlive_fork(&self, own: Option<&Slot>) {
         let mut held = self.dirty.lock().bytes();
         for slot in self.claimed() {
@@ -161,9 +162,9 @@ impl<P: Policy> Shared<P> {
         }
     }
 
-    /// Enforces a lowered budget and cap. Empties caches that have borrowed more than the budget
-    /// into the table. Then cleans regions, first those in the table, until the cap is no longer
-    /// exceeded.
+    /// Enforces a lowered budget and cap. Moves the regions of caches that have borrowed more than
+    /// the budget to the table. Then cleans regions, first those in the table, until the cap is no
+    /// longer exceeded.
     pub fn hold_to_policy(&self) {
         // Pairs with the fence in `lend`.
         fence(SeqCst);
@@ -186,8 +187,8 @@ impl<P: Policy> Shared<P> {
         while self.clean_oldest(|_| true) {}
     }
 
-    /// Cleans the regions that are `wanted`, and revokes unused leases. In the table, stops at the
-    /// first region that is not wanted.
+    /// Cleans the regions for which `wanted` returns true, and revokes unused leases. In the table,
+    /// stops at the first region that is not wanted.
     pub fn empty_of(&self, wanted: impl Fn(Region) -> bool) {
         for slot in self.claimed() {
             let robbed = rob(slot, &wanted, |region, class| {
@@ -200,8 +201,8 @@ impl<P: Policy> Shared<P> {
         while self.clean_oldest(&wanted) {}
     }
 
-    /// Cleans the oldest region in the table if `wanted` returns true for it. Returns false if not,
-    /// or if the table is empty.
+    /// Cleans the oldest region in the table if `wanted` returns true for it. Otherwise, or if the
+    /// table is empty, returns false.
     fn clean_oldest(&self, wanted: impl Fn(Region) -> bool) -> bool {
         let oldest = self.dirty.lock().take_oldest(&self.cap, wanted);
         let Some((region, class)) = oldest else {
@@ -220,15 +221,15 @@ impl<P: Policy> Shared<P> {
     /// Takes the lease of a slot and all of its regions. The lease goes first, so that the owner
     /// must borrow again for every further region. A region that the owner is pushing at the same
     /// time may be missed. When the owner frees its next region, it also borrows for the missed
-    /// one, or gives it up.
+    /// region, or gives the missed region up.
     fn rob_of_all(&self, slot: &Slot, take: impl FnMut(Region, SizeClass)) {
         slot.end_lease(&self.cap);
         rob(slot, |_| true, take);
     }
 }
 
-/// Takes the regions of a cache that are `wanted`. Takes at most [`PLACES`] of each class, because
-/// a busy owner may keep adding regions. Returns whether it took any region.
+/// Takes the regions of a cache for which `wanted` returns true. Takes at most [`PLACES`] of each
+/// class, because a busy owner may keep adding regions. Returns whether it took any region.
 fn rob(
     slot: &Slot,
     wanted: impl Fn(Region) -> bool,

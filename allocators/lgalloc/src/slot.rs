@@ -6,18 +6,18 @@
 //! (ABA).
 //!
 //! An atomic exchange costs more than the rest of an allocation, and most caches never meet a
-//! thief. So the owner uses plain stores until the first theft: it announces in `taking` the word
-//! that it is about to take, then checks `wanted`, and if that is false stores zero to the place. A
-//! thief does the opposite: it sets `wanted`, then checks `taking`, and skips the announced word.
-//! Between the two steps each side executes one half of a fence, so that at least one sees the
-//! other: the owner sees that it must use atomic exchanges, or the thief sees the announced word.
-//! The thief's half is a system call. A thief that finds no announced word sets `shared`, and
-//! further thieves skip the call. From then on, the owner and all later owners of the slot use
-//! atomic exchanges, because a thief may come at any time.
+//! thief. So the owner uses plain stores until the first theft: it announces the word that it is
+//! about to take in `taking`, then checks `wanted`, and stores zero to the place if `wanted` is
+//! false. A thief does the opposite: it sets `wanted`, then checks `taking`, and skips the
+//! announced word. Between the two steps each side executes one half of a fence, so that at least
+//! one sees the other: the owner sees that it must use atomic exchanges, or the thief sees the
+//! announced word. The thief's half is a system call. A thief that finds no announced word sets
+//! `shared`, and further thieves skip the call. From then on, the owner and all later owners of the
+//! slot use atomic exchanges, because a thief may come at any time.
 //!
-//! A slot borrows from the cap on dirty memory. Its *lease* is the number of borrowed bytes, which
-//! covers the regions in the slot and room for more: the owner checks the lease before it fills a
-//! place. [`Slot::revoke`] takes back the unused part.
+//! A slot borrows from the cap on dirty memory. Its *lease* is the number of borrowed bytes. The
+//! lease covers the regions in the slot and room for more: the owner checks the lease before it
+//! fills a place. [`Slot::revoke`] takes back the unused part.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -183,7 +183,7 @@ impl Slot {
         let older = stack.filled().count().div_ceil(2);
         let (mut given, mut kept) = (0, 0);
         for place in &stack.places {
-            // Acquire: pairs with the release in `push`, as in `pop`.
+            // Acquire: pairs with the release in `push`.
             let word = place.swap(0, Acquire);
             if word == 0 {
                 continue;
@@ -194,8 +194,8 @@ impl Slot {
                 give(Region(word));
             } else {
                 // Release: a thief must see the accesses of the region's last user. The place is
-                // empty: it is this one or a lower one, which this loop has emptied, and no other
-                // thread fills places.
+                // empty: this loop has emptied it and all lower ones, and no other thread fills
+                // places.
                 stack.places[kept].store(word, Release);
                 kept += 1;
             }
@@ -242,8 +242,8 @@ impl Slot {
         if step < missing || !cap.lease(step, most) {
             return false;
         }
-        // Relaxed: no other memory depends on this count. A compare-exchange, because if the lease
-        // has changed since it was read, adding the step might exceed the budget.
+        // Relaxed: no other memory depends on this count. Uses a compare-exchange: if the lease has
+        // changed since the load, adding the step might exceed the budget.
         let lent = self
             .lease
             .compare_exchange(lease, lease + step, Relaxed, Relaxed);
@@ -267,11 +267,11 @@ impl Slot {
     pub fn revoke(&self, cap: &Cap) {
         let before = self.lease.swap(0, Relaxed);
         let held = self.held();
-        // Add the bytes to the cap first: another thread may end the lease in between, and must not
+        // Add the bytes to the cap first: another thread may end the lease meanwhile, and must not
         // subtract bytes that the cap does not count yet. The slot may hold more than the old
         // lease.
         cap.admit(held);
-        // Do not count bytes twice for which the owner has borrowed in the meantime.
+        // The owner may have borrowed for these bytes in the meantime: do not count them twice.
         let lent = self.lease.fetch_max(held, Relaxed);
         cap.unlease(before + lent.min(held));
     }
@@ -287,11 +287,11 @@ impl Slot {
         self.clock.store(now as usize, Relaxed);
     }
 
-    /// Makes the owner use atomic exchanges from now on. Returns the word that it may be taking
-    /// without one at this moment, or zero. Returns `None` if the system refuses the fence.
+    /// Makes the owner use atomic exchanges from now on. Returns the word that the owner is taking
+    /// by a plain store, or zero; `None` without the fence.
     fn share(&self) -> Option<usize> {
-        // Acquire: pairs with the release below or in `claim`, so that this thread sees what the
-        // other thread saw.
+        // Acquire: pairs with the release below or in `claim`, so that this thread sees the stores
+        // that the other thread saw.
         if self.shared.load(Acquire) {
             return Some(0);
         }
@@ -316,8 +316,8 @@ impl Slot {
         self.steal_if(class, |_| true)
     }
 
-    /// Steals the oldest region of a class that is `wanted`. Skips the region that the owner is
-    /// taking at the same time.
+    /// Steals the oldest region of a class for which `wanted` returns true. Skips the region that
+    /// the owner is taking at the same time.
     pub fn steal_if(&self, class: SizeClass, wanted: impl Fn(Region) -> bool) -> Option<Region> {
         for place in &self.stacks[class.index()].places {
             let word = place.load(Relaxed);
@@ -334,12 +334,12 @@ impl Slot {
         None
     }
 
-    /// Returns the number of regions of a class in this cache; may be out of date in other threads.
+    /// Returns the number of regions of a class in this cache. May be out of date in other threads.
     pub fn count(&self, class: SizeClass) -> usize {
         self.stacks[class.index()].filled().count()
     }
 
-    /// Returns the bytes in this cache; may be out of date in other threads.
+    /// Returns the bytes in this cache. May be out of date in other threads.
     pub fn held(&self) -> usize {
         let classes = (0..CLASSES).filter_map(SizeClass::of_index);
         classes.map(|class| class.bytes() * self.count(class)).sum()

@@ -26,8 +26,8 @@ pub fn take(class: SizeClass) -> Option<usize> {
     }
 }
 
-/// Checks the region `found`, which has been free for long. If there is none, takes a region from
-/// the shared pool.
+/// Checks the region `found`, which has been free for a long time. If there is none, takes a region
+/// from the shared pool.
 #[cold]
 #[inline(never)]
 fn take_slow(class: SizeClass, found: Option<Region>) -> Option<usize> {
@@ -103,7 +103,7 @@ pub fn put_clean(start: usize, class: SizeClass) {
 pub fn put_rest(start: usize, class: SizeClass, wanted: SizeClass) {
     count_change(class, wanted);
     for piece in (wanted.index()..class.index()).filter_map(SizeClass::of_index) {
-        // Not through `put`, which would count a deallocation of each piece.
+        // Bypass `put`, which would count a deallocation for each piece.
         put_slow(start + piece.bytes(), piece);
     }
 }

@@ -30,11 +30,11 @@ pub fn own_slot() -> Option<&'static Slot> {
     SLOT.get()
 }
 
-/// Returns the slot of the calling thread. If the thread has never tried to claim one, claims one
-/// first.
+/// Returns the slot of the calling thread. If the thread has never tried to claim a slot, claims
+/// one first.
 pub fn slot_or_join() -> Option<&'static Slot> {
     // After its destructors have run, a thread has no `END` that could give the slot up, so it gets
-    // none.
+    // no slot.
     if !ASKED.replace(true) && END.try_with(|_| ()).is_ok() {
         SLOT.set(SHARED.claim());
     }

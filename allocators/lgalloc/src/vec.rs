@@ -39,7 +39,7 @@ impl<T> LargeVec<T> {
     ///
     /// # Errors
     ///
-    /// Those of [`allocate`].
+    /// The errors of [`allocate`].
     pub fn with_capacity(capacity: usize) -> Result<Self, AllocError> {
         let (start, capacity, handle) = allocate::<T>(capacity)?;
         Ok(Self {
@@ -66,7 +66,7 @@ impl<T> LargeVec<T> {
     ///
     /// # Errors
     ///
-    /// Those of [`allocate`]. The vector is then unchanged.
+    /// The errors of [`allocate`]. On an error, the vector is unchanged.
     pub fn reserve(&mut self, additional: usize) -> Result<(), AllocError> {
         let wanted = self
             .length
@@ -82,7 +82,7 @@ impl<T> LargeVec<T> {
     ///
     /// # Errors
     ///
-    /// Those of [`allocate`]. The element is then dropped.
+    /// The errors of [`allocate`]. On an error, the element is dropped.
     #[inline]
     pub fn push(&mut self, element: T) -> Result<(), AllocError> {
         if self.length == self.capacity {
@@ -121,7 +121,7 @@ impl<T> LargeVec<T> {
     ///
     /// # Errors
     ///
-    /// Those of [`allocate`]. The vector is then unchanged.
+    /// The errors of [`allocate`]. On an error, the vector is unchanged.
     pub fn resize(&mut self, length: usize, element: T) -> Result<(), AllocError>
     where
         T: Clone,
@@ -147,7 +147,8 @@ impl<T> LargeVec<T> {
     ///
     /// # Errors
     ///
-    /// Those of [`allocate`]. The elements that were already added stay in the vector.
+    /// The errors of [`allocate`]. On an error, the elements that were already added stay in the
+    /// vector.
     pub fn extend<I: IntoIterator<Item = T>>(&mut self, elements: I) -> Result<(), AllocError> {
         let elements = elements.into_iter();
         self.reserve(elements.size_hint().0)?;
@@ -161,7 +162,7 @@ impl<T> LargeVec<T> {
     ///
     /// # Errors
     ///
-    /// Those of [`allocate`]. The vector is then unchanged.
+    /// The errors of [`allocate`]. On an error, the vector is unchanged.
     pub fn extend_from_slice(&mut self, elements: &[T]) -> Result<(), AllocError>
     where
         T: Clone,
@@ -169,8 +170,8 @@ impl<T> LargeVec<T> {
         self.reserve(elements.len())?;
         // SAFETY: `reserve` made room behind the existing elements.
         let end = unsafe { self.start.add(self.length) };
-        // Counted separately, so that the compiler can copy plain elements in one operation. If a
-        // clone panics, the guard still counts the elements added so far.
+        // The added elements are counted separately, so that the compiler can copy plain elements
+        // in one operation. If a clone panics, the guard still counts the elements added so far.
         let mut added = Added(&mut self.length, 0);
         for element in elements {
             // SAFETY: `reserve` made room for all elements, so the place lies in the region.
@@ -204,7 +205,7 @@ impl<T> LargeVec<T> {
     ///
     /// # Errors
     ///
-    /// None today: shrinking happens in place.
+    /// Never returns an error today, because shrinking happens in place.
     pub fn shrink_to_fit(&mut self) -> Result<(), AllocError> {
         self.resize_to(self.length)
     }
@@ -214,9 +215,9 @@ impl<T> LargeVec<T> {
     ///
     /// # Errors
     ///
-    /// Those of [`Handle::purge`].
+    /// The errors of [`Handle::purge`].
     pub fn purge_spare(&mut self) -> Result<(), RangeError> {
-        // In bytes, because the end of a region may be too small for an element.
+        // Computed in bytes, because the end of a region may be too small for an element.
         let first = self.length * size_of::<T>();
         self.handle.purge::<u8>(first..self.handle.bytes())
     }
@@ -225,7 +226,8 @@ impl<T> LargeVec<T> {
     ///
     /// # Errors
     ///
-    /// Those of [`Handle::prefetch_hint`]. A range beyond the vector's length is out of bounds.
+    /// The errors of [`Handle::prefetch_hint`]. A range beyond the vector's length is out of
+    /// bounds.
     pub fn prefetch_hint(&self, range: Range<usize>) -> Result<(), RangeError> {
         if range.end > self.length {
             let length = self.length.saturating_mul(size_of::<T>());

@@ -16,7 +16,7 @@ fn limit(resource: libc::__rlimit_resource_t, bytes: u64) {
         rlim_cur: bytes,
         rlim_max: bytes,
     };
-    // SAFETY: the limit is a local variable.
+    // SAFETY: the limit is a local variable, which the call only reads.
     let result = unsafe { libc::setrlimit(resource, &raw const limit) };
     assert_eq!(result, 0);
 }
@@ -66,8 +66,8 @@ fn what_is_refused_is_tried_smaller(resource: libc::__rlimit_resource_t) {
     assert_eq!(refused, Some(AllocError::OutOfMemory { bytes: 64 << 30 }));
     let count = exhaust(&mut regions);
     assert!(count * 4 > 256, "only {count} regions of 4 MiB in 900 MiB");
-    // Memory that is free in one class can be used by another, although the limit leaves no room
-    // for more.
+    // Memory that is free in one class can be used by another class, although the limit leaves no
+    // room for more.
     for _ in 0..count {
         let region = allocate::<u8>(UNIT);
         regions.push(

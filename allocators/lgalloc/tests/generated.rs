@@ -304,7 +304,7 @@ fn every_program_does_what_it_does_to_a_vec() {
     }
 }
 
-/// The programs are the same ones that `LargeVec` passes without a fault.
+/// `LargeVec` without a fault passes the same programs.
 #[test]
 fn programs_notice_what_is_wrong_with_a_vector() {
     use Fault::*;

@@ -32,7 +32,7 @@ fn after_a_burst_dirty_memory_is_below_its_cap() {
     let (after, dirty) = (resident().saturating_sub(before), stats().dirty_bytes);
     assert!(dirty <= 24 << 20, "{dirty} bytes dirty");
     assert!(after <= (24 << 20) + (16 << 20), "{after} bytes resident");
-    // At least the excess of one burst, because all bursts use the same memory.
+    // All bursts use the same memory, so at least the excess of one burst was purged.
     let purged = stats().purged_bytes;
     assert!(purged >= (64 - 24) << 20, "{purged} bytes purged");
     empty_everything();
@@ -103,8 +103,8 @@ fn threads_past_their_end_are_served() {
     thread_local! {
         static LATE: std::cell::RefCell<Late> = const { std::cell::RefCell::new(Late(None)) };
     }
-    // Try a thread-local that is set before the allocator's own and one that is set afterwards,
-    // because destructors run in either order.
+    // Try a thread-local that is set before the allocator's own, and one that is set afterwards.
+    // Destructors may run in either order.
     for early in [true, false] {
         let thread = std::thread::spawn(move || {
             if early {

@@ -14,7 +14,8 @@ pub struct Golden {
     pub allocator: &'static str,
     /// Name of the function.
     pub function: &'static str,
-    /// Maximum number of instructions, from the first one of the entry point through its return.
+    /// Maximum number of instructions, from the first instruction of the entry point through its
+    /// return.
     pub at_most: usize,
 }
 
@@ -51,8 +52,8 @@ impl Golden {
 }
 
 /// Returns the minimum number of instructions from the entry point of an exported function through
-/// a return, over all paths without calls that do not leave the function. Slow paths are calls, or
-/// jumps to other functions, so these paths are fast paths.
+/// a return. Only paths that make no call and do not leave the function count. Slow paths are
+/// calls, or jumps to other functions, so the counted paths are fast paths.
 ///
 /// Returns `None` if the library is not for x86-64, does not export the function, or has no path to
 /// a return.
@@ -80,8 +81,8 @@ fn code_of<'a>(library: &'a [u8], function: &str) -> Option<(&'a [u8], u64)> {
 /// Maximum number of instructions on a path.
 const FAR: usize = 200;
 
-/// Returns the minimum number of instructions from the start of `code` through a return, over all
-/// paths without calls that do not leave `code`. `address` is the address of `code`.
+/// Returns the minimum number of instructions from the start of `code` through a return. Only paths
+/// that make no call and do not leave `code` count. `address` is the address of `code`.
 fn shortest_return(code: &[u8], address: u64) -> Option<usize> {
     let mut least: HashMap<u64, usize> = HashMap::new();
     let mut open = vec![(address, 0_usize)];

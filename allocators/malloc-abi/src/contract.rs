@@ -7,7 +7,7 @@ use heapdrome_pages::KeepErrno;
 use crate::fork_gate::{ForkGate, Presence};
 use crate::report::{Form, Report};
 
-/// Minimum alignment of every block of any size. The C ABI promises it for all types.
+/// Minimum alignment of every block of any size. The C ABI promises this alignment for all types.
 pub const MIN_ALIGNMENT: usize = 16;
 
 /// Maximum size of a block: differences of pointers into it must fit into an `isize`.
@@ -34,9 +34,9 @@ pub struct Statistics {
 
 /// Allocator behind the C and C++ ABI.
 ///
-/// The type only names the allocator: all state is in statics. No function need preserve `errno`,
-/// except [`deallocate_fast`](Self::deallocate_fast), which must not change it; for the others, the
-/// exported functions preserve it.
+/// The type only names the allocator: all state is in statics. Only
+/// [`deallocate_fast`](Self::deallocate_fast) must preserve `errno`. The exported functions
+/// preserve it for all other functions.
 ///
 /// Sizes are at most [`MAX_SIZE`], except that [`allocate_fast`](Self::allocate_fast) must accept
 /// any size. A size may be zero; such a block still has its own address. Alignments are powers of
@@ -45,14 +45,14 @@ pub struct Statistics {
 /// Any thread may call any function at any time: before constructors have run, after destructors
 /// have run, in an ending thread, and in the child of a fork between its handlers. While another
 /// thread forks, however, only the functions named `..._fast`, `usable_size`, `statistics` and
-/// `report` are called. They change nothing except the calling thread's own state, and locks, which
-/// [`free_locks_in_child`](Self::free_locks_in_child) frees.
+/// `report` are called. These functions change only the calling thread's own state and locks. The
+/// child frees the locks with [`free_locks_in_child`](Self::free_locks_in_child).
 ///
 /// # Safety
 ///
-/// A block that an allocating function returns has at least the requested alignment, and at least
-/// [`MIN_ALIGNMENT`]. It has at least the requested size, overlaps no other block, and stays so
-/// until it is freed. No function unwinds.
+/// A block that an allocating function returns has at least the requested size, at least the
+/// requested alignment, and at least [`MIN_ALIGNMENT`]. It overlaps no other block until it is
+/// freed. No function unwinds.
 pub unsafe trait MallocAbi {
     /// Name of the allocator, as in `malloc_info` and in messages.
     const NAME: &'static str;
@@ -85,7 +85,7 @@ pub unsafe trait MallocAbi {
     #[must_use]
     fn allocate_zeroed_fast(size: usize) -> Option<NonNull<u8>> {
         let block = Self::allocate_fast(size)?;
-        // SAFETY: the block is new and has that many bytes.
+        // SAFETY: the block is new and has at least `size` bytes.
         unsafe { block.write_bytes(0, size) };
         Some(block)
     }
@@ -117,7 +117,7 @@ pub unsafe trait MallocAbi {
 
     /// Resizes a block to at least `size` bytes, and moves it if necessary. Keeps the contents up
     /// to the smaller size. The result is aligned to [`MIN_ALIGNMENT`]. Returns `None`, with the
-    /// block unchanged, if out of memory; must not do so if `size` is at most the usable size.
+    /// block unchanged, if out of memory. Must succeed if `size` is at most the usable size.
     ///
     /// # Safety
     ///
@@ -132,7 +132,7 @@ pub unsafe trait MallocAbi {
     ///
     /// # Safety
     ///
-    /// `block` is null or a live block of this allocator, which the caller gives up.
+    /// `block` is null, or a live block of this allocator that the caller no longer uses.
     #[inline(always)]
     unsafe fn deallocate_fast(block: *mut u8) -> bool {
         block.is_null()
@@ -142,7 +142,7 @@ pub unsafe trait MallocAbi {
     ///
     /// # Safety
     ///
-    /// `block` is a live block of this allocator, which the caller gives up.
+    /// `block` is a live block of this allocator that the caller no longer uses.
     unsafe fn deallocate(block: NonNull<u8>);
 
     /// Runs the fast path for freeing a block of known size and alignment; otherwise like
@@ -150,7 +150,7 @@ pub unsafe trait MallocAbi {
     ///
     /// # Safety
     ///
-    /// `block` is null or a live block of this allocator, which the caller gives up. It was
+    /// `block` is null, or a live block of this allocator that the caller no longer uses. It was
     /// allocated with `size` and `alignment`, or was last reallocated to `size`. For `malloc` and
     /// `operator new`, the alignment is [`MIN_ALIGNMENT`].
     #[inline(always)]
@@ -225,13 +225,13 @@ pub unsafe trait MallocAbi {
         &OF_ALL
     }
 
-    /// Calls `visit` with every presence, with shared ones first.
+    /// Calls `visit` with every presence, first with the shared presences.
     fn each_presence(visit: &mut dyn FnMut(&Presence)) {
         visit(&OF_ALL);
     }
 
-    /// Frees every lock of the allocator. Called first in the child of a fork, because a thread of
-    /// the parent may have held a lock to read data. The calling thread is the only one.
+    /// Unlocks every lock of the allocator. Called first in the child of a fork, because a thread
+    /// of the parent may have held a lock in order to read. The calling thread is the only one.
     fn free_locks_in_child() {}
 
     /// Takes over the state of the parent's other threads. Called last in the child of a fork. None

@@ -1,8 +1,8 @@
 //! C functions for any allocator. `export!` gives them their names.
 //!
-//! The functions that are inlined into entry points are short. Each ends with a call that has its
-//! own signature. The compiler turns this call into a jump, so that the fast path needs no stack
-//! frame.
+//! The functions that are inlined into entry points are short. Each ends with a call to a function
+//! of its own signature. The compiler turns this call into a jump, so that the fast path needs no
+//! stack frame.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::{NonNull, null_mut};
@@ -42,8 +42,8 @@ pub fn malloc<A: MallocAbi>(size: usize) -> *mut c_void {
     }
 }
 
-// Each process runs this, so it does not belong beside the code that few run, where the compiler
-// puts cold functions.
+// This function is cold, but every process runs it. So it has its own section: the compiler would
+// place it among cold functions that few processes run.
 #[cold]
 #[inline(never)]
 #[unsafe(link_section = ".text.slow")]
@@ -65,8 +65,8 @@ fn keeping_errno_unless_null(body: impl FnOnce() -> Option<NonNull<u8>>) -> *mut
 /// The conditions of C's `free` hold.
 #[inline(always)]
 pub unsafe fn free<A: MallocAbi>(block: *mut c_void) {
-    // SAFETY: `block` is null or a live block that the caller gives up, by the contract of this
-    // function.
+    // SAFETY: by this function's contract, `block` is null, or a live block that the caller no
+    // longer uses.
     unsafe {
         if !A::deallocate_fast(block.cast()) {
             free_slow::<A>(block);
@@ -81,7 +81,7 @@ unsafe extern "C" fn free_slow<A: MallocAbi>(block: *mut c_void) {
     let Some(block) = NonNull::new(block.cast()) else {
         return;
     };
-    // SAFETY: the block is live, and the caller gives it up, by the contract of `free`.
+    // SAFETY: by the contract of `free`, the block is live and the caller no longer uses it.
     keeping_errno(|| unsafe { deallocate::<A>(block) });
 }
 
@@ -92,8 +92,8 @@ unsafe extern "C" fn free_slow<A: MallocAbi>(block: *mut c_void) {
 /// The conditions of C's `free` hold. The block was allocated with this size and alignment.
 #[inline(always)]
 pub unsafe fn free_sized<A: MallocAbi>(block: *mut c_void, size: usize, alignment: usize) {
-    // SAFETY: `block` is null or a live block that the caller gives up, by the contract of this
-    // function.
+    // SAFETY: by this function's contract, `block` is null, or a live block that the caller no
+    // longer uses.
     unsafe {
         if !A::deallocate_sized_fast(block.cast(), size, alignment.max(MIN_ALIGNMENT)) {
             free_slow::<A>(block);
@@ -130,10 +130,12 @@ pub unsafe fn realloc<A: MallocAbi>(block: *mut c_void, size: usize) -> *mut c_v
     if size > MAX_SIZE {
         return out_of_memory();
     }
-    // SAFETY: the block is live, and the caller does not use it again unless null is returned.
+    // SAFETY: by this function's contract, the block is live, and the caller does not use it again
+    // unless null is returned.
     match unsafe { A::reallocate_fast(old, size) } {
         Some(block) => block.as_ptr().cast(),
-        // SAFETY: the block is live, and the caller does not use it again unless null is returned.
+        // SAFETY: by this function's contract, the block is live, and the caller does not use it
+        // again unless null is returned.
         None => keeping_errno_unless_null(|| unsafe { reallocate::<A>(old, size) }),
     }
 }

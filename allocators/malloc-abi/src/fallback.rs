@@ -3,7 +3,7 @@
 //!
 //! There is no lock: a lock that some thread holds at the moment of the fork would stay held in the
 //! child. Blocks lie in chunks, in a list that only grows. One word of a chunk holds both the
-//! number of live blocks and the offset of the next block, so every change of a chunk is one atomic
+//! number of live blocks and the offset of the next block. So every change of a chunk is one atomic
 //! step. A chunk is reused when its last block is freed. The child can continue from any step at
 //! which the process forked. For each thread of the parent, it loses at most the block that the
 //! thread was about to get.
@@ -21,7 +21,7 @@ use heapdrome_pages::atomic::{
 
 use heapdrome_pages::{Access, Pages};
 
-/// Alignment of chunks, and size of every chunk unless it has a larger block. Every block begins
+/// Alignment of every chunk, and size of every chunk that has no larger block. Every block begins
 /// within this distance of its chunk's header.
 pub const CHUNK: usize = 1 << 20;
 /// Alignment of blocks, and bytes before each block for its size and mark.
@@ -49,8 +49,8 @@ const FREED: usize = 0x6672_6565_626c_6f63;
 #[derive(Debug)]
 #[repr(C)]
 struct Chunk {
-    /// Always null. An allocator's `free` that reads the first word at a multiple of 1 MiB
-    /// recognises thereby that the block is not its own.
+    /// Always null. An allocator's `free` may read the first word at a multiple of 1 MiB; null
+    /// shows that the block is not its own.
     foreign: *mut u8,
     /// Chunk that was added before this one.
     next: *mut Chunk,
@@ -120,7 +120,7 @@ impl Fallback {
     ) -> Option<NonNull<u8>> {
         let size = size.max(1).checked_next_multiple_of(GRAIN)?;
         let alignment = alignment.max(GRAIN);
-        // Acquire: pairs with the release below, so that the header is seen.
+        // Acquire: pairs with the release below, so that this thread sees the header.
         let current = NonNull::new(self.current[usize::from(size >= LARGE)].load(Acquire));
         current
             .and_then(|chunk| take(chunk, size, alignment))
@@ -212,7 +212,7 @@ impl Fallback {
     }
 
     fn chunks(&self) -> impl Iterator<Item = NonNull<Chunk>> {
-        // Acquire: pairs with the release in `add`, so that the header is seen.
+        // Acquire: pairs with the release in `add`, so that this thread sees the header.
         let mut next = self.newest.load(Acquire);
         core::iter::from_fn(move || {
             let chunk = NonNull::new(next)?;
@@ -225,8 +225,8 @@ impl Fallback {
     /// Returns whether the fallback has ever allocated a block.
     #[inline]
     pub fn is_used(&self) -> bool {
-        // Relaxed: a thread that has a block of the fallback received it from a thread that sees
-        // the list.
+        // Relaxed: a thread with a block of the fallback received the block from a thread that had
+        // seen the list.
         !self.newest.load(Relaxed).is_null()
     }
 
@@ -246,7 +246,7 @@ impl Fallback {
         // Address of the header: every block begins within [`CHUNK`] bytes behind it.
         let base = address.wrapping_sub(1) & !(CHUNK - 1);
         let known = &self.known[base / CHUNK % KNOWN];
-        // Acquire: pairs with the release below, so that the header is seen.
+        // Acquire: pairs with the release below, so that this thread sees the header.
         let chunk = NonNull::new(known.load(Acquire));
         if let Some(chunk) = chunk.filter(|chunk| chunk.addr().get() == base) {
             return Some(chunk);
@@ -264,9 +264,9 @@ impl Fallback {
         alignment: usize,
     ) -> Option<(NonNull<Chunk>, NonNull<u8>)> {
         let page = pages.page_size();
-        // The block begins right behind the header, at the next multiple of its alignment; if the
-        // alignment is at least that of a chunk, exactly [`CHUNK`] bytes behind the header. A
-        // larger alignment leaves unused addresses before the header.
+        // The block begins at the next multiple of its alignment behind the header. If the
+        // alignment is at least that of a chunk, this is exactly [`CHUNK`] bytes behind the header.
+        // A larger alignment also leaves unused addresses before the header.
         let offset = (FIRST as usize + GRAIN).next_multiple_of(alignment.min(CHUNK));
         let front = alignment.max(CHUNK) - CHUNK;
         let bytes = offset.checked_add(size)?.max(CHUNK);
@@ -298,7 +298,7 @@ impl Fallback {
     fn add(&self, chunk: NonNull<Chunk>) {
         let mut newest = self.newest.load(Relaxed);
         loop {
-            // SAFETY: the chunk is not listed yet.
+            // SAFETY: the chunk is not listed yet, so no other thread uses it.
             unsafe { (*chunk.as_ptr()).next = newest };
             // Release: pairs with the acquire in `chunks`.
             match self
@@ -353,13 +353,13 @@ fn take(chunk: NonNull<Chunk>, size: usize, alignment: usize) -> Option<NonNull<
             Err(other) => seen = other,
         }
     };
-    // SAFETY: the block and its prefix lie in the chunk, and since the exchange belong to this
-    // thread.
+    // SAFETY: the block and its prefix lie in the chunk, and belong to this thread since the
+    // exchange.
     unsafe {
         let block = chunk.cast::<u8>().add(offset);
         let prefix = block.sub(GRAIN).cast::<Prefix>().as_ptr();
         (*prefix).size = size;
-        // Relaxed: the thread that frees the block received it from this one.
+        // Relaxed: the thread that frees the block received it from this thread.
         (*prefix).mark.store(block.addr().get() ^ LIVE, Relaxed);
         Some(block)
     }

@@ -45,8 +45,8 @@ extern "C" fn child<A: MallocAbi>() {
 
 impl ForkGate {
     /// Registers the fork handlers of `A`, to which this gate belongs. Only the first call does so.
-    /// It may allocate, so the first allocation makes this call only when the allocator is ready.
-    /// [`MallocAbi::start`] also calls it.
+    /// Registration may allocate, so the first allocation makes this call only when the allocator
+    /// is ready. [`MallocAbi::start`] also calls it.
     ///
     /// Before a fork, the C library calls handlers in the reverse order of their registration.
     /// Another library's handler may wait for a lock whose holder allocates, so the gate should

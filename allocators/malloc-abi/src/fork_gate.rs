@@ -3,8 +3,8 @@
 //! The child of a fork gets a copy of the allocator's structures, and only one thread. So no thread
 //! may be changing the structures when they are copied. Holding the allocator's locks across the
 //! fork would ensure that, but can deadlock: the C library's `fork` runs its handlers first and
-//! then waits for its own locks, such as that of the list of streams. Their holder may be waiting
-//! for a thread that allocates.
+//! then waits for its own locks, such as that of the list of streams. The holder of such a lock may
+//! be waiting for a thread that allocates.
 //!
 //! Instead, a thread marks in a word, its [`Presence`], that it is on a slow path, and then checks
 //! whether the gate is closed. The forking thread closes the gate, and then waits until no thread
@@ -35,8 +35,8 @@ use crate::fallback::{Fallback, Freed};
 /// because every check is a step.
 const LOOKS: usize = if cfg!(modelled) { 1 } else { 256 };
 
-/// Number of slow paths in progress: nested ones of one thread, or those of all threads that share
-/// the presence.
+/// Number of slow paths in progress: nested slow paths of one thread, or the slow paths of all
+/// threads that share the presence.
 #[derive(Debug)]
 pub struct Presence {
     count: AtomicU32,
@@ -121,8 +121,7 @@ pub struct ForkGate {
 struct Rest {
     /// Held by the forking thread.
     turn: Lock<()>,
-    /// Number of nested forks in progress: forks that fork handlers of the forking thread have
-    /// started.
+    /// Number of nested forks in progress, which fork handlers of the forking thread have started.
     nested: AtomicUsize,
     /// Calls deferred until the gate opens.
     deferred: AtomicPtr<Deferred>,
@@ -221,7 +220,7 @@ impl ForkGate {
                 // The forking thread's barrier orders the two accesses in the processor.
                 compiler_fence(SeqCst);
             } else {
-                // An atomic exchange, because a store and a fence take twice as long.
+                // Use an atomic exchange, because a store and a fence take twice as long.
                 count.swap(1, SeqCst);
                 fence_in_models();
             }
@@ -252,8 +251,8 @@ impl ForkGate {
         self.forking.store(thread, SeqCst);
         fence_in_models();
         if self.has_barrier.load(SeqCst) && !barrier_in_all_threads() {
-            // A filter of system calls was installed since the registration. Sleep instead:
-            // processors complete their stores long before a nap ends.
+            // A filter of system calls forbids the barrier by now. Sleep instead: processors
+            // complete their stores long before a nap ends.
             nap(&AtomicU32::new(0), 0, 1);
         }
         each(&mut |presence| {
@@ -270,8 +269,8 @@ impl ForkGate {
     /// The calling thread closed the gate.
     #[cold]
     pub unsafe fn open(&self, own: &Presence, pages: &impl Pages) {
-        // Relaxed: only this thread stores its own number. If the number differs, this is the child
-        // of a fork by another fork's handler, where the gate is already open.
+        // Relaxed: only this thread stores its own number. If the number differs, a fork handler
+        // has forked this process, and its gate is already open.
         if self.forking.load(Relaxed) != thread_pointer() {
             return;
         }
@@ -321,8 +320,8 @@ impl ForkGate {
         // Relaxed: there is no other thread.
         self.rest.nested.store(0, Relaxed);
         self.forking.store(0, Relaxed);
-        // SAFETY: the thread of which this one is a copy holds the lock for the fork, and no guard
-        // is alive.
+        // SAFETY: this thread is the copy of the thread that holds the lock for the fork, and no
+        // guard is alive.
         unsafe { self.rest.turn.release_after_fork() };
         self.run_deferred(own, pages);
     }
@@ -366,7 +365,7 @@ impl ForkGate {
             }
         }
         fence_in_models();
-        // If the forking thread checked for deferred calls before this one was added, it had
+        // If the forking thread checked for deferred calls before this call was added, it had
         // already opened the gate.
         if self.forking.load(SeqCst) == 0 {
             self.run_deferred(own, pages);
@@ -386,8 +385,8 @@ impl ForkGate {
         // AcqRel: pairs with the release in `defer`, so that this thread sees each record.
         let mut next = self.rest.deferred.swap(null_mut(), AcqRel);
         while let Some(place) = NonNull::new(next) {
-            // SAFETY: since the swap the list belongs to this thread, which is inside. The fallback
-            // allocated the memory.
+            // SAFETY: since the swap, the list belongs to this thread, which is inside the gate.
+            // The fallback allocated the memory.
             unsafe {
                 let deferred = place.read();
                 next = deferred.next;

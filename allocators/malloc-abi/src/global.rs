@@ -88,8 +88,8 @@ unsafe impl<A: MallocAbi> GlobalAlloc for Global<A> {
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: `block` was allocated with this layout, and the caller gives it up, by the
-        // contract of `dealloc`.
+        // SAFETY: by the contract of `dealloc`, `block` was allocated with this layout, and the
+        // caller no longer uses it.
         unsafe { free_sized::<A>(block.cast(), layout.size(), layout.align()) };
     }
 
@@ -99,7 +99,7 @@ unsafe impl<A: MallocAbi> GlobalAlloc for Global<A> {
         // MAX_SIZE.
         let wanted = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
         if wanted.align() <= MIN_ALIGNMENT {
-            // SAFETY: the block is live, so it is not null.
+            // SAFETY: the block is live, by the contract of `realloc`, so it is not null.
             return unsafe {
                 let block = NonNull::new_unchecked(block);
                 let fast = A::reallocate_fast(block, new_size);
@@ -108,8 +108,8 @@ unsafe impl<A: MallocAbi> GlobalAlloc for Global<A> {
         }
         let moved = allocate_slow::<A>(wanted);
         if !moved.is_null() {
-            // SAFETY: the blocks are different and have at least the copied size, and the caller
-            // gives up the old block.
+            // SAFETY: the blocks are different and have at least the copied size, and the caller no
+            // longer uses the old block.
             unsafe {
                 block.copy_to_nonoverlapping(moved, layout.size().min(new_size));
                 self.dealloc(block, layout);

@@ -2,11 +2,11 @@
 //!
 //! As long as a new-handler is installed, it is called and the allocation retried; the handler may
 //! throw. Without a handler, `std::bad_alloc` is thrown. The library must not load a C++ runtime
-//! into a C program, so the runtime's functions are weak symbols, which are null without a runtime.
+//! into a C program. So the runtime's functions are weak symbols, which are null without a runtime.
 //! The exception must not pass through a frame that cannot be unwound. So the loop is written in
 //! assembly, with unwind information, and throws with a jump. The Rust functions that call it end
-//! with a call that has their own signature, which the optimiser turns into a jump. In debug
-//! builds, which unwind, they are also `C-unwind`.
+//! with a call to a function of their own signature, which the optimiser turns into a jump. In
+//! debug builds, which unwind, they are also `C-unwind`.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::{NonNull, null_mut};
@@ -340,8 +340,8 @@ extern "C" fn attempt<A: MallocAbi>(size: usize, alignment: usize) -> *mut c_voi
     } else {
         None
     };
-    // Keeps errno: operator new must not change it, and ENOMEM would remain after a handler's
-    // success.
+    // Preserves errno, which operator new must not change: otherwise ENOMEM would remain after a
+    // new-handler has freed memory.
     let block = fast.or_else(|| keeping_errno(|| allocate::<A>(size, alignment)));
     block.map_or(null_mut(), |block| block.as_ptr().cast())
 }

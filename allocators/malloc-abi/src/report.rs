@@ -219,7 +219,8 @@ pub fn with_report<A: MallocAbi, T>(form: Form, body: impl FnOnce(&Report<'_>) -
     let mut report = Report::new(form, bytes);
     A::report(&mut report);
     let result = body(&report);
-    // SAFETY: the report is no longer used.
+    // SAFETY: the pages were reserved above with this size, and the report in them is no longer
+    // used.
     unsafe { Linux.release(pages, LARGEST) };
     Some(result)
 }

@@ -44,7 +44,7 @@ pub fn allocate_zeroed<A: MallocAbi>(size: usize) -> Option<NonNull<u8>> {
         return A::allocate_zeroed(size);
     }
     let block = allocate_from_fallback::<A>(size, MIN_ALIGNMENT)?;
-    // SAFETY: the block is new and has that many bytes.
+    // SAFETY: the block is new and has at least `size` bytes.
     unsafe { block.write_bytes(0, size) };
     Some(block)
 }
@@ -71,8 +71,8 @@ pub unsafe fn reallocate<A: MallocAbi>(block: NonNull<u8>, size: usize) -> Optio
     let Some(moved) = moved else {
         return (size <= kept).then_some(block);
     };
-    // SAFETY: the blocks are different and have at least the copied size, and the caller gives up
-    // the old block.
+    // SAFETY: the blocks are different and have at least the copied size, and the caller no longer
+    // uses the old block.
     unsafe {
         moved.copy_from_nonoverlapping(block, kept.min(size));
         if !A::deallocate_fast(block.as_ptr()) {
@@ -94,11 +94,11 @@ pub unsafe fn deallocate<A: MallocAbi>(block: NonNull<u8>) {
         return;
     }
     match enter::<A>() {
-        // SAFETY: the caller gives up a live block, by this function's contract, and the fallback
-        // did not allocate it.
+        // SAFETY: by this function's contract, the block is live and the caller no longer uses it.
+        // The fallback did not allocate it.
         Some(_inside) => unsafe { A::deallocate(block) },
-        // SAFETY: the caller gives up a live block of the allocator, so any thread inside may free
-        // it.
+        // SAFETY: the block is a live block of the allocator that the caller no longer uses, so any
+        // thread inside the gate may free it.
         None => unsafe { defer::<A>(|block| A::deallocate(block), block) },
     }
 }

@@ -1,7 +1,7 @@
 //! Destructor of an allocator's per-thread state, which is called when a thread ends.
 //!
 //! glibc runs the destructors of `pthread_key`s after those of C++ and Rust thread-local variables,
-//! in up to four rounds. An allocator's key is among the first that a process creates, so its
+//! in up to four rounds. An allocator's key is among the first that a process creates. So its
 //! destructor is among the first in a round, and destructors of other keys may still free. The key
 //! is therefore armed again once, and the handler runs in the second round. If the thread frees
 //! blocks later, it does so without its own state.

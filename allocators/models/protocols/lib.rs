@@ -23,7 +23,7 @@ pub mod footprint;
 #[path = "../../malloc-abi/src/fork_gate.rs"]
 pub mod fork_gate;
 
-/// Fallback from which these threads allocate meanwhile, unmodified.
+/// Fallback from which threads allocate while another thread forks, unmodified.
 #[path = "../../malloc-abi/src/fallback.rs"]
 pub mod fallback;
 

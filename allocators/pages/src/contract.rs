@@ -49,9 +49,9 @@ pub enum Remap {
 /// Services of the operating system for memory, and for the processor of a thread.
 ///
 /// Every range is given by its start and its size in bytes. Both are multiples of
-/// [`page_size`](Self::page_size), the size is not zero, and `start + size` does not overflow:
-/// below, *a range* means this. A range *of a reservation* lies wholly in memory that `reserve` or
-/// `remap` returned and that has not been released since; it may span several adjacent
+/// [`page_size`](Self::page_size), the size is not zero, and `start + size` does not overflow.
+/// Below, this is called *a range*. A range *of a reservation* lies wholly in memory that `reserve`
+/// or `remap` returned and that has not been released since; it may span several adjacent
 /// reservations.
 ///
 /// No function changes `errno`, allocates, or unwinds.

@@ -1,5 +1,5 @@
-//! Preserves `errno`: `free` must never change it, and other functions of an allocator only if they
-//! fail.
+//! Preserves `errno`: `free` must never change it, and an allocator's other functions may change it
+//! only if they fail.
 
 /// Guard that saves `errno` when it is created, and restores it when it is dropped.
 #[derive(Debug)]

@@ -11,8 +11,8 @@ use crate::futex::{wait, wake_one};
 /// 1979.
 ///
 /// A waiting thread [reads](Self::read) the count, then checks whether the event that it waits for
-/// has happened, and [sleeps](Self::sleep) if not. An event between the check and the sleep has
-/// changed the count by then.
+/// has happened, and [sleeps](Self::sleep) if not. An event between the check and the sleep changes
+/// the count, so the sleep ends at once.
 #[derive(Debug)]
 pub struct EventCount(AtomicU32);
 
@@ -26,8 +26,8 @@ impl EventCount {
     /// Returns the number of events so far, modulo 2^32.
     #[must_use]
     pub fn read(&self) -> u32 {
-        // Acquire: pairs with the release in `advance`: a thread that sees the count sees the
-        // event.
+        // Acquire: pairs with the release in `advance`, so that a thread that sees the count also
+        // sees the event.
         self.0.load(Acquire)
     }
 

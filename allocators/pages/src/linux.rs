@@ -42,7 +42,7 @@ fn map(size: usize, access: Access) -> Option<NonNull<u8>> {
 ///
 /// The caller mapped the range, and does not use it.
 unsafe fn unmap(start: *mut u8, size: usize) -> bool {
-    // SAFETY: the caller mapped the range, and does not use it.
+    // SAFETY: by this function's contract, the caller mapped the range, and does not use it.
     size == 0 || unsafe { libc::munmap(start.cast(), size) } == 0
 }
 
@@ -98,7 +98,8 @@ unsafe impl Pages for Linux {
     /// that address only after tens of terabytes. An emulator may begin at the lowest address; then
     /// the result lies above the new mapping.
     ///
-    /// ThreadSanitizer has its shadow memory there, and ends the program.
+    /// Does not work with ThreadSanitizer, which keeps its shadow memory at these addresses and
+    /// ends the program.
     #[cfg(not(any(miri, sanitized)))]
     fn find_room(&self, size: usize, alignment: usize) -> Option<NonNull<u8>> {
         let _errno = KeepErrno::new();
@@ -120,7 +121,7 @@ unsafe impl Pages for Linux {
         let _errno = KeepErrno::new();
         let flags = ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
         let place = start.as_ptr().cast();
-        // SAFETY: the flags forbid to replace another mapping.
+        // SAFETY: the flags forbid replacing another mapping.
         let found = unsafe { libc::mmap(place, size, protection(access), flags, -1, 0) };
         if found == place {
             return Placed::Done;
@@ -142,13 +143,15 @@ unsafe impl Pages for Linux {
 
     unsafe fn protect(&self, start: NonNull<u8>, size: usize, access: Access) -> bool {
         let _errno = KeepErrno::new();
-        // SAFETY: the caller owns the range, and no code relies on accesses that this forbids.
+        // SAFETY: by this function's contract, the caller owns the range, and no code relies on
+        // accesses that this call forbids.
         unsafe { libc::mprotect(start.as_ptr().cast(), size, protection(access)) == 0 }
     }
 
     unsafe fn purge(&self, start: NonNull<u8>, size: usize) -> bool {
         let _errno = KeepErrno::new();
-        // SAFETY: the caller owns the range, and no code needs its contents.
+        // SAFETY: by this function's contract, the caller owns the range, and no code needs its
+        // contents.
         unsafe { libc::madvise(start.as_ptr().cast(), size, libc::MADV_DONTNEED) == 0 }
     }
 
@@ -175,8 +178,9 @@ unsafe impl Pages for Linux {
             Remap::MayMove => (libc::MREMAP_MAYMOVE, null_mut()),
             Remap::Onto(target) => (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, target.as_ptr()),
         };
-        // SAFETY: the caller owns the range, and gives it up if the result differs. The caller owns
-        // the target, which is unused. Without MREMAP_FIXED the kernel ignores the target.
+        // SAFETY: by this function's contract, the caller owns the range, and no longer uses it if
+        // the result differs. The caller owns the target, which is unused. Without MREMAP_FIXED the
+        // kernel ignores the target.
         let moved = unsafe { libc::mremap(start.as_ptr().cast(), size, new_size, flags, target) };
         if moved == libc::MAP_FAILED {
             return None;
@@ -188,7 +192,8 @@ unsafe impl Pages for Linux {
         let _errno = KeepErrno::new();
         // Supported by Linux 5.7 and later; older kernels refuse.
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP;
-        // SAFETY: the caller owns the range, and no other code uses it during the call.
+        // SAFETY: by this function's contract, the caller owns the range, and no other code uses it
+        // during the call.
         let moved = unsafe { libc::mremap(start.as_ptr().cast(), size, size, flags) };
         if moved == libc::MAP_FAILED {
             return None;
@@ -198,7 +203,7 @@ unsafe impl Pages for Linux {
 
     unsafe fn release(&self, start: NonNull<u8>, size: usize) -> bool {
         let _errno = KeepErrno::new();
-        // SAFETY: the caller owns the range and no longer uses it.
+        // SAFETY: by this function's contract, the caller owns the range and no longer uses it.
         unsafe { unmap(start.as_ptr(), size) }
     }
 

@@ -19,7 +19,7 @@ use crate::system::thread_pointer;
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
-/// Held, and another thread may be sleeping until it is free.
+/// State of a lock that is held, and for which another thread may be sleeping.
 const AWAITED: u32 = 2;
 
 /// Number of times that a thread checks the lock before it sleeps. Models check once, because every
@@ -78,7 +78,7 @@ impl<T> Lock<T> {
         // Acquire: pairs with the release in `Guard::drop`. A thread finds its own number only if
         // it holds the lock for a fork itself.
         if self.forking.load(Acquire) == thread {
-            // Relaxed: no other thread compares this word with this number.
+            // Relaxed: no other thread compares this word with this thread's number.
             self.forking.store(0, Relaxed);
             return self.guard(thread);
         }
@@ -100,14 +100,14 @@ impl<T> Lock<T> {
     fn acquire_slowly(&self) {
         for _ in 0..LOOKS {
             if self.state.load(Relaxed) == FREE
-                // Acquire: as in `try_lock`.
+                // Acquire: see `try_lock`.
                 && self.state.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok()
             {
                 return;
             }
             core::hint::spin_loop();
         }
-        // Acquire: as in `try_lock`.
+        // Acquire: see `try_lock`.
         while self.state.swap(AWAITED, Acquire) != FREE {
             wait(&self.state, AWAITED, None);
         }
@@ -140,15 +140,15 @@ impl<T> Lock<T> {
     ///
     /// # Safety
     ///
-    /// The calling thread holds the lock for a fork, or in the child is a copy of the thread that
-    /// does. No guard of the lock is alive.
+    /// The calling thread holds the lock for a fork, or in the child is the copy of the thread that
+    /// held it. No guard of the lock is alive.
     pub unsafe fn release_after_fork(&self) {
         // Relaxed: only this thread compares the value with its own.
         self.forking.store(0, Relaxed);
         self.unlock();
     }
 
-    /// Frees the lock in the child of a fork, because a thread of the parent may have held it.
+    /// Unlocks the lock in the child of a fork, because a thread of the parent may have held it.
     ///
     /// # Safety
     ///
@@ -186,7 +186,7 @@ impl<T> Lock<T> {
 #[derive(Debug)]
 pub struct Guard<'a, T> {
     lock: &'a Lock<T>,
-    /// [`thread_pointer`] of the guard's thread if that already holds the lock for a fork; zero
+    /// [`thread_pointer`] of the guard's thread if that thread also holds the lock for a fork; zero
     /// otherwise.
     forking: usize,
     value: PhantomData<&'a mut T>,
@@ -246,14 +246,14 @@ mod tests {
             });
             until_awaited(&lock, &entered);
             assert!(!entered.load(SeqCst));
-            // SAFETY: held above, and no guard is alive.
+            // SAFETY: this thread took the lock for a fork above, and no guard is alive.
             unsafe { lock.release_after_fork() };
         });
         assert_eq!(*lock.lock(), 3);
     }
 
-    // Happens if two allocators of one process have fork handlers, and an allocation runs between
-    // these handlers.
+    // This happens if two allocators of one process have fork handlers, and an allocation runs
+    // between these handlers.
     #[test]
     fn the_forking_thread_waits_for_a_lock_that_another_holds() {
         let (held, other) = (Lock::new(()), Lock::new(1));
@@ -273,7 +273,7 @@ mod tests {
             passed.store(true, SeqCst);
             assert_eq!(found, 2);
         });
-        // SAFETY: held above, and no guard is alive.
+        // SAFETY: this thread took the lock for a fork above, and no guard is alive.
         unsafe { held.release_after_fork() };
     }
 
@@ -301,7 +301,7 @@ mod tests {
             drop(guard);
             assert_eq!(lock.forking.load(Relaxed), thread_pointer());
         }
-        // SAFETY: held above, and no guard is alive.
+        // SAFETY: this thread took the lock for a fork above, and no guard is alive.
         unsafe { lock.release_after_fork() };
         assert_eq!(lock.forking.load(Relaxed), 0);
         assert!(lock.try_lock().is_some());

@@ -173,7 +173,7 @@ impl State {
         }
         released.fill(0);
         region.reserved += last - first;
-        // SAFETY: the pages lie in the region, and were not reserved.
+        // SAFETY: the pages lie in the region, and were not reserved, so no code uses them.
         unsafe {
             region
                 .memory
@@ -185,7 +185,7 @@ impl State {
     }
 
     /// Calls `each` for every region that overlaps the range, with the first and last page of the
-    /// range in it.
+    /// range in that region.
     ///
     /// # Panics
     ///
@@ -218,7 +218,7 @@ impl State {
 
     fn zero(&mut self, start: NonNull<u8>, size: usize) {
         self.parts(start, size, |region, first, last| {
-            // SAFETY: the pages lie in the region, whose contents the caller gave up.
+            // SAFETY: the pages lie in the region, whose contents the caller no longer needs.
             unsafe {
                 region
                     .memory
@@ -315,15 +315,15 @@ unsafe impl Pages for Simulated {
         if let Remap::Onto(target) = how {
             state.parts(target, new_size, |_, _, _| ());
             state.zero(target, new_size);
-            // SAFETY: both ranges are reserved in this system, and the target is no part of the old
-            // one.
+            // SAFETY: both ranges are reserved in this system, and the target does not overlap the
+            // old range.
             unsafe { target.copy_from_nonoverlapping(start, size.min(new_size)) };
             state.release(start, size);
             return Some(target);
         }
         if new_size <= size {
             if new_size < size {
-                // SAFETY: new_size lies within the range.
+                // SAFETY: the offset `new_size` lies within the range.
                 let tail = unsafe { start.add(new_size) };
                 state.release(tail, size - new_size);
             }
@@ -333,7 +333,7 @@ unsafe impl Pages for Simulated {
             return None;
         }
         let moved = state.reserve(new_size, PAGE)?;
-        // SAFETY: both ranges are reserved in this system, and a new one overlaps no old one.
+        // SAFETY: both ranges are reserved in this system, and a new range overlaps no old range.
         unsafe { moved.copy_from_nonoverlapping(start, size) };
         state.release(start, size);
         Some(moved)
@@ -344,7 +344,7 @@ unsafe impl Pages for Simulated {
         state.calls.remap += 1;
         state.parts(start, size, |_, _, _| ());
         let moved = state.reserve(size, PAGE)?;
-        // SAFETY: both ranges are reserved in this system, and a new one overlaps no old one.
+        // SAFETY: both ranges are reserved in this system, and a new range overlaps no old range.
         unsafe { moved.copy_from_nonoverlapping(start, size) };
         state.zero(start, size);
         Some(moved)

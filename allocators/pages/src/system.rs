@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_void};
 
 use crate::KeepErrno;
 
-/// Returns a number that no other live thread has: the address of its control block.
+/// Returns a number that no other live thread has: the address of this thread's control block.
 #[cfg(all(target_arch = "x86_64", not(any(miri, modelled))))]
 #[inline(always)]
 #[must_use]
@@ -18,7 +18,7 @@ pub fn thread_pointer() -> usize {
     pointer
 }
 
-/// Returns a number that no other live thread has: the address of its control block.
+/// Returns a number that no other live thread has: the address of this thread's control block.
 #[cfg(all(target_arch = "aarch64", not(any(miri, modelled))))]
 #[inline(always)]
 #[must_use]
@@ -32,7 +32,7 @@ pub fn thread_pointer() -> usize {
     pointer
 }
 
-/// Returns a number that no other live thread has: the address of its `errno`.
+/// Returns a number that no other live thread has: the address of this thread's `errno`.
 #[cfg(all(
     not(modelled),
     any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64")))
@@ -65,15 +65,16 @@ pub struct Usage {
     pub microseconds: u64,
     /// Number of page faults without disk access.
     pub faults: usize,
-    /// Maximum of resident bytes so far. May be inherited from the program that started this one.
+    /// Maximum of resident bytes so far. May be inherited from the program that started this
+    /// program.
     pub most_resident: usize,
 }
 
-/// Returns the usage of the process; `None` if the system does not report it. Costs a system call.
+/// Returns the usage of the process; `None` if the system does not report it. Makes a system call.
 #[must_use]
 pub fn usage() -> Option<Usage> {
     let _errno = KeepErrno::new();
-    // SAFETY: all fields are numbers.
+    // SAFETY: all fields are numbers, for which zero is valid.
     let mut usage: libc::rusage = unsafe { core::mem::zeroed() };
     // SAFETY: the kernel writes to the local variable only.
     if cfg!(miri) || unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) } != 0 {
@@ -128,7 +129,7 @@ fn membarrier(command: libc::c_int) -> bool {
 #[must_use]
 pub fn address_space_limit() -> Option<usize> {
     let _errno = KeepErrno::new();
-    // SAFETY: both fields are numbers.
+    // SAFETY: both fields are numbers, for which zero is valid.
     let mut limit: libc::rlimit = unsafe { core::mem::zeroed() };
     // SAFETY: the C library writes to the local variable only.
     let known = !cfg!(miri) && unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) } == 0;
@@ -220,8 +221,8 @@ unsafe extern "C" {
 ///
 /// # Safety
 ///
-/// No other thread changes the environment during the call. The value lives as long as the
-/// variable.
+/// No other thread changes the environment during the call, and the value is not used after the
+/// variable has changed.
 #[must_use]
 pub unsafe fn variable(name: &CStr) -> Option<&'static CStr> {
     let name = name.to_bytes();

@@ -185,8 +185,8 @@ fn a_sleep_ends_with_its_time_or_with_an_event() {
     let seen = events.read();
     std::thread::scope(|scope| {
         scope.spawn(|| events.advance());
-        // A sleep may return early, but the event ends the last one: the thread is woken, or finds
-        // a different count.
+        // A sleep may return early, but the event ends the last sleep: the thread is woken, or
+        // finds a different count.
         while events.read() == seen {
             events.sleep(seen, u64::MAX);
         }

@@ -82,8 +82,8 @@ impl Traced {
 impl Drop for Traced {
     fn drop(&mut self) {
         if !self.ended {
-            // SAFETY: the child's end has not been waited for, so the number still belongs to it.
-            // No status is requested.
+            // SAFETY: the child has not been waited for, so the number still belongs to it. No
+            // status is requested.
             unsafe {
                 libc::kill(self.pid, libc::SIGKILL);
                 libc::waitpid(self.pid, null_mut(), 0);

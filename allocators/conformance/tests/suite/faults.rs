@@ -155,8 +155,8 @@ fn without_a_fault_the_same_library_passes() {
     assert!(texts.is_empty(), "{}", texts.join("\n"));
 }
 
-/// Size in bytes of an entry in a library's symbol table: name, two properties, section, and from
-/// [`ADDRESS`] on address and size.
+/// Size in bytes of an entry in a library's symbol table. The entry has a name, two properties, a
+/// section, and from offset [`ADDRESS`] on an address and a size.
 const SYMBOL: usize = 24;
 const SECTION: usize = 6;
 const ADDRESS: usize = 8;

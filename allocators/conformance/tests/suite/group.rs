@@ -25,6 +25,8 @@ const ENOUGH: u64 = 3 * ((LIMIT >> 20) / USED + 2);
 struct Group(PathBuf);
 
 impl Group {
+    /// Creates a control group below the group of this process.
+    ///
     /// # Errors
     ///
     /// Description of the missing requirement, in one line.
@@ -62,8 +64,8 @@ impl Group {
         command
             .args([rounds, USED].map(|number| number.to_string()))
             .env("LD_PRELOAD", library);
-        // SAFETY: between fork and exec, only the system call `write` runs. Zero means the writing
-        // process.
+        // SAFETY: between fork and exec, only the system call `write` runs. Writing 0 moves the
+        // calling process into the group.
         unsafe {
             command.pre_exec(move || {
                 let done = libc::write(members.as_raw_fd(), b"0".as_ptr().cast(), 1);
@@ -93,8 +95,8 @@ impl Drop for Group {
 /// Checks that the limit is enforced on this machine: the kernel must kill a program with a leaking
 /// library.
 fn limit_holds(program: &Path, folder: &Path) -> Result<(), String> {
-    // The library leaks blocks that threads other than the main thread free. These are the blocks
-    // of every second round, and a third of those rounds use no memory.
+    // The library leaks the blocks that threads other than the main thread free. Every second round
+    // runs in such a thread, but a third of these rounds use no memory.
     let status = Group::new("leaks")?.run(program, ENOUGH, &faulty(folder, "LEAKS"))?;
     if status.signal() == Some(libc::SIGKILL) {
         return Ok(());

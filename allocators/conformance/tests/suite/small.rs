@@ -5,11 +5,11 @@ use std::process::Command;
 
 use crate::libraries::{build, compile};
 
-/// Number of runs of each pair. Where the system loads libraries is random, and so is the number of
-/// pages that a page fault maps around the one that is needed.
+/// Number of runs of each pair. The addresses of libraries are random, and so is the number of
+/// pages that a page fault maps around the faulting page.
 const RUNS: usize = 11;
 
-/// Resident KiB of a process: all, and those that it shares with no file.
+/// Resident KiB of a process: in total, and on pages that belong to no file.
 #[derive(Clone, Copy, Debug)]
 struct Resident {
     all: i64,
@@ -41,7 +41,8 @@ fn median(mut values: Vec<i64>) -> i64 {
     values[values.len() / 2]
 }
 
-/// Returns the medians over pairs of runs of the resident KiB with the library minus those without.
+/// Returns the resident KiB that the library adds: the medians of the differences between a run
+/// with it and a run without it.
 fn excess(program: &Path, kibibytes: &str, library: &Path) -> Resident {
     let runs: Vec<_> = (0..RUNS)
         .map(|_| {
@@ -62,8 +63,8 @@ fn excess(program: &Path, kibibytes: &str, library: &Path) -> Resident {
 }
 
 /// Programs with their sizes in KiB, and limits. A limit is the number of KiB by which the resident
-/// memory with elfmalloc may exceed that with the C library's allocator: of all pages, and of pages
-/// that are shared with no file.
+/// memory with elfmalloc may exceed that with the C library's allocator: in all pages, and in pages
+/// that belong to no file.
 const LIMITS: [(&str, i64, i64); 4] = [
     ("0", 330, 45),
     ("100", 440, 100),

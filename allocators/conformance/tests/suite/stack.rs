@@ -1,4 +1,4 @@
-//! Stack that allocation takes: a signal handler may run on a small one.
+//! Stack use of allocation: a signal handler may run on a small stack.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,8 +8,8 @@ use crate::libraries::{build, compile};
 /// Maximum number of bytes that a library may use beyond the C library's allocator.
 const LIMIT: usize = 512;
 
-/// Returns the number of bytes of the handler's stack that were used. All idle memory is purged at
-/// once, so that the handler also purges.
+/// Returns the number of bytes of the handler's stack that were used. Idle memory is purged without
+/// delay, so that the handler also purges.
 fn used(program: &Path, library: &Path) -> usize {
     let mut command = Command::new(program);
     command.env("LD_PRELOAD", library);

@@ -45,7 +45,8 @@ pub(crate) fn state_or_report(address: usize, class: SizeClass) -> (Any, usize) 
     found.unwrap_or_else(|| no_block(address, class))
 }
 
-/// Returns the slack of the block at `address`, under the conditions of [`state_or_report`].
+/// Returns the slack of the block at `address`, which lies in a slab of `class`. Aborts the process
+/// if no live block begins there.
 pub(crate) fn slack_or_report(address: usize, class: SizeClass) -> usize {
     state_or_report(address, class).1
 }
@@ -55,8 +56,8 @@ pub(crate) fn slack_or_report(address: usize, class: SizeClass) -> usize {
 ///
 /// # Safety
 ///
-/// The block has this shape and `slack` bytes of slack, the state is its own, and the caller gives
-/// it up.
+/// The block has this `shape` and `slack` bytes of slack, and `state` is its state. The caller no
+/// longer uses the block.
 #[inline(always)]
 pub(crate) unsafe fn end<S: State>(
     block: NonNull<u8>,
@@ -64,7 +65,8 @@ pub(crate) unsafe fn end<S: State>(
     shape: &Shape,
     slack: usize,
 ) -> bool {
-    // SAFETY: the block has this shape and slack, and the caller gives it up.
+    // SAFETY: by this function's contract, the block has this shape and slack, and the caller no
+    // longer uses it.
     unsafe {
         if !canary::is_whole(block, shape.size(), slack) {
             return false;
@@ -90,7 +92,7 @@ pub(crate) unsafe fn hand_out_fast<S: State>(
 ) -> bool {
     let shape = Shape::of(class);
     let slack = shape.size() - size;
-    // SAFETY: the block lies in a slab of this shape, and is free.
+    // SAFETY: by this function's contract, the block lies in a slab of this shape, and is free.
     unsafe {
         let Some(state) = S::of_block(block, shape) else {
             return false;
@@ -116,7 +118,8 @@ pub(crate) unsafe fn hand_out(block: NonNull<u8>, class: SizeClass, size: usize)
         report(Misuse::NotABlock(address));
     };
     let slack = slack_for(class, size);
-    // SAFETY: the block is free, so no other code uses it, and it has more than `size` bytes.
+    // SAFETY: by this function's contract, the block is free, so no other code uses it, and it has
+    // more than `size` bytes.
     unsafe {
         let page = HEAPS.memory().pages.page_size();
         if state.is_freed() && !is_filled_or_purged(block, class.size(), page) {
@@ -131,17 +134,19 @@ pub(crate) unsafe fn hand_out(block: NonNull<u8>, class: SizeClass, size: usize)
 ///
 /// # Safety
 ///
-/// The block belongs to the program, lies in a slab of `class`, and has more than `size` bytes. The
-/// state is its own.
+/// The block belongs to the program, lies in a slab of `class`, and has more than `size` bytes.
+/// `state` is the state of the block.
 pub(crate) unsafe fn change(block: NonNull<u8>, state: Any, class: SizeClass, size: usize) {
     let slack = slack_for(class, size);
     state.set_slack(slack);
-    // SAFETY: the block belongs to the program, and has `slack` bytes of slack.
+    // SAFETY: by this function's contract, the block belongs to the program and has `slack` bytes
+    // of slack.
     unsafe { canary::rewrite(block, class.size(), slack) };
 }
 
-/// Returns the slack that is recorded and guarded by canaries. A short block may have more slack
-/// than one byte can record, if the program requested an alignment above its size.
+/// Returns the slack to record for a block of `size` requested bytes. A short block has more slack
+/// than one byte can record if the program requested an alignment above the size. Its recorded
+/// slack is then the maximum.
 const fn slack_for(class: SizeClass, size: usize) -> usize {
     let slack = class.size() - size;
     if slack > MOST_SHORT && !is_long(class) {
@@ -151,9 +156,9 @@ const fn slack_for(class: SizeClass, size: usize) -> usize {
     }
 }
 
-/// Returns whether a block with this slack was allocated with a size other than `size`; zero counts
-/// as one. If a short block has more slack than its state can record, all sizes with that much
-/// slack count as equal.
+/// Returns whether a block with this recorded slack was allocated with a size other than `size`.
+/// Size 0 counts as size 1. If a short block has the maximum recorded slack, all sizes with at
+/// least that slack count as equal.
 pub(crate) const fn is_another_size(class: SizeClass, slack: usize, size: usize) -> bool {
     let size = if size == 0 { 1 } else { size };
     size >= class.size() || slack_for(class, size) != slack

@@ -2,8 +2,8 @@
 //! never writes them. They are checked when the program frees the block.
 //!
 //! Each block has a word, computed from its address and a secret. The canary byte at offset `o` of
-//! the block is byte `o % 8` of that word, wherever the canary begins, so two canaries may overlap.
-//! No canary byte is zero, since an overflow often writes the NUL at the end of a string.
+//! the block is byte `o % 8` of that word. This holds wherever a canary begins, so two canaries may
+//! overlap. No canary byte is zero, because overflows often write the NUL at the end of a string.
 
 use core::ptr::NonNull;
 use heapdrome_pages::atomic::{
@@ -13,15 +13,15 @@ use heapdrome_pages::atomic::{
 
 use heapdrome_pages::system::random_word;
 
-/// Number of bytes of a canary. A block has two: one that begins after the requested bytes, or
-/// earlier if the slack is shorter than a canary, and one at the end of the block.
+/// Number of bytes of a canary. A block has two canaries. The first begins after the requested
+/// bytes, or earlier if the slack is shorter than a canary. The second ends with the block.
 const CANARY: usize = size_of::<u64>();
 /// Maximum number of canary bytes on each side of a block with its own mapping.
 const EDGE: usize = 64;
 /// Lowest bit of each byte, which is set so that no byte is zero.
 const NO_ZEROS: u64 = 0x0101_0101_0101_0101;
 
-// The first byte in memory is the lowest byte of a word.
+// The canary code shifts and compares words whose first byte in memory is the lowest.
 const _: () = assert!(cfg!(target_endian = "little"));
 
 static SECRET: AtomicU64 = AtomicU64::new(0);
@@ -44,12 +44,12 @@ pub(crate) fn draw_secret() {
 /// Returns the word of the block at `address`.
 #[inline(always)]
 fn word(address: usize) -> u64 {
-    // The secret is odd, so neighbours differ in each byte's lower bits.
+    // The secret is odd, so blocks at different addresses have different products.
     (address as u64 / 16).wrapping_mul(SECRET.load(Relaxed)) | NO_ZEROS
 }
 
-/// Positions of a block's canaries. The code has no branches, because a predictor cannot predict
-/// sizes.
+/// Positions of a block's canaries. Computed without branches, because a branch on the size would
+/// often be mispredicted.
 struct Canaries {
     /// Start of the first canary: behind the last requested byte, but early enough to end within
     /// the block.
@@ -74,8 +74,8 @@ impl Canaries {
         }
     }
 
-    /// Returns the contents of the first canary. The last one begins at a multiple of eight, and
-    /// holds the word itself.
+    /// Returns the contents of the first canary, given the word of the block. The last canary
+    /// begins at a multiple of eight, so its contents are the word itself.
     #[inline(always)]
     const fn first_of(&self, word: u64) -> u64 {
         word.rotate_right((self.first % CANARY * 8) as u32)
@@ -93,7 +93,7 @@ pub(crate) unsafe fn write(block: NonNull<u8>, size: usize, slack: usize) {
     let canaries = Canaries::of(size, slack);
     let word = word(block.addr().get());
     let first = canaries.first_of(word);
-    // SAFETY: the canaries lie in the block.
+    // SAFETY: the canaries lie in the block, by this function's contract.
     unsafe {
         block.add(canaries.first).cast().write_unaligned(first);
         block.add(canaries.last).cast().write(word);
@@ -109,8 +109,8 @@ pub(crate) unsafe fn rewrite(block: NonNull<u8>, size: usize, slack: usize) {
     let canaries = Canaries::of(size, slack);
     let word = word(block.addr().get());
     let free = !0 << canaries.taken;
-    // SAFETY: the canaries lie in the block. The program's bytes come first in memory, and if the
-    // last canary is not the first, all of it is slack.
+    // SAFETY: the canaries lie in the block, by this function's contract. The program's bytes come
+    // first in memory. A last canary apart from the first one lies entirely in the slack.
     unsafe {
         let first = block.add(canaries.first).cast::<u64>();
         let kept = first.read_unaligned() & !free;
@@ -130,16 +130,16 @@ pub(crate) unsafe fn rewrite(block: NonNull<u8>, size: usize, slack: usize) {
 pub(crate) unsafe fn is_whole(block: NonNull<u8>, size: usize, slack: usize) -> bool {
     let canaries = Canaries::of(size, slack);
     let word = word(block.addr().get());
-    // SAFETY: both places lie in the block.
+    // SAFETY: both canaries lie in the block, which has `size` bytes by this function's contract.
     let found = |place| unsafe { block.add(place).cast::<u64>().read_unaligned() };
     let changed = (found(canaries.first) ^ canaries.first_of(word)) >> canaries.taken;
-    // If both canaries coincide, they have the same bits above those taken.
+    // If both canaries coincide, the lowest `taken` bits belong to the program.
     let changed_last = (found(canaries.last) ^ word) >> canaries.taken;
     changed | changed_last == 0
 }
 
-/// Numbers of canary bytes around a block with its own mapping: before it, at most back to the
-/// inaccessible page, and behind it.
+/// Numbers of canary bytes before and behind a block with its own mapping. The canary before the
+/// block begins on the block's first page.
 struct Edges {
     before: usize,
     behind: usize,
@@ -154,7 +154,7 @@ impl Edges {
     }
 }
 
-/// Writes the canary around a block.
+/// Writes the canaries around a block with its own mapping.
 ///
 /// # Safety
 ///
@@ -162,7 +162,7 @@ impl Edges {
 pub(crate) unsafe fn guard(block: NonNull<u8>, size: usize, page: usize) {
     let edges = Edges::of(block.addr().get(), size, page);
     let byte = word(block.addr().get()) as u8;
-    // SAFETY: the edges lie in the block's first and last page.
+    // SAFETY: the edges lie on the block's first and last page, which contain no other block.
     unsafe {
         let start = block.sub(edges.before);
         start.write_bytes(byte, edges.before);
@@ -170,15 +170,15 @@ pub(crate) unsafe fn guard(block: NonNull<u8>, size: usize, page: usize) {
     }
 }
 
-/// Returns whether the canary around a block is unchanged.
+/// Returns whether the canaries around a block with its own mapping are unchanged.
 ///
 /// # Safety
 ///
-/// The conditions of [`guard`] hold.
+/// The block has `size` bytes. Its pages contain no other block.
 pub(crate) unsafe fn is_guarded(block: NonNull<u8>, size: usize, page: usize) -> bool {
     let edges = Edges::of(block.addr().get(), size, page);
     let byte = word(block.addr().get()) as u8;
-    // SAFETY: the edges lie in the block's first and last page.
+    // SAFETY: the edges lie on the block's first and last page, which contain no other block.
     unsafe {
         let start = block.sub(edges.before);
         let end = block.add(size);
@@ -204,7 +204,7 @@ mod tests {
         for slack in 1..=48 {
             let mut bytes = Block([0; 48]);
             let block = block_of(&mut bytes);
-            // SAFETY: the block has 48 bytes, all of them this test's.
+            // SAFETY: the block has 48 bytes, and belongs to this test.
             unsafe {
                 write(block, 48, slack);
                 assert!(is_whole(block, 48, slack), "{slack}");
@@ -229,7 +229,7 @@ mod tests {
         for (from, to) in slacks().flat_map(|from| slacks().map(move |to| (from, to))) {
             let mut bytes = Block([0; 48]);
             let block = block_of(&mut bytes);
-            // SAFETY: the block has 48 bytes, all of them this test's.
+            // SAFETY: the block has 48 bytes, and belongs to this test.
             unsafe {
                 write(block, 48, from);
                 let kept = 48 - from.max(to);

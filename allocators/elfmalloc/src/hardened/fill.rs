@@ -1,4 +1,5 @@
-//! Fills freed blocks in the hardened variant, and checks later that no one has written to them.
+//! Fills freed blocks in the hardened variant, and checks later that the program has not written to
+//! them.
 
 use core::ptr::NonNull;
 
@@ -8,18 +9,18 @@ use crate::slabs::shape::{PIECE, Shape};
 const FILL: u8 = 0xdb;
 /// Number of bytes that are checked when a freed block is handed out again.
 const LOOKED_AT: usize = 64;
-/// Overwrites the whole of a block.
+/// Overwrites a whole block with [`FILL`].
 ///
 /// # Safety
 ///
 /// The block has `size` bytes, and is free.
 pub(crate) unsafe fn fill_whole(block: NonNull<u8>, size: usize) {
-    // SAFETY: the block has `size` bytes, and is free.
+    // SAFETY: the block has `size` bytes and is free, by this function's contract.
     unsafe { block.as_ptr().write_bytes(FILL, size) };
 }
 
-/// Overwrites the start of a block: the checked bytes, and the bytes behind them in the same two
-/// cache lines.
+/// Fills the start of a block: the checked bytes, and the bytes behind them in the same two cache
+/// lines.
 ///
 /// # Safety
 ///
@@ -28,7 +29,7 @@ pub(crate) unsafe fn fill_whole(block: NonNull<u8>, size: usize) {
 pub(crate) unsafe fn fill(block: NonNull<u8>, shape: &Shape) {
     let rest = shape.rest_from(block.addr().get());
     for start in shape.looked_at() {
-        // SAFETY: the sum of all steps and a piece does not exceed the block.
+        // SAFETY: the steps of a shape are such that each piece ends within the block.
         unsafe {
             let piece = block.add(start);
             piece.cast::<[u8; PIECE]>().write([FILL; PIECE]);
@@ -44,7 +45,7 @@ pub(crate) unsafe fn fill(block: NonNull<u8>, shape: &Shape) {
 /// The conditions of [`fill`] hold.
 #[inline(always)]
 pub(crate) unsafe fn is_filled(block: NonNull<u8>, shape: &Shape) -> bool {
-    // SAFETY: the sum of all steps and a piece does not exceed the block.
+    // SAFETY: the steps of a shape are such that each piece ends within the block.
     unsafe { all_filled(shape.looked_at().map(|start| block.add(start))) }
 }
 
@@ -89,8 +90,8 @@ unsafe fn all_filled(pieces: [NonNull<u8>; 4]) -> bool {
     found == [u128::from_ne_bytes([FILL; PIECE]); 4]
 }
 
-/// Returns whether a block in a slab is still filled. Pages of it that were purged since read as
-/// zero, and count as filled.
+/// Returns whether a block in a slab is still filled. Bytes on purged pages read as zero, and count
+/// as filled.
 ///
 /// # Safety
 ///
@@ -98,7 +99,7 @@ unsafe fn all_filled(pieces: [NonNull<u8>; 4]) -> bool {
 pub(crate) unsafe fn is_filled_or_purged(block: NonNull<u8>, size: usize, page: usize) -> bool {
     let length = size.min(LOOKED_AT);
     let to_next_page = (page - block.addr().get() % page).min(length);
-    // SAFETY: the block has that many bytes.
+    // SAFETY: the block has `size` bytes, by this function's contract.
     let bytes = unsafe { core::slice::from_raw_parts(block.as_ptr(), length) };
     let (here, there) = bytes.split_at(to_next_page);
     let untouched = |part: &[u8]| [FILL, 0].map(|byte| part.iter().all(|&found| found == byte));
@@ -124,7 +125,7 @@ mod tests {
             let mut bytes = Block([7; 256]);
             let lines = if size < 128 { size } else { 128 - before };
             let filled = before + lines;
-            // SAFETY: the block has that many bytes, all of them this test's.
+            // SAFETY: the block lies in `bytes`, which belongs to this test.
             unsafe {
                 let block = NonNull::from(&mut bytes.0).cast::<u8>().add(before);
                 fill(block, shape);
@@ -142,7 +143,7 @@ mod tests {
     fn pages_that_were_given_back_are_no_misuse() {
         let mut bytes = Block([FILL; 256]);
         bytes.0[..64].fill(0);
-        // SAFETY: the block has that many bytes, all of them this test's. With pages of 64 bytes,
+        // SAFETY: the block lies in `bytes`, which belongs to this test. With pages of 64 bytes,
         // its second part lies on the next page.
         unsafe {
             let block = NonNull::from(&mut bytes.0).cast::<u8>().add(32);

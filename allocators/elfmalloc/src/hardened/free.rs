@@ -23,7 +23,7 @@ use crate::slabs::states::{Long, Short, State, are_known};
 static STRAYS: Strays = Strays::new();
 
 /// Runs the fast path of `free`. Returns false, without any change, if the slow path is required or
-/// a check fails; the slow path repeats and reports the check.
+/// a check fails. The slow path repeats a failed check and reports the misuse.
 ///
 /// # Safety
 ///
@@ -34,7 +34,7 @@ pub(crate) unsafe fn free_fast(block: *mut u8) -> bool {
     if quarantine.is_null() {
         return false;
     }
-    // SAFETY: the quarantine belongs to this thread.
+    // SAFETY: a pointer in this thread's slot is null or the thread's own quarantine.
     let Some(class) = (unsafe { (*quarantine).class_at(block.addr()) }) else {
         return false;
     };
@@ -42,8 +42,8 @@ pub(crate) unsafe fn free_fast(block: *mut u8) -> bool {
         return false;
     }
     // SAFETY: the quarantine belongs to this thread, and has places for the class. An address in a
-    // slab is not null. The caller gives the block up. A block that leaves the quarantine is a free
-    // block of the class.
+    // slab is not null. The caller no longer uses the block. A block that leaves the quarantine is
+    // a free block of the class.
     unsafe {
         let block = NonNull::new_unchecked(block);
         if is_long(class) {
@@ -71,8 +71,8 @@ pub(crate) unsafe fn free_fast(block: *mut u8) -> bool {
 ///
 /// # Safety
 ///
-/// The address lies in a slab of `class`, whose states are of kind `S`. If there is a block, the
-/// caller gives it up.
+/// The address lies in a slab of `class`, whose states are of kind `S`. If a block begins there,
+/// the caller no longer uses it.
 #[inline(always)]
 unsafe fn end_fast<S: State>(block: NonNull<u8>, class: SizeClass) -> bool {
     let shape = Shape::of(class);
@@ -82,13 +82,13 @@ unsafe fn end_fast<S: State>(block: NonNull<u8>, class: SizeClass) -> bool {
     let Some(slack) = state.slack() else {
         return false;
     };
-    // SAFETY: the state shows that a live block with that slack begins there, and the caller gives
-    // it up.
+    // SAFETY: the state shows that a live block with that slack begins there, and the caller no
+    // longer uses it.
     unsafe { end(block, state, shape, slack) }
 }
 
 /// Returns whether the block at `address` was allocated with a size other than `size`; false if
-/// only the slow path can tell.
+/// only the slow path can determine that.
 #[inline(always)]
 pub(crate) fn has_another_size(address: usize, size: usize) -> bool {
     let class = HEAPS.memory().map.get(address);
@@ -104,8 +104,8 @@ pub(crate) fn has_another_size(address: usize, size: usize) -> bool {
     slack.is_some_and(|slack| is_another_size(class, slack, size))
 }
 
-/// Starts the next group of the quarantine, and moves the blocks that leave it for this to their
-/// magazine.
+/// Starts to fill the next group of `class` in the quarantine. The blocks that this group held move
+/// to the magazine of `class`, or are freed if it is full.
 ///
 /// # Safety
 ///
@@ -140,27 +140,28 @@ unsafe fn pass_on(quarantine: *mut Quarantine, class: SizeClass) {
 #[inline(never)]
 unsafe fn free_other(block: *mut u8) {
     let _errno = KeepErrno::new();
-    // SAFETY: the block is free, and lies in a slab.
+    // SAFETY: the block is free and lies in a slab, by this function's contract.
     unsafe {
         if !Elfmalloc::deallocate_fast(block)
             && let Some(block) = NonNull::new(block)
         {
-            // The fast path of `free`, which bypasses the gate, may come here, too.
+            // This code may run on the fast path of `free`, outside the fork gate. `deallocate`
+            // enters the gate.
             deallocate::<Elfmalloc>(block);
         }
     }
 }
 
-/// Frees a block of a slab on the slow path. Aborts the process if a check fails.
+/// Frees a slab block on the slow path. Aborts the process if a check fails.
 ///
 /// # Safety
 ///
-/// The caller gives the block up.
+/// The caller no longer uses the block.
 pub(crate) unsafe fn take_back(block: NonNull<u8>, class: SizeClass) {
     let address = block.addr().get();
     let (state, slack) = state_or_report(address, class);
-    // SAFETY: the caller gives up the block, which is live by the check above. A block that leaves
-    // the quarantine is free.
+    // SAFETY: the caller no longer uses the block, which is live by the check above. A block that
+    // leaves the quarantine is free.
     unsafe {
         if !end(block, state, Shape::of(class), slack) {
             report(Misuse::Overflow(address));
@@ -189,7 +190,8 @@ pub(crate) unsafe fn take_back(block: NonNull<u8>, class: SizeClass) {
 unsafe fn put_among_strays(block: NonNull<u8>) {
     if let Some(other) = NonNull::new(STRAYS.exchange(random_word(), block.as_ptr())) {
         let class = class_of(other.addr().get());
-        // SAFETY: a block that leaves `STRAYS` is a free block of a slab, and no other code has it.
+        // SAFETY: a block that leaves `STRAYS` is a free block of a slab, and no other thread can
+        // reach it.
         HEAPS.give_one(None, unsafe { FreeBlock::new(class, other) });
     }
 }
@@ -200,7 +202,8 @@ unsafe fn put_among_strays(block: NonNull<u8>) {
 ///
 /// The quarantine belongs to this thread, and the block is a free block of `class`.
 unsafe fn detain(quarantine: *mut Quarantine, class: SizeClass, block: *mut u8) -> *mut u8 {
-    // SAFETY: the quarantine belongs to this thread, and the block is a free block of `class`.
+    // SAFETY: by this function's contract, the quarantine belongs to this thread, and the block is
+    // a free block of `class`.
     unsafe {
         if !has_places(class) {
             return (*quarantine).exchange_shared(block);
@@ -221,7 +224,7 @@ fn quarantine_of(heap: HeapRef) -> Option<NonNull<Quarantine>> {
         let memory = HEAPS.memory();
         let bytes = size_of::<Quarantine>();
         let place = memory.structures.lock().allocate(&memory.pages, bytes)?;
-        // SAFETY: the memory is new, zero, and aligned to its size or a page.
+        // SAFETY: the memory is new, zero, large enough, and sufficiently aligned.
         unsafe {
             let mut quarantine = Quarantine::write(place, random_word());
             quarantine.as_mut().set_map(&memory.map);

@@ -17,19 +17,19 @@ pub(crate) fn allocate_guarded(size: usize, alignment: usize) -> Option<Large> {
     let Some(block) = HEAPS.mapped.map_guarded(pages, size, alignment) else {
         return allocate_large(&HEAPS, size, alignment);
     };
-    // SAFETY: the block's mapping has whole pages.
+    // SAFETY: the mapping consists of whole pages, and contains no other block.
     unsafe { guard(block, size, HEAPS.memory().pages.page_size()) };
     Some(Large { block, clean: true })
 }
 
-/// Shrinks a block outside slabs in place to `size` bytes, less than its size.
+/// Shrinks a block outside slabs in place. `size` is less than the size of the block.
 ///
 /// # Safety
 ///
 /// The block belongs to the caller.
 pub(crate) unsafe fn shrink_guarded(block: NonNull<u8>, size: usize) {
     let entry = HEAPS.mapped.find(block.addr().get());
-    // SAFETY: the block belongs to the caller.
+    // SAFETY: the block belongs to the caller, by this function's contract.
     unsafe {
         match entry {
             Some(entry) if entry.block != entry.base => {
@@ -38,8 +38,7 @@ pub(crate) unsafe fn shrink_guarded(block: NonNull<u8>, size: usize) {
                 HEAPS.mapped.shrink_guarded(pages, block.addr().get(), size);
                 guard(block, size, HEAPS.memory().pages.page_size());
             }
-            // The block has no guard pages. If the system refuses to shrink the block, it keeps its
-            // size.
+            // This block has no guard pages. If the system refuses to shrink it, it keeps its size.
             _ => {
                 HEAPS.mapped.resize(HEAPS.memory(), block, size);
             }
@@ -47,13 +46,13 @@ pub(crate) unsafe fn shrink_guarded(block: NonNull<u8>, size: usize) {
     }
 }
 
-/// Aborts the process if a byte was written around a guarded block.
+/// Aborts the process if the canaries around a guarded block were overwritten.
 ///
 /// # Safety
 ///
 /// The block belongs to the caller, and has `size` bytes.
 unsafe fn look_at_edges(block: NonNull<u8>, size: usize) {
-    // SAFETY: the block belongs to the caller, and has `size` bytes.
+    // SAFETY: the block belongs to the caller and has `size` bytes, by this function's contract.
     if unsafe { !is_guarded(block, size, HEAPS.memory().pages.page_size()) } {
         report(Misuse::Around(block.addr().get()));
     }
@@ -63,13 +62,13 @@ unsafe fn look_at_edges(block: NonNull<u8>, size: usize) {
 ///
 /// # Safety
 ///
-/// The caller gives the block up.
+/// The caller no longer uses the block.
 pub(crate) unsafe fn free_guarded(block: NonNull<u8>) -> bool {
     let address = block.addr().get();
     let Some(entry) = HEAPS.mapped.find(address) else {
         return false;
     };
-    // SAFETY: the caller gave the block up.
+    // SAFETY: the caller no longer uses the block, by this function's contract.
     unsafe {
         if entry.block != entry.base {
             look_at_edges(block, entry.size);

@@ -8,8 +8,9 @@
 //! Blocks of 128 KiB and more have their own mappings between guard pages
 //! ([`guarded`]). Blocks of no bytes are [inaccessible addresses](crate::hardened::zero).
 //!
-//! No other variant may serve the same process. All variants share free blocks, but only this one
-//! fills them, so it would report a block that another variant freed as written after free.
+//! No other variant may serve the same process. All variants share free blocks, but only this
+//! variant fills them. It would report a write after free for each block that another variant
+//! freed.
 
 pub(crate) mod block;
 pub(crate) mod canary;
@@ -58,16 +59,16 @@ fn take<S: State>(class: SizeClass, size: usize) -> Option<NonNull<u8>> {
     }
 }
 
-/// Shrinks a block in place to `size` bytes, at most its usable size. Used when out of memory for a
-/// new block.
+/// Shrinks a block in place to `size` bytes, at most its usable size. Used if there is no memory
+/// for a smaller block to replace it.
 ///
 /// # Safety
 ///
 /// The block has this class and belongs to the caller.
 #[cold]
 unsafe fn shrink(block: NonNull<u8>, class: SizeClass, size: usize) {
-    // SAFETY: the block has this class and belongs to the caller. A slab block has at least one
-    // byte of slack, so its class has more than `size` bytes.
+    // SAFETY: by this function's contract, the block has this class and belongs to the caller. A
+    // slab block has at least one byte of slack, so its class has more than `size` bytes.
     unsafe {
         if class.is_slab() {
             let (state, _) = state_or_report(block.addr().get(), class);
@@ -84,7 +85,8 @@ unsafe fn shrink(block: NonNull<u8>, class: SizeClass, size: usize) {
 ///
 /// The blocks are different, belong to the caller, and have at least `kept` bytes.
 unsafe fn move_to(to: NonNull<u8>, block: NonNull<u8>, kept: usize) {
-    // SAFETY: the blocks are different, belong to the caller, and have at least `kept` bytes.
+    // SAFETY: by this function's contract, the blocks are different, belong to the caller, and have
+    // at least `kept` bytes.
     unsafe {
         to.as_ptr().copy_from_nonoverlapping(block.as_ptr(), kept);
         if !free_fast(block.as_ptr()) {
@@ -97,16 +99,16 @@ unsafe fn move_to(to: NonNull<u8>, block: NonNull<u8>, kept: usize) {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hardened;
 
-// SAFETY: blocks are elfmalloc's, with at least one byte more than requested, or mappings between
-// guard pages.
+// SAFETY: every block is a block of elfmalloc that is at least one byte larger than requested, or a
+// mapping between guard pages. No other code uses it.
 unsafe impl MallocAbi for Hardened {
     const NAME: &'static str = "elfmalloc-hardened";
 
     #[inline(always)]
     fn allocate_fast(size: usize) -> Option<NonNull<u8>> {
-        // This branch already distinguishes how to find the class, so it also selects the kind of
-        // state: another branch on the size would be mispredicted. Size zero takes the slow path,
-        // which replaces it by one.
+        // One branch on the size selects both the lookup of the class and the kind of state. A
+        // second branch would often be mispredicted. Size zero takes the slow path, which treats it
+        // as one.
         if size.wrapping_sub(1) < SHORT - 1 {
             take::<Short>(front().class_of_small(size + 1), size)
         } else if size.wrapping_sub(SHORT) < LARGEST - SHORT {
@@ -156,7 +158,7 @@ unsafe impl MallocAbi for Hardened {
             (large.block, large.clean)
         };
         if !clean {
-            // SAFETY: the block is new and has that many bytes.
+            // SAFETY: the block is new and has at least `size` bytes.
             unsafe { block.as_ptr().write_bytes(0, size) };
         }
         Some(block)
@@ -170,7 +172,7 @@ unsafe impl MallocAbi for Hardened {
             return None;
         }
         let (state, slack) = state_or_report(address, class);
-        // SAFETY: the block is live and the caller's.
+        // SAFETY: the block is live and belongs to the caller, by this function's contract.
         unsafe {
             if !is_whole(block, class.size(), slack) {
                 report(Misuse::Overflow(address));
@@ -188,7 +190,7 @@ unsafe impl MallocAbi for Hardened {
     unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
         let (address, size) = (block.addr().get(), size.max(1));
         let class = class_of(address);
-        // SAFETY: the block is live and the caller's.
+        // SAFETY: the block is live and belongs to the caller, by this function's contract.
         unsafe {
             if class.is_slab() {
                 let (state, slack) = state_or_report(address, class);
@@ -231,7 +233,7 @@ unsafe impl MallocAbi for Hardened {
     unsafe fn deallocate(block: NonNull<u8>) {
         let address = block.addr().get();
         let class = class_of(address);
-        // SAFETY: the caller gives the block up.
+        // SAFETY: the caller no longer uses the block, by this function's contract.
         unsafe {
             if class.is_slab() {
                 take_back(block, class);

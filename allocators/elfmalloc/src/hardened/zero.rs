@@ -1,8 +1,8 @@
 //! Blocks of no bytes: addresses that no program can read or write.
 //!
-//! The addresses lie in one inaccessible mapping, in which each has a place of [`PLACE`] bytes. A
-//! bit for each place records whether a block is there. A freed place is handed out again only
-//! after all others, so that a second free is detected for long.
+//! The addresses lie in one inaccessible mapping, which is divided into places of [`PLACE`] bytes.
+//! A bit for each place records whether a live block is there. A freed place is reused only after
+//! all others, so that a double free remains detectable for as long as possible.
 
 use core::ptr::{NonNull, null_mut};
 use heapdrome_pages::atomic::{
@@ -17,23 +17,24 @@ use crate::misuse::{Misuse, report};
 use crate::process::HEAPS;
 use crate::size_class::UNIT;
 
-/// Bytes of a place.
+/// Number of bytes of a place.
 const PLACE: usize = MIN_ALIGNMENT;
-/// Number of places: those of a unit.
+/// Number of places. Together they have the size of a unit.
 const PLACES: usize = UNIT / PLACE;
-/// Number of words of the bits.
+/// Number of words in [`LIVE`].
 const WORDS: usize = PLACES / 64;
 
-/// Start of the mapping; null until the first block.
+/// Start of the mapping; null until the first block is allocated.
 static MAPPING: AtomicPtr<u8> = AtomicPtr::new(null_mut());
-/// A bit for each place, set while a block is there.
+/// A bit for each place, set while a live block is there.
 static LIVE: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
-/// Number of the place from which the next search starts, modulo the number of places.
+/// Index of the place from which the next search starts, modulo the number of places.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
-/// Returns the start of the mapping, which the first call makes; `None` if the system refuses.
+/// Returns the start of the mapping. The first call creates the mapping. Returns `None` if the
+/// system refuses.
 fn mapping() -> Option<NonNull<u8>> {
-    // Acquire: pairs with the exchange below. No code reads or writes the mapping.
+    // Acquire: pairs with the exchange below, so that the mapping exists for this thread.
     if let Some(known) = NonNull::new(MAPPING.load(Acquire)) {
         return Some(known);
     }
@@ -42,7 +43,7 @@ fn mapping() -> Option<NonNull<u8>> {
     match MAPPING.compare_exchange(null_mut(), made.as_ptr(), AcqRel, Acquire) {
         Ok(_) => Some(made),
         Err(other) => {
-            // SAFETY: the mapping was made above, and no other code knows it.
+            // SAFETY: the mapping was created above, and its address was not published.
             unsafe { pages.release(made, UNIT) };
             NonNull::new(other)
         }
@@ -53,12 +54,13 @@ fn mapping() -> Option<NonNull<u8>> {
 /// mapping.
 pub(super) fn allocate() -> Option<NonNull<u8>> {
     let start = mapping()?;
-    // Relaxed, here and below: the bits guard no memory. The program hands a block to the thread
-    // that frees it.
+    // Relaxed, here and below: the bits guard no memory. If one thread allocates a block and
+    // another frees it, the program synchronises them.
     let from = NEXT.load(Relaxed) % PLACES;
     for step in 0..=WORDS {
         let word = (from / 64 + step) % WORDS;
-        // Of the first word the places from `from` on, of the last one those before.
+        // The first step skips the places before `from`. The last step visits the same word again,
+        // and only those places.
         let passed = (1 << (from % 64)) - 1;
         let spared = match step {
             0 => passed,
@@ -72,7 +74,7 @@ pub(super) fn allocate() -> Option<NonNull<u8>> {
             if bits >> bit & 1 == 0 {
                 let place = word * 64 + bit;
                 NEXT.store(place + 1, Relaxed);
-                // SAFETY: the place lies within the mapping.
+                // SAFETY: the index is below `PLACES`, so the place lies within the mapping.
                 return Some(unsafe { start.add(place * PLACE) });
             }
         }
@@ -80,8 +82,8 @@ pub(super) fn allocate() -> Option<NonNull<u8>> {
     None
 }
 
-/// Returns the number of the place at `address`; `None` outside of the mapping. Aborts the process
-/// if no live block begins there.
+/// Returns the index of the place at `address`; `None` if the address lies outside the mapping.
+/// Aborts the process if it lies in the mapping but no live block begins there.
 fn place_of(address: usize) -> Option<usize> {
     let start = NonNull::new(MAPPING.load(Relaxed))?;
     let offset = address.wrapping_sub(start.addr().get());
@@ -99,13 +101,13 @@ fn place_of(address: usize) -> Option<usize> {
 }
 
 /// Returns whether `address` is a live block of no bytes. Aborts the process if it lies in the
-/// mapping and is none.
+/// mapping but no live block begins there.
 pub(super) fn is_block(address: usize) -> bool {
     place_of(address).is_some()
 }
 
-/// Frees a block of no bytes. Returns false, without any change, if the address does not lie in the
-/// mapping. Aborts the process if it does and is no live block.
+/// Frees a block of no bytes. Returns false, without any change, if the address lies outside the
+/// mapping. Aborts the process if it lies in the mapping but no live block begins there.
 pub(super) fn free(address: usize) -> bool {
     let Some(place) = place_of(address) else {
         return false;

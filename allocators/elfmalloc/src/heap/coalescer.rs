@@ -1,8 +1,8 @@
-//! Coalescer: gathers freed blocks by slab, so that taking a bin's lock once gives several blocks
-//! back.
+//! Coalescer: groups freed blocks by slab, so that several blocks go back under one lock of their
+//! bin.
 //!
-//! All fields are cells, and `give` receives a copy of the blocks, so it may use the coalescer
-//! again.
+//! All fields are cells, and the callback `give` receives a copy of the blocks. So `give` may add
+//! blocks to the same coalescer.
 
 use core::cell::Cell;
 use core::ptr::null_mut;
@@ -129,7 +129,7 @@ mod tests {
         unsafe { FreeBlock::new(SizeClass::of(64), NonNull::without_provenance(address)) }
     }
 
-    /// Returns the numbers of blocks.
+    /// Returns the numbers that were passed to [`block`] for these blocks.
     fn numbers(mut blocks: FreeBlocks<'_>) -> Vec<usize> {
         let blocks = blocks.as_slice().iter();
         blocks.map(|block| block.addr() - 1).collect()

@@ -1,5 +1,5 @@
-//! Depots: free blocks that do not fit into a thread's magazines, and that the thread is likely to
-//! allocate again while they are still in the cache.
+//! Depots: free blocks that do not fit into a thread's magazines. The thread is likely to allocate
+//! them again while they are still in the processor's cache.
 //!
 //! A depot has a stack of chunks of pointers for each class. The most recently freed blocks are
 //! handed out first; the oldest go back to their slabs first. Moving blocks between a magazine and
@@ -22,8 +22,8 @@ use crate::units::metadata::Metadata;
 
 /// Bytes of a chunk.
 pub const CHUNK_BYTES: usize = 2048;
-/// Number of bytes that a thread's depot may keep, and its magazines again, even if little memory
-/// is live: the size of the smallest slab.
+/// Number of bytes that a thread's depot may hold even if little memory is live: the size of the
+/// smallest slab. The thread's magazines may hold the same number of bytes.
 pub(super) const LEAST_KEPT: usize = UNIT;
 /// Maximum number of blocks in a chunk: its words, minus three for the header.
 pub const CHUNK: usize = CHUNK_BYTES / size_of::<*mut u8>() - 3;
@@ -314,7 +314,7 @@ impl Depot {
     ///
     /// # Panics
     ///
-    /// If this does not hold.
+    /// If an invariant does not hold.
     pub fn check(&self) {
         let (mut chunks, mut bytes) = (0, 0);
         for number in 1..FIRST_SHARED {

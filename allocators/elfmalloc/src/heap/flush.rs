@@ -11,12 +11,12 @@ use crate::heap::thread_heap::HeapRef;
 use crate::size_class::{FIRST_SHARED, SizeClass};
 use crate::slabs::free_blocks::{FreeBlock, FreeBlocks};
 
-/// Divisor of live memory that limits all depots together, with their chunks: they may hold live
-/// memory divided by this.
+/// Divisor that limits the depots. All depots together, with their chunks, may take at most live
+/// memory divided by this number.
 const DEPOTS_PART: usize = 4;
 
-/// Puts a block into a magazine that is full, has no slots, or rests. Enlarges or flushes the
-/// magazine first.
+/// Puts a block into a magazine that is full, has no slots, or rests until its next refill.
+/// Enlarges or flushes the magazine first.
 pub fn flush<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
     let class = block.class();
     let magazine = heap.magazine(class);
@@ -43,8 +43,8 @@ pub fn flush<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, block: FreeBlock) {
     }
 }
 
-/// Moves blocks that leave a magazine to the depot, the others to their slabs. The last block is
-/// the most recently freed one.
+/// Moves blocks that leave a magazine to the depot while the depot has room, and the others to
+/// their slabs. The last block is the most recently freed one.
 fn spill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, mut blocks: FreeBlocks<'_>) {
     let mut kept = 0;
     if blocks.class().number() < FIRST_SHARED {

@@ -1,4 +1,4 @@
-//! The fast path.
+//! Fast paths of `malloc` and `free`.
 //!
 //! A magazine is a stack of free blocks of one class. Null precedes its first slot, and the word
 //! [`FULL`] follows its last slot. The fast path reads the slot that it is about to use, so it
@@ -29,8 +29,8 @@ const ENTRIES: usize = 96;
 pub const FEWEST_TICKS: i32 = 16;
 /// Maximum number of frees between two looks at the clock.
 pub const MOST_TICKS: i32 = 4096;
-/// Maximum number of frees between two looks at the clock while blocks leave the thread's heap: the
-/// thread may soon fall idle.
+/// Maximum number of frees between two looks at the clock while blocks leave the thread's heap.
+/// Lower than [`MOST_TICKS`], because such a thread may soon be idle.
 pub const MOST_TICKS_GIVING: i32 = 256;
 
 const MULTIPLES: [Multiples; ENTRIES] = by_number();
@@ -38,14 +38,14 @@ const MULTIPLES: [Multiples; ENTRIES] = by_number();
 /// Prefetches the start of a block for writing. Accepts any address, including null.
 ///
 /// The program is about to write to the block, which may lie in the cache of the processor that
-/// freed it. `prefetchw` takes that line over in one step. A plain prefetch would only share it,
-/// and the write would need a second step. The compiler's intrinsics emit `prefetchw` only if that
-/// target feature is enabled. Processors without the feature treat the instruction as a no-op,
-/// except the first 64-bit ones of Intel (2004), which would fault.
+/// freed it. `prefetchw` requests the cache line for writing. A plain prefetch would only share the
+/// line, and the write would have to request it again. The compiler's intrinsics emit `prefetchw`
+/// only if that target feature is enabled. Processors without the feature treat the instruction as
+/// a no-op, except the first 64-bit ones of Intel (2004), which would fault.
 #[inline(always)]
 pub(crate) fn will_be_used(block: *mut u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a prefetch touches nothing.
+    // SAFETY: a prefetch changes no memory, and does not fault on any address.
     unsafe {
         core::arch::asm!("prefetchw [{}]", in(reg) block, options(readonly, nostack, preserves_flags));
     }
@@ -53,7 +53,7 @@ pub(crate) fn will_be_used(block: *mut u8) {
     let _ = block;
 }
 
-/// Static that threads share. No thread writes to it, except to its atomics.
+/// Static that threads share. Threads write only to its atomics.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Shared<T>(pub(crate) T);
@@ -71,7 +71,7 @@ static NO_SLOTS: Shared<[*mut u8; 2]> = Shared([null_mut(), FULL]);
 /// Returns the top of a magazine without slots.
 #[must_use]
 pub const fn no_slots() -> *mut *mut u8 {
-    // SAFETY: the array has a second word.
+    // SAFETY: the array has two words, so the pointer stays within it.
     unsafe { (&raw const NO_SLOTS.0).cast::<*mut u8>().add(1).cast_mut() }
 }
 
@@ -90,8 +90,9 @@ impl<T> ByClass<T> {
     }
 }
 
-/// Slab from which a thread's last refill of a class took blocks. Another thread may have taken it
-/// over, or it may no longer exist: it only decides which blocks to cache.
+/// Slab from which a thread's last refill of a class took blocks. Only decides which blocks to
+/// cache, so it need not be current: the slab may have moved to another thread, or back to the
+/// pool.
 #[derive(Debug)]
 #[repr(C)]
 struct Own {
@@ -107,15 +108,16 @@ pub struct Front {
     /// Location of the class map.
     window: Cell<Window>,
     ticks: Cell<i32>,
-    /// Whether the thread is on a slow path, for threads that fork.
+    /// Whether the thread is on a slow path. Threads that fork read this.
     presence: Presence,
-    /// Class of each 16-byte step up to [`SMALL`]. Stored here so that no instruction has to load
-    /// its address. Never changed.
+    /// Class of each 16-byte step up to [`SMALL`]. Stored in the front, so that the fast path need
+    /// not load the address of a table. Never changed.
     small: [SizeClass; SMALL / 16 + 1],
-    /// Places at which blocks of each class begin. Stored here for the same reason; never changed.
+    /// Offsets at which blocks of each class begin. Stored in the front, so that the fast path need
+    /// not load the address of a table. Never changed.
     multiples: ByClass<Multiples>,
-    /// Slab of each class from which the thread last refilled, for the front-end that caches only
-    /// their blocks.
+    /// Slab of the last refill of each class. The front-end `LocalCache` caches only blocks of
+    /// these slabs.
     own: ByClass<Own>,
 }
 
@@ -146,14 +148,14 @@ impl Front {
         }
     }
 
-    /// Writes a [new](Self::new) front to `place`, part by part. The first call may run in a signal
-    /// handler with a small stack, on which a whole front would take much.
+    /// Writes a [new](Self::new) front to `place`, part by part: the first call may run in a signal
+    /// handler whose stack is too small for a whole front.
     ///
     /// # Safety
     ///
     /// `place` is aligned, large enough, and used by no other code.
     pub(super) unsafe fn write(place: *mut Self) {
-        // SAFETY: no other code uses the place, by the contract of this function.
+        // SAFETY: by this function's contract, no other code uses the place.
         unsafe {
             for class in 0..ENTRIES {
                 (&raw mut (*place).tops.0[class]).write(Cell::new(no_slots()));
@@ -248,7 +250,7 @@ impl Front {
     #[inline(always)]
     pub(crate) fn class_of_small(&self, size: usize) -> SizeClass {
         debug_assert!(size <= SMALL);
-        // SAFETY: the size is at most SMALL.
+        // SAFETY: callers pass a size of at most SMALL, for which the table has an entry.
         unsafe { *self.small.get_unchecked((size + 15) >> 4) }
     }
 
@@ -282,9 +284,9 @@ impl Front {
         block
     }
 
-    /// Returns whether a free of `block` by this thread can only be misuse: the thread freed it
-    /// last in this class, or no block of the class begins there. Never true of a live block.
-    /// Detects neither every double free nor every other address.
+    /// Returns whether a free of `block` by this thread can only be misuse: the thread freed this
+    /// block last in the class, or no block of the class begins there. Returns false for every live
+    /// block, but also for some double frees and invalid frees.
     #[inline(always)]
     #[must_use]
     pub fn is_misuse(&self, class: SizeClass, block: *mut u8) -> bool {
@@ -294,7 +296,7 @@ impl Front {
     }
 
     /// Pushes a block onto the magazine of its class. Returns false, without freeing the block, if
-    /// the slow path is required. That path reports misuse.
+    /// the slow path is required. The slow path also reports misuse.
     ///
     /// # Safety
     ///
@@ -305,13 +307,13 @@ impl Front {
         let Some(class) = self.window.get().find(block.addr()) else {
             return false;
         };
-        // SAFETY: the block is no longer used. The map returns its class, or a class without a
-        // magazine.
+        // SAFETY: the block is no longer used, by this function's contract. The map returned its
+        // class, or a class without a magazine.
         !self.is_misuse(class, block) && unsafe { self.push(class, block) }
     }
 
     /// Frees a block if it lies in the slab of the thread's last refill of its class. Returns
-    /// false, without freeing the block, if not, or if the slow path is required.
+    /// false, without freeing the block, if it lies elsewhere or if the slow path is required.
     ///
     /// # Safety
     ///
@@ -322,7 +324,8 @@ impl Front {
         let Some(class) = self.window.get().find(block.addr()) else {
             return false;
         };
-        // SAFETY: the block is no longer used, and the map names its class.
+        // SAFETY: the block is no longer used, by this function's contract, and the map returned
+        // its class.
         self.owns(class, block.addr()) && unsafe { self.push(class, block) }
     }
 

@@ -22,7 +22,7 @@ pub trait FrontEnd: Clone + Copy + Debug + Default + Send + Sync + 'static {
     /// Name of the allocator with this front-end.
     const NAME: &'static str;
 
-    /// Whether to request huge pages if the settings leave it open.
+    /// Whether to request huge pages if the settings do not decide it.
     const HUGE_PAGES: bool;
 
     /// Runs the fast path of `free`. Returns false, without freeing the block, if the slow path is

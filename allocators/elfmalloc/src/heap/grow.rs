@@ -8,14 +8,14 @@ use crate::heap::magazine::Magazine;
 use crate::heap::thread_heap::HeapRef;
 use crate::size_class::{FIRST_SHARED, SizeClass};
 
-/// Divisor of live memory that limits all magazines together: they may hold about live memory
-/// divided by this.
+/// Divisor that limits the magazines. All magazines together may hold about live memory divided by
+/// this number.
 const LIVE_PART: usize = 8;
 
 /// Returns the bytes by which a heap's magazines may still grow, given its remaining budget. Keeps
 /// all magazines near 1/[`LIVE_PART`] of live memory.
 fn may_grow_by<P: Pages>(heaps: &Heaps<P>, budget: usize) -> usize {
-    // One thread, usually the main thread, mostly waits for the others.
+    // One thread, usually the main thread, mostly waits for the others, so it does not count.
     let threads = heaps.shards.threads().max(2) - 1;
     let share = heaps.memory().live_bytes() / (LIVE_PART * threads);
     let whole = heaps.budget();
@@ -37,8 +37,8 @@ pub(super) fn grow<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) 
         Magazine::next_capacity(old).min(Magazine::largest(class, limit))
     };
     let cost = wanted.saturating_sub(old) * class.size();
-    // The first slots for small blocks cost little, so they ignore the limit. One block of each
-    // larger class would take much of a small heap.
+    // The first slots for small blocks cost little, so the limit does not apply to them. It applies
+    // to larger classes, where one cached block of each would take much of a small heap.
     let bound = old != 0 || class.number() >= FIRST_SHARED;
     if wanted <= old || (bound && cost > may_grow_by(heaps, heap.budget.get())) {
         return false;

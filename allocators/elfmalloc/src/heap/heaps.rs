@@ -1,4 +1,4 @@
-//! Back-end of the allocator: the heaps of all threads, over the shards of slabs, over memory.
+//! Back-end of the allocator: the heaps of all threads, the shards of slabs, and memory.
 //!
 //! Lock order: list of heaps, depot, then the locks of shards ([`shards`](crate::slabs::shards));
 //! the lock of blocks with their own mapping precedes the pool's.
@@ -27,9 +27,9 @@ use crate::units::memory::Memory;
 
 /// State that all threads share.
 ///
-/// The fields, here and in [`Shards`], [`Memory`] and
-/// [`Pool`](crate::units::pool::Pool), are in an order in which those that every process writes lie
-/// on as few pages as possible: large arrays, of which a small process uses little, come last.
+/// Fields that every process writes come first, so that they lie on as few pages as possible. Large
+/// arrays, of which a small process uses little, come last. The same order applies to [`Shards`],
+/// [`Memory`] and [`Pool`](crate::units::pool::Pool).
 #[derive(Debug)]
 #[repr(C)]
 pub struct Heaps<P> {
@@ -42,7 +42,7 @@ pub struct Heaps<P> {
     magazine: AtomicUsize,
     /// Maximum number of bytes in the magazines of a thread.
     budget: AtomicUsize,
-    /// Counts the times that the last thread with a heap ended.
+    /// Event that occurs when the last thread with a heap ends.
     silences: EventCount,
     /// Number of live units when [`before_growth`](Self::before_growth) last gave empty slabs back.
     emptied_at: AtomicUsize,
@@ -50,13 +50,13 @@ pub struct Heaps<P> {
     epoch: AtomicU64,
     /// Whether a thread is purging by epochs.
     ticking: AtomicBool,
-    /// Slabs.
+    /// Slabs of all threads.
     pub shards: Shards<P>,
 }
 
 impl<P: Pages> Heaps<P> {
-    /// Creates the state without heaps. It is zero in memory, so that the pages of a static that
-    /// are never used take none.
+    /// Creates the state without heaps. All its bytes are zero, so that unused pages of a static do
+    /// not become resident.
     pub const fn new(pages: P) -> Self {
         Self {
             shards: Shards::new(pages),
@@ -72,8 +72,8 @@ impl<P: Pages> Heaps<P> {
         }
     }
 
-    /// Reserves address space. Only the first call does so; later calls do not even read the
-    /// settings. Without this call everything works, but more slowly.
+    /// Applies the settings and reserves address space. Only the first call has an effect; later
+    /// calls do not call `settings`. Without any call, everything works, but more slowly.
     pub fn start(&self, settings: impl FnOnce() -> Settings) {
         self.memory().start(|| {
             let settings = settings();
@@ -118,14 +118,15 @@ impl<P: Pages> Heaps<P> {
         self.list.lock().all()
     }
 
-    /// Returns the bin that supplies blocks of `class` to the thread of `heap`, assuming that it
-    /// runs on the calling thread's processor.
+    /// Returns the bin that supplies blocks of `class` to the thread of `heap`, assuming that this
+    /// thread runs on the caller's processor.
     #[inline]
     pub fn bin(&self, heap: HeapRef, class: SizeClass) -> ClassBin<'_> {
         self.shards.bin(heap.attachment(), class)
     }
 
-    /// Returns a heap for the calling thread: an idle one, else a new one. `None` if out of memory.
+    /// Returns a heap for the calling thread: an idle heap if there is one, otherwise a new heap;
+    /// `None` if out of memory.
     pub fn attach(&self) -> Option<HeapRef> {
         let mut list = self.list.lock();
         let heap = match list.take_idle() {
@@ -133,7 +134,8 @@ impl<P: Pages> Heaps<P> {
             None => self.new_heap(&mut list)?,
         };
         drop(list);
-        // SAFETY: the heap is new or was idle, so no other thread has it; it is this one's now.
+        // SAFETY: the heap is new or was idle, so no other thread uses it. From now on it belongs
+        // to this thread.
         let heap = unsafe { heap.of_this_thread() };
         heap.outflow.forget();
         heap.front.set_map(&self.memory().map);
@@ -143,7 +145,7 @@ impl<P: Pages> Heaps<P> {
 
     fn new_heap(&self, list: &mut HeapList) -> Option<AnyHeap> {
         let memory = self.memory().structure(size_of::<ThreadHeap>())?;
-        // SAFETY: the memory is new, zero, large enough, and aligned to its size or a page.
+        // SAFETY: the memory is new, zero, large enough, and sufficiently aligned.
         let heap = unsafe { ThreadHeap::write(memory, self.budget()) };
         list.add(heap);
         Some(heap)
@@ -165,7 +167,7 @@ impl<P: Pages> Heaps<P> {
     /// heap. Only one thread may be in this call at a time.
     pub fn rest(&self, milliseconds: u64) -> bool {
         let seen = self.silences.read();
-        // A thread that reads an advanced count also sees that the number of threads was zero, or a
+        // If this thread sees the event, it also sees that the number of threads became zero, or a
         // later number.
         let any = || self.shards.threads() != 0;
         if any() {
@@ -240,8 +242,8 @@ impl<P: Pages> Heaps<P> {
         self.give(home, block.listed(&mut [null_mut()]));
     }
 
-    /// Frees every lock in the child of a fork. A thread of the parent may have held one to read
-    /// the data that it guards.
+    /// Unlocks every lock in the child of a fork. A thread of the parent may have held a lock in
+    /// order to read.
     ///
     /// # Safety
     ///
@@ -275,7 +277,8 @@ impl<P: Pages> Heaps<P> {
         self.memory().pool.lock().forget_steps();
         let budget = self.budget();
         self.list.lock().disown(own.map(HeapRef::as_any), |heap| {
-            // SAFETY: the heap's thread does not exist, and the calling thread is the only one.
+            // SAFETY: the heap's thread does not exist in the child, and the calling thread is the
+            // only one, by this function's contract.
             unsafe { heap.forget_owner(budget) };
         });
         if self
@@ -291,7 +294,7 @@ impl<P: Pages> Heaps<P> {
     ///
     /// # Panics
     ///
-    /// If one does not hold.
+    /// If an invariant does not hold.
     pub fn check(&self) {
         self.shards.check();
         for heap in self.all() {

@@ -22,8 +22,8 @@ pub fn allocate_large<P: Pages>(heaps: &Heaps<P>, size: usize, alignment: usize)
         heaps.before_mapping(units);
         return Some(large);
     }
-    // The system refused a mapping, but an arena may have free units. Skip this if no arena is
-    // large enough, since giving cached memory back would not help.
+    // The system refused a mapping, but an arena may have enough free units once cached memory is
+    // given back. Skip this if no arena is large enough.
     let possible = !fits && heaps.memory().pool.lock().may_hold(units);
     possible
         .then(|| allocate_in_run(heaps, units, alignment))
@@ -44,7 +44,7 @@ fn allocate_in_run<P: Pages>(heaps: &Heaps<P>, units: Units, alignment: usize) -
     Some(large::start_large(memory, run))
 }
 
-/// Allocates a block to replace one that could not grow in place.
+/// Allocates a block to replace a block that could not grow in place.
 pub fn allocate_grown<P: Pages>(heaps: &Heaps<P>, size: usize) -> Option<NonNull<u8>> {
     let own = if size >= GROWS_BY_REMAP {
         heaps.mapped.map(&heaps.memory().pages, size, 1)
@@ -63,7 +63,7 @@ pub fn allocate_grown<P: Pages>(heaps: &Heaps<P>, size: usize) -> Option<NonNull
 ///
 /// # Safety
 ///
-/// If there is such a block, the caller gives it up.
+/// If there is such a block, the caller no longer uses it.
 pub unsafe fn free_large<P: Pages>(heaps: &Heaps<P>, address: usize) -> Result<(), Misuse> {
     // SAFETY: this function's contract is that of `large::free_large`.
     unsafe { large::free_large(heaps.memory(), address)? };

@@ -119,7 +119,7 @@ fn coalescer<'a, P: Pages>(heaps: &Heaps<P>, heap: &'a HeapRef) -> Option<&'a Co
         let bytes = size_of::<Coalescer>();
         let place = memory.structures.lock().allocate(&memory.pages, bytes)?;
         let place: NonNull<Coalescer> = place.cast();
-        // SAFETY: the memory is new, large enough, and aligned to its size or a page.
+        // SAFETY: the memory is new, large enough, and sufficiently aligned.
         unsafe { place.write(Coalescer::new()) };
         heap.coalescer.set(Some(place));
     }
@@ -175,8 +175,8 @@ mod tests {
             blocks.take_while(|block| !block.is_null()).collect()
         }
 
-        /// Returns the number of blocks of `class` in the magazine, and the counted number of
-        /// blocks that the thread has, of all classes.
+        /// Returns the number of blocks of `class` in the magazine, and the thread's count of its
+        /// blocks of all classes.
         fn counts(&self, class: SizeClass) -> (usize, isize) {
             let length = self.heap.magazine(class).length();
             (length, -self.heap.outflow.balance())

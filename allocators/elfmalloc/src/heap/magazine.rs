@@ -1,4 +1,4 @@
-//! Magazines: how many free blocks a thread caches, and when that number changes.
+//! Magazines: the number of free blocks that a thread caches, and the rules by which it changes.
 
 pub mod slots;
 
@@ -15,7 +15,7 @@ const MOST: usize = 2 * CHUNK;
 const GROWS_AFTER: u8 = 4;
 
 /// Number of bytes up to which a magazine grows in a thread that only allocates, or only frees.
-/// These blocks stay in the magazine when the thread falls idle.
+/// These blocks stay in the magazine when the thread becomes idle.
 const ENOUGH_ONE_WAY: usize = 16 << 10;
 
 /// Reason for a slow path.
@@ -54,7 +54,7 @@ pub struct Magazine {
     since: Cell<Since>,
 }
 
-// Kept small: a heap has one for each class, and slow paths read them.
+// Kept small, because a heap has one magazine for each class, and slow paths read them.
 const _: () = assert!(size_of::<Magazine>() == 16);
 
 impl Magazine {
@@ -116,7 +116,7 @@ impl Magazine {
         self.last.get() == event
     }
 
-    /// Returns whether the magazine was refilled since it was last looked at.
+    /// Returns whether the magazine was refilled since the last call of [`look`](Self::look).
     pub fn was_refilled(&self) -> bool {
         self.since.get() == Since::Refilled
     }
@@ -146,7 +146,7 @@ impl Magazine {
         wanted.min(Self::largest(class, limit))
     }
 
-    /// Returns the capacity to grow to.
+    /// Returns the next larger capacity of a magazine.
     #[must_use]
     pub const fn next_capacity(capacity: usize) -> usize {
         capacity * 2 + 2

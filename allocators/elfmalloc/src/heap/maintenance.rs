@@ -10,8 +10,8 @@ use crate::heap::magazine::Magazine;
 use crate::heap::thread_heap::HeapRef;
 use crate::size_class::{FIRST_SHARED, SizeClass};
 
-/// Divisor of the budget: a thread whose magazines may hold at most the budget divided by this does
-/// not drain them.
+/// Divisor of the budget: a thread whose magazines may hold at most the budget divided by this
+/// number does not drain them.
 const KEPT_PART: usize = 8;
 
 /// Does periodic maintenance: empties unused magazines, and purges if an epoch has passed.
@@ -35,9 +35,9 @@ pub fn look_around<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     heaps.tick();
 }
 
-/// Empties the thread's magazines if they may hold much, and lets those of blocks above 4 KiB rest.
-/// Called when the thread has given back most of its blocks: it may now fall idle, and no other
-/// thread can empty its magazines.
+/// Empties the thread's magazines if they may hold much, and lets the magazines of blocks above 4
+/// KiB rest. Called when the thread has given back most of its blocks: the thread may become idle,
+/// and no other thread can empty its magazines.
 #[cold]
 fn drain<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     let whole = heaps.budget();
@@ -85,7 +85,7 @@ fn shrink<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) {
 }
 
 /// Returns `now`, and the number of frees until the next look at the clock: at the thread's current
-/// pace some tens of milliseconds, and at most `most` frees. The last look was at `last.0`,
+/// pace, the frees of some tens of milliseconds, but at most `most`. The last look was at `last.0`,
 /// `last.1` frees before `now`.
 fn next_look(last: (u64, i32), now: u64, most: i32) -> (u64, i32) {
     let ticks = match now.wrapping_sub(last.0) {

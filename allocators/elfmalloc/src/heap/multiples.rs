@@ -2,7 +2,7 @@
 
 use crate::size_class::{CLASSES, SizeClass, UNIT};
 
-/// Test of whether an offset is a multiple of a size.
+/// Test that an offset is a multiple of a size.
 ///
 /// The multiplier is 2^32 / size, rounded up. An offset below 2^16 is a multiple of the size
 /// exactly if the lower half of its product with the multiplier is below the multiplier. (D.
@@ -12,7 +12,7 @@ use crate::size_class::{CLASSES, SizeClass, UNIT};
 #[repr(C)]
 pub(crate) struct Multiples {
     multiplier: u32,
-    /// The multiplier minus one; zero, with a multiplier of zero, if every address passes.
+    /// The multiplier minus one. Zero, as is the multiplier, if every address passes.
     limit: u32,
 }
 
@@ -24,7 +24,8 @@ impl Multiples {
     };
 
     /// Creates the test of a class. All addresses pass if the offset in the unit does not show
-    /// where blocks begin: in a slab of several units whose blocks reach across their borders.
+    /// where blocks begin: in a slab of several units, in which blocks reach from one unit into the
+    /// next.
     const fn of(class: SizeClass) -> Self {
         let shape = class.geometry();
         if shape.units > 1 && !UNIT.is_multiple_of(shape.size as usize) {
@@ -36,7 +37,8 @@ impl Multiples {
         }
     }
 
-    /// Returns whether a block may begin at `address`. Also true behind the last block of a slab.
+    /// Returns whether a block may begin at `address`. Also returns true for addresses behind the
+    /// last block of a slab.
     #[inline(always)]
     pub(crate) const fn may_begin_at(&self, address: usize) -> bool {
         let offset = (address % UNIT) as u32;
@@ -44,8 +46,8 @@ impl Multiples {
     }
 }
 
-/// Returns the tests by class number. All addresses pass those of numbers that are no class of
-/// slabs.
+/// Returns the tests by class number. For numbers that denote no class of slabs, the test passes
+/// every address.
 pub(crate) const fn by_number<const ENTRIES: usize>() -> [Multiples; ENTRIES] {
     let mut all = [Multiples::ALL; ENTRIES];
     let mut class = 1;

@@ -15,7 +15,7 @@ pub struct Outflow {
     /// Minimum of the balance, sampled at looks at the clock, since the thread last gave back most
     /// of its blocks.
     least: Cell<isize>,
-    /// Number of blocks that left when the magazines were last emptied.
+    /// Number of blocks that left the heap when its magazines were last emptied.
     emptied: Cell<usize>,
 }
 
@@ -58,8 +58,8 @@ impl Outflow {
     /// Samples the number of blocks that the thread has. Returns whether it is at most a quarter of
     /// the maximum; the caller must then call [`settle`](Self::settle). A thread without blocks of
     /// its own can only free blocks of other threads. For such a thread, this returns true whenever
-    /// it has freed as many blocks as the last emptying of its magazines gave back, so that
-    /// emptying costs no more than the frees.
+    /// it has freed as many blocks as its magazines held when they were last emptied. So emptying
+    /// costs no more than the frees.
     pub fn look(&self) -> bool {
         let wait = match self.least.get() {
             0.. => self.emptied.get() as isize,

@@ -36,7 +36,7 @@ type Groups = [Group; GROUPS];
 #[repr(C, align(64))]
 pub struct Quarantine {
     groups: [Groups; SHORT_CLASSES],
-    /// Index of the next block's place for each class, among the places of all groups.
+    /// Index of the place for the next block of each class, counted over the places of all groups.
     next: [u32; SHORT_CLASSES],
     random: u64,
     /// Location of the class map, for the fast path of `free`.
@@ -80,7 +80,7 @@ impl Quarantine {
         self.window = map.window();
     }
 
-    /// Returns the class of the blocks at `address`; `None` if the slow path must find it.
+    /// Returns the class of the blocks at `address`; `None` if the slow path must determine it.
     #[inline(always)]
     pub(crate) fn class_at(&self, address: usize) -> Option<SizeClass> {
         self.window.find(address)
@@ -93,7 +93,7 @@ impl Quarantine {
     }
 
     /// Returns a pseudo-random number (Knuth's linear congruential generator). Its upper bits are
-    /// hard to predict for a program that has seen only a few.
+    /// hard to predict for a program that has seen only a few numbers.
     #[inline(always)]
     fn draw(&mut self) -> usize {
         self.random = self
@@ -147,7 +147,7 @@ impl Quarantine {
     pub fn exchange(&mut self, class: SizeClass, block: *mut u8) -> *mut u8 {
         debug_assert!(has_places(class) && is_long(class));
         let index = self.draw() % LONG_PLACES;
-        // SAFETY: the class has places, and the index is below their number.
+        // SAFETY: callers pass a class that has places, and the index is below their number.
         let place = unsafe {
             self.long
                 .get_unchecked_mut(class.number() - SHORT_CLASSES)
@@ -166,8 +166,8 @@ impl Quarantine {
     /// Removes all blocks, and passes each to `give`.
     pub fn empty(&mut self, mut give: impl FnMut(*mut u8)) {
         for (class, groups) in self.groups.iter_mut().enumerate() {
-            // In the group that is being filled, the places behind the last block still hold old
-            // blocks, which have left.
+            // In the group that is being filled, the places behind the last block still hold
+            // pointers to blocks that have left.
             let next = (self.next[class] - start_of(class)) as usize;
             let left = groups.as_flattened_mut().iter_mut().skip(next);
             left.take(GROUP - next % GROUP)

@@ -48,8 +48,8 @@ pub fn refill<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, class: SizeClass) -> *m
     block
 }
 
-/// Takes a block for a thread that caches none of the class. Returns null if out of memory, even
-/// after the thread has given its cached blocks back.
+/// Takes a block for a thread that caches no blocks of the class. Returns null if out of memory,
+/// even after the thread has given its cached blocks back.
 pub(super) fn take_only<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin<'_>) -> *mut u8 {
     let block = heaps.take_one(bin);
     if block.is_null() {
@@ -72,8 +72,8 @@ pub(super) fn take_last<P: Pages>(heaps: &Heaps<P>, heap: HeapRef, bin: ClassBin
     block
 }
 
-/// Takes a block of `class` from any bin. The thread may have freed blocks into another shard's
-/// bins, because it ran on another processor when it took them.
+/// Takes a block of `class` from any bin. Free blocks may lie in the bins of a shard that the
+/// thread used while it ran on another processor.
 #[cold]
 fn take_anywhere<P: Pages>(heaps: &Heaps<P>, class: SizeClass) -> *mut u8 {
     let mut block = None;

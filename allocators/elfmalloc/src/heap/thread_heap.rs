@@ -39,9 +39,10 @@ pub struct ThreadHeap {
     pub budget: Cell<usize>,
     /// Time when unused magazines were last emptied, in milliseconds.
     pub looked: Cell<u64>,
-    /// Time of the last look at the clock, in milliseconds, and the number of frees until the next.
+    /// Time of the last look at the clock, in milliseconds, and the number of frees until the next
+    /// look.
     pub clock: Cell<(u64, i32)>,
-    /// Whether blocks have left the heap since that look.
+    /// Whether blocks have left the heap since the last look at the clock.
     pub giving: Cell<bool>,
     /// Counts that show when the thread has given most of its blocks back.
     pub outflow: Outflow,
@@ -119,7 +120,7 @@ impl ThreadHeap {
         &self.depot
     }
 
-    /// Records for statistics how many blocks a magazine holds.
+    /// Records the number of blocks in a magazine, for statistics.
     #[inline]
     pub fn note_length(&self, class: SizeClass) {
         let length = self.magazine(class).length();
@@ -136,7 +137,7 @@ impl ThreadHeap {
         }
     }
 
-    /// Makes the thread look at the clock sooner from now on.
+    /// Makes the thread look at the clock after fewer frees.
     #[cold]
     fn begin_giving(&self) {
         self.giving.set(true);
@@ -168,7 +169,7 @@ impl AnyHeap {
         unsafe { self.0.as_ref() }
     }
 
-    /// Returns the handle of the heap for its thread.
+    /// Returns the handle of the heap for the thread that owns it.
     ///
     /// # Safety
     ///
@@ -190,7 +191,8 @@ impl AnyHeap {
     /// on a slow path when the process forked.
     #[cold]
     pub(super) unsafe fn forget_owner(self, budget: usize) {
-        // SAFETY: no other thread uses the heap, and this thread has no reference to its front.
+        // SAFETY: no other thread exists, by this function's contract, and this thread has no
+        // reference to the heap's front.
         unsafe { Front::write(&raw mut (*self.0.as_ptr()).front) };
         let heap = self.heap();
         heap.magazines.iter().for_each(Magazine::forget);
@@ -201,7 +203,7 @@ impl AnyHeap {
             coalescer.forget();
         }
         if let Some(mut quarantine) = NonNull::new(heap.quarantine.get()) {
-            // SAFETY: the quarantine belongs to the heap, whose thread does not exist.
+            // SAFETY: the quarantine belongs to the heap, whose thread does not exist in the child.
             unsafe { quarantine.as_mut().empty(|_| ()) };
         }
         heap.budget.set(budget);
@@ -232,7 +234,8 @@ impl AnyHeap {
     }
 }
 
-/// Handle of the calling thread's heap. An ending thread gives it up.
+/// Handle of the calling thread's heap. An ending thread detaches the heap, and no longer uses the
+/// handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct HeapRef(NonNull<ThreadHeap>);
@@ -283,7 +286,7 @@ pub struct HeapList {
     idle: Option<AnyHeap>,
 }
 
-// SAFETY: any thread may use the listed heaps' links while it holds the lock.
+// SAFETY: any thread may use the links of the listed heaps while it holds the lock of the lists.
 unsafe impl Send for HeapList {}
 
 impl HeapList {

@@ -46,8 +46,8 @@ fn empty_quarantine<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     }
 }
 
-/// Records for statistics how many blocks the thread's magazines hold, and gives back the blocks in
-/// its coalescer.
+/// Records the number of blocks in each of the thread's magazines, for statistics. Gives back the
+/// blocks in its coalescer.
 #[cold]
 pub fn note_cached<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
     empty_coalescer(heaps, heap);
@@ -62,7 +62,7 @@ pub fn note_cached<P: Pages>(heaps: &Heaps<P>, heap: HeapRef) {
 pub fn trim<P: Pages>(heaps: &Heaps<P>, heap: Option<HeapRef>, keep: usize) -> bool {
     if let Some(heap) = heap {
         // The quarantine comes first, since its blocks may enter the magazines. Every cached block
-        // keeps its unit in use, and with it the address space of the arena up to there.
+        // keeps its unit in use, so that the arena cannot shrink below that unit.
         empty_quarantine(heaps, heap);
         empty_magazines(heaps, heap);
     }

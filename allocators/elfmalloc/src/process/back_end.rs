@@ -1,8 +1,8 @@
-//! Back-end of the process as functions of no type parameter.
+//! Back-end of the process, as functions without type parameters.
 //!
-//! Generic code is compiled in every crate that uses it. A library that called the back-end from
-//! code that is generic over the front-end would contain most of the back-end twice, once from this
-//! crate, and these pages would be resident in every process.
+//! Generic code is compiled in every crate that uses it. If the generic code of a library called
+//! the back-end directly, the library would contain most of the back-end a second time. The pages
+//! of the second copy would be resident in every process.
 
 use core::ptr::NonNull;
 
@@ -25,7 +25,7 @@ use crate::units::large::{Large, usable};
 pub trait Compiled: FrontEnd {
     /// Allocates a block of `class`; `None` if out of memory.
     fn allocate_here(class: SizeClass) -> Option<NonNull<u8>>;
-    /// Frees a block. Ends the process if none begins there.
+    /// Frees a block. Aborts the process if no block begins at the address.
     ///
     /// # Safety
     ///
@@ -63,11 +63,11 @@ fn allocate_class<F: FrontEnd>(class: SizeClass) -> Option<NonNull<u8>> {
     let Some(heap) = heap() else {
         return NonNull::new(take_without_heap(class));
     };
-    // Started here and not in `free`: the C library calls `free` while it holds locks that starting
-    // a thread needs.
+    // The background thread is started here, not in `free`: the C library calls `free` while it
+    // holds locks that are needed to start a thread.
     background::start_if_wanted();
-    // Creating the heap and starting the thread may both have allocated and freed in the meantime,
-    // so the magazine may have blocks.
+    // Creating the heap or starting the thread may have allocated and freed blocks, so the magazine
+    // may now have blocks.
     let block = heap.front.pop(class);
     NonNull::new(if block.is_null() {
         F::refill(&HEAPS, heap, class)
@@ -85,7 +85,7 @@ fn allocate_class<F: FrontEnd>(class: SizeClass) -> Option<NonNull<u8>> {
 unsafe fn free_any<F: FrontEnd>(block: NonNull<u8>) {
     let address = block.addr().get();
     let class = class_of(address);
-    // SAFETY: the caller gives the block up.
+    // SAFETY: the caller no longer uses the block, by this function's contract.
     unsafe {
         if class.is_slab() {
             free_class::<F>(FreeBlock::new(class, block));
@@ -139,7 +139,7 @@ pub(super) fn large(size: usize, alignment: usize) -> Option<Large> {
     allocate_large(&HEAPS, size, alignment)
 }
 
-/// Allocates a large block to replace one that could not grow in place.
+/// Allocates a large block to replace a block that could not grow in place.
 pub(super) fn grown(size: usize) -> Option<NonNull<u8>> {
     allocate_grown(&HEAPS, size)
 }
@@ -154,7 +154,7 @@ pub(super) unsafe fn resize_large(block: NonNull<u8>, size: usize) -> Option<Non
     unsafe { HEAPS.mapped.resize(HEAPS.memory(), block, size) }
 }
 
-/// Returns the usable bytes of a live block; 0 for an address at which none begins.
+/// Returns the usable bytes of a live block; 0 if no live block begins at the address.
 pub(super) fn usable_size(block: NonNull<u8>) -> usize {
     let address = block.addr().get();
     let class = class_of(address);
@@ -168,25 +168,26 @@ pub(super) fn usable_size(block: NonNull<u8>) -> usize {
     mapped.map_or(0, |entry| entry.size)
 }
 
-/// Returns memory to the system, except `keep` bytes. Returns whether the system got any.
+/// Releases idle memory to the system, except `keep` bytes. Returns whether any memory was
+/// released.
 #[cold]
 pub(super) fn trim(keep: usize) -> bool {
     threads::trim(&HEAPS, present_heap(), keep)
 }
 
-/// Frees the locks in the child of a fork.
+/// Unlocks all locks in the child of a fork.
 #[cold]
 pub(super) fn free_locks_in_child() {
-    // SAFETY: this thread is the only one, and no other thread was on a slow path when the process
-    // forked.
+    // SAFETY: this thread is the only one in the child. No other thread was on a slow path when the
+    // process forked, so no lock guarded data that was being changed.
     unsafe { HEAPS.free_locks() };
 }
 
-/// Takes over the heaps of the parent's other threads in the child of a fork.
+/// Makes the heaps of the parent's other threads available to new threads, in the child of a fork.
 #[cold]
 pub(super) fn disown_in_child() {
     background::forked();
-    // SAFETY: this thread is the only one.
+    // SAFETY: this thread is the only one in the child of a fork.
     unsafe { HEAPS.disown(present_heap()) };
 }
 
@@ -194,13 +195,15 @@ pub(super) fn disown_in_child() {
 ///
 /// # Safety
 ///
-/// The blocks are live and different, and have at least `kept` bytes. The caller gives `block` up.
+/// The blocks are live and different, and have at least `kept` bytes. The caller no longer uses
+/// `block`.
 pub(super) unsafe fn move_to<F: Compiled>(
     to: NonNull<u8>,
     block: NonNull<u8>,
     kept: usize,
 ) -> NonNull<u8> {
-    // SAFETY: the blocks are live and different, and both have that many bytes.
+    // SAFETY: by this function's contract, the blocks are live and different, and both have at
+    // least `kept` bytes.
     unsafe {
         to.as_ptr().copy_from_nonoverlapping(block.as_ptr(), kept);
         if !Allocator::<F>::deallocate_fast(block.as_ptr()) {

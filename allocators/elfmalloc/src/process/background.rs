@@ -1,8 +1,9 @@
 //! Background thread that purges while the program is idle, if the settings enable it.
 //!
-//! An allocating thread starts it. It mostly sleeps, and sleeps longer while there is nothing to
-//! purge. It ends when no other thread has a heap: the last such thread wakes it. Otherwise it
-//! could delay or prevent the end of a process whose main thread has called `pthread_exit`.
+//! An allocating thread starts the background thread. The background thread sleeps most of the
+//! time, and longer while there is nothing to purge. When the last other thread with a heap ends,
+//! it wakes the background thread, which then ends, too. Otherwise the background thread could
+//! delay or prevent the end of a process whose main thread has called `pthread_exit`.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -16,7 +17,7 @@ use heapdrome_pages::system::start_thread;
 
 use super::{Elfmalloc, HEAPS};
 
-/// Maximum number of times that the sleep doubles. Each round without a purge doubles it.
+/// Maximum number of times that the sleep doubles. Each round without a purge doubles the sleep.
 const ROUNDS: u32 = 4;
 
 static WANTED: AtomicBool = AtomicBool::new(false);
@@ -32,8 +33,8 @@ pub(crate) fn want(wanted: bool) {
 /// heap, hold no lock, and not be in the middle of an operation.
 #[inline]
 pub(crate) fn start_if_wanted() {
-    // Relaxed: no other memory depends on the flag. AcqRel: pairs with the release in `run`, so
-    // that the new thread sees the work of an earlier one.
+    // Relaxed: no other memory depends on the flags. AcqRel: pairs with the release in `run`, so
+    // that the new thread sees the writes of the previous background thread.
     if WANTED.load(Relaxed) && !RUNNING.load(Relaxed) && !RUNNING.swap(true, AcqRel) {
         // If the thread cannot be created, leave `RUNNING` set so that later slow paths do not
         // retry.

@@ -22,7 +22,7 @@ const NONE: u8 = 0;
 const TEXT: u8 = 1;
 const JSON: u8 = 2;
 
-/// Settings of the report that the environment requests, if any.
+/// Form and file of the report at the end of the process, as the environment requests it.
 #[derive(Debug)]
 pub struct ExitReport {
     form: AtomicU8,
@@ -34,7 +34,7 @@ pub struct ExitReport {
 unsafe impl Sync for ExitReport {}
 
 impl ExitReport {
-    /// Creates the settings for no report.
+    /// Creates settings that request no report.
     #[must_use]
     pub const fn none() -> Self {
         Self {
@@ -43,15 +43,15 @@ impl ExitReport {
         }
     }
 
-    /// Reads the environment. Ignores a path that is too long, and every path in a privileged
-    /// process (setuid).
+    /// Reads the settings from the environment. Ignores a path that is too long, and ignores every
+    /// path if the process is privileged (setuid).
     ///
     /// # Safety
     ///
     /// This function is called only once, and no other thread changes the environment during the
     /// call.
     pub unsafe fn read_environment(&self) {
-        // SAFETY: no other thread changes the environment, by the contract of this function.
+        // SAFETY: by this function's contract, no other thread changes the environment.
         let (form, path) = unsafe {
             (
                 variable(STATISTICS).and_then(|name| form_or_report(name)),
@@ -60,12 +60,13 @@ impl ExitReport {
         };
         let Some(form) = form else { return };
         if let Some(path) = path.filter(|path| path.count_bytes() >= LONGEST) {
-            // SAFETY: as above.
+            // SAFETY: by this function's contract, no other thread changes the environment.
             unsafe { report_ignored(FILE, path, "a shorter name") };
         }
         let path = path.map_or(&[][..], CStr::to_bytes);
         if path.len() < LONGEST && !is_privileged() {
-            // SAFETY: no other code reads the path before the form is set, and this is called once.
+            // SAFETY: no other code reads the path before the form is set, and this function is
+            // called only once.
             let place = unsafe { &mut *self.path.get() };
             place[..path.len()].copy_from_slice(path);
         }
@@ -95,7 +96,8 @@ impl ExitReport {
     }
 }
 
-/// Returns the form with this name; if there is none, reports that.
+/// Returns the form with this name. If there is none, returns `None` and reports that the variable
+/// is ignored.
 ///
 /// # Safety
 ///

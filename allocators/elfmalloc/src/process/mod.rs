@@ -45,18 +45,18 @@ pub(crate) fn start() {
     HEAPS.start(|| unsafe {
         EXIT_REPORT.read_environment();
         let settings = Settings {
-            // Relaxed: if set, then by this thread, or by the thread whose secret it has seen with
-            // acquire (`canary::wants_secret`).
+            // Relaxed: the flag was set by this thread, or by a thread whose secret this thread has
+            // read with acquire (`canary::wants_secret`).
             states: STATES.load(Relaxed),
             arena: address_space_limit().map_or(Settings::DEFAULT.arena, Settings::arena_within),
-            // `thread_local::first_heap` raises this to the number of processors. No more threads
-            // than that run at the same time, so threads that share a shard seldom contend.
+            // `thread_local::first_heap` raises this to the number of processors. At most that
+            // number of threads run in parallel, so threads that share a shard seldom contend.
             shards: 1,
             ..Settings::from_environment()
         };
         background::want(settings.background);
         // Relaxed: a thread that frees a block received its address from a thread that had already
-        // passed here.
+        // executed this store.
         OVERWRITES_WHOLE.store(settings.overwrite, Relaxed);
         settings
     });
@@ -78,7 +78,8 @@ pub(crate) fn want_states() {
     STATES.store(true, Relaxed);
 }
 
-/// Returns the class of a live block from the class map, or else from the directory.
+/// Returns the class of a live block: from the class map, or from the directory if the map has no
+/// class for the address.
 pub(crate) fn class_of(address: usize) -> SizeClass {
     let class = HEAPS.memory().map.get(address);
     if class != SizeClass::NONE {
@@ -158,14 +159,14 @@ unsafe impl<F: Compiled> MallocAbi for Allocator<F> {
     fn allocate_zeroed(size: usize) -> Option<NonNull<u8>> {
         if size <= LARGEST {
             let block = Self::allocate_fast(size).or_else(|| Self::allocate(size))?;
-            // SAFETY: the block is new and has that many bytes.
+            // SAFETY: the block is new and has at least `size` bytes.
             unsafe { block.as_ptr().write_bytes(0, size) };
             return Some(block);
         }
         heap();
         let large = back_end::large(size, UNIT)?;
         if !large.clean {
-            // SAFETY: the large block is new and has that many bytes.
+            // SAFETY: the large block is new and has at least `size` bytes.
             unsafe { large.block.as_ptr().write_bytes(0, size) };
         }
         Some(large.block)
@@ -185,13 +186,14 @@ unsafe impl<F: Compiled> MallocAbi for Allocator<F> {
             return Some(block);
         }
         let to = Self::allocate_fast(size)?;
-        // SAFETY: the block belongs to the caller, and both blocks have that many bytes.
+        // SAFETY: the block belongs to the caller, by this function's contract, and `to` is new.
+        // Both have at least the copied number of bytes.
         Some(unsafe { move_to::<F>(to, block, usable.min(size)) })
     }
 
     unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
         let class = class_of(block.addr().get());
-        // SAFETY: the block is live and the caller's.
+        // SAFETY: the block is live and belongs to the caller, by this function's contract.
         unsafe {
             let usable = Self::usable_size(block);
             let to = if class.is_slab() || size <= LARGEST {
@@ -210,8 +212,8 @@ unsafe impl<F: Compiled> MallocAbi for Allocator<F> {
             match to {
                 Some(to) => Some(move_to::<F>(to, block, usable.min(size))),
                 None if size > usable => None,
-                // Out of memory for a smaller block, so this block stays. A large block shrinks in
-                // place.
+                // There is no memory for a smaller block, so a slab block stays in place. A large
+                // block shrinks in place.
                 None if class.is_slab() => Some(block),
                 None => back_end::resize_large(block, size).or(Some(block)),
             }
@@ -252,8 +254,8 @@ unsafe impl<F: Compiled> MallocAbi for Allocator<F> {
     fn start() {
         start();
         register_fork_handlers();
-        // While another thread forks, the gate is closed, and the front-end's default is not
-        // applied.
+        // While another thread forks, the gate is closed, and the front-end's preference for huge
+        // pages is not applied.
         if let Some(_inside) = enter::<Self>() {
             HEAPS.memory().pool.lock().prefer_huge_pages(F::HUGE_PAGES);
         }

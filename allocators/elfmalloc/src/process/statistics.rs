@@ -1,8 +1,8 @@
 //! Statistics by class: live, cached and dirty bytes, and counts of events. Only slow paths update
 //! them.
 //!
-//! The number of blocks in the calling thread's magazines is exact. For any other thread it is the
-//! number at its last slow path; blocks freed since then count as live.
+//! For the calling thread, the number of blocks in magazines is exact. For any other thread it is
+//! the number at the end of its last slow path; blocks that were freed since then count as live.
 
 use heapdrome_pages::atomic::Ordering::Relaxed;
 
@@ -41,7 +41,7 @@ pub struct ClassStatistics {
     pub mapped: usize,
     /// Number of times that blocks were taken from slabs.
     pub refills: u64,
-    /// Number of blocks that were given back by a thread that was using another bin.
+    /// Number of blocks that a thread gave back to a bin other than its own.
     pub remote_frees: u64,
 }
 
@@ -67,8 +67,8 @@ impl ClassStatistics {
     }
 }
 
-/// Statistics of the process. Other threads may allocate meanwhile, so they need not all describe
-/// the same moment.
+/// Statistics of the process. Other threads may allocate while the statistics are gathered, so the
+/// numbers may describe different moments.
 #[derive(Clone, Copy, Debug)]
 pub struct Snapshot {
     /// Statistics of each class.
@@ -102,7 +102,7 @@ impl Snapshot {
         let mut classes = count_classes(heaps);
         let mut all = ClassStatistics::default();
         for class in &mut classes {
-            // Blocks may have moved between the counts.
+            // Blocks may have moved between the two counts, so `cached` may exceed `live`.
             class.cached = class.cached.min(class.live);
             class.live -= class.cached;
             all.add(class);

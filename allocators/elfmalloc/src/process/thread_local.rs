@@ -1,8 +1,8 @@
 //! Heap of the calling thread, from its first allocation until the thread ends.
 //!
-//! A thread that only frees gets a heap only after some frees, because it may be an ending thread:
-//! after the destructors of its keys have run, the C library frees some more blocks, such as tables
-//! of thread-local variables. A heap created then would never be reused.
+//! A thread that only frees gets a heap only after some frees, because it may be about to end.
+//! After the destructors of the thread's keys have run, the C library frees some more blocks, such
+//! as tables of thread-local variables. A heap created then would never be reused.
 
 use core::ffi::c_void;
 use core::ptr::{NonNull, null_mut, without_provenance_mut};
@@ -36,20 +36,21 @@ thread_slot!(
 
 thread_slot!(
     /// The calling thread's quarantine, for the fast path of the hardened variant. Null before the
-    /// thread's first free, after the thread has ended, while the location of the states is
+    /// thread's first free and after its end. Also null while the location of the states is
     /// unknown, and if freed blocks are overwritten completely.
     QUARANTINE: Quarantine = null, "heapdrome_elfmalloc_quarantine"
 );
 
 unsafe extern "C" fn thread_ends(word: *mut c_void) {
-    // SAFETY: the word is a value that was armed, so it is a heap. It is this thread's heap only if
-    // `HEAP` points to it, which is checked before the heap is used.
+    // SAFETY: every armed value is a pointer to a heap, and heaps are never freed. The heap is used
+    // only if `HEAP` points to it, so it belongs to this thread.
     unsafe {
         let Some(heap) = THREAD_EXIT.ends::<ThreadHeap>(word) else {
             return;
         };
-        // The C library stores keys' values with a stack. If a value was set after the destructors
-        // had run, the next thread on that stack finds it. A third thread may own the heap by then.
+        // The C library may store the values of keys beside the stack. A value that was set after
+        // the destructors had run is then seen by the next thread on that stack. By that time
+        // another thread may own the heap.
         if HEAP::get().cast() != heap.as_ptr() {
             return;
         }
@@ -114,8 +115,8 @@ pub(crate) fn heap_to_free() -> Option<HeapRef> {
     })
 }
 
-// Each process runs this, so it does not belong beside the code that few run, where the compiler
-// puts cold functions.
+// This function is cold, but every process runs it. So it has its own section: the compiler would
+// place it among cold functions that few processes run.
 #[cold]
 #[unsafe(link_section = ".text.slow")]
 fn first_heap() -> Option<HeapRef> {
@@ -123,7 +124,8 @@ fn first_heap() -> Option<HeapRef> {
         return None;
     }
     start();
-    // The first thread uses one shard on any machine, and need not ask the system.
+    // The first thread uses one shard on any machine, so the number of processors is not needed
+    // yet.
     if HEAPS.shards.threads() != 0 {
         HEAPS
             .shards

@@ -128,9 +128,9 @@ impl LockedBin<'_> {
         self.slabs.activate(slab.handle());
     }
 
-    /// Adds a slab with free blocks from another bin of the class. The caller still holds that
-    /// bin's lock, so threads that free a block of the slab meanwhile wait for one of the two
-    /// locks.
+    /// Adds a slab with free blocks from another bin of the class. The caller still holds the lock
+    /// of that bin. So a thread that frees a block of the slab in the meantime waits for one of the
+    /// two locks.
     pub(super) fn attach(&mut self, slab: Detached) {
         slab.slab().set_owner(self.bin.as_owner());
         self.link(slab.handle());

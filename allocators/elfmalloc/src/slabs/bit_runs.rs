@@ -40,9 +40,9 @@ pub(super) struct Run {
     pub(super) length: usize,
 }
 
-/// Returns the run of adjacent blocks, ascending or descending, with which `blocks` begins. It has
-/// at least one block; `index` is the index of the first. Programs often free a burst of blocks in
-/// allocation order, or in reverse.
+/// Returns the run of adjacent blocks at the start of `blocks`, in ascending or descending order.
+/// It has at least one block; `index` is the index of the first block. Programs often free many
+/// blocks in the order of their allocation, or in reverse.
 #[inline]
 pub(super) fn run_of(blocks: &[*mut u8], shape: &Geometry, index: usize) -> Run {
     let size = shape.size as usize;

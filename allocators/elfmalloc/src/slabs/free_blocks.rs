@@ -84,7 +84,7 @@ impl<'a> FreeBlocks<'a> {
         self.blocks
     }
 
-    /// Removes the first `count` blocks, which the caller has stored elsewhere.
+    /// Removes the first `count` blocks from the list. The caller has stored them elsewhere.
     #[must_use]
     pub fn without_first(self, count: usize) -> Self {
         Self {

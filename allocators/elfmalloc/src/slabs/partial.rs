@@ -27,8 +27,8 @@ pub struct Slabs {
     pub slabs: u32,
     /// Whether this is the bin of a shard to which no thread is attached.
     pub idle: bool,
-    /// Whether the bin keeps empty slabs until the memory is needed elsewhere. A thread that
-    /// repeatedly allocates and frees then does not use the shared pool.
+    /// Whether the bin keeps empty slabs until their memory is needed elsewhere. This saves uses of
+    /// the shared pool when a thread repeatedly allocates and frees.
     pub keeps: bool,
     /// Number of empty slabs.
     pub empties: u32,
@@ -70,8 +70,7 @@ impl Slabs {
         }
     }
 
-    /// Sets whether no thread is attached to the bin's shard. Only a shard with threads keeps empty
-    /// slabs.
+    /// Records whether the bin's shard has no thread. Only a shard with threads keeps empty slabs.
     pub fn set_idle(&mut self, idle: bool) {
         self.idle = idle;
         self.keeps = !idle;
@@ -134,8 +133,8 @@ impl Slabs {
         locked(slab)
     }
 
-    /// Gives blocks back to `slab`, a slab of this bin: those at the start of `blocks` that lie in
-    /// it. If `own` is true, the bin may keep the slab when it becomes empty.
+    /// Gives blocks back to `slab`, which belongs to this bin: all blocks at the start of `blocks`
+    /// that lie in the slab. If `own` is true, the bin may keep the slab when it becomes empty.
     ///
     /// # Errors
     ///
@@ -198,7 +197,7 @@ impl Slabs {
         self.take_some(self.empties)
     }
 
-    /// Removes the empty slabs that have been idle since the last call from the bin.
+    /// Removes from the bin the empty slabs that have been idle since the last call.
     pub(super) fn take_idle_empties(&mut self) -> DetachedList {
         let taken = self.take_some(self.low);
         self.low = self.empties;
@@ -246,7 +245,7 @@ impl Slabs {
     ///
     /// # Panics
     ///
-    /// If one does not hold.
+    /// If an invariant does not hold.
     pub fn check(&self) {
         let no_lists = self.buckets.iter().all(|first| first.is_none());
         assert_eq!(no_lists, self.listed == 0, "the count of listed slabs");

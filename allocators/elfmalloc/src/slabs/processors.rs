@@ -10,9 +10,8 @@ use heapdrome_pages::atomic::{AtomicPtr, Ordering::Acquire, Ordering::Relaxed, O
 
 use crate::slabs::shard::{AllShards, Shard, ShardRef};
 
-/// Number of entries of the table; processors whose numbers are equal modulo this share an entry.
-/// Small in models, in which every access to an entry is a step, and under Miri, which visits each
-/// entry at every use of the heaps.
+/// Number of entries of the table. Processors whose numbers are equal modulo this number share an
+/// entry. Smaller in models and under Miri, because there each entry makes a run longer.
 const PROCESSORS: usize = if cfg!(any(modelled, miri)) { 4 } else { 256 };
 
 /// Table of the shard that serves each processor; null for a processor on which no thread has been

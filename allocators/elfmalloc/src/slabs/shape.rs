@@ -10,8 +10,8 @@ pub(crate) const PIECE: usize = size_of::<u128>();
 const LINE: usize = 64;
 
 /// Size of a class, and the positions of the pieces to fill: the sums of all subsets of three
-/// steps. In a block that is too small for all pieces they overlap, so that no code branches on the
-/// size.
+/// steps. In a block that is too small for all pieces, the pieces overlap, so that no code branches
+/// on the size.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(16))]
 pub(crate) struct Shape {
@@ -20,12 +20,12 @@ pub(crate) struct Shape {
     by_one: u8,
     by_two: u8,
     by_four: u8,
-    /// Mask. The last step is shortened by the masked bits of the block's address.
+    /// Mask of address bits: the last step is shortened by these bits of the block's address.
     skew: u8,
 }
 
 impl Shape {
-    /// Creates the shape of a class. Its size is a multiple of [`PIECE`].
+    /// Creates the shape of a class, whose size is a multiple of [`PIECE`].
     const fn new(class: SizeClass) -> Self {
         let geometry = class.geometry();
         let size = geometry.size as usize;
@@ -41,8 +41,8 @@ impl Shape {
         }
     }
 
-    /// Returns a step of `bytes`, shortened if a block has fewer than twice as many bytes, so that
-    /// the piece of `bytes` at the step ends with the block.
+    /// Returns a step of `bytes`. If a piece of `bytes` at that step would exceed the block,
+    /// shortens the step so that the piece ends with the block.
     const fn step(size: usize, bytes: usize) -> u8 {
         let rest = size.saturating_sub(bytes);
         if rest < bytes {
@@ -64,8 +64,8 @@ impl Shape {
         self.size as usize
     }
 
-    /// Returns the index of the short block that begins at `address` within its unit; any number if
-    /// none begins there.
+    /// Returns the index of the short block that begins at `address` within its unit; an arbitrary
+    /// number if no block begins there.
     #[inline(always)]
     pub(crate) const fn index(&self, address: usize) -> usize {
         (((address % UNIT) as u64 * self.reciprocal as u64) >> 32) as usize

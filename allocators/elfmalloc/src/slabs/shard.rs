@@ -22,8 +22,8 @@ pub struct Shard {
     is_listed: AtomicBool,
     /// Next shard in the list, written before the shard is listed.
     next: Cell<Option<ShardRef>>,
-    /// Bins by class; the bin of class 0 is unused. Many threads read the fields before this one,
-    /// but seldom write to them.
+    /// Bins by class; the bin of class 0 is unused. Placed last, because threads write to bins, but
+    /// seldom to the fields above.
     pub bins: [Bin; FIRST_SHARED],
 }
 
@@ -58,8 +58,8 @@ impl ShardRef {
     /// Returns the shard.
     #[inline]
     pub fn get<'a>(self) -> &'a Shard {
-        // SAFETY: shards are never freed, and any thread may use one: all fields are atomic or have
-        // a lock, except the link, which no longer changes once the shard is listed.
+        // SAFETY: shards are never freed, and any thread may use them: all fields are atomic or
+        // have a lock, except the link, which no longer changes once the shard is listed.
         unsafe { self.0.as_ref() }
     }
 
@@ -87,13 +87,13 @@ impl Deref for ShardRef {
 /// Shard that is part of a thread's heap, and pointer to the shard to which the thread is attached.
 /// Like heaps, attachments are never freed.
 ///
-/// Begins a cache line, so that other threads that read it do not share a line with the fields
-/// before it, which the heap's owner writes.
+/// Begins a cache line. Other threads read it, so it must not share a line with the fields before
+/// it, which the heap's owner writes.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Attachment {
-    /// Null until the thread is first attached. Other threads may read an old value, which is
-    /// harmless: every bin accepts the blocks.
+    /// Shard to which the thread is attached; null until it is first attached. Other threads may
+    /// read an old value, which is harmless: every bin accepts the blocks.
     to: AtomicPtr<Shard>,
     own: Shard,
 }
@@ -115,7 +115,7 @@ impl Attachment {
     ///
     /// `place` is aligned, large enough, and used by no other code.
     pub(crate) unsafe fn write(place: *mut Self) {
-        // SAFETY: no other code uses the place, by the contract of this function.
+        // SAFETY: by this function's contract, no other code uses the place.
         unsafe {
             (&raw mut (*place).to).write(AtomicPtr::new(null_mut()));
             let own = &raw mut (*place).own;
@@ -143,7 +143,7 @@ impl Attachment {
 }
 
 impl Attachment {
-    /// Frees the locks of the heap's own shard in the child of a fork.
+    /// Unlocks the heap's own shard in the child of a fork.
     ///
     /// # Safety
     ///
@@ -180,9 +180,10 @@ impl ShardList {
         }
     }
 
-    /// Attaches a thread to its own heap's shard, if that shard is or may be listed and has no
-    /// thread, else to the shard with the fewest threads. At most `most` shards are listed; `most`
-    /// is at least 1. Returns whether the shard had no thread before, so that its bins were idle.
+    /// Attaches a thread to its own heap's shard, if that shard has no thread and is listed or can
+    /// be listed. Otherwise attaches it to the listed shard with the fewest threads. At most `most`
+    /// shards are listed; `most` is at least 1. Returns whether the shard had no thread before, so
+    /// that its bins were idle.
     pub(super) fn attach(&mut self, attachment: &Attachment, most: usize) -> bool {
         let own = attachment.own();
         // Relaxed, here and below: the lock of the list orders all accesses.
@@ -204,8 +205,8 @@ impl ShardList {
         self.count
     }
 
-    /// Returns the shard with the fewest threads, among equals the oldest: that is often the shard
-    /// of the main thread, which usually waits for the others.
+    /// Returns the shard with the fewest threads; of several, the oldest. The oldest shard is often
+    /// that of the main thread, which usually waits for the other threads.
     fn emptiest(&self) -> Option<ShardRef> {
         let mut best = self.first?;
         for shard in self.all() {
@@ -219,7 +220,7 @@ impl ShardList {
         Some(best)
     }
 
-    /// Returns whether a thread would have fewer neighbours in another shard.
+    /// Returns whether a thread would share another shard with fewer threads.
     pub(super) fn has_emptier(&self, attachment: &Attachment) -> bool {
         let emptiest = self.emptiest().map_or(0, |shard| shard.attached());
         attachment.shard().attached() > emptiest + 1

@@ -1,7 +1,7 @@
 //! All slabs: bins of shards, common bins, and the choice of a bin for a thread.
 //!
-//! Lock order: purging, list of shards, bin of a shard, common bin, then the locks of memory. No
-//! thread holds the locks of bins of two shards.
+//! Lock order: purging, list of shards, bin of a shard, common bin, then the locks of memory. A
+//! thread holds at most one lock of a shard's bin.
 
 mod give;
 mod purge;
@@ -77,7 +77,7 @@ impl<P: Pages> Shards<P> {
     }
 
     /// Returns the bin that supplies blocks of `class` to the thread of `attachment`, assuming that
-    /// it runs on the calling thread's processor.
+    /// this thread runs on the caller's processor.
     #[inline]
     pub fn bin(&self, attachment: &Attachment, class: SizeClass) -> ClassBin<'_> {
         if class.number() >= FIRST_SHARED {
@@ -86,9 +86,9 @@ impl<P: Pages> Shards<P> {
         bin_of(self.shard_in_use(attachment), class)
     }
 
-    /// Returns the shard whose bins the thread of `attachment` uses now: its own, or if threads
-    /// outnumber shards that of the current processor, unless
-    /// [`shard_of_processor`](Self::shard_of_processor) returns `None` or the processor is unknown.
+    /// Returns the shard whose bins the thread of `attachment` uses now. If threads outnumber
+    /// shards, this is the result of [`shard_of_processor`](Self::shard_of_processor) for the
+    /// current processor, if any; otherwise the shard to which the thread is attached.
     #[inline]
     fn shard_in_use(&self, attachment: &Attachment) -> ShardRef {
         let own = attachment.shard();
@@ -102,14 +102,14 @@ impl<P: Pages> Shards<P> {
     }
 
     /// Returns the shard that serves a processor. Assigns one if necessary. Returns `None` if the
-    /// shard has no threads, or if assigning one would have to wait for a lock.
+    /// shard has no threads, or if another thread holds the lock that an assignment needs.
     fn shard_of_processor(&self, processor: usize) -> Option<ShardRef> {
         let shard = match self.processors.shard_of(processor) {
             Some(shard) => shard,
             None => {
                 let list = self.list.try_lock()?;
-                // Another thread may have assigned a shard in the meantime. A second one would
-                // leave the first with fewer processors than it should serve, perhaps none.
+                // Another thread may have assigned a shard in the meantime. A second assignment
+                // would replace that shard, which might then serve no processor.
                 if self.processors.shard_of(processor).is_none() {
                     self.processors.serve(processor, list.all());
                 }
@@ -165,8 +165,8 @@ impl<P: Pages> Shards<P> {
 
     fn attach_by(&self, list: &mut ShardList, attachment: &Attachment) {
         let shards = list.count();
-        // Under the lock of the list: otherwise the shard's previous thread, which is leaving,
-        // could mark the bins as idle afterwards.
+        // Marked under the lock of the list. Otherwise the shard's previous thread, which is
+        // leaving, could mark the bins as idle afterwards.
         if list.attach(attachment, self.most()) {
             set_idle(attachment.shard(), false);
         }
@@ -223,8 +223,8 @@ impl<P: Pages> Shards<P> {
         retired
     }
 
-    /// Takes blocks of the bin's class with `take`, without creating a slab; `None` if no block is
-    /// available.
+    /// Calls `take` to take blocks of the bin's class from existing slabs. Returns `None` if no
+    /// block is available.
     #[inline(always)]
     pub fn take_present<T>(
         &self,
@@ -236,8 +236,8 @@ impl<P: Pages> Shards<P> {
         self.take_from(&mut slabs, bin.class, take)
     }
 
-    /// Takes blocks of the bin's class with `take`, if necessary from a new slab. Returns `None`
-    /// only if out of memory. Also returns the units of the new slab, if any.
+    /// Calls `take` to take blocks of the bin's class, if necessary from a new slab. Returns `None`
+    /// only if out of memory. Also returns the run of the new slab, if any.
     pub fn take_or_add<T>(
         &self,
         bin: ClassBin<'_>,
@@ -308,7 +308,7 @@ impl<P: Pages> Shards<P> {
         let units = Units::of_slab(class);
         let Some(run) = self.memory.allocate_run(units, UNIT) else {
             if let Some(bitmap) = bitmap {
-                // SAFETY: the bitmap was allocated above for this class, and no slab has it.
+                // SAFETY: the bitmap was allocated above for this class, and no slab uses it.
                 unsafe { self.free_bitmap(bitmap.cast(), class) };
             }
             return None;
@@ -350,13 +350,13 @@ impl<P: Pages> Shards<P> {
     ///
     /// # Panics
     ///
-    /// If one does not hold.
+    /// If an invariant does not hold.
     pub fn check(&self) {
         self.each_bin(|bin| bin.lock().check());
         self.memory.check();
     }
 
-    /// Frees every lock in the child of a fork, except those of shards.
+    /// Unlocks every lock in the child of a fork, except those of shards.
     ///
     /// # Safety
     ///
@@ -390,7 +390,7 @@ fn each_bin_of<'a>(shard: &'a Shard, visit: &mut impl FnMut(ClassBin<'a>)) {
     bins.for_each(|(number, bin)| visit(class_bin(bin, number)));
 }
 
-/// Sets whether a shard has no threads. The caller holds the lock of the list, or is the only
+/// Records whether a shard has no threads. The caller holds the lock of the list, or is the only
 /// thread.
 fn set_idle(shard: ShardRef, idle: bool) {
     for bin in &shard.get().bins {

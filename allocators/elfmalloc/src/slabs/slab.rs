@@ -2,8 +2,8 @@
 //! writes no byte of a block.
 //!
 //! The lock of a slab's bin guards the whole slab except its head and its bin. A [`SlabRef`] gives
-//! access only to these two; the data that the lock guards gives access to the rest
-//! ([`LockedSlab`](crate::slabs::partial::held::LockedSlab)).
+//! access only to the head and the bin, and a
+//! [`LockedSlab`](crate::slabs::partial::held::LockedSlab) to the rest.
 
 use core::cell::Cell;
 use core::mem::offset_of;
@@ -19,7 +19,7 @@ use crate::units::descriptor::{DESCRIPTOR, DescriptorRef, Head};
 /// Number of bitmap words within a descriptor: enough for blocks of at least 128 bytes.
 const INLINE_WORDS: usize = 8;
 
-/// Number of words of the largest bitmap: one unit of the smallest blocks.
+/// Number of bitmap words for a unit of the smallest blocks. No slab needs more.
 pub(super) const MOST_WORDS: usize = UNIT / 16 / 64;
 
 /// Time at which blocks were last taken from a slab.
@@ -71,8 +71,8 @@ pub struct Slab {
     bits: Cell<*mut Cell<u64>>,
     /// Number of free blocks.
     pub(super) free: Cell<u16>,
-    /// While fewer blocks than this are free, giving a block back changes only the bitmap and the
-    /// counts: the slab stays in its list.
+    /// Number of free blocks below which giving a block back changes only the bitmap and the
+    /// counts, and the slab stays in its list.
     pub(super) settled: Cell<u16>,
     /// First word of the bitmap that may have a set bit.
     hint: Cell<u16>,
@@ -140,8 +140,8 @@ impl SlabRef {
 }
 
 impl Slab {
-    /// Turns the descriptor into an empty slab of the units in its head. `external` is the bitmap,
-    /// or null if the descriptor's own words suffice.
+    /// Turns the descriptor into an empty slab of the run that its head describes. `external` is
+    /// the bitmap, or null if the descriptor's own words suffice.
     ///
     /// # Safety
     ///
@@ -341,7 +341,7 @@ impl Slab {
     ///
     /// # Errors
     ///
-    /// The lowest index whose bit was already set. Some of the other bits have been set by then.
+    /// The lowest index whose bit was already set. Some of the other bits may have been set.
     #[inline]
     fn set_range(&self, first: usize, count: usize) -> Result<(), usize> {
         let mut index = first;

@@ -47,8 +47,8 @@ const OTHER_VARIANT: &str =
 #[repr(C, align(64))]
 pub(crate) struct UnitStates([AtomicU8; BYTES]);
 
-/// Location of the states, minus the offset of the arena's address: points to where the states of
-/// address zero would lie. Null until known; stays null if there are several arenas.
+/// Place where the states of address zero would lie, extrapolated from those of the arena. Null
+/// until known; stays null if there are several arenas.
 static STATES: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Returns whether the location of the states is known.
@@ -56,9 +56,9 @@ pub(crate) fn are_known() -> bool {
     !STATES.load(Relaxed).is_null()
 }
 
-/// Derives the location of the states from a slab block, if the arena has states. If the class map
-/// covers the block, all slabs lie in one arena. Stores the location only once, because every fast
-/// path reads it.
+/// Derives the location of the states from a block of a slab, if the arena has states. Has no
+/// effect unless the class map covers the block, because only then all slabs lie in one arena.
+/// Stores the location only once, because every fast path reads it.
 #[cold]
 pub(crate) fn find_states(map: &ClassMap, directory: &Directory, block: NonNull<u8>) {
     let address = block.addr().get();
@@ -140,24 +140,24 @@ pub(crate) trait State: Copy {
         near(address).map(|states| Self::at(states, address, shape))
     }
 
-    /// Returns the state of the block at `address`, any address in a slab of this shape. Returns
-    /// `None` if no block can begin there, or if the slow path must find the state.
+    /// Returns the state of the block that begins at `address`, which lies in a slab of this shape.
+    /// Returns `None` if no block can begin there, or if the slow path must find the state.
     #[inline(always)]
     fn near(address: usize, shape: &Shape) -> Option<Self> {
         let states = near(address)?;
         Self::can_begin(address, shape).then(|| Self::at(states, address, shape))
     }
 
-    /// Returns the state of the block at `address`, any address in a slab of this shape, on the
-    /// slow path if necessary. Returns `None` if no block can begin there.
+    /// Returns the state of the block that begins at `address`, which lies in a slab of this shape.
+    /// Uses the slow path if necessary. Returns `None` if no block can begin there.
     fn find(directory: &Directory, address: usize, shape: &Shape) -> Option<Self> {
         Self::can_begin(address, shape).then(|| Self::at(far(directory, address), address, shape))
     }
 }
 
-// Relaxed, below: locks or the program's own synchronisation order the handover of the block. If
-// two threads free a block at the same time, both may find it live; the slab's bitmap detects that
-// later.
+// Relaxed, in all methods: locks or the program's own synchronisation order the handover of the
+// block. If two threads free a block at the same time, both may find it live; the slab's bitmap
+// later detects the second free.
 
 /// State of a short block.
 #[derive(Clone, Copy)]
@@ -335,8 +335,8 @@ fn forget_from(states: &'static [UnitStates], address: usize, class: SizeClass) 
     let shape = Shape::of(class);
     let blocks = usize::from(class.geometry().blocks);
     if shape.size() <= SHORT {
-        // The states of short blocks are adjacent bytes. The words may include some bytes of no
-        // block.
+        // The states of short blocks are adjacent bytes. The cleared words may include some bytes
+        // that belong to no block.
         let first = (address >> UNIT_SHIFT) * STAGGER;
         for word in 0..blocks.div_ceil(size_of::<u64>()) {
             Long::in_word(&states[0], first + word * size_of::<u64>()).forget();

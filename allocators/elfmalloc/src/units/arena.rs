@@ -19,7 +19,7 @@ use crate::size_class::{UNIT, UNIT_SHIFT};
 use crate::units::descriptor::{DESCRIPTOR, Descriptor, DescriptorRef};
 use crate::units::unit_map::UnitMap;
 
-/// Maximum number of arenas. Few under Miri, which visits each at every use of the back-end.
+/// Maximum number of arenas. Few under Miri, where each arena slows down every use of the back-end.
 pub const MOST: usize = if cfg!(miri) { 8 } else { 64 };
 /// Number of units of the longest run for which a new arena is created. Longer runs come only from
 /// existing arenas.
@@ -29,7 +29,7 @@ pub const HUGE: usize = (2 << 20) / UNIT;
 /// Number of bytes of descriptors that are committed in one step.
 const DESCRIPTOR_STEP: usize = UNIT;
 /// Granularity, in bytes, of the addresses at which blocks begin. An arena with states has one byte
-/// for each.
+/// of state for each of these addresses.
 pub(crate) const GRAIN: usize = 16;
 
 /// Record of an arena's last commit.
@@ -144,7 +144,7 @@ impl Arena {
         }
         let descriptors = addresses(descriptor_bytes)?;
         self.descriptors = descriptors.as_ptr().cast();
-        // SAFETY: the range was just reserved.
+        // SAFETY: the range was just reserved, and no other code uses it yet.
         unsafe { pages.advise(descriptors, descriptor_bytes, Advice::NoHugePages) };
         self.reserve_maps(pages)
     }
@@ -216,7 +216,7 @@ impl Arena {
     pub fn descriptor(&self, unit: usize) -> DescriptorRef {
         assert!(unit < self.committed);
         let descriptor = self.part(self.descriptors, unit * DESCRIPTOR).cast();
-        // SAFETY: as many descriptors are committed as units.
+        // SAFETY: every committed unit has a committed descriptor.
         unsafe { DescriptorRef::new(descriptor) }
     }
 
@@ -325,8 +325,8 @@ impl Arena {
     ///
     /// The range was opened, and no thread uses it.
     unsafe fn close(&self, pages: &impl Pages, start: NonNull<u8>, bytes: usize) {
-        // SAFETY: the range was opened and no thread uses it, by the contract of this function. If
-        // the system refuses, only addresses or writable memory are lost.
+        // SAFETY: by this function's contract, the range was opened and no thread uses it. If the
+        // system refuses, only addresses or writable memory are lost.
         unsafe {
             if self.grows {
                 pages.release(start, bytes);
@@ -365,7 +365,7 @@ impl Arena {
             self.descriptor_bytes = needed;
             if self.grows {
                 let start = self.part(self.descriptors, opened);
-                // SAFETY: the range was just reserved.
+                // SAFETY: the range was just reserved, and no other code uses it yet.
                 unsafe { pages.advise(start, needed - opened, Advice::NoHugePages) };
             }
         }

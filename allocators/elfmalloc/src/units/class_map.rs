@@ -2,7 +2,7 @@
 //!
 //! Bytes that were never written read as class 0, [`SizeClass::NONE`]. Addresses outside the arena
 //! also have class 0: null, the stack, and every foreign pointer. If out of memory for the map,
-//! every address has class 0, and the slow path of `free` finds the class in the directory of
+//! every address has class 0. The slow path of `free` then finds the class in the directory of
 //! arenas.
 
 use core::ptr::{NonNull, null_mut};
@@ -17,7 +17,7 @@ use crate::size_class::{SizeClass, UNIT_SHIFT};
 use crate::units::amount::Units;
 
 /// Map from units of the arena to classes. The byte of a block's unit is written before the block
-/// is handed out, so every thread that has the block sees it.
+/// is handed out, so every thread with a pointer to the block sees that byte.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct ClassMap {
@@ -47,12 +47,12 @@ impl ClassMap {
         let Some(map) = pages.reserve(bytes, 4096, Access::ReadWrite) else {
             return false;
         };
-        // SAFETY: the range was just reserved.
+        // SAFETY: the range was just reserved, and no other code uses it yet.
         unsafe { pages.advise(map, bytes, Advice::NoHugePages) };
         self.bytes.store(map.as_ptr().cast(), Relaxed);
         self.base.store(base.addr().get(), Relaxed);
-        // Release: pairs with the acquire in `window`. A thread that sees the units also sees the
-        // base and the map.
+        // Release: pairs with the acquire in `window`. A thread that sees the number of units also
+        // sees the base and the map.
         self.units.store(units, Release);
         true
     }
@@ -90,8 +90,8 @@ impl ClassMap {
     }
 }
 
-/// Copy of the map's location for the fast path of one thread. Compilers use plain words, but not
-/// atomics, as operands of instructions.
+/// Copy of the map's location for the fast path of one thread. Plain words, because compilers do
+/// not fold atomic loads into other instructions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     base: usize,
@@ -118,7 +118,7 @@ impl Window {
     #[inline(always)]
     pub(crate) fn find(self, address: usize) -> Option<SizeClass> {
         let place = self.place(address)?;
-        // SAFETY: the map has a byte for every unit.
+        // SAFETY: `place` is the index of a unit of the arena, and the map has a byte for each.
         let byte = unsafe { load_byte(self.bytes, place) };
         Some(SizeClass::from_number(byte as u8))
     }

@@ -10,20 +10,20 @@ use core::ptr::NonNull;
 use crate::size_class::SizeClass;
 use crate::units::amount::Units;
 
-/// Bytes of a descriptor.
+/// Number of bytes of a descriptor.
 pub const DESCRIPTOR: usize = 128;
 
 /// Description of the run that begins at a unit.
 ///
-/// It changes only while the program has no block in the run, so the owner of a block may read it
-/// without a lock.
+/// The head changes only while the program has no block in the run, so the owner of a block may
+/// read it without a lock.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Head {
     /// First byte of the run.
     pub base: Cell<*mut u8>,
     units: Cell<u32>,
-    /// Number of units between the first unit of the run and this one.
+    /// Number of units between the first unit of the run and this unit.
     pub distance: Cell<u16>,
     /// Class of the blocks.
     pub class: Cell<SizeClass>,

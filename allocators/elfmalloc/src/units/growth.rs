@@ -36,7 +36,7 @@ pub(crate) enum HugePages {
 }
 
 impl HugePages {
-    /// Returns the decision, if there is one, as to whether huge pages are wanted.
+    /// Converts a setting into a decision; `None` leaves it undecided.
     pub(crate) const fn of(wanted: Option<bool>) -> Self {
         match wanted {
             None => Self::Undecided,
@@ -65,7 +65,7 @@ fn wants_huge(arena: &Arena, pages: &impl Pages, count: usize) -> bool {
 }
 
 impl Step {
-    /// Returns whether the process has used up the step's units fast.
+    /// Returns whether the process has used up the step's units quickly.
     fn went_fast(self, now: Usage) -> bool {
         now.microseconds.saturating_sub(self.before.microseconds) < self.units as u64 * FAST
     }
@@ -74,8 +74,8 @@ impl Step {
     /// commit. If most blocks stay untouched, the few touched ones would make whole huge pages
     /// resident.
     ///
-    /// With small pages, the number of page faults shows this. If the system creates huge pages by
-    /// itself, the maximum of resident memory shows it, provided that it rises.
+    /// The number of page faults shows this if pages are small. If the system creates huge pages by
+    /// itself, a rise in the maximum of resident memory shows it.
     fn was_touched(self, now: Usage, page_size: usize) -> bool {
         let faults = now.faults.saturating_sub(self.before.faults);
         let resident = now.most_resident.saturating_sub(self.before.most_resident);
@@ -138,7 +138,7 @@ fn commit_at_frontier(
     if now_huge {
         advise_huge(pages, arena, from, units);
     }
-    // Small heaps save the system call: their next commit does not depend on this one.
+    // In a small heap, the next commit does not depend on this commit, so skip the system call.
     let matters = from + units >= HUGE_FROM_FAST;
     let is_open = huge && matters && !arena.has_states() && arena.huge_from.is_none();
     arena.last_step = is_open.then(usage).flatten().map(|before| Step {
@@ -156,7 +156,7 @@ fn advise_huge(pages: &impl Pages, arena: &mut Arena, from: usize, units: usize)
     let (first, count) = huge_pages_in(arena.skew(), from, units);
     if count != 0 {
         arena.huge_from.get_or_insert(first);
-        // SAFETY: the range was just committed.
+        // SAFETY: the range was just committed, and no other code uses it yet.
         unsafe { pages.advise(arena.address(first), count << UNIT_SHIFT, Advice::HugePages) };
     }
 }
@@ -180,8 +180,9 @@ pub(crate) fn huge_pages_around(arena: &Arena, first: usize, count: usize) -> Ra
     begin.max(arena.huge_from.unwrap_or(usize::MAX))..end.min(arena.committed)
 }
 
-/// Returns the number of units outside a run that become resident when the run is touched: the rest
-/// of its huge pages, if nothing of them is resident yet. The run must still be free.
+/// Returns the number of units outside a run that become resident when the run is touched: the
+/// other units of the run's huge pages, except of those that are resident already. The run must
+/// still be free.
 pub(crate) fn resident_along(arena: &Arena, first: usize, count: usize) -> usize {
     let is_untouched = |page: usize| {
         let dirty = arena.dirty.first_from(page);

@@ -62,7 +62,7 @@ fn large_at<P: Pages>(memory: &Memory<P>, address: usize) -> Option<DescriptorRe
 ///
 /// # Safety
 ///
-/// If there is such a block, the caller gives it up.
+/// If there is such a block, the caller no longer uses it.
 pub unsafe fn free_large<P: Pages>(memory: &Memory<P>, address: usize) -> Result<(), Misuse> {
     let run = large_at(memory, address).filter(|run| run.base().addr() == address);
     let Some((run, base)) = run.and_then(|run| Some((run, NonNull::new(run.base())?))) else {
@@ -70,7 +70,8 @@ pub unsafe fn free_large<P: Pages>(memory: &Memory<P>, address: usize) -> Result
     };
     let units = run.units();
     forget(memory, run, base);
-    // SAFETY: the units belong to the block, which the caller has given up.
+    // SAFETY: the units belong to the block, which the caller no longer uses, by this function's
+    // contract.
     memory.with_pool(|pool| unsafe { pool.free(base.as_ptr(), units, true) });
     Ok(())
 }
@@ -97,7 +98,8 @@ pub unsafe fn resize_large<P: Pages>(memory: &Memory<P>, block: NonNull<u8>, siz
     let (wanted, units) = (Units::filled_by(bytes), run.units());
     if wanted < units {
         run.set_units(wanted);
-        // SAFETY: the tail lies in the block, and the caller no longer uses it.
+        // SAFETY: the tail lies in the block, and the caller no longer uses it, by this function's
+        // contract.
         unsafe {
             let tail = block.as_ptr().add(wanted.bytes());
             memory.with_pool(|pool| pool.free(tail, units - wanted, true));
@@ -144,7 +146,7 @@ impl MappedBlocks {
         let base = pages.reserve(bytes, alignment.max(page), Access::ReadWrite)?;
         let entry = Mapped::whole(base, bytes);
         if !self.table.lock().insert(pages, entry) {
-            // SAFETY: the mapping was just made.
+            // SAFETY: the mapping was just made, and no other code uses it.
             unsafe { pages.release(base, bytes) };
             return None;
         }
@@ -188,8 +190,8 @@ impl MappedBlocks {
         }
     }
 
-    /// Shrinks a block between guard pages to `size` bytes, less than its size. Purges the unused
-    /// pages at its end and makes them inaccessible.
+    /// Shrinks a block between guard pages to `size` bytes, which is less than its current size.
+    /// Purges the unused pages at its end and makes them inaccessible.
     ///
     /// # Safety
     ///
@@ -220,13 +222,13 @@ impl MappedBlocks {
     ///
     /// # Safety
     ///
-    /// If there is such a block, the caller gives it up.
+    /// If there is such a block, the caller no longer uses it.
     pub unsafe fn free(&self, pages: &impl Pages, address: usize) -> bool {
         let entry = self.table.lock().remove(address);
         let Some(entry) = entry else { return false };
         if let Some(base) = NonNull::new(entry.base) {
-            // SAFETY: the mapping belongs only to the block, which the caller gives up. If the
-            // system refuses to unmap it, at least its memory is returned.
+            // SAFETY: the mapping belongs only to the block, which the caller no longer uses. If
+            // the system refuses to unmap it, at least its memory is returned.
             unsafe {
                 if !pages.release(base, entry.bytes) {
                     pages.purge(base, entry.bytes);
@@ -261,9 +263,9 @@ impl MappedBlocks {
         }
     }
 
-    /// Resizes the mapping of a block; the block may move. If the new size is less than a unit
-    /// smaller, leaves the block unchanged. Returns `None`, without any change, if there is no such
-    /// block or the system refuses.
+    /// Resizes the mapping of a block; the block may move. If the block would shrink by less than a
+    /// unit, leaves it unchanged. Returns `None`, without any change, if there is no such block or
+    /// the system refuses.
     ///
     /// # Safety
     ///
@@ -282,7 +284,8 @@ impl MappedBlocks {
         if size <= entry.size && size > entry.size.saturating_sub(UNIT) {
             return Some(block);
         }
-        // SAFETY: the mapping belongs to the block, which belongs to the caller.
+        // SAFETY: the mapping belongs to the block, which belongs to the caller, by this function's
+        // contract.
         let moved = unsafe { pages.remap(block, entry.bytes, bytes, Remap::MayMove)? };
         mapped.remove(block.addr().get());
         let entry = Mapped::whole(moved, bytes);

@@ -136,13 +136,15 @@ impl MappedTable {
 
     fn at(&self, index: usize) -> Mapped {
         debug_assert!(index < self.capacity);
-        // SAFETY: the index is below the capacity.
+        // SAFETY: callers in this file pass indices below the capacity, which is the length of the
+        // table.
         unsafe { *self.entries.add(index) }
     }
 
     fn put(&mut self, index: usize, entry: Mapped) {
         debug_assert!(index < self.capacity);
-        // SAFETY: the index is below the capacity.
+        // SAFETY: callers in this file pass indices below the capacity, which is the length of the
+        // table.
         unsafe { *self.entries.add(index) = entry };
     }
 

@@ -21,7 +21,7 @@ use crate::units::pool::{Pool, Run};
 #[derive(Debug)]
 #[repr(C)]
 pub struct Memory<P> {
-    /// Class of every address.
+    /// Class map: the class of the blocks at every address.
     pub map: ClassMap,
     /// Interface to the system.
     pub pages: P,
@@ -34,7 +34,7 @@ pub struct Memory<P> {
     purged: AtomicU64,
     started: AtomicBool,
     directory: Directory,
-    /// Free units.
+    /// Pool of units.
     pub pool: Lock<Pool>,
 }
 
@@ -54,8 +54,8 @@ impl<P: Pages> Memory<P> {
         }
     }
 
-    /// Finds room for the arena. Only the first call does so; later calls do not even read the
-    /// settings. Without this call everything works, but more slowly.
+    /// Applies the settings and finds room for the arena. Only the first call has an effect; later
+    /// calls do not call `settings`. Without any call, everything works, but more slowly.
     pub fn start(&self, settings: impl FnOnce() -> Settings) {
         let mut pool = self.pool.lock();
         // Relaxed: read and written under the pool's lock.
@@ -121,15 +121,16 @@ impl<P: Pages> Memory<P> {
         self.purged.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// Returns zeroed memory for a structure without which no block could be allocated. If the
-    /// system refuses more memory, permanently converts a free unit.
+    /// Returns zeroed memory for a structure that allocation requires. If the system refuses more
+    /// memory, permanently converts a free unit.
     pub fn structure(&self, bytes: usize) -> Option<NonNull<u8>> {
         let found = self.chunked_structure(bytes);
         if found.is_some() {
             return found;
         }
-        // The arena can never shrink below a converted unit, and the first free unit may be its
-        // last. So first release the arena's end, which may make room for a chunk elsewhere.
+        // The arena can never shrink below a converted unit, and the first free unit may be the
+        // last unit of the arena. So first release the end of the arena, which may make room for a
+        // chunk elsewhere.
         self.purge_any_units(Units::holding(bytes));
         if self.release_addresses(Units::NONE) {
             let found = self.chunked_structure(bytes);
@@ -139,14 +140,15 @@ impl<P: Pages> Memory<P> {
         }
         let run = self.allocate_run(Units::holding(bytes), UNIT)?;
         let lent = run.units.bytes();
-        // SAFETY: the run was just taken from the pool, so no other code has it. Its descriptor and
-        // its byte in the class map are those of a free unit.
+        // SAFETY: the run was just taken from the pool, so no other code uses it. Its descriptor
+        // and its byte in the class map are those of a free unit.
         unsafe {
             if !run.clean {
                 run.base.as_ptr().write_bytes(0, lent);
             }
             let mut structures = self.structures.lock();
-            // If two threads do this at the same time, the rest of the first thread's unit is lost.
+            // If two threads do this at the same time, the rest of the first thread's unit remains
+            // unused.
             structures.add(run.base, lent);
             structures.allocate(&self.pages, bytes)
         }
@@ -162,7 +164,7 @@ impl<P: Pages> Memory<P> {
     ///
     /// # Panics
     ///
-    /// If this does not hold.
+    /// If an invariant does not hold.
     pub fn check(&self) {
         let pool = self.pool.lock();
         pool.check();
@@ -187,7 +189,7 @@ impl<P: Pages> Memory<P> {
         pool.shrink(&self.pages, &self.directory, kept)
     }
 
-    /// Frees every lock in the child of a fork.
+    /// Unlocks every lock in the child of a fork.
     ///
     /// # Safety
     ///

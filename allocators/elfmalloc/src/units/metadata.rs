@@ -69,8 +69,8 @@ impl Pieces {
     /// gives, and is no longer used.
     unsafe fn free(&mut self, block: *mut u8, index: usize) {
         let block: *mut Free = block.cast();
-        // SAFETY: the block is no longer used, by the contract of this function. It is aligned and
-        // large enough for a link.
+        // SAFETY: by this function's contract, the block is no longer used. It is aligned and large
+        // enough for a link.
         unsafe { (*block).next = self.free[index] };
         self.free[index] = block;
     }
@@ -157,8 +157,8 @@ impl Metadata {
     /// `block` came from [`allocate`](Self::allocate) with the same `bytes`, and is no longer used.
     pub unsafe fn free(&mut self, block: NonNull<u8>, bytes: usize) {
         let Some(index) = index_of(bytes) else { return };
-        // SAFETY: the block has the size of `index` and is no longer used, by the contract of this
-        // function.
+        // SAFETY: by this function's contract, the block has the size of `index` and is no longer
+        // used.
         unsafe { self.pieces.free(block.as_ptr(), index) };
         self.used -= 1 << (SMALLEST_SHIFT + index as u32);
     }
@@ -192,7 +192,7 @@ impl ThreadMetadata {
         Self(Pieces::new())
     }
 
-    /// Allocates from this thread's pages, which [`Metadata::allocate`] supplies.
+    /// Allocates a block from this thread's pages, which [`Metadata::allocate`] supplies.
     pub fn allocate(
         &mut self,
         metadata: &Lock<Metadata>,
@@ -212,8 +212,8 @@ impl ThreadMetadata {
     /// `block` came from [`allocate`](Self::allocate) with the same `bytes`, and is no longer used.
     pub unsafe fn free(&mut self, block: NonNull<u8>, bytes: usize) {
         let Some(index) = index_of(bytes) else { return };
-        // SAFETY: the block has the size of `index` and is no longer used, by the contract of this
-        // function.
+        // SAFETY: by this function's contract, the block has the size of `index` and is no longer
+        // used.
         unsafe { self.0.free(block.as_ptr(), index) };
     }
 }
@@ -244,7 +244,7 @@ mod tests {
             let whole = bytes.next_power_of_two().max(64);
             assert_eq!(block.as_ptr().align_offset(whole.min(4096)), 0);
             let mut looked_at = (0..whole).step_by(if cfg!(miri) { 509 } else { 1 });
-            // SAFETY: the block has that many bytes and belongs to the test.
+            // SAFETY: the block has `whole` bytes and belongs to the test.
             unsafe {
                 assert!(
                     looked_at
@@ -259,7 +259,7 @@ mod tests {
                 Some(block),
                 "the freed one comes first"
             );
-            // SAFETY: the block has that many bytes and belongs to the test.
+            // SAFETY: the block has `whole` bytes and belongs to the test.
             assert!(unsafe { looked_at.all(|index| *block.as_ptr().add(index) == 0) });
         }
         assert_eq!(memory.allocate(&pages, LARGEST + 1), None);

@@ -1,7 +1,7 @@
 //! Pool of free units, shared by all classes and threads.
 //!
 //! Units that may still be resident are handed out first, lowest address first. Memory is returned
-//! to the system from the other end. So the pool reuses memory before new pages are touched, and
+//! to the system in the opposite order. So the pool reuses memory before new pages are touched, and
 //! idle memory forms long runs.
 
 mod check;
@@ -49,8 +49,8 @@ pub struct Pool {
     count: usize,
     huge: HugePages,
     with_states: bool,
-    /// Whether there is a class map. The class map describes only the first arena, and so does the
-    /// fast path to the states of blocks.
+    /// Whether there is a class map. The class map covers only the first arena, as does the fast
+    /// path to the states of blocks.
     pub single: bool,
     /// Number of units in use.
     pub live: Units,
@@ -58,7 +58,7 @@ pub struct Pool {
     pub dirty: Units,
     /// Minimum of `dirty` since the last epoch.
     pub dirty_low: Units,
-    /// Number of units that threads are purging. These are in neither map until the purge is done.
+    /// Number of units that threads are purging. During the purge, they are in neither map.
     purging: Units,
     /// Number of units that are readable and writable.
     pub committed: Units,
@@ -89,8 +89,8 @@ impl Pool {
         }
     }
 
-    /// Applies the settings, and finds room for an arena of their size. Returns its first address
-    /// and size; `None` if there is no room, and the pool uses small arenas.
+    /// Applies the settings, and finds room for an arena of the size that they give. Returns its
+    /// first address and size; `None` if there is no room, and the pool uses small arenas.
     pub fn start(
         &mut self,
         pages: &impl Pages,
@@ -145,7 +145,7 @@ impl Pool {
         Some(self.take(arena, unit, count))
     }
 
-    /// Returns a run to the pool. `dirty` is whether its pages may be resident.
+    /// Returns a run to the pool. If `dirty` is true, its pages may be resident.
     ///
     /// # Safety
     ///
@@ -245,7 +245,7 @@ impl Pool {
         (addresses, Units::new(dirty))
     }
 
-    /// Puts back units that were taken out to be purged. `clean` is whether the purge succeeded.
+    /// Puts back units that were taken out to be purged. If `clean` is true, the purge succeeded.
     #[cold]
     pub fn put_purged(&mut self, base: NonNull<u8>, units: Units, clean: bool) {
         self.purging -= units;
@@ -337,8 +337,9 @@ impl Pool {
                 Err(reason) => is_full |= reason == Placed::Occupied,
             }
         }
-        // Create small arenas beside the large one only if it is full and blocks have no states,
-        // because frees in small arenas take the slow path.
+        // Create small arenas beside the large one only if the large one is full, because frees in
+        // small arenas take the slow path. If blocks have states, create none: the fast path finds
+        // states in one arena only.
         let alone = self.single && (self.with_states || !is_full);
         if alone || self.count == MOST || count.max(slack) > LARGEST_RUN {
             return None;

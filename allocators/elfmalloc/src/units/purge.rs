@@ -11,8 +11,8 @@ use crate::units::pool::{Pool, Run, Taken};
 
 /// Number of idle units that are never purged.
 const KEPT: Units = Units::filled_by(256 << 10);
-/// Number of live units above which a share of the excess may stay idle. Up to here only [`KEPT`]
-/// units stay idle: a small heap soon faults memory in again.
+/// Number of live units above which a share of the excess may stay idle. In a smaller heap only
+/// [`KEPT`] units stay idle, because such a heap soon faults memory in again.
 const SMALL_HEAP: Units = Units::filled_by(32 << 20);
 
 impl Pool {
@@ -61,7 +61,7 @@ impl<P: Pages> Memory<P> {
     }
 
     /// Purges up to `units` idle units, to compensate for the same number of units that become
-    /// resident. If these form a run, `run` is that run. Always keeps some idle units.
+    /// resident. `run` is the run of those units, if they form one. Always keeps some idle units.
     pub fn purge_for(&self, units: Units, run: Option<Run>) {
         if units == Units::NONE {
             return;
@@ -99,14 +99,15 @@ impl<P: Pages> Memory<P> {
         done
     }
 
-    /// Returns whole pages to the system, and counts them. Returns whether the system took them; if
-    /// so, they read as zero.
+    /// Returns whole pages to the system, and counts them for the statistics. Returns whether the
+    /// system took them; if so, they read as zero.
     ///
     /// # Safety
     ///
     /// The pages belong to an arena, and no code needs their contents.
     pub unsafe fn purge(&self, start: NonNull<u8>, bytes: usize) -> bool {
-        // SAFETY: the pages belong to the arena, and no code needs their contents.
+        // SAFETY: by this function's contract, the pages belong to an arena, and no code needs
+        // their contents.
         let done = unsafe { self.pages.purge(start, bytes) };
         if done {
             self.count_purge(bytes);

@@ -3,8 +3,8 @@
 
 /// Number of words of the bitmap that one summary word describes.
 const GROUP: usize = 64;
-/// Distance in words from one group of a map to its next. In between lies a group of the pair's
-/// other map. Each group has a summary word before it.
+/// Distance in words between two consecutive groups of a map. Between them lies a group of the
+/// other map of the pair. A summary word precedes each group.
 const STRIDE: usize = 2 * (GROUP + 1);
 
 /// Set of numbers below a length.
@@ -38,7 +38,7 @@ impl UnitMap {
         }
     }
 
-    /// Returns the memory of the set; for the first set of a pair that of both.
+    /// Returns the memory of the set. For the first set of a pair, this is the memory of the pair.
     #[must_use]
     pub const fn memory(&self) -> *mut u64 {
         self.groups
@@ -49,8 +49,7 @@ impl UnitMap {
     /// # Safety
     ///
     /// `memory` points to [`words_of_pair`](Self::words_of_pair) zero words that no other code
-    /// uses. All numbers that are passed to the sets are below the number of units for which there
-    /// are these words.
+    /// uses. All numbers passed to the sets are below the argument of that call.
     #[must_use]
     pub unsafe fn pair(memory: *mut u64) -> [Self; 2] {
         // SAFETY: a pair has at least one group of each set.

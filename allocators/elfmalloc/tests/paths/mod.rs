@@ -1,4 +1,4 @@
-//! Allocation and free, each by the fast path or else the slow path.
+//! Allocation and free, on the fast path if possible, otherwise on the slow path.
 
 use std::ptr::NonNull;
 

@@ -52,8 +52,8 @@ impl Drop for Attached {
 }
 
 fn backend() -> &'static Heaps<Simulated> {
-    // SAFETY: `run` sets it before any thread of the program begins, and clears it after all of
-    // them have been joined.
+    // SAFETY: `run` sets the pointer before any thread of the program begins, and clears it after
+    // all of them have been joined.
     unsafe { &*CURRENT.load(SeqCst) }
 }
 
@@ -70,7 +70,7 @@ fn heap() -> Option<HeapRef> {
 pub struct Counts {
     /// Number of requests that failed.
     pub refused: usize,
-    /// Number of blocks that a thread gave back to another bin than its own.
+    /// Number of blocks that a thread gave back to a bin other than its own.
     pub remote_frees: u64,
     /// Number of times that memory was returned to the system.
     pub purges: u64,
@@ -175,14 +175,14 @@ unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
             (large.block, large.clean)
         };
         if !clean {
-            // SAFETY: the block is new and has that many bytes.
+            // SAFETY: the block is new and has at least `size` bytes.
             unsafe { block.write_bytes(0, size) };
         }
         Some(block)
     }
 
     unsafe fn reallocate(block: NonNull<u8>, size: usize) -> Option<NonNull<u8>> {
-        // SAFETY: the block is live and the caller's.
+        // SAFETY: the block is live and belongs to the caller, by this function's contract.
         unsafe {
             let class = class_of(block);
             if !class.is_slab()
@@ -203,7 +203,8 @@ unsafe impl<F: FrontEnd> MallocAbi for Over<F> {
     unsafe fn deallocate(block: NonNull<u8>) {
         let address = block.addr().get();
         let class = class_of(block);
-        // SAFETY: the caller gives the block up; the heap belongs to this thread.
+        // SAFETY: the caller no longer uses the block, by this function's contract; the heap
+        // belongs to this thread.
         unsafe {
             if class == SizeClass::LARGE {
                 assert_eq!(free_large(backend(), address), Ok(()));

@@ -18,7 +18,7 @@ use crate::slot::Slot;
 use crate::sync::{AtomicUsize, Lock};
 use crate::{CLASS, empty_slot};
 
-/// Settings, contents of regions 1 to 3, and numbers of cleaned regions.
+/// Settings, contents of regions 1 to 3, and the numbers of the cleaned regions.
 struct Rules {
     budget: AtomicUsize,
     most: AtomicUsize,
@@ -105,7 +105,8 @@ impl World {
         assert_eq!(self.cap.held(), in_table + lent);
     }
 
-    /// Returns the free regions, the cleaned regions, and the `held` ones of the caller.
+    /// Returns the free regions, the cleaned regions, and `held`, the regions that the caller
+    /// holds.
     fn all(&self, held: impl IntoIterator<Item = usize>) -> Vec<usize> {
         let mut all = self.policy.cleaned.lock().expect("no holder fails").clone();
         all.extend(held);

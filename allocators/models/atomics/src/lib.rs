@@ -1,9 +1,9 @@
 //! loom's atomics with core's interface. The allocators' own sources can use them in models,
 //! because they can be created in constants, lie in zeroed memory, and be used as futexes.
 //!
-//! A cell holds only its initial value. At the cell's first use, it gets an atomic of loom, which
-//! is looked up by the cell's address until the next execution of the [`model`]. So within an
-//! execution, a cell must not move, and its memory must not be reused for another cell.
+//! A cell holds only its initial value. At its first use, the cell gets an atomic of loom. This
+//! atomic is looked up by the cell's address until the next execution of the [`model`]. So within
+//! an execution, a cell must not move, and its memory must not be reused for another cell.
 //!
 //! An atomic of loom must be created before the threads that use it. So [`spawn`] creates some in
 //! advance. Each holds the difference between the current and the initial value, which is zero at
@@ -82,8 +82,8 @@ pub fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> Jo
 }
 
 /// Discards the atomics that were created in advance, until the next [`spawn`]. From then on, the
-/// first use of a cell counts as a write: if another thread uses the cell without being ordered
-/// after that, the model fails.
+/// first use of a cell counts as a write. If another thread uses the cell without being ordered
+/// after that write, the model fails.
 pub fn nothing_in_advance() {
     drop(EXECUTION.with_borrow_mut(|execution| std::mem::take(&mut execution.in_advance)));
 }

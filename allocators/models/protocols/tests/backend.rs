@@ -121,7 +121,7 @@ fn two_threads_take_different_blocks_of_a_bin_that_they_share() {
     });
 }
 
-/// A thread ends while another frees one of its blocks.
+/// A thread ends while another thread frees one of its blocks.
 fn exit_and_free(preemptions: usize) {
     model(preemptions, || {
         let backend = backend();

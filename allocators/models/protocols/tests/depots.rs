@@ -14,8 +14,8 @@ use heapdrome_models::scene::{Sent, Shared, backend, give, many, take};
 use heapdrome_models::{Watched, join, model, spawn};
 use heapdrome_pages::Simulated;
 
-/// Number of blocks that the owner's thread has at first: a multiple of a refill, so that its
-/// magazine is empty.
+/// Number of blocks that the owner's thread has at first: a multiple of the blocks of a refill, so
+/// that its magazine is empty.
 const HELD: usize = 28;
 /// Number of freed blocks: a full magazine and one more, so that half of the magazine goes to the
 /// depot.

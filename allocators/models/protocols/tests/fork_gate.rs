@@ -65,12 +65,12 @@ impl Scene {
     /// Changes the structure on a slow path, or defers the change while a thread forks.
     fn change_or_defer(&self, caller: Caller) {
         unsafe fn change(scene: NonNull<u8>) {
-            // SAFETY: the scene outlives its threads, and the caller is inside.
+            // SAFETY: the scene outlives its threads, and the caller is inside the gate.
             unsafe { scene.cast::<Scene>().as_ref() }.structure.touch();
         }
         if !self.change(caller) {
             let own = &self.presences[caller];
-            // SAFETY: any thread inside may call the function once.
+            // SAFETY: any thread inside the gate may call the function once.
             unsafe {
                 self.gate
                     .defer(own, &self.pages, change, NonNull::from(self).cast());

@@ -18,9 +18,9 @@ struct Scene {
     blocks: [Watched; 2],
 }
 
-// SAFETY: any thread may use chunks.
+// SAFETY: the pool has a lock, and all fields of a chunk are atomics.
 unsafe impl Sync for Scene {}
-// SAFETY: any thread may use chunks.
+// SAFETY: the pool has a lock, and all fields of a chunk are atomics.
 unsafe impl Send for Scene {}
 
 const OWNER: *mut Owner = without_provenance_mut(64);

@@ -40,8 +40,8 @@ fn turn(backend: &Shared, heap: HeapRef, processor: usize, count: usize) -> *mut
     last
 }
 
-/// Ends the threads of these heaps, which are the last ones. Asserts that all units are then back
-/// in the pool.
+/// Ends the threads of these heaps, which are the last threads. Asserts that all units are then
+/// back in the pool.
 fn end(backend: &Shared, heaps: &[HeapRef]) {
     for &heap in heaps {
         // SAFETY: the heap belongs to the model, which no longer uses it.

@@ -1,8 +1,9 @@
-//! Returns memory from depots and bins to the pool, and from there to the system: idle memory once
-//! per epoch, and before growth all memory that could be used instead.
+//! Returns memory from depots and bins to the pool, and from the pool to the system. Idle memory
+//! returns once per epoch. Before memory grows, all cached memory that could be used instead
+//! returns to the pool.
 //!
 //! Returning memory to the pool may end an epoch, and the end of an epoch returns memory to the
-//! pool, so both are in this file.
+//! pool. So both are in this file.
 
 use heapdrome_pages::Pages;
 use heapdrome_pages::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -16,10 +17,10 @@ use crate::units::amount::Units;
 use crate::units::pool::Pool;
 
 /// Divisor of live memory. Before memory grows, the depots are emptied if together they hold more
-/// than live memory divided by this, and more than [`LEAST_KEPT`].
+/// than live memory divided by this number, and more than [`LEAST_KEPT`].
 const WORTH_PART: usize = 16;
 /// Divisor of live memory. Caches are emptied for growth again only after live memory has changed
-/// by itself divided by this, and by at least a unit.
+/// by at least this fraction of itself, and by at least a unit.
 const GROWN_PART: usize = 64;
 
 impl<P: Pages> Heaps<P> {
@@ -37,13 +38,13 @@ impl<P: Pages> Heaps<P> {
         {
             return;
         }
-        // The first call begins the first epoch; none ends.
+        // The first call begins the first epoch, so there is no epoch to end.
         if epoch == 0 {
             return;
         }
-        // A pass gives memory back, which calls this function again; if the decay time is short,
-        // another epoch has passed by then. Acquire: pairs with the release below, so that passes
-        // do not overlap.
+        // When a pass gives memory back, this function is called again. With a short decay time,
+        // another epoch may have passed by then. Acquire: pairs with the release below, so that
+        // passes do not overlap.
         if self.ticking.swap(true, Acquire) {
             return;
         }
@@ -64,7 +65,8 @@ impl<P: Pages> Heaps<P> {
         let done = memory.purge_units(excess);
         memory.purge_any_units(parts.saturating_sub(done));
         self.shards.purge_idle_slabs();
-        // If address space is limited, other code needs the idle part, for stacks or file mappings.
+        // If the address space is limited, other code needs the idle addresses of the arena, for
+        // stacks or file mappings.
         if address_space_limit().is_some() {
             memory.release_addresses(Units::NONE);
         }
@@ -76,7 +78,7 @@ impl<P: Pages> Heaps<P> {
             let chunks = heap.depot().lock().take_idle();
             if !chunks.is_empty() {
                 self.release_chunks(heap, chunks);
-                // Slabs that are empty now have been idle equally long.
+                // Slabs that became empty by these blocks have been idle for the same time.
                 self.shards.retire_empties(heap.attachment().shard());
             }
         }

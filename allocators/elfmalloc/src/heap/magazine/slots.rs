@@ -78,7 +78,7 @@ impl<'a> MagazineRef<'a> {
         let Some(&topmost) = slots[..taken].last() else {
             return (0, null_mut());
         };
-        // SAFETY: the slots before the topmost hold the other blocks that were taken.
+        // SAFETY: the slots before this top hold the other blocks that were taken.
         unsafe { self.front.set_top(self.class, first.add(taken - 1)) };
         self.checked();
         (taken, topmost)
@@ -244,7 +244,7 @@ impl<'a> MagazineRef<'a> {
     ///
     /// # Panics
     ///
-    /// If it does not hold.
+    /// If the invariant does not hold.
     pub fn check(self) {
         let Some((before, slots)) = self.words().split_first() else {
             assert!(self.capacity() == 0 && self.resting() == 0, "no slots");

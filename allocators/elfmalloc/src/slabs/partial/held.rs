@@ -49,13 +49,13 @@ impl Detached {
     ///
     /// # Safety
     ///
-    /// The conditions of [`Slab::start`] hold, and no other code has the slab.
+    /// The conditions of [`Slab::start`] hold, and no other code uses the slab.
     pub(in crate::slabs) unsafe fn start(
         slab: SlabRef,
         class: SizeClass,
         external: *mut u64,
     ) -> Self {
-        // SAFETY: the conditions of `Slab::start` hold, by the contract of this function.
+        // SAFETY: by this function's contract, the conditions of `Slab::start` hold.
         unsafe { locked(slab).start(class, external) };
         Self(slab)
     }

@@ -12,8 +12,8 @@ const WORTH: usize = 16 << 10;
 /// Copy of a slab's bitmap in which only the bits of blocks to purge are set.
 pub(in crate::slabs) type Bits = [u64; MOST_WORDS];
 
-/// List, linked by `next`, of slabs that are out of their bin's lists during a purge. Each must go
-/// back with [`put_back`](Slabs::put_back).
+/// List, linked by `next`, of slabs that are out of their bin's lists during a purge. Each slab
+/// must go back with [`put_back`](Slabs::put_back).
 #[must_use]
 pub(in crate::slabs) struct ClaimedList(Option<SlabRef>);
 
@@ -46,8 +46,8 @@ impl Claimed {
 }
 
 impl Slabs {
-    /// Removes up to `most` slabs that are due for a purge from the lists, so that they can be
-    /// purged without the bin's lock.
+    /// Claims up to `most` slabs that are due for a purge: removes them from the lists, so that
+    /// they can be purged without the bin's lock.
     pub(in crate::slabs) fn claim(&mut self, most: usize) -> ClaimedList {
         let mut claimed = None;
         let mut left = most;
@@ -88,8 +88,8 @@ impl Slabs {
         Some(self.let_go(claimed.0))
     }
 
-    /// Returns the bits and the number of the free blocks to purge, for a slab that was claimed
-    /// from this bin.
+    /// Returns the bits of the free blocks to purge, and their number, for a claimed slab of this
+    /// bin.
     pub(in crate::slabs) fn take_due(&mut self, claimed: &Claimed) -> (Bits, u16) {
         let slab = locked(claimed.0);
         let mut bits = [0; MOST_WORDS];
@@ -98,7 +98,7 @@ impl Slabs {
             *copy = slab.word(word).get();
         }
         // Blocks that were taken since the last scan had the lowest addresses, so the idle blocks
-        // are the free ones at the highest addresses.
+        // are the free blocks at the highest addresses.
         let count = slab.due.take().min(slab.least.get());
         forget_first(&mut bits[..words], slab.free.get() - count);
         (bits, count)
@@ -139,8 +139,9 @@ impl Slab {
         (least, drawn)
     }
 
-    /// Marks the free blocks that have been idle since the last scan as due, if they are at least
-    /// half of the slab, or if each one justifies a system call. Returns whether blocks are due.
+    /// Marks the free blocks that have been idle since the last scan as due. Marks none unless they
+    /// are at least half of the slab, or each of them justifies a system call. Returns whether
+    /// blocks are due.
     fn mark_idle(&self) -> bool {
         let (least, drawn) = self.look();
         // If no block was taken since the last scan, the program is unlikely to need the blocks

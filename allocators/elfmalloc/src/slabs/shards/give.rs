@@ -31,8 +31,8 @@ impl<P: Pages> Shards<P> {
     ///
     /// # Errors
     ///
-    /// Returns an error if a pointer is not an allocated block. Blocks after it may then still be
-    /// allocated.
+    /// Returns an error if a pointer is not an allocated block. Blocks behind it in the list may
+    /// then not have been given back.
     #[inline]
     pub fn give(
         &self,
@@ -144,8 +144,8 @@ impl<P: Pages> Shards<P> {
     /// `words` was allocated as the bitmap of a slab of `class`, and no slab uses it.
     pub(super) unsafe fn free_bitmap(&self, words: NonNull<u64>, class: SizeClass) {
         let bytes = class.geometry().words() * 8;
-        // SAFETY: the words were allocated with this size and are no longer used, by the contract
-        // of this function.
+        // SAFETY: by this function's contract, the words were allocated with this size and are no
+        // longer used.
         unsafe { self.memory.structures.lock().free(words.cast(), bytes) };
     }
 
@@ -173,7 +173,7 @@ impl<P: Pages> Shards<P> {
         any
     }
 
-    // Inlined, so that the loop over the bins calls no function for those without an empty slab.
+    // Inlined, so that the loop over the bins calls no function for bins without an empty slab.
     #[inline(always)]
     fn retire_by(&self, bins: &[Bin], take: impl Fn(&mut Slabs) -> DetachedList) -> bool {
         let mut any = false;

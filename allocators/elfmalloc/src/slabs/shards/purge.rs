@@ -12,8 +12,8 @@ use crate::slabs::partial::held::DetachedList;
 use crate::slabs::partial::purge::{Bits, Claimed};
 use crate::units::amount::Units;
 
-/// Maximum number of slabs of a bin that are claimed at the same time, and that one epoch purges.
-/// Each may cost several system calls.
+/// Maximum number of slabs of a bin that are claimed at the same time, and maximum that one epoch
+/// purges. Each slab may cost several system calls.
 const SLABS: usize = 256;
 
 impl<P: Pages> Shards<P> {
@@ -32,7 +32,7 @@ impl<P: Pages> Shards<P> {
         });
     }
 
-    /// Purges all pages of partial slabs that lie entirely within free blocks. Returns whether
+    /// Purges all pages that lie entirely within free blocks of partial slabs. Returns whether
     /// pages were purged.
     #[cold]
     pub fn purge_all_slabs(&self) -> bool {
@@ -83,7 +83,7 @@ impl<P: Pages> Shards<P> {
     }
 
     /// Purges the pages of a claimed slab that lie within blocks whose bit in `bits` is set. These
-    /// blocks stay free meanwhile. Returns whether pages were purged.
+    /// blocks stay free during the purge. Returns whether pages were purged.
     fn purge_free_pages(&self, slab: &Claimed, class: SizeClass, bits: &Bits) -> bool {
         let page = self.memory.pages.page_size();
         let (size, blocks) = (class.size(), usize::from(class.geometry().blocks));
