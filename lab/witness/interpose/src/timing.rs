@@ -23,8 +23,7 @@ const PERIOD: u32 = 256;
 /// they are left out.
 const INTERRUPTED: u64 = 1 << 20;
 
-/// A recorded call, as [`record`](crate::recording_passages::record) lays it out on the stack if the call is
-/// timed.
+/// A timed call, as [`record`](crate::recording_passages::record) lays it out on the stack.
 #[repr(C)]
 pub struct TimedCall {
     pub call: Call,
