@@ -67,37 +67,60 @@ pub fn count() -> bool {
 /// Runs `record`, which records a call that has returned. Counts the time of the call, which began
 /// at `began`, and that of `record`.
 pub fn end<T>(began: u64, record: impl FnOnce() -> T) -> T {
-    let ended = fenced_ticks();
+    let (ended, reading) = end_of_call();
     let done = record();
-    note(began, ended, fenced_ticks().wrapping_sub(ended));
+    let recorded = fenced_ticks();
+    note(&Span {
+        call: ended.wrapping_sub(began),
+        recording: recorded.wrapping_sub(ended).wrapping_sub(reading),
+        reading,
+    });
     done
 }
 
 /// Counts the time of a free that has returned.
 pub extern "C" fn end_free(free: &TimedFree) {
-    let ended = fenced_ticks();
-    note(free.recorded, ended, free.recorded.wrapping_sub(free.began));
+    let (ended, reading) = end_of_call();
+    note(&Span {
+        call: ended.wrapping_sub(free.recorded),
+        recording: free.recorded.wrapping_sub(free.began),
+        reading,
+    });
 }
 
-/// Counts a call, and the ticks that its recording took.
-fn note(began: u64, ended: u64, recording: u64) {
+/// Returns the processor's counter, and the ticks that one more reading takes. They are measured at
+/// each timed call, because they change with the load of the machine.
+#[inline(always)]
+fn end_of_call() -> (u64, u64) {
+    let ended = fenced_ticks();
+    (ended, fenced_ticks().wrapping_sub(ended))
+}
+
+/// Ticks of a timed call. Those of the call and of its recording include one reading each.
+struct Span {
+    call: u64,
+    recording: u64,
+    reading: u64,
+}
+
+/// Adds a call to the sums.
+fn note(span: &Span) {
     let Some(timing) = of_thread(thread()) else {
         return;
     };
     // Relaxed: the collector reads the sums after the process has ended. Additions are atomic,
     // because a signal handler may be timed as well.
     let add = |sum: &AtomicU64, more: u64| sum.fetch_add(more, Ordering::Relaxed);
-    let (ticks, own) = (ended.wrapping_sub(began), reading());
-    if ticks.max(recording) >= INTERRUPTED {
+    if span.call.max(span.recording).max(span.reading) >= INTERRUPTED {
         add(&timing.interrupted, 1);
         return;
     }
     // The difference may be negative. If it were counted as zero, the sum would be too large.
-    let time = ticks.wrapping_sub(own) as i64;
+    let time = span.call.wrapping_sub(span.reading) as i64;
     add(&timing.calls, 1);
     add(&timing.ticks, time as u64);
     add(&timing.squares, (time * time) as u64);
-    add(&timing.recording, recording.wrapping_sub(own));
+    add(&timing.recording, span.recording.wrapping_sub(span.reading));
 }
 
 fn of_thread(thread: &Thread) -> Option<&'static Timing> {
@@ -106,18 +129,4 @@ fn of_thread(thread: &Thread) -> Option<&'static Timing> {
     }
     // SAFETY: a thread's ring stays mapped until the process ends or executes.
     unsafe { thread.ring.get().as_ref() }.map(|ring| &ring.timing)
-}
-
-/// Returns the ticks that the two readings around a call take. Measured on first use.
-fn reading() -> u64 {
-    static KNOWN: AtomicU64 = AtomicU64::new(0);
-    // Relaxed: threads that measure it at the same time find similar values.
-    match KNOWN.load(Ordering::Relaxed) {
-        0 => {
-            let found = clock::calibrate();
-            KNOWN.store(found, Ordering::Relaxed);
-            found
-        }
-        known => known,
-    }
 }
