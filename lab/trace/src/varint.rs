@@ -41,20 +41,64 @@ fn take_rest(bytes: &mut &[u8], mut number: u64) -> Result<u64, Damage> {
     }
 }
 
-/// Bytes of a word of which [`short`] takes the lowest.
-pub(crate) const WORD: usize = 8;
+/// The fields of an operation that lie within one word, in which no byte needs a check of its own.
+#[derive(Clone, Copy)]
+pub(crate) struct Fields {
+    word: u64,
+    taken: usize,
+}
 
-/// Returns the number that begins with a word's lowest byte, and how many bytes it takes; `None` if
-/// it does not end within two.
-#[inline(always)]
-pub(crate) fn short(word: u64) -> Option<(u64, usize)> {
-    let first = word & 0x7f;
-    if word & 0x80 == 0 {
-        Some((first, 1))
-    } else if word & 0x8000 == 0 {
-        Some((first | word >> 1 & 0x3f80, 2))
-    } else {
-        None
+impl Fields {
+    /// Bytes of a word.
+    pub(crate) const WORD: usize = 8;
+
+    /// Maximum number of bytes of a number that [`number`](Self::number) takes.
+    pub(crate) const LONGEST: usize = 3;
+
+    /// Largest number that [`number`](Self::number) takes.
+    pub(crate) const LARGEST: u64 = (1 << (7 * Self::LONGEST)) - 1;
+
+    /// Starts at the first of these bytes.
+    #[inline(always)]
+    pub(crate) fn new(bytes: [u8; Self::WORD]) -> Self {
+        Self {
+            word: u64::from_le_bytes(bytes),
+            taken: 0,
+        }
+    }
+
+    /// Returns the number of bytes that were taken.
+    #[inline(always)]
+    pub(crate) fn taken(self) -> usize {
+        self.taken
+    }
+
+    /// Takes a byte.
+    #[inline(always)]
+    pub(crate) fn byte(&mut self) -> u8 {
+        let byte = self.word as u8;
+        self.word >>= 8;
+        self.taken += 1;
+        byte
+    }
+
+    /// Takes a number; `None` if it is longer than [`LONGEST`](Self::LONGEST).
+    #[inline(always)]
+    pub(crate) fn number(&mut self) -> Option<u64> {
+        let word = self.word;
+        let first = word & 0x7f;
+        let (number, length) = if word & 0x80 == 0 {
+            (first, 1)
+        } else if word & 0x8000 == 0 {
+            (first | word >> 1 & 0x3f80, 2)
+        } else if word & 0x80_0000 == 0 {
+            (first | word >> 1 & 0x3f80 | word >> 2 & 0x1f_c000, 3)
+        } else {
+            return None;
+        };
+        self.word >>= 8 * length;
+        self.taken += length;
+        Some(number)
     }
 }
 
@@ -73,6 +117,23 @@ mod tests {
             let mut rest = &bytes[..];
             assert_eq!(take(&mut rest), Ok(number));
             assert!(rest.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_word_yields_its_short_numbers_and_no_longer_one() {
+        let boundaries = (0..28).flat_map(|bit| [(1_u64 << bit) - 1, 1 << bit]);
+        for number in boundaries {
+            let mut bytes = vec![0xff];
+            put(&mut bytes, number);
+            let length = bytes.len();
+            // Further bytes must not change the number.
+            bytes.resize(Fields::WORD, 0xff);
+            let mut fields = Fields::new(bytes.try_into().expect("a word"));
+            assert_eq!(fields.byte(), 0xff);
+            let is_short = number <= Fields::LARGEST;
+            assert_eq!(fields.number(), is_short.then_some(number));
+            assert_eq!(fields.taken(), if is_short { length } else { 1 });
         }
     }
 
