@@ -164,55 +164,55 @@ impl<'a> Cursor<'a> {
     /// pointer, as most do. `None` for every other, and near the end of the content.
     #[inline(always)]
     fn common(mut self, tables: &Tables) -> Option<(Operation, Self)> {
-        let (&[code, ref fields @ ..], _) =
-            self.bytes.split_first_chunk::<{ 1 + Fields::WORD }>()?;
-        let mut fields = Fields::new(*fields);
-        let operation = if let Some((function, size, alignment)) = tables.get(code) {
+        let (bytes, _) = self.bytes.split_first_chunk()?;
+        let (code, mut fields) = Fields::new(bytes);
+        let (operation, late) = if let Some((function, size, alignment)) = tables.get(code) {
             if code >= FREE {
-                let block = self.short_block(&mut fields)?;
-                Operation::Free { function, block }
+                let [distance, late] = fields.pair()?;
+                let block = self.live(distance)?;
+                (Operation::Free { function, block }, late)
             } else {
                 self.next_block += 1;
-                Operation::Make {
+                let make = Operation::Make {
                     function,
                     size,
                     alignment,
-                }
+                };
+                (make, fields.number()?)
             }
         } else if code == FREE_NULL {
             let function = tables.function(&mut fields)?;
-            Operation::FreeNull { function }
+            (Operation::FreeNull { function }, fields.number()?)
         } else if code == RESIZE {
             let function = tables.function(&mut fields)?;
             let size = fields.number()?;
-            let block = self.short_block(&mut fields)?;
-            // The word must hold the time, too. It always does for the other operations.
-            if fields.taken() > Fields::WORD - Fields::LONGEST {
+            let [distance, late] = fields.pair()?;
+            // Of the operations decoded here, only this one can exceed what was read at once.
+            if fields.taken() > Fields::BYTES {
                 return None;
             }
+            let block = self.live(distance)?;
             self.next_block += 1;
-            Operation::Resize {
+            let resize = Operation::Resize {
                 function,
                 size,
                 block,
-            }
+            };
+            (resize, late)
         } else {
             return None;
         };
-        let late = fields.number()?;
         if self.time > EARLY {
             return None;
         }
         self.time += late;
-        self.bytes = self.bytes.get(1 + fields.taken()..)?;
+        self.bytes = self.bytes.get(fields.taken()..)?;
         Some((operation, self))
     }
 
-    /// Takes the distance of a live block, and returns the block's number; `None` if it is no short
-    /// number or no block.
+    /// Returns the number of the block at a distance; `None` if there is none.
     #[inline(always)]
-    fn short_block(&self, fields: &mut Fields) -> Option<u64> {
-        let distance = fields.number()?;
+    fn live(&self, distance: u64) -> Option<u64> {
         (distance.wrapping_sub(1) < self.next_block).then(|| self.next_block - distance)
     }
 

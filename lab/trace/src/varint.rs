@@ -41,7 +41,8 @@ fn take_rest(bytes: &mut &[u8], mut number: u64) -> Result<u64, Damage> {
     }
 }
 
-/// The fields of an operation that lie within one word, in which no byte needs a check of its own.
+/// The fields of an operation, as far as they lie within one word. No byte of the word needs a
+/// check of its own.
 #[derive(Clone, Copy)]
 pub(crate) struct Fields {
     word: u64,
@@ -49,25 +50,21 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
-    /// Bytes of a word.
-    pub(crate) const WORD: usize = 8;
+    /// Bytes of an operation that are read at once: the code and a word.
+    pub(crate) const BYTES: usize = 9;
 
-    /// Maximum number of bytes of a number that [`number`](Self::number) takes.
-    pub(crate) const LONGEST: usize = 3;
+    /// Largest number that [`number`](Self::number) takes: it has three bytes.
+    pub(crate) const LARGEST: u64 = (1 << 21) - 1;
 
-    /// Largest number that [`number`](Self::number) takes.
-    pub(crate) const LARGEST: u64 = (1 << (7 * Self::LONGEST)) - 1;
-
-    /// Starts at the first of these bytes.
+    /// Returns the code of an operation, and its fields.
     #[inline(always)]
-    pub(crate) fn new(bytes: [u8; Self::WORD]) -> Self {
-        Self {
-            word: u64::from_le_bytes(bytes),
-            taken: 0,
-        }
+    pub(crate) fn new(&[code, ref word @ ..]: &[u8; Self::BYTES]) -> (u8, Self) {
+        let word = u64::from_le_bytes(*word);
+        (code, Self { word, taken: 1 })
     }
 
-    /// Returns the number of bytes that were taken.
+    /// Returns the number of bytes that were taken, the code among them. If it exceeds
+    /// [`BYTES`](Self::BYTES), the fields after those bytes were read as zeros.
     #[inline(always)]
     pub(crate) fn taken(self) -> usize {
         self.taken
@@ -82,7 +79,7 @@ impl Fields {
         byte
     }
 
-    /// Takes a number; `None` if it is longer than [`LONGEST`](Self::LONGEST).
+    /// Takes a number; `None` if it exceeds [`LARGEST`](Self::LARGEST).
     #[inline(always)]
     pub(crate) fn number(&mut self) -> Option<u64> {
         let word = self.word;
@@ -99,6 +96,18 @@ impl Fields {
         self.word >>= 8 * length;
         self.taken += length;
         Some(number)
+    }
+
+    /// Takes two numbers. One jump tests whether both have one byte, as most do.
+    #[inline(always)]
+    pub(crate) fn pair(&mut self) -> Option<[u64; 2]> {
+        let word = self.word;
+        if word & 0x8080 == 0 {
+            self.word >>= 16;
+            self.taken += 2;
+            return Some([word & 0x7f, word >> 8 & 0x7f]);
+        }
+        Some([self.number()?, self.number()?])
     }
 }
 
@@ -122,18 +131,27 @@ mod tests {
 
     #[test]
     fn a_word_yields_its_short_numbers_and_no_longer_one() {
-        let boundaries = (0..28).flat_map(|bit| [(1_u64 << bit) - 1, 1 << bit]);
-        for number in boundaries {
-            let mut bytes = vec![0xff];
-            put(&mut bytes, number);
+        let boundaries = || (0..28).flat_map(|bit| [(1_u64 << bit) - 1, 1 << bit]);
+        for (first, second) in boundaries().flat_map(|one| boundaries().map(move |two| (one, two)))
+        {
+            let mut bytes = vec![0xfe, 0xff];
+            put(&mut bytes, first);
+            put(&mut bytes, second);
             let length = bytes.len();
-            // Further bytes must not change the number.
-            bytes.resize(Fields::WORD, 0xff);
-            let mut fields = Fields::new(bytes.try_into().expect("a word"));
-            assert_eq!(fields.byte(), 0xff);
-            let is_short = number <= Fields::LARGEST;
-            assert_eq!(fields.number(), is_short.then_some(number));
-            assert_eq!(fields.taken(), if is_short { length } else { 1 });
+            // Further bytes must not change the numbers.
+            bytes.resize(length.max(Fields::BYTES), 0xff);
+            let bytes = bytes.first_chunk().expect("long enough");
+            let (code, mut fields) = Fields::new(bytes);
+            assert_eq!((code, fields.byte()), (0xfe, 0xff));
+            let mut single = fields;
+            let (one, two) = (single.number(), single.number());
+            assert_eq!(one, (first <= Fields::LARGEST).then_some(first));
+            let are_short = first.max(second) <= Fields::LARGEST;
+            assert_eq!(fields.pair(), are_short.then_some([first, second]));
+            if are_short {
+                assert_eq!(two, Some(second));
+                assert_eq!([fields.taken(), single.taken()], [length; 2]);
+            }
         }
     }
 

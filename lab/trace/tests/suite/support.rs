@@ -199,6 +199,8 @@ pub struct RawChunk {
     pub kind: u8,
     /// Its number of operations.
     pub operations: u32,
+    /// Its content as it lies in the file: a frame of zstd.
+    pub frame: Vec<u8>,
     /// Its content, decompressed.
     pub content: Vec<u8>,
 }
@@ -215,6 +217,7 @@ pub fn chunks(trace: &[u8]) -> impl Iterator<Item = RawChunk> {
         Some(RawChunk {
             kind: header[0],
             operations: word(12),
+            frame: compressed.to_vec(),
             content: content.expect("a frame of zstd"),
         })
     })
