@@ -3,6 +3,7 @@
 //! The trace is read three times, in memory that depends on the number of live blocks and not on
 //! the trace's length: to choose the process, to find the blocks that change threads, and to write.
 
+mod blocks;
 mod emit;
 mod functions;
 mod slots;
