@@ -13,6 +13,7 @@ mod record;
 mod script;
 mod server;
 mod shorten;
+mod user;
 mod work;
 
 pub use carried::{Carried, carried, find_carried};

@@ -68,6 +68,10 @@ pub(crate) struct Script {
     /// Names of the files in the script's folder.
     #[serde(default)]
     pub files: Vec<String>,
+    /// Whether the program refuses to run as root. Where heapdrome is root, an unprivileged user
+    /// then runs the preparation and the server.
+    #[serde(default)]
+    pub refuses_root: bool,
     /// Runs first, and is not recorded.
     pub prepare: Option<String>,
     /// The small run; the load, if there is a server.

@@ -11,6 +11,7 @@ use crate::LibraryError;
 use crate::child::{Running, shell};
 use crate::error::at;
 use crate::recipe::{Recipe, Script, Size};
+use crate::user::User;
 use crate::work::{Kept, Served, Work};
 
 /// Longest time for a script's preparation.
@@ -19,15 +20,17 @@ const PREPARED_WITHIN: Duration = Duration::from_secs(120);
 /// Longest time until a script's server answers.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// Prepares a script in a new folder within `place`.
+/// Prepares a script in a new folder, within `staging` if heapdrome's user runs the program.
 pub(crate) fn prepare(
     recipe: &Recipe,
     script: &Script,
     size: Size,
-    place: &Path,
+    staging: &Path,
     interrupt: &AtomicBool,
 ) -> Result<Work, LibraryError> {
-    let folder = TempDir::new_in(place).map_err(at(place))?;
+    let user = User::of(script);
+    let place = user.place(staging);
+    let folder = TempDir::new_in(&place).map_err(at(&place))?;
     let run = |step, line: &str| {
         let running = Running::start(step, shell(line, folder.path()))?;
         running.finish(PREPARED_WITHIN, interrupt)
@@ -44,7 +47,9 @@ pub(crate) fn prepare(
         let path = folder.path().join(name);
         std::fs::write(&path, text).map_err(at(&path))?;
     }
-    if let Some(line) = &script.prepare {
+    let handover = user.takes_folder();
+    let prepare = script.prepare.as_ref().map(|line| user.runs(line));
+    for line in handover.iter().chain(&prepare) {
         run("its preparation", line)?;
     }
     Ok(Work {
@@ -52,7 +57,7 @@ pub(crate) fn prepare(
         directory: folder.path().to_owned(),
         environment: BTreeMap::new(),
         server: script.server.as_ref().map(|server| Served {
-            serve: server.serve.clone(),
+            serve: user.runs(&server.serve),
             ready: server.ready.clone(),
             ready_within: READY_WITHIN,
         }),

@@ -14,6 +14,9 @@ pub(crate) const FIRST_SLOT: u32 = 16;
 /// Maximum number of threads.
 pub(crate) const MAX_THREADS: u32 = 1 << 23;
 
+/// The thread that makes the first step and starts the others.
+pub(crate) const MAIN: u32 = 0;
+
 /// The kind of an operation other than a short malloc or a free. Its fields are words. A "short"
 /// field has a slot in its high half and a size in its low half; a slot alone stands in the high
 /// half, too.

@@ -6,7 +6,7 @@ use crate::encode::{
 };
 use crate::error::Damage;
 use crate::operation::{Operation, Step, Time};
-use crate::varint::{WORD, short, take};
+use crate::varint::{Fields, take};
 
 /// State before the first operation of a chunk.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ const NONE: u8 = u8::MAX;
 
 /// Highest time, in steps, up to which an operation with a short number cannot exceed the latest
 /// time that can be expressed.
-const EARLY: u64 = u64::MAX / Time::STEP - u16::MAX as u64;
+const EARLY: u64 = u64::MAX / Time::STEP - Fields::LARGEST;
 
 /// Numbers of the things of a whole trace to which operations refer.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +63,12 @@ impl Tables {
     fn add_free(&mut self, function: u8) {
         self.entries[usize::from(FREE) + self.next.1] = (function, 0, 0);
         self.next.1 = (self.next.1 + 1) % FREES;
+    }
+
+    /// Takes the number of a function; `None` if the trace has no such function.
+    #[inline(always)]
+    fn function(&self, fields: &mut Fields) -> Option<u8> {
+        Some(fields.byte()).filter(|function| *function < self.limits.functions)
     }
 
     #[inline(always)]
@@ -154,38 +160,60 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Decodes an operation that refers to the tables and has short numbers, as most do. `None`
-    /// for every other, and near the end of the content.
+    /// Decodes an operation with short numbers that refers to the tables, resizes or frees a null
+    /// pointer, as most do. `None` for every other, and near the end of the content.
     #[inline(always)]
     fn common(mut self, tables: &Tables) -> Option<(Operation, Self)> {
-        let (&[code, ref numbers @ ..], _) = self.bytes.split_first_chunk::<{ 1 + WORD }>()?;
-        let (function, size, alignment) = tables.get(code)?;
-        let mut word = u64::from_le_bytes(*numbers);
-        let mut taken = 1;
-        let operation = if code >= FREE {
-            let (distance, length) = short(word)?;
-            if distance.wrapping_sub(1) >= self.next_block {
+        let (bytes, _) = self.bytes.split_first_chunk()?;
+        let (code, mut fields) = Fields::new(bytes);
+        let (operation, late) = if let Some((function, size, alignment)) = tables.get(code) {
+            if code >= FREE {
+                let [distance, late] = fields.pair()?;
+                let block = self.live(distance)?;
+                (Operation::Free { function, block }, late)
+            } else {
+                self.next_block += 1;
+                let make = Operation::Make {
+                    function,
+                    size,
+                    alignment,
+                };
+                (make, fields.number()?)
+            }
+        } else if code == FREE_NULL {
+            let function = tables.function(&mut fields)?;
+            (Operation::FreeNull { function }, fields.number()?)
+        } else if code == RESIZE {
+            let function = tables.function(&mut fields)?;
+            let size = fields.number()?;
+            let [distance, late] = fields.pair()?;
+            // Of the operations decoded here, only this one can exceed what was read at once.
+            if fields.taken() > Fields::BYTES {
                 return None;
             }
-            word >>= 8 * length;
-            taken += length;
-            let block = self.next_block - distance;
-            Operation::Free { function, block }
-        } else {
+            let block = self.live(distance)?;
             self.next_block += 1;
-            Operation::Make {
+            let resize = Operation::Resize {
                 function,
                 size,
-                alignment,
-            }
+                block,
+            };
+            (resize, late)
+        } else {
+            return None;
         };
-        let (late, length) = short(word)?;
         if self.time > EARLY {
             return None;
         }
         self.time += late;
-        self.bytes = self.bytes.get(taken + length..)?;
+        self.bytes = self.bytes.get(fields.taken()..)?;
         Some((operation, self))
+    }
+
+    /// Returns the number of the block at a distance; `None` if there is none.
+    #[inline(always)]
+    fn live(&self, distance: u64) -> Option<u64> {
+        (distance.wrapping_sub(1) < self.next_block).then(|| self.next_block - distance)
     }
 
     /// Decodes any operation, and the number of its stack if it has one.

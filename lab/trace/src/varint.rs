@@ -41,20 +41,73 @@ fn take_rest(bytes: &mut &[u8], mut number: u64) -> Result<u64, Damage> {
     }
 }
 
-/// Bytes of a word of which [`short`] takes the lowest.
-pub(crate) const WORD: usize = 8;
+/// The fields of an operation, as far as they lie within one word. No byte of the word needs a
+/// check of its own.
+#[derive(Clone, Copy)]
+pub(crate) struct Fields {
+    word: u64,
+    taken: usize,
+}
 
-/// Returns the number that begins with a word's lowest byte, and how many bytes it takes; `None` if
-/// it does not end within two.
-#[inline(always)]
-pub(crate) fn short(word: u64) -> Option<(u64, usize)> {
-    let first = word & 0x7f;
-    if word & 0x80 == 0 {
-        Some((first, 1))
-    } else if word & 0x8000 == 0 {
-        Some((first | word >> 1 & 0x3f80, 2))
-    } else {
-        None
+impl Fields {
+    /// Bytes of an operation that are read at once: the code and a word.
+    pub(crate) const BYTES: usize = 9;
+
+    /// Largest number that [`number`](Self::number) takes: it has three bytes.
+    pub(crate) const LARGEST: u64 = (1 << 21) - 1;
+
+    /// Returns the code of an operation, and its fields.
+    #[inline(always)]
+    pub(crate) fn new(&[code, ref word @ ..]: &[u8; Self::BYTES]) -> (u8, Self) {
+        let word = u64::from_le_bytes(*word);
+        (code, Self { word, taken: 1 })
+    }
+
+    /// Returns the number of bytes that were taken, the code among them. If it exceeds
+    /// [`BYTES`](Self::BYTES), the fields after those bytes were read as zeros.
+    #[inline(always)]
+    pub(crate) fn taken(self) -> usize {
+        self.taken
+    }
+
+    /// Takes a byte.
+    #[inline(always)]
+    pub(crate) fn byte(&mut self) -> u8 {
+        let byte = self.word as u8;
+        self.word >>= 8;
+        self.taken += 1;
+        byte
+    }
+
+    /// Takes a number; `None` if it exceeds [`LARGEST`](Self::LARGEST).
+    #[inline(always)]
+    pub(crate) fn number(&mut self) -> Option<u64> {
+        let word = self.word;
+        let first = word & 0x7f;
+        let (number, length) = if word & 0x80 == 0 {
+            (first, 1)
+        } else if word & 0x8000 == 0 {
+            (first | word >> 1 & 0x3f80, 2)
+        } else if word & 0x80_0000 == 0 {
+            (first | word >> 1 & 0x3f80 | word >> 2 & 0x1f_c000, 3)
+        } else {
+            return None;
+        };
+        self.word >>= 8 * length;
+        self.taken += length;
+        Some(number)
+    }
+
+    /// Takes two numbers. One jump tests whether both have one byte, as most do.
+    #[inline(always)]
+    pub(crate) fn pair(&mut self) -> Option<[u64; 2]> {
+        let word = self.word;
+        if word & 0x8080 == 0 {
+            self.word >>= 16;
+            self.taken += 2;
+            return Some([word & 0x7f, word >> 8 & 0x7f]);
+        }
+        Some([self.number()?, self.number()?])
     }
 }
 
@@ -73,6 +126,32 @@ mod tests {
             let mut rest = &bytes[..];
             assert_eq!(take(&mut rest), Ok(number));
             assert!(rest.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_word_yields_its_short_numbers_and_no_longer_one() {
+        let boundaries = || (0..28).flat_map(|bit| [(1_u64 << bit) - 1, 1 << bit]);
+        for (first, second) in boundaries().flat_map(|one| boundaries().map(move |two| (one, two)))
+        {
+            let mut bytes = vec![0xfe, 0xff];
+            put(&mut bytes, first);
+            put(&mut bytes, second);
+            let length = bytes.len();
+            // Further bytes must not change the numbers.
+            bytes.resize(length.max(Fields::BYTES), 0xff);
+            let bytes = bytes.first_chunk().expect("long enough");
+            let (code, mut fields) = Fields::new(bytes);
+            assert_eq!((code, fields.byte()), (0xfe, 0xff));
+            let mut single = fields;
+            let (one, two) = (single.number(), single.number());
+            assert_eq!(one, (first <= Fields::LARGEST).then_some(first));
+            let are_short = first.max(second) <= Fields::LARGEST;
+            assert_eq!(fields.pair(), are_short.then_some([first, second]));
+            if are_short {
+                assert_eq!(two, Some(second));
+                assert_eq!([fields.taken(), single.taken()], [length; 2]);
+            }
         }
     }
 

@@ -34,6 +34,25 @@ fn a_trace_of_the_library_is_recorded_with_its_manifest() {
 }
 
 #[test]
+fn a_server_that_refuses_root_is_recorded_whoever_runs_heapdrome() {
+    let site = Site::new();
+    let outcome = site.run(&["trace", "library", "-o", "traces", "postgres"]);
+    if outcome.stderr.contains("install postgresql") {
+        println!("skipped: PostgreSQL is not installed");
+        return;
+    }
+    outcome.ends_with(0);
+    let info = site.run(&["trace", "info", "traces/postgres.trace"]);
+    info.ends_with(0);
+    let server = info.stdout.matches("/bin/postgres").count();
+    assert!(
+        server > 3,
+        "one process for each connection: {}",
+        info.stdout
+    );
+}
+
+#[test]
 fn a_carried_trace_is_profiled_cut_and_not_checked() {
     let site = Site::new();
     for command in [

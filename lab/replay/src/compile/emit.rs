@@ -6,20 +6,18 @@ use std::fs::File;
 use heapdrome_trace::{Operation, Step};
 
 use super::CompileError;
+use super::blocks::Blocks;
 use super::functions::{Call, resolved};
 use super::slots::Slots;
 use super::streams::Streams;
 use super::survey::Survey;
-use super::table::Table;
+use super::table::Numbers;
 use crate::options::Speed;
 use crate::program::Header;
-use crate::words::{self, Kind, MAX_THREADS, halves};
+use crate::words::{self, Kind, MAIN, MAX_THREADS, halves};
 
 /// Minimum pause that is replayed, in nanoseconds. Threads cannot be woken more precisely.
 const PAUSE: u64 = 50_000;
-
-/// The thread that starts the others.
-const MAIN: u32 = 0;
 
 /// A live block.
 struct Live {
@@ -65,9 +63,9 @@ pub(super) struct Emitter {
     calls: Vec<Call>,
     streams: Streams,
     slots: Slots,
-    live: Table<u64, Live>,
+    live: Blocks<Live>,
     live_bytes: u128,
-    numbers: Table<u32, u32>,
+    numbers: Numbers,
     threads: Vec<Thread>,
     /// Threads that have made their last step, in the order of their last steps.
     ended: VecDeque<u32>,
@@ -85,9 +83,9 @@ impl Emitter {
             calls,
             streams: Streams::new(file),
             slots: Slots::default(),
-            live: Table::default(),
+            live: Blocks::default(),
             live_bytes: 0,
-            numbers: Table::default(),
+            numbers: Numbers::default(),
             threads: Vec::new(),
             ended: VecDeque::new(),
             previous: None,
@@ -115,9 +113,10 @@ impl Emitter {
         if self.steps == 0 {
             self.began = time;
         }
-        let turn = self.pass_turn(step.thread)?;
-        let thread = match self.numbers.get(&step.thread) {
-            Some(thread) => *thread,
+        let known = self.numbers.get(step.thread);
+        let turn = self.pass_turn(known)?;
+        let thread = match known {
+            Some(thread) => thread,
             None => self.start(step.thread, time)?,
         };
         if let Some((other, ticket)) = turn {
@@ -127,7 +126,7 @@ impl Emitter {
         self.space_out(thread, time)?;
         self.threads[thread as usize].steps += 1;
         self.operation(thread, step.operation, block)?;
-        if self.survey.last.get(&step.thread) == Some(&self.steps) && thread != MAIN {
+        if self.survey.last[thread as usize] == self.steps && thread != MAIN {
             self.ended.push_back(thread);
         }
         self.steps += 1;
@@ -136,8 +135,7 @@ impl Emitter {
 
     /// In a locked replay, if `next` is not the thread of the previous step, makes that thread
     /// publish that the step is done. Returns the thread and the count for which `next` must wait.
-    fn pass_turn(&mut self, next: u32) -> Result<Option<(u32, u32)>, CompileError> {
-        let next = self.numbers.get(&next).copied();
+    fn pass_turn(&mut self, next: Option<u32>) -> Result<Option<(u32, u32)>, CompileError> {
         match self.previous {
             Some(previous) if self.header.speed == Speed::Locked && next != Some(previous) => {
                 Ok(Some((previous, self.publish(previous)?)))
@@ -152,7 +150,7 @@ impl Emitter {
         if thread >= MAX_THREADS {
             return Err(CompileError::TooMany("threads"));
         }
-        self.numbers.insert(name, thread);
+        self.numbers.add(name);
         self.threads.push(Thread::default());
         self.streams.add_thread();
         if thread == MAIN {
@@ -288,7 +286,7 @@ impl Emitter {
     /// Removes a block from the live ones. If another thread makes the block, waits until it is
     /// made.
     fn freed(&mut self, thread: u32, block: u64) -> Result<Live, CompileError> {
-        let old = self.live.remove(&block);
+        let old = self.live.remove(block);
         let old = old.ok_or(CompileError::Twice(block))?;
         self.live_bytes -= u128::from(old.size);
         if old.ticket > 0 {

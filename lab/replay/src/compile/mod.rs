@@ -4,6 +4,7 @@
 //! threads, and to write the program. It needs memory for the live blocks, however long the trace
 //! is.
 
+mod blocks;
 mod emit;
 mod functions;
 mod slots;

@@ -3,8 +3,10 @@
 
 use heapdrome_trace::{Operation, Step};
 
-use super::table::Table;
+use super::blocks::Blocks;
+use super::table::{Numbers, Table};
 use crate::options::Speed;
+use crate::words::MAIN;
 
 /// Maximum number of threads for which one thread takes over all that another knows.
 const SHARED: usize = 16;
@@ -12,8 +14,9 @@ const SHARED: usize = 16;
 /// Result of the first pass, for the second one.
 #[derive(Default)]
 pub(super) struct Survey {
-    /// Position, among all steps, of each thread's last step.
-    pub(super) last: Table<u32, u64>,
+    /// Position, among all steps, of each thread's last step. Threads are numbered in the order of
+    /// their first steps.
+    pub(super) last: Vec<u64>,
     /// Blocks whose making is published.
     pub(super) published: Bits,
     /// Blocks that a later step resizes.
@@ -54,11 +57,12 @@ struct Thread {
 pub(super) struct Surveyor {
     survey: Survey,
     speed: Speed,
-    first: Option<u32>,
     steps: u64,
-    threads: Table<u32, Thread>,
-    /// For each live block, the thread that made it and the number of the thread's step.
-    live: Table<u64, (u32, u64)>,
+    numbers: Numbers,
+    threads: Vec<Thread>,
+    /// For each live block that may be published, the thread that made it and the number of the
+    /// thread's step.
+    live: Blocks<(u32, u64)>,
 }
 
 impl Surveyor {
@@ -66,10 +70,10 @@ impl Surveyor {
         Self {
             survey: Survey::default(),
             speed,
-            first: None,
             steps: 0,
-            threads: Table::default(),
-            live: Table::default(),
+            numbers: Numbers::default(),
+            threads: Vec::new(),
+            live: Blocks::default(),
         }
     }
 
@@ -79,8 +83,11 @@ impl Surveyor {
 
     /// Surveys a step. `block`: the number of the block that the step makes, if it makes one.
     pub(super) fn step(&mut self, step: Step, block: u64) {
-        let thread = step.thread;
-        let is_new = self.survey.last.insert(thread, self.steps).is_none();
+        let thread = match self.numbers.get(step.thread) {
+            Some(thread) => thread,
+            None => self.start(step.thread),
+        };
+        self.survey.last[thread as usize] = self.steps;
         self.steps += 1;
         if let Operation::Resize { block, .. } = step.operation {
             self.survey.resized.set(block);
@@ -89,17 +96,15 @@ impl Surveyor {
         if self.speed == Speed::Locked {
             return;
         }
-        let first = *self.first.get_or_insert(thread);
-        if is_new && thread != first {
-            // The first thread starts this one.
-            let steps = self.threads.entry(first).or_default().steps;
-            self.learn(thread, first, steps);
-        }
-        let own = self.threads.entry(thread).or_default();
+        let own = &mut self.threads[thread as usize];
         own.steps += 1;
         let steps = own.steps;
+        // Every thread knows the blocks that the first one made before it started another.
+        if self.threads.len() == 1 {
+            return;
+        }
         if let Operation::Free { block, .. } | Operation::Resize { block, .. } = step.operation
-            && let Some((maker, made)) = self.live.remove(&block)
+            && let Some((maker, made)) = self.live.remove(block)
             && maker != thread
             && !self.knows(thread, maker, made)
         {
@@ -111,18 +116,28 @@ impl Surveyor {
         }
     }
 
+    /// Adds a thread, which the first one starts. Returns its number.
+    fn start(&mut self, name: u32) -> u32 {
+        let thread = self.threads.len() as u32;
+        self.numbers.add(name);
+        self.threads.push(Thread::default());
+        self.survey.last.push(self.steps);
+        if thread != MAIN {
+            let steps = self.threads[MAIN as usize].steps;
+            self.learn(thread, MAIN, steps);
+        }
+        thread
+    }
+
     fn knows(&self, thread: u32, other: u32, step: u64) -> bool {
-        let known = self
-            .threads
-            .get(&thread)
-            .and_then(|own| own.known.get(&other));
+        let known = self.threads[thread as usize].known.get(&other);
         known.is_some_and(|known| *known >= step)
     }
 
     /// Records that `thread` waits until `other` has done `step`. From then on it knows all that
     /// `other` knew at that step.
     fn learn(&mut self, thread: u32, other: u32, step: u64) {
-        let theirs = self.threads.entry(other).or_default();
+        let theirs = &self.threads[other as usize];
         // Share the knowledge of `other` only if `other` learnt nothing after `step`: all of it
         // then dates from before `step`.
         let shares = theirs.learnt <= step && theirs.known.len() <= SHARED;
@@ -134,7 +149,7 @@ impl Surveyor {
                 .collect(),
             false => Vec::new(),
         };
-        let own = self.threads.entry(thread).or_default();
+        let own = &mut self.threads[thread as usize];
         own.learnt = own.steps;
         for (other, step) in more.into_iter().chain([(other, step)]) {
             let known = own.known.entry(other).or_default();

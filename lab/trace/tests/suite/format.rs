@@ -38,6 +38,69 @@ fn generated_traces_come_back() {
     }
 }
 
+/// Largest numbers of each length of up to four bytes, and their successors.
+const BOUNDARIES: [u64; 7] = [
+    1,
+    (1 << 7) - 1,
+    1 << 7,
+    (1 << 14) - 1,
+    1 << 14,
+    (1 << 21) - 1,
+    1 << 21,
+];
+
+#[test]
+fn resizes_and_frees_come_back_whatever_their_numbers_take() {
+    let mut writer = Writer::new(Vec::new(), &recording()).expect("memory");
+    let mut expected = Vec::new();
+    let mut step = Step {
+        thread: 0,
+        time: Time(0),
+        operation: Operation::FreeNull { function: 1 },
+        stack: None,
+    };
+    let mut add = |step: Step| {
+        writer.operation(0, step).expect("in order");
+        expected.push(step);
+    };
+    let mut made = 0;
+    for size in 0..=BOUNDARIES[6] + 1000 {
+        let (function, size, alignment) = (0, size % 100, 0);
+        step.operation = Operation::Make {
+            function,
+            size,
+            alignment,
+        };
+        add(step);
+        made += 1;
+    }
+    for late in BOUNDARIES {
+        for (place, distance) in BOUNDARIES.into_iter().enumerate() {
+            for size in BOUNDARIES {
+                step.time.0 += late * Time::STEP;
+                let (function, block) = (1, made - distance);
+                step.operation = Operation::Resize {
+                    function,
+                    size,
+                    block,
+                };
+                add(step);
+                made += 1;
+            }
+            step.time.0 += late * Time::STEP;
+            let (function, block) = (2 + (place % 2) as u8, made - distance);
+            step.operation = Operation::Free { function, block };
+            add(step);
+            step.time.0 += late * Time::STEP;
+            step.operation = Operation::FreeNull { function: 3 };
+            add(step);
+        }
+    }
+    let bytes = writer.finish().expect("memory");
+    let (back, ..) = read(&bytes, 1).expect("a whole trace");
+    assert!(back[0] == expected);
+}
+
 #[test]
 fn a_process_begins_before_its_operations_and_finishes_after_them() {
     let (bytes, _) = generate(5, 3, 50_000);

@@ -1,4 +1,4 @@
-//! Compares the time to load a trace with that of decompressing its content by `zstd -d`.
+//! Compares the time to load a trace with that of decompressing its frames by `zstd -d`.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,12 +12,18 @@ use crate::support::{chunks, recording};
 
 const OPERATIONS: u32 = 10_000_000;
 
-/// Number of repetitions of each reading; the fastest counts.
-const REPEATS: u32 = 30;
+/// Number of rounds, in each of which both programs run; the fastest run of each counts.
+const ROUNDS: u32 = 30;
 
-/// Mean length of runs that nothing can predict. Loading misses the goal there: a mispredicted
-/// branch for every second operation takes as long as all of zstd.
-const COIN: u32 = 2;
+/// Variable that names the files of further traces to measure, separated by colons.
+const TRACES: &str = "TRACES";
+
+/// Mean lengths of the runs of generated traces, whose ends nothing can predict.
+const RUNS: [u32; 3] = [2, 8, 32];
+
+/// Mean length of runs from which on loading must reach the goal. In shorter ones, mispredicted
+/// jumps alone take as long as all of zstd.
+const PREDICTABLE: u32 = 32;
 
 /// Returns a trace of many sizes, whose frees mostly take young blocks, and of two threads. Makes
 /// and frees follow each other in runs of this mean length.
@@ -53,13 +59,11 @@ fn trace(run: u32) -> Vec<u8> {
     writer.finish().expect("memory")
 }
 
-fn fastest(mut work: impl FnMut()) -> Duration {
-    let times = (0..REPEATS).map(|_| {
-        let start = Instant::now();
-        work();
-        start.elapsed()
-    });
-    times.min().expect("more than one")
+/// Returns how long some work takes.
+fn time(work: impl FnOnce()) -> Duration {
+    let start = Instant::now();
+    work();
+    start.elapsed()
 }
 
 /// Adds up everything that is read, so that the compiler cannot omit a part.
@@ -89,36 +93,65 @@ fn decompress(file: &Path) -> Option<()> {
     Some(())
 }
 
+/// Compares loading a trace with decompressing the trace's own frames, and returns the ratio of the
+/// times. `None` where there is no program `zstd`.
+fn compare(name: &str, trace: &[u8]) -> Option<f64> {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("frames.zst");
+    let (mut operations, mut content, mut frames) = (0.0, 0, Vec::new());
+    for chunk in chunks(trace) {
+        operations += f64::from(chunk.operations);
+        content += chunk.content.len();
+        frames.extend(chunk.frame);
+    }
+    std::fs::write(&file, &frames).expect("a temporary file");
+    decompress(&file)?;
+    let (mut zstd, mut loading) = (Duration::MAX, Duration::MAX);
+    for _ in 0..ROUNDS {
+        zstd = zstd.min(time(|| decompress(&file).expect("it is installed")));
+        loading = loading.min(time(|| {
+            std::hint::black_box(load(trace));
+        }));
+    }
+    let each = |time: Duration| time.as_nanos() as f64 / operations;
+    let ratio = loading.div_duration_f64(zstd);
+    println!(
+        "{name}: {operations} operations, each {:.2} bytes, {:.2} compressed, {:.2} ns in zstd -d, \
+         {:.2} ns in loading; ratio {ratio:.2}",
+        content as f64 / operations,
+        trace.len() as f64 / operations,
+        each(zstd),
+        each(loading),
+    );
+    Some(ratio)
+}
+
+/// Returns the traces that the variable names, with their names.
+fn further() -> impl Iterator<Item = (String, Vec<u8>)> {
+    let names = std::env::var(TRACES).unwrap_or_default();
+    let names: Vec<String> = names.split_terminator(':').map(str::to_owned).collect();
+    names.into_iter().map(|name| {
+        let trace = std::fs::read(&name).unwrap_or_else(|error| panic!("{name}: {error}"));
+        (name, trace)
+    })
+}
+
 #[test]
 #[ignore = "a measurement: cargo test --release -p heapdrome-trace speed -- --ignored --nocapture"]
 fn loading_takes_at_most_twice_the_time_of_zstd() {
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("content.zst");
+    let generated = RUNS.map(|run| (format!("runs of {run}"), run >= PREDICTABLE, run));
+    let generated = generated
+        .into_iter()
+        .map(|(name, must, run)| (name, must, trace(run)));
+    let further = further().map(|(name, trace)| (name, true, trace));
     let mut slow = Vec::new();
-    for run in [COIN, 8, 32] {
-        let trace = trace(run);
-        let content: Vec<u8> = chunks(&trace).flat_map(|chunk| chunk.content).collect();
-        let alone = zstd::bulk::compress(&content, 3).expect("memory");
-        std::fs::write(&file, &alone).expect("a temporary file");
-        if decompress(&file).is_none() {
+    for (name, must, trace) in generated.chain(further) {
+        let Some(ratio) = compare(&name, &trace) else {
             println!("skipped: the program zstd is not installed");
             return;
-        }
-        let zstd = fastest(|| decompress(&file).expect("it is installed"));
-        let loading = fastest(|| {
-            std::hint::black_box(load(&trace));
-        });
-        let each = |time: Duration| time.as_nanos() as f64 / f64::from(OPERATIONS);
-        println!(
-            "runs of {run}: {:.2} bytes an operation, {:.2} compressed; nanoseconds an operation: \
-             zstd -d {:.2}, loading {:.2}",
-            content.len() as f64 / f64::from(OPERATIONS),
-            trace.len() as f64 / f64::from(OPERATIONS),
-            each(zstd),
-            each(loading),
-        );
-        if run > COIN && loading > 2 * zstd {
-            slow.push(run);
+        };
+        if must && ratio > 2.0 {
+            slow.push(name);
         }
     }
-    assert!(slow.is_empty(), "loading is too slow in runs of {slow:?}");
+    assert!(slow.is_empty(), "loading is too slow: {slow:?}");
 }

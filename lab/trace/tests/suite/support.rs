@@ -200,6 +200,8 @@ pub struct RawChunk {
     pub kind: u8,
     /// Number of operations in the header.
     pub operations: u32,
+    /// Content in the file: a frame of zstd.
+    pub frame: Vec<u8>,
     /// Content, decompressed.
     pub content: Vec<u8>,
 }
@@ -216,6 +218,7 @@ pub fn chunks(trace: &[u8]) -> impl Iterator<Item = RawChunk> {
         Some(RawChunk {
             kind: header[0],
             operations: word(12),
+            frame: compressed.to_vec(),
             content: content.expect("a frame of zstd"),
         })
     })

@@ -1,0 +1,79 @@
+//! The live blocks of a process by their numbers. Most blocks die young, so the youngest are kept
+//! in an array, and only those that grow old in a hash table.
+
+use super::table::Table;
+
+/// Number of places for young blocks: a power of two. A block becomes old when the one that is this
+/// many numbers younger is made.
+const YOUNG: usize = 4096;
+
+/// Live blocks, each with what is known of it.
+pub(super) struct Blocks<T> {
+    /// At the remainder of its number, each young block.
+    young: Box<[Option<(u64, T)>]>,
+    old: Table<u64, T>,
+    count: usize,
+}
+
+impl<T> Default for Blocks<T> {
+    fn default() -> Self {
+        Self {
+            young: (0..YOUNG).map(|_| None).collect(),
+            old: Table::default(),
+            count: 0,
+        }
+    }
+}
+
+impl<T> Blocks<T> {
+    /// Returns the number of live blocks.
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Adds a block, whose number is new.
+    #[inline]
+    pub(super) fn insert(&mut self, number: u64, block: T) {
+        self.count += 1;
+        if let Some((number, block)) = self.young[place(number)].replace((number, block)) {
+            self.old.insert(number, block);
+        }
+    }
+
+    /// Removes a block; `None` if it does not live.
+    #[inline]
+    pub(super) fn remove(&mut self, number: u64) -> Option<T> {
+        let young = self.young[place(number)].take_if(|(young, _)| *young == number);
+        let block = match young {
+            Some((_, block)) => Some(block),
+            None => self.old.remove(&number),
+        };
+        self.count -= usize::from(block.is_some());
+        block
+    }
+}
+
+fn place(number: u64) -> usize {
+    number as usize % YOUNG
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn young_and_old_blocks_are_removed_once() {
+        let mut blocks = Blocks::default();
+        let numbers = 0..3 * YOUNG as u64;
+        for number in numbers.clone() {
+            blocks.insert(number, number * 7);
+        }
+        assert_eq!(blocks.len(), 3 * YOUNG);
+        for number in numbers.step_by(5).chain([1, YOUNG as u64 + 1]) {
+            assert_eq!(blocks.remove(number), Some(number * 7));
+            assert_eq!(blocks.remove(number), None);
+        }
+        assert_eq!(blocks.remove(u64::MAX), None);
+        assert_eq!(blocks.len(), 3 * YOUNG - (3 * YOUNG).div_ceil(5) - 2);
+    }
+}
