@@ -99,8 +99,8 @@ fn far(directory: &Directory, address: usize) -> &'static UnitStates {
     })
 }
 
-/// Returns the states of `units` units of a slab, of which the first is at `address`. Returns `None`
-/// if its arena has no states.
+/// Returns the states of `units` units of a slab that begin at `address`; `None` if its arena has no
+/// states.
 fn of_slab(directory: &Directory, address: usize, units: usize) -> Option<&'static [UnitStates]> {
     let first = NonNull::new(directory.state_of(address).cast_mut().cast())?;
     // SAFETY: the states of consecutive units are adjacent. Those of a slab are committed together
