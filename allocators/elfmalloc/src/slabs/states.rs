@@ -99,7 +99,7 @@ fn far(directory: &Directory, address: usize) -> &'static UnitStates {
     })
 }
 
-/// Returns the states of `units` units of a slab that begin at `address`; `None` if its arena has no
+/// Returns the states of `units` units of a slab, from `address` on; `None` if its arena has no
 /// states.
 fn of_slab(directory: &Directory, address: usize, units: usize) -> Option<&'static [UnitStates]> {
     let first = NonNull::new(directory.state_of(address).cast_mut().cast())?;
