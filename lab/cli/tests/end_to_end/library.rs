@@ -163,7 +163,11 @@ fn the_suite_of_traces_shows_the_peak_over_the_floor() {
     suite.extend(only);
     let outcome = site.run(&suite);
     outcome.ends_with(0);
-    for title in ["time of one operation", "peak over the floor"] {
+    for title in [
+        "time of one operation",
+        "the floor [MiB]",
+        "peak over the floor",
+    ] {
         assert!(outcome.stdout.contains(title), "{}", outcome.stdout);
     }
     site.run(&["report", "suite.json", "-o", "page.html"])
