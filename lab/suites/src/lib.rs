@@ -34,13 +34,16 @@ pub use table_plan::{Against, Makes, Shown, TablePlan, Unit};
 
 use std::sync::LazyLock;
 
+/// The suite of the traces that heapdrome carries, as a file.
+pub const TRACES: &str = include_str!("../suites/traces.toml");
+
 const FILES: [&str; 7] = [
     include_str!("../suites/alloc-perf-test.toml"),
     include_str!("../suites/elfmalloc.toml"),
     include_str!("../suites/rpmalloc.toml"),
     include_str!("../suites/preload.toml"),
     include_str!("../suites/real.toml"),
-    include_str!("../suites/traces.toml"),
+    TRACES,
     include_str!("../suites/own-allocators.toml"),
 ];
 

@@ -11,7 +11,7 @@ pub struct LibraryArguments {
     #[arg(value_name = "NAME", requires = "output")]
     pub names: Vec<String>,
     /// Record the traces into this folder as `NAME.trace`, with a manifest.json that says how each
-    /// was made; without it, print the list of traces
+    /// was made and a suite.toml that races on them; without it, print the list of traces
     #[arg(short, long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
     /// Record runs of seconds or minutes, whole, instead of the first 200,000 operations of short

@@ -9,6 +9,7 @@ use heapdrome_library::{
 use heapdrome_report::count;
 use heapdrome_schema::{Bytes, grouped};
 
+use super::recorded_suite;
 use crate::arguments::library::LibraryArguments;
 use crate::destinations::refuse_overwriting;
 use crate::failure::Failure;
@@ -63,18 +64,19 @@ fn record_all(arguments: &LibraryArguments, folder: &Path) -> Result<(), Failure
     for recipe in &wanted {
         refuse_overwriting(&folder.join(recipe.file()), arguments.force)?;
     }
+    recorded_suite::refuse_foreign(folder, arguments.force)?;
     let mut manifest = Manifest::read(folder).map_err(failure)?;
     let engine = progress::engine()?;
     let heapdrome = std::env::current_exe().map_err(Failure::machine)?;
+    let size = match arguments.full {
+        true => Size::Full,
+        false => Size::Small,
+    };
     let (mut recorded, mut left_out) = (0, 0);
     for recipe in wanted {
         let request = Request {
             recipe,
-            size: if arguments.full {
-                Size::Full
-            } else {
-                Size::Small
-            },
+            size,
             heapdrome: &heapdrome,
             version: env!("CARGO_PKG_VERSION"),
             cache: &engine.folders.cache,
@@ -85,6 +87,7 @@ fn record_all(arguments: &LibraryArguments, folder: &Path) -> Result<(), Failure
             Ok(entry) => {
                 manifest.add(entry);
                 manifest.write(folder).map_err(failure)?;
+                recorded_suite::write(folder, &manifest)?;
                 recorded += 1;
             }
             Err(LibraryError::Interrupted) => return Err(Failure::Interrupted),
@@ -94,17 +97,16 @@ fn record_all(arguments: &LibraryArguments, folder: &Path) -> Result<(), Failure
             }
         }
     }
-    match recorded {
-        0 => Err(Failure::Machine("no trace was recorded".to_owned())),
-        _ => {
-            output::tell(format_args!(
-                "recorded {} in {}; {left_out} left out",
-                count(recorded, "trace"),
-                folder.display()
-            ));
-            Ok(())
-        }
+    if recorded == 0 {
+        return Err(Failure::Machine("no trace was recorded".to_owned()));
     }
+    output::tell(format_args!(
+        "recorded {} in {}; {left_out} left out; race on them: heapdrome suite {}",
+        count(recorded, "trace"),
+        folder.display(),
+        folder.join(recorded_suite::FILE).display()
+    ));
+    Ok(())
 }
 
 fn one(request: &Request<'_>, engine: &Engine) -> Result<heapdrome_library::Entry, LibraryError> {

@@ -4,6 +4,7 @@ mod check;
 mod export;
 mod info;
 mod library;
+mod recorded_suite;
 mod shrink;
 
 use std::fs::File;

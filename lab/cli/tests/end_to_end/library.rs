@@ -30,7 +30,21 @@ fn a_trace_of_the_library_is_recorded_with_its_manifest() {
         .map(|file| file.expect("a file").file_name())
         .collect();
     names.sort();
-    assert_eq!(names, ["gcc.trace", "manifest.json"]);
+    assert_eq!(names, ["gcc.trace", "manifest.json", "suite.toml"]);
+    let suite = std::fs::read_to_string(site.path("traces/suite.toml")).expect("a suite");
+    let path = site.path("traces/gcc.trace");
+    let path = path.canonicalize().expect("it is there");
+    assert_eq!(suite.matches(path.to_str().expect("plain")).count(), 2);
+    let sound = allocator("");
+    let sound = sound.to_str().expect("plain");
+    let race = ["suite", "traces/suite.toml", "--quick", "-a", sound];
+    let only = ["--only", "gcc", "--only", "gcc-paced", "--rounds", "2"];
+    let outcome = site.run(&[&race[..], &only].concat());
+    outcome.ends_with(0);
+    assert!(outcome.stdout.contains("peak over the floor"));
+    site.file("traces/suite.toml", "name = \"mine\"");
+    let other = ["trace", "library", "-o", "traces", "git"];
+    site.run(&other).complains(2, &["suite.toml", "--force"]);
 }
 
 #[test]
@@ -149,7 +163,11 @@ fn the_suite_of_traces_shows_the_peak_over_the_floor() {
     suite.extend(only);
     let outcome = site.run(&suite);
     outcome.ends_with(0);
-    for title in ["time of one operation", "peak over the floor"] {
+    for title in [
+        "time of one operation",
+        "the floor [MiB]",
+        "peak over the floor",
+    ] {
         assert!(outcome.stdout.contains(title), "{}", outcome.stdout);
     }
     site.run(&["report", "suite.json", "-o", "page.html"])

@@ -23,6 +23,7 @@ mod profiles;
 mod proof;
 mod readme;
 mod record;
+mod record_allocators;
 mod record_limits;
 mod record_replays;
 mod record_sample;

@@ -343,34 +343,3 @@ fn a_recorded_command_runs_under_the_allocator_that_was_asked_for() {
     assert!(trace.processes[0].allocator.contains("elfmalloc"));
     assert_eq!(trace.all().made, 8000);
 }
-
-#[test]
-fn a_program_makes_the_same_calls_under_every_allocator() {
-    let site = Site::new();
-    let program = recorded_program();
-    let calls = |allocator: &str, way: &str| {
-        let words = ["record", "--force", "-o", "a.trace", "-a", allocator, "--"];
-        site.run(&[&words[..], &[&program, way, "50"]].concat())
-            .ends_with(0);
-        let trace = Trace::read(&site.path("a.trace"));
-        let call = |step: &Step| {
-            let operation = step.operation;
-            let name = trace.name(operation).to_owned();
-            match operation {
-                Operation::Make {
-                    size, alignment, ..
-                } => (name, size, alignment),
-                Operation::Resize { size, .. } | Operation::Fail { size, .. } => (name, size, 0),
-                _ => (name, 0, 0),
-            }
-        };
-        trace.steps[&0].iter().map(call).collect::<Vec<_>>()
-    };
-    for way in ["chain", "aligned"] {
-        let expected = calls("system", way);
-        assert!(expected.len() > 400);
-        for allocator in ["elfmalloc", "bumpmalloc"] {
-            assert_eq!(calls(allocator, way), expected, "{way} under {allocator}");
-        }
-    }
-}

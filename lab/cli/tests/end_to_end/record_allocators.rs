@@ -1,0 +1,150 @@
+//! `heapdrome record` under other allocators: a trace has the program's calls, whichever allocator
+//! lies beneath the recorder.
+
+use std::path::{Path, PathBuf};
+
+use heapdrome_trace::Operation;
+
+use crate::record::Trace;
+use crate::support::{Site, recorded_program};
+
+/// Variable that names further allocators' libraries, separated by colons.
+const FURTHER: &str = "ALLOCATORS";
+
+/// Libraries of other allocators, by the names that distributions give them.
+const INSTALLED: [&str; 4] = [
+    "libjemalloc.so.2",
+    "libmimalloc.so.2",
+    "libtcmalloc_minimal.so.4",
+    "libtcmalloc.so.4",
+];
+
+/// Folders in which distributions install libraries.
+fn folders() -> impl Iterator<Item = PathBuf> {
+    let triple = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
+    ["/usr/local/lib", "/usr/lib64", "/usr/lib", &triple]
+        .map(PathBuf::from)
+        .into_iter()
+}
+
+/// Returns the libraries of other allocators that are here, and prints the names of the others.
+fn installed() -> Vec<String> {
+    let mut libraries = Vec::new();
+    for name in INSTALLED {
+        match folders()
+            .map(|folder| folder.join(name))
+            .find(|path| path.exists())
+        {
+            Some(path) => libraries.push(path.display().to_string()),
+            None => println!("skipped: {name} is not installed"),
+        }
+    }
+    let further = std::env::var(FURTHER).unwrap_or_default();
+    libraries.extend(further.split_terminator(':').map(str::to_owned));
+    libraries
+}
+
+/// A call: function, size, alignment, and the number of the block that it frees.
+type Call = (String, u64, u64, Option<u64>);
+
+/// The calls of a program, without those that load the allocator.
+struct Calls {
+    /// The object that served the calls.
+    allocator: String,
+    /// Requests before the program's first one.
+    loading: usize,
+    program: Vec<Call>,
+}
+
+/// Size of the blocks that the program requests first.
+const FIRST: u64 = 5000;
+
+impl Calls {
+    fn read(path: &Path) -> Self {
+        let trace = Trace::read(path);
+        let steps = &trace.steps[&0];
+        let size = |operation| match operation {
+            Operation::Make { size, .. } => Some(size),
+            _ => None,
+        };
+        let first = steps
+            .iter()
+            .position(|step| size(step.operation) == Some(FIRST));
+        let (loading, program) = steps.split_at(first.expect("the program's first call"));
+        let made = loading.iter().filter(|step| step.operation.makes_block());
+        let made = made.count() as u64;
+        let call = |operation: Operation| {
+            let (size, alignment, block) = match operation {
+                Operation::Make {
+                    size, alignment, ..
+                }
+                | Operation::Fail {
+                    size, alignment, ..
+                } => (size, alignment, None),
+                Operation::Resize { size, block, .. } => (size, 0, Some(block - made)),
+                Operation::Free { block, .. } => (0, 0, Some(block - made)),
+                Operation::FreeNull { .. } | Operation::FreeForeign { .. } => (0, 0, None),
+            };
+            (trace.name(operation).to_owned(), size, alignment, block)
+        };
+        Self {
+            allocator: trace.processes[0].allocator.clone(),
+            loading: loading.len(),
+            program: program.iter().map(|step| call(step.operation)).collect(),
+        }
+    }
+}
+
+/// How an allocator gets beneath the recorder.
+#[derive(Clone, Copy, Debug)]
+enum Beneath<'a> {
+    /// By `-a`.
+    Named(&'a str),
+    /// By `LD_PRELOAD`.
+    Preloaded(&'a str),
+}
+
+/// Records the program in one of its ways.
+fn record(site: &Site, way: &str, beneath: Beneath<'_>) -> Calls {
+    let program = recorded_program();
+    let (options, preloaded) = match beneath {
+        Beneath::Named(name) => (["-a", name].to_vec(), None),
+        Beneath::Preloaded(library) => (Vec::new(), Some(library)),
+    };
+    let start = ["record", "--force", "-o", "a.trace"];
+    let words = [&start[..], &options, &["--", &program, way, "50"]].concat();
+    let mut command = site.command(&words);
+    command.envs(preloaded.map(|library| ("LD_PRELOAD", library)));
+    site.finish(command).ends_with(0);
+    Calls::read(&site.path("a.trace"))
+}
+
+/// Ways of the program in which one thread makes all calls.
+const WAYS: [&str; 2] = ["chain", "aligned"];
+
+#[test]
+fn a_program_makes_the_same_calls_under_every_allocator() {
+    let site = Site::new();
+    let installed = installed();
+    for way in WAYS {
+        let expected = record(&site, way, Beneath::Named("system"));
+        assert!(expected.program.len() > 400);
+        assert_eq!(expected.loading, 0);
+        let mut libraries = installed.clone();
+        for name in ["elfmalloc", "bumpmalloc"] {
+            let calls = record(&site, way, Beneath::Named(name));
+            assert!(calls.allocator.contains(name), "{}", calls.allocator);
+            assert!(calls.program == expected.program, "{way} under {name}");
+            libraries.push(calls.allocator);
+        }
+        for library in &libraries {
+            for beneath in [Beneath::Named(library), Beneath::Preloaded(library)] {
+                let calls = record(&site, way, beneath);
+                assert_eq!(&calls.allocator, library);
+                // An allocator in C++ loads libstdc++, which reserves memory for exceptions.
+                assert!(calls.loading <= 1, "{way}, {beneath:?}: {}", calls.loading);
+                assert!(calls.program == expected.program, "{way}, {beneath:?}");
+            }
+        }
+    }
+}
