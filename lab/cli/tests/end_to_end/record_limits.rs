@@ -108,6 +108,27 @@ fn a_sandbox_of_a_child_of_vfork_is_not_its_parents() {
     assert_eq!(trace.blocks(1).made, 1);
 }
 
+#[test]
+fn a_strict_sandbox_of_a_child_of_vfork_kills_neither_it_nor_its_parents_recording() {
+    let site = Site::new();
+    let (outcome, trace) = record(&site, &["vfork_strict", "200000"]);
+    outcome.ends_with(0);
+    assert_eq!(outcome.stdout, "fine\n");
+    let blocks = trace.blocks(0);
+    assert_eq!((blocks.made, blocks.freed), (400_001, 400_001));
+}
+
+#[test]
+fn a_process_has_its_own_number_if_a_child_of_vfork_allocates_first() {
+    let site = Site::new();
+    let (outcome, trace) = record(&site, &["vfork_after_fork", "4"]);
+    outcome.ends_with(0);
+    let pids: Vec<_> = trace.processes.iter().map(|it| it.pid).collect();
+    assert_eq!(pids.len(), 2, "{pids:?}");
+    assert_eq!(outcome.stdout, format!("{}\n", pids[1]));
+    assert_eq!(trace.blocks(1).made, 5);
+}
+
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_system_call_returns_on_the_stack_that_it_gave_its_child() {

@@ -8,7 +8,7 @@
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::kernel;
-use crate::own::{SANDBOXED, control};
+use crate::own::{control, is_sandboxed};
 use crate::system;
 use crate::thread::thread;
 
@@ -37,7 +37,7 @@ pub fn may_read() -> bool {
 #[cold]
 fn find() -> bool {
     // Relaxed: a thread that begins another one publishes its writes to it.
-    let is_denied = if SANDBOXED.load(Ordering::Relaxed) {
+    let is_denied = if is_sandboxed() {
         LOST.load(Ordering::Relaxed)
     } else {
         kernel::forbids_counter()
@@ -57,6 +57,12 @@ pub fn set(may_read: bool) {
         Right::Denied
     };
     thread().clock.set(right as u32);
+}
+
+/// Asks the kernel again before the next reading, after a child of vfork ran as the calling thread
+/// and may have changed its own right.
+pub fn ask_again() {
+    thread().clock.set(Right::Unknown as u32);
 }
 
 /// Returns the processor's counter, or the collector's last beat where the calling thread may not

@@ -24,6 +24,7 @@ pub mod number {
     pub const GETPID: c_long = 39;
     pub const KILL: c_long = 62;
     pub const PTRACE: c_long = 101;
+    pub const GETPPID: c_long = 110;
     pub const PRCTL: c_long = 157;
     pub const GETTID: c_long = 186;
     pub const TGKILL: c_long = 234;
@@ -34,6 +35,7 @@ pub mod number {
     pub const PRLIMIT: c_long = 302;
     pub const SECCOMP: c_long = 317;
     pub const PROCESS_VM_READV: c_long = 310;
+    pub const KCMP: c_long = 312;
 }
 
 /// The numbers of calls to the system.
@@ -51,6 +53,7 @@ pub mod number {
     pub const MADVISE: c_long = 233;
     pub const NANOSLEEP: c_long = 101;
     pub const GETPID: c_long = 172;
+    pub const GETPPID: c_long = 173;
     pub const KILL: c_long = 129;
     pub const PTRACE: c_long = 117;
     pub const PRCTL: c_long = 167;
@@ -63,6 +66,7 @@ pub mod number {
     pub const PRLIMIT: c_long = 261;
     pub const SECCOMP: c_long = 277;
     pub const PROCESS_VM_READV: c_long = 270;
+    pub const KCMP: c_long = 272;
 }
 
 /// The largest error number: results from its negative on are errors.
@@ -272,6 +276,24 @@ pub fn is_mapped(address: usize) -> bool {
 pub fn process() -> u32 {
     // SAFETY: the call touches no memory.
     unsafe { call(number::GETPID, [0; 6]) as u32 }
+}
+
+/// Returns the number of the parent process.
+pub fn parent() -> u32 {
+    // SAFETY: the call touches no memory.
+    unsafe { call(number::GETPPID, [0; 6]) as u32 }
+}
+
+/// Returns whether two processes share their memory; false if the kernel does not say.
+pub fn share_memory(one: u32, other: u32) -> bool {
+    const KCMP_VM: usize = 1;
+    // SAFETY: the call touches no memory.
+    unsafe {
+        call(
+            number::KCMP,
+            [one as usize, other as usize, KCMP_VM, 0, 0, 0],
+        ) == 0
+    }
 }
 
 /// Returns the number of the calling thread.

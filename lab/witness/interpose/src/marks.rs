@@ -10,7 +10,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use crate::kernel;
-use crate::own::SANDBOXED;
+use crate::own::is_sandboxed;
 use crate::system;
 
 /// Binary digits of the bytes that share a bit. Every block begins at a multiple of 8.
@@ -116,7 +116,7 @@ fn publish<T>(place: &AtomicPtr<T>, fresh: *mut T, length: usize) {
 /// Maps zeros that take no memory until they are written, if calls to the system are allowed.
 fn map(length: usize) -> Option<*mut c_void> {
     let flags = system::MAP_PRIVATE | system::MAP_ANONYMOUS | system::MAP_NORESERVE;
-    if SANDBOXED.load(Ordering::Relaxed) {
+    if is_sandboxed() {
         return None;
     }
     let address = kernel::map(length, flags, -1);
