@@ -228,7 +228,12 @@ fn a_limit_on_files_ends_the_recording_and_not_the_program() {
     );
     let outcome = site.run(&["record", "--", "/bin/sh", "-c", &script]);
     outcome.says(0, &["a process was not recorded: shared memory"]);
-    assert_eq!(outcome.stdout, "fine\n");
+    for show in [&["trace", "info"][..], &["profile"]] {
+        let shown = site.run(&[show, &["heapdrome.trace"]].concat());
+        shown.ends_with(0);
+        let line = "ot recorded: a process: shared memory";
+        assert!(shown.stdout.contains(line), "{}", shown.stdout);
+    }
 }
 
 #[test]
