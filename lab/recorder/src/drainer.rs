@@ -9,13 +9,13 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use heapdrome_trace::{Bypass, Finish, Record, Resident};
-use heapdrome_witness::ring::Control;
+use heapdrome_witness::ring::{Control, ENTRIES};
 
 use crate::backlog::Backlog;
 use crate::clock::{Clock, ticks};
 use crate::delivery::{Delivery, WorkerEnded};
 use crate::message::{Birth, Message};
-use crate::pace::{PAUSE, next_pause};
+use crate::pace::{FullestStacks, Fullness, PAUSE, next_pause};
 use crate::process::{self, Loaded, Usage};
 use crate::rings::{RingFolder, Source};
 use crate::shared::Shared;
@@ -79,6 +79,7 @@ pub(crate) struct Drainer {
     clock: Clock,
     backlog: Backlog,
     messages: Sender<Message>,
+    fullest_stacks: FullestStacks,
     /// Recorded processes by the identity of their image.
     recorded: BTreeMap<u64, Recorded>,
     /// The processor's counter when the last round began that copied all rings.
@@ -108,6 +109,7 @@ impl Drainer {
         library: PathBuf,
         clock: Clock,
         (backlog, messages): (Backlog, Sender<Message>),
+        fullest_stacks: FullestStacks,
     ) -> Self {
         Self {
             control,
@@ -116,6 +118,7 @@ impl Drainer {
             clock,
             backlog,
             messages,
+            fullest_stacks,
             recorded: BTreeMap::new(),
             drained: 0,
             pause: PAUSE,
@@ -153,17 +156,17 @@ impl Drainer {
         Ok(self.pause)
     }
 
-    /// Copies all rings, at most one lap of each. Returns the most entries that one held; `None` if
-    /// the backlog is full and no ring was copied.
+    /// Copies all rings, at most one lap of each. Returns the fullness of the fullest ring, those of
+    /// stacks included; `None` if the backlog is full and no ring was copied.
     ///
     /// A pass that has begun is completed even if it fills the backlog: the worker can write, and
     /// make room, only up to the beginning of a complete pass.
-    fn drain(&mut self) -> Result<Option<u64>, WorkerEnded> {
+    fn drain(&mut self) -> Result<Option<Fullness>, WorkerEnded> {
         let rings = self.recorded.values().map(|it| it.sources.len()).sum();
         if self.backlog.is_full(rings) {
             return Ok(None);
         }
-        let mut fullest = 0;
+        let mut fullest = self.fullest_stacks.take();
         for (&image, recorded) in &mut self.recorded {
             for (ring, source) in recorded.sources.iter_mut().enumerate() {
                 let mut to = Delivery::new(&self.messages, image, ring);
@@ -172,7 +175,7 @@ impl Drainer {
                 if drained > 0 {
                     recorded.heard = Instant::now();
                 }
-                fullest = fullest.max(drained);
+                fullest = fullest.max(Fullness::of(drained, ENTRIES));
             }
         }
         Ok(Some(fullest))

@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 use crate::known::{Known, Unwound};
 use crate::mappings::{self, Mapping};
 use crate::module::{Bytes, CodeFile};
+use crate::pace::FullestStacks;
 use crate::process;
 use crate::snapshots::Snapshot;
 use crate::stacks::Stacks;
@@ -40,26 +41,26 @@ struct Origin {
 
 /// State that the stacks of all processes share.
 pub(crate) struct Unwindings {
-    is_on: bool,
     folder: PathBuf,
     library: PathBuf,
     stacks: Arc<Mutex<Stacks>>,
+    fullest: FullestStacks,
 }
 
 impl Unwindings {
     /// `folder` is that of the files that the processes make, and of the recording library.
-    pub(crate) fn new(is_on: bool, folder: &Path, library: &Path) -> Self {
+    pub(crate) fn new(folder: &Path, library: &Path, fullest: FullestStacks) -> Self {
         Self {
-            is_on,
             folder: folder.to_owned(),
             library: library.to_owned(),
             stacks: Arc::default(),
+            fullest,
         }
     }
 
-    /// Begins with a program of a process; `None` if no stacks are recorded. `is_known_here` says
-    /// whether the system knows the process here by its number.
-    pub(crate) fn begin(&self, pid: u32, image: u64, is_known_here: bool) -> Option<Unwinding> {
+    /// Begins with a program of a process. `is_known_here` says whether the system knows the process
+    /// here by its number.
+    pub(crate) fn begin(&self, pid: u32, image: u64, is_known_here: bool) -> Unwinding {
         let origin = Origin {
             pid: is_known_here.then_some(pid),
             maps: self.folder.join(format!("{MAPS_PREFIX}{pid}-{image}")),
@@ -68,8 +69,7 @@ impl Unwindings {
                 .join(format!("{MAPS_PREFIX}{pid}-{image}-{LAST_MAPS}")),
             library: self.library.clone(),
         };
-        self.is_on
-            .then(|| Unwinding::new(origin, Arc::clone(&self.stacks)))
+        Unwinding::new(origin, Arc::clone(&self.stacks), self.fullest.clone())
     }
 }
 
@@ -101,10 +101,12 @@ pub(crate) struct Unwinding {
     is_current: bool,
     /// Number of stacks with a frame whose file is not known.
     pub unplaced: u64,
+    /// Fullness of the rings of stacks, for the drainer.
+    pub fullest: FullestStacks,
 }
 
 impl Unwinding {
-    fn new(origin: Origin, stacks: Arc<Mutex<Stacks>>) -> Self {
+    fn new(origin: Origin, stacks: Arc<Mutex<Stacks>>, fullest: FullestStacks) -> Self {
         Self {
             origin,
             stacks,
@@ -118,6 +120,7 @@ impl Unwinding {
             numbers: FxHashMap::default(),
             is_current: false,
             unplaced: 0,
+            fullest,
         }
     }
 
