@@ -25,6 +25,7 @@ mod readme;
 mod record;
 mod record_limits;
 mod record_replays;
+mod record_room;
 mod record_sample;
 mod record_stacks;
 mod record_time;
