@@ -4,6 +4,9 @@
 //! begins there and the thread that asked for it; 0 where none does. Cells come in chunks that are
 //! mapped when a block first lies in them. Nothing is locked: a cell belongs to the owner of the
 //! block.
+//!
+//! [`crate::marks`] has one bit for a recorded block and no more. Evidence needs the size of each
+//! block that is freed, and has no collector that could know it.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
