@@ -75,26 +75,52 @@ pub fn clock() -> u64 {
     control().map_or(0, |control| control.beat.load(Ordering::Relaxed))
 }
 
-/// Number of tries of [`calibrate`].
-const TRIES: usize = 127;
+/// Number of tries from which [`calibrate`] learns how long a try takes at most.
+const FIRST_TRIES: usize = 127;
 
-/// Returns the ticks that the timing of a call takes itself: the median of many tries with a
-/// function that does nothing. Returns 0 if the calling thread may not read the counter.
+/// Number of tries of which [`calibrate`] takes the mean.
+const TRIES: u64 = 1024;
+
+/// A try was interrupted if it takes this many times as long as one that is slower than nine tenths
+/// of the first tries. Their median may be 0 where the counter advances in long steps.
+const INTERRUPTED: u64 = 4;
+
+/// Returns the ticks that the timing of a call takes itself: the mean of many tries with a function
+/// that does nothing, without those that were interrupted. Returns 0 if the calling thread may not
+/// read the counter.
+///
+/// Some processors' counters advance in steps as long as a try, so the median or the minimum of all
+/// tries would be wrong by a part of a step in every call.
 pub fn calibrate() -> u64 {
     if !may_read() {
         return 0;
     }
+    let mut first = [0; FIRST_TRIES];
+    first.fill_with(time_nothing);
+    first.sort_unstable();
+    let most = INTERRUPTED * first[FIRST_TRIES * 9 / 10];
+    let (mut number, mut sum) = (0, 0);
+    for ticks in (0..TRIES).map(|_| time_nothing()) {
+        if ticks <= most {
+            number += 1;
+            sum += ticks;
+        }
+    }
+    if number == 0 {
+        0
+    } else {
+        (sum + number / 2) / number
+    }
+}
+
+/// Returns the ticks between two readings around a call of a function that does nothing.
+fn time_nothing() -> u64 {
     extern "C" fn nothing(word: usize) -> usize {
         word
     }
     // Called through an address that the compiler does not know, as the followed functions are.
     let next: extern "C" fn(usize) -> usize = core::hint::black_box(nothing);
-    let mut tries = [0; TRIES];
-    for ticks in &mut tries {
-        let before = system::fenced_ticks();
-        core::hint::black_box(next(1));
-        *ticks = system::fenced_ticks().wrapping_sub(before);
-    }
-    tries.sort_unstable();
-    tries[TRIES / 2]
+    let before = system::fenced_ticks();
+    core::hint::black_box(next(1));
+    system::fenced_ticks().wrapping_sub(before)
 }
