@@ -156,8 +156,8 @@ impl Drainer {
         Ok(self.pause)
     }
 
-    /// Copies all rings, at most one lap of each. Returns the fullness of the fullest ring, those of
-    /// stacks included; `None` if the backlog is full and no ring was copied.
+    /// Copies all rings, at most one lap of each. Returns the fullness of the fullest ring, those
+    /// of stacks included; `None` if the backlog is full and no ring was copied.
     ///
     /// A pass that has begun is completed even if it fills the backlog: the worker can write, and
     /// make room, only up to the beginning of a complete pass.

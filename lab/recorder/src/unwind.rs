@@ -58,8 +58,8 @@ impl Unwindings {
         }
     }
 
-    /// Begins with a program of a process. `is_known_here` says whether the system knows the process
-    /// here by its number.
+    /// Begins with a program of a process. `is_known_here` says whether the system knows the
+    /// process here by its number.
     pub(crate) fn begin(&self, pid: u32, image: u64, is_known_here: bool) -> Unwinding {
         let origin = Origin {
             pid: is_known_here.then_some(pid),

@@ -64,8 +64,8 @@ fn a_limit_on_the_length_of_the_trace_ends_the_recording_and_not_the_command() {
     assert!(trace.all().made > 10_000);
 }
 
-/// Runs a shell script that may mount file systems, seen by no other process. Returns its status and
-/// what it said; `None` if this user may not mount.
+/// Runs a shell script that may mount file systems, seen by no other process. Returns its status
+/// and what it said; `None` if this user may not mount.
 fn with_mounts(site: &Site, script: &str) -> Option<(Option<i32>, String)> {
     let shell = |script: &str| {
         let mut unshare = Command::new("unshare");

@@ -40,8 +40,8 @@ pub const fn deed(index: usize) -> Deed {
     }
 }
 
-/// A call that is being passed on, as [`record`](crate::recording_passages::record) lays it out on the
-/// stack. No function has more than three arguments.
+/// A call that is being passed on, as [`record`](crate::recording_passages::record) lays it out on
+/// the stack. No function has more than three arguments.
 #[repr(C)]
 pub struct Call {
     /// The arguments.

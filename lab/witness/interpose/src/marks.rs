@@ -6,8 +6,8 @@
 //! fork inherits the bits with the blocks.
 //!
 //! A mark says only that a block is recorded, because the collector knows its size and thread.
-//! [`crate::shadow`] keeps both for every block, in 32 times as many bits: too much for a recording,
-//! which must not change the memory of the program.
+//! [`crate::shadow`] keeps both for every block, in 32 times as many bits: too much for a
+//! recording, which must not change the memory of the program.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;

@@ -125,8 +125,9 @@ pub fn begin_image() {
     }
 }
 
-/// Notes which process this is, if it was forked by a call that runs no handlers. Its child of vfork
-/// may be the first to allocate: then the process is the parent, whose memory that child borrows.
+/// Notes which process this is, if it was forked by a call that runs no handlers. Its child of
+/// vfork may be the first to allocate: then the process is the parent, whose memory that child
+/// borrows.
 pub fn begin_unknown_image() {
     let (me, parent) = (kernel::process(), kernel::parent());
     let borrows = kernel::share_memory(me, parent);

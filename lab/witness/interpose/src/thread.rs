@@ -49,8 +49,8 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// Restarts the random numbers in a forked child, which must not draw the same sample points and
-    /// timed calls as its parent.
+    /// Restarts the random numbers in a forked child, which must not draw the same sample points
+    /// and timed calls as its parent.
     pub fn renew_samples(&self) {
         self.until.set(0);
         self.seed.set(0);

@@ -1,9 +1,9 @@
 //! Times some of the recorded calls, so that a profile can show the share of processor time that
 //! the program spends in the allocator.
 //!
-//! Of each thread, one call in [`PERIOD`] on average is timed, at random distances: equal ones could
-//! keep step with a loop of the program. The calls' own time is that between two readings of the
-//! processor's counter, minus the time that a reading takes.
+//! Of each thread, one call in [`PERIOD`] on average is timed, at random distances: equal ones
+//! could keep step with a loop of the program. The calls' own time is that between two readings of
+//! the processor's counter, minus the time that a reading takes.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,8 +23,8 @@ const PERIOD: u32 = 256;
 /// about 0.4 ms at 2.6 GHz.
 const INTERRUPTED: u64 = 1 << 20;
 
-/// A recorded call, as [`record`](crate::recording_passages::record) lays it out on the stack if the call is
-/// timed.
+/// A recorded call, as [`record`](crate::recording_passages::record) lays it out on the stack if
+/// the call is timed.
 #[repr(C)]
 pub struct TimedCall {
     pub call: Call,
