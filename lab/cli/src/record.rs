@@ -127,9 +127,9 @@ impl Write for Target<'_> {
 
 fn conclude(summary: &Summary, target: &Path) -> Result<(), Failure> {
     for bypass in &summary.bypassed {
-        output::tell(match bypass.pid {
-            0 => format!("a process was not recorded: {}", bypass.reason),
-            pid => format!(
+        output::tell(match bypass.known_pid() {
+            None => format!("a process was not recorded: {}", bypass.reason),
+            Some(pid) => format!(
                 "process {pid} ({}) was not recorded: {}",
                 bypass.program, bypass.reason
             ),

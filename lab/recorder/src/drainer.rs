@@ -9,16 +9,16 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use heapdrome_trace::{Bypass, Finish, Record, Resident};
-use heapdrome_witness::ring::Control;
+use heapdrome_witness::ring::ENTRIES;
 
 use crate::backlog::Backlog;
 use crate::clock::{Clock, ticks};
 use crate::delivery::{Delivery, WorkerEnded};
 use crate::message::{Birth, Message};
-use crate::pace::{PAUSE, next_pause};
+use crate::pace::{FullestStacks, Fullness, PAUSE, next_pause};
 use crate::process::{self, Loaded, Usage};
 use crate::rings::{RingFolder, Source};
-use crate::shared::Shared;
+use crate::shared::Closing;
 use crate::timing;
 
 /// Minimum time between two checks of the processes.
@@ -55,22 +55,6 @@ struct Recorded {
     maps: String,
 }
 
-/// Memory that all processes share. They record until this value is dropped, however the collector
-/// ends.
-pub(crate) struct Closing(pub Shared<Control>);
-
-impl Closing {
-    fn close(&self) {
-        self.0.closed.store(1, Ordering::Relaxed);
-    }
-}
-
-impl Drop for Closing {
-    fn drop(&mut self) {
-        self.close();
-    }
-}
-
 /// Copies the rings of all processes into messages.
 pub(crate) struct Drainer {
     control: Closing,
@@ -79,6 +63,7 @@ pub(crate) struct Drainer {
     clock: Clock,
     backlog: Backlog,
     messages: Sender<Message>,
+    fullest_stacks: FullestStacks,
     /// Recorded processes by the identity of their image.
     recorded: BTreeMap<u64, Recorded>,
     /// The processor's counter at the start of the last round that copied all rings.
@@ -108,6 +93,7 @@ impl Drainer {
         library: PathBuf,
         clock: Clock,
         (backlog, messages): (Backlog, Sender<Message>),
+        fullest_stacks: FullestStacks,
     ) -> Self {
         Self {
             control,
@@ -116,6 +102,7 @@ impl Drainer {
             clock,
             backlog,
             messages,
+            fullest_stacks,
             recorded: BTreeMap::new(),
             drained: 0,
             pause: PAUSE,
@@ -153,17 +140,17 @@ impl Drainer {
         Ok(self.pause)
     }
 
-    /// Copies all rings, at most one lap of each. Returns the most entries that one held; `None` if
-    /// the backlog is full and no ring was copied.
+    /// Copies all rings, at most one lap of each. Returns the fullness of the fullest ring, those
+    /// of stacks included; `None` if the backlog is full and no ring was copied.
     ///
     /// A pass that has begun is completed even if it fills the backlog: the worker can write, and
     /// make room, only up to the beginning of a complete pass.
-    fn drain(&mut self) -> Result<Option<u64>, WorkerEnded> {
+    fn drain(&mut self) -> Result<Option<Fullness>, WorkerEnded> {
         let rings = self.recorded.values().map(|it| it.sources.len()).sum();
         if self.backlog.is_full(rings) {
             return Ok(None);
         }
-        let mut fullest = 0;
+        let mut fullest = self.fullest_stacks.take();
         for (&image, recorded) in &mut self.recorded {
             for (ring, source) in recorded.sources.iter_mut().enumerate() {
                 let mut to = Delivery::new(&self.messages, image, ring);
@@ -172,7 +159,7 @@ impl Drainer {
                 if drained > 0 {
                     recorded.heard = Instant::now();
                 }
-                fullest = fullest.max(drained);
+                fullest = fullest.max(Fullness::of(drained, ENTRIES));
             }
         }
         Ok(Some(fullest))
@@ -308,16 +295,17 @@ impl Drainer {
         self.counts.waited += waited;
         self.counts.gave_up += u32::from(gave_up);
         let usage = recorded.usage;
+        let timings = || rings().map(|ring| &ring.timing);
+        let processor = timing::at_exit(timings()).or(usage.map(|usage| usage.processor_time));
         let finish = Finish {
             process: recorded.number,
             time: self.clock.now(),
             peak_resident: usage.map(|_| recorded.peak_resident),
             minor_faults: usage.map(|usage| usage.minor_faults),
-            processor_time: usage
-                .map(|usage| usage.processor_time.saturating_sub(recorded.earlier)),
+            processor_time: processor.map(|time| time.saturating_sub(recorded.earlier)),
             waited,
             gave_up,
-            timed: timing::of_rings(rings().map(|ring| &ring.timing), self.clock),
+            timed: timing::of_rings(timings(), self.clock),
         };
         Ok(self.messages.send(Message::Finish { image, finish })?)
     }

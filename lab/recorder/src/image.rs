@@ -119,6 +119,7 @@ impl Image {
         for stream in streams {
             let unwind = |snapshot: Snapshot<'_>| unwinding.unwind(snapshot, writer);
             self.stacks_lost += stream.snapshots.drain(unwind)?;
+            unwinding.fullest.note(stream.snapshots.fullness());
         }
         Ok(())
     }

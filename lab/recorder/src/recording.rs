@@ -19,11 +19,12 @@ use heapdrome_witness::{FUNCTIONS, Home};
 use crate::backlog::Backlog;
 use crate::clock::Clock;
 use crate::delivery::WorkerEnded;
-use crate::drainer::{Closing, Counts, Drainer};
+use crate::drainer::{Counts, Drainer};
 use crate::error::{RecorderError, failed};
+use crate::pace::FullestStacks;
 use crate::process;
 use crate::rings::RingFolder;
-use crate::shared::Shared;
+use crate::shared::{Closing, Shared};
 use crate::unwind::Unwindings;
 use crate::worker::{Worker, Written};
 
@@ -155,8 +156,11 @@ fn write<W: Write + Send>(
     let backlog = Backlog::new(backlog_bytes());
     let parts = (backlog, sender);
     let folder = RingFolder::new(home.folder());
-    let mut drainer = Drainer::new(control, folder, home.library(), clock, parts);
-    let unwindings = Unwindings::new(request.stack_bytes != 0, home.folder(), &home.library());
+    let library = home.library();
+    let fullest_stacks = FullestStacks::default();
+    let unwindings = (request.stack_bytes != 0)
+        .then(|| Unwindings::new(home.folder(), &library, fullest_stacks.clone()));
+    let mut drainer = Drainer::new(control, folder, library, clock, parts, fullest_stacks);
     let mut worker = Worker::new(receiver, clock, writer, unwindings);
     let stop = AtomicBool::new(false);
     let (drained, worker) = std::thread::scope(|scope| {

@@ -77,3 +77,19 @@ impl<T: Shareable> Drop for Shared<T> {
         unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<T>()) };
     }
 }
+
+/// Memory that all processes share. They record until this value is dropped, however the collector
+/// ends.
+pub(crate) struct Closing(pub Shared<heapdrome_witness::ring::Control>);
+
+impl Closing {
+    pub(crate) fn close(&self) {
+        self.0.closed.store(1, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -10,6 +10,7 @@ use heapdrome_trace::TraceError;
 use heapdrome_witness::ring::PREFIX;
 use heapdrome_witness::stack_ring::{self, BYTES, HEADER_BYTES, Header, StackRing};
 
+use crate::pace::Fullness;
 use crate::shared::Shared;
 
 /// Time after which an incomplete copy, and all copies reserved after it, are skipped: its thread
@@ -47,6 +48,8 @@ pub(crate) struct Snapshots {
     /// The place of the next copy to read.
     next: u64,
     hole: Option<Instant>,
+    /// Number of bytes that were drained last.
+    drained: u64,
     /// Unwound stacks by the places of their copies, the earliest first.
     unwound: VecDeque<(u64, u32)>,
     /// Stacks of calls that have begun, by the addresses of their blocks.
@@ -67,6 +70,7 @@ impl Snapshots {
             is_expected: false,
             next: 0,
             hole: None,
+            drained: 0,
             unwound: VecDeque::new(),
             waiting: Vec::new(),
         }
@@ -112,6 +116,7 @@ impl Snapshots {
             // Release pairs with the writer's acquire: nothing is overwritten before it was read.
             ring.taken.0.store(self.next, Ordering::Release);
         }
+        self.drained = self.next - first;
         let reserved = ring.reserved.0.load(Ordering::Relaxed);
         if self.next != first || self.next >= reserved {
             self.hole = None;
@@ -122,6 +127,11 @@ impl Snapshots {
             return Ok(1);
         }
         Ok(0)
+    }
+
+    /// Returns how full the ring was when it was drained last.
+    pub(crate) fn fullness(&self) -> Fullness {
+        Fullness::of(self.drained, BYTES)
     }
 
     /// Assigns the stack whose copy is at `place` to the call that returns the block at `address`.
@@ -167,6 +177,31 @@ impl Drop for Snapshots {
             // The folder is removed at the end of the recording; until then the ring would take
             // memory.
             let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_is_as_full_as_its_copies_are_long() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut snapshots = Snapshots::of(&folder.path().join(format!("{PREFIX}1")));
+        let mut options = File::options();
+        let file = options.read(true).write(true).create_new(true);
+        let file = file.open(&snapshots.path).expect("a new file");
+        file.set_len(size_of::<StackRing>() as u64).expect("room");
+        let ring = Shared::<StackRing>::map(&file).expect("mapped");
+        let header = ring.header(0);
+        header.room.store(BYTES / 2, Ordering::Relaxed);
+        header.seal.store(stack_ring::seal(0), Ordering::Release);
+        snapshots.expect();
+        let mut halves = [Fullness::of(1, 2), Fullness::of(0, 2)].into_iter();
+        for _ in 0..2 {
+            snapshots.drain(|_| Ok(0)).expect("no trace is written");
+            assert_eq!(Some(snapshots.fullness()), halves.next());
         }
     }
 }

@@ -7,6 +7,14 @@ use heapdrome_witness::ring::Timing;
 
 use crate::clock::Clock;
 
+/// Returns the processor time of a process when it exited, in nanoseconds; `None` if it ended
+/// otherwise.
+pub(crate) fn at_exit<'a>(rings: impl Iterator<Item = &'a Timing>) -> Option<u64> {
+    // Relaxed: the process has ended.
+    let times = rings.map(|ring| ring.processor_time.load(Ordering::Relaxed));
+    times.max().filter(|time| *time != 0)
+}
+
 /// Returns the sums over the rings of a process that has ended; `None` if no call was timed.
 pub(crate) fn of_rings<'a>(
     rings: impl Iterator<Item = &'a Timing> + Clone,
@@ -40,6 +48,7 @@ mod tests {
             squares: AtomicU64::new((ticks * ticks).cast_unsigned()),
             recording: AtomicU64::new(0),
             interrupted: AtomicU64::new(0),
+            processor_time: AtomicU64::new(0),
         }
     }
 

@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 use crate::known::{Known, Unwound};
 use crate::mappings::{self, Mapping};
 use crate::module::{Bytes, CodeFile};
+use crate::pace::FullestStacks;
 use crate::process;
 use crate::snapshots::Snapshot;
 use crate::stacks::Stacks;
@@ -40,27 +41,27 @@ struct Origin {
 
 /// State that the stacks of all processes share.
 pub(crate) struct Unwindings {
-    is_on: bool,
     folder: PathBuf,
     library: PathBuf,
     stacks: Arc<Mutex<Stacks>>,
+    fullest: FullestStacks,
 }
 
 impl Unwindings {
     /// Creates the state. `folder` contains the recording library, and the files that the processes
     /// create.
-    pub(crate) fn new(is_on: bool, folder: &Path, library: &Path) -> Self {
+    pub(crate) fn new(folder: &Path, library: &Path, fullest: FullestStacks) -> Self {
         Self {
-            is_on,
             folder: folder.to_owned(),
             library: library.to_owned(),
             stacks: Arc::default(),
+            fullest,
         }
     }
 
-    /// Starts unwinding for a program of a process; returns `None` if no stacks are recorded.
-    /// `is_known_here` is whether the process's number is valid here.
-    pub(crate) fn begin(&self, pid: u32, image: u64, is_known_here: bool) -> Option<Unwinding> {
+    /// Starts unwinding for a program of a process. `is_known_here` is whether the process's number
+    /// is valid here.
+    pub(crate) fn begin(&self, pid: u32, image: u64, is_known_here: bool) -> Unwinding {
         let origin = Origin {
             pid: is_known_here.then_some(pid),
             maps: self.folder.join(format!("{MAPS_PREFIX}{pid}-{image}")),
@@ -69,8 +70,7 @@ impl Unwindings {
                 .join(format!("{MAPS_PREFIX}{pid}-{image}-{LAST_MAPS}")),
             library: self.library.clone(),
         };
-        self.is_on
-            .then(|| Unwinding::new(origin, Arc::clone(&self.stacks)))
+        Unwinding::new(origin, Arc::clone(&self.stacks), self.fullest.clone())
     }
 }
 
@@ -102,10 +102,12 @@ pub(crate) struct Unwinding {
     is_current: bool,
     /// Number of stacks with a frame whose file is unknown.
     pub unplaced: u64,
+    /// Fullness of the rings of stacks, for the drainer.
+    pub fullest: FullestStacks,
 }
 
 impl Unwinding {
-    fn new(origin: Origin, stacks: Arc<Mutex<Stacks>>) -> Self {
+    fn new(origin: Origin, stacks: Arc<Mutex<Stacks>>, fullest: FullestStacks) -> Self {
         Self {
             origin,
             stacks,
@@ -119,6 +121,7 @@ impl Unwinding {
             numbers: FxHashMap::default(),
             is_current: false,
             unplaced: 0,
+            fullest,
         }
     }
 

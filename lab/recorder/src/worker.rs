@@ -32,7 +32,8 @@ pub(crate) struct Worker<W: Write> {
     /// Processes that have ended, by the identity of their image. Their remaining blocks are kept
     /// for children that have not allocated yet.
     ended: BTreeMap<u64, Image>,
-    unwindings: Unwindings,
+    /// Begins the unwinding of each program; `None` if no stacks are recorded.
+    unwindings: Option<Unwindings>,
     written: Written,
 }
 
@@ -52,7 +53,7 @@ impl<W: Write> Worker<W> {
         messages: Receiver<Message>,
         clock: Clock,
         writer: Writer<W>,
-        unwindings: Unwindings,
+        unwindings: Option<Unwindings>,
     ) -> Self {
         Self {
             messages,
@@ -149,9 +150,8 @@ impl<W: Write> Worker<W> {
             beginning,
         }))?;
         let mut image = Image::new(birth.number, self.clock, addresses);
-        image.unwinding = self
-            .unwindings
-            .begin(birth.pid, birth.image, birth.is_known_here);
+        let begin = |all: &Unwindings| all.begin(birth.pid, birth.image, birth.is_known_here);
+        image.unwinding = self.unwindings.as_ref().map(begin);
         self.running.insert(birth.image, image);
         Ok(())
     }

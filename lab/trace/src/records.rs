@@ -136,6 +136,14 @@ pub struct Bypass {
     pub reason: String,
 }
 
+impl Bypass {
+    /// Returns the process ID; `None` if it is unknown.
+    #[must_use]
+    pub fn known_pid(&self) -> Option<u32> {
+        (self.pid != 0).then_some(self.pid)
+    }
+}
+
 /// A file of code to which stacks refer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Module {

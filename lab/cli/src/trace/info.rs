@@ -183,11 +183,9 @@ fn row(number: u32, process: &ProcessSummary) -> [String; 8] {
 
 /// Returns the processes that were not recorded, with the reason.
 fn bypassed(summary: &Summary) -> Vec<String> {
-    let line = |it: &heapdrome_trace::Bypass| {
-        format!(
-            "not recorded: {} (pid {}): {}",
-            it.program, it.pid, it.reason
-        )
+    let line = |it: &heapdrome_trace::Bypass| match it.known_pid() {
+        None => format!("not recorded: a process: {}", it.reason),
+        Some(pid) => format!("not recorded: {} (pid {pid}): {}", it.program, it.reason),
     };
     summary.bypassed.iter().map(line).collect()
 }

@@ -26,6 +26,7 @@ mod record;
 mod record_allocators;
 mod record_limits;
 mod record_replays;
+mod record_room;
 mod record_sample;
 mod record_stacks;
 mod record_time;

@@ -4,10 +4,11 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver};
 
-use heapdrome_witness::ring::{CONTROL, ENTRIES, Event, MAGIC, PREFIX, Ring, code};
+use heapdrome_witness::ring::{CONTROL, Control, ENTRIES, Event, MAGIC, PREFIX, Ring, code};
 
 use super::*;
 use crate::backlog::Batch;
+use crate::shared::Shared;
 use crate::streams::Stream;
 
 const RINGS: usize = 3;
@@ -99,6 +100,7 @@ fn busy_threads_go_on_while_the_backlog_has_room_for_one_ring() {
         PathBuf::new(),
         Clock::start(),
         (backlog, sender),
+        FullestStacks::default(),
     );
     let mut written = [0; RINGS];
     let laps = 4;
@@ -111,4 +113,25 @@ fn busy_threads_go_on_while_the_backlog_has_room_for_one_ring() {
         written.iter().all(|&events| events >= laps * ENTRIES),
         "{written:?} events were written"
     );
+}
+
+#[test]
+fn a_full_ring_of_stacks_shortens_the_pause() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let control = file(&folder.path().join(CONTROL), size_of::<Control>());
+    let control: Shared<Control> = Shared::map(&control).expect("mapped");
+    let (sender, _messages) = mpsc::channel();
+    let fullest = FullestStacks::default();
+    let mut drainer = Drainer::new(
+        Closing(control),
+        RingFolder::new(folder.path()),
+        PathBuf::new(),
+        Clock::start(),
+        (Backlog::new(1), sender),
+        fullest.clone(),
+    );
+    assert_eq!(drainer.round().expect("a worker"), PAUSE);
+    fullest.note(Fullness::of(1, 1));
+    assert!(drainer.round().expect("a worker") < PAUSE);
+    assert_eq!(drainer.round().expect("a worker"), PAUSE);
 }

@@ -10,7 +10,7 @@ fn unwinding(folder: &Path, pid: Option<u32>) -> Unwinding {
         last_maps: folder.join("last"),
         library: PathBuf::from("/witness.so"),
     };
-    Unwinding::new(origin, Arc::default())
+    Unwinding::new(origin, Arc::default(), FullestStacks::default())
 }
 
 fn write(path: &Path, text: &str) {

@@ -23,7 +23,10 @@ pub(crate) fn notes(profile: &Profile) -> Vec<String> {
     notes.extend(gave_up(profile));
     notes.extend(unfinished(profile));
     for bypass in profile.bypassed.iter().take(NAMES) {
-        let program = names::program(&bypass.program, bypass.pid);
+        let program = match bypass.known_pid() {
+            Some(pid) => names::program(&bypass.program, pid),
+            None => "a process".to_owned(),
+        };
         let reason = foreign::line(&bypass.reason);
         notes.push(format!("Not recorded: {program}: {reason}."));
     }

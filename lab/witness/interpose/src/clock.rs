@@ -7,7 +7,7 @@
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::kernel;
-use crate::own::{SANDBOXED, control};
+use crate::own::{control, is_sandboxed};
 use crate::system;
 use crate::thread::thread;
 
@@ -36,7 +36,7 @@ pub fn may_read() -> bool {
 #[cold]
 fn find() -> bool {
     // Relaxed: starting a thread makes earlier writes visible to it.
-    let is_denied = if SANDBOXED.load(Ordering::Relaxed) {
+    let is_denied = if is_sandboxed() {
         LOST.load(Ordering::Relaxed)
     } else {
         kernel::forbids_counter()
@@ -58,6 +58,12 @@ pub fn set(may_read: bool) {
     thread().clock.set(right as u32);
 }
 
+/// Asks the kernel again before the next reading, after a child of vfork ran as the calling thread
+/// and may have changed its own right.
+pub fn ask_again() {
+    thread().clock.set(Right::Unknown as u32);
+}
+
 /// Returns the processor's counter, or the collector's latest beat if the calling thread may not
 /// read the counter.
 pub fn clock() -> u64 {
@@ -68,21 +74,48 @@ pub fn clock() -> u64 {
     control().map_or(0, |control| control.beat.load(Ordering::Relaxed))
 }
 
-/// Returns the ticks that the timing of a call takes itself: the minimum of many tries with a
-/// function that does nothing. Returns 0 if the calling thread may not read the counter.
+/// Number of tries from which [`calibrate`] learns how long a try takes at most.
+const FIRST_TRIES: usize = 127;
+
+/// Number of tries of which [`calibrate`] takes the mean.
+const TRIES: u64 = 1024;
+
+/// A try was interrupted if it takes this many times as long as one that is slower than nine tenths
+/// of the first tries. Their median may be 0 where the counter advances in long steps.
+const INTERRUPTED: u64 = 4;
+
+/// Returns the ticks that the timing of a call takes itself: the mean of many tries with a function
+/// that does nothing, without those that were interrupted. Returns 0 if the calling thread may not
+/// read the counter.
+///
+/// Some processors' counters advance in steps as long as a try, so the median or the minimum of all
+/// tries would be wrong by a part of a step in every call.
 pub fn calibrate() -> u64 {
     if !may_read() {
         return 0;
     }
+    let mut first = [0; FIRST_TRIES];
+    first.fill_with(time_nothing);
+    first.sort_unstable();
+    let most = INTERRUPTED * first[FIRST_TRIES * 9 / 10];
+    let (mut number, mut sum) = (0, 0);
+    for ticks in (0..TRIES).map(|_| time_nothing()) {
+        if ticks <= most {
+            number += 1;
+            sum += ticks;
+        }
+    }
+    (sum + number / 2).checked_div(number).unwrap_or(0)
+}
+
+/// Returns the ticks between two readings around a call of a function that does nothing.
+fn time_nothing() -> u64 {
     extern "C" fn nothing(word: usize) -> usize {
         word
     }
     // Called through an address that the compiler does not know, like the followed functions.
     let next: extern "C" fn(usize) -> usize = core::hint::black_box(nothing);
-    let once = |_| {
-        let before = system::fenced_ticks();
-        core::hint::black_box(next(1));
-        system::fenced_ticks().wrapping_sub(before)
-    };
-    (0..256).map(once).min().unwrap_or(0)
+    let before = system::fenced_ticks();
+    core::hint::black_box(next(1));
+    system::fenced_ticks().wrapping_sub(before)
 }

@@ -51,8 +51,7 @@ macro_rules! entry {
             core::arch::naked_asm!(
                 "endbr64",
                 "4:",
-                "lea r11, [rip + {slots}]",
-                "add r11, {offset}",
+                "lea r11, [rip + {slots} + {offset}]",
                 "mov rax, [r11]",
                 "test rax, rax",
                 "je 2f",

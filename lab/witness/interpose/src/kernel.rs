@@ -24,8 +24,10 @@ pub mod number {
     pub const GETPID: c_long = 39;
     pub const KILL: c_long = 62;
     pub const PTRACE: c_long = 101;
+    pub const GETPPID: c_long = 110;
     pub const PRCTL: c_long = 157;
     pub const GETTID: c_long = 186;
+    pub const CLOCK_GETTIME: c_long = 228;
     pub const TGKILL: c_long = 234;
     pub const OPENAT: c_long = 257;
     pub const UNLINKAT: c_long = 263;
@@ -34,6 +36,7 @@ pub mod number {
     pub const PRLIMIT: c_long = 302;
     pub const SECCOMP: c_long = 317;
     pub const PROCESS_VM_READV: c_long = 310;
+    pub const KCMP: c_long = 312;
 }
 
 /// The numbers of calls to the system.
@@ -51,10 +54,12 @@ pub mod number {
     pub const MADVISE: c_long = 233;
     pub const NANOSLEEP: c_long = 101;
     pub const GETPID: c_long = 172;
+    pub const GETPPID: c_long = 173;
     pub const KILL: c_long = 129;
     pub const PTRACE: c_long = 117;
     pub const PRCTL: c_long = 167;
     pub const GETTID: c_long = 178;
+    pub const CLOCK_GETTIME: c_long = 113;
     pub const TGKILL: c_long = 131;
     pub const OPENAT: c_long = 56;
     pub const UNLINKAT: c_long = 35;
@@ -63,6 +68,7 @@ pub mod number {
     pub const PRLIMIT: c_long = 261;
     pub const SECCOMP: c_long = 277;
     pub const PROCESS_VM_READV: c_long = 270;
+    pub const KCMP: c_long = 272;
 }
 
 /// Largest error number. Results from -4095 to -1 are errors.
@@ -278,6 +284,24 @@ pub fn process() -> u32 {
     unsafe { call(number::GETPID, [0; 6]) as u32 }
 }
 
+/// Returns the ID of the parent process.
+pub fn parent() -> u32 {
+    // SAFETY: the call touches no memory.
+    unsafe { call(number::GETPPID, [0; 6]) as u32 }
+}
+
+/// Returns whether two processes share their memory; false if the kernel does not say.
+pub fn share_memory(one: u32, other: u32) -> bool {
+    const KCMP_VM: usize = 1;
+    // SAFETY: the call touches no memory.
+    unsafe {
+        call(
+            number::KCMP,
+            [one as usize, other as usize, KCMP_VM, 0, 0, 0],
+        ) == 0
+    }
+}
+
 /// Returns the ID of the calling thread.
 pub fn thread() -> u32 {
     // SAFETY: the call touches no memory.
@@ -295,6 +319,21 @@ pub fn lacks_thread(pid: u32, tid: u32) -> bool {
     let (pid, tid) = (pid as usize, tid as usize);
     // SAFETY: the call touches no memory, and signal 0 is never sent.
     unsafe { call(number::TGKILL, [pid, tid, 0, 0, 0, 0]) == -ESRCH }
+}
+
+/// Returns the processor time of this process in nanoseconds; 0 if the kernel does not say.
+pub fn processor_time() -> u64 {
+    const CLOCK_PROCESS_CPUTIME_ID: usize = 2;
+    let mut time = [0_u64; 2];
+    let target = (&raw mut time) as usize;
+    // SAFETY: the kernel writes two words to the target.
+    unsafe {
+        call(
+            number::CLOCK_GETTIME,
+            [CLOCK_PROCESS_CPUTIME_ID, target, 0, 0, 0, 0],
+        )
+    };
+    time[0] * 1_000_000_000 + time[1]
 }
 
 /// Lets other threads run.

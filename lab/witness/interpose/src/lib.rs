@@ -71,6 +71,7 @@ static BEGIN: extern "C" fn() = begin;
 static END: extern "C" fn() = end;
 
 extern "C" fn end() {
+    timing::end_process();
     stack_rings::end();
 }
 

@@ -4,13 +4,17 @@
 //! the block, and cleared before the allocator is called to free it. So no other thread can own the
 //! address meanwhile, and atomic operations are only needed because neighbours share a word. A
 //! forked child inherits the bits with the blocks.
+//!
+//! A mark says only that a block is recorded, because the collector knows its size and thread.
+//! [`crate::shadow`] keeps both for every block, in 32 times as many bits: too much for a
+//! recording, which must not change the memory of the program.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use crate::kernel;
-use crate::own::SANDBOXED;
+use crate::own::is_sandboxed;
 use crate::system;
 
 /// Binary logarithm of the bytes that share a bit. Every block begins at a multiple of 8.
@@ -119,7 +123,7 @@ fn publish<T>(place: &AtomicPtr<T>, fresh: *mut T, length: usize) {
 /// forbidden.
 fn map(length: usize) -> Option<*mut c_void> {
     let flags = system::MAP_PRIVATE | system::MAP_ANONYMOUS | system::MAP_NORESERVE;
-    if SANDBOXED.load(Ordering::Relaxed) {
+    if is_sandboxed() {
         return None;
     }
     let address = kernel::map(length, flags, -1);

@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::kernel;
 use crate::ring::{Control, Ring};
 use crate::slots::SLOTS;
+use crate::thread::thread;
 
 /// State that a forked child must not inherit. The kernel fills it with zeros in the child,
 /// whichever system call forks.
@@ -53,7 +54,7 @@ pub static IMAGE: AtomicU64 = AtomicU64::new(0);
 pub static NAMESPACE: AtomicU64 = AtomicU64::new(0);
 /// Parent of this process: see [`Ring::parent`].
 pub static PARENT: AtomicU64 = AtomicU64::new(0);
-/// Whether system calls may be forbidden, so that this library makes none.
+/// Whether system calls of this process may be forbidden. See [`is_sandboxed`].
 pub static SANDBOXED: AtomicBool = AtomicBool::new(false);
 /// Whether recording is over, so that no thread gets a ring.
 pub static OVER: AtomicBool = AtomicBool::new(false);
@@ -123,6 +124,25 @@ pub fn begin_image() {
     }
 }
 
+/// Records the ID of this process if it was forked by a system call that runs no handlers. Its
+/// child of vfork may be the first to allocate: then the process is that child's parent, whose
+/// memory the child borrows.
+pub fn begin_unknown_image() {
+    let (me, parent) = (kernel::process(), kernel::parent());
+    let borrows = kernel::share_memory(me, parent);
+    if let Some(own) = own() {
+        let pid = if borrows { parent } else { me };
+        own.pid.store(pid, Ordering::Relaxed);
+    }
+}
+
+/// Returns whether system calls of the calling thread may be forbidden, so that this library makes
+/// none for it.
+pub fn is_sandboxed() -> bool {
+    // Relaxed: the thread that sets it makes the call that forbids the others.
+    SANDBOXED.load(Ordering::Relaxed) || thread().has_sandboxed_child.get()
+}
+
 /// Ends the recording of this process. Later calls go straight to the allocator.
 #[cold]
 pub fn give_up() {
@@ -140,7 +160,7 @@ pub fn give_up() {
     let mut ring = own().map_or(null_mut(), |own| own.rings.load(Ordering::Acquire));
     if ring.is_null() {
         // A process that enters a sandbox has a ring already, unless it is a forked child.
-        let failures = match SANDBOXED.load(Ordering::Relaxed) {
+        let failures = match is_sandboxed() {
             true => &control.forked_in_sandbox,
             false => &control.without_ring,
         };

@@ -15,7 +15,7 @@ pub const CONTROL: &str = "recording";
 pub const PREFIX: &str = "ring-";
 
 /// First word of a ring that can be read.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"hdring03");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"hdring04");
 
 /// Number of entries of a ring: at 10 million calls a second they last 3 ms.
 pub const ENTRIES: u64 = 1 << 15;
@@ -176,6 +176,9 @@ pub struct Timing {
     pub recording: AtomicU64,
     /// Number of timed calls that were interrupted, and are not in the sums.
     pub interrupted: AtomicU64,
+    /// Processor time of the process when it exited, in nanoseconds; 0 if it ended otherwise, or in
+    /// another thread.
+    pub processor_time: AtomicU64,
 }
 
 /// A word in a cache line of its own, because the thread writes one such word and the collector the

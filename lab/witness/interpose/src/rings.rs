@@ -9,8 +9,9 @@ use crate::folder::{self, Name};
 use crate::kernel;
 use crate::marks;
 use crate::own::{
-    ALONE, IMAGE, NAMESPACE, NEW, OVER, OWN, Own, PARENT, SANDBOXED, SHARED, begin_image, control,
-    give_up, is_child_of_vfork, namespace, own, pid, state, tid,
+    ALONE, IMAGE, NAMESPACE, NEW, OVER, OWN, Own, PARENT, SANDBOXED, SHARED, begin_image,
+    begin_unknown_image, control, give_up, is_child_of_vfork, is_sandboxed, namespace, own, pid,
+    state, tid,
 };
 use crate::ring::{CONTROL, Control, Event, FAR, LONG, MAGIC, PATH_BYTES, PREFIX, Ring, code};
 use crate::system;
@@ -180,7 +181,7 @@ fn open() -> bool {
     let (Some(own), false) = (own(), OVER.load(Ordering::Relaxed)) else {
         return false;
     };
-    let ring = if SANDBOXED.load(Ordering::Relaxed) {
+    let ring = if is_sandboxed() {
         take_spare(own, 0).inspect(|_| own.has_opened())
     } else {
         locked(own, || ring_for_thread(own))
@@ -221,15 +222,19 @@ fn locked<T>(own: &Own, work: impl FnOnce() -> T) -> T {
 }
 
 /// Creates rings in advance, for the calling thread and for threads that first allocate in the
-/// sandbox, where system calls may be forbidden. Returns whether it created them. Within a sandbox
-/// it creates none.
+/// sandbox, where system calls may be forbidden. A child of vfork needs no other ring than that of
+/// its parent's thread. Returns false inside a sandbox, or if there can be no ring.
 pub fn prepare_sandbox() -> bool {
     let (Some(own), false) = (own(), OVER.load(Ordering::Relaxed)) else {
         return false;
     };
     let has_ring = || (!thread().ring.get().is_null() && state() != NEW) || open();
-    if SANDBOXED.load(Ordering::Relaxed) || !has_ring() || is_child_of_vfork() {
+    if is_sandboxed() || !has_ring() {
         return false;
+    }
+    if is_child_of_vfork() {
+        thread().has_sandboxed_child.set(true);
+        return true;
     }
     locked(own, || {
         for _ in 0..SPARES {
@@ -242,6 +247,7 @@ pub fn prepare_sandbox() -> bool {
 
 /// Allows system calls again after the kernel has refused the sandbox.
 pub fn leave_sandbox() {
+    thread().has_sandboxed_child.set(false);
     SANDBOXED.store(false, Ordering::Relaxed);
 }
 
@@ -251,7 +257,7 @@ fn begin_process() -> Option<()> {
         PARENT.store(IMAGE.load(Ordering::Relaxed), Ordering::Relaxed);
         let is_unknown = pid() == 0;
         if is_unknown {
-            begin_image();
+            begin_unknown_image();
         }
         IMAGE.store(new_image(), Ordering::Relaxed);
         if is_unknown {

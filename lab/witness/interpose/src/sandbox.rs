@@ -12,8 +12,10 @@ use crate::kernel::{
     self,
     number::{PRCTL, SECCOMP},
 };
+use crate::own::is_child_of_vfork;
 use crate::rings;
 use crate::system;
+use crate::thread::thread;
 
 const PR_SET_SECCOMP: usize = 22;
 const PR_SET_TSC: usize = 26;
@@ -21,6 +23,16 @@ const PR_TSC_ENABLE: usize = 1;
 const PR_TSC_SIGSEGV: usize = 2;
 const SECCOMP_MODE_STRICT: usize = 1;
 const SECCOMP_SET_MODE_STRICT: usize = 0;
+#[cfg(target_arch = "x86_64")]
+const VFORK: c_long = 58;
+#[cfg(target_arch = "aarch64")]
+const CLONE: c_long = 220;
+#[cfg(target_arch = "aarch64")]
+const CLONE_VM: usize = 0x100;
+#[cfg(target_arch = "aarch64")]
+const CLONE_VFORK: usize = 0x4000;
+#[cfg(target_arch = "aarch64")]
+const SIGCHLD: usize = 17;
 /// Operations of `seccomp` that close a sandbox: strict mode, and a filter.
 const CLOSING: core::ops::RangeInclusive<usize> = 0..=1;
 
@@ -108,6 +120,72 @@ unsafe extern "C" fn syscall() {
         observed = sym observed,
         failed = sym failed,
     )
+}
+
+/// Makes a child that runs as the calling thread until it ends or executes a program.
+///
+/// The return address waits in a register: the child's return overwrites its place on the stack.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+unsafe extern "C" fn vfork() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "endbr64",
+        "pop rdi",
+        ".cfi_adjust_cfa_offset -8",
+        ".cfi_register rip, rdi",
+        "mov eax, {vfork}",
+        "syscall",
+        "push rdi",
+        ".cfi_adjust_cfa_offset 8",
+        ".cfi_offset rip, -8",
+        "test rax, rax",
+        "je 2f",
+        "mov rdi, rax",
+        "jmp {after_vfork}",
+        "2:",
+        "ret",
+        ".cfi_endproc",
+        vfork = const VFORK,
+        after_vfork = sym after_vfork,
+    )
+}
+
+/// Makes a child that runs as the calling thread until it ends or executes a program.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+unsafe extern "C" fn vfork() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "hint #34",
+        "mov x0, #{flags}",
+        "mov x1, #0",
+        "mov x8, #{clone}",
+        "svc 0",
+        "cbz x0, 2f",
+        "b {after_vfork}",
+        "2:",
+        "ret",
+        ".cfi_endproc",
+        flags = const CLONE_VM | CLONE_VFORK | SIGCHLD,
+        clone = const CLONE,
+        after_vfork = sym after_vfork,
+    )
+}
+
+/// Forgets, in the parent, the sandbox that the child of vfork closed around itself.
+extern "C" fn after_vfork(result: isize) -> c_long {
+    // A child of vfork that calls vfork itself may be in a sandbox of its own.
+    if !is_child_of_vfork() {
+        thread().has_sandboxed_child.set(false);
+        clock::ask_again();
+    }
+    if kernel::is_error(result) {
+        return failed(result);
+    }
+    result as c_long
 }
 
 /// Makes a system call that may close a sandbox.

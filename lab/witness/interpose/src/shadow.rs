@@ -3,6 +3,9 @@
 //! Each 8 bytes of address space have a cell of 4 bytes. It contains the size of the block that
 //! begins there and the thread that requested it, or 0. Chunks of cells are mapped when a block
 //! first lies in them. There is no lock, because a cell belongs to the owner of the block.
+//!
+//! [`crate::marks`] has one bit for a recorded block and no more. Evidence needs the size of each
+//! block that is freed, and has no collector that could know it.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::control;
 use crate::extent::{self, Extent};
-use crate::own::SANDBOXED;
+use crate::own::is_sandboxed;
 use crate::ring::Ring;
 use crate::rings;
 use crate::stack_ring::{HEADER_BYTES, MAX_COPY, StackRing, bytes_of, seal, skip};
@@ -31,7 +31,7 @@ pub fn take(registers: Registers) -> Option<u64> {
     let ring = stack_rings::of(entries)?;
     let pointer = registers.stack_pointer;
     let own = own_stack(pointer);
-    if own.is_none() && SANDBOXED.load(Ordering::Relaxed) {
+    if own.is_none() && is_sandboxed() {
         // Copying another stack needs a system call, which may be forbidden.
         control::stack_left_out();
         return None;
@@ -75,7 +75,7 @@ const WORD: usize = size_of::<usize>();
 /// Returns the calling thread's own stack; `None` if the thread runs on another stack.
 fn own_stack(pointer: usize) -> Option<Extent> {
     let thread = thread();
-    if thread.stack.get().may_have(pointer) && !SANDBOXED.load(Ordering::Relaxed) {
+    if thread.stack.get().may_have(pointer) && !is_sandboxed() {
         let local = (&raw const *thread) as usize;
         if let Some(found) = extent::find(pointer, local) {
             thread.stack.set(found);

@@ -6,7 +6,7 @@ use crate::control;
 use crate::extent::read_maps;
 use crate::folder::{self, Name};
 use crate::kernel;
-use crate::own::{IMAGE, SANDBOXED, own, pid};
+use crate::own::{IMAGE, is_sandboxed, own, pid};
 use crate::ring::Ring;
 use crate::stack_ring::{LAST_MAPS, MAPS_END, MAPS_PREFIX, PREFIX, StackRing};
 use crate::system;
@@ -17,7 +17,7 @@ pub fn of(ring: &Ring) -> Option<&'static StackRing> {
     // Relaxed: the lock on the list orders the threads that use the ring one after the other.
     let known = match ring.stacks.load(Ordering::Relaxed) {
         // In a sandbox, system calls may be forbidden, so no ring is created.
-        0 if SANDBOXED.load(Ordering::Relaxed) => NO_STACKS,
+        0 if is_sandboxed() => NO_STACKS,
         0 => make_stacks(ring),
         known => known,
     };
@@ -33,7 +33,7 @@ pub fn of(ring: &Ring) -> Option<&'static StackRing> {
 /// have been loaded since its first stack.
 pub fn end() {
     let has_stacks = own().is_some_and(|own| own.mapped.load(Ordering::Relaxed) != 0);
-    if !has_stacks || SANDBOXED.load(Ordering::Relaxed) {
+    if !has_stacks || is_sandboxed() {
         return;
     }
     let (pid, image) = (pid(), IMAGE.load(Ordering::Relaxed));

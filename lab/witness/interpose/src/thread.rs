@@ -39,7 +39,9 @@ pub struct Thread {
     pub clock: Cell<u32>,
     /// Number of recorded calls before the next one that is timed.
     pub until_timed: Cell<u32>,
-    _unused: Cell<u32>,
+    /// Whether a child of vfork runs as this thread and has closed a sandbox around itself. Such a
+    /// child has the memory of its parent, whose thread is suspended meanwhile.
+    pub has_sandboxed_child: Cell<bool>,
     /// State of the random numbers that choose timed calls; 0 in a new thread.
     pub timing_seed: Cell<u64>,
     /// Time of the latest fork by this thread. In a forked child, its parent's thread made that

@@ -10,7 +10,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use crate::calls::Call;
 use crate::clock;
 use crate::exponential::random;
-use crate::own::{NEW, state};
+use crate::kernel;
+use crate::own::{NEW, is_sandboxed, state};
 use crate::ring::Timing;
 use crate::system::fenced_ticks;
 use crate::thread::{Thread, thread};
@@ -121,6 +122,19 @@ fn note(span: &Span) {
     add(&timing.ticks, time as u64);
     add(&timing.squares, (time * time) as u64);
     add(&timing.recording, span.recording.wrapping_sub(span.reading));
+}
+
+/// Records the processor time of a process that is about to exit. The collector reads that of other
+/// processes only now and then.
+pub fn end_process() {
+    if !is_sandboxed()
+        && let Some(timing) = of_thread(thread())
+    {
+        // Relaxed: the collector reads it after the process has ended.
+        timing
+            .processor_time
+            .store(kernel::processor_time(), Ordering::Relaxed);
+    }
 }
 
 fn of_thread(thread: &Thread) -> Option<&'static Timing> {

@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering;
 
 use crate::clock::clock;
 use crate::kernel;
-use crate::own::{NAMESPACE, OVER, SANDBOXED, control, give_up};
+use crate::own::{NAMESPACE, OVER, control, give_up, is_sandboxed};
 use crate::ring::{Control, Ring};
 use crate::thread::thread;
 
@@ -72,7 +72,7 @@ fn pause_until(ring: &Ring, has_room: &dyn Fn() -> bool) -> bool {
 }
 
 fn pause() {
-    if SANDBOXED.load(Ordering::Relaxed) {
+    if is_sandboxed() {
         (0..TURNS).for_each(|_| core::hint::spin_loop());
     } else {
         kernel::sleep(PAUSE);
@@ -86,6 +86,5 @@ fn collector_has_ended(control: &Control) -> bool {
         // its beat stops, which `silent` counts.
         return false;
     }
-    !SANDBOXED.load(Ordering::Relaxed)
-        && kernel::lacks_process(control.collector.load(Ordering::Relaxed))
+    !is_sandboxed() && kernel::lacks_process(control.collector.load(Ordering::Relaxed))
 }
