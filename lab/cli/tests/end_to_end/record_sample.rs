@@ -3,7 +3,7 @@
 use heapdrome_trace::{Operation, Reader};
 
 use crate::record::{COUNTED, Trace};
-use crate::support::{Outcome, Site, recorded_program};
+use crate::support::{Outcome, Site, recorded_program, reentrant_allocator};
 
 /// The mean distance of sample points in these tests: about a fifth of the blocks is recorded.
 const MEAN: u64 = 25_000;
@@ -62,6 +62,32 @@ fn a_sample_of_blocks_that_change_threads_stands_for_all_of_them() {
     // Each thread leaves one block, and every other sampled block is freed.
     assert!(trace.blocks(0).live.len() <= 4);
     assert!(trace.is_complete());
+}
+
+#[test]
+fn a_handler_that_allocates_while_a_countdown_moves_disturbs_no_sample() {
+    let site = Site::new();
+    let (program, mean) = (recorded_program(), MEAN.to_string());
+    let allocator = reentrant_allocator();
+    let allocator = allocator.to_str().expect("a plain path");
+    let record = [
+        "record",
+        "-o",
+        "app.trace",
+        "--sample",
+        &mean,
+        "-a",
+        allocator,
+    ];
+    let command = ["--", &program, "interrupted", "1000000"];
+    let outcome = site.run(&[&record[..], &command].concat());
+    outcome.ends_with(0);
+    let handled = outcome.stdout.trim().strip_prefix("handled ");
+    let handled: f64 = handled
+        .and_then(|number| number.parse().ok())
+        .expect("a number");
+    assert!(handled > 20.0, "{handled}");
+    assert_estimate(&Trace::read(&site.path("app.trace")), 0, 1e6 + handled);
 }
 
 #[test]

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 pub use built::{
     allocator, bundling_program, faulty, fidelity_program, linked_program, misused, news_program,
-    opened_library, private_program, program, recorded_program, stacks_program, static_program,
-    throwing_program,
+    opened_library, private_program, program, recorded_program, reentrant_allocator,
+    stacks_program, static_program, throwing_program,
 };
 
 mod built;

@@ -52,6 +52,12 @@ pub fn misused(way: &str) -> PathBuf {
     build(&format!("libmisused-{way}.so"), &["misused.c"], &flags)
 }
 
+/// Returns an allocator whose functions may interrupt one another.
+pub fn reentrant_allocator() -> PathBuf {
+    let flags = ["-shared", "-fPIC", "-O1", "-fno-builtin"];
+    build("libreentrant.so", &["reentrant.c"], &flags)
+}
+
 /// Returns the program of the fixtures.
 pub fn program() -> String {
     text_of(build("program", &["program.c"], &["-O1", "-fno-builtin"]))
