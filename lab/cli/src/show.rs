@@ -55,7 +55,8 @@ pub fn show(arguments: &ShowArguments) -> Result<(), Failure> {
 /// Reads the file of this name, or else the stored race of this name.
 fn read(arguments: &ShowArguments) -> Result<Saved, Failure> {
     let path = &arguments.result;
-    let is_name = path.components().count() == 1 && path.extension().is_none();
+    let is_input = path.as_os_str() == "-";
+    let is_name = !is_input && path.components().count() == 1 && path.extension().is_none();
     if is_name && !path.exists() {
         let name = path.to_string_lossy();
         if let Some(result) = kept(&name, &Engine::silent()?, race::origin)? {
@@ -66,6 +67,10 @@ fn read(arguments: &ShowArguments) -> Result<Saved, Failure> {
                 "no race with a complete round is stored; run one with heapdrome race COMMAND",
             ));
         }
+        return Err(Failure::Usage(format!(
+            "no file and no stored race has the name {}; `heapdrome show latest` shows the last race",
+            program::one_line(&name)
+        )));
     }
     sources::read(path)
 }

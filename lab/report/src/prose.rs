@@ -15,17 +15,17 @@ pub(crate) fn noise_floor(result: &RaceResult) -> String {
     let Some(noise) = &result.noise_floor else {
         return "not known: too few rounds of the baseline against itself.".to_owned();
     };
-    let smallest = if noise.smallest_difference.is_finite() {
-        words::fraction(noise.smallest_difference)
-    } else {
-        "not known after so few rounds".to_owned()
+    let shows = match noise.smallest_difference {
+        unknown if !unknown.is_finite() => "not known after so few rounds".to_owned(),
+        large if large > 1.0 => "not even a factor of two is reliably detected".to_owned(),
+        smallest => format!(
+            "differences above {} are reliably detected, smaller ones sometimes",
+            words::fraction(smallest)
+        ),
     };
     let itself = words::plain_ratio(&noise.baseline_again);
     let name = foreign::name(&result.baseline);
-    format!(
-        "the smallest difference this race could have shown: {smallest}; {name} against itself: \
-         {itself}."
-    )
+    format!("{shows}; {name} against itself {itself}.")
 }
 
 /// Formats the noise floor in a few words.

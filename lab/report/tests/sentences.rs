@@ -145,7 +145,7 @@ fn figures_that_nobody_could_read_are_words() {
         "{told}"
     );
     assert!(
-        told.contains("could have shown: more than a factor of ten;"),
+        told.contains("not even a factor of two is reliably detected;"),
         "{told}"
     );
     assert!(!told.contains("65446"), "{told}");

@@ -6,7 +6,9 @@ use heapdrome_schema::nearest;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SuiteError {
     /// No suite has this name.
-    #[error("no such suite: {name}{hint}; available: {known}, and files such as ./mine.toml")]
+    #[error(
+        "no such suite: {name}{hint}; available: {known}, lgalloc, and files such as ./mine.toml"
+    )]
     Unknown {
         /// The name.
         name: String,

@@ -12,7 +12,8 @@ pub struct SurviveArguments {
     /// The command, with its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-    /// Allocators: names, paths of shared objects, or groups as for `race`
+    /// Allocators: names, paths of shared objects, or groups as for `race`; by default the group
+    /// `default`, as there
     #[arg(short, long, value_delimiter = ',', value_name = "NAME,...")]
     pub allocators: Vec<String>,
     /// The swap.
