@@ -7,7 +7,7 @@
 
 enum { SMALL = 100, FULL = 64, MIDDLE = 9000, LARGE = 1 << 20, RUN = 200000, FOREIGN = 1 << 16 };
 
-/* Size of the blocks that the program allocates afterwards. */
+/* Size of the blocks that the program allocates after the misuse. */
 static size_t size = SMALL;
 
 static unsigned char in_the_program[256] __attribute__((aligned(64)));

@@ -1,16 +1,16 @@
 /* Common parts of the programs that misuse an allocator deliberately. Each run commits one kind of
-   misuse, and reports its stage and any visible harm, line by line:
+   misuse, and reports each stage that the program reaches and any visible harm, line by line:
 
      @misuse   setup is complete; the misuse follows
-     @free     the misuse was survived; the affected blocks are freed
-     @later    that was survived; other blocks are allocated, filled, checked and freed
-     @exit     that was survived; the program ends
+     @free     the program survived the misuse; it frees the affected blocks next
+     @later    the program survived that; it allocates, fills, checks and frees other blocks next
+     @exit     the program survived that; it ends next
      @harm     other code changed memory that the program owns, or two blocks overlap
      @cannot   the misuse is impossible here
 
-   All other output comes from the allocator. Our lines begin with a line break, in case its output
-   does not end with one. They go to the file that also receives standard error, so that the order
-   of lines is that of events. */
+   All other output comes from the allocator. The program's lines begin with a line break, in case
+   the allocator's output does not end with one. They go to the file that also receives standard
+   error, so that the order of lines is the order of events. */
 
 #ifndef HEAPDROME_MISUSE_H
 #define HEAPDROME_MISUSE_H

@@ -1,4 +1,4 @@
-//! Building of an entry by its recipe, in a staging folder that is then renamed.
+//! Builds an entry by its recipe in a staging folder, then moves the result to its final place.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -68,8 +68,8 @@ fn recipe_of(entry: &Entry) -> Option<(&Recipe, String)> {
     }
 }
 
-/// Returns the folder of an entry's build. Its name depends on the sources, the recipe and the
-/// glue, so a library from another build is never used.
+/// Returns the folder of an entry's build. The folder's name depends on the sources, the recipe and
+/// the glue, so heapdrome never uses a library from a different build.
 pub(crate) fn folder_of(cache: &Cache, entry: &Entry) -> Option<PathBuf> {
     let (recipe, pin) = recipe_of(entry)?;
     let steps = format!("{recipe:?}");
@@ -98,8 +98,8 @@ fn file_name(recipe: &Recipe) -> &str {
     recipe.library.rsplit('/').next().unwrap_or(&recipe.library)
 }
 
-/// Fetches, builds and installs an entry's library, unless another heapdrome process has done so in
-/// the meantime.
+/// Fetches, builds and installs an entry's library, unless another heapdrome process has already
+/// done so.
 pub(crate) fn install(
     cache: &Cache,
     entry: &Entry,

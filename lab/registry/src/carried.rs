@@ -1,5 +1,5 @@
-//! heapdrome's own libraries. They are embedded in the binary, and written into the cache to be
-//! preloaded.
+//! heapdrome's own libraries, which are embedded in the binary. heapdrome writes them into the
+//! cache in order to preload them.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub(crate) fn installed(cache: &Cache, file: &str) -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-/// Writes the library, unless another heapdrome process has done so in the meantime.
+/// Writes the library, unless another heapdrome process has already done so.
 pub(crate) fn install(
     cache: &Cache,
     entry: &Entry,

@@ -13,7 +13,7 @@ use crate::RegistryError;
 use crate::compiled::{Compiled, Set};
 
 /// Returns the time limit of a program. With a sound allocator, a basic program takes less than a
-/// second, and any other less than half a minute.
+/// second, and every other program less than half a minute.
 fn limit_of(level: Level) -> Duration {
     Duration::from_secs(match level {
         Level::Basic => 10,
@@ -37,7 +37,7 @@ pub enum CheckOutcome {
 /// Result of one program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckResult {
-    /// Name of the program. It describes the kind of programs that this one represents.
+    /// Name of the check program, which describes the kind of program that it represents.
     pub program: &'static str,
     /// Outcome.
     pub outcome: CheckOutcome,
@@ -53,7 +53,7 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// Compiles the programs of a level into the cache, unless they are there already.
+    /// Compiles the programs of a level into the cache, unless the cache already contains them.
     ///
     /// # Errors
     /// When a compiler is missing or the cache cannot be written.

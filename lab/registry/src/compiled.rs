@@ -64,12 +64,12 @@ impl Compiled {
     }
 }
 
-/// Interval between two checks of a running program. It is short, because the program may exhaust
-/// memory quickly.
+/// Interval between two checks of a running program. The interval is short, because the program may
+/// exhaust memory quickly.
 pub(crate) const PAUSE: Duration = Duration::from_millis(2);
 
 impl Set<'_> {
-    /// Compiles the programs into the cache, unless they are there already.
+    /// Compiles the programs into the cache, unless the cache already contains them.
     ///
     /// # Errors
     /// When a compiler is missing or the cache cannot be written.

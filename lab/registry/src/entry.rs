@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use crate::requires::Requires;
 
-/// Optimisation flags of every allocator that heapdrome builds. They are equal, so that a race
-/// compares allocators and not flags.
+/// Optimisation flags of every allocator that heapdrome builds. All builds use these flags, so that
+/// a race compares allocators and not flags.
 pub const OPTIMISATION: [&str; 2] = ["-O3", "-DNDEBUG"];
 
 /// An allocator with its settings.
@@ -44,10 +44,10 @@ pub struct Entry {
     pub requires: Option<Requires>,
     /// Name of the base: the entry whose library this variant uses with other settings.
     pub base: Option<String>,
-    /// Source of the library; for a variant, that of its base.
+    /// Source of the library; for a variant, the source of its base.
     pub source: Source,
     /// Approximate duration of the build in seconds, including fetching, as in docs/allocators.md.
-    /// For a variant, that of its base.
+    /// For a variant, the duration of its base's build.
     pub build_seconds: Option<u64>,
     /// Instructions for permanent use of the allocator.
     pub adoption: Adoption,
@@ -90,7 +90,7 @@ pub enum Source {
     Carried(String),
     /// A user-defined library.
     User(PathBuf),
-    /// The allocator is not available. The text is the reason.
+    /// The allocator is unavailable, for the reason in the text.
     Unavailable(String),
 }
 
@@ -132,8 +132,8 @@ pub struct Recipe {
 }
 
 /// A step of a build. Placeholders are replaced: `{source}` by the folder of the sources, `{glue}`
-/// by that of heapdrome's own files, `{jobs}` by the number of processors, and `{optimisation}` by
-/// the flags as one word.
+/// by the folder of heapdrome's own files, `{jobs}` by the number of processors, and
+/// `{optimisation}` by the flags as one word.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Step {
@@ -185,7 +185,7 @@ pub enum Language {
     Cpp,
 }
 
-/// File of an entry, before it is checked and its base is looked up.
+/// File of an entry as parsed, before the checks and the lookup of its base.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct EntryFile {
@@ -269,7 +269,7 @@ pub(crate) fn parse(text: &str, find: &dyn Fn(&str) -> Option<Entry>) -> Result<
     })
 }
 
-/// Creates a variant: an entry that is its base with other settings.
+/// Creates a variant: an entry that uses the library of its base with other settings.
 fn variant(file: EntryFile, base: Entry) -> Result<Entry, String> {
     if file.settings.is_empty() {
         return Err("a variant needs settings".to_owned());

@@ -1,4 +1,4 @@
-//! Check whether a file can be preloaded as an allocator.
+//! Checks whether a file can be preloaded as an allocator.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -76,8 +76,8 @@ fn architecture() -> Architecture {
     }
 }
 
-/// Returns whether a file is a position-independent executable, which is similar to a shared
-/// object.
+/// Returns whether a file is a position-independent executable. Such a file has the ELF type of a
+/// shared object; the flag `DF_1_PIE` identifies it.
 fn is_executable(file: &ElfFile64<'_>) -> bool {
     let endian = file.endian();
     let header = file.elf_header();

@@ -20,7 +20,8 @@ const LIMITS: Limits = Limits {
     pause: PAUSE,
 };
 
-/// Name of the control, which misuses nothing. If it fails, the other kinds are meaningless.
+/// Name of the control, which misuses nothing. If the control fails, the results of the other kinds
+/// are meaningless.
 const CONTROL: &str = "none";
 
 /// Prefix of the kinds of misuse that the C++ program commits.
@@ -53,7 +54,7 @@ impl Misuses {
     /// MiB.
     pub const MEMORY: Bytes = Bytes(1 << 30);
 
-    /// Compiles the programs into the cache, unless they are there already.
+    /// Compiles the programs into the cache, unless the cache already contains them.
     ///
     /// # Errors
     /// When a compiler is missing or the cache cannot be written.
@@ -61,9 +62,9 @@ impl Misuses {
         PROGRAMS.compiled(cache).map(Self)
     }
 
-    /// Runs the program without any misuse. If this fails, returns the reason why no conclusion
-    /// about the entrant is possible: another library served malloc, or the program does not even
-    /// succeed without misuse.
+    /// Runs the program without any misuse. If this run fails, returns the reason why no conclusion
+    /// about the entrant is possible: another library served malloc, or the program fails even
+    /// without misuse.
     ///
     /// # Errors
     /// When the program cannot be started, or the user interrupts.

@@ -58,8 +58,7 @@ pub struct Registry {
     entries: Vec<Entry>,
     loader: Loader,
     packages: Packages,
-    /// Properties of this system that decide whether settings have an effect. They are looked up
-    /// once.
+    /// Properties of this system that decide whether settings have an effect, determined once.
     surroundings: OnceLock<Surroundings>,
 }
 
@@ -181,7 +180,7 @@ impl Registry {
     }
 
     /// Returns the reason why an entry's settings have no effect on this system; `None` if they
-    /// have one.
+    /// take effect.
     fn unmet(&self, entry: &Entry) -> Option<String> {
         let requires = entry.requires.as_ref()?;
         let here = || Surroundings::here(&libc_version(&self.packages));
@@ -199,7 +198,8 @@ impl Registry {
         }
     }
 
-    /// Returns an entry's library with the files to preload, or the reason why it is missing.
+    /// Returns an entry's library with the files to preload, or the reason why the library is
+    /// missing.
     fn locate(&self, entry: &Entry) -> Result<Located, RegistryError> {
         let name = || entry.name.clone();
         if let Some(why) = self.unmet(entry) {
@@ -306,8 +306,8 @@ impl Registry {
         }
     }
 
-    /// Builds an allocator into the cache, unless it is there already. `observe` receives the
-    /// progress. When the cache's interrupt flag is set, the build ends early. The log is kept.
+    /// Builds an allocator into the cache, unless the cache already contains it. `observe` receives
+    /// the progress. When the cache's interrupt flag is set, the build ends early. The log is kept.
     ///
     /// # Errors
     /// When the name is unknown, a requirement of the build is missing, or the build fails.

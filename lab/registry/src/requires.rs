@@ -1,4 +1,5 @@
-//! Conditions under which a setting has an effect. Without one, a variant would equal its base.
+//! Conditions under which a setting has an effect. If a condition is not met, the variant equals
+//! its base.
 
 use heapdrome_system::kernel::{HUGE_PAGES as MODE, huge_pages};
 use serde::Deserialize;
@@ -47,7 +48,7 @@ impl Surroundings {
 }
 
 impl Requires {
-    /// Returns the reason why the setting has no effect here; `None` if it has one.
+    /// Returns the reason why the setting has no effect here; `None` if it takes effect.
     pub(crate) fn unmet(&self, here: &Surroundings) -> Option<String> {
         let (major, minor) = self.glibc;
         if here.glibc.is_none_or(|version| version < self.glibc) {

@@ -8,8 +8,7 @@ use std::sync::OnceLock;
 
 use crate::entry::SystemLibrary;
 
-/// Returns the C library of this process; `None` if it cannot be determined. It is preloaded where
-/// another library would serve malloc.
+/// Returns the path of this process's C library; `None` if it cannot be determined.
 pub fn system_libc() -> Option<PathBuf> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     let paths = maps
@@ -24,7 +23,7 @@ pub fn system_libc() -> Option<PathBuf> {
     found.first().map(PathBuf::from)
 }
 
-/// Returns the version of glibc, and that of its package if known.
+/// Returns the version of glibc, with the version of its package if known.
 pub(crate) fn libc_version(packages: &Packages) -> String {
     // SAFETY: gnu_get_libc_version has no arguments and returns a static, zero-terminated string.
     let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
@@ -48,7 +47,7 @@ pub(crate) struct Loader {
 }
 
 impl Loader {
-    /// Returns the path of a system library, and those of the libraries to preload after it.
+    /// Returns the path of a system library, and the paths of the libraries to preload after it.
     pub(crate) fn locate(&self, library: &SystemLibrary) -> Option<(PathBuf, Vec<PathBuf>)> {
         let arch = std::env::consts::ARCH;
         let mut files = library
@@ -96,8 +95,8 @@ fn loader_cache() -> BTreeMap<String, PathBuf> {
 }
 
 /// Parses lines such as `libjemalloc.so.2 (libc6,x86-64) =>
-/// /lib/x86_64-linux-gnu/libjemalloc.so.2`. Of several lines for a name, the first is used.
-/// Libraries for other machines are skipped.
+/// /lib/x86_64-linux-gnu/libjemalloc.so.2`. Uses the first of several lines for one name, and skips
+/// libraries for other machines.
 fn parse_loader_cache(text: &str) -> BTreeMap<String, PathBuf> {
     let machine = if cfg!(target_arch = "aarch64") {
         "AArch64"
@@ -141,8 +140,8 @@ fn in_folders(folders: &[PathBuf], file: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Finds a compiler runtime in `/usr/lib/llvm-*/lib/clang/*/lib/linux`. Of several versions of
-/// LLVM, uses the newest.
+/// Finds a compiler runtime in `/usr/lib/llvm-*/lib/clang/*/lib/linux`. Uses the newest installed
+/// version of LLVM that contains it.
 fn in_llvm(file: &str) -> Option<PathBuf> {
     let number = |path: &Path| -> u32 {
         let name = path

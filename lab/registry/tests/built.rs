@@ -1,4 +1,4 @@
-//! Tests that compile or fetch an allocator, or compile the programs that check it.
+//! Tests that fetch and build an allocator, or compile the programs that check an allocator.
 
 use std::path::PathBuf;
 

@@ -7,13 +7,13 @@
    system.
 
    Memory comes from prefaulted chunks, cut into spans of 64 KiB. A span holds blocks of one size,
-   or the beginning of one large block; its first bytes say which. Blocks have no headers, which
-   would occupy space in the processor's caches:
+   or the beginning of one large block; its header identifies the size. Blocks have no headers,
+   which would occupy space in the processor's caches:
 
        | span header | block | block | block | ...        each span at a multiple of 64 KiB
 
-   It serves only as a yardstick: if one thread frees memory that another allocates, it grows
-   without bound. */
+   This allocator is only a yardstick: if one thread frees memory that another thread allocates, its
+   memory grows without bound. */
 
 #include <errno.h>
 #include <pthread.h>
@@ -46,13 +46,13 @@ enum {
 #define ALONE ((size_t)4 << 20)
 
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23    /* since Linux 5.14; older kernels fault pages in on first touch */
+#define MADV_POPULATE_WRITE 23    /* since Linux 5.14; before, pages are faulted in on first touch */
 #endif
 
 struct span {
     uint32_t list;
-    size_t room;                  /* of a block, or of its rest after an aligned address */
-    void *base;                   /* block that contains a large aligned one; NULL for itself */
+    size_t room;                  /* usable bytes of a block, from its aligned address if any */
+    void *base;                   /* block that contains an aligned address; NULL if none does */
     char pad[40];
 };
 
@@ -79,7 +79,8 @@ static char idle_lock;
 static pthread_key_t thread_end;
 static int has_thread_end;
 
-/* Subtracts 1, so that a large block aligned to spans has its span before it. */
+/* Returns the span of a block. Subtracts 1, because the span of a large block at a multiple of
+   64 KiB is the span before that address. */
 static struct span *span_of(void *memory)
 {
     return (struct span *)(((uintptr_t)memory - 1) & ~(SPAN - 1));
@@ -321,7 +322,7 @@ EXPORT void *aligned_alloc(size_t alignment, size_t size)
     if (base == NULL) return NULL;
     char *aligned = (char *)(((uintptr_t)base + alignment - 1) & ~(uintptr_t)(alignment - 1));
     if (aligned == base) return base;
-    /* The header is that of the block, or one in the skipped part of the block. */
+    /* `span` is the block's own header, or lies in the skipped part of the block. */
     struct span *span = span_of(aligned);
     span->room = span_of(base)->room - (size_t)(aligned - base);
     span->base = base;

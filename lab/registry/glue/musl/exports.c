@@ -1,5 +1,5 @@
-/* The rest of glibc's allocation functions, on top of musl's. A missing one would return glibc's
-   memory, which the program would then pass to musl's free. */
+/* The rest of glibc's allocation functions, on top of musl's. If one were missing, the program
+   would get memory from glibc's function and pass it to musl's free. */
 
 #include <errno.h>
 #include <stddef.h>

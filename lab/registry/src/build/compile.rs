@@ -33,7 +33,8 @@ pub(super) fn jobs() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Compiles every unit, and calls `tell` at the beginning of each. Stops at the first failure.
+/// Compiles every unit, and calls `tell` when the compilation of a unit begins. Stops at the first
+/// failure.
 pub(super) fn run(
     units: &[Unit],
     folder: &Path,
@@ -45,11 +46,11 @@ pub(super) fn run(
     let (sender, receiver) = mpsc::channel();
     let worker = |begun: mpsc::Sender<String>| -> Result<(), ChildError> {
         while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
-            // After a failure the receiver may be gone, which does not matter.
+            // If the receiver is gone after a failure, the message is not needed.
             let _ = begun.send(format!("compiling {}", short_name(&unit.file)));
             let result = unit.run(folder, log, interrupt);
             if result.is_err() {
-                // Stops the other workers, because no units are left.
+                // The other workers stop, because they find no units left.
                 next.store(units.len(), Ordering::Relaxed);
                 return result;
             }

@@ -24,7 +24,7 @@ pub(super) struct Work<'a> {
     objects: RefCell<Vec<PathBuf>>,
 }
 
-/// Counter of steps, which it reports to the observer.
+/// Counter that reports each step to the observer.
 struct Progress<'a> {
     observe: &'a mut dyn FnMut(BuildEvent),
     done: usize,

@@ -50,7 +50,8 @@ fn every_file_of_the_folders_is_embedded() {
     assert_eq!(files_in("glue"), named(glue, ""));
 }
 
-/// The table of build times has names in backticks, then a duration, whose last number is used.
+/// Each row of the table has names in backticks, then a duration. The test uses the last number of
+/// the duration.
 #[test]
 fn build_times_are_those_of_the_document() {
     let document = include_str!("../../../../docs/allocators.md");

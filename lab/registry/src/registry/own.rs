@@ -16,8 +16,8 @@ use crate::{RegistryError, build, carried};
 const GROUPS: [&str; 4] = ["default", "found", "hardened", "all"];
 
 impl Registry {
-    /// Adds a user-defined library under a name, with environment variables to set for it. It
-    /// replaces a user-defined library of the same name.
+    /// Adds a user-defined library under a name, with environment variables to set for it. Replaces
+    /// a user-defined library that has this name.
     ///
     /// # Errors
     /// When a built-in allocator has the name, the name is invalid, the library cannot be
@@ -73,8 +73,8 @@ impl Registry {
         }
     }
 
-    /// Removes a user-defined allocator from the user's list, but not its library; or removes a
-    /// built one from the cache. Returns the path of the removed item.
+    /// Removes a user-defined allocator from the user's list but keeps its library, or removes a
+    /// built allocator from the cache. Returns the path of the library or of the removed folder.
     ///
     /// # Errors
     /// When the name is unknown, heapdrome may not remove the allocator, or the removal fails.

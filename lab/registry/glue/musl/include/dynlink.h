@@ -7,7 +7,7 @@
 #define weak_alias(old, new) \
     extern __typeof(old) new __attribute__((__weak__, __alias__(#old)))
 
-/* In musl these show whether a program defines its own malloc. Here malloc is this one. */
+/* In musl, these show whether a program replaces malloc. Here, musl's malloc is always in use. */
 #define __malloc_replaced 0
 #define __aligned_alloc_replaced 0
 

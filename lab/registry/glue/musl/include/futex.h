@@ -1,4 +1,4 @@
-/* Sleeping on a word and waking the sleepers. */
+/* Functions that sleep on a word in memory and wake its sleepers. */
 
 #ifndef HEAPDROME_MUSL_FUTEX_H
 #define HEAPDROME_MUSL_FUTEX_H

@@ -1,6 +1,6 @@
-/* Included first when musl's mallocs are compiled. glibc's headers declare properties of
-   malloc's result to the compiler. These do not hold inside malloc, and musl's headers do not
-   declare them. */
+/* Every file of musl's mallocs includes this header first. It removes the attributes by which
+   glibc's headers describe malloc's result to the compiler. The attributes do not hold inside
+   malloc, and musl's headers do not contain them. */
 
 #ifndef HEAPDROME_MUSL_PLAIN_H
 #define HEAPDROME_MUSL_PLAIN_H

@@ -1,4 +1,4 @@
-/* Waiting and the heap's break for musl's oldmalloc. */
+/* Locks' waiting and the heap's break, as musl's oldmalloc needs them. */
 
 #ifndef HEAPDROME_MUSL_PTHREAD_IMPL_H
 #define HEAPDROME_MUSL_PTHREAD_IMPL_H
