@@ -5,16 +5,16 @@ use std::ffi::OsString;
 use crate::definition::{Need, Program};
 use crate::tools::{self, Tool};
 
-/// Whether a program can be raced on this machine.
+/// Availability of a program on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Availability {
-    /// Everything that it needs is installed.
+    /// All requirements of the program are installed.
     Available,
-    /// Something that it needs is not installed.
+    /// A requirement of the program is not installed.
     NotInstalled {
         /// The missing requirement, in one line.
         reason: String,
-        /// The Debian packages that contain it.
+        /// Debian packages that contain the missing requirement.
         packages: Vec<String>,
     },
 }

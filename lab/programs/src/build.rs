@@ -34,7 +34,7 @@ enum Builder {
 }
 
 impl Builder {
-    /// Returns the kind of a tool by its program's name.
+    /// Returns the kind of builder that a tool is, by the tool's name.
     fn of(tool: &Tool) -> Self {
         match tool.name == "make" {
             true => Self::Make,
@@ -179,8 +179,8 @@ impl Tools {
         command
     }
 
-    /// Returns the option that makes the builder silent. An older ninja has none: it prints each
-    /// file when it is done, in an order that differs from run to run.
+    /// Returns the option that makes the builder silent; `None` for an older ninja. An older ninja
+    /// prints each file when its compilation ends, in an order that differs from run to run.
     fn silent(&self) -> Option<&'static str> {
         match self.kind {
             Builder::Make => Some("--silent"),
@@ -188,7 +188,7 @@ impl Tools {
         }
     }
 
-    /// Returns the clean command that runs before each run, for a shell in any folder.
+    /// Returns the shell command that cleans the build before each run. It works in any folder.
     fn clean_command(&self, directory: &Path) -> String {
         let name = &self.builder.name;
         let folder = quoted(&directory.to_string_lossy());

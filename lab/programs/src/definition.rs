@@ -23,7 +23,7 @@ pub(crate) struct Pin {
 pub struct Program {
     /// The name on the command line.
     pub name: String,
-    /// One line that describes the program.
+    /// Description of the program, in one line.
     pub summary: String,
     /// Kind of program that this one models, and the reason for the choice.
     pub models: String,
@@ -33,7 +33,7 @@ pub struct Program {
     pub figures: String,
     /// Questions that the program does not answer.
     pub silence: String,
-    /// Its parameters.
+    /// Parameters of the load.
     #[serde(default)]
     pub parameters: Vec<Parameter>,
     /// The programs that must be installed.
@@ -48,7 +48,7 @@ pub struct Program {
 pub struct Parameter {
     /// The key in `key=value`.
     pub name: String,
-    /// The property that it sets.
+    /// Property of the load that the parameter sets.
     pub meaning: String,
     /// The possible values; empty for a number.
     #[serde(default)]
@@ -71,7 +71,7 @@ pub(crate) struct Need {
     pub names: Vec<String>,
     /// Debian package that contains the program.
     pub package: String,
-    /// The option that makes it print its version.
+    /// Option that makes the program print its version.
     #[serde(default = "version_option")]
     pub version: String,
 }
@@ -126,12 +126,12 @@ pub(crate) const QUICK: &str = "quick";
 
 static PROGRAMS: LazyLock<Vec<Program>> = LazyLock::new(all);
 
-/// Returns every program, in a good order for readers.
+/// Returns every program, in the order in which lists show them.
 pub fn list() -> &'static [Program] {
     &PROGRAMS
 }
 
-/// Reads the data files, which are compiled in; a test checks that they are valid.
+/// Reads the data files, which are embedded in the binary. A test checks that they are valid.
 fn all() -> Vec<Program> {
     let read = |text: &&str| {
         let mut program: Program =

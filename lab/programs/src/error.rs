@@ -66,10 +66,10 @@ pub enum ProgramError {
         /// The possible values.
         possible: String,
     },
-    /// Something that the program needs is not installed.
+    /// A requirement of the program is not installed.
     #[error("{program} needs {what}, and {looked_for} was not found in PATH; {advice}")]
     ProgramMissing {
-        /// The program that needs it.
+        /// The program that has the requirement.
         program: String,
         /// The kind of program that is missing.
         what: String,
@@ -83,7 +83,7 @@ pub enum ProgramError {
     NotInstalled {
         /// The missing requirement.
         reason: String,
-        /// The Debian packages that contain it.
+        /// Debian packages that contain the missing requirement.
         packages: String,
     },
     /// The input could not be generated.
@@ -91,7 +91,7 @@ pub enum ProgramError {
     Generate {
         /// The program.
         program: String,
-        /// The failure, and the last line that was printed about it.
+        /// The failure, and the last line that the failed command printed.
         reason: String,
     },
     /// The user asked heapdrome to stop.
@@ -100,7 +100,7 @@ pub enum ProgramError {
     /// Only root can install packages.
     #[error("only root can install packages; run: {command}")]
     NotRoot {
-        /// The line to run as root.
+        /// The command that installs the packages as root.
         command: String,
     },
     /// The package manager failed.
@@ -111,7 +111,7 @@ pub enum ProgramError {
         /// Exit status of the package manager.
         reason: String,
     },
-    /// Something that the program needs does not start.
+    /// A program that the load requires does not start, or does not print its version.
     #[error("cannot run {path}: {reason}; reinstall it or remove it from PATH")]
     ProgramBroken {
         /// The program.

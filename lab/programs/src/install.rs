@@ -54,8 +54,8 @@ impl Missing {
     /// Announces the exact command, then runs it on the user's terminal.
     ///
     /// # Errors
-    /// Returns an error that names the line to run if the user is not root, and an error if there
-    /// is no apt-get or it fails.
+    /// Returns an error if the user is not root; the error names the command to run. Also returns
+    /// an error if apt-get is missing or fails.
     pub fn install(&self, announce: &mut dyn FnMut(&str)) -> Result<(), ProgramError> {
         self.install_as(is_root(), announce)
     }
@@ -77,7 +77,7 @@ impl Missing {
         };
         let status = Command::new(&self.command[0])
             .args(&self.command[1..])
-            // No user is there to answer questions.
+            // The packages must not ask the user questions.
             .env("DEBIAN_FRONTEND", "noninteractive")
             .env_remove("LD_PRELOAD")
             .status()

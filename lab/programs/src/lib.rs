@@ -1,9 +1,9 @@
-//! Well-known programs, with loads that heapdrome prepares, so that every user can race the same
-//! ones.
+//! Well-known programs, with loads that heapdrome prepares, so that all users can race identical
+//! programs and loads.
 //!
-//! A program is a data file below `data/`, which describes it, and a module, which turns it into a
-//! command. The module finds the program, generates the input into the cache, and records in
-//! [`Prepared::notes`] exactly which command runs.
+//! Each program has a data file below `data/`, which describes it, and a module, which prepares its
+//! command. The module finds the program, generates the input into the cache, and records the exact
+//! command in [`Prepared::notes`].
 //!
 //! ```no_run
 //! use heapdrome_packages::Cache;
@@ -46,12 +46,13 @@ pub use settings::Settings;
 /// Next step of `prepare`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The package is searched in the cache, and fetched if it is not there.
+    /// The package is looked up in the cache, and fetched if it is missing.
     Fetching {
         /// Name and version of the package.
         package: String,
     },
-    /// The program's folder is locked; this waits for another heapdrome that races it.
+    /// The program's folder is about to be locked. If another heapdrome process is racing this
+    /// program, `prepare` waits for its lock.
     Locking {
         /// The name of the program.
         program: String,
@@ -81,7 +82,7 @@ impl fmt::Display for Event {
 /// preparation.
 #[derive(Debug)]
 pub struct Prepared {
-    /// The program and its arguments; if there is a server, those of its load.
+    /// The program and its arguments. If there is a server, the load generator and its arguments.
     pub command: Vec<String>,
     /// A shell command line to run before each run, from any folder.
     pub prepare: Option<String>,
@@ -105,7 +106,7 @@ pub struct Prepared {
 /// Returns the program of this name.
 ///
 /// # Errors
-/// Returns an error that suggests the nearest name if there is none.
+/// Returns an error that suggests the nearest name if no program has this name.
 pub fn find(name: &str) -> Result<&'static Program, Unknown> {
     list()
         .iter()
@@ -114,7 +115,7 @@ pub fn find(name: &str) -> Result<&'static Program, Unknown> {
 }
 
 impl Program {
-    /// Checks whether everything that the program needs is installed.
+    /// Checks whether all requirements of the program are installed.
     pub fn availability(&self) -> Availability {
         self.availability_in(std::env::var_os("PATH").as_ref())
     }

@@ -1,4 +1,4 @@
-//! Everything that a load needs for its preparation: its tools, its folder in the cache, its notes.
+//! Services for the preparation of a load: its tools, its folder in the cache, and its notes.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -67,14 +67,15 @@ impl<'a> Request<'a> {
         })
     }
 
-    /// Returns the path of the needed program at this index, as a word of a command.
+    /// Returns the path of the required program at this index, as a word of a command.
     pub(crate) fn tool(&self, place: usize) -> String {
         let tool = self.tools.get(place);
         tool.map_or_else(String::new, |tool| tool.path.to_string_lossy().into_owned())
     }
 
-    /// Returns the folder whose contents are determined by `stamp`. If it is not in the cache,
-    /// `fill` writes it in another place first, so that a folder in the cache is always complete.
+    /// Returns the folder whose contents `stamp` determines. If the cache lacks the folder, `fill`
+    /// writes a staging folder, which is then renamed. A folder in the cache is thus always
+    /// complete.
     pub(crate) fn input(
         &self,
         stamp: &[&str],
@@ -102,7 +103,7 @@ impl<'a> Request<'a> {
         Ok(Input { directory, lock })
     }
 
-    /// Returns the version of the tool that generates the input, for stamps: another version may
+    /// Returns the version of the tool at this index, for use in stamps: a different version may
     /// generate a different input.
     pub(crate) fn version(&self, place: usize) -> &str {
         self.versions.get(place).map_or("", String::as_str)
@@ -162,7 +163,6 @@ pub(crate) fn write_error(path: &Path) -> impl FnOnce(std::io::Error) -> Program
     move |source| ProgramError::Write { path, source }
 }
 
-/// Writes a file.
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), ProgramError> {
     std::fs::write(path, text).map_err(write_error(path))
 }

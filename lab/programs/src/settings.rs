@@ -41,7 +41,8 @@ impl Program {
         Ok(settings)
     }
 
-    /// Returns every parameter with its value: the one that is set, or the default of the form.
+    /// Returns every parameter with its value: the one from `settings`, or the default of the quick
+    /// or the full form.
     pub(crate) fn values(&self, settings: &Settings) -> Result<Values<'_>, ProgramError> {
         for (key, value) in settings {
             self.check(key, value)?;
@@ -76,7 +77,7 @@ impl Program {
                 .then_some(())
                 .ok_or_else(|| bad(parameter.choices.join(", ")));
         };
-        // Rust accepts `+5` as a number, but it would give a different folder name.
+        // Rust parses `+5` as 5, but the text `+5` would yield a different folder name.
         let digits = value.bytes().all(|byte| byte.is_ascii_digit());
         let number = value.parse::<u64>().ok().filter(|_| digits);
         match number {
@@ -92,7 +93,7 @@ impl Program {
 }
 
 impl Values<'_> {
-    /// Returns the value of a parameter, or an empty string if the data file has none of that name.
+    /// Returns the value of a parameter, or an empty string if the program has no such parameter.
     pub(crate) fn word(&self, name: &str) -> &str {
         let found = self.values.iter().find(|(key, _)| *key == name);
         found.map_or("", |(_, value)| value)
@@ -103,7 +104,7 @@ impl Values<'_> {
         self.word(name).parse().unwrap_or(0)
     }
 
-    /// Formats all parameters as `key=value` words, except the form, which only selects other
+    /// Formats all parameters as `key=value` words, except `quick`, which only selects other
     /// defaults.
     pub(crate) fn in_words(&self) -> String {
         let shown = self.values.iter().filter(|(key, _)| *key != QUICK);

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use crate::ProgramError;
 
-/// Programs that answer a compilation from a cache or another machine. With them the race would not
-/// measure the compiler.
+/// Programs that answer a compilation from a cache or another machine. With such a wrapper, the
+/// race would not measure the compiler.
 const WRAPPERS: [&str; 4] = ["ccache", "sccache", "distcc", "icecc"];
 
 /// Program that was found.
@@ -17,15 +17,15 @@ pub(crate) struct Tool {
     pub name: String,
     /// Path of the program.
     pub path: PathBuf,
-    /// A wrapper of the same name that was skipped.
+    /// First wrapper with this name that the search skipped, if any.
     pub passed_over: Option<PathBuf>,
 }
 
 /// Program to find, and the advice to print if it is missing.
 pub(crate) struct Wanted<'a> {
-    /// The heapdrome program that needs the program to find.
+    /// The program of this crate that has the requirement.
     pub program: &'a str,
-    /// The kind of program.
+    /// The kind of program to find.
     pub what: &'static str,
     /// Names of the program to find, best first.
     pub names: &'a [&'static str],
@@ -34,7 +34,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// Returns the first of the names that is a program in `path`, a list like `PATH`.
+    /// Finds a program under the first of the names that exists in `path`, a list like `PATH`.
     pub(crate) fn find_in(&self, path: Option<&OsString>) -> Result<Tool, ProgramError> {
         let found = self.names.iter().find_map(|name| find_program(name, path));
         found.ok_or_else(|| ProgramError::ProgramMissing {
@@ -46,8 +46,8 @@ impl Wanted<'_> {
     }
 }
 
-/// Returns the first program of this name in `path`, a list like `PATH`; a name with a `/` is a
-/// path.
+/// Returns the first program of this name in `path`, a list like `PATH`. A name with a `/` is
+/// itself a path.
 pub(crate) fn find_program(name: &str, path: Option<&OsString>) -> Option<Tool> {
     if name.contains('/') {
         return is_program(Path::new(name)).then(|| Tool {
@@ -58,7 +58,7 @@ pub(crate) fn find_program(name: &str, path: Option<&OsString>) -> Option<Tool> 
     }
     let mut passed_over = None;
     for folder in std::env::split_paths(path?) {
-        // A relative folder in PATH is a different one when the build runs elsewhere.
+        // A relative folder in PATH would be resolved against the build's working directory.
         let candidate = folder.join(name);
         if !folder.is_absolute() || !is_program(&candidate) {
             continue;

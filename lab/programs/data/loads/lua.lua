@@ -1,11 +1,12 @@
--- What scripts ask of Lua: trees, strings put together, documents written and read, closures, tables
--- with short lives. Lua asks malloc for every table, string and closure, and gives each back when
--- its collector finds it dead. The argument is the number of repetitions; the output follows from it.
--- No table is walked with pairs: the order of string keys depends on a seed that Lua draws.
+-- Typical work of Lua scripts: trees, string concatenation, writing and parsing documents, closures,
+-- and tables with short lifetimes. Lua allocates every table, string and closure with malloc, and
+-- frees it when its collector finds it unreachable. The argument is the number of repetitions; the
+-- output depends only on it. The script never iterates with pairs, because the order of string keys
+-- depends on a random seed.
 
 local repetitions = tonumber(arg[1])
 
--- A linear congruential generator, so that nothing depends on the C library's.
+-- A linear congruential generator, so that nothing depends on the C library's generator.
 local state = 42
 local function random(limit)
   state = (state * 1103515245 + 12345) % 2147483648

@@ -1,7 +1,7 @@
-"""What scripts ask of Python: records as JSON, classes, dictionaries, strings, sorting.
+"""Typical work of Python scripts: records as JSON, classes, dictionaries, strings, sorting.
 
-With PYTHONMALLOC=malloc every object but the smallest integers is one call of malloc. The argument is
-the number of repetitions; the output follows from it.
+With PYTHONMALLOC=malloc, every object except the smallest integers is one call of malloc. The
+argument is the number of repetitions; the output depends only on it.
 """
 
 import json

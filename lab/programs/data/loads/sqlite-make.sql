@@ -1,6 +1,6 @@
--- Fills a new database: a shop with customers, items, orders, and lines of orders. Every value
--- follows from its row's number by a multiplicative hash, so that the database is the same on every
--- machine. ORDERS stands for the number of orders.
+-- Fills a new database: a shop with customers, items, orders, and lines of orders. Every value is
+-- computed from its row's number by a multiplicative hash, so that the database is identical on
+-- every machine. heapdrome replaces ORDERS by the number of orders.
 .bail on
 pragma page_size = 4096;
 pragma journal_mode = off;

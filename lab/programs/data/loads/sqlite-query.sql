@@ -1,6 +1,6 @@
--- What a report asks of a shop: joins, groups, sorts of text, sums over windows, an index built in
--- memory, text put together, JSON written and read. The last key of every sort is unique, so that the
--- output is the same in every run.
+-- Queries of a shop's report: joins, groups, sorts of text, sums over windows, an index built in
+-- memory, text concatenation, writing and parsing JSON. The last key of every sort is unique, so
+-- that the output is identical in every run.
 .bail on
 pragma temp_store = memory;
 pragma cache_size = -16384;
@@ -13,7 +13,7 @@ join lines l on l.order_id = o.id
 join items i on i.id = l.item
 group by c.id order by spent desc, c.id limit 5;
 
--- Turnover of each category in each quarter, the best of each.
+-- The category with the highest turnover in each quarter.
 select category, quarter, turnover from (
     select i.category, o.day / 91 as quarter, sum(l.quantity * i.price) as turnover,
            row_number() over (partition by o.day / 91
@@ -22,20 +22,20 @@ select category, quarter, turnover from (
     group by i.category, o.day / 91)
 where place = 1 order by quarter;
 
--- Sorting by text that no index has.
+-- A sort by text without an index.
 select count(*), sum(length(words)), max(words) from (
     select upper(o.note) || ' ' || c.name || ' ' || c.city as words
     from orders o join customers c on c.id = o.customer
     order by words desc, o.id);
 
--- An index built anew over text, in memory.
+-- A new index over text, in memory.
 create temp table notes as
 select o.id, c.city || ': ' || o.note || ' / ' || c.name as words
 from orders o join customers c on c.id = o.customer;
 create index temp.notes_by_words on notes (words, id);
 select count(*), min(words), max(words) from notes where words > 'City 100';
 
--- Documents written and read.
+-- Writes and parses JSON documents.
 select count(*), sum(length(document)), sum(json_array_length(document, '$.lines')),
        sum(json_extract(document, '$.lines[0].quantity')) from (
     select json_object('order', o.id, 'customer', c.name, 'lines',
@@ -44,7 +44,7 @@ select count(*), sum(length(document)), sum(json_array_length(document, '$.lines
     join lines l on l.order_id = o.id join items i on i.id = l.item
     group by o.id);
 
--- Text put together in groups.
+-- Concatenates text in groups.
 select sum(length(list)) from (
     select group_concat(i.title, '; ') as list
     from lines l join items i on i.id = l.item group by l.order_id);

@@ -68,7 +68,7 @@ impl Description<'_> {
         text
     }
 
-    /// Returns compiler, flags and header folders.
+    /// Returns the compiler, its flags and the header folders as the beginning of a command.
     fn compilation(&self) -> String {
         let mut words = vec![escaped(self.compiler)];
         words.extend(self.build.flags.iter().cloned());
@@ -91,8 +91,8 @@ impl Description<'_> {
     }
 }
 
-/// Returns the object file of a translation unit. Units of one name in different folders get
-/// different objects.
+/// Returns the object file of a translation unit. The object's name contains the unit's folder, so
+/// that units with equal names in different folders get different objects.
 fn object_of(unit: &str) -> String {
     let stem = Path::new(unit).with_extension("o");
     format!("{OBJECTS}/{}", stem.to_string_lossy().replace('/', "_"))

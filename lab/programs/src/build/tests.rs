@@ -124,7 +124,7 @@ fn make_builds_the_same() {
     }
 }
 
-/// An older ninja prints each file when it is done, so its output cannot be compared.
+/// An older ninja prints each file when its compilation ends, so its output cannot be compared.
 #[test]
 fn only_a_silent_build_prints_the_same_in_every_run() {
     let path = std::env::var_os("PATH");

@@ -5,7 +5,7 @@ use crate::{Event, Prepared, ProgramError};
 
 const PAGES: &str = include_str!("../../data/loads/ghostscript.ps");
 
-/// Options that wait for no key press and access only the named files.
+/// Options that disable prompts for a key press and restrict file access to the named files.
 const PLAIN: [&str; 4] = ["-q", "-dSAFER", "-dBATCH", "-dNOPAUSE"];
 
 pub(super) fn prepare(

@@ -15,7 +15,7 @@ const REPOSITORY: &str = "history.git";
 /// Folder that is created again before each run of a task that writes.
 const RUN: &str = "run";
 
-/// Environment without the settings of the machine and of the user, and with English messages.
+/// Variables that disable the settings of the machine and of the user, and select English messages.
 const ENVIRONMENT: [(&str, &str); 5] = [
     ("GIT_CONFIG_NOSYSTEM", "1"),
     ("GIT_CONFIG_SYSTEM", "/dev/null"),
@@ -24,7 +24,7 @@ const ENVIRONMENT: [(&str, &str); 5] = [
     ("TZ", "UTC"),
 ];
 
-/// Variables by which the user's shell could point Git to another repository.
+/// Variables of the user's shell that could make Git use a different repository.
 const POINTERS: [&str; 4] = [
     "GIT_DIR",
     "GIT_WORK_TREE",

@@ -5,8 +5,8 @@ use crate::{Event, Prepared, ProgramError};
 
 const SCRIPT: &str = include_str!("../../data/loads/python.py");
 
-/// Environment that allocates all objects by malloc, fixes the order of sets and dictionary keys,
-/// and ignores the user's settings.
+/// Variables that make Python allocate all objects by malloc, fix the hash seed and thus the order
+/// of sets, and disable the user's module path.
 const ENVIRONMENT: [(&str, &str); 3] = [
     ("PYTHONMALLOC", "malloc"),
     ("PYTHONHASHSEED", "0"),
@@ -21,7 +21,8 @@ pub(super) fn prepare(
         write_file(&folder.join("load.py"), SCRIPT)
     })?;
     let repetitions = request.values.word("repetitions");
-    // Without user and site modules, and without writing byte code; -I would ignore PYTHONMALLOC.
+    // -s and -S disable user and site modules, and -B disables writing byte code. -I would make
+    // Python ignore PYTHONMALLOC.
     let command = words(&[&request.tool(0), "-s", "-S", "-B", "load.py", repetitions]);
     let mut prepared = request.prepared(input, command);
     let pairs = ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned()));

@@ -10,7 +10,7 @@ const SOCKET: &str = "redis.sock";
 
 /// All settings of the server. It listens to no network and writes nothing to disk.
 /// `jemalloc-bg-thread` would start a thread in the jemalloc with which Debian's server is linked,
-/// regardless of the allocator that serves.
+/// even under another allocator.
 const SETTINGS: &str = "\
 port 0
 unixsocket redis.sock
@@ -52,7 +52,7 @@ pub(super) fn prepare(
         write_file(&folder.join("redis.conf"), SETTINGS)?;
         write_file(&folder.join("load.sh"), &load)
     })?;
-    // The shell is part of the load, which runs without the allocator under test.
+    // The shell is part of the load. Only the server runs under the allocator under test.
     let mut prepared = request.prepared(input, words(&["sh", "load.sh"]));
     prepared.server = Some(Server {
         serve: format!("exec {server} redis.conf"),
@@ -90,7 +90,7 @@ fn load(benchmark: &str, requests: u64, value_bytes: u64, pipeline: u64) -> Stri
 fn metric((kind, name): (&str, &str)) -> Metric {
     Metric {
         name: name.to_owned(),
-        // "HSET" ends with "SET".
+        // The word boundary keeps "SET" from matching the end of "HSET".
         pattern: format!(r"\b{kind}: ([0-9.]+) requests per second"),
         better: Better::Higher,
     }

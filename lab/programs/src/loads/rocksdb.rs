@@ -6,11 +6,11 @@ use heapdrome_schema::{Better, Metric};
 use crate::request::{Request, words};
 use crate::{Event, Prepared, ProgramError};
 
-/// Steps in their order; the rate of each is a figure.
+/// Steps of the benchmark, in order. The rate of each step is a figure.
 const STEPS: [&str; 4] = ["fillrandom", "overwrite", "readrandom", "seekrandom"];
 
-/// Settings that make runs similar: small buffers and a small cache, so that there is something to
-/// compact; no compression, no waiting for the disk, and no write stall, in which writers would
+/// Settings that make runs similar: small buffers and a small cache, so that compaction has work;
+/// no compression, no waiting for the disk, and no write stall. In a write stall, writers would
 /// sleep while a slow machine compacts.
 const SETTINGS: [&str; 11] = [
     "--db=run/db",
@@ -47,7 +47,7 @@ pub(super) fn prepare(
     let mut prepared = request.prepared(input, command);
     prepared.prepare = Some(format!("rm -rf {run} && mkdir {run}"));
     prepared.metrics = STEPS.map(metric).into();
-    // It prints times.
+    // The output contains times, which differ from run to run.
     prepared.repeatable_output = false;
     Ok(prepared)
 }

@@ -65,8 +65,8 @@ fn system(out: &mut impl Write, random: &mut Random) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes two trees of one operator over the same leaves, which are equal because it commutes and
-/// associates. Every use of a law creates a new term.
+/// Writes two trees of one operator over equal leaves. The trees are equal because the operator is
+/// commutative and associative. Every application of one of these laws creates a new term.
 fn order(out: &mut impl Write) -> io::Result<()> {
     let leaf = |number: u64| format!("(f {number})");
     let grown = |tree: String, number| format!("(g {tree} {})", leaf(number));

@@ -46,7 +46,7 @@ enum {
 #define ALONE ((size_t)4 << 20)
 
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23    /* since Linux 5.14; before, pages are faulted in on first touch */
+#define MADV_POPULATE_WRITE 23    /* since Linux 5.14; before, first touch faults pages in */
 #endif
 
 struct span {
