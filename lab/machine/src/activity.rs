@@ -1,4 +1,4 @@
-//! Activity of other programs, watched over half a second.
+//! Activity of other programs, observed for half a second.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use heapdrome_system::kernel::keyed;
 
 use crate::tell::{good, note, read, unreadable, warning};
 
-/// Duration of watching.
+/// Duration of the observation.
 const WINDOW: Duration = Duration::from_millis(500);
 
 /// Processor time by kind, from the first line of `/proc/stat`.
@@ -47,7 +47,7 @@ impl Moment {
     }
 }
 
-/// Returns all conditions that take time to watch. Takes [`WINDOW`].
+/// Returns all conditions that require an observation over time. Takes [`WINDOW`].
 pub(crate) fn examine() -> Vec<Condition> {
     let before = Moment::now();
     std::thread::sleep(WINDOW);
@@ -114,7 +114,7 @@ fn name_and_ticks(stat: &str) -> Option<(String, u64)> {
     Some((name.to_owned(), user + system))
 }
 
-/// Checks the number of processes that wanted a processor during the last minute.
+/// Checks the load: the number of processes that ran or waited for a processor in the last minute.
 fn load(loadavg: Option<&str>, processors: usize) -> Condition {
     const NAME: &str = "load";
     const MEANING: &str = "other work takes processors, caches and memory bandwidth from the runs";
@@ -161,7 +161,7 @@ fn steal(before: Option<Times>, after: Option<Times>) -> Condition {
     }
 }
 
-/// Lists processes that used a processor during the watch.
+/// Lists processes that used a processor during the observation.
 fn busy(before: &BTreeMap<u32, (String, u64)>, after: &BTreeMap<u32, (String, u64)>) -> Condition {
     const NAME: &str = "busy processes";
     const MEANING: &str = "they compete with the runs for processors and caches";
@@ -188,7 +188,7 @@ fn busy(before: &BTreeMap<u32, (String, u64)>, after: &BTreeMap<u32, (String, u6
     }
 }
 
-/// Checks whether the processor slowed down because of heat.
+/// Checks whether heat throttled the processor during the observation.
 fn throttling(before: Option<u64>, after: Option<u64>) -> Condition {
     const NAME: &str = "thermal throttling";
     const MEANING: &str = "a hot processor slows down, the later runs of a race most";

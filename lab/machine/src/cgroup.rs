@@ -1,4 +1,4 @@
-//! Control groups: their limits on this process, and whether they can measure memory.
+//! Control groups: their limits on this process, and their ability to measure memory.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub(crate) fn examine() -> Vec<Condition> {
 const WATCH: &str =
     "without a writable memory group, the tree's peak is sampled from /proc, which can miss spikes";
 
-/// Checks whether groups can be created to watch a process tree's memory.
+/// Checks whether this process may create groups that measure the memory of a process tree.
 fn watching(group: Option<&Group>) -> Condition {
     const NAME: &str = "control group for memory";
     let Some(group) = group else {

@@ -47,7 +47,7 @@ fn processor_time() -> f64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the structure outlives the call.
+    // SAFETY: `time` is writable and outlives the call.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }

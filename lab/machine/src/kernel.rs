@@ -97,7 +97,7 @@ fn perf(tried: Result<(), Error>, paranoid: Option<&str>) -> Condition {
     }
 }
 
-/// Checks by a trial whether children can be traced, which the proof needs.
+/// Checks by a trial whether children can be traced. The proof requires this.
 fn tracing(tried: Result<(), Error>, scope: Option<&str>) -> Condition {
     const NAME: &str = "tracing of children (ptrace)";
     const MEANING: &str = "without it there is no proof of which library served malloc";

@@ -1,7 +1,8 @@
 //! Description of the machine, and the conditions that could distort a measurement.
 //!
-//! Nothing here changes the machine. Unreadable values are reported as such and never guessed. A
-//! missing file of `/proc` or `/sys` is not an error, because containers hide many of them.
+//! This crate changes nothing on the machine. It reports unreadable values as such and never
+//! guesses them. A missing file of `/proc` or `/sys` is not an error, because containers hide many
+//! of them.
 
 mod activity;
 mod cgroup;
@@ -19,7 +20,7 @@ use heapdrome_schema::{Condition, Level, Machine};
 
 /// Describes the machine. The warnings among its conditions become remarks.
 ///
-/// Watches the machine for about half a second.
+/// Observes the machine for about half a second.
 pub fn describe() -> Machine {
     describe_with(&examine())
 }

@@ -6,7 +6,7 @@ use heapdrome_system::kernel::{HUGE_PAGES, chosen, keyed};
 
 use crate::tell::{good, note, read, unreadable, warning};
 
-/// Returns all conditions of memory that one reading shows.
+/// Returns all conditions of memory that require no observation over time.
 pub(crate) fn examine() -> Vec<Condition> {
     let meminfo = read("/proc/meminfo").unwrap_or_default();
     vec![
@@ -56,8 +56,8 @@ fn free_memory(meminfo: &str) -> Condition {
     good(NAME, value, MEANING)
 }
 
-/// Checks for swap in use and for swapping during the watch. `moved` is the number of pages swapped
-/// in or out; `None` if `/proc/vmstat` does not contain it.
+/// Checks for swap in use and for swapping during the observation. `moved` is the number of pages
+/// swapped in or out; `None` if `/proc/vmstat` does not contain it.
 pub(crate) fn swap(meminfo: &str, moved: Option<u64>) -> Condition {
     const NAME: &str = "swap";
     const MEANING: &str = "swapped pages are missing from peaks of resident memory, and cost time";
@@ -88,7 +88,7 @@ pub(crate) fn swap(meminfo: &str, moved: Option<u64>) -> Condition {
     }
 }
 
-/// Checks whether the kernel allows more memory to be reserved than exists.
+/// Checks whether processes may reserve more memory than the machine has.
 fn overcommit(mode: Option<&str>) -> Condition {
     const NAME: &str = "overcommit";
     const MEANING: &str =

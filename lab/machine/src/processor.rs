@@ -28,7 +28,7 @@ pub(crate) fn name(cpuinfo: &str) -> String {
         .unwrap_or_else(|| "unknown".into())
 }
 
-/// Returns the name of a common ARM server core, which the kernel identifies only by numbers.
+/// Returns the name of a common ARM core, which the kernel identifies only by numbers.
 fn arm_name(implementer: &str, part: &str) -> Option<&'static str> {
     Some(match (implementer, part) {
         ("0x41", "0xd08") => "ARM Cortex-A72",

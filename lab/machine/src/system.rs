@@ -1,5 +1,5 @@
-//! Queries to the kernel that no file answers. All `unsafe` code of this crate is here and in
-//! `faults`.
+//! Queries to the kernel through system calls instead of files. All `unsafe` code of this crate is
+//! in this module and in `faults`.
 
 use std::io::Error;
 use std::path::Path;
@@ -32,7 +32,7 @@ pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
 
 /// Returns whether this process and its children run without address space randomisation.
 pub(crate) fn layout_is_fixed() -> Option<bool> {
-    // SAFETY: this argument queries the current value and changes nothing.
+    // SAFETY: the argument 0xffff_ffff queries the current personality and changes nothing.
     let personality = unsafe { libc::personality(0xffff_ffff) };
     (personality >= 0).then_some(personality & libc::ADDR_NO_RANDOMIZE != 0)
 }
@@ -59,7 +59,7 @@ pub(crate) fn c_library() -> String {
 /// Opens a counter of retired instructions in user mode on this thread, and closes it again.
 ///
 /// # Errors
-/// The kernel's error on opening the counter.
+/// Returns the kernel's error if the counter cannot be opened.
 pub(crate) fn try_hardware_counter() -> Result<(), Error> {
     let mut counter = Builder::new(Hardware::INSTRUCTIONS);
     counter.exclude_kernel(true).exclude_hv(true);
@@ -69,7 +69,7 @@ pub(crate) fn try_hardware_counter() -> Result<(), Error> {
 /// Checks whether a child may request tracing, as the witness's children do.
 ///
 /// # Errors
-/// The kernel's error on the request.
+/// Returns the kernel's error if the request fails.
 pub(crate) fn try_trace() -> Result<(), Error> {
     // SAFETY: between fork and _exit the child only calls ptrace and reads errno. Both are
     // async-signal-safe, as required after a fork of a threaded process. The parent waits for
@@ -91,7 +91,7 @@ pub(crate) fn try_trace() -> Result<(), Error> {
     }
 }
 
-/// Waits for `child`, whose exit status is an error number.
+/// Waits for `child` and converts its exit status, an error number, into a result.
 fn wait_for(child: libc::pid_t) -> Result<(), Error> {
     let mut status = 0;
     loop {

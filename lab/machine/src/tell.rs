@@ -7,7 +7,7 @@ pub(crate) fn good(name: &str, value: impl Into<String>, meaning: &str) -> Condi
     condition(name, value, Level::Good, meaning, None)
 }
 
-/// Creates a condition that is worth knowing.
+/// Creates a condition that users should know about, but that is not a warning.
 pub(crate) fn note(
     name: &str,
     value: impl Into<String>,
@@ -22,7 +22,7 @@ pub(crate) fn warning(name: &str, value: impl Into<String>, meaning: &str, fix: 
     condition(name, value, Level::Warning, meaning, Some(fix))
 }
 
-/// Creates a condition that this machine does not reveal.
+/// Creates a condition whose value cannot be read on this machine.
 pub(crate) fn unreadable(name: &str, path: &str, meaning: &str) -> Condition {
     condition(
         name,
@@ -49,7 +49,7 @@ fn condition(
     }
 }
 
-/// Reads a file of the kernel without its last newline; `None` if it is unreadable.
+/// Reads a file of the kernel, without trailing white space; `None` if it is unreadable.
 pub(crate) fn read(path: &str) -> Option<String> {
     std::fs::read(path)
         .ok()

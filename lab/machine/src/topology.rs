@@ -7,7 +7,7 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::tell;
 
-/// Position of a processor.
+/// Position of a processor: its core and socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     processor: usize,

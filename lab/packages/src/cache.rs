@@ -1,4 +1,4 @@
-//! The folder in which heapdrome keeps fetched sources and its builds.
+//! The cache: the folder in which heapdrome keeps fetched sources and its own builds.
 
 mod error;
 
@@ -112,7 +112,7 @@ impl Cache {
     /// Opens the cache of this user: `HEAPDROME_CACHE`, or `heapdrome` in the user's cache folder.
     ///
     /// # Errors
-    /// When no folder is known, or its path is one from which the loader cannot preload libraries.
+    /// When no folder is known, or the loader cannot preload libraries from the folder's path.
     pub fn open() -> Result<Self, CacheError> {
         let named = std::env::var_os("HEAPDROME_CACHE").filter(|name| !name.is_empty());
         let usual = || dirs::cache_dir().map(|folder| folder.join("heapdrome"));
@@ -139,8 +139,8 @@ impl Cache {
         })
     }
 
-    /// Makes waits, and the child processes of fetches and builds, end soon after `interrupt`
-    /// becomes true.
+    /// Sets the flag that interrupts work. Soon after `interrupt` becomes true, waits end, and so
+    /// do the child processes that fetch and build.
     #[must_use]
     pub fn interrupted_by(mut self, interrupt: Arc<AtomicBool>) -> Self {
         self.interrupt = interrupt;
@@ -179,7 +179,8 @@ impl Cache {
             return Ok(());
         }
         std::fs::create_dir_all(&self.root).map_err(failed("make the cache", &self.root))?;
-        // Another heapdrome process may have written its marker in the meantime, or be about to.
+        // Another heapdrome process may create this cache at the same time, so the folder may now
+        // have a marker.
         if self.holds_other_files()? && !self.is_ours()? {
             return Err(CacheError::NotOurs {
                 path: self.root.clone(),
@@ -243,9 +244,9 @@ impl Cache {
         }
     }
 
-    /// Takes an exclusive lock on `what`, after waiting for any process that holds it. While the
-    /// returned value exists, no other process makes `what`. Removes what a killed process left in
-    /// the staging folder.
+    /// Takes an exclusive lock on the item `what`, after waiting for any process that holds it.
+    /// While the returned value exists, no other process makes the item. Removes the files that a
+    /// killed process left in the item's staging folder.
     ///
     /// # Errors
     /// When the cache cannot be written, or the wait was interrupted.
@@ -270,8 +271,8 @@ impl Cache {
         })
     }
 
-    /// Removes `folder`, which is made under the lock on `what`, and returns whether it existed.
-    /// The folder is first renamed, so that no other process finds it half removed.
+    /// Removes `folder`, which processes make under the lock on `what`, and returns whether it
+    /// existed. The folder is first renamed, so that no other process sees a partly removed folder.
     ///
     /// # Errors
     /// When the cache cannot be written, or the wait for the lock was interrupted.
@@ -287,7 +288,7 @@ impl Cache {
     }
 
     /// Locks `what` like [`Cache::lock`], but shares the lock within this process, for example
-    /// between races that alternate in one folder. Clones of this cache share it, too.
+    /// between races that alternate in one folder. Clones of this cache share the lock, too.
     ///
     /// # Errors
     /// See [`Cache::lock`].
@@ -336,8 +337,8 @@ impl Cache {
 }
 
 impl Lock {
-    /// Creates a folder for work in progress. Dropping it deletes the folder, unless the folder was
-    /// renamed.
+    /// Creates a folder for work in progress. Dropping the returned value deletes the folder,
+    /// unless the folder was renamed.
     ///
     /// # Errors
     /// When the folder cannot be created.
@@ -378,7 +379,7 @@ fn remove_folder(path: &Path) -> Result<(), CacheError> {
     }
 }
 
-/// Removes all lock files except the main one, which the caller holds.
+/// Removes all lock files except the file of the main lock, which the caller holds.
 fn remove_locks(folder: &Path) -> Result<(), CacheError> {
     let entries = std::fs::read_dir(folder).map_err(failed("read", folder))?;
     for entry in entries.flatten().filter(|it| it.file_name() != MAIN_LOCK) {

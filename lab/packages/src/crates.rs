@@ -91,8 +91,8 @@ fn write_manifest(pin: &CratePin, folder: &Path) -> Result<(), FetchError> {
     Ok(())
 }
 
-/// Returns the most informative line. In cargo's chain of causes, that is the last one, the root
-/// cause.
+/// Returns the most informative line of cargo's output: the last line of its chain of causes, which
+/// names the root cause.
 fn telling_line(lines: &[String]) -> String {
     let cause = |line: &&String| !line.trim_end().ends_with("Caused by:");
     let after_error = lines.iter().skip_while(|line| !line.starts_with("error"));

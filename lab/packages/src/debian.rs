@@ -69,7 +69,8 @@ impl Fetch<'_> {
             let path = parts.join(format!("{index}.{kind}"));
             std::fs::write(&path, text).map_err(FileError::of("write", &path))?;
         }
-        // The fetch may succeed even if a third-party archive is unreachable.
+        // A failed update is ignored: the fetch may succeed even if a third-party archive is
+        // unreachable.
         match self.apt_get(&["update"], &downloads) {
             Err(FetchError::Failed { .. }) | Ok(()) => {}
             Err(error) => return Err(error),
@@ -166,8 +167,8 @@ impl Fetch<'_> {
     }
 }
 
-/// Returns the most informative line. If an archive is unreachable, apt-get only prints a warning;
-/// it fails later, when it needs the archive's content.
+/// Returns the most informative line of apt-get's output. For an unreachable archive, apt-get only
+/// prints a warning, and fails later, when it needs the archive's content.
 fn telling_line(lines: &[String]) -> String {
     let unreachable = lines.iter().find(|line| line.contains("Failed to fetch"));
     let line = unreachable.or(lines.last());

@@ -1,12 +1,12 @@
-//! Fetching steps that are common to all registries.
+//! Steps of a fetch that all registries share.
 
 use std::path::{Path, PathBuf};
 
 use crate::child::{ChildError, Job, last_lines};
 use crate::{Cache, CacheError, FetchError, Shelf};
 
-/// Returns the folder of a package's sources in the cache. If they are missing, calls `fetch`,
-/// which stores them below the staging folder and writes a log.
+/// Returns the folder of a package's sources in the cache. If the folder is missing, calls `fetch`,
+/// which stores the sources below the staging folder and writes a log.
 pub(crate) fn fetched(
     cache: &Cache,
     label: &str,
@@ -38,7 +38,7 @@ pub(crate) struct Fetcher<'a> {
     pub(crate) package: String,
     /// Name of the program.
     pub(crate) program: &'static str,
-    /// Advice for users who do not have the program.
+    /// Advice for users who lack the program.
     pub(crate) advice: &'static str,
     pub(crate) log: &'a Path,
     /// Function that selects the most informative of the log's last lines.

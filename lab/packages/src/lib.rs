@@ -1,8 +1,8 @@
-//! Pinned packages from registries, fetched once into a cache that heapdrome alone writes to.
+//! Pinned packages from registries, fetched once into a cache to which only heapdrome writes.
 //!
 //! The cache is the folder in `HEAPDROME_CACHE`, or `heapdrome` in the user's cache folder. Each
-//! item is made in a staging folder under a lock and then renamed, so other processes never see the
-//! partial result of a killed one.
+//! item is made in a staging folder under a lock and then renamed, so no process ever sees the
+//! partial result of a killed process.
 //!
 //! ```no_run
 //! use heapdrome_packages::{Cache, CratePin, fetch_crate};

@@ -36,14 +36,14 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// No limit: the child ends by itself, or when the user interrupts it.
+    /// No limits: the child ends by itself, or when the user interrupts heapdrome.
     pub const NONE: Self = Self {
         time: None,
         memory: None,
         pause: PAUSE,
     };
 
-    /// Returns a limit of only wall time.
+    /// Returns limits that restrict only wall time.
     pub const fn of_time(time: Duration) -> Self {
         Self {
             time: Some(time),
@@ -57,7 +57,7 @@ impl Limits {
 pub enum Ended {
     /// The child ended by itself.
     Itself(ExitStatus),
-    /// The child was killed, because it exceeded its limit of time or memory.
+    /// The child was killed because it exceeded its limit of time or memory.
     OverLimit,
 }
 
@@ -79,13 +79,13 @@ pub fn in_own_group(command: &mut Command) -> &mut Command {
 /// Makes the kernel kill the child when its parent dies for any reason.
 pub fn dies_with_parent(command: &mut Command) -> &mut Command {
     let ask = || Ok(set_parent_process_death_signal(Some(Signal::KILL))?);
-    // SAFETY: prctl is a plain system call without locks or heap memory, so it is async-signal-safe
-    // between fork and exec.
+    // SAFETY: `ask` only calls prctl, a plain system call without locks or heap memory. It is thus
+    // async-signal-safe, as required between fork and exec.
     unsafe { command.pre_exec(ask) }
 }
 
-/// Waits until a child that leads a process group ends or exceeds its limits. In both cases it then
-/// kills the group, because a program may leave a hanging child behind.
+/// Waits until a child that leads a process group ends or exceeds its limits. In both cases, kills
+/// the group afterwards, because a program may leave a hanging child behind.
 ///
 /// # Errors
 /// When the flag is raised, or the kernel refuses to wait.

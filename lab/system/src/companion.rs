@@ -28,8 +28,8 @@ pub fn tell(program: &str, line: &str) {
     let _ = writeln!(io::stderr(), "{program}: {line}");
 }
 
-/// Returns the exit status of a program. If the program failed, first writes a line to standard
-/// error.
+/// Returns the exit status of a program. If the program failed, first writes the line of the
+/// failure to standard error.
 pub fn end(program: &str, outcome: Result<(), (u8, String)>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

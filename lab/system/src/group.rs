@@ -49,7 +49,7 @@ impl Group {
     }
 
     /// Finds the group from the texts of `/proc/self/cgroup` and `/proc/self/mountinfo`. In a
-    /// container, its own group appears as the root of the hierarchy.
+    /// container, the container's own group appears as the root of the hierarchy.
     pub fn locate(version: Version, controller: &str, groups: &str, mounts: &str) -> Option<Self> {
         let has = |names: &str| names.split(',').any(|name| name == controller);
         let path = groups.lines().find_map(|line| {
@@ -132,7 +132,7 @@ pub fn memory_limit(version: Version, folder: &Path) -> Option<Bytes> {
     )
 }
 
-/// Returns a group's quota of processor time, in processors.
+/// Returns a group's quota of processor time, as a number of processors.
 pub fn quota(version: Version, folder: &Path) -> Option<f64> {
     let both = match version {
         Version::One => {

@@ -18,8 +18,8 @@ pub fn flag() -> io::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     let signals = [SIGINT, SIGTERM, SIGHUP];
     for signal in signals.into_iter().filter(|signal| !is_ignored(*signal)) {
-        // The order matters. At the first signal the flag is still unset, so it is only set; at the
-        // second signal the process exits.
+        // The order matters. The first signal finds the flag unset and only sets it; the second
+        // signal finds the flag set and ends the process.
         signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&flag))?;
         signal_hook::flag::register(signal, Arc::clone(&flag))?;
     }
@@ -28,9 +28,10 @@ pub fn flag() -> io::Result<Arc<AtomicBool>> {
 
 /// Returns whether the parent process made this process ignore a signal, as nohup does with SIGHUP.
 fn is_ignored(signal: i32) -> bool {
-    // SAFETY: all-zero bytes are a valid `sigaction`, which the next call only overwrites.
+    // SAFETY: all-zero bytes are a valid `sigaction`; the next call overwrites them.
     let mut now: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: a null new action changes nothing, and `now` outlives the call.
+    // SAFETY: a null new action leaves the signal's action unchanged; `now` is writable and
+    // outlives the call.
     let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut now) };
     asked == 0 && now.sa_sigaction == libc::SIG_IGN
 }

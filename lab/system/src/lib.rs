@@ -1,5 +1,5 @@
-//! Services of the operating system for every crate of the lab: child processes, the control groups
-//! of this process, available memory, rights, locks on files, Ctrl-C, and the output conventions of
+//! Services of the operating system for the crates of the lab: child processes, this process's
+//! control groups, memory and rights, locks on files, Ctrl-C, and the output conventions of
 //! companion programs.
 
 pub mod child;

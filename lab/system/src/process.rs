@@ -31,7 +31,7 @@ impl Memory {
 
 /// Returns the beginning of a file, up to the length of the buffer and of one `read`.
 fn read_file<'a>(path: &CStr, buffer: &'a mut [u8]) -> &'a [u8] {
-    // SAFETY: `path` ends in a zero byte.
+    // SAFETY: `path` is a `CStr`, so it is readable and ends in a zero byte.
     let file = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
     if file < 0 {
         return &[];
@@ -55,7 +55,7 @@ fn kibibytes(text: &[u8], name: &[u8]) -> u64 {
     1024 * digits.fold(0, |number, digit| 10 * number + u64::from(digit - b'0'))
 }
 
-/// Whose page faults are counted.
+/// Scope of a count of page faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
     /// Page faults of all threads of this process.
@@ -64,14 +64,14 @@ pub enum Whose {
     Thread,
 }
 
-/// Returns the number of page faults without input so far.
+/// Returns the number of page faults so far that needed no input (minor faults).
 pub fn page_faults(whose: Whose) -> u64 {
     let whose = match whose {
         Whose::Process => libc::RUSAGE_SELF,
         Whose::Thread => libc::RUSAGE_THREAD,
     };
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: `usage` has room for the answer, and zeros are a value of its type.
+    // SAFETY: `usage` is writable. All-zero bytes are a valid `rusage`, even if the call fails.
     let usage = unsafe {
         libc::getrusage(whose, usage.as_mut_ptr());
         usage.assume_init()
@@ -79,7 +79,7 @@ pub fn page_faults(whose: Whose) -> u64 {
     u64::try_from(usage.ru_minflt).unwrap_or(0)
 }
 
-/// Moment on two clocks.
+/// Moment on two clocks: wall time and the process's processor time.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     wall: Duration,
@@ -131,7 +131,8 @@ pub fn clock(which: libc::clockid_t) -> Duration {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `time` has room for the answer. Both requested clocks exist on Linux.
+    // SAFETY: `time` is writable and outlives the call. For an unknown clock, the call fails and
+    // leaves `time` at zero.
     unsafe { libc::clock_gettime(which, &raw mut time) };
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }

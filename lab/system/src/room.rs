@@ -18,7 +18,7 @@ pub struct Room {
 }
 
 /// Returns the memory still available under the tightest of three limits: the machine's memory, the
-/// control groups and the limit on address space. Returns `None` if none of them can be read.
+/// control groups and the limit on address space. Returns `None` if no limit can be read.
 pub fn available() -> Option<Room> {
     let found = [machine(), groups(), address_space()];
     found.into_iter().flatten().min_by_key(|one| one.bytes)
@@ -69,7 +69,7 @@ fn least(group: &Group) -> Option<Bytes> {
 }
 
 /// Returns the memory still available under the limit of one group: the limit minus the group's
-/// usage, which does not include file pages that can be dropped.
+/// usage. Usage excludes file pages that the kernel can drop.
 fn of_group(version: Version, folder: &Path) -> Option<Bytes> {
     let limit = group::memory_limit(version, folder)?;
     let (used, key) = match version {
@@ -134,8 +134,7 @@ mod tests {
         assert_eq!(least(&group), Some(Bytes(390)));
     }
 
-    /// The path of a container's group is the one on the host, and may not exist inside the
-    /// container.
+    /// A container's group has its path on the host, which may not exist inside the container.
     #[test]
     fn a_container_whose_path_is_not_mounted_reads_the_root() {
         let root = tempfile::tempdir().expect("a temporary folder");

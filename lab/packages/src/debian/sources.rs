@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// Returns source archives for every Debian or Ubuntu archive that is configured in `folder`. Each
-/// is a file name extension and a text.
+/// Returns the source archives for every Debian or Ubuntu archive that is configured in `folder`.
+/// Each item is the extension of a file name and the text of the file.
 pub(super) fn source_entries(folder: &Path) -> Vec<(&'static str, String)> {
     let mut files = vec![folder.join("sources.list")];
     let parts = std::fs::read_dir(folder.join("sources.list.d"))

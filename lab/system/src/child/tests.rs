@@ -4,7 +4,7 @@ use super::*;
 
 const GENEROUS: Duration = Duration::from_secs(120);
 
-/// Starts a shell. It starts a child of its own before it executes `end`.
+/// Starts a shell that starts a child of its own before it executes `end`.
 fn shell(folder: &Path, end: &str) -> Child {
     let script = format!("sleep 60 & echo $! >new; mv new child; {end}");
     Command::new("sh")
