@@ -14,7 +14,7 @@ use heapdrome_witness::{Request, Witness, WitnessError};
 use crate::Program;
 use crate::program::PATH;
 
-/// Names of the allocators: those of their libraries without `lib` and `.so`.
+/// Names of the allocators: the file names of their libraries without `lib` and `.so`.
 pub const ALLOCATORS: [&str; 3] = ["elfmalloc", "elfmalloc-l", "elfmalloc-hardened"];
 
 /// Maximum number of characters of standard error that are shown if a program fails.
@@ -30,7 +30,7 @@ const SIGNALS: &str = "--default-signal=INT,HUP,QUIT,TERM,PIPE";
 /// Outcome of a run.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// The program worked, on the allocator.
+    /// The program worked, and the allocator served it.
     Passed {
         /// The result that the script printed.
         did: String,
@@ -87,7 +87,8 @@ impl Bench {
     ///
     /// # Errors
     ///
-    /// Returns an error if no folder can be created for it, or its processes cannot be followed.
+    /// Returns an error if no folder can be created for the program, or its processes cannot be
+    /// followed.
     pub fn run(&self, program: &Program, allocator: &str) -> io::Result<Outcome> {
         let folder = open_folder("heapdrome-program-")?;
         let request = self.request(program, allocator, folder.path());

@@ -13,14 +13,14 @@ pub const LIBRARIES: [&str; 4] = [
     "elfmalloc-l",
     "elfmalloc-hardened",
 ];
-/// Number of calls of a generated program, on [`THREADS`] threads.
+/// Number of calls that a generated program makes, on [`THREADS`] threads.
 const STEPS: usize = 1_000_000;
 const THREADS: usize = 8;
 /// Number of generated programs. Each runs with the library loaded, and with it preloaded.
 const PROGRAMS: u64 = 2;
 
-/// Prints a row for each check on libraries of [`LIBRARIES`] as soon as its result is known, and
-/// one for generated programs. Returns true if none failed.
+/// Checks `libraries`, which are among [`LIBRARIES`]. Prints a row for each check, and a row for
+/// generated programs, as soon as the results are known. Returns true if no check failed.
 ///
 /// # Errors
 ///
@@ -58,7 +58,7 @@ pub fn table(bench: &Bench, libraries: &[&str]) -> io::Result<bool> {
     Ok(well)
 }
 
-/// Prints a cell, and returns true if nothing failed.
+/// Prints the cell of a result, and returns true unless it is a failure.
 fn say(failure: Option<Failure>) -> bool {
     match &failure {
         None => print!(" passed |"),
@@ -67,7 +67,7 @@ fn say(failure: Option<Failure>) -> bool {
     failure.is_none()
 }
 
-/// Converts text so that a cell of a Markdown table can hold it.
+/// Replaces the characters in a text that would break a cell of a Markdown table.
 pub(crate) fn one_line(text: &str) -> String {
     text.replace('\n', " ").replace('|', "/")
 }

@@ -1,7 +1,7 @@
 //! `heapdrome-compatibility [NAME...]` tests heapdrome's own allocators and prints tables: the
-//! conformance suite, by the name `conformance`, and real programs. The default is everything, on
-//! all libraries; the name of an allocator selects its library. Exit status: 0 if no test failed, 1
-//! if one failed, 2 for wrong arguments, 4 if the machine cannot run the tests.
+//! conformance suite, by the name `conformance`, and real programs. Without names, it runs all
+//! tests on all libraries. The name of an allocator selects its library. Exit status: 0 if no test
+//! failed, 1 if a test failed, 2 for wrong arguments, 4 if the machine cannot run the tests.
 //!
 //! `heapdrome-compatibility execute PROGRAM [LIBRARY]` runs one generated program of the suite, as
 //! its children do.
@@ -54,7 +54,7 @@ struct Choice<'a> {
     programs: Vec<&'a Program>,
 }
 
-/// Parses the names; returns a message if a name is unknown or does not fit the others.
+/// Parses the names; returns a message if a name is unknown or cannot be combined with the others.
 fn choose<'a>(names: &[String], all: &'a [Program]) -> Result<Choice<'a>, String> {
     let (libraries, tests): (Vec<&str>, Vec<&str>) = names
         .iter()
@@ -95,7 +95,7 @@ fn complain(what: &str, status: u8) -> ExitCode {
     ExitCode::from(status)
 }
 
-/// Prints the tables that are not empty, and returns true if nothing failed.
+/// Prints the tables that are not empty, and returns true if no test failed.
 fn tables(choice: &Choice) -> std::io::Result<bool> {
     let bench = Bench::new()?;
     let mut well = true;
@@ -109,7 +109,8 @@ fn tables(choice: &Choice) -> std::io::Result<bool> {
     Ok(well)
 }
 
-/// Prints a row for each program as soon as its result is known, and returns true if none failed.
+/// Prints a row for each program as soon as its results are known, and returns true if no program
+/// failed.
 fn table(bench: &Bench, allocators: &[&str], chosen: &[&Program]) -> std::io::Result<bool> {
     let mut well = true;
     println!("| program | description | {} |", allocators.join(" | "));

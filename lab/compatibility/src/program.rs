@@ -5,22 +5,23 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-/// PATH of the scripts: the programs of the system's packages, independent of the caller.
+/// PATH of the scripts: the folders with programs of the system's packages, independent of the
+/// caller's environment.
 pub(crate) const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Program, or several that work together.
+/// Program, or several programs that work together, with a script that tests them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
     /// The name on the command line.
     pub name: String,
-    /// The work of the script, in one line.
+    /// Description of the script's work, in one line.
     pub does: String,
     /// Files that must exist: programs by name, anything else by path.
     needs: Vec<String>,
-    /// The Debian packages that contain them.
+    /// Debian packages that contain the required files.
     packages: Vec<String>,
-    /// Whether it is part of the core, which tests every change.
+    /// Whether the program belongs to the core, which runs for every change.
     #[serde(default)]
     pub core: bool,
     /// Maximum duration in seconds.
@@ -59,7 +60,8 @@ pub fn programs() -> Result<Vec<Program>, toml::de::Error> {
 }
 
 impl Program {
-    /// Returns the missing programs and their packages, or `None` if everything is installed.
+    /// Returns a text that names the missing files and the packages to install, or `None` if all
+    /// files exist.
     #[must_use]
     pub fn missing(&self) -> Option<String> {
         let absent: Vec<&str> = self.needs.iter().map(String::as_str).collect();

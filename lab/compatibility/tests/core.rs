@@ -1,4 +1,4 @@
-//! Runs the programs of the core under each of the allocators.
+//! Runs the programs of the core under each allocator.
 //!
 //! If `HEAPDROME_REQUIRE_PROGRAMS` is set, as `.ci/run` sets it, a program that is not installed is
 //! a failure; otherwise the test prints a line and skips it.

@@ -33,8 +33,8 @@ impl Code {
             lines: None,
             tables: Vec::new(),
         };
-        // First the file with debug information: it names more functions than the stripped file of
-        // code.
+        // The file with debug information comes first, because it names more functions than the
+        // stripped file of code.
         for bytes in [&files.debug, &files.code].into_iter().flatten() {
             let file = parse(bytes.as_slice())?;
             let shared = files.shared.as_deref().map(parse).transpose()?;
@@ -50,7 +50,7 @@ impl Code {
         let linked = || self.tables.iter().find_map(|table| table.name(address));
         let mut places = Vec::new();
         if let Some(lines) = &self.lines {
-            // After damaged data, the places read before it are kept.
+            // If the data are damaged, the places read up to the damage are kept.
             let _ = inlined(lines, address, &mut places);
         }
         // Only the outermost function has a symbol of its own.
@@ -72,7 +72,7 @@ impl Code {
     }
 }
 
-/// Returns the debug information of a file, if it has any and it can be read.
+/// Returns the debug information of a file, if it exists and is readable.
 fn lines(file: &object::File<'_>, shared: Option<&object::File<'_>>) -> Option<Context<Slice>> {
     file.section_by_name(".debug_info")
         .or_else(|| file.section_by_name(".zdebug_info"))?;
@@ -94,8 +94,8 @@ fn section_of(file: &object::File<'_>, section: gimli::SectionId) -> Result<Slic
     Ok(EndianArcSlice::new(bytes, endian))
 }
 
-/// Adds the functions at an address, the innermost first. Functions without a known name get an
-/// empty one.
+/// Adds the functions at an address, the innermost first. A function without a known name gets an
+/// empty name.
 fn inlined(
     lines: &Context<Slice>,
     address: u64,

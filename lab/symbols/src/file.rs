@@ -1,4 +1,4 @@
-//! Finds files of code on this machine, and the files with their debug information.
+//! Finds files of code on this machine, and the separate files with their debug information.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -9,10 +9,11 @@ use object::Object as _;
 
 use crate::places::Trouble;
 
-/// Largest file that is read into memory, in bytes.
+/// Maximum size of a file that is read into memory, in bytes.
 const LARGEST: u64 = 4 << 30;
 
-/// The bytes of a module and of its debug information; at least one of the two.
+/// Contents of a module's file of code and of its file of debug information. At least one of the
+/// two is present.
 pub(crate) struct Files {
     pub code: Option<Vec<u8>>,
     pub debug: Option<Vec<u8>>,
@@ -21,7 +22,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Reads the file of a module, and if its debug information is installed, the file with that.
+    /// Reads the file of a module and, if installed, the file with its debug information.
     pub(crate) fn find(module: &Module, debug: &Path) -> Result<Self, Trouble> {
         let path = installed(&module.build_id, debug);
         let separate = path.as_deref().and_then(|path| {
@@ -69,7 +70,8 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Returns the build id of an ELF file as hexadecimal digits, or nothing if it has none.
+/// Returns the build id of an ELF file as hexadecimal digits, or an empty string if the file has no
+/// build id.
 fn build_id(bytes: &[u8]) -> Result<String, Trouble> {
     let damaged = |error: object::Error| Trouble::Damaged(error.to_string());
     let file = object::File::parse(bytes).map_err(damaged)?;
@@ -88,7 +90,8 @@ fn installed(build_id: &str, debug: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Returns the debug information that the file of debug information at `path` shares with others.
+/// Returns the debug information that the file of debug information at `path` shares with other
+/// files.
 fn shared_by(bytes: &[u8], path: &Path) -> Option<Vec<u8>> {
     let file = object::File::parse(bytes).ok()?;
     let (name, id) = file.gnu_debugaltlink().ok()??;

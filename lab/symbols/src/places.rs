@@ -1,17 +1,17 @@
-//! Places in source code, and the reasons why they are not known.
+//! Places in source code, and the reasons why a place is unknown.
 
 /// A place in the source of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Name of the function as in the source, or its symbol if that cannot be decoded.
+    /// Name of the function as in the source, or its symbol if the symbol cannot be decoded.
     pub function: String,
     /// Path of the source file, as passed to the compiler.
     pub file: Option<String>,
-    /// The line, from 1.
+    /// Number of the line, counted from 1.
     pub line: Option<u32>,
 }
 
-/// Why the frames of a module have no names.
+/// Reason why the frames of a module have no names.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Trouble {
@@ -26,7 +26,7 @@ pub enum Trouble {
         /// Build id in the trace.
         recorded: String,
     },
-    /// The file is damaged, or no ELF file.
+    /// The file is damaged, or is not an ELF file.
     #[error("it is damaged: {0}")]
     Damaged(String),
 }

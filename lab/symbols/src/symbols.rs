@@ -1,4 +1,4 @@
-//! The places in the source that the frames of a trace stand for.
+//! Source places of the frames of a trace.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -17,8 +17,8 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Reads the files of these modules as far as the frames need them, one after the other.
-    /// `debug` is the folder of debug information, [`DEBUG_FOLDER`](crate::DEBUG_FOLDER) as a rule.
+    /// Reads the files of the modules that contain the frames, one after the other. `debug` is the
+    /// folder of debug information, usually [`DEBUG_FOLDER`](crate::DEBUG_FOLDER).
     #[must_use]
     pub fn find(modules: &[Module], frames: impl Iterator<Item = Frame>, debug: &Path) -> Self {
         let mut addresses = BTreeMap::<u32, BTreeSet<u64>>::new();
@@ -43,8 +43,8 @@ impl Symbols {
         found
     }
 
-    /// Returns the places that a frame stands for, innermost first: more than one where functions
-    /// were inlined, none where nothing is known.
+    /// Returns the source places of a frame, innermost first. A frame with inlined functions has
+    /// several places; an unknown frame has none.
     #[must_use]
     pub fn places(&self, frame: Frame) -> &[Place] {
         self.places.get(&frame).map_or(&[], Vec::as_slice)

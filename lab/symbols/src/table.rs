@@ -1,4 +1,4 @@
-//! Symbol table of a file. It finds the function that contains an address.
+//! Symbol table of a file, which finds the function that contains an address.
 
 use std::borrow::Cow;
 
@@ -7,9 +7,9 @@ use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 /// A function: the range of its code, and its symbol.
 struct Function {
     address: u64,
-    /// Bytes of its code; 0 if the table does not say so.
+    /// Size of the code in bytes; 0 if the table does not contain the size.
     size: u64,
-    /// End of the addresses that get the function's name.
+    /// End of the address range that gets the function's name.
     end: u64,
     name: String,
 }
@@ -18,12 +18,12 @@ struct Function {
 pub(crate) struct Table(Vec<Function>);
 
 impl Table {
-    /// Reads the functions of a file from its symbol table, or from its dynamic one if the file was
-    /// stripped.
+    /// Reads the functions of a file from its symbol table, or from its dynamic symbol table if the
+    /// file was stripped.
     ///
-    /// A function without a size extends to the next function of its section. In the dynamic table
-    /// it has only its own address, because the functions that follow it may be absent from that
-    /// table.
+    /// A function without a size extends to the next function of its section. In the dynamic table,
+    /// such a function has only its own address, because the table may lack the functions that
+    /// follow.
     pub(crate) fn of<'data>(file: &impl Object<'data>) -> Self {
         let mut functions = read(file.symbols(), |symbol| {
             let section = file.section_by_index(symbol.section_index()?).ok()?;
@@ -53,7 +53,7 @@ impl Table {
     }
 }
 
-/// Reads the functions of a table. `unsized_end` returns the end of a function without a size;
+/// Reads the functions of a table. `unsized_end` returns the end of a function without a size, or
 /// `None` if the function has only its own address.
 fn read<'data, S: ObjectSymbol<'data>>(
     symbols: impl Iterator<Item = S>,

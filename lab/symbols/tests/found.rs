@@ -1,5 +1,5 @@
-//! Finds names in code that gcc builds here: with debug information, without it, with it in a
-//! separate file, and with damaged files.
+//! Finds names in code that gcc builds on this machine: with debug information, without it, with
+//! debug information in a separate file, and in damaged files.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -165,7 +165,7 @@ fn debug_information_is_found_by_its_build_id() {
     let built = Built::new();
     built.split();
     built.is_inlined(&built.module);
-    // The program itself may have been removed since.
+    // The debug information suffices if the program was removed after the recording.
     std::fs::remove_file(built.path()).expect("it is there");
     built.is_inlined(&built.module);
 }
@@ -189,8 +189,8 @@ fn without_debug_information_the_symbol_table_names_the_function() {
     assert!(stripped.notes.is_empty());
 }
 
-/// Returns the names of addresses in code of which only `hidden` has a size: `exported` and behind
-/// it, `hidden`, behind `last`, and the section without a symbol.
+/// Returns the names of five addresses in [`ASSEMBLY`]: `exported`, the address after it, `hidden`,
+/// the address after `last`, and the section without a symbol.
 fn names_in_assembly(is_stripped: bool) -> [Option<String>; 5] {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("code.s"), ASSEMBLY).expect("written");

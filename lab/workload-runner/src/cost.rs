@@ -1,5 +1,5 @@
-//! Measures the cost of a workload itself: its time on the cheapest heap compared with the C
-//! library's heap.
+//! Measures the cost of a workload itself: its time on the cheapest heap relative to its time on
+//! the C library's heap.
 //!
 //! Both heaps run alternately in child processes, so that drift of the machine affects both
 //! equally.
@@ -17,8 +17,8 @@ struct Pair {
     libc: f64,
 }
 
-/// Formats a Markdown table of one row: the medians, and the median and quartiles of the pairs'
-/// ratios.
+/// Runs `pairs` pairs and formats a Markdown table of one row: the medians, and the median and
+/// quartiles of the pairs' ratios.
 ///
 /// # Errors
 /// Returns an error if a run fails.
@@ -59,7 +59,7 @@ fn pair(turn: usize, seconds: impl Fn(HeapName) -> Result<f64, String>) -> Resul
 /// Returns the CPU seconds of the measured part of one run, in a child process of this program.
 ///
 /// # Errors
-/// Returns the child's own line if it fails.
+/// Returns the child's error message if the child fails.
 pub(crate) fn of_child(words: &Words, heap: HeapName) -> Result<f64, String> {
     let own =
         std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;

@@ -1,7 +1,8 @@
 //! The child process that runs one synthetic workload and reports the outcome in one line.
 //!
-//! It links no allocator: a preloaded allocator serves, or otherwise the C library. With `--heap
-//! cheapest` the workload runs on [`Lifo`] instead, which shows the cost of the workload itself.
+//! The process links no allocator: a preloaded library or the C library serves `malloc`. With
+//! `--heap cheapest`, the workload runs on [`Lifo`] instead, which shows the cost of the workload
+//! itself.
 
 mod cost;
 mod words;
@@ -82,9 +83,9 @@ fn report(parameters: &Parameters, heap: HeapName) -> Result<WorkloadReport, End
     }
 }
 
-/// Returns the memory that the cheapest heap writes beforehand. It needs more than the requested
-/// bytes: it never reuses a block for another size, and cuts each thread's blocks from separate
-/// chunks.
+/// Returns the number of bytes that the cheapest heap touches before the run. The heap needs more
+/// memory than the workload requests: it never reuses a block for another size, and cuts each
+/// thread's blocks from separate chunks.
 fn memory_for(parameters: &Parameters) -> u64 {
     const OF_EACH_THREAD: u64 = 16 << 20;
     let needed = (parameters.description().needs)(parameters);
@@ -121,7 +122,7 @@ mod tests {
         assert!(!libc.figures.contains_key("cheapest_used_bytes"));
     }
 
-    /// A run that fits may not fit on the cheapest heap, which writes more memory beforehand.
+    /// A run that fits in memory may not fit on the cheapest heap, which touches more memory first.
     #[test]
     fn the_cheapest_heap_is_refused_where_its_memory_is_not_there() {
         let parameters = |objects: u64| {

@@ -26,9 +26,9 @@ impl HeapName {
 pub(crate) struct Words {
     /// The workload.
     pub(crate) workload: String,
-    /// Its parameters.
+    /// Parameters of the workload.
     pub(crate) rest: Vec<String>,
-    /// The heap that it runs on.
+    /// Heap on which the workload runs.
     pub(crate) heap: HeapName,
     /// Number of pairs of runs for `--cost`.
     pub(crate) pairs: Option<usize>,
