@@ -1,5 +1,6 @@
-/* glibc's malloc under another name, which spends EXTRA steps of work at the start of a process: a
-   rival whose true processor time is known. The entrants differ only in EXTRA. */
+/* Forwards malloc to glibc, and performs EXTRA steps of work at the start of a process. Libraries
+   built from this file differ only in EXTRA, so their true differences in processor time are
+   known. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Work whose amount is exact: a step is a multiplication that waits for the one before. */
+/* Performs an exact amount of work: each step is a multiplication that depends on the previous
+   step. */
 static void work(unsigned long steps) {
     unsigned long state = 1;
     for (unsigned long step = 0; step < steps; step++) {

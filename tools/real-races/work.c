@@ -1,4 +1,4 @@
-/* A command of STEPS steps that allocates a little. */
+/* A command that makes some small allocations and then performs STEPS steps of work. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-"""Parses and prints JSON. With PYTHONMALLOC=malloc every object is a call of malloc."""
+"""Parses and prints JSON. With PYTHONMALLOC=malloc, every object is allocated by malloc."""
 import json
 import sys
 

@@ -1,5 +1,5 @@
-"""Writes the inputs of the programs of tools/trace-fidelity/run into the current folder. They are the
-same in every run."""
+"""Writes the inputs of the programs of tools/trace-fidelity/run into the current folder. The inputs
+are identical in every run."""
 
 import json
 import random

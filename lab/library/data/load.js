@@ -1,4 +1,4 @@
-// Buffers, strings, timers and compressed data: what of Node.js lies outside of V8's own heap.
+// Work of Node.js outside V8's own heap: buffers, strings, timers and compressed data.
 const zlib = require("zlib");
 const crypto = require("crypto");
 const rounds = Number(process.argv[2]);

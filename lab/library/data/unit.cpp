@@ -1,4 +1,4 @@
-// A generated-looking unit: templates and strings, as in much of today's C++.
+// A translation unit with templates and strings, like much of today's C++.
 #include <map>
 #include <string>
 #include <vector>

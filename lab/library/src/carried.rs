@@ -57,7 +57,7 @@ mod tests {
     use super::*;
     use crate::recipe::recipes;
 
-    /// Maximum number of bytes of all carried traces together.
+    /// Limit of the total size of all carried traces, in bytes.
     const MOST_BYTES: usize = 2 << 20;
 
     #[test]

@@ -1,4 +1,4 @@
-//! Children of a recipe, which are bounded in time and end with heapdrome.
+//! Child processes of a recipe. Each has a time limit, and none outlives the recording.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

@@ -23,7 +23,7 @@ pub enum LibraryError {
     NotInstalled {
         /// The reason.
         reason: String,
-        /// The package that contains it.
+        /// The package that contains the program.
         package: String,
     },
     /// The program cannot be prepared.

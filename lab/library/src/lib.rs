@@ -1,8 +1,9 @@
-//! Traces of well-known programs: recipes that record them, and small ones that heapdrome carries.
-//! With these, allocators can be raced on real programs where none of them is installed.
+//! Traces of well-known programs: recipes that record traces, and small recorded traces that
+//! heapdrome carries. With the carried traces, users can race allocators on real programs that are
+//! not installed.
 //!
-//! `heapdrome trace library` records the traces. `traces/` contains the small ones, with a manifest
-//! that describes how each was made.
+//! `heapdrome trace library` records the traces. `traces/` contains the carried traces, with a
+//! manifest that describes the recording of each.
 
 mod carried;
 mod child;

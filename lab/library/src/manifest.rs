@@ -1,4 +1,4 @@
-//! The manifest of a folder of traces, which describes how each was made.
+//! The manifest of a folder of traces, which describes the recording of each trace.
 
 use std::path::Path;
 
@@ -23,13 +23,14 @@ pub struct Entry {
     pub command: String,
     /// Time at which the recording began, in UTC.
     pub date: String,
-    /// Version of heapdrome that recorded it.
+    /// Version of heapdrome that recorded the trace.
     pub heapdrome: String,
-    /// Number of operations of all processes.
+    /// Total number of operations of all processes.
     pub operations: u64,
-    /// Nanoseconds of the recording after which the trace was cut off; `None` if it is whole.
+    /// Time in the recording at which the trace was cut off, in nanoseconds; `None` if the trace is
+    /// complete.
     pub cut_at: Option<u64>,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub bytes: u64,
     /// SHA-256 of the file in hexadecimal.
     pub sha256: String,
@@ -43,10 +44,10 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Reads the manifest of a folder; an empty one if the folder has none.
+    /// Reads the manifest of a folder. Returns an empty manifest if the folder has none.
     ///
     /// # Errors
-    /// If the file cannot be read, or is no manifest.
+    /// If the file cannot be read, or is not a manifest.
     pub fn read(folder: &Path) -> Result<Self, LibraryError> {
         let path = folder.join(MANIFEST);
         match std::fs::read_to_string(&path) {
@@ -59,7 +60,7 @@ impl Manifest {
         }
     }
 
-    /// Adds a trace. Replaces an older one with the same name.
+    /// Adds a trace. Replaces an older trace with this name.
     pub fn add(&mut self, entry: Entry) {
         self.traces.retain(|one| one.name != entry.name);
         self.traces.push(entry);
@@ -69,7 +70,7 @@ impl Manifest {
     /// Writes the manifest into a folder, completely or not at all.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, folder: &Path) -> Result<(), LibraryError> {
         let path = folder.join(MANIFEST);
         let mut text =
@@ -88,8 +89,7 @@ impl Manifest {
     }
 }
 
-/// Makes a file readable as if a program had written it. Temporary files are readable for their
-/// owner only.
+/// Makes a file readable for all users. Temporary files are readable only for their owner.
 pub(crate) fn readable(path: &Path) -> Result<(), LibraryError> {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644)).map_err(at(path))

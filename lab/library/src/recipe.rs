@@ -1,4 +1,4 @@
-//! Recipes: how the program of each trace is run. They are read from a data file.
+//! Recipes, which describe how to run the program of each trace. They are read from a data file.
 
 use std::sync::LazyLock;
 
@@ -23,21 +23,21 @@ pub enum Size {
     /// A run of about a second, cut off after [`MOST_OPERATIONS`].
     #[default]
     Small,
-    /// A run of seconds or minutes, whole.
+    /// A complete run of seconds or minutes.
     Full,
 }
 
-/// Maximum number of operations of a small trace. A trace takes about a byte for each, and
-/// heapdrome carries all small traces.
+/// Maximum number of operations of a small trace. A trace takes about a byte for each operation,
+/// and heapdrome carries all small traces.
 pub(crate) const MOST_OPERATIONS: u64 = 200_000;
 
-/// A trace of the library, and how its program is run.
+/// A trace of the library, with the description of its program's run.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
     /// Name of the trace.
     pub name: String,
-    /// One line that describes the program's allocations.
+    /// Description of the program's allocations, in one line.
     pub summary: String,
     /// The Debian package that contains the program, if the recipe is a script.
     pub(crate) package: Option<String>,
@@ -59,24 +59,25 @@ pub(crate) struct OfProgram {
     pub full: Vec<String>,
 }
 
-/// Shell lines, which run in a folder of their own.
+/// Shell lines, which run in a separate folder.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Script {
-    /// Prints the version of the program on its first line; fails if the program is not installed.
+    /// Command that prints the version of the program on its first line, and fails if the program
+    /// is not installed.
     pub version: String,
     /// Names of the files in the script's folder.
     #[serde(default)]
     pub files: Vec<String>,
-    /// Whether the program refuses to run as root. Where heapdrome is root, an unprivileged user
+    /// Whether the program refuses to run as root. If heapdrome runs as root, an unprivileged user
     /// then runs the preparation and the server.
     #[serde(default)]
     pub refuses_root: bool,
-    /// Runs first, and is not recorded.
+    /// Command that runs first and is not recorded.
     pub prepare: Option<String>,
-    /// The small run; the load, if there is a server.
+    /// Command of the small run. If there is a server, this is the load of the small run.
     pub small: String,
-    /// The full run; the load, if there is a server.
+    /// Command of the full run. If there is a server, this is the load of the full run.
     pub full: String,
     /// The server that is recorded in place of the load.
     pub server: Option<Service>,
@@ -86,9 +87,9 @@ pub(crate) struct Script {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Service {
-    /// Starts the server and stays in the foreground.
+    /// Command that starts the server and stays in the foreground.
     pub serve: String,
-    /// Succeeds when the server answers.
+    /// Command that succeeds as soon as the server answers.
     pub ready: String,
 }
 
@@ -147,7 +148,7 @@ pub fn recipes() -> &'static [Recipe] {
 /// Returns the recipe of this name.
 ///
 /// # Errors
-/// If there is none. The error suggests the most similar name.
+/// If no recipe has this name. The error suggests the most similar name.
 pub fn find(name: &str) -> Result<&'static Recipe, LibraryError> {
     let found = recipes().iter().find(|recipe| recipe.name == name);
     found.ok_or_else(|| LibraryError::Unknown {

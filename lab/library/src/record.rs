@@ -28,13 +28,13 @@ pub struct Request<'a> {
     pub version: &'a str,
     /// Cache that contains the inputs of programs.
     pub cache: &'a Cache,
-    /// Folder for the trace.
+    /// Folder into which the trace is written.
     pub folder: &'a Path,
-    /// Whether an existing trace is replaced.
+    /// Whether to replace an existing trace.
     pub force: bool,
 }
 
-/// Step of [`record`] that begins.
+/// Step of [`record`], reported when the step begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Preparing the program's input.
@@ -47,7 +47,7 @@ pub enum Event {
 }
 
 impl Size {
-    /// Returns the longest time for the recorded run.
+    /// Returns the time limit of the recorded run.
     fn limit(self) -> Duration {
         match self {
             Self::Small => Duration::from_secs(120),
@@ -56,8 +56,8 @@ impl Size {
     }
 }
 
-/// Records a trace as `NAME.trace`. All processes that it starts end before it returns, and no file
-/// of that name appears before the trace is complete.
+/// Records a trace as `NAME.trace`. All processes of the recording end before this function
+/// returns, and no file of that name appears before the trace is complete.
 ///
 /// # Errors
 /// If the program is not installed or fails, the user interrupts, or a file cannot be written.
@@ -115,7 +115,7 @@ fn prepare(
 }
 
 /// Runs the program under `heapdrome record` in a separate process. The recorder waits for all
-/// children of its own process, and the load of a server must not be one of them.
+/// children of its own process, and a server's load must not be among these children.
 fn run(
     request: &Request<'_>,
     work: &Work,

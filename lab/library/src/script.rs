@@ -1,4 +1,4 @@
-//! The folder of a recipe that is a script.
+//! Preparation of a recipe that is a script, in a folder of its own.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,13 +14,14 @@ use crate::recipe::{Recipe, Script, Size};
 use crate::user::User;
 use crate::work::{Kept, Served, Work};
 
-/// Longest time for a script's preparation.
+/// Time limit of a script's preparation.
 const PREPARED_WITHIN: Duration = Duration::from_secs(120);
 
-/// Longest time until a script's server answers.
+/// Maximum time until a script's server answers.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// Prepares a script in a new folder, within `staging` if heapdrome's user runs the program.
+/// Prepares a script in a new folder. The folder is inside `staging` if the user who runs heapdrome
+/// also runs the program.
 pub(crate) fn prepare(
     recipe: &Recipe,
     script: &Script,

@@ -1,4 +1,4 @@
-//! Records a server while a load runs, which is not recorded.
+//! Runs the load of a server that is being recorded. The load itself is not recorded.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -13,10 +13,10 @@ use crate::child::{Running, shell};
 use crate::error::at;
 use crate::work::{Served, Work};
 
-/// Pause between two checks whether the server answers.
+/// Interval between two checks that the server answers.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Longest time for one check.
+/// Time limit of one check.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
 /// Returns the command that runs a server and writes the server's process ID to a file. The shell
@@ -26,8 +26,8 @@ pub(crate) fn command(server: &Served, number: &Path) -> Vec<String> {
     ["sh", "-c", line.as_str()].map(str::to_owned).to_vec()
 }
 
-/// Waits until a server answers, runs the load, and ends the server, whose recorder runs as
-/// `recording`.
+/// Waits until a server answers, runs the load, and ends the server. `recording` is the server's
+/// recorder.
 pub(crate) fn load(
     work: &Work,
     server: &Served,
@@ -77,8 +77,8 @@ fn wait_for_answer(
     }
 }
 
-/// Returns a handle of the process whose ID is in a file. The handle refers to that process even
-/// after the ID is reused.
+/// Returns a handle of the process whose ID is in the file `number`. The handle refers to that
+/// process even after the ID is reused.
 fn open(number: &Path) -> Result<OwnedFd, LibraryError> {
     let text = std::fs::read_to_string(number).map_err(at(number))?;
     let pid = text.trim().parse().ok().and_then(Pid::from_raw);

@@ -1,4 +1,4 @@
-//! Writes the first operations of a trace as a trace of its own.
+//! Writes the first operations of a trace as a separate trace.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -6,8 +6,8 @@ use std::path::Path;
 
 use heapdrome_trace::{Chunk, Reader, Time, TraceError, cut};
 
-/// Returns the number of operations of a trace. If a process has `most` operations, also returns
-/// the time before which the process that reaches them first has at most as many.
+/// Returns the number of operations of a trace. If any process has more than `most` operations,
+/// also returns the earliest time at which a process performs its operation number `most + 1`.
 fn count(trace: &Path, most: u64) -> Result<(u64, Option<Time>), TraceError> {
     let mut reader = Reader::new(File::open(trace)?)?;
     let mut counts = BTreeMap::<u32, u64>::new();
@@ -28,8 +28,8 @@ fn count(trace: &Path, most: u64) -> Result<(u64, Option<Time>), TraceError> {
 }
 
 /// Writes the beginning of a trace to another file, so that no process has more than `most`
-/// operations. Returns the time at which the beginning ends. Returns `None`, and writes no file, if
-/// no process has more operations.
+/// operations. Returns the time at which the trace was cut off. If no process has more operations,
+/// returns `None` and writes no file.
 pub(crate) fn shorten(trace: &Path, most: u64, to: &Path) -> Result<Option<Time>, TraceError> {
     let (_, end) = count(trace, most)?;
     if let Some(end) = end {

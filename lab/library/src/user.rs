@@ -1,4 +1,4 @@
-//! The user who runs a script's program if heapdrome is root and the program refuses to be.
+//! The user who runs a script's program if heapdrome runs as root and the program refuses to.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use heapdrome_system::rights::is_root;
 
 use crate::recipe::Script;
 
-/// A user without rights, who exists on every Linux.
+/// Name of a user without rights, who exists on every Linux system.
 const UNPRIVILEGED: &str = "nobody";
 
 /// The user who runs a program.
@@ -37,8 +37,8 @@ impl User {
         }
     }
 
-    /// Returns the shell line that gives the current folder to the user, if the folder must change
-    /// its owner.
+    /// Returns the shell line that makes the user the owner of the current folder; `None` if the
+    /// user owns it already.
     pub(crate) fn takes_folder(self) -> Option<String> {
         (self == Self::Unprivileged).then(|| format!("chown {UNPRIVILEGED} ."))
     }

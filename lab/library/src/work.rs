@@ -12,32 +12,32 @@ use crate::LibraryError;
 use crate::child::{Running, shell};
 use crate::recipe::{OfProgram, Size};
 
-/// Longest time for the preparation of a run.
+/// Time limit of the preparation of a run.
 const PREPARED_WITHIN: Duration = Duration::from_secs(120);
 
 /// A recipe that is ready to run. Dropping the value removes or unlocks the recipe's files.
 pub(crate) struct Work {
-    /// The command; the load, if there is a server.
+    /// The recorded command. If there is a server, the load of the server.
     pub command: Vec<String>,
-    /// The folder in which everything runs.
+    /// Working folder of all commands.
     pub directory: PathBuf,
-    /// Variables of the recorded program.
+    /// Environment variables of the recorded program.
     pub environment: BTreeMap<String, String>,
     /// The server that is recorded in place of the command.
     pub server: Option<Served>,
     /// The program and its version.
     pub program: String,
-    /// The files.
+    /// Files of the recipe, which are removed or unlocked when this value is dropped.
     pub _kept: Kept,
 }
 
 /// A server that is recorded.
 pub(crate) struct Served {
-    /// Starts the server and stays in the foreground.
+    /// Command that starts the server and stays in the foreground.
     pub serve: String,
-    /// Succeeds when the server answers.
+    /// Command that succeeds as soon as the server answers.
     pub ready: String,
-    /// Longest time until the server answers.
+    /// Maximum time until the server answers.
     pub ready_within: Duration,
 }
 
