@@ -1,4 +1,4 @@
-//! The user who runs a script's program if heapdrome runs as root and the program refuses to.
+//! The user who runs a script's program. A program that refuses to run as root gets another user.
 
 use std::path::{Path, PathBuf};
 

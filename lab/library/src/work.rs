@@ -17,7 +17,7 @@ const PREPARED_WITHIN: Duration = Duration::from_secs(120);
 
 /// A recipe that is ready to run. Dropping the value removes or unlocks the recipe's files.
 pub(crate) struct Work {
-    /// The recorded command. If there is a server, the load of the server.
+    /// The recorded command. If there is a server, the command of its load, which is not recorded.
     pub command: Vec<String>,
     /// Working folder of all commands.
     pub directory: PathBuf,

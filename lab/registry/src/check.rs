@@ -73,8 +73,8 @@ impl Checks {
         Ok(Self { compiled, level })
     }
 
-    /// Runs the programs under an entrant, the basic ones first. Stops if another allocator serves
-    /// a program.
+    /// Runs the programs under an entrant, the basic ones first. Skips all further programs if
+    /// another allocator served a basic program.
     ///
     /// # Errors
     /// When a program cannot be started, or the user interrupts.

@@ -1,8 +1,8 @@
--- Typical work of Lua scripts: trees, string concatenation, writing and parsing documents, closures,
--- and tables with short lifetimes. Lua allocates every table, string and closure with malloc, and
--- frees it when its collector finds it unreachable. The argument is the number of repetitions; the
--- output depends only on it. The script never iterates with pairs, because the order of string keys
--- depends on a random seed.
+-- Typical work of Lua scripts: trees, string concatenation, writing and parsing documents,
+-- closures, and tables with short lifetimes. Lua allocates every table, string and closure with
+-- malloc, and frees it when its collector finds it unreachable. The argument is the number of
+-- repetitions; the output depends only on it. The script never iterates with pairs, because the
+-- order of string keys depends on a random seed.
 
 local repetitions = tonumber(arg[1])
 
