@@ -28,8 +28,8 @@ const MOST_OUTPUT: u64 = 64 << 20;
 pub struct Limits {
     /// Limit of wall time.
     pub time: Option<Duration>,
-    /// Limit of resident memory, which is read every few milliseconds. A limit on address space is
-    /// not used, because allocators that reserve much address space could not run under it.
+    /// Limit of resident memory, which every check reads. A limit on address space is not used,
+    /// because allocators that reserve much address space could not run under it.
     pub memory: Option<Bytes>,
     /// Interval between two checks, and thus the maximum delay in noticing the child's end.
     pub pause: Duration,
