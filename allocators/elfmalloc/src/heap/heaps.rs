@@ -217,7 +217,7 @@ impl<P: Pages> Heaps<P> {
 
     /// Takes a block for a thread without a heap. Returns null if out of memory.
     pub fn take_without_heap(&self, class: SizeClass) -> *mut u8 {
-        self.take_one(self.shards.common_bin(class))
+        self.take_one(self.shards.bin_without_heap(class))
     }
 
     /// Gives blocks back to their slabs, which may belong to any bins. Aborts the process if a

@@ -79,7 +79,7 @@ impl<P: Pages> Heaps<P> {
             if !chunks.is_empty() {
                 self.release_chunks(heap, chunks);
                 // Slabs that became empty by these blocks have been idle for the same time.
-                self.shards.retire_empties(heap.attachment().shard());
+                self.shards.retire_empties(&heap.attachment().shard());
             }
         }
     }
