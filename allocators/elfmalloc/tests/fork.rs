@@ -28,7 +28,7 @@ fn in_the_child_every_lock_is_free() {
     // forks.
     forget(bin.lock());
     forget(depot.lock());
-    forget(backend.shards.common_bin(class).lock());
+    forget(backend.shards.bin_without_heap(class).lock());
     forget((backend.memory().pool.lock(), backend.mapped.table.lock()));
     forget(backend.memory().structures.lock());
     // SAFETY: the guards are forgotten, and there is no other thread.

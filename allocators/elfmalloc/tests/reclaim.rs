@@ -5,7 +5,6 @@ mod giving;
 use std::ops::Range;
 use std::ptr::{NonNull, null_mut, without_provenance_mut};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use heapdrome_elfmalloc::SizeClass;
 use heapdrome_elfmalloc::heap::heaps::Heaps;
@@ -118,11 +117,11 @@ fn class() -> SizeClass {
     SizeClass::of(1024)
 }
 
-/// Takes all blocks of a slab from the common bin, which has the slabs of ended threads. Returns
+/// Takes all blocks of a slab from the bin for threads without a heap. Returns
 /// their addresses.
 fn slab_of_nobody(backend: &Heaps<Hooked>) -> Vec<usize> {
     let mut blocks = vec![null_mut(); usize::from(class().geometry().blocks)];
-    let bin = backend.shards.common_bin(class());
+    let bin = backend.shards.bin_without_heap(class());
     let taken = backend.take(bin, &mut blocks[..]);
     assert_eq!(taken, blocks.len());
     let mut addresses: Vec<_> = blocks.iter().map(|block| block.addr()).collect();
@@ -146,7 +145,7 @@ fn no_bin_is_locked_while_the_pages_of_its_slabs_are_purged() {
     let backend = backend();
     let blocks = slab_of_nobody(backend);
     give(backend, &blocks[4..]);
-    let bin = backend.shards.common_bin(class());
+    let bin = backend.shards.bin_without_heap(class());
     backend.memory().pages.before_purge(move || {
         assert!(bin.try_lock().is_some(), "others have to wait");
         // No thread takes blocks from the slab during the purge, and the slab stays in its bin.
@@ -184,7 +183,7 @@ fn a_slab_is_purged_once_until_blocks_of_it_are_used_again() {
     assert!(!trim(backend, None, usize::MAX));
     assert_eq!(Snapshot::of(backend).purged, purged);
     let mut block = null_mut();
-    let bin = backend.shards.common_bin(class());
+    let bin = backend.shards.bin_without_heap(class());
     assert_eq!(backend.take(bin, std::slice::from_mut(&mut block)), 1);
     give(backend, &[block.addr()]);
     assert!(trim(backend, None, usize::MAX));
@@ -196,7 +195,7 @@ fn what_lies_behind_the_blocks_that_are_used_of_a_slab_is_purged_once() {
     let backend = backend();
     let blocks = slab_of_nobody(backend);
     give(backend, &blocks[4..]);
-    let bin = backend.shards.common_bin(class());
+    let bin = backend.shards.bin_without_heap(class());
     let turn = || {
         let mut few = [null_mut(); 8];
         let taken = backend.take(bin, &mut few[..]);
@@ -254,7 +253,7 @@ fn what_comes_back_to_a_slab_that_nothing_was_taken_from_is_purged_in_the_same_e
 fn what_comes_back_behind_blocks_that_were_purged_is_purged_too() {
     let backend = backend();
     let blocks = slab_of_nobody(backend);
-    let bin = backend.shards.common_bin(class());
+    let bin = backend.shards.bin_without_heap(class());
     give(backend, &blocks[..40]);
     while Snapshot::of(backend).purges == 0 {
         backend.tick();
@@ -335,29 +334,6 @@ fn empty_slabs_in_bins_make_way_for_a_mapping() {
     allocate_large(backend, size, 1).expect("there is memory");
     // 256 KiB may stay idle.
     assert_eq!(Snapshot::of(backend).purged as usize, (100 - 4) * UNIT);
-    backend.check();
-}
-
-#[test]
-fn slabs_of_an_ended_thread_reach_others_whoever_holds_their_bin() {
-    let backend = backend();
-    let heap = backend.attach().expect("there is memory");
-    let bin = backend.bin(heap, class());
-    let mut block = null_mut();
-    assert_eq!(backend.take(bin, std::slice::from_mut(&mut block)), 1);
-    let mut held = bin.lock();
-    held.idle = true;
-    let moved = std::thread::spawn(move || backend.shards.move_to_common(bin));
-    let begin = Instant::now();
-    // A thread that does not wait for the lock needs less time. If it takes longer, the test passes
-    // anyway.
-    while !moved.is_finished() && begin.elapsed() < Duration::from_millis(200) {
-        std::thread::yield_now();
-    }
-    drop(held);
-    moved.join().expect("it ends");
-    assert_eq!(bin.lock().slabs, 0);
-    assert_eq!(backend.shards.common_bin(class()).lock().slabs, 1);
     backend.check();
 }
 

@@ -66,26 +66,51 @@ fn each_shard_has_as_many_threads() {
 }
 
 #[test]
-fn slabs_stay_until_the_last_thread_leaves() {
-    let backend = backend_with(1);
+fn slabs_of_a_shard_without_threads_serve_other_threads() {
+    let backend = backend_with(2);
     let class = SizeClass::of(64);
     let [first, second] = [(); 2].map(|()| backend.attach().expect("there is memory"));
+    let bin = backend.bin(first, class);
+    refill(&backend, first, class);
+    refill(&backend, second, class);
+    assert_eq!(bin.lock().slabs, 1, "its thread uses it");
+    let third = [(); 2].map(|()| backend.attach().expect("there is memory"))[0];
     // SAFETY: the heaps belong to this thread, which does not use them after they are detached.
     unsafe {
-        refill(&backend, first, class);
-        let bin = backend.bin(second, class);
         detach(&backend, first);
-        assert!(!bin.lock().idle);
         assert_eq!(bin.lock().slabs, 1, "its block is in use");
-        detach(&backend, second);
-        assert!(bin.lock().idle);
-        assert_eq!(bin.lock().slabs, 0, "others find it in the common bin");
+        detach(&backend, third);
     }
+    assert_eq!(first.attachment().shard().attached(), 0);
+    assert_eq!(
+        bin.lock().slabs,
+        1,
+        "a slab stays where it is until it is needed"
+    );
+    let home = backend.bin(second, class);
+    let mut blocks = [null_mut(); 1024];
+    let own = backend.take(home, &mut blocks);
+    assert_ne!(own, 0, "the rest of its own slab");
+    let taken = own + backend.take(home, &mut blocks[own..=own]);
+    assert_eq!(bin.lock().slabs, 0, "another thread has moved it");
+    assert_eq!(backend.shards.slabs(), 2);
+    give(&backend, Some(home), class, &mut blocks[..taken]).expect("blocks in use");
     backend.check();
-    let third = backend.attach().expect("there is memory");
-    assert!(!backend.bin(third, class).lock().idle);
-    refill(&backend, third, class);
-    assert_eq!(backend.shards.slabs(), 1);
+}
+
+#[test]
+fn empty_slabs_of_the_last_thread_go_to_the_pool() {
+    let backend = backend_with(1);
+    let class = SizeClass::of(64);
+    let heap = backend.attach().expect("there is memory");
+    let bin = backend.bin(heap, class);
+    let mut block = [null_mut()];
+    assert_eq!(backend.take(bin, &mut block), 1);
+    give(&backend, Some(bin), class, &mut block).expect("a block in use");
+    assert_eq!(bin.lock().empties, 1);
+    // SAFETY: the heap belongs to this thread, which no longer uses it.
+    unsafe { detach(&backend, heap) };
+    assert_eq!(backend.shards.slabs(), 0);
     backend.check();
 }
 
@@ -127,10 +152,10 @@ fn in_the_child_of_a_fork_the_shard_keeps_its_one_thread() {
         refill(&backend, own, class);
         backend.disown(Some(own));
         let bin = backend.bin(own, class);
-        assert!(!bin.lock().idle);
+        assert_eq!(own.attachment().shard().attached(), 1);
         assert_eq!(bin.lock().slabs, 1);
         detach(&backend, own);
-        assert!(bin.lock().idle);
+        assert_eq!(own.attachment().shard().attached(), 0);
     }
     backend.check();
 }
@@ -155,10 +180,6 @@ fn a_thread_moves_to_a_shard_that_others_left() {
             look_around(&backend, *heap);
         }
         assert_ne!(bin_of(left[0]), bin_of(left[1]));
-        assert!(
-            left.iter()
-                .all(|heap| !backend.bin(*heap, class).lock().idle)
-        );
     }
     backend.check();
 }
@@ -173,7 +194,6 @@ fn more_processors_make_more_shards_and_fewer_take_none_away() {
     let second = backend.attach().expect("there is memory");
     let bins = [first, second].map(|heap| backend.bin(heap, class));
     assert!(bins[0] != bins[1]);
-    assert!(!bins[1].lock().idle);
     backend.check();
 }
 
@@ -207,37 +227,6 @@ fn threads_beyond_the_number_of_shards_use_the_shard_of_their_processor() {
 }
 
 #[test]
-fn a_shard_without_threads_serves_no_processor() {
-    let backend = backend_with(2);
-    let class = SizeClass::of(64);
-    let heaps = [(); 5].map(|()| backend.attach().expect("there is memory"));
-    let bin_of = |heap| ptr::from_ref::<Bin>(&*backend.bin(heap, class));
-    let own = heaps.map(bin_of);
-    for processor in 0..2 {
-        backend.memory().pages.set_processor(processor);
-        bin_of(heaps[0]);
-    }
-    // Keep the heaps of the shard with three threads, and detach those of the other shard.
-    let many = heaps
-        .iter()
-        .zip(own)
-        .filter(|(_, bin)| own.iter().filter(|other| *other == bin).count() == 3);
-    let many: Vec<_> = many.map(|(heap, bin)| (*heap, bin)).collect();
-    assert_eq!(many.len(), 3);
-    for (heap, bin) in heaps.iter().zip(own) {
-        if bin != many[0].1 {
-            // SAFETY: the heap belongs to this thread, which no longer uses it.
-            unsafe { detach(&backend, *heap) };
-        }
-    }
-    for processor in 0..2 {
-        backend.memory().pages.set_processor(processor);
-        assert!(many.iter().all(|(heap, bin)| bin_of(*heap) == *bin));
-    }
-    backend.check();
-}
-
-#[test]
 fn processors_get_their_shards_anew_when_there_is_one_more() {
     let backend = backend_with(1);
     let class = SizeClass::of(64);
@@ -251,20 +240,6 @@ fn processors_get_their_shards_anew_when_there_is_one_more() {
     backend.shards.widen(2);
     heaps.push(attach());
     assert_ne!(served(heaps[0], 0), served(heaps[0], 1));
-    backend.check();
-}
-
-#[test]
-fn a_slab_that_is_added_when_the_last_thread_has_left_goes_where_others_find_it() {
-    let backend = backend_with(1);
-    let class = SizeClass::of(64);
-    let heap = backend.attach().expect("there is memory");
-    let mut block = ptr::null_mut();
-    let bin = backend.bin(heap, class);
-    bin.lock().set_idle(true);
-    assert_eq!(backend.take(bin, std::slice::from_mut(&mut block)), 1);
-    assert_eq!(bin.lock().slabs, 0);
-    assert_eq!(backend.shards.common_bin(class).lock().slabs, 1);
     backend.check();
 }
 

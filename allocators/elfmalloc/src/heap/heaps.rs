@@ -4,6 +4,7 @@
 //! the lock of blocks with their own mapping precedes the pool's.
 
 mod epochs;
+mod growth;
 #[cfg(test)]
 mod tests;
 
@@ -203,7 +204,7 @@ impl<P: Pages> Heaps<P> {
         self.before_growth(Units::of_slab(bin.class()));
         let (taken, run) = self.shards.take_or_add(bin, take);
         if let Some(run) = run {
-            self.memory().purge_for(run.fresh, Some(run));
+            self.after_growth(run);
         }
         taken
     }
@@ -217,7 +218,7 @@ impl<P: Pages> Heaps<P> {
 
     /// Takes a block for a thread without a heap. Returns null if out of memory.
     pub fn take_without_heap(&self, class: SizeClass) -> *mut u8 {
-        self.take_one(self.shards.common_bin(class))
+        self.take_one(self.shards.bin_without_heap(class))
     }
 
     /// Gives blocks back to their slabs, which may belong to any bins. Aborts the process if a

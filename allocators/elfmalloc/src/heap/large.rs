@@ -39,7 +39,7 @@ fn allocate_in_run<P: Pages>(heaps: &Heaps<P>, units: Units, alignment: usize) -
     })?;
     if run.fresh != Units::NONE {
         heaps.before_growth(run.fresh);
-        memory.purge_for(run.fresh, Some(run));
+        heaps.after_growth(run);
     }
     Some(large::start_large(memory, run))
 }

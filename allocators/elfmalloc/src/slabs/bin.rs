@@ -120,21 +120,14 @@ impl LockedBin<'_> {
         core::ptr::eq(self.bin, bin)
     }
 
-    /// Adds a slab of the bin's class as the active slab. The bin must not have an active slab.
+    /// Adds a slab of the bin's class as the active slab. The bin must not have an active slab. If
+    /// the slab comes from another bin, the caller still holds that bin's lock, so that a thread
+    /// which frees one of the slab's blocks waits for one of the two locks.
     pub(super) fn add(&mut self, slab: Detached) {
         debug_assert!(self.active.is_none());
         slab.slab().set_owner(self.bin.as_owner());
         self.slabs.slabs += 1;
         self.slabs.activate(slab.handle());
-    }
-
-    /// Adds a slab with free blocks from another bin of the class. The caller still holds the lock
-    /// of that bin. So a thread that frees a block of the slab in the meantime waits for one of the
-    /// two locks.
-    pub(super) fn attach(&mut self, slab: Detached) {
-        slab.slab().set_owner(self.bin.as_owner());
-        self.link(slab.handle());
-        self.slabs.slabs += 1;
     }
 }
 

@@ -25,11 +25,6 @@ pub struct Slabs {
     listed: u32,
     /// Number of slabs that belong to the bin, including full ones.
     pub slabs: u32,
-    /// Whether this is the bin of a shard to which no thread is attached.
-    pub idle: bool,
-    /// Whether the bin keeps empty slabs until their memory is needed elsewhere. This saves uses of
-    /// the shared pool when a thread repeatedly allocates and frees.
-    pub keeps: bool,
     /// Number of empty slabs.
     pub empties: u32,
     /// Minimum number of empty slabs since the last call of
@@ -61,19 +56,11 @@ impl Slabs {
             buckets: [None; BUCKETS],
             listed: 0,
             slabs: 0,
-            idle: false,
-            keeps: false,
             empties: 0,
             low: 0,
             refills: 0,
             remote_frees: 0,
         }
-    }
-
-    /// Records whether the bin's shard has no thread. Only a shard with threads keeps empty slabs.
-    pub fn set_idle(&mut self, idle: bool) {
-        self.idle = idle;
-        self.keeps = !idle;
     }
 
     /// Takes blocks from the slabs of this bin into the first slots. Returns the number of blocks,
@@ -134,7 +121,7 @@ impl Slabs {
     }
 
     /// Gives blocks back to `slab`, which belongs to this bin: all blocks at the start of `blocks`
-    /// that lie in the slab. If `own` is true, the bin may keep the slab when it becomes empty.
+    /// that lie in the slab. `keep` says whether the slab stays in the bin if it becomes empty.
     ///
     /// # Errors
     ///
@@ -143,7 +130,7 @@ impl Slabs {
         &mut self,
         slab: SlabRef,
         blocks: &[*mut u8],
-        own: bool,
+        keep: bool,
     ) -> Result<Given, Misuse> {
         let held = locked(slab);
         let count = held.give(blocks)?;
@@ -161,7 +148,7 @@ impl Slabs {
             }
             place => place == Place::Full,
         };
-        if empty && !(own && self.keeps) {
+        if empty && !keep {
             let empty = Some(self.let_go(slab));
             return Ok(Given { count, empty });
         }

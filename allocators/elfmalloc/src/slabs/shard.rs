@@ -182,9 +182,8 @@ impl ShardList {
 
     /// Attaches a thread to its own heap's shard, if that shard has no thread and is listed or can
     /// be listed. Otherwise attaches it to the listed shard with the fewest threads. At most `most`
-    /// shards are listed; `most` is at least 1. Returns whether the shard had no thread before, so
-    /// that its bins were idle.
-    pub(super) fn attach(&mut self, attachment: &Attachment, most: usize) -> bool {
+    /// shards are listed; `most` is at least 1.
+    pub(super) fn attach(&mut self, attachment: &Attachment, most: usize) {
         let own = attachment.own();
         // Relaxed, here and below: the lock of the list orders all accesses.
         if self.count < most && !own.is_listed.swap(true, Relaxed) {
@@ -197,7 +196,7 @@ impl ShardList {
         let shard = emptiest.unwrap_or(own);
         // Release: pairs with the acquire in `Attachment::shard`.
         attachment.to.store(shard.as_ptr(), Release);
-        shard.attached.fetch_add(1, Relaxed) == 0
+        shard.attached.fetch_add(1, Relaxed);
     }
 
     /// Returns the number of shards.
@@ -226,8 +225,7 @@ impl ShardList {
         attachment.shard().attached() > emptiest + 1
     }
 
-    /// Detaches a thread from its shard. Returns whether the shard has no threads now, so that its
-    /// bins are idle.
+    /// Detaches a thread from its shard. Returns whether the shard has no threads now.
     pub(super) fn detach(&mut self, attachment: &Attachment) -> bool {
         attachment.shard().attached.fetch_sub(1, Relaxed) == 1
     }

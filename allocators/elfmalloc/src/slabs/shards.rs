@@ -1,7 +1,7 @@
-//! All slabs: bins of shards, common bins, and the choice of a bin for a thread.
+//! All slabs: bins of shards, shared bins, and the choice of a bin for a thread.
 //!
-//! Lock order: purging, list of shards, bin of a shard, common bin, then the locks of memory. A
-//! thread holds at most one lock of a shard's bin.
+//! Lock order: purging, list of shards, bin, then the locks of memory. A thread that holds a bin's
+//! lock only tries to lock the list or another bin.
 
 mod give;
 mod purge;
@@ -18,7 +18,7 @@ use crate::slabs::bin::{Bin, ClassBin, LockedBin};
 use crate::slabs::partial::Slabs;
 use crate::slabs::partial::held::Detached;
 use crate::slabs::processors::Processors;
-use crate::slabs::shard::{AllShards, Attachment, Shard, ShardList, ShardRef};
+use crate::slabs::shard::{AllShards, Attachment, ShardList, ShardRef};
 use crate::slabs::slab::{Slab, SlabRef};
 use crate::slabs::states::forget_all;
 use crate::units::amount::Units;
@@ -38,9 +38,9 @@ pub struct Shards<P> {
     purging: Lock<()>,
     /// Memory for slabs.
     pub memory: Memory<P>,
-    /// Bins by class. All threads share the bins of larger classes. The bins of small classes serve
-    /// threads without a heap, and hold partial slabs that ended threads have left.
-    common: [Bin; CLASSES + 1],
+    /// Bins by class that belong to no shard. All threads share those of larger classes; those of
+    /// small classes serve threads without a heap.
+    shared: [Bin; CLASSES + 1],
     processors: Processors,
 }
 
@@ -49,7 +49,7 @@ impl<P: Pages> Shards<P> {
     pub const fn new(pages: P) -> Self {
         Self {
             memory: Memory::new(pages),
-            common: [const { Bin::new() }; CLASSES + 1],
+            shared: [const { Bin::new() }; CLASSES + 1],
             list: Lock::new(ShardList::new()),
             processors: Processors::new(),
             most: AtomicUsize::new(0),
@@ -69,11 +69,12 @@ impl<P: Pages> Shards<P> {
         self.memory.run_of(address).map(SlabRef::from)
     }
 
-    /// Returns the common bin of a class. Threads without a heap use it; for classes that are not
-    /// small, all threads do.
+    /// Returns the bin that supplies blocks of `class` to threads without a heap. All threads use
+    /// it if the class is not small.
     #[inline]
-    pub fn common_bin(&self, class: SizeClass) -> ClassBin<'_> {
-        class_bin(&self.common[class.number()], class.number())
+    pub fn bin_without_heap(&self, class: SizeClass) -> ClassBin<'_> {
+        let bin = &self.shared[class.number()];
+        ClassBin { bin, class }
     }
 
     /// Returns the bin that supplies blocks of `class` to the thread of `attachment`, assuming that
@@ -81,7 +82,7 @@ impl<P: Pages> Shards<P> {
     #[inline]
     pub fn bin(&self, attachment: &Attachment, class: SizeClass) -> ClassBin<'_> {
         if class.number() >= FIRST_SHARED {
-            return self.common_bin(class);
+            return self.bin_without_heap(class);
         }
         bin_of(self.shard_in_use(attachment), class)
     }
@@ -101,25 +102,20 @@ impl<P: Pages> Shards<P> {
             .unwrap_or(own)
     }
 
-    /// Returns the shard that serves a processor. Assigns one if necessary. Returns `None` if the
-    /// shard has no threads, or if another thread holds the lock that an assignment needs.
+    /// Returns the shard that serves a processor. Assigns one if necessary. Returns `None` if
+    /// another thread holds the lock that an assignment needs.
     fn shard_of_processor(&self, processor: usize) -> Option<ShardRef> {
-        let shard = match self.processors.shard_of(processor) {
-            Some(shard) => shard,
-            None => {
-                let list = self.list.try_lock()?;
-                // Another thread may have assigned a shard in the meantime. A second assignment
-                // would replace that shard, which might then serve no processor.
-                if self.processors.shard_of(processor).is_none() {
-                    self.processors.serve(processor, list.all());
-                }
-                drop(list);
-                self.processors.shard_of(processor)?
-            }
-        };
-        // No thread uses the bins of a shard without threads: its slabs have moved to the common
-        // bins.
-        (shard.attached() != 0).then_some(shard)
+        if let Some(shard) = self.processors.shard_of(processor) {
+            return Some(shard);
+        }
+        let list = self.list.try_lock()?;
+        // Another thread may have assigned a shard in the meantime. A second assignment would
+        // replace that shard, which might then serve no processor.
+        if self.processors.shard_of(processor).is_none() {
+            self.processors.serve(processor, list.all());
+        }
+        drop(list);
+        self.processors.shard_of(processor)
     }
 
     /// Raises the maximum number of shards to `processors`. Never lowers it.
@@ -165,11 +161,7 @@ impl<P: Pages> Shards<P> {
 
     fn attach_by(&self, list: &mut ShardList, attachment: &Attachment) {
         let shards = list.count();
-        // Marked under the lock of the list. Otherwise the shard's previous thread, which is
-        // leaving, could mark the bins as idle afterwards.
-        if list.attach(attachment, self.most()) {
-            set_idle(attachment.shard(), false);
-        }
+        list.attach(attachment, self.most());
         if list.count() != shards {
             self.processors.forget();
         }
@@ -183,24 +175,17 @@ impl<P: Pages> Shards<P> {
         if let Some(mut list) = self.list.try_lock()
             && list.has_emptier(attachment)
         {
-            // Other threads stay attached to the shard, so its bins do not become idle.
             list.detach(attachment);
             self.attach_by(&mut list, attachment);
         }
     }
 
-    /// Detaches an ending thread. If its shard has no other threads, moves the shard's partial
-    /// slabs to the common bins. Returns whether this was the last thread of all, and whether units
-    /// went back to the pool.
+    /// Detaches an ending thread. If its shard has no other threads, gives the shard's empty slabs
+    /// back to the pool. Returns whether this was the last thread of all, and whether units went
+    /// back to the pool.
     pub fn detach(&self, attachment: &Attachment) -> (bool, bool) {
-        let mut list = self.list.lock();
-        let alone = list.detach(attachment);
-        let shard = attachment.shard();
-        if alone {
-            set_idle(shard, true);
-        }
-        drop(list);
-        let retired = alone && self.move_all_to_common(shard.get());
+        let alone = self.list.lock().detach(attachment);
+        let retired = alone && self.retire_empties(&attachment.shard());
         // Relaxed: a thread that waits for the last thread to end reads an event count, which
         // orders this store.
         (self.threads.fetch_sub(1, Relaxed) == 1, retired)
@@ -217,8 +202,7 @@ impl<P: Pages> Shards<P> {
         self.threads.store(usize::from(own.is_some()), Relaxed);
         let mut retired = false;
         for shard in all.filter(|shard| shard.attached() == 0) {
-            set_idle(shard, true);
-            retired |= self.move_all_to_common(shard.get());
+            retired |= self.retire_empties(&shard);
         }
         retired
     }
@@ -252,18 +236,10 @@ impl<P: Pages> Shards<P> {
             return (None, None);
         };
         slabs.add(slab);
-        let taken = take(&mut slabs);
-        let idle = slabs.idle;
-        drop(slabs);
-        if idle {
-            // The shard's last thread left after this thread had chosen the bin. Move the new slab
-            // to the common bin, for other threads.
-            self.move_to_common(bin);
-        }
-        (taken, Some(run))
+        (take(&mut slabs), Some(run))
     }
 
-    /// Takes blocks from the bin, or else from a slab that an ended thread has left.
+    /// Takes blocks from the bin, or else from a slab of a shard without threads.
     #[inline(always)]
     fn take_from<T>(
         &self,
@@ -272,29 +248,38 @@ impl<P: Pages> Shards<P> {
         mut take: impl FnMut(&mut Slabs) -> Option<T>,
     ) -> Option<T> {
         let taken = take(slabs);
-        if taken.is_none() && self.adopt_from_common(slabs, class) {
+        if taken.is_none() && self.adopt(slabs, class) {
             return take(slabs);
         }
         taken
     }
 
-    /// Moves a partial slab from the common bin to a bin without free blocks, if one is available.
+    /// Moves a partial slab of a shard without threads to a bin without free blocks, if one is
+    /// available.
     #[inline(never)]
-    fn adopt_from_common(&self, slabs: &mut LockedBin<'_>, class: SizeClass) -> bool {
-        let common = &self.common[class.number()];
-        if slabs.is(common) || slabs.idle {
+    fn adopt(&self, slabs: &mut LockedBin<'_>, class: SizeClass) -> bool {
+        if class.number() >= FIRST_SHARED {
             return false;
         }
-        let Some(mut source) = common.try_lock() else {
+        let Some(listed) = self.list.try_lock().map(|list| list.all()) else {
             return false;
         };
-        // While the slab changes bins, both locks are held, so a thread that frees one of its
-        // blocks waits.
-        let Some(slab) = source.detach() else {
-            return false;
-        };
-        slabs.add(slab);
-        true
+        let number = class.number();
+        let unused = listed.filter(|shard| shard.attached() == 0);
+        let bins = unused.map(|shard| &shard.get().bins[number]);
+        bins.chain([&self.shared[number]]).any(|bin| {
+            if slabs.is(bin) {
+                return false;
+            }
+            // While the slab changes bins, both locks are held, so a thread that frees one of its
+            // blocks waits.
+            let slab = bin.try_lock().and_then(|mut source| {
+                let slab = source.detach()?;
+                slabs.add(slab);
+                Some(())
+            });
+            slab.is_some()
+        })
     }
 
     /// Creates an empty slab from a run of units.
@@ -328,13 +313,13 @@ impl<P: Pages> Shards<P> {
 
     /// Calls `visit` for every bin that may have slabs.
     pub fn each_bin(&self, mut visit: impl FnMut(ClassBin<'_>)) {
-        self.common
-            .iter()
-            .enumerate()
-            .skip(1)
-            .for_each(|(number, bin)| visit(class_bin(bin, number)));
+        let mut each = |(number, bin)| {
+            let class = SizeClass::from_number(number as u8);
+            visit(ClassBin { bin, class });
+        };
+        (0..).zip(&self.shared).skip(1).for_each(&mut each);
         for shard in self.all() {
-            each_bin_of(shard.get(), &mut visit);
+            (0..).zip(&shard.get().bins).skip(1).for_each(&mut each);
         }
     }
 
@@ -367,7 +352,7 @@ impl<P: Pages> Shards<P> {
         unsafe {
             self.memory.free_locks();
             self.purging.free_in_child();
-            self.common.iter().for_each(|bin| bin.0.free_in_child());
+            self.shared.iter().for_each(|bin| bin.0.free_in_child());
             self.list.free_in_child();
         }
     }
@@ -378,22 +363,4 @@ impl<P: Pages> Shards<P> {
 pub fn bin_of<'a>(shard: ShardRef, class: SizeClass) -> ClassBin<'a> {
     let bin = &shard.get().bins[class.number()];
     ClassBin { bin, class }
-}
-
-const fn class_bin(bin: &Bin, number: usize) -> ClassBin<'_> {
-    let class = SizeClass::from_number(number as u8);
-    ClassBin { bin, class }
-}
-
-fn each_bin_of<'a>(shard: &'a Shard, visit: &mut impl FnMut(ClassBin<'a>)) {
-    let bins = shard.bins.iter().enumerate().skip(1);
-    bins.for_each(|(number, bin)| visit(class_bin(bin, number)));
-}
-
-/// Records whether a shard has no threads. The caller holds the lock of the list, or is the only
-/// thread.
-fn set_idle(shard: ShardRef, idle: bool) {
-    for bin in &shard.get().bins {
-        bin.lock().set_idle(idle);
-    }
 }

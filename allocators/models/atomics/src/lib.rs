@@ -23,7 +23,7 @@ pub use loom::thread::yield_now;
 use loom::thread::{Builder, JoinHandle};
 
 /// Number of cells that threads may use for the first time after a [`spawn`].
-const IN_ADVANCE: usize = 128;
+const IN_ADVANCE: usize = 256;
 /// Stack size of a thread in a model, in words.
 const STACK: usize = 1 << 16;
 

@@ -49,20 +49,24 @@ fn so_does_one_of_a_bin_that_all_threads_share() {
     last_frees(class(), 2);
 }
 
-/// A thread frees one of `blocks` blocks while their slab moves to the common bin.
-fn freed_while_its_slab_moves(blocks: usize) {
+/// A thread frees one of the `blocks` blocks that an ended thread has left, while another thread
+/// moves their slab to its own bin.
+fn freed_while_its_slab_is_adopted(blocks: usize) {
     model(2, move || {
-        let backend = backend();
-        let heap = backend.attach().expect("there is memory");
-        let mut blocks = take(&backend, heap, small(), blocks);
+        let backend = new_backend();
+        backend.start(|| Settings {
+            shards: 2,
+            ..SETTINGS
+        });
+        let heaps = [backend.attach(), backend.attach()].map(|heap| heap.expect("memory"));
+        let mut blocks = take(&backend, heaps[0], small(), blocks);
+        // SAFETY: the heap belongs to this thread, which no longer uses it.
+        unsafe { detach(&backend, heaps[0]) };
         let (other, block) = (backend.clone(), blocks.pop().map(Sent));
         let handle = spawn(move || give(&other, small(), block.expect("a block").get()));
-        let bin = backend.bin(heap, small());
-        bin.lock().set_idle(true);
-        backend.shards.move_to_common(bin);
+        blocks.push(take(&backend, heaps[1], small(), 1)[0]);
         join(handle);
         backend.check();
-        assert_eq!(backend.shards.slabs(), blocks.len());
         for block in blocks {
             give(&backend, small(), block);
         }
@@ -72,36 +76,13 @@ fn freed_while_its_slab_moves(blocks: usize) {
 }
 
 #[test]
-fn a_block_is_freed_while_its_slab_moves_to_the_bin_of_all() {
-    freed_while_its_slab_moves(2);
-}
-
-#[test]
-fn so_is_the_last_one() {
-    freed_while_its_slab_moves(1);
-}
-
-#[test]
 fn a_block_is_freed_while_its_slab_is_adopted() {
-    model(2, || {
-        let backend = backend();
-        let (first, second) = (backend.attach(), backend.attach());
-        let (first, second) = (first.expect("memory"), second.expect("memory"));
-        let blocks = take(&backend, first, small(), 2);
-        let bin = backend.bin(first, small());
-        bin.lock().set_idle(true);
-        backend.shards.move_to_common(bin);
-        let (other, block) = (backend.clone(), Sent(blocks[0]));
-        let handle = spawn(move || give(&other, small(), block.get()));
-        let adopted = take(&backend, second, small(), 1)[0];
-        join(handle);
-        backend.check();
-        for block in [blocks[1], adopted] {
-            give(&backend, small(), block);
-        }
-        backend.check();
-        assert_eq!(backend.shards.slabs(), 0);
-    });
+    freed_while_its_slab_is_adopted(2);
+}
+
+#[test]
+fn the_last_block_is_freed_while_its_slab_is_adopted() {
+    freed_while_its_slab_is_adopted(1);
 }
 
 #[test]

@@ -1,6 +1,5 @@
-//! Returns memory from depots and bins to the pool, and from the pool to the system. Idle memory
-//! returns once per epoch. Before memory grows, all cached memory that could be used instead
-//! returns to the pool.
+//! Epochs: once per epoch, idle memory returns from depots and bins to the pool, and from the pool
+//! to the system.
 //!
 //! Returning memory to the pool may end an epoch, and the end of an epoch returns memory to the
 //! pool. So both are in this file.
@@ -10,18 +9,10 @@ use heapdrome_pages::atomic::Ordering::{Acquire, Relaxed, Release};
 use heapdrome_pages::system::{address_space_limit, coarse_milliseconds};
 
 use super::Heaps;
-use crate::heap::depot::{Chunks, LEAST_KEPT};
+use crate::heap::depot::Chunks;
 use crate::heap::thread_heap::AnyHeap;
 use crate::slabs::shards::bin_of;
 use crate::units::amount::Units;
-use crate::units::pool::Pool;
-
-/// Divisor of live memory. Before memory grows, the depots are emptied if together they hold more
-/// than live memory divided by this number, and more than [`LEAST_KEPT`].
-const WORTH_PART: usize = 16;
-/// Divisor of live memory. Caches are emptied for growth again only after live memory has changed
-/// by at least this fraction of itself, and by at least a unit.
-const GROWN_PART: usize = 64;
 
 impl<P: Pages> Heaps<P> {
     /// If an epoch has passed, purges the memory that was idle throughout. An epoch lasts half the
@@ -79,7 +70,7 @@ impl<P: Pages> Heaps<P> {
             if !chunks.is_empty() {
                 self.release_chunks(heap, chunks);
                 // Slabs that became empty by these blocks have been idle for the same time.
-                self.shards.retire_empties(heap.attachment().shard());
+                self.shards.retire_empties(&heap.attachment().shard());
             }
         }
     }
@@ -112,50 +103,9 @@ impl<P: Pages> Heaps<P> {
         self.retire_empties();
     }
 
-    fn retire_empties(&self) {
+    pub(super) fn retire_empties(&self) {
         if self.shards.retire_all_empties() {
             self.tick();
-        }
-    }
-
-    /// Before memory grows by a run of `units`, gives cached memory back. The freed units may make
-    /// the growth unnecessary. Skips this if the pool has a free dirty run that is long enough;
-    /// scattered dirty units do not count, since the pool always has some.
-    pub fn before_growth(&self, units: Units) {
-        let live = self.memory().live_units();
-        // Relaxed: no other memory depends on this number.
-        let emptied_at = Units::new(self.emptied_at.load(Relaxed));
-        let has_run = |pool: &Pool| pool.has_dirty_run(units);
-        if live.abs_diff(emptied_at) < (live / GROWN_PART).max(Units::ONE)
-            || has_run(&self.memory().pool.lock())
-        {
-            return;
-        }
-        self.emptied_at.store(live.count(), Relaxed);
-        self.give_back_until(has_run);
-    }
-
-    /// Before a new mapping of `units` becomes resident, returns as much idle memory to the system:
-    /// the block with that mapping cannot use it.
-    pub fn before_mapping(&self, units: Units) {
-        self.give_back_until(|pool| pool.excess() >= units);
-        self.memory().purge_for(units, None);
-    }
-
-    /// Gives empty slabs back, and the blocks in depots if they are many, unless the pool has
-    /// `enough`.
-    fn give_back_until(&self, enough: impl Fn(&Pool) -> bool) {
-        let done = || enough(&self.memory().pool.lock());
-        if done() {
-            return;
-        }
-        self.retire_empties();
-        if done() {
-            return;
-        }
-        let held: usize = self.all().map(|heap| heap.depot().lock().bytes()).sum();
-        if held > (self.memory().live_bytes() / WORTH_PART).max(LEAST_KEPT) {
-            self.release_kept();
         }
     }
 }

@@ -1,18 +1,17 @@
-//! Gives blocks back to their slabs, empty slabs to the pool, and partial slabs of ended threads to
-//! the common bins.
+//! Gives blocks back to their slabs, and empty slabs to the pool.
 
 use core::ptr::NonNull;
 
 use heapdrome_pages::Pages;
 
-use super::{Shards, each_bin_of};
+use super::Shards;
 use crate::misuse::Misuse;
-use crate::size_class::SizeClass;
+use crate::size_class::{FIRST_SHARED, SizeClass};
 use crate::slabs::bin::{Bin, ClassBin};
 use crate::slabs::free_blocks::FreeBlocks;
 use crate::slabs::partial::Slabs;
 use crate::slabs::partial::held::{Detached, DetachedList};
-use crate::slabs::shard::{Shard, ShardRef};
+use crate::slabs::shard::Shard;
 use crate::slabs::slab::SlabRef;
 
 /// Work that remains after blocks were given back to one bin.
@@ -21,8 +20,6 @@ struct Rest {
     blocks: usize,
     /// Slabs that have become empty.
     empties: DetachedList,
-    /// Whether no thread uses the bin.
-    idle: bool,
 }
 
 impl<P: Pages> Shards<P> {
@@ -51,9 +48,6 @@ impl<P: Pages> Shards<P> {
             let bin = ClassBin { bin, class };
             let rest = self.give_to(bin, home, &mut blocks[..left])?;
             retired |= self.retire(rest.empties);
-            if rest.idle {
-                retired |= self.move_to_common(bin);
-            }
             left = rest.blocks;
         }
         Ok(retired)
@@ -78,6 +72,9 @@ impl<P: Pages> Shards<P> {
         let mut index = 0;
         let mut empties = DetachedList::NONE;
         let own = home == Some(bin);
+        // An empty slab stays in a bin whose own thread emptied it: that saves uses of the shared
+        // pool when a thread repeatedly allocates and frees.
+        let keep = own && bin.class.number() < FIRST_SHARED;
         let mut slabs = bin.lock();
         while index < blocks.len() {
             let slab = self.slab_at(blocks[index])?;
@@ -91,7 +88,7 @@ impl<P: Pages> Shards<P> {
                 index += 1;
                 continue;
             }
-            let given = slabs.give(slab, &blocks[index..], own)?;
+            let given = slabs.give(slab, &blocks[index..], keep)?;
             index += given.count;
             if let Some(empty) = given.empty {
                 empties.push(empty);
@@ -103,7 +100,6 @@ impl<P: Pages> Shards<P> {
         Ok(Rest {
             blocks: kept,
             empties,
-            idle: slabs.idle,
         })
     }
 
@@ -150,8 +146,8 @@ impl<P: Pages> Shards<P> {
     }
 
     /// Gives the empty slabs of a shard back to the pool. Returns whether it gave any back.
-    pub fn retire_empties(&self, shard: ShardRef) -> bool {
-        self.retire_by(&shard.get().bins, Slabs::take_empties)
+    pub fn retire_empties(&self, shard: &Shard) -> bool {
+        self.retire_by(&shard.bins, Slabs::take_empties)
     }
 
     /// Gives the empty slabs of all shards back to the pool. Returns whether it gave any back.
@@ -186,39 +182,6 @@ impl<P: Pages> Shards<P> {
             }
         }
         any
-    }
-
-    /// Moves the partial slabs of a shard without threads to the common bins, and its empty slabs
-    /// to the pool. Returns whether units went back to the pool.
-    #[cold]
-    pub(super) fn move_all_to_common(&self, shard: &Shard) -> bool {
-        let mut retired = false;
-        each_bin_of(shard, &mut |bin| {
-            if bin.lock().slabs != 0 {
-                retired |= self.move_to_common(bin);
-            }
-        });
-        retired
-    }
-
-    /// Moves the partial slabs of an idle bin to the common bin of its class, and its empty slabs
-    /// to the pool. Returns whether units went back to the pool.
-    #[cold]
-    pub fn move_to_common(&self, bin: ClassBin<'_>) -> bool {
-        let mut source = bin.lock();
-        // A new thread may have been attached to the shard in the meantime.
-        if !source.idle {
-            return false;
-        }
-        let empties = source.take_empties();
-        // Every thread that takes both locks takes the shard's bin first and the common bin second.
-        let mut target = self.common[bin.class.number()].lock();
-        while let Some(slab) = source.detach() {
-            target.attach(slab);
-        }
-        drop(target);
-        drop(source);
-        self.retire(empties)
     }
 }
 

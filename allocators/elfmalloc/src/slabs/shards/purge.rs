@@ -61,12 +61,8 @@ impl<P: Pages> Shards<P> {
                 any |= self.purge_claimed(bin, slab, &mut empties);
                 left -= 1;
             }
-            let idle = bin.lock().idle;
             drop(purging);
             self.retire(empties);
-            if idle {
-                self.move_to_common(bin);
-            }
         }
         any
     }
