@@ -119,15 +119,15 @@ fn side(result: &heapdrome_schema::ComparedResult) -> String {
     )
 }
 
-/// Formats a headline such as `threads=2: rptest threads=2, 12 rounds, then 10`.
+/// Formats a headline such as `threads=2: rptest threads=2, 12 old and 10 new rounds`.
 fn headline(pair: &RacePair) -> String {
     let command = reproduce::for_the_eye(&pair.command);
     let cell = pair.cell.as_ref();
     let cell = cell.map_or(String::new(), |cell| format!("{}: ", foreign::line(cell)));
-    let old = words::count(u64::from(pair.old_rounds), "round");
     format!(
-        "{cell}{}, {old}, then {}",
+        "{cell}{}, {} old and {} new rounds",
         foreign::shorten(&command, 60),
+        pair.old_rounds,
         pair.new_rounds
     )
 }
@@ -177,7 +177,7 @@ fn columns(changes: &Changes, rows: &[&Change], name: usize, factors: bool) -> V
     ];
     if factors && changes.same_machine {
         let cells = all(&|change| change.itself.as_ref().map_or(NONE.to_owned(), factor));
-        columns.push(Column::figures("itself", cells));
+        columns.push(Column::figures("new / old", cells));
     }
     if factors {
         let cells = all(&|change| {
@@ -186,7 +186,7 @@ fn columns(changes: &Changes, rows: &[&Change], name: usize, factors: bool) -> V
                 .as_ref()
                 .map_or(NONE.to_owned(), factor)
         });
-        columns.push(Column::figures("beside baseline", cells));
+        columns.push(Column::figures("relative to baseline", cells));
     }
     columns.push(Column::text("verdict", all(&verdict)));
     columns
@@ -203,7 +203,7 @@ fn verdict(change: &Change) -> String {
     match (change.verdict, counting(change)) {
         (Some(Verdict::Undecided), _) => NO_CHANGE.to_owned(),
         (Some(verdict), Some(factor)) => words::comparison(&compared(verdict, factor), false),
-        _ if change.itself.is_some() => "not judged alone".to_owned(),
+        _ if change.itself.is_some() => "not judged".to_owned(),
         _ => "no interval: too few runs".to_owned(),
     }
 }
@@ -284,6 +284,11 @@ fn conditions(changes: &Changes) -> Vec<Vec<String>> {
 
 fn rests_on(changes: &Changes) -> Vec<String> {
     let mut told = lines(&changes.rests_on);
+    told.push(
+        "\"Relative to baseline\" is the change divided by the baseline's change, so that a faster or slower \
+         machine has no effect. The baseline's own time is therefore not judged."
+            .to_owned(),
+    );
     told.push(format!(
         "The risk that any verdict on one figure is false is at most {}, over all allocators and races.",
         words::fraction(changes.alpha)

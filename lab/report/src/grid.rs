@@ -205,28 +205,38 @@ fn calls(entrant: &EntrantResult) -> String {
     proved(entrant, |proof| words::short_number(proof.calls as f64))
 }
 
-/// Maximum number of notes that a row lists by number.
+/// Maximum number of notes and ranges of notes that a row lists.
 const MOST_MARKS: usize = 3;
 
-/// Formats the numbers of notes, such as `1,3`. If there are more than three, shows only the first
-/// two, and a sign that [`more_marks`] explains.
+/// Formats the numbers of notes, such as `1,3-5`. If there are too many, shows only the first two,
+/// and a sign that [`more_marks`] explains.
 fn marks(marks: &[usize]) -> String {
-    let has_more = marks.len() > MOST_MARKS;
-    let text: Vec<_> = marks
-        .iter()
-        .take(MOST_MARKS - usize::from(has_more))
-        .map(usize::to_string)
-        .collect();
-    let more = if has_more { ",+" } else { "" };
-    format!("{}{more}", text.join(","))
+    let mut text = in_ranges(marks);
+    if text.len() > MOST_MARKS {
+        text.truncate(MOST_MARKS - 1);
+        text.push("+".to_owned());
+    }
+    text.join(",")
 }
 
-/// Lists all notes on each row whose notes were cut, such as `+ jemalloc: notes 1, 2, 4 and 5`.
+/// Formats numbers in ascending order. Three and more consecutive ones become a range, such as
+/// `3-5`.
+fn in_ranges(numbers: &[usize]) -> Vec<String> {
+    let mut numbers = numbers.to_vec();
+    numbers.sort_unstable();
+    let runs = numbers.chunk_by(|one, next| one + 1 == *next);
+    let text = runs.flat_map(|run| match run {
+        [first, _, .., last] => vec![format!("{first}-{last}")],
+        few => few.iter().map(usize::to_string).collect(),
+    });
+    text.collect()
+}
+
+/// Lists all notes on each row whose notes were cut, such as `+ jemalloc: notes 1, 3, 5 and 7-9`.
 pub(crate) fn more_marks(sheet: &Sheet<'_>) -> Vec<String> {
-    let rows = sheet.rows.iter();
-    let rows = rows.filter(|row| row.marks.len() > MOST_MARKS);
-    let told = rows.map(|row| {
-        let marks: Vec<_> = row.marks.iter().map(usize::to_string).collect();
+    let rows = sheet.rows.iter().map(|row| (row, in_ranges(&row.marks)));
+    let rows = rows.filter(|(_, marks)| marks.len() > MOST_MARKS);
+    let told = rows.map(|(row, marks)| {
         let name = foreign::name(&row.entrant.allocator);
         format!("+ {name}: notes {}", words::listed(&marks))
     });

@@ -203,8 +203,8 @@ pub struct RunArguments {
     /// Discard the command's output, and do not compare it with the baseline's
     #[arg(long)]
     pub discard_output: bool,
-    /// Number of untimed runs per allocator that measure the memory of the process tree. 0 also
-    /// skips the run that follows every block
+    /// Number of untimed runs per allocator that sample the memory of all processes of the command.
+    /// 0 also skips the untimed run that records the size and lifetime of each block
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub memory_runs: u32,
     /// Exit statuses of the command that count as success
@@ -215,8 +215,8 @@ pub struct RunArguments {
     /// first run compiles
     #[arg(long)]
     pub allow_different_work: bool,
-    /// Race a command that cannot be traced. There is no proof of which library serves malloc, no
-    /// recommendation, and the exit status is 1
+    /// Race without the proof of which library serves malloc, for a command that does not run under
+    /// ptrace. The race recommends nothing, and the exit status is 1
     #[arg(long, conflicts_with = "allow_different_work")]
     pub unproven: bool,
 }

@@ -75,12 +75,18 @@ fn state(summary: &Summary) -> String {
             "cut off: all up to byte {} is here, the end is missing",
             grouped(offset)
         ),
-        Ending::Complete(totals) => format!(
-            "complete; {} operations were put back in order, and recording took {} of processor \
-             time",
-            grouped(totals.repaired),
-            Nanoseconds(totals.collector_time)
-        ),
+        Ending::Complete(totals) => {
+            let repaired = grouped(totals.repaired);
+            // A trace that was cut from another one lacks the time.
+            let time = match totals.collector_time {
+                0 => String::new(),
+                time => format!(
+                    ", and recording took {} of processor time",
+                    Nanoseconds(time)
+                ),
+            };
+            format!("complete; {repaired} operations were put back in order{time}")
+        }
     }
 }
 

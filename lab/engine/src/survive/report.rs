@@ -64,8 +64,8 @@ fn table(rows: &[Survival], command: &str) -> Table {
     ];
     Table {
         title: format!(
-            "Smallest memory limit under which {command} finishes, and how many times slower it is at \
-             that limit, at 1.5 times and at twice that"
+            "Smallest memory limit under which {command} finishes, and its time at that limit, at 1.5 \
+             times and at twice that, relative to no limit (above 1 is slower)"
         ),
         published: None,
         heads: heads.iter().map(|head| (*head).to_owned()).collect(),

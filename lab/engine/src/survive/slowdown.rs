@@ -28,7 +28,7 @@ pub fn table(rows: &[Survival], command: &str) -> Table {
         "swap",
         "limit",
         "runs",
-        "slower",
+        "time",
         "range",
         "limit met",
         "plot",
@@ -36,8 +36,8 @@ pub fn table(rows: &[Survival], command: &str) -> Table {
     let most = LONGEST as f64 / MARKS;
     Table {
         title: format!(
-            "Every limit that was tried for {command}: how many times slower it is, and how often it \
-             met the limit"
+            "Every limit that was tried for {command}: time relative to no limit (above 1 is slower), and \
+             how often it met the limit"
         ),
         published: None,
         heads: heads.map(str::to_owned).to_vec(),

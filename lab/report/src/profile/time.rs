@@ -24,11 +24,8 @@ pub(super) fn in_allocator(profile: &Profile) -> Option<String> {
         }
         Err(Untimed::Sampled) => unknown("no calls are timed if blocks are sampled".to_owned()),
         Err(Untimed::NoProcessorTime) => unknown("the trace lacks the processor time".to_owned()),
-        Err(Untimed::Few(timed)) => unknown(format!("only {} timed", were(timed))),
+        Err(Untimed::Few(0)) => unknown("no call was timed".to_owned()),
+        Err(Untimed::Few(1)) => unknown("only 1 call was timed".to_owned()),
+        Err(Untimed::Few(timed)) => unknown(format!("only {timed} calls were timed")),
     })
-}
-
-fn were(calls: u64) -> String {
-    let were = if calls == 1 { "was" } else { "were" };
-    format!("{} {were}", count(calls, "call"))
 }
