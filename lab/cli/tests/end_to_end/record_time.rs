@@ -48,6 +48,30 @@ fn the_share_is_that_of_a_program_which_works_three_times_as_long_as_its_allocat
     }
 }
 
+/// A thread's first calls are timed as often as all others. Otherwise short threads would count for
+/// less than long ones.
+#[test]
+fn calls_of_short_threads_are_timed_as_often_as_others() {
+    let (text, _) = profile(&Site::new(), &[], &["brief", "30000"]);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let number_before = |following: &[&str]| -> f64 {
+        let place = words
+            .windows(following.len())
+            .position(|seen| seen == following);
+        let number = place.and_then(|place| words.get(place.checked_sub(1)?));
+        let number = number.and_then(|word| word.replace(',', "").parse().ok());
+        number.unwrap_or_else(|| panic!("{text}"))
+    };
+    let timed = number_before(&["calls", "were", "timed."]);
+    let expected = number_before(&["calls,"]) / 256.0;
+    assert!(expected > 1000.0, "{expected}");
+    let error = (timed - expected) / expected.sqrt();
+    assert!(
+        error.abs() < 5.0,
+        "{timed} of {expected}: {error} deviations"
+    );
+}
+
 #[test]
 fn an_unknown_share_has_its_reason() {
     let site = Site::new();
@@ -56,5 +80,8 @@ fn an_unknown_share_has_its_reason() {
     assert!(!figures.contains_key("allocator_time_ns"));
     let site = Site::new();
     let (text, _) = profile(&site, &[], &["works", "10"]);
-    assert!(text.contains("is unknown: only"), "{text}");
+    assert!(
+        text.contains("is unknown: ") && text.contains(" timed"),
+        "{text}"
+    );
 }

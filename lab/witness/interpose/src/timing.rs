@@ -1,24 +1,25 @@
 //! Times some of the recorded calls, so that a profile can show the share of processor time that
 //! the program spends in the allocator.
 //!
-//! Each thread times one call in [`PERIOD`] on average. The distances are random, because equal
-//! ones could keep step with a loop of the program. The time of a call is the difference of two
-//! readings of the processor's counter, without the time that the readings take.
+//! Each call is timed with the same probability, 1 / [`PERIOD`], whichever calls its thread has
+//! made before: equal distances could keep step with a loop of the program, and short threads count
+//! like long ones. The time of a call is the difference of two readings of the processor's counter,
+//! without the time that the readings take.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::calls::Call;
 use crate::clock;
-use crate::exponential::random;
+use crate::exponential::{distance, random};
 use crate::kernel;
 use crate::own::{NEW, is_sandboxed, state};
 use crate::ring::Timing;
 use crate::system::fenced_ticks;
 use crate::thread::{Thread, thread};
 
-/// Mean number of recorded calls of a thread for each timed one. Timing a call takes about as long
-/// as recording four others.
-const PERIOD: u32 = 256;
+/// Mean number of recorded calls for each timed one. Timing a call takes about as long as recording
+/// four others.
+const PERIOD: f64 = 256.0;
 
 /// Maximum ticks of a timed call: about 0.4 ms at 2.6 GHz. Most longer calls were interrupted, so
 /// they are left out.
@@ -46,15 +47,26 @@ pub struct TimedFree {
 pub extern "C" fn is_timed() -> bool {
     let thread = thread();
     let mut seed = thread.timing_seed.get();
-    let is_new = seed == 0;
-    if is_new {
+    if seed == 0 {
         // Threads of one process differ by address, and processes by time.
         seed = clock::clock() ^ (&raw const *thread as u64).rotate_left(32);
+        // The first distance of a thread begins before its first call, which is this one.
+        if let Some(left) = calls_before_next(&mut seed).checked_sub(1) {
+            thread.until_timed.set(left);
+            thread.timing_seed.set(seed | 1);
+            return false;
+        }
     }
-    let distance = random(&mut seed) as u32 % (2 * PERIOD - 1);
+    thread.until_timed.set(calls_before_next(&mut seed));
     thread.timing_seed.set(seed | 1);
-    thread.until_timed.set(distance);
-    !is_new && clock::may_read()
+    clock::may_read()
+}
+
+/// Draws the number of calls before the next timed one. It is 0 with the probability 1 / [`PERIOD`]:
+/// the number of whole units of an exponential distance with the mean m is 0 with the probability
+/// 1 - exp(-1 / m), which is 1 / (m + 0.5) except for a millionth.
+fn calls_before_next(seed: &mut u64) -> u32 {
+    distance(random(seed), PERIOD - 0.5) as u32
 }
 
 /// Counts the current call towards the next timed one. Returns whether to time it.
