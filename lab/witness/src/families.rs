@@ -7,9 +7,9 @@
 
 /// Naming scheme of the functions of one allocator.
 enum Names {
-    /// With one of these prefixes.
+    /// Names that begin with one of these prefixes.
     Prefixed(&'static [&'static str]),
-    /// As parts of this Rust crate, in mangled names.
+    /// Mangled names of functions of this Rust crate.
     Crate(&'static str),
 }
 

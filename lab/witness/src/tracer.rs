@@ -150,7 +150,8 @@ fn stopped(thread: i32, stop: i32, tree: &mut Tree) {
     request(libc::PTRACE_CONT, thread, 0);
 }
 
-/// Fails only if the thread has been killed in the meantime, which is reported separately.
+/// Makes a ptrace request. It fails only if the thread has been killed in the meantime, which is
+/// reported separately.
 fn request(operation: libc::c_uint, thread: i32, data: i32) {
     // SAFETY: the call accesses no memory of this process.
     unsafe { libc::ptrace(operation, thread, 0, i64::from(data)) };

@@ -70,7 +70,7 @@ impl Image {
 
 #[derive(Debug)]
 struct Process {
-    /// `None` in the command's own process until its exec.
+    /// Current image; `None` in the command's own process until its exec.
     image: Option<Image>,
     /// Watch on its own `operator new`.
     new: Option<NewWatch>,

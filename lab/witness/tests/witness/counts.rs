@@ -202,7 +202,7 @@ fn operators_of_the_entrant_count_once() {
 #[test]
 fn counts_need_no_fallocate() {
     let bench = Bench::new();
-    // As on NFS and some other file systems.
+    // The file system refuses this, as NFS and some others do.
     let source = [
         include_str!("programs/bump.c"),
         "int fallocate(int f, int m, long o, long l) { errno = EOPNOTSUPP; return -1; }",
