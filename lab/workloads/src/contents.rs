@@ -148,8 +148,8 @@ pub(crate) unsafe fn fill(block: *mut u8, size: usize, byte: u8) {
     }
 }
 
-/// Writes one byte of every page except the first, so that the whole block is resident. The ends,
-/// which hold the tag, are not changed.
+/// Writes one byte of every page of the first `size` bytes except the first page, so that they are
+/// resident. The ends of a block of `size` bytes, which hold the tag, are not changed.
 ///
 /// # Safety
 /// The conditions of [`write`] hold.

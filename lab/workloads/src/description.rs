@@ -143,6 +143,8 @@ pub enum Workload {
     Malloctest,
     /// `burst`.
     Burst,
+    /// `large-blocks`.
+    LargeBlocks,
 }
 
 /// Description of a workload.

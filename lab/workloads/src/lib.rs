@@ -18,6 +18,7 @@ mod room;
 mod threads;
 
 mod burst;
+mod large_blocks;
 mod malloctest;
 mod prodcons;
 mod rptest;
@@ -42,6 +43,7 @@ pub fn list() -> &'static [&'static Description] {
         &prodcons::DESCRIPTION,
         &malloctest::DESCRIPTION,
         &burst::DESCRIPTION,
+        &large_blocks::DESCRIPTION,
     ];
     LIST
 }
@@ -61,6 +63,7 @@ pub fn operations(parameters: &Parameters) -> Option<u64> {
         Workload::Prodcons => prodcons::operations(parameters),
         Workload::Malloctest => malloctest::operations(parameters),
         Workload::Burst => burst::operations(parameters),
+        Workload::LargeBlocks => large_blocks::operations(parameters),
     })
 }
 
@@ -81,5 +84,6 @@ pub fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport,
         Workload::Prodcons => prodcons::run(parameters, heap),
         Workload::Malloctest => malloctest::run(parameters, heap),
         Workload::Burst => burst::run(parameters, heap),
+        Workload::LargeBlocks => large_blocks::run(parameters, heap),
     }
 }

@@ -37,26 +37,33 @@ pub(crate) fn check_align(parameters: &Parameters) -> Result<(), String> {
     }
 }
 
+/// Share that stands for a whole block.
+const WHOLE: u64 = 1 << 16;
+
 /// Properties of the blocks of all threads.
 #[derive(Debug)]
 pub(crate) struct Kind {
     sizes: Sizes,
     alignments: [usize; 3],
-    touch: bool,
+    /// Share of each block, from its start, whose pages are written, in units of 1 / [`WHOLE`].
+    written: u64,
     timed: bool,
     seed: u64,
 }
 
 impl Kind {
-    /// Creates the properties from these sizes and from the parameters.
+    /// Creates the properties from these sizes and from the parameters. A workload without `align`
+    /// uses malloc. A workload without `touch` has a parameter `written`, in percent.
     pub(crate) fn new(sizes: Sizes, parameters: &Parameters) -> Self {
+        let percent = parameters.get("touch").map(|touch| 100 * touch);
+        let percent = percent.unwrap_or_else(|| parameters.value("written"));
         Self {
             sizes,
-            alignments: match parameters.value("align") {
+            alignments: match parameters.get("align").unwrap_or(0) {
                 3 => [0, 8, 16],
                 one => [one as usize; 3],
             },
-            touch: parameters.value("touch") == 1,
+            written: percent * WHOLE / 100,
             timed: parameters.value("latency") == 1,
             seed: parameters.value("seed"),
         }
@@ -95,10 +102,10 @@ impl<'a, H: Heap> Blocks<'a, H> {
         let block = self
             .caller
             .allocate(size as usize, alignment, u64::from(key))?;
-        if self.kind.touch {
-            // SAFETY: the block has `size` bytes, and no other code uses it yet.
-            unsafe { contents::touch_pages(block, size as usize) };
-        }
+        let written = u64::from(size) * self.kind.written / WHOLE;
+        // SAFETY: the block has `size` bytes, `written` is at most as many, and no other code uses
+        // the block yet.
+        unsafe { contents::touch_pages(block, written as usize) };
         Ok(Slot { block, size, key })
     }
 
@@ -117,6 +124,12 @@ impl<'a, H: Heap> Blocks<'a, H> {
     /// Draws random bits for purposes other than sizes.
     pub(crate) fn bits(&mut self) -> u64 {
         self.random.bits()
+    }
+
+    /// Draws a number below `end`, which must not be 0, for purposes other than sizes.
+    #[inline]
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.random.below(end)
     }
 
     /// Publishes this thread's count of requested bytes.
