@@ -145,6 +145,8 @@ pub enum Workload {
     Burst,
     /// `large-blocks`.
     LargeBlocks,
+    /// `churn`.
+    Churn,
 }
 
 /// Description of a workload.

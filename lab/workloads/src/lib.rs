@@ -18,6 +18,7 @@ mod room;
 mod threads;
 
 mod burst;
+mod churn;
 mod large_blocks;
 mod malloctest;
 mod prodcons;
@@ -44,6 +45,7 @@ pub fn list() -> &'static [&'static Description] {
         &malloctest::DESCRIPTION,
         &burst::DESCRIPTION,
         &large_blocks::DESCRIPTION,
+        &churn::DESCRIPTION,
     ];
     LIST
 }
@@ -64,6 +66,7 @@ pub fn operations(parameters: &Parameters) -> Option<u64> {
         Workload::Malloctest => malloctest::operations(parameters),
         Workload::Burst => burst::operations(parameters),
         Workload::LargeBlocks => large_blocks::operations(parameters),
+        Workload::Churn => churn::operations(parameters),
     })
 }
 
@@ -85,5 +88,6 @@ pub fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport,
         Workload::Malloctest => malloctest::run(parameters, heap),
         Workload::Burst => burst::run(parameters, heap),
         Workload::LargeBlocks => large_blocks::run(parameters, heap),
+        Workload::Churn => churn::run(parameters, heap),
     }
 }

@@ -84,7 +84,7 @@ fn outcome(
     }
 }
 
-const LOADS: [(&str, &[&str]); 7] = [
+const LOADS: [(&str, &[&str]); 8] = [
     ("threadtest", &["iterations=2", "objects=1000"]),
     ("threadtest", &["iterations=2", "objects=3000", "threads=3"]),
     ("shbench", &["iterations=4", "min=8"]),
@@ -94,6 +94,7 @@ const LOADS: [(&str, &[&str]); 7] = [
         "malloctest",
         &["repeats=1", "iterations=1000", "touch=1", "threads=3"],
     ),
+    ("churn", &["blocks=100", "steps=3000", "min=8", "threads=2"]),
     (
         "large-blocks",
         &["blocks=2000", "live=1", "min=4096", "max=8192", "threads=2"],

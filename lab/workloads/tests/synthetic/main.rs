@@ -1,6 +1,7 @@
 //! Checks workloads through a heap that records every call.
 
 mod broken;
+mod churn;
 mod descriptions;
 mod large_blocks;
 mod malloctest;
