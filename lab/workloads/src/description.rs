@@ -147,6 +147,8 @@ pub enum Workload {
     LargeBlocks,
     /// `churn`.
     Churn,
+    /// `vectors`.
+    Vectors,
 }
 
 /// Description of a workload.

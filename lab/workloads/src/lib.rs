@@ -25,6 +25,7 @@ mod prodcons;
 mod rptest;
 mod shbench;
 mod threadtest;
+mod vectors;
 
 pub use account::BATCH;
 pub use description::{Description, FigureText, Parameter, Parameters, Preset, Workload};
@@ -46,6 +47,7 @@ pub fn list() -> &'static [&'static Description] {
         &burst::DESCRIPTION,
         &large_blocks::DESCRIPTION,
         &churn::DESCRIPTION,
+        &vectors::DESCRIPTION,
     ];
     LIST
 }
@@ -67,6 +69,7 @@ pub fn operations(parameters: &Parameters) -> Option<u64> {
         Workload::Burst => burst::operations(parameters),
         Workload::LargeBlocks => large_blocks::operations(parameters),
         Workload::Churn => churn::operations(parameters),
+        Workload::Vectors => vectors::operations(parameters),
     })
 }
 
@@ -89,5 +92,6 @@ pub fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport,
         Workload::Burst => burst::run(parameters, heap),
         Workload::LargeBlocks => large_blocks::run(parameters, heap),
         Workload::Churn => churn::run(parameters, heap),
+        Workload::Vectors => vectors::run(parameters, heap),
     }
 }

@@ -9,6 +9,7 @@ mod recorder;
 mod shbench;
 mod statistics;
 mod threadtest;
+mod vectors;
 
 use heapdrome_schema::WorkloadReport;
 use heapdrome_workloads::{BATCH, Failure, Heap, Parameters, find};
