@@ -149,6 +149,8 @@ pub enum Workload {
     Churn,
     /// `vectors`.
     Vectors,
+    /// `short-threads`.
+    ShortThreads,
 }
 
 /// Description of a workload.

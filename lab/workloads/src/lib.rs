@@ -24,6 +24,7 @@ mod malloctest;
 mod prodcons;
 mod rptest;
 mod shbench;
+mod short_threads;
 mod threadtest;
 mod vectors;
 
@@ -48,6 +49,7 @@ pub fn list() -> &'static [&'static Description] {
         &large_blocks::DESCRIPTION,
         &churn::DESCRIPTION,
         &vectors::DESCRIPTION,
+        &short_threads::DESCRIPTION,
     ];
     LIST
 }
@@ -70,6 +72,7 @@ pub fn operations(parameters: &Parameters) -> Option<u64> {
         Workload::LargeBlocks => large_blocks::operations(parameters),
         Workload::Churn => churn::operations(parameters),
         Workload::Vectors => vectors::operations(parameters),
+        Workload::ShortThreads => short_threads::operations(parameters),
     })
 }
 
@@ -93,5 +96,6 @@ pub fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport,
         Workload::LargeBlocks => large_blocks::run(parameters, heap),
         Workload::Churn => churn::run(parameters, heap),
         Workload::Vectors => vectors::run(parameters, heap),
+        Workload::ShortThreads => short_threads::run(parameters, heap),
     }
 }

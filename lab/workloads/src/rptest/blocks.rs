@@ -89,6 +89,18 @@ impl<'a, H: Heap> Blocks<'a, H> {
         }
     }
 
+    /// Creates the access of a thread that is one of many. Each `number` draws different sizes, and
+    /// unlike a stream costs the same, however large it is.
+    pub(crate) fn of_task(kind: &'a Kind, heap: &'a H, account: &'a Account, number: u64) -> Self {
+        let seed = mix(mix(kind.seed) ^ number);
+        Self {
+            kind,
+            caller: Caller::new(heap, account, kind.timed),
+            random: Random::new(seed, 0),
+            key: mix(seed) as u32,
+        }
+    }
+
     /// Allocates a block of random size.
     #[inline]
     pub(crate) fn allocate(&mut self) -> Result<Slot, Failure> {

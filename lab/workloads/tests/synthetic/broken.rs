@@ -84,7 +84,7 @@ fn outcome(
     }
 }
 
-const LOADS: [(&str, &[&str]); 9] = [
+const LOADS: [(&str, &[&str]); 10] = [
     ("threadtest", &["iterations=2", "objects=1000"]),
     ("threadtest", &["iterations=2", "objects=3000", "threads=3"]),
     ("shbench", &["iterations=4", "min=8"]),
@@ -95,6 +95,7 @@ const LOADS: [(&str, &[&str]); 9] = [
         &["repeats=1", "iterations=1000", "touch=1", "threads=3"],
     ),
     ("vectors", &["vectors=100", "max=4096", "threads=2"]),
+    ("short-threads", &["threads=3", "count=30", "min=8"]),
     ("churn", &["blocks=100", "steps=3000", "min=8", "threads=2"]),
     (
         "large-blocks",

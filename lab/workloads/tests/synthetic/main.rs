@@ -7,6 +7,7 @@ mod large_blocks;
 mod malloctest;
 mod recorder;
 mod shbench;
+mod short_threads;
 mod statistics;
 mod threadtest;
 mod vectors;
