@@ -151,6 +151,8 @@ pub enum Workload {
     Vectors,
     /// `short-threads`.
     ShortThreads,
+    /// `long-lived`.
+    LongLived,
 }
 
 /// Description of a workload.

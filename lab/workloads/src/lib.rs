@@ -20,6 +20,7 @@ mod threads;
 mod burst;
 mod churn;
 mod large_blocks;
+mod long_lived;
 mod malloctest;
 mod prodcons;
 mod rptest;
@@ -50,6 +51,7 @@ pub fn list() -> &'static [&'static Description] {
         &churn::DESCRIPTION,
         &vectors::DESCRIPTION,
         &short_threads::DESCRIPTION,
+        &long_lived::DESCRIPTION,
     ];
     LIST
 }
@@ -73,6 +75,7 @@ pub fn operations(parameters: &Parameters) -> Option<u64> {
         Workload::Churn => churn::operations(parameters),
         Workload::Vectors => vectors::operations(parameters),
         Workload::ShortThreads => short_threads::operations(parameters),
+        Workload::LongLived => long_lived::operations(parameters),
     })
 }
 
@@ -97,5 +100,6 @@ pub fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport,
         Workload::Churn => churn::run(parameters, heap),
         Workload::Vectors => vectors::run(parameters, heap),
         Workload::ShortThreads => short_threads::run(parameters, heap),
+        Workload::LongLived => long_lived::run(parameters, heap),
     }
 }

@@ -166,3 +166,18 @@ pub(crate) const FIGURES: &[FigureText] = &[
         "the time that the clock shows for no call, which is part of every latency",
     ),
 ];
+
+/// Returns a workload's own figures, followed by those of every synthetic workload. `N` is the
+/// number of both together.
+pub(crate) const fn before_common<const N: usize>(own: &[FigureText]) -> [FigureText; N] {
+    let mut all = [FIGURES[0]; N];
+    let mut place = 0;
+    while place < N {
+        all[place] = match place < own.len() {
+            true => own[place],
+            false => FIGURES[place - own.len()],
+        };
+        place += 1;
+    }
+    all
+}

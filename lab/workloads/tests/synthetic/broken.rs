@@ -84,7 +84,7 @@ fn outcome(
     }
 }
 
-const LOADS: [(&str, &[&str]); 10] = [
+const LOADS: [(&str, &[&str]); 11] = [
     ("threadtest", &["iterations=2", "objects=1000"]),
     ("threadtest", &["iterations=2", "objects=3000", "threads=3"]),
     ("shbench", &["iterations=4", "min=8"]),
@@ -96,6 +96,10 @@ const LOADS: [(&str, &[&str]); 10] = [
     ),
     ("vectors", &["vectors=100", "max=4096", "threads=2"]),
     ("short-threads", &["threads=3", "count=30", "min=8"]),
+    (
+        "long-lived",
+        &["threads=2", "mebibytes=1", "periods=2", "pause=0"],
+    ),
     ("churn", &["blocks=100", "steps=3000", "min=8", "threads=2"]),
     (
         "large-blocks",

@@ -4,6 +4,7 @@ mod broken;
 mod churn;
 mod descriptions;
 mod large_blocks;
+mod long_lived;
 mod malloctest;
 mod recorder;
 mod shbench;
