@@ -82,7 +82,7 @@ static PARAMETERS: &[Parameter] = &[
 
 static PRESETS: &[Preset] = &[
     Preset::own("default", "256 MiB over 40 periods", &[]),
-    Preset::own("large", "1 GiB over 200 periods", LARGE),
+    Preset::own("large", "1 GiB over 100 periods, with pauses of 200 ms", LARGE),
     Preset::own(
         "quick",
         "64 MiB over 10 periods",
@@ -90,7 +90,7 @@ static PRESETS: &[Preset] = &[
     ),
 ];
 
-const LARGE: &[(&str, u64)] = &[("mebibytes", 1024), ("periods", 200)];
+const LARGE: &[(&str, u64)] = &[("mebibytes", 1024), ("periods", 100), ("pause", 200)];
 
 const OWN: &[FigureText] = &[
     FigureText::less(
