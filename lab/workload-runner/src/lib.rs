@@ -59,9 +59,10 @@ fn run(words: &[String]) -> Result<String, Ending> {
 fn ending(failure: Failure) -> Ending {
     match failure {
         // The allocator is not at fault if the system refuses resources to the workload itself.
-        Failure::Bookkeeping { .. } | Failure::Thread(_) | Failure::Elsewhere(_) => {
-            Ending::Refused(failure.to_string())
-        }
+        Failure::Bookkeeping { .. }
+        | Failure::Thread(_)
+        | Failure::Process(_)
+        | Failure::Elsewhere(_) => Ending::Refused(failure.to_string()),
         _ => Ending::Failed(failure.to_string()),
     }
 }

@@ -112,6 +112,29 @@ impl<'a, H: Heap> Caller<'a, H> {
         Ok(())
     }
 
+    /// Checks that a block still holds its tag, and writes the tag again.
+    ///
+    /// # Errors
+    /// Returns a failure if the block no longer holds its tag.
+    ///
+    /// # Safety
+    /// `block` came from [`allocate`](Self::allocate) on the same heap with this size and key; it
+    /// has not been freed since, and no other thread uses it.
+    pub(crate) unsafe fn rewrite(
+        &mut self,
+        block: *mut u8,
+        size: usize,
+        key: u64,
+    ) -> Result<(), Failure> {
+        let tag = contents::tag(key, size);
+        // SAFETY: by this function's contract `block` is in use and has `size` bytes.
+        let found = unsafe { contents::verify(block, size, tag) }?;
+        self.checksum = self.checksum.wrapping_add(found);
+        // SAFETY: by this function's contract `block` has `size` bytes, which no other thread uses.
+        unsafe { contents::write(block, size, tag) };
+        Ok(())
+    }
+
     /// Grows a block, which may move, or allocates one if `block` is null. Writes nothing into it.
     /// A growth counts as one block freed and one allocated.
     ///

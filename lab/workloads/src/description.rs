@@ -153,6 +153,8 @@ pub enum Workload {
     ShortThreads,
     /// `long-lived`.
     LongLived,
+    /// `fork-server`.
+    ForkServer,
 }
 
 /// Description of a workload.

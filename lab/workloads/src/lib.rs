@@ -19,6 +19,7 @@ mod threads;
 
 mod burst;
 mod churn;
+mod fork_server;
 mod large_blocks;
 mod long_lived;
 mod malloctest;
@@ -52,6 +53,7 @@ pub fn list() -> &'static [&'static Description] {
         &vectors::DESCRIPTION,
         &short_threads::DESCRIPTION,
         &long_lived::DESCRIPTION,
+        &fork_server::DESCRIPTION,
     ];
     LIST
 }
@@ -76,6 +78,7 @@ pub fn operations(parameters: &Parameters) -> Option<u64> {
         Workload::Vectors => vectors::operations(parameters),
         Workload::ShortThreads => short_threads::operations(parameters),
         Workload::LongLived => long_lived::operations(parameters),
+        Workload::ForkServer => fork_server::operations(parameters),
     })
 }
 
@@ -101,5 +104,6 @@ pub fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport,
         Workload::Vectors => vectors::run(parameters, heap),
         Workload::ShortThreads => short_threads::run(parameters, heap),
         Workload::LongLived => long_lived::run(parameters, heap),
+        Workload::ForkServer => fork_server::run(parameters, heap),
     }
 }

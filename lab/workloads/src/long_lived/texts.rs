@@ -82,7 +82,11 @@ static PARAMETERS: &[Parameter] = &[
 
 static PRESETS: &[Preset] = &[
     Preset::own("default", "256 MiB over 40 periods", &[]),
-    Preset::own("large", "1 GiB over 100 periods, with pauses of 200 ms", LARGE),
+    Preset::own(
+        "large",
+        "1 GiB over 100 periods, with pauses of 200 ms",
+        LARGE,
+    ),
     Preset::own(
         "quick",
         "64 MiB over 10 periods",

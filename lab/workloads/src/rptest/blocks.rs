@@ -133,6 +133,17 @@ impl<'a, H: Heap> Blocks<'a, H> {
         unsafe { self.caller.free(slot.block, size, key) }
     }
 
+    /// Checks the contents of a block and writes them again.
+    ///
+    /// # Safety
+    /// `slot` holds a block that `allocate` returned on the same heap, to this thread or another,
+    /// and that has not been freed since; no other thread uses it.
+    pub(crate) unsafe fn rewrite(&mut self, slot: Slot) -> Result<(), Failure> {
+        let (size, key) = (slot.size as usize, u64::from(slot.key));
+        // SAFETY: by contract the block is in use; it was allocated with this size and key.
+        unsafe { self.caller.rewrite(slot.block, size, key) }
+    }
+
     /// Draws random bits for purposes other than sizes.
     pub(crate) fn bits(&mut self) -> u64 {
         self.random.bits()
