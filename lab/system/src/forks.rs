@@ -88,12 +88,20 @@ impl Drop for Forks {
     }
 }
 
-/// Runs the child.
-fn live(parent: libc::pid_t, life: impl FnOnce() -> u8) -> ! {
+/// Makes the kernel kill this process when the thread that started it ends, and after two minutes.
+pub fn limit_life() {
     // SAFETY: these system calls have no preconditions.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         libc::alarm(LONGEST);
+    }
+}
+
+/// Runs the child.
+fn live(parent: libc::pid_t, life: impl FnOnce() -> u8) -> ! {
+    limit_life();
+    // SAFETY: these system calls have no preconditions.
+    unsafe {
         if libc::getppid() != parent {
             // The parent ended before the request to the kernel.
             libc::_exit(i32::from(PANICKED));

@@ -89,6 +89,8 @@ pub struct OfChildren {
     pub cpu: Duration,
     /// Number of page faults without input.
     pub page_faults: u64,
+    /// Peak resident memory of the largest child so far.
+    pub peak_resident: u64,
 }
 
 impl OfChildren {
@@ -101,15 +103,17 @@ impl OfChildren {
         Self {
             cpu: time(usage.ru_utime) + time(usage.ru_stime),
             page_faults: u64::try_from(usage.ru_minflt).unwrap_or(0),
+            peak_resident: 1024 * usage.ru_maxrss.unsigned_abs(),
         }
     }
 
-    /// Returns the resources used since an earlier count.
+    /// Returns the resources used since an earlier count. The peak is that since the start.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {
             cpu: self.cpu.saturating_sub(earlier.cpu),
             page_faults: self.page_faults.saturating_sub(earlier.page_faults),
+            peak_resident: self.peak_resident,
         }
     }
 }

@@ -155,6 +155,8 @@ pub enum Workload {
     LongLived,
     /// `fork-server`.
     ForkServer,
+    /// `short-process`.
+    ShortProcess,
 }
 
 /// Description of a workload.

@@ -26,6 +26,7 @@ mod malloctest;
 mod prodcons;
 mod rptest;
 mod shbench;
+mod short_process;
 mod short_threads;
 mod threadtest;
 mod vectors;
@@ -36,6 +37,7 @@ pub use failure::{Failure, Refusal};
 pub use heap::{Heap, Libc};
 pub use lifo::Lifo;
 pub use room::{fits, fits_bytes};
+pub use short_process::child;
 
 use heapdrome_schema::WorkloadReport;
 
@@ -54,6 +56,7 @@ pub fn list() -> &'static [&'static Description] {
         &short_threads::DESCRIPTION,
         &long_lived::DESCRIPTION,
         &fork_server::DESCRIPTION,
+        &short_process::DESCRIPTION,
     ];
     LIST
 }
@@ -79,6 +82,7 @@ pub fn operations(parameters: &Parameters) -> Option<u64> {
         Workload::ShortThreads => short_threads::operations(parameters),
         Workload::LongLived => long_lived::operations(parameters),
         Workload::ForkServer => fork_server::operations(parameters),
+        Workload::ShortProcess => short_process::operations(parameters),
     })
 }
 
@@ -105,5 +109,6 @@ pub fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport,
         Workload::ShortThreads => short_threads::run(parameters, heap),
         Workload::LongLived => long_lived::run(parameters, heap),
         Workload::ForkServer => fork_server::run(parameters, heap),
+        Workload::ShortProcess => short_process::run(parameters, heap),
     }
 }
