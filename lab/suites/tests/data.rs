@@ -105,6 +105,21 @@ fn the_own_allocators_race_at_up_to_eight_threads() {
     assert!(quick.iter().all(|race| race.allocators.len() <= 12));
 }
 
+/// The heap of long-lived needs a minute for its periods, so that it races in the published form
+/// only.
+#[test]
+fn a_form_that_is_too_long_is_left_to_the_published_size() {
+    let suite = suite("own-allocators");
+    let cells = |scale| -> Vec<String> {
+        let races = suite.races(&selection(scale, 2));
+        races.into_iter().map(|race| race.cell).collect()
+    };
+    let long_lived = "own-allocators/long-lived".to_owned();
+    assert!(!cells(Scale::Quick).contains(&long_lived));
+    assert!(!cells(Scale::Usual).contains(&long_lived));
+    assert!(cells(Scale::Published).contains(&long_lived));
+}
+
 #[test]
 fn published_figures_are_the_documents() {
     let apt = |title, row| published("alloc-perf-test", title, row);
