@@ -83,12 +83,13 @@ impl Family {
     }
 }
 
-/// Returns the factors behind the verdict on a change. All of them must show it.
+/// Returns the factors that decide the verdict on a change. The verdict is a difference only if all
+/// of them show it.
 ///
 /// Between machines, only the ratio to the baseline is meaningful. On one machine the figure itself
 /// must show the change, too. A time alone proves nothing, because the machine's speed drifts from
-/// race to race. Bytes do not depend on speed: a program that uses more memory under every
-/// allocator does use more.
+/// race to race. Memory does not depend on speed, so its figure alone decides: if a program uses
+/// more memory under every allocator, the increase is real.
 pub fn counting(change: &Change, same_machine: bool) -> Vec<Factor> {
     let time = Kind::of(&change.figure) == Kind::Time;
     let bytes = change.figure.ends_with("_bytes");
@@ -122,8 +123,8 @@ fn samples(pair: &Pair<'_>, both: &Both<'_>, figure: &str) -> Option<[Vec<f64>; 
     Some([old, new])
 }
 
-/// Returns the joint verdict of all factors that count. It shows a difference only if each of them
-/// does.
+/// Returns the joint verdict of all factors that count. The verdict is a difference only if all
+/// factors show it in one direction.
 fn verdict(change: &Change, same_machine: bool) -> Option<Verdict> {
     let shown = |found: Factor| match (found.low, found.high) {
         (_, high) if high < 1.0 => Shown::Below,
@@ -136,8 +137,8 @@ fn verdict(change: &Change, same_machine: bool) -> Option<Verdict> {
     Some(Kind::of(&change.figure).verdict(all))
 }
 
-/// Returns the names of the figures that both rows contain. A replay of a trace has only those that
-/// its speed supports.
+/// Returns the names of the figures that both rows contain. A replay of a trace has only the
+/// figures that its speed supports.
 fn figures(pair: &Pair<'_>, both: &Both<'_>) -> Vec<String> {
     let supported = |figure: &&str| {
         let races = [pair.old, pair.new];
