@@ -33,7 +33,7 @@ pub struct DocumentRequest {
     pub set_huge_pages: bool,
 }
 
-/// The part of the document that is run.
+/// Experiments of the document that the suite runs.
 pub(super) struct Document<'a> {
     cells: Cells<'a>,
     setting: DocumentSetting,
@@ -94,8 +94,8 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// Provides swap for these cells: the requested swap, else the existing swap, else a file. If
-    /// none is possible, removes the cells that require swap and reports the reason.
+    /// Returns swap for these cells: the requested swap, else the existing swap, else a swap file.
+    /// If none is possible, removes the cells that require swap and reports the reason.
     ///
     /// # Errors
     /// When the user interrupts, or the request is invalid.
@@ -138,7 +138,7 @@ impl<'a> Document<'a> {
         Ok(swap)
     }
 
-    /// Runs one small cell of each kind.
+    /// Runs one small cell of each kind, and returns the durations.
     fn probe(&self, small: &[Cell]) -> Result<Vec<Probe>, Failure> {
         let mut found = Vec::new();
         let opened = &self.cells.opened;

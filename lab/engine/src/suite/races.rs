@@ -28,7 +28,7 @@ pub struct Races {
     pub seed: u64,
     /// Whether the user selected cells.
     pub picked: bool,
-    /// Proofs that the cells have taken.
+    /// Proofs from the cells so far.
     pub proofs: ProofStore,
 }
 
@@ -72,7 +72,8 @@ impl Races {
         }
     }
 
-    /// Runs one race for this number of rounds.
+    /// Runs one race for `rounds` rounds. A race with a larger maximum of its own continues until
+    /// it is decided.
     ///
     /// # Errors
     /// See [`run_cell`].
