@@ -83,7 +83,7 @@ pub enum Event<'a> {
     },
     /// The estimate of a suite's time begins.
     Estimating,
-    /// Allocators that are not built; the estimate assumes them to be as fast as the others.
+    /// Some allocators are not built. The estimate assumes that they are as fast as the others.
     NotBuilt(&'a [String]),
     /// A race cannot be estimated.
     NotEstimated {
@@ -236,13 +236,13 @@ pub enum Step<'a> {
 /// Purpose of an untimed run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
-    /// To prove which object serves malloc.
+    /// Proof of the object that serves malloc.
     Proof,
-    /// To watch the memory of the process tree.
+    /// Measurement of the process tree's memory.
     Memory,
-    /// To track every block.
+    /// Tracking of every block.
     Blocks,
-    /// To count the work again.
+    /// Repeated count of the work.
     Work,
 }
 

@@ -48,7 +48,7 @@ pub fn read(trace: &Path, sha256: &str, process: u32) -> (Option<Fidelity>, Opti
 /// wrote it.
 ///
 /// # Errors
-/// When another file exists there.
+/// When a file that is not a check's result exists there.
 pub fn check_replaceable(trace: &Path) -> Result<(), Failure> {
     let path = path(trace);
     if std::fs::symlink_metadata(&path).is_err() {
@@ -66,7 +66,7 @@ pub fn check_replaceable(trace: &Path) -> Result<(), Failure> {
 /// Writes the result of a check beside its trace.
 ///
 /// # Errors
-/// When another file exists there, or the result cannot be written.
+/// When a file that is not a check's result exists there, or the result cannot be written.
 pub fn write(trace: &Path, check: &Collection) -> Result<PathBuf, Failure> {
     check_replaceable(trace)?;
     let bytes = to_json(check).map_err(Failure::machine)?;

@@ -90,9 +90,9 @@ impl Cell {
 /// trace.
 ///
 /// # Errors
-/// When the command or the trace is unusable, an allocator cannot be found or built, or another
-/// file exists beside the trace. Also when the user interrupts, the program fails, or a race has no
-/// complete round.
+/// When the command or the trace is unusable, an allocator cannot be found or built, or a file that
+/// is not a check's result exists in its place. Also when the user interrupts, the program fails,
+/// or a race has no complete round.
 pub fn check(request: &CheckRequest, engine: &Engine) -> Result<Collection, Failure> {
     if let Some(name) = request.command.first() {
         check_command(name, &request.options)?;

@@ -116,8 +116,8 @@ fn beside(pair: &Pair<'_>, both: &Both<'_>, figure: &str, confidence: f64) -> Op
     change(old, new, resolution(figure), confidence)
 }
 
-/// Returns an entrant's samples from both races. They include only the rounds that every entrant
-/// ran, because the intervals are for a single look.
+/// Returns an entrant's samples from both races. Only the rounds that every entrant ran are
+/// included, because single-look intervals are invalid for later rounds.
 fn samples(pair: &Pair<'_>, both: &Both<'_>, figure: &str) -> Option<[Vec<f64>; 2]> {
     let old = pair.old.first_rounds(both.old.samples(figure)?);
     let new = pair.new.first_rounds(both.new.samples(figure)?);

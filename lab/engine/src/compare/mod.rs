@@ -92,8 +92,8 @@ fn machine(saved: &Saved) -> &Machine {
     }
 }
 
-/// Relative difference in memory up to which two machines count as equal. Kernels reserve different
-/// amounts for themselves.
+/// Maximum relative difference in memory between machines that count as equal. Kernels reserve
+/// different amounts for themselves.
 const SAME_MEMORY: f64 = 0.02;
 
 /// Returns whether two machines have equal descriptions: processor, number of processors, and

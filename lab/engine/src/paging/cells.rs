@@ -27,7 +27,7 @@ pub struct Cells<'a> {
 }
 
 impl<'a> Cells<'a> {
-    /// Appends these cells to a collection, or reuses its existing ones.
+    /// Adds the `wanted` cells to a collection, and reuses those that it already contains.
     ///
     /// # Errors
     /// When the collection is not of the paging lab, or a cell was run earlier with other settings.

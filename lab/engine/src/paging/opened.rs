@@ -99,7 +99,7 @@ impl<'a> Opened<'a> {
     /// Returns the mechanism for limits on this machine.
     ///
     /// # Errors
-    /// When there is none.
+    /// When this machine has no such mechanism.
     pub fn mechanism(&mut self) -> Result<Mechanism, Failure> {
         let mechanism = self.lab.mechanism().map_err(failure)?;
         self.remarks.push(format!(

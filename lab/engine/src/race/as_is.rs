@@ -78,7 +78,7 @@ impl Contest {
     }
 }
 
-/// Returns the entrant for the command as it runs today, on `library`.
+/// Returns the entrant for the command as it runs today, with the allocator `library`.
 fn as_is(library: &Path, settings: BTreeMap<String, String>) -> Entrant {
     Entrant {
         name: Entrant::AS_IS.to_owned(),
@@ -129,7 +129,7 @@ pub(super) fn twin_name(baseline: &str) -> String {
     format!("{baseline} (again)")
 }
 
-/// Describes, for a reader of the race, which allocator the command chooses.
+/// Describes the command's choice of an allocator for a reader of the race.
 fn told(plan: &Plan, chosen: &Path) -> String {
     let chosen = chosen.display();
     let forced = "the C library is preloaded for system";

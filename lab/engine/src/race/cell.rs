@@ -102,7 +102,7 @@ pub fn run_cell(
     ended.map(|()| result)
 }
 
-/// A race of a collection before its rounds.
+/// A race of a collection, with the locks that the race needs.
 pub(super) struct Cell {
     pub(super) contest: Contest,
     /// Locks of the race's workload.

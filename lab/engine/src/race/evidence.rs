@@ -88,8 +88,8 @@ impl Contest {
         self.race.record(line).map_err(measure_failure)
     }
 
-    /// Returns the baseline and the rivals that count, the fastest rival first, with their median
-    /// wall times.
+    /// Returns the baseline and then the valid rivals, the fastest first, each with its median wall
+    /// time.
     fn ranked(&self) -> Vec<(usize, Duration)> {
         let result = self.with_material("", assemble);
         let ratio = |row: &EntrantResult| match row.role {

@@ -60,7 +60,7 @@ pub const WALL: Figure = Figure {
     of: |run| run.wall.as_seconds(),
 };
 
-/// Figures that are compared with the baseline's, the first being [`WALL`].
+/// Figures of every run that are compared with the baseline's. The first is [`WALL`].
 pub const FIGURES: [Figure; 8] = [
     WALL,
     Figure {
@@ -107,7 +107,7 @@ pub const FIGURES: [Figure; 8] = [
     },
 ];
 
-/// Processor time: user and system time together, one figure in the terminal's table.
+/// Processor time: the sum of user and system time. The terminal's table shows it as one figure.
 pub const CPU: Figure = Figure {
     name: schema::CPU,
     kind: Kind::Time,

@@ -227,8 +227,8 @@ impl Prover {
     }
 
     /// Makes one unmeasured run that counts calls. If only the counting requires `LD_PRELOAD`,
-    /// makes another run without that variable, because a start script may choose an allocator by
-    /// its value.
+    /// makes another run without that variable, because a start script may use that variable to
+    /// choose an allocator.
     fn watch(&self, race: &mut Race, request: &Request, key: String) -> Result<Shown, Failure> {
         let counted = self.follow(race, || self.witness.start(request))?;
         let Watched::Well(report) = counted else {
@@ -307,8 +307,8 @@ fn watched_command(plan: &Plan) -> Vec<String> {
     }
 }
 
-/// Returns whether a run succeeded. A server is ended by heapdrome's signal and may answer with any
-/// exit status; a command must end with a status that counts as success.
+/// Returns whether a run succeeded. A command must exit with a status that counts as success. A
+/// server may exit with any status, because heapdrome ends it by a signal.
 fn ended_well(plan: &Plan, report: &Report) -> bool {
     match report.ending {
         Ending::Exited(_) if plan.options.server.is_some() => true,

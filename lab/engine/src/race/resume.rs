@@ -61,7 +61,8 @@ pub fn find(
     if let Some(whole) = race.as_ref().and_then(|race| Whole::of(&race.plan, engine)) {
         return Ok(Interrupted::Sweep(whole));
     }
-    // A race with an unreadable journal is in no list. Opening the journal reports the reason.
+    // Lists of races omit a race with an unreadable journal. Opening the journal reports the
+    // reason.
     let folder = race.map_or_else(|| engine.folders.races.join(name), |race| race.folder);
     match folder.join(journal::FILE_NAME).is_file() {
         true => Ok(Interrupted::Race(folder)),
@@ -226,8 +227,8 @@ fn resumed_by(race: &RaceSummary) -> String {
     }
 }
 
-/// Returns a race's folder, unless it is the current one, and its command line. Messages have one
-/// line, so a command of several lines is omitted.
+/// Formats the folder of a race, unless it is the current one, and the race's command line. A
+/// command of several lines is omitted, because a message has only one line.
 fn again(plan: &Plan) -> String {
     let place = match std::env::current_dir() {
         Ok(here) if here == plan.started_in => String::new(),

@@ -62,8 +62,8 @@ pub fn load_once(
     Ok(true)
 }
 
-/// Runs the command of a race once, without an allocator and without the witness, and returns
-/// whether it succeeded.
+/// Runs the command of a race once, without the witness and without preloading an allocator, and
+/// returns whether it succeeded.
 ///
 /// # Errors
 /// When the command cannot be run.

@@ -1,4 +1,4 @@
-//! Alternating races: each in turn runs one round. Disturbances of the machine then affect all
+//! Alternating races, which run one round each in turn. Disturbances of the machine then affect all
 //! races alike, and the rounds of two races form pairs.
 
 use heapdrome_measure::schedule;

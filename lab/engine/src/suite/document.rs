@@ -43,7 +43,7 @@ pub(super) struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Opens the lab for the requested cells, and adds them to the collection.
+    /// Opens the lab, and adds the requested cells to the collection.
     ///
     /// # Errors
     /// When an experiment or an allocator is unknown, or a cell was run with other settings before.

@@ -44,7 +44,7 @@ pub struct SuiteRequest {
     pub file: Option<PathBuf>,
     /// Whether that file contains variables in place of folder names.
     pub redact: bool,
-    /// Seed of every random draw; `None` for one from the clock.
+    /// Seed of every random draw; `None` for a seed from the clock.
     pub seed: Option<u64>,
     /// Options that only the suite `lgalloc` has.
     pub document: DocumentRequest,

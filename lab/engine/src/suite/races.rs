@@ -151,8 +151,8 @@ fn not_run(race: &Race) -> String {
     format!("{} was not run", label(race))
 }
 
-/// Returns the conditions for the end of a race. Without `most`, it runs exactly `rounds` rounds;
-/// otherwise from `rounds` to `most`, until all is decided.
+/// Returns the conditions for the end of a race. Without `most`, the race runs exactly `rounds`
+/// rounds. Otherwise it runs from `rounds` to `most` rounds, until everything is decided.
 fn stopping(rounds: u32, most: Option<u32>) -> Stopping {
     Stopping {
         min_rounds: match most {
