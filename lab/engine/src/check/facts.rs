@@ -12,8 +12,8 @@ use heapdrome_statistics::median;
 /// Bytes of a page.
 const PAGE: f64 = 4096.0;
 
-/// Number of pages of a file that the kernel maps at one page fault: 64 KiB by default
-/// (`fault_around_bytes`).
+/// Number of file pages that the kernel maps at one page fault. The default of `fault_around_bytes`
+/// is 64 KiB.
 const AROUND: f64 = 16.0;
 
 /// Rows of one entrant in the races of the program and of the two replays.
