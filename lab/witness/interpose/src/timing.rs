@@ -62,9 +62,9 @@ pub extern "C" fn is_timed() -> bool {
     clock::may_read()
 }
 
-/// Draws the number of calls before the next timed one. It is 0 with the probability 1 / [`PERIOD`]:
-/// the number of whole units of an exponential distance with the mean m is 0 with the probability
-/// 1 - exp(-1 / m), which is 1 / (m + 0.5) except for a millionth.
+/// Draws the number of calls before the next timed one. It is 0 with the probability
+/// 1 / [`PERIOD`]: the number of whole units of an exponential distance with the mean m is 0 with
+/// the probability 1 - exp(-1 / m), which is 1 / (m + 0.5) except for a millionth.
 fn calls_before_next(seed: &mut u64) -> u32 {
     distance(random(seed), PERIOD - 0.5) as u32
 }
