@@ -7,9 +7,9 @@
 
 /// Naming scheme of the functions of one allocator.
 enum Names {
-    /// With one of these prefixes.
+    /// Names with one of these prefixes.
     Prefixed(&'static [&'static str]),
-    /// As parts of this Rust crate, in mangled names.
+    /// Mangled names that contain the name of this Rust crate.
     Crate(&'static str),
 }
 
@@ -81,7 +81,8 @@ fn kind_of_rest(rest: &str) -> Option<Kind> {
 /// Search for allocators among the functions that a program defines.
 #[derive(Default)]
 pub(crate) struct Search {
-    /// For each family the shortest name that allocates, and whether another function frees.
+    /// For each family: the shortest name that allocates, and whether a function of the family
+    /// frees.
     seen: [(Option<String>, bool); FAMILIES.len()],
 }
 
