@@ -29,9 +29,9 @@ pub struct Own {
     pub mapped: AtomicU32,
 }
 
-/// This process has no image yet.
+/// State in which this process has no image yet.
 pub const NEW: u32 = 0;
-/// One thread of this process has a ring.
+/// State in which one thread of this process has a ring.
 pub const ALONE: u32 = 1;
 
 impl Own {
@@ -79,7 +79,7 @@ pub fn state() -> u32 {
     own().map_or(NEW, |own| own.state.load(Ordering::Relaxed))
 }
 
-/// Returns the number in the name of this process's namespace: `pid:[4026531836]`.
+/// Returns the number in the name of this process's PID namespace: `pid:[4026531836]`.
 pub fn namespace() -> u64 {
     let mut name = [0_u8; 64];
     let path = c"/proc/thread-self/ns/pid".as_ptr();
@@ -124,9 +124,8 @@ pub fn begin_image() {
     }
 }
 
-/// Records the ID of this process if it was forked by a system call that runs no handlers. Its
-/// child of vfork may be the first to allocate: then the process is that child's parent, whose
-/// memory the child borrows.
+/// Records the ID of this process if a system call that runs no handlers forked it. If the caller
+/// is a child of vfork, which borrows its parent's memory, the process is that parent.
 pub fn begin_unknown_image() {
     let (me, parent) = (kernel::process(), kernel::parent());
     let borrows = kernel::share_memory(me, parent);

@@ -1,9 +1,9 @@
-//! Passages: the code that calls pass if a recording samples blocks or takes stacks.
+//! Passages: the code that calls run through if a recording samples blocks or takes stacks.
 //!
-//! A call that is not recorded jumps to the allocator after a few instructions, and does not come
-//! back. Before the jump, a call that requests a block counts the requested bytes down, and a free
-//! tests whether the block is sampled. If every block is recorded, the stack of every call that
-//! requests a block may be recorded.
+//! A call that is not recorded jumps to the allocator after a few instructions, and returns
+//! directly to its caller. Before the jump, a call that requests a block counts the requested bytes
+//! down, and a free tests whether the block is sampled. If every block is recorded, the stack of
+//! every call that requests a block may be recorded.
 
 use core::mem::offset_of;
 

@@ -1,5 +1,5 @@
-//! Rings, through which recorded calls reach the collector: memory that it shares with the recorded
-//! processes. Both compile this file.
+//! Rings: shared memory through which recorded calls reach the collector. The library and the
+//! collector both compile this file.
 //!
 //! Every thread writes into a ring of its own, which only the collector reads. One instruction
 //! reserves an entry, so a signal handler that allocates takes the next one. An entry is valid once
@@ -14,7 +14,7 @@ pub const CONTROL: &str = "recording";
 /// Prefix of the names of files that contain a [`Ring`].
 pub const PREFIX: &str = "ring-";
 
-/// First word of a ring that can be read.
+/// First word of a valid ring.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hdring04");
 
 /// Number of entries of a ring: at 10 million calls a second they last 3 ms.
@@ -37,10 +37,10 @@ pub mod code {
     /// The call that returned the block at the entry's address has a stack. The entry's size is the
     /// position of that stack in the ring of stacks. The address is 0 if the call failed.
     pub const STACK: u8 = 193;
-    /// The first of the codes whose entries have a detail of 64 bits.
+    /// First of the codes whose entries have a detail of 64 bits.
     pub const WHOLE: u8 = 240;
-    /// The entry's address is the ID of the thread that writes the following entries, and its
-    /// detail the processor's counter.
+    /// The entry's address is the ID of the thread that writes the following entries. Its detail is
+    /// the processor's counter.
     pub const THREAD: u8 = WHOLE;
     /// The detail is the processor's counter, of which the next entry has only the lowest bits.
     pub const TIME: u8 = WHOLE + 1;
@@ -91,7 +91,7 @@ pub struct Entry {
     pub tag: AtomicU64,
 }
 
-/// Bits of an address, and the position of the code in a tag.
+/// Number of bits of an address, and position of the code in a tag.
 pub const ADDRESS_BITS: u32 = 48;
 /// Position of the lap in a tag.
 pub const LAP_SHIFT: u32 = 56;

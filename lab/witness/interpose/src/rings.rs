@@ -77,7 +77,7 @@ pub fn begin() {
     }
 }
 
-/// Makes sure that the collector knows this process.
+/// Opens a ring if this process has no image yet, so that the collector knows the process.
 pub fn announce() {
     if state() == NEW {
         open();
@@ -175,7 +175,8 @@ fn push_in_full(thread: &Thread, ring: &Ring, event: Event) {
     ring.write(index, event);
 }
 
-/// Gets a ring for the calling thread. Keeps errno and the signal mask.
+/// Assigns a ring to the calling thread; false if recording is over. Keeps errno and the signal
+/// mask.
 #[cold]
 fn open() -> bool {
     let (Some(own), false) = (own(), OVER.load(Ordering::Relaxed)) else {
@@ -222,8 +223,8 @@ fn locked<T>(own: &Own, work: impl FnOnce() -> T) -> T {
 }
 
 /// Creates rings in advance, for the calling thread and for threads that first allocate in the
-/// sandbox, where system calls may be forbidden. A child of vfork needs no other ring than that of
-/// its parent's thread. Returns false inside a sandbox, or if there can be no ring.
+/// sandbox, where system calls may be forbidden. A child of vfork needs only the ring of its
+/// parent's thread. Returns false inside a sandbox, or if there can be no ring.
 pub fn prepare_sandbox() -> bool {
     let (Some(own), false) = (own(), OVER.load(Ordering::Relaxed)) else {
         return false;
