@@ -94,7 +94,7 @@ pub(crate) fn program() -> Vec<libc::sock_filter> {
     program
 }
 
-/// Installs the filter on the calling process. If that fails, no error is reported and nothing is
+/// Installs the filter on the calling process. If that fails, reports no error, and no call is
 /// counted.
 ///
 /// # Safety

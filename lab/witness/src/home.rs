@@ -102,7 +102,7 @@ impl Home {
         self.folder.path().join(NAME)
     }
 
-    /// Returns the folder in which the library lies.
+    /// Returns the folder that contains the library.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.folder.path()

@@ -193,7 +193,7 @@ fn read_tables<'a>(
         }
     }
     if object.dynamic {
-        // Only a program's full table is read: that of a library can be huge.
+        // Only a program's full table is read, because a library's full table can be huge.
         let all = Symbols::read(&sections, endian, cache, elf::SHT_SYMTAB)?;
         object.private_malloc = private_malloc([&dynamic, &all], endian);
         let own_new = |symbols: &Symbols| {

@@ -111,10 +111,9 @@ pub unsafe fn tables(object: &ObjectInfo) -> Option<Tables> {
 /// none.
 ///
 /// # Safety
-/// `tables` are those of an object that is still loaded.
+/// `tables` are the tables of an object that is still loaded.
 pub unsafe fn definition(tables: &Tables, name: &str) -> Option<usize> {
-    // SAFETY: the tables are those of a loaded object, and have the hash table that each branch
-    // reads.
+    // SAFETY: the tables belong to a loaded object, and have the hash table that each branch reads.
     let symbol = unsafe {
         if !tables.gnu_hash.is_null() {
             by_gnu_hash(tables, name)
@@ -136,7 +135,7 @@ pub unsafe fn definition(tables: &Tables, name: &str) -> Option<usize> {
 /// Looks a symbol up in a GNU hash table.
 ///
 /// # Safety
-/// `tables` are those of a loaded object and it has a GNU hash table.
+/// `tables` belong to a loaded object and have a GNU hash table.
 unsafe fn by_gnu_hash(tables: &Tables, name: &str) -> Option<&'static Symbol> {
     let hash = name.bytes().fold(5381_u32, |h, c| {
         h.wrapping_mul(33).wrapping_add(u32::from(c))
@@ -176,7 +175,7 @@ unsafe fn by_gnu_hash(tables: &Tables, name: &str) -> Option<&'static Symbol> {
 /// Looks a symbol up in a System V hash table.
 ///
 /// # Safety
-/// `tables` are those of a loaded object and it has a hash table.
+/// `tables` belong to a loaded object and have a System V hash table.
 unsafe fn by_hash(tables: &Tables, name: &str) -> Option<&'static Symbol> {
     let hash = name.bytes().fold(0_u32, |h, c| {
         let h = (h << 4).wrapping_add(u32::from(c));

@@ -255,7 +255,7 @@ pub fn map(length: usize, flags: c_int, file: c_int) -> *mut c_void {
 /// # Safety
 /// Nothing refers to the memory any longer.
 pub unsafe fn unmap(address: *mut c_void, length: usize) {
-    // SAFETY: nothing refers to the memory any longer.
+    // SAFETY: by contract, no code refers to the memory any longer.
     unsafe { call(number::MUNMAP, [address as usize, length, 0, 0, 0, 0]) };
 }
 

@@ -90,7 +90,7 @@ pub struct OwnCalls {
     pub mmap: AtomicU64,
     /// Number of unmappings.
     pub munmap: AtomicU64,
-    /// Number of calls of `madvise`.
+    /// Number of calls to `madvise`.
     pub madvise: AtomicU64,
 }
 
@@ -105,7 +105,7 @@ pub struct Followed {
     pub frees: AtomicU64,
     /// Freed or resized blocks that another thread had requested.
     pub freed_by_others: AtomicU64,
-    /// Calls that were timed, without those that were interrupted.
+    /// Timed calls, except interrupted ones.
     pub timed: AtomicU64,
     /// Ticks of the processor's counter that the timed calls took.
     pub ticks: AtomicU64,

@@ -2,8 +2,8 @@
 //! on to the next definition.
 //!
 //! The witness preloads this library before the allocator that it proves. The library never
-//! allocates and prints nothing. Its counts are in a file of the folder from which it was loaded,
-//! mapped shared, so they outlive the process however it ends.
+//! allocates and prints nothing. Its counts are in a shared mapping of a file, in the folder from
+//! which the library was loaded. So they outlive the process, however it ends.
 //!
 //! A call is attributed to the object to which it is passed on. It does not count if that object
 //! itself made the call. So an `operator new` of the C++ runtime that calls malloc is one call to

@@ -46,7 +46,7 @@ macro_rules! count_down {
 
 /// Passes a call on and records its effect. An entry point jumps here with its slot in r11.
 ///
-/// An allocator's `operator new` may pass the call on to malloc by a jump. The call of malloc then
+/// An allocator's `operator new` may pass the call on to malloc by a jump. The call to malloc then
 /// returns to this function, and is not recorded a second time.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn record_free() {
 
 /// Passes a call on and records its effect. An entry point jumps here with its slot in x16.
 ///
-/// An allocator's `operator new` may pass the call on to malloc by a jump. The call of malloc then
+/// An allocator's `operator new` may pass the call on to malloc by a jump. The call to malloc then
 /// returns to this function, and is not recorded a second time.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]

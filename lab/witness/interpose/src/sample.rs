@@ -1,4 +1,4 @@
-//! Chooses the requests that are recorded, and those whose stack is recorded.
+//! Chooses the requests that are recorded, and the requests whose stack is recorded.
 //!
 //! Sample points are a Poisson process over the requested bytes of a thread. The thread counts down
 //! to its next point. Distances are memoryless, so a new distance may be drawn at the end of each
@@ -36,8 +36,7 @@ impl Means {
         );
         let is_rarer = stack > all && stack > 1.0;
         let plain = match is_rarer {
-            // Rates add up: the rate of plain points is the rate of all points minus that of points
-            // with a stack.
+            // The rates of both processes add up to the rate of all points.
             true => all * stack / (stack - all),
             false => all,
         };

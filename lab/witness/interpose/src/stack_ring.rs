@@ -9,8 +9,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::ring::Line;
 
-/// Prefix of the names of files that contain a [`StackRing`]. The rest of the name is that of the
-/// thread's ring.
+/// Prefix of the names of files that contain a [`StackRing`]. The rest is the name of the thread's
+/// ring without its prefix.
 pub const PREFIX: &str = "stacks-";
 
 /// Prefix of the names of files that contain the mappings of a process at its first stack, in the

@@ -77,9 +77,9 @@ core::arch::global_asm!(
 
 /// Returns the state of the calling thread.
 pub fn thread() -> &'static Thread {
-    // SAFETY: the address is that of an aligned thread-local variable. It begins as zeros, which
-    // are a valid `Thread`. All fields are cells, so several references may exist, and `Thread` is
-    // not `Sync`, so no other thread gets one.
+    // SAFETY: the address belongs to an aligned thread-local variable. It begins as zeros, which
+    // are a valid `Thread`. All fields are cells, so several references may exist. `Thread` is not
+    // `Sync`, so no other thread gets one.
     unsafe { &*thread_address() }
 }
 

@@ -43,17 +43,17 @@ pub unsafe extern "C" fn personality(
     CONTINUE_UNWIND
 }
 
-/// Returns the call of the passage that is being unwound, if its function makes a block.
+/// Returns the call whose passage is being unwound, if its function makes a block.
 ///
 /// # Safety
-/// The context is that of a passage, at whose stack pointer a [`Call`] lies.
+/// `context` belongs to the frame of a passage, at whose stack pointer a [`Call`] lies.
 pub unsafe fn failed_call<'a>(actions: c_int, context: *mut c_void) -> Option<&'a Call> {
     if actions & CLEANUP_PHASE == 0 {
         return None;
     }
     let frame_address = frame_address()?;
-    // SAFETY: `context` is that of a passage, so a `Call` lies at its stack pointer. That frame
-    // exists until the personality routine returns.
+    // SAFETY: `context` belongs to the frame of a passage, so a `Call` lies at its stack pointer.
+    // The frame exists until the personality routine returns.
     let call = unsafe { &*(frame_address(context) as *const Call) };
     matches!(deed(slots::index(call.slot)), Deed::Makes(_)).then_some(call)
 }

@@ -154,8 +154,8 @@ fn children_of_parents_that_were_killed_while_they_forked_are_ended() {
     assert_eq!(ending, Ending::Exited(0));
 }
 
-/// A child waits until the parent's end of a pipe is closed. A child that another thread forks
-/// meanwhile has a copy of that end until its own exec.
+/// A new child waits until its parent closes an end of a pipe. If another thread forks a second
+/// child in the meantime, that child has a copy of the end until its own exec.
 #[test]
 fn sessions_that_begin_at_once_do_not_wait_for_one_another() {
     let bench = Bench::new();
