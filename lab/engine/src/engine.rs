@@ -1,4 +1,4 @@
-//! The context of all work: folders, the interrupt flag, the sink of events and the launcher.
+//! Context of all work: folders, the interrupt flag, the sink of events and the launcher.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,14 +17,15 @@ use crate::interrupt;
 pub struct Engine {
     /// Folders of the cache, the configuration and the journals.
     pub folders: Folders,
-    /// Ends the work when raised.
+    /// Flag that ends the work when raised.
     pub interrupt: Arc<AtomicBool>,
     sink: Rc<dyn Sink>,
     launcher: LauncherKind,
 }
 
 impl Engine {
-    /// Opens the user's folders, stops at SIGINT, SIGTERM or SIGHUP, and sends events to `sink`.
+    /// Creates an engine that works in the user's folders, stops at SIGINT, SIGTERM or SIGHUP, and
+    /// sends events to `sink`.
     ///
     /// # Errors
     /// When there is no home folder, or a signal cannot be handled.
@@ -38,8 +39,8 @@ impl Engine {
         })
     }
 
-    /// Works in `folders`, ignores signals and sends events to `sink`. Raising `interrupt` ends the
-    /// work.
+    /// Creates an engine that works in `folders`, ignores signals and sends events to `sink`.
+    /// Raising its `interrupt` ends the work.
     pub fn apart(folders: Folders, sink: impl Sink + 'static) -> Self {
         let interrupt = Arc::default();
         Self {
@@ -50,7 +51,8 @@ impl Engine {
         }
     }
 
-    /// Works in the user's folders, ignores signals and drops events: for work that takes no time.
+    /// Creates an engine for brief work. It uses the user's folders, ignores signals and drops
+    /// events.
     ///
     /// # Errors
     /// When there is no home folder.
@@ -65,12 +67,13 @@ impl Engine {
         self
     }
 
-    /// Returns the launcher of the commands of races.
+    /// Returns the launcher that starts the commands of races.
     pub fn launcher(&self) -> &LauncherKind {
         &self.launcher
     }
 
-    /// Describes this machine and its present load; empty for a simulated launcher.
+    /// Describes this machine and its current load. The description is empty for a simulated
+    /// launcher.
     pub fn machine(&self) -> Machine {
         match self.launcher {
             LauncherKind::Program(_) => heapdrome_machine::describe(),

@@ -22,7 +22,7 @@ impl Sink for Silent {
     fn event(&self, _event: Event<'_>) {}
 }
 
-/// Something that happened while the engine worked.
+/// Notification about the engine's work.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// A race starts working, or continues at its next turn.
@@ -63,7 +63,7 @@ pub enum Event<'a> {
         /// Cells without a result.
         left: &'a [&'a str],
     },
-    /// The pieces of a suite begin.
+    /// The run of a suite's pieces begins.
     SuiteStarted {
         /// Kind of the pieces.
         pieces: Piece,
@@ -83,7 +83,7 @@ pub enum Event<'a> {
     },
     /// The estimate of a suite's time begins.
     Estimating,
-    /// Allocators that are not built; the estimate assumes them to be as fast as the others.
+    /// Some allocators are not built. The estimate assumes that they are as fast as the others.
     NotBuilt(&'a [String]),
     /// A race cannot be estimated.
     NotEstimated {
@@ -101,7 +101,7 @@ pub enum Event<'a> {
     },
     /// The misuse programs run under this allocator.
     Misusing(&'a str),
-    /// An allocator cannot be misused.
+    /// An allocator cannot be tested with the misuse programs.
     NotMisused {
         /// Name of the allocator.
         allocator: &'a str,
@@ -148,7 +148,7 @@ pub enum Event<'a> {
     Generated(Duration),
     /// Allocators are missing and will be built.
     BuildsAhead {
-        /// Names of the allocators, with the seconds that each build took elsewhere.
+        /// Names of the allocators, each with its expected build time in seconds.
         builds: &'a [(&'a str, u64)],
     },
     /// A build begins.
@@ -236,13 +236,13 @@ pub enum Step<'a> {
 /// Purpose of an untimed run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
-    /// To prove which object serves malloc.
+    /// Proof of the object that serves malloc.
     Proof,
-    /// To watch the memory of the process tree.
+    /// Measurement of the process tree's memory.
     Memory,
-    /// To track every block.
+    /// Tracking of every block.
     Blocks,
-    /// To count the work again.
+    /// Repeated count of the work.
     Work,
 }
 
@@ -253,9 +253,9 @@ pub enum Found<'a> {
     Left {
         /// The entrant.
         entrant: &'a str,
-        /// Way in which the failing run ended.
+        /// Ending of the failed run.
         ending: Ending,
-        /// Phase of the race.
+        /// Phase of the race in which the run failed.
         during: &'a str,
     },
     /// A metric was not found in the output; reported once for each entrant.
@@ -307,8 +307,8 @@ pub struct RoundsDone {
 }
 
 impl RoundsDone {
-    /// Returns the number of rounds of `races` races that share the conditions `stopping`; `done`
-    /// is their total.
+    /// Returns the rounds of `races` races that share the conditions `stopping` and have done
+    /// `done` rounds in total.
     pub fn of(done: u32, races: u32, stopping: &Stopping) -> Self {
         Self {
             done,

@@ -11,7 +11,7 @@ pub enum Failure {
     /// Wrong usage or input.
     #[error("{0}")]
     Usage(String),
-    /// The command itself fails on the baseline.
+    /// The command fails under the baseline itself.
     #[error("{0}")]
     Baseline(String),
     /// heapdrome could not write or start something.

@@ -1,5 +1,5 @@
-//! The result of the latest check of a trace. It is a file beside the trace, and races of the trace
-//! read it.
+//! Result of a trace's latest check. It is stored in a file beside the trace, which races of the
+//! trace read.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,15 +13,15 @@ use crate::failure::Failure;
 /// Ending of the file's name, after the whole name of the trace.
 const ENDING: &str = ".fidelity.json";
 
-/// Returns the path of the file that belongs to a trace.
+/// Returns the path of the file for a trace's check.
 pub fn path(trace: &Path) -> PathBuf {
     let mut name = OsString::from(trace.as_os_str());
     name.push(ENDING);
     PathBuf::from(name)
 }
 
-/// Returns the outcome of the latest check of a process of a trace. If the file beside the trace is
-/// unusable, also returns a note for the reader.
+/// Returns the outcome of the latest check of one process of a trace. If the file beside the trace
+/// is unusable, returns a note for the reader instead.
 pub fn read(trace: &Path, sha256: &str, process: u32) -> (Option<Fidelity>, Option<String>) {
     let path = path(trace);
     let file = path.display();
@@ -44,10 +44,11 @@ pub fn read(trace: &Path, sha256: &str, process: u32) -> (Option<Fidelity>, Opti
     (None, Some(note))
 }
 
-/// Checks that no file is at the path of a check's result, or one that a check wrote.
+/// Checks that a result may be written beside the trace: no file exists there, or an earlier check
+/// wrote it.
 ///
 /// # Errors
-/// When something else is there.
+/// When a file that is not a check's result exists there.
 pub fn check_replaceable(trace: &Path) -> Result<(), Failure> {
     let path = path(trace);
     if std::fs::symlink_metadata(&path).is_err() {
@@ -65,7 +66,7 @@ pub fn check_replaceable(trace: &Path) -> Result<(), Failure> {
 /// Writes the result of a check beside its trace.
 ///
 /// # Errors
-/// When something other than a check is there, or the file cannot be written.
+/// When a file that is not a check's result exists there, or the result cannot be written.
 pub fn write(trace: &Path, check: &Collection) -> Result<PathBuf, Failure> {
     check_replaceable(trace)?;
     let bytes = to_json(check).map_err(Failure::machine)?;

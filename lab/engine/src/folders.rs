@@ -11,16 +11,16 @@ use crate::failure::Failure;
 
 /// Folders of heapdrome.
 pub struct Folders {
-    /// Sources and built allocators.
+    /// Cache of sources and built allocators.
     pub cache: Cache,
-    /// The user's own allocators.
+    /// Configuration folder, which contains the user's own allocators.
     pub config: PathBuf,
-    /// Journals of races, one folder each.
+    /// Folder of the races' journals. Each race has a folder of its own there.
     pub races: PathBuf,
 }
 
 impl Folders {
-    /// Finds the folders, and creates only the cache's.
+    /// Returns the user's folders. Creates only the cache's folder.
     ///
     /// # Errors
     /// When there is neither a home folder nor variables that name the folders.
@@ -59,7 +59,7 @@ impl Folders {
         self
     }
 
-    /// Returns the replacements of folders in shared results.
+    /// Returns the replacements for folder names in shared results.
     pub fn redaction(&self) -> Redaction {
         Redaction::new(dirs::home_dir().as_deref(), self.cache.root())
     }

@@ -1,5 +1,6 @@
-//! Ctrl-C: the first one asks heapdrome to stop and report, the second one ends it at once. In that
-//! case the launcher notices that its socket closes, and kills every measured process.
+//! Handling of Ctrl-C. The first Ctrl-C asks heapdrome to stop and report, the second ends it at
+//! once. When heapdrome ends, the launcher's socket closes, and the launcher kills every measured
+//! process.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -36,8 +36,8 @@ pub struct Kept<'a> {
 }
 
 impl<'a> Kept<'a> {
-    /// Creates a collection that is stored in `file`, or else in a new file in the folder of
-    /// journals. With `redacted`, variables replace the folders.
+    /// Creates a collection that is stored in `file`; `None` means a new file in heapdrome's own
+    /// folder. With `redacted`, variables replace folder names in the file.
     ///
     /// # Errors
     /// When the folder for that file cannot be created.
@@ -58,7 +58,7 @@ impl<'a> Kept<'a> {
         })
     }
 
-    /// Creates a collection that cannot be resumed.
+    /// Creates a collection without a file, which cannot be resumed.
     pub fn unnamed(collection: Collection, engine: &'a Engine) -> Self {
         Self {
             collection,
@@ -120,7 +120,7 @@ impl<'a> Kept<'a> {
         write_atomically(file, &bytes).map_err(Failure::machine)
     }
 
-    /// Reports how to resume after an interrupt.
+    /// Reports how to resume the collection, and returns [`Failure::Interrupted`].
     pub fn interrupted(&self) -> Failure {
         if let Some(file) = &self.file {
             let file = file.to_string_lossy();
@@ -152,7 +152,7 @@ fn again(asked: &[String]) -> String {
     shlex::try_join(words).unwrap_or_default()
 }
 
-/// Returns a path that no other suite uses for its file.
+/// Returns the path of a file for the collection that no other suite uses.
 fn own_file(engine: &Engine, collection: &Collection) -> Result<PathBuf, Failure> {
     let folder = engine.folders.races.with_file_name("suites");
     std::fs::create_dir_all(&folder).map_err(|error| {

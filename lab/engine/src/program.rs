@@ -15,13 +15,13 @@ pub fn find(program: &str, directory: &Path) -> Option<PathBuf> {
         .find(|path| runnable(path))
 }
 
-/// Formats a command as a shell reads it, on one short line.
+/// Formats a command on one short line, quoted for a shell.
 pub fn short(command: &[String]) -> String {
     let words = command.iter().map(String::as_str);
     one_line(&shlex::try_join(words).unwrap_or_else(|_| command.join(" ")))
 }
 
-/// Truncates a text to at most sixty characters on one line.
+/// Puts a text on one line, and truncates it after sixty characters.
 pub fn one_line(text: &str) -> String {
     let one_line: String = text
         .chars()
@@ -38,8 +38,8 @@ fn runnable(path: &Path) -> bool {
         .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-/// Metadata of a file that change whenever its content changes, so that the content need not be
-/// read.
+/// Metadata of a file that change whenever its content changes. Comparing them replaces reading the
+/// content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
     device: u64,

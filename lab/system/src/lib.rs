@@ -6,6 +6,7 @@ pub mod child;
 pub mod companion;
 mod digest;
 mod file;
+pub mod forks;
 pub mod group;
 pub mod interrupt;
 pub mod kernel;

@@ -70,13 +70,52 @@ pub fn page_faults(whose: Whose) -> u64 {
         Whose::Process => libc::RUSAGE_SELF,
         Whose::Thread => libc::RUSAGE_THREAD,
     };
+    u64::try_from(usage(whose).ru_minflt).unwrap_or(0)
+}
+
+fn usage(whose: libc::c_int) -> libc::rusage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: `usage` is writable. All-zero bytes are a valid `rusage`, even if the call fails.
-    let usage = unsafe {
+    unsafe {
         libc::getrusage(whose, usage.as_mut_ptr());
         usage.assume_init()
-    };
-    u64::try_from(usage.ru_minflt).unwrap_or(0)
+    }
+}
+
+/// Resources that the ended children of this process used, once they have been waited for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OfChildren {
+    /// Processor time.
+    pub cpu: Duration,
+    /// Number of page faults that needed no input from a disk.
+    pub page_faults: u64,
+    /// Peak resident memory in bytes, of the child with the highest one since the start.
+    pub peak_resident: u64,
+}
+
+impl OfChildren {
+    /// Reads the kernel's counts.
+    pub fn read() -> Self {
+        let usage = usage(libc::RUSAGE_CHILDREN);
+        let time = |time: libc::timeval| {
+            Duration::new(time.tv_sec.unsigned_abs(), 1000 * time.tv_usec as u32)
+        };
+        Self {
+            cpu: time(usage.ru_utime) + time(usage.ru_stime),
+            page_faults: u64::try_from(usage.ru_minflt).unwrap_or(0),
+            peak_resident: 1024 * usage.ru_maxrss.unsigned_abs(),
+        }
+    }
+
+    /// Returns the resources used since `earlier`, except that the peak is that since the start.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            cpu: self.cpu.saturating_sub(earlier.cpu),
+            page_faults: self.page_faults.saturating_sub(earlier.page_faults),
+            peak_resident: self.peak_resident,
+        }
+    }
 }
 
 /// Moment on two clocks: wall time and the process's processor time.

@@ -7,9 +7,9 @@
 
 /// Naming scheme of the functions of one allocator.
 enum Names {
-    /// Names with one of these prefixes.
+    /// Names that begin with one of these prefixes.
     Prefixed(&'static [&'static str]),
-    /// Mangled names that contain the name of this Rust crate.
+    /// Mangled names of functions of this Rust crate.
     Crate(&'static str),
 }
 

@@ -71,7 +71,7 @@ impl Image {
 
 #[derive(Debug)]
 struct Process {
-    /// `None` in the command's own process until its exec.
+    /// Current image; `None` in the command's own process until its exec.
     image: Option<Image>,
     /// Watch on the program's own `operator new`, if there is one.
     new: Option<NewWatch>,

@@ -15,6 +15,9 @@ use heapdrome_workloads::{Failure, Libc, Lifo, Parameters, fits, fits_bytes};
 
 use words::{HeapName, Words};
 
+/// Name of this program in its messages.
+const NAME: &str = "heapdrome-runner";
+
 /// Reason why the process ends without a result, with its exit status.
 enum Ending {
     /// Fault of the allocator: status 1.
@@ -27,9 +30,14 @@ enum Ending {
 /// `--cost [PAIRS]` a measurement of the workload's own cost.
 ///
 /// Prints the [`WorkloadReport`] as one line of JSON and returns 0. On failure it prints one line
-/// on standard error and returns 1 for a fault of the allocator, 2 for invalid parameters.
+/// on standard error and returns 1 for a fault of the allocator, 2 for invalid parameters. The
+/// workload short-process starts this program again as its child.
 pub fn main() -> ExitCode {
-    let printed = run(&companion::words()).and_then(|line| {
+    let words = companion::words();
+    if let Some(outcome) = heapdrome_workloads::child(&words) {
+        return companion::end(NAME, outcome);
+    }
+    let printed = run(&words).and_then(|line| {
         let failed = |error| Ending::Failed(format!("cannot write the result: {error}"));
         companion::print(&line).map_err(failed)
     });
@@ -37,7 +45,7 @@ pub fn main() -> ExitCode {
         Ending::Failed(reason) => (1, reason),
         Ending::Refused(reason) => (2, reason),
     });
-    companion::end("heapdrome-runner", outcome)
+    companion::end(NAME, outcome)
 }
 
 fn run(words: &[String]) -> Result<String, Ending> {
@@ -60,9 +68,10 @@ fn run(words: &[String]) -> Result<String, Ending> {
 fn ending(failure: Failure) -> Ending {
     match failure {
         // The allocator is not at fault if the system refuses resources to the workload itself.
-        Failure::Bookkeeping { .. } | Failure::Thread(_) | Failure::Elsewhere(_) => {
-            Ending::Refused(failure.to_string())
-        }
+        Failure::Bookkeeping { .. }
+        | Failure::Thread(_)
+        | Failure::Process(_)
+        | Failure::Elsewhere(_) => Ending::Refused(failure.to_string()),
         _ => Ending::Failed(failure.to_string()),
     }
 }

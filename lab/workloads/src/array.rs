@@ -45,18 +45,30 @@ impl<T: Zeroed> Array<T> {
     /// # Errors
     /// Returns a failure if the system is out of memory.
     pub(crate) fn new(length: usize) -> Result<Self, Failure> {
+        Self::mapped(length, libc::MAP_PRIVATE)
+    }
+
+    /// Creates an array of `length` zero values that forked children share with this process.
+    ///
+    /// # Errors
+    /// Returns a failure if the system is out of memory.
+    pub(crate) fn shared(length: usize) -> Result<Self, Failure> {
+        Self::mapped(length, libc::MAP_SHARED)
+    }
+
+    fn mapped(length: usize, sharing: libc::c_int) -> Result<Self, Failure> {
         let bytes = length.saturating_mul(size_of::<T>()).max(1);
         let lack = Failure::Bookkeeping { bytes };
         if bytes > isize::MAX as usize {
             return Err(lack);
         }
-        // SAFETY: a new private mapping does not affect existing memory.
+        // SAFETY: a new mapping does not affect existing memory.
         let place = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
                 bytes,
                 libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE,
+                sharing | libc::MAP_ANONYMOUS | libc::MAP_POPULATE,
                 -1,
                 0,
             )

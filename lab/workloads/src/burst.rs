@@ -91,12 +91,7 @@ fn outcome(finished: Finished<(u64, Notes, Tally)>, account: &Account) -> Outcom
     let bookkeeping = finished.results.iter().map(|(bytes, ..)| bytes).sum();
     let notes = finished.results.first().map(|(_, notes, _)| *notes);
     let own = notes.unwrap_or_default().figures(finished.before.resident);
-    let finished = Finished {
-        results: finished.results.into_iter().map(|one| one.2).collect(),
-        elapsed: finished.elapsed,
-        before: finished.before,
-        after: finished.after,
-    };
+    let finished = finished.map(|(.., tally)| tally);
     Outcome {
         own,
         ..Outcome::of(finished, account, bookkeeping)

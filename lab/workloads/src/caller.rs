@@ -106,6 +106,78 @@ impl<'a, H: Heap> Caller<'a, H> {
     ) -> Result<(), Failure> {
         // SAFETY: by this function's contract `block` is in use and has `size` bytes.
         let found = unsafe { contents::verify(block, size, contents::tag(key, size)) }?;
+        // SAFETY: by this function's contract `block` came from this heap, with this size, and is
+        // not used afterwards.
+        unsafe { self.free_checked(block, size, found) };
+        Ok(())
+    }
+
+    /// Checks that a block still holds its tag, and writes the tag again.
+    ///
+    /// # Errors
+    /// Returns a failure if the block no longer holds its tag.
+    ///
+    /// # Safety
+    /// `block` came from [`allocate`](Self::allocate) on the same heap with this size and key; it
+    /// has not been freed since, and no other thread uses it.
+    pub(crate) unsafe fn rewrite(
+        &mut self,
+        block: *mut u8,
+        size: usize,
+        key: u64,
+    ) -> Result<(), Failure> {
+        let tag = contents::tag(key, size);
+        // SAFETY: by this function's contract `block` is in use and has `size` bytes.
+        let found = unsafe { contents::verify(block, size, tag) }?;
+        self.checksum = self.checksum.wrapping_add(found);
+        // SAFETY: by this function's contract `block` has `size` bytes, which no other thread uses.
+        unsafe { contents::write(block, size, tag) };
+        Ok(())
+    }
+
+    /// Grows a block, which may move, or allocates one if `block` is null. Writes nothing into it.
+    /// A growth counts as one block freed and one allocated.
+    ///
+    /// # Errors
+    /// Returns a failure if the heap returns no block or a misaligned one.
+    ///
+    /// # Safety
+    /// `block` is null, or came from this function on the same heap with the size `old`; it has not
+    /// been freed since and is not used afterwards.
+    #[inline]
+    pub(crate) unsafe fn grow(
+        &mut self,
+        block: *mut u8,
+        old: usize,
+        new: usize,
+    ) -> Result<*mut u8, Failure> {
+        // SAFETY: this function's contract is that of `Heap::reallocate`.
+        let call = || unsafe { self.heap.reallocate(block, old, new) };
+        let grown = match &mut self.latency {
+            None => call(),
+            Some(latency) => latency.of_malloc(call),
+        };
+        if grown.is_null() {
+            return Err(self.no_memory(new));
+        }
+        self.operations += 1 + u64::from(!block.is_null());
+        self.share.subtract(old);
+        self.share.add(new);
+        let due = contents::due_alignment(new, 0);
+        match grown.addr().is_multiple_of(due) {
+            true => Ok(grown),
+            false => Err(misaligned(grown, new, due)),
+        }
+    }
+
+    /// Frees a block whose contents the caller has checked. `found` is a sum of the contents for
+    /// the checksum.
+    ///
+    /// # Safety
+    /// `block` came from this heap with this size; it has not been freed since and is not used
+    /// afterwards.
+    #[inline]
+    pub(crate) unsafe fn free_checked(&mut self, block: *mut u8, size: usize, found: u64) {
         self.checksum = self.checksum.wrapping_add(found);
         // SAFETY: by this function's contract `block` came from this heap and is not used
         // afterwards.
@@ -116,7 +188,6 @@ impl<'a, H: Heap> Caller<'a, H> {
         }
         self.operations += 1;
         self.share.subtract(size);
-        Ok(())
     }
 
     /// Fills `blocks` with blocks of these `sizes`, without writing or reading them, and returns

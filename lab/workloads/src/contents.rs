@@ -148,8 +148,8 @@ pub(crate) unsafe fn fill(block: *mut u8, size: usize, byte: u8) {
     }
 }
 
-/// Writes one byte of every page except the first, so that the whole block is resident. The ends,
-/// which hold the tag, are not changed.
+/// Writes one byte of every page of the first `size` bytes except the first page, so that they are
+/// resident. The ends of a block of `size` bytes, which hold the tag, are not changed.
 ///
 /// # Safety
 /// The conditions of [`write`] hold.
@@ -161,6 +161,51 @@ pub(crate) unsafe fn touch_pages(block: *mut u8, size: usize) {
         unsafe { block.add(place).write_volatile(1) };
         place += PAGE;
     }
+}
+
+/// Size of a word of [`write_words`].
+pub(crate) const WORD: usize = size_of::<u64>();
+
+/// Returns the word at a place of a block whose words [`write_words`] wrote.
+#[inline]
+fn word(key: u64, place: usize) -> u64 {
+    key.wrapping_add((place as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+/// Writes every word from the byte `from` to the byte `to`. Each word follows from `key` and from
+/// its place, so that a word that moved is noticed.
+///
+/// # Safety
+/// `block` is valid for writes of `to` bytes and aligned to a word, `from` and `to` are multiples
+/// of [`WORD`], and no other thread reads or writes the block.
+#[inline]
+pub(crate) unsafe fn write_words(block: *mut u8, from: usize, to: usize, key: u64) {
+    let words = block.cast::<u64>();
+    for place in from / WORD..to / WORD {
+        // SAFETY: by this function's contract the word lies within the block and is aligned.
+        unsafe { words.add(place).write(word(key, place)) };
+    }
+}
+
+/// Reads all words of the first `size` bytes back, and returns their sum.
+///
+/// # Errors
+/// Returns [`Failure::Corrupt`] if a word is not the one that [`write_words`] wrote.
+///
+/// # Safety
+/// `block` is valid for reads of `size` bytes and aligned to a word, and no other thread writes it.
+pub(crate) unsafe fn verify_words(block: *const u8, size: usize, key: u64) -> Result<u64, Failure> {
+    let words = block.cast::<u64>();
+    let mut sum = 0_u64;
+    for place in 0..size / WORD {
+        // SAFETY: by this function's contract the word lies within the block and is aligned.
+        let (found, due) = (unsafe { words.add(place).read() }, word(key, place));
+        if found != due {
+            return Err(corrupt(block, size, due, found));
+        }
+        sum = sum.wrapping_add(found);
+    }
+    Ok(sum)
 }
 
 /// Smallest page size of the supported machines.
@@ -205,6 +250,27 @@ mod tests {
             }
             assert!(block.iter().all(|byte| *byte != 0), "{size}");
         }
+    }
+
+    #[test]
+    fn every_word_that_is_written_is_looked_at() {
+        let mut block = [0_u64; 9];
+        let first = block.as_mut_ptr().cast::<u8>();
+        // SAFETY: `block` has 72 bytes, and this test owns it.
+        unsafe {
+            write_words(first, 0, 24, 7);
+            write_words(first, 24, 72, 7);
+            assert!(verify_words(first, 72, 7).is_ok());
+            for place in 0..72 {
+                *first.add(place) ^= 1;
+                let found = verify_words(first, 72, 7);
+                assert!(matches!(found, Err(Failure::Corrupt { .. })), "{place}");
+                *first.add(place) ^= 1;
+            }
+        }
+        block.swap(1, 2);
+        // SAFETY: `block` has 72 bytes, and this test owns it.
+        assert!(unsafe { verify_words(block.as_ptr().cast(), 72, 7) }.is_err());
     }
 
     #[test]

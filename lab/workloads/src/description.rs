@@ -143,6 +143,20 @@ pub enum Workload {
     Malloctest,
     /// `burst`.
     Burst,
+    /// `large-blocks`.
+    LargeBlocks,
+    /// `churn`.
+    Churn,
+    /// `vectors`.
+    Vectors,
+    /// `short-threads`.
+    ShortThreads,
+    /// `long-lived`.
+    LongLived,
+    /// `fork-server`.
+    ForkServer,
+    /// `short-process`.
+    ShortProcess,
 }
 
 /// Description of a workload.

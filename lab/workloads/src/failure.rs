@@ -111,6 +111,12 @@ pub enum Failure {
         /// The bytes that they need.
         bytes: usize,
     },
+    /// A child process failed.
+    #[error("in a child process: {0}")]
+    Child(String),
+    /// A child could not be started, or its end could not be read.
+    #[error("cannot start or collect a process: {0}")]
+    Process(String),
     /// A thread could not be started.
     #[error("cannot start a thread: {0}")]
     Thread(String),

@@ -13,6 +13,25 @@ pub trait Heap: Sync {
     /// not used afterwards.
     unsafe fn free(&self, block: *mut u8, size: usize);
 
+    /// Changes the size of a block, which may move, and returns it; null if the heap is out of
+    /// memory. A null `block` is a request for a new block.
+    ///
+    /// # Safety
+    /// `block` is null, or came from this heap with the size `old` and malloc's default alignment,
+    /// has not been freed since, and is not used afterwards unless this function returns null.
+    unsafe fn reallocate(&self, block: *mut u8, old: usize, new: usize) -> *mut u8 {
+        let moved = self.allocate(new, 0);
+        if !moved.is_null() && !block.is_null() {
+            // SAFETY: by this function's contract `block` is in use and has `old` bytes; `moved` is
+            // a new block of `new` bytes, so that they do not overlap.
+            unsafe { moved.copy_from_nonoverlapping(block, old.min(new)) };
+            // SAFETY: by this function's contract `block` came from this heap and is not used
+            // afterwards.
+            unsafe { self.free(block, old) };
+        }
+        moved
+    }
+
     /// Asks the heap to purge as much as it can. Returns false if the heap has no such function.
     fn trim(&self) -> bool {
         false
@@ -51,6 +70,14 @@ impl Heap for Libc {
         // is in use.
         unsafe { libc::free(block.cast()) }
     }
+
+    #[inline]
+    unsafe fn reallocate(&self, block: *mut u8, _old: usize, new: usize) -> *mut u8 {
+        // SAFETY: by the contract of `Heap::reallocate` the block is null, or came from malloc and
+        // is in use.
+        unsafe { libc::realloc(block.cast(), new) }.cast()
+    }
+
     fn trim(&self) -> bool {
         let Some(trim) = own_malloc_trim() else {
             return false;

@@ -18,11 +18,18 @@ mod room;
 mod threads;
 
 mod burst;
+mod churn;
+mod fork_server;
+mod large_blocks;
+mod long_lived;
 mod malloctest;
 mod prodcons;
 mod rptest;
 mod shbench;
+mod short_process;
+mod short_threads;
 mod threadtest;
+mod vectors;
 
 pub use account::BATCH;
 pub use description::{Description, FigureText, Parameter, Parameters, Preset, Workload};
@@ -30,6 +37,7 @@ pub use failure::{Failure, Refusal};
 pub use heap::{Heap, Libc};
 pub use lifo::Lifo;
 pub use room::{fits, fits_bytes};
+pub use short_process::child;
 
 use heapdrome_schema::WorkloadReport;
 
@@ -42,6 +50,13 @@ pub fn list() -> &'static [&'static Description] {
         &prodcons::DESCRIPTION,
         &malloctest::DESCRIPTION,
         &burst::DESCRIPTION,
+        &large_blocks::DESCRIPTION,
+        &churn::DESCRIPTION,
+        &vectors::DESCRIPTION,
+        &short_threads::DESCRIPTION,
+        &long_lived::DESCRIPTION,
+        &fork_server::DESCRIPTION,
+        &short_process::DESCRIPTION,
     ];
     LIST
 }
@@ -61,6 +76,13 @@ pub fn operations(parameters: &Parameters) -> Option<u64> {
         Workload::Prodcons => prodcons::operations(parameters),
         Workload::Malloctest => malloctest::operations(parameters),
         Workload::Burst => burst::operations(parameters),
+        Workload::LargeBlocks => large_blocks::operations(parameters),
+        Workload::Churn => churn::operations(parameters),
+        Workload::Vectors => vectors::operations(parameters),
+        Workload::ShortThreads => short_threads::operations(parameters),
+        Workload::LongLived => long_lived::operations(parameters),
+        Workload::ForkServer => fork_server::operations(parameters),
+        Workload::ShortProcess => short_process::operations(parameters),
     })
 }
 
@@ -81,5 +103,12 @@ pub fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport,
         Workload::Prodcons => prodcons::run(parameters, heap),
         Workload::Malloctest => malloctest::run(parameters, heap),
         Workload::Burst => burst::run(parameters, heap),
+        Workload::LargeBlocks => large_blocks::run(parameters, heap),
+        Workload::Churn => churn::run(parameters, heap),
+        Workload::Vectors => vectors::run(parameters, heap),
+        Workload::ShortThreads => short_threads::run(parameters, heap),
+        Workload::LongLived => long_lived::run(parameters, heap),
+        Workload::ForkServer => fork_server::run(parameters, heap),
+        Workload::ShortProcess => short_process::run(parameters, heap),
     }
 }

@@ -7,7 +7,7 @@ use heapdrome_schema::WorkloadReport;
 use crate::account::Account;
 use crate::caller::Tally;
 use crate::{FigureText, Parameters};
-use heapdrome_system::process::{Elapsed, Memory};
+use heapdrome_system::process::{Elapsed, Memory, OfChildren};
 
 /// Everything that a report contains.
 #[derive(Debug)]
@@ -45,6 +45,20 @@ impl Outcome {
             after: finished.after,
             own: Vec::new(),
         }
+    }
+
+    /// Adds the resources that this number of child processes used.
+    pub(crate) fn add_children(&mut self, used: OfChildren, children: u64) {
+        let cpu = Elapsed {
+            cpu: used.cpu,
+            ..Elapsed::default()
+        };
+        self.elapsed = self.elapsed + cpu;
+        let faults = used.page_faults as f64 / children as f64;
+        self.own.extend([
+            (CHILDREN[0].name, used.cpu.as_secs_f64()),
+            (CHILDREN[1].name, faults),
+        ]);
     }
 
     /// Creates the report.
@@ -166,3 +180,30 @@ pub(crate) const FIGURES: &[FigureText] = &[
         "the time that the clock shows for no call, which is part of every latency",
     ),
 ];
+
+/// Figures of [`Outcome::add_children`].
+pub(crate) const CHILDREN: &[FigureText] = &[
+    FigureText::less(
+        "children_cpu_s",
+        "processor time of all children, including that of the kernel for them",
+    ),
+    FigureText::less(
+        "page_faults_per_child",
+        "page faults of a child without input, such as copies of shared pages",
+    ),
+];
+
+/// Returns a workload's own figures, followed by those of every synthetic workload. `N` is the
+/// number of both together.
+pub(crate) const fn before_common<const N: usize>(own: &[FigureText]) -> [FigureText; N] {
+    let mut all = [FIGURES[0]; N];
+    let mut place = 0;
+    while place < N {
+        all[place] = match place < own.len() {
+            true => own[place],
+            false => FIGURES[place - own.len()],
+        };
+        place += 1;
+    }
+    all
+}

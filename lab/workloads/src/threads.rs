@@ -153,6 +153,18 @@ pub(crate) struct Finished<R> {
     pub(crate) after: Memory,
 }
 
+impl<R> Finished<R> {
+    /// Converts the threads' results.
+    pub(crate) fn map<S>(self, convert: impl FnMut(R) -> S) -> Finished<S> {
+        Finished {
+            results: self.results.into_iter().map(convert).collect(),
+            elapsed: self.elapsed,
+            before: self.before,
+            after: self.after,
+        }
+    }
+}
+
 /// Runs `work` on `threads` threads in parallel.
 ///
 /// Each thread calls `prepare` with its number. When all are ready, the clock starts and each calls

@@ -59,6 +59,22 @@ fn an_allocator_that_corrupts_is_caught_and_not_ranked() {
 }
 
 #[test]
+fn every_child_of_a_workload_is_proven_to_be_served() {
+    let (site, sound) = (Site::new(), allocator(""));
+    for (workload, load) in [
+        ("short-process", &["processes=3"][..]),
+        ("fork-server", &["children=3", "blocks=100"]),
+    ] {
+        let options = ["-w", workload, "--memory-runs", "0", "--rounds", "1"];
+        let (outcome, result) = site.race(&[&sound], &options, load);
+        outcome.ends_with(0);
+        let proof = &row(&result, &sound)["proof"];
+        assert_eq!(proof["processes"], 4, "{workload}");
+        assert_eq!(proof["served_processes"], 4, "{workload}");
+    }
+}
+
+#[test]
 fn quick_takes_the_small_preset() {
     let (site, sound) = (Site::new(), allocator(""));
     let options = ["-w", "rptest", "--quick", "--memory-runs", "0"];

@@ -32,7 +32,7 @@ pub struct Names<'a> {
     engine: &'a Engine,
 }
 
-/// Entrants that are ready, with notes on those that are not.
+/// Entrants that are ready to race, and notes on allocators that are not.
 pub struct Ready {
     /// Entrants, in the order of their names.
     pub entrants: Vec<Entrant>,
@@ -89,24 +89,25 @@ impl<'a> Names<'a> {
         known.map(|name| (*name).to_owned()).collect()
     }
 
-    /// Returns the installed entries that are not mere settings of another entry.
+    /// Returns the installed entries, except those that only change the settings of another entry.
     pub fn found(&self) -> Vec<String> {
         self.names(|entry, state| entry.base.is_none() && is_here(state))
     }
 
-    /// Returns all installed entries, including those that are settings of another entry.
+    /// Returns all installed entries, including those that only change the settings of another
+    /// entry.
     pub fn here(&self) -> Vec<String> {
         self.names(|_, state| is_here(state))
     }
 
-    /// Returns the hardened entries that are installed or can be built, except mere settings of
-    /// another entry.
+    /// Returns the hardened entries that are installed or can be built, except those that only
+    /// change the settings of another entry.
     fn hardened(&self) -> Vec<String> {
         self.names(|entry, state| entry.hardened && entry.base.is_none() && is_possible(state))
     }
 
-    /// Returns all entries that are installed or can be built, including those that are settings of
-    /// another entry.
+    /// Returns all entries that are installed or can be built, including those that only change the
+    /// settings of another entry.
     fn every(&self) -> Vec<String> {
         self.names(|_, state| is_possible(state))
     }
@@ -132,14 +133,14 @@ impl<'a> Names<'a> {
         one == other || (entry(one).is_some() && entry(one) == entry(other))
     }
 
-    /// Returns whether an allocator would have to be built first.
+    /// Returns whether an allocator must be built before it can race.
     pub fn must_be_built(&self, name: &str) -> bool {
         let found = self.registry.entrant(name);
         matches!(found, Err(RegistryError::NotInstalled { .. }))
     }
 
-    /// Returns the entrant for this name or path. If the allocator is missing, builds and reports
-    /// it.
+    /// Returns the entrant for this name or path. Builds the allocator if it is missing, and
+    /// reports the build.
     ///
     /// # Errors
     /// When there is no allocator of this name or path, or the allocator cannot be built.
@@ -225,7 +226,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Reports how to get the allocators that were to be built and are still missing.
+    /// Reports how to install the allocators that are still missing.
     fn tell_of_missing(&self, missing: &Missing, ready: &mut Ready) {
         let is_ready = |name: &String| ready.entrants.iter().any(|one| one.name == *name);
         let still: Vec<&str> = missing
@@ -263,7 +264,7 @@ impl<'a> Names<'a> {
 struct Missing {
     /// Names of these allocators.
     names: Vec<String>,
-    /// Whether sources could not be fetched.
+    /// Whether a fetch of sources failed.
     offline: bool,
 }
 

@@ -9,16 +9,16 @@ use super::facts::{Entrant, Facts, faults, heap};
 use super::order::{Orders, Samples, orders};
 use super::sides::Sides;
 
-/// Maximum deviation of the peak of memory.
+/// Maximum relative deviation of peak memory.
 const MEMORY: f64 = 0.05;
 
-/// Maximum deviation of the number of page faults.
+/// Maximum relative deviation of the number of page faults.
 const FAULTS: f64 = 0.10;
 
-/// Minimum rank correlation of the orders by memory.
+/// Minimum rank correlation between the orders by memory in the program and in the replay.
 const CORRELATION: f64 = 0.9;
 
-/// Text of a value that is unknown.
+/// Text for an unknown value.
 const UNKNOWN: &str = "unknown";
 
 /// Returns every comparison.
@@ -44,7 +44,8 @@ fn page_faults(facts: &Facts<'_>) -> FidelityCheck {
     deviation(facts, Property::PageFaults, FAULTS, faults, tell)
 }
 
-/// Compares an amount under the recorded allocator, in the paced replay.
+/// Compares an amount of the program with that of the paced replay, both under the recorded
+/// allocator.
 fn deviation(
     facts: &Facts<'_>,
     property: Property,
@@ -112,7 +113,7 @@ fn memory_order(facts: &Facts<'_>) -> FidelityCheck {
     }
 }
 
-/// Lists the entrants from the least to the most, such as `a < b = c`.
+/// Lists the entrants in ascending order, such as `a < b = c`.
 fn in_order(facts: &Facts<'_>, ranks: &[f64]) -> String {
     let mut named: Vec<_> = ranks.iter().copied().zip(facts.names()).collect();
     named.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -130,8 +131,8 @@ fn in_order(facts: &Facts<'_>, ranks: &[f64]) -> String {
     text
 }
 
-/// Compares, for pairs of entrants, on which side of 1 their ratio lies. `figures` are those of the
-/// program and of the replay.
+/// Compares the sides of 1 on which the ratios of pairs of entrants lie. `figures` names the figure
+/// of the program and the figure of the replay.
 fn times(facts: &Facts<'_>, property: Property, figures: [&str; 2]) -> FidelityCheck {
     let pairs = |samples: &dyn Fn(&Entrant<'_>) -> Option<Vec<f64>>| {
         let all = facts.entrants.iter().map(samples);

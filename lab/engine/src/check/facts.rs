@@ -1,9 +1,9 @@
-//! The measurements of a check that are compared: those of the program, and those of its replays.
+//! Measurements that a check compares: those of the program, and those of its replays.
 //!
-//! Only like amounts are compared. The peak of a process counts its binary, its libraries and its
-//! stack, and that of a replay also counts the replay's own tables. Both are subtracted. The
-//! remaining memory is served by malloc or mapped by the program itself. A program that maps much
-//! memory itself is a miss, because no replay of its calls of malloc can reproduce that.
+//! The peak of a process includes its binary, its libraries and its stack. The peak of a replay
+//! also includes the replay's own tables. The check subtracts both. The remaining memory comes from
+//! malloc, or the program maps it itself. A program that maps much memory itself is a miss, because
+//! a replay of its malloc calls cannot reproduce these mappings.
 
 use heapdrome_replay::{FAULTS, TABLES};
 use heapdrome_schema::{EntrantResult, PEAK_RSS, RaceResult, Role, Status};
@@ -12,11 +12,11 @@ use heapdrome_statistics::median;
 /// Bytes of a page.
 const PAGE: f64 = 4096.0;
 
-/// Pages of a file that the kernel maps by one page fault: by default those within 64 KiB
-/// (`fault_around_bytes`).
+/// Number of file pages that the kernel maps at one page fault. The default of `fault_around_bytes`
+/// is 64 KiB.
 const AROUND: f64 = 16.0;
 
-/// One entrant, in the races of the program and of the two replays.
+/// Rows of one entrant in the races of the program and of the two replays.
 pub(super) struct Entrant<'a> {
     pub(super) name: &'a str,
     pub(super) is_recorded: bool,
@@ -32,7 +32,8 @@ pub(super) struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// Pairs the rows of the three races. An entrant without a row that counts in each is left out.
+    /// Matches the rows of the three races. Leaves out an entrant that lacks a valid row in any of
+    /// them.
     pub(super) fn new(
         program: &'a RaceResult,
         paced: &'a RaceResult,
@@ -61,7 +62,7 @@ impl<'a> Facts<'a> {
         self.entrants.iter().map(|one| one.name)
     }
 
-    /// Returns the entrant under which the trace was recorded, if it counts.
+    /// Returns the entrant under which the trace was recorded, if its rows are valid.
     pub(super) fn recorded(&self) -> Option<&Entrant<'a>> {
         self.entrants.iter().find(|one| one.is_recorded)
     }
@@ -77,19 +78,19 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Returns the row of the same entrant in another race, if it counts.
+/// Returns the entrant's row in another race, if that row is valid.
 fn own<'a>(race: &'a RaceResult, row: &EntrantResult) -> Option<&'a EntrantResult> {
     let mut rows = race.entrants.iter();
     let found = rows.find(|other| match row.role {
-        // The baseline of a program that chooses an allocator itself has a name of its own.
+        // If the program chooses an allocator itself, its baseline has another name.
         Role::Baseline => other.role == Role::Baseline,
         role => other.role == role && other.allocator == row.allocator,
     });
     found.filter(|other| other.status == Status::Ok)
 }
 
-/// Returns the peak of a process without its image, and without the tables of a replay, in each
-/// round; `None` if the image is unknown, because no reading was made.
+/// Returns the peak memory of each round, without the image of the process and the tables of a
+/// replay. Returns `None` if the image was not measured.
 pub(super) fn heap(row: &EntrantResult) -> Option<Vec<f64>> {
     let image = row.image?.resident().as_f64();
     let tables = row.metrics.get(TABLES).map_or(0.0, |tables| tables.median);
@@ -97,9 +98,9 @@ pub(super) fn heap(row: &EntrantResult) -> Option<Vec<f64>> {
     Some(peaks.iter().map(|peak| peak - image - tables).collect())
 }
 
-/// Returns the page faults of a replay's operations, or those of a program without the ones of its
-/// image: one for each written page, and one for each group of file pages that the kernel maps
-/// together.
+/// Returns the page faults of a replay's operations, or the page faults of a program without those
+/// of its image. The image causes one fault for each written page, and one for each group of file
+/// pages that the kernel maps together.
 pub(super) fn faults(row: &EntrantResult) -> Option<f64> {
     if let Some(counted) = row.metrics.get(FAULTS) {
         return Some(counted.median);

@@ -26,7 +26,7 @@ use crate::workload::trace::{NAME, Replay, Source};
 pub struct CheckRequest {
     /// Absolute path of the trace.
     pub trace: PathBuf,
-    /// Number of the process in the trace; `None` for the one with most operations.
+    /// Number of the process in the trace; `None` for the process with the most operations.
     pub process: Option<u32>,
     /// Part of each new block that the replays write.
     pub touch: Touch,
@@ -40,7 +40,7 @@ pub struct CheckRequest {
     pub options: Options,
     /// Conditions under which each of the three races ends.
     pub stopping: Stopping,
-    /// Seed of the order of rounds; `None` for one from the clock.
+    /// Seed of the order of rounds; `None` for a seed from the clock.
     pub seed: Option<u64>,
     /// Request for the check: heapdrome's own arguments.
     pub asked: Vec<String>,
@@ -90,9 +90,9 @@ impl Cell {
 /// trace.
 ///
 /// # Errors
-/// When the command or the trace is unusable, an allocator cannot be found or built, or the file
-/// beside the trace is not of a check; when the user interrupts, or the program fails; when a race
-/// has no round.
+/// When the command or the trace is unusable, an allocator cannot be found or built, or a file that
+/// is not a check's result exists in its place. Also when the user interrupts, the program fails,
+/// or a race has no complete round.
 pub fn check(request: &CheckRequest, engine: &Engine) -> Result<Collection, Failure> {
     if let Some(name) = request.command.first() {
         check_command(name, &request.options)?;
@@ -135,7 +135,8 @@ struct Identity {
     process: u32,
 }
 
-/// Compiles the trace, so that its faults end the check before anything runs.
+/// Compiles the trace, and returns its identity. An invalid trace ends the check here, before any
+/// run.
 fn identity(request: &CheckRequest, engine: &Engine) -> Result<Identity, Failure> {
     let program = request.replay(Speed::Paced).compiled(engine)?;
     Ok(Identity {
@@ -168,8 +169,8 @@ fn requests(request: &CheckRequest) -> Vec<CellRequest> {
     CELLS.into_iter().enumerate().map(one).collect()
 }
 
-/// Returns the load of a race with its settings. A replay has the processors, the time limit and
-/// the memory runs of the program, and nothing else that belongs to the program's command.
+/// Returns the load and the settings of a race. A replay shares only the processors, the time
+/// limit, the memory runs and the warm-up rounds with the program.
 fn load(request: &CheckRequest, cell: Cell) -> (Load, Options) {
     let asked = &request.options;
     let Some(speed) = cell.speed() else {

@@ -1,15 +1,16 @@
-//! Pairs of entrants: which of two was shown to take more, in a program and in its replay.
+//! Orders of the entrants by a figure, in a program and in its replay. An order consists of the
+//! shown differences between pairs of entrants.
 
 use heapdrome_statistics::{Estimate, Rounds, Rule, Shown, rank_correlation, ranks};
 
-/// Probability that any interval of the pairs misses the true ratio.
+/// Probability that at least one pair's interval misses the true ratio.
 const ALPHA: f64 = 0.05;
 
-/// Distance of a ratio from 1 that matters. Entrants within it share a rank.
+/// Minimum relative difference that matters. Entrants that differ by less share a rank.
 const MARGIN: f64 = 0.02;
 
-/// Returns the side of 1 on which a ratio was shown to lie. One whose distance from 1 does not
-/// matter has none.
+/// Returns the side of 1 on which a ratio was shown to lie; `Nothing` if its distance from 1 is
+/// below `MARGIN`.
 pub(super) fn side(found: &Estimate) -> Shown {
     match found.ratio.ln().abs() >= MARGIN.ln_1p() {
         true => found.shown(),
@@ -17,11 +18,11 @@ pub(super) fn side(found: &Estimate) -> Shown {
     }
 }
 
-/// A figure of all entrants, each with a sample for each round.
+/// Samples of one figure: for each entrant, one sample for each round.
 pub(super) struct Samples(Vec<Vec<f64>>);
 
 impl Samples {
-    /// Takes the samples of all entrants; `None` if one has none.
+    /// Collects the samples of all entrants; `None` if an entrant has no samples.
     pub(super) fn new(all: impl Iterator<Item = Option<Vec<f64>>>) -> Option<Self> {
         let all: Option<Vec<Vec<f64>>> = all.collect();
         all.map(Self)
@@ -38,7 +39,7 @@ impl Samples {
         rule.compare_within(&rounds, one, other)
     }
 
-    /// Returns every pair of entrants that was compared, with the ratio of the first to the second.
+    /// Returns every compared pair of entrants, with the ratio of the first to the second.
     pub(super) fn pairs(&self) -> Vec<([usize; 2], Estimate)> {
         let rule = self.rule();
         let count = self.0.len();
@@ -61,8 +62,8 @@ impl Samples {
     }
 }
 
-/// The order of entrants by a figure, as the ratio of each pair and the side of 1 on which it was
-/// shown to lie. A difference that does not matter counts as none.
+/// Order of the entrants by a figure: the ratio of each pair, and the side of 1 on which that ratio
+/// was shown to lie. A difference below `MARGIN` counts as no difference.
 pub(super) struct Order {
     count: usize,
     pairs: Vec<([usize; 2], f64, Shown)>,
@@ -84,9 +85,9 @@ impl Order {
         ranks(self.count, is_less)
     }
 
-    /// Returns the order of a replay, in which a pair has the program's side if the two ratios
-    /// agree within `limit`. Otherwise a ratio just below the margin in the one and just above it
-    /// in the other would change the order.
+    /// Returns the order of a replay, with the program's side for each pair whose two ratios agree
+    /// within `limit`. Otherwise the orders would differ if a ratio is just below the margin in one
+    /// of them and just above it in the other.
     pub(super) fn beside(mut self, program: &Self, limit: f64) -> Self {
         for (pair, ratio, shown) in &mut self.pairs {
             let theirs = program.pairs.iter().find(|(other, ..)| other == pair);
@@ -103,9 +104,9 @@ impl Order {
 /// Comparison of two orders of the entrants.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Orders {
-    /// The program shows no order: all entrants are within the noise of each other.
+    /// The program shows no order: no difference that matters between entrants.
     NoOrder,
-    /// The program shows an order, and the replay none.
+    /// The program shows an order, but the replay shows none.
     NotReproduced,
     /// The rank correlation of the two orders.
     Correlation(f64),

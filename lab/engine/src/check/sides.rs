@@ -5,15 +5,16 @@ use heapdrome_statistics::{Estimate, Shown};
 
 use super::order::side;
 
-/// The ratio of the first entrant of a pair to the second.
+/// Pair of entrants, with the ratio of the first to the second.
 type Pair = ([usize; 2], Estimate);
 
-/// The pairs whose ratio differs in the program by an amount that matters.
+/// Pairs of entrants that differ in the program by an amount that matters, grouped by the replay's
+/// result.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Sides {
     /// Number of pairs whose interval in the replay lies on the same side.
     same: usize,
-    /// Pairs whose interval in the replay lies on the other side, or that the replay lacks.
+    /// Pairs whose interval in the replay lies on the other side, or that were not measured there.
     wrong: Vec<String>,
     /// Pairs whose interval in the replay contains 1.
     open: Vec<String>,
@@ -44,7 +45,7 @@ impl Sides {
         sides
     }
 
-    /// Returns the comparison. `compared`: number of pairs that the program compared.
+    /// Returns the comparison. `compared` is the number of pairs that were compared in the program.
     pub(super) fn check(&self, property: Property, compared: usize) -> FidelityCheck {
         let differ = self.same + self.wrong.len() + self.open.len();
         let mut replay = format!("{} of {differ} on the same side", self.same);
@@ -84,7 +85,7 @@ mod tests {
 
     const NAMES: [&str; 2] = ["a", "b"];
 
-    /// Compares one pair: its interval in the program, and in the replay.
+    /// Compares one pair, given its interval in the program and its interval in the replay.
     fn compared(program: [f64; 2], replay: Option<[f64; 2]>) -> FidelityCheck {
         let pair = |[low, high]: [f64; 2]| {
             let found = Estimate {

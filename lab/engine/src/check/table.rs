@@ -8,7 +8,7 @@ use super::facts::{Facts, faults, heap};
 /// Cell without a value.
 const NONE: &str = "-";
 
-/// Returns the table of the comparisons, and that of the entrants.
+/// Returns the table of the comparisons, and the table of the entrants.
 pub(super) fn tables(fidelity: &Fidelity, facts: &Facts<'_>) -> Vec<Table> {
     vec![comparisons(fidelity), entrants(facts)]
 }

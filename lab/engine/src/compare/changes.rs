@@ -83,12 +83,13 @@ impl Family {
     }
 }
 
-/// Returns the factors behind the verdict on a change. All of them must show it.
+/// Returns the factors that decide the verdict on a change. The verdict is a difference only if all
+/// of them show it.
 ///
 /// Between machines, only the ratio to the baseline is meaningful. On one machine the figure itself
 /// must show the change, too. A time alone proves nothing, because the machine's speed drifts from
-/// race to race. Bytes do not depend on speed: a program that uses more memory under every
-/// allocator does use more.
+/// race to race. Memory does not depend on speed, so its figure alone decides: if a program uses
+/// more memory under every allocator, the increase is real.
 pub fn counting(change: &Change, same_machine: bool) -> Vec<Factor> {
     let time = Kind::of(&change.figure) == Kind::Time;
     let bytes = change.figure.ends_with("_bytes");
@@ -115,15 +116,16 @@ fn beside(pair: &Pair<'_>, both: &Both<'_>, figure: &str, confidence: f64) -> Op
     change(old, new, resolution(figure), confidence)
 }
 
-/// Returns an entrant's samples from those rounds of both races that are valid for a single look.
+/// Returns an entrant's samples from both races. Only the rounds that every entrant ran are
+/// included, because single-look intervals are invalid for later rounds.
 fn samples(pair: &Pair<'_>, both: &Both<'_>, figure: &str) -> Option<[Vec<f64>; 2]> {
     let old = pair.old.first_rounds(both.old.samples(figure)?);
     let new = pair.new.first_rounds(both.new.samples(figure)?);
     Some([old, new])
 }
 
-/// Returns the joint verdict of all factors that count. It shows a difference only if each of them
-/// does.
+/// Returns the joint verdict of all factors that count. The verdict is a difference only if all
+/// factors show it in one direction.
 fn verdict(change: &Change, same_machine: bool) -> Option<Verdict> {
     let shown = |found: Factor| match (found.low, found.high) {
         (_, high) if high < 1.0 => Shown::Below,
@@ -136,8 +138,8 @@ fn verdict(change: &Change, same_machine: bool) -> Option<Verdict> {
     Some(Kind::of(&change.figure).verdict(all))
 }
 
-/// Returns the names of the figures that both rows contain. A replay of a trace has only those that
-/// its speed supports.
+/// Returns the names of the figures that both rows contain. A replay of a trace has only the
+/// figures that its speed supports.
 fn figures(pair: &Pair<'_>, both: &Both<'_>) -> Vec<String> {
     let supported = |figure: &&str| {
         let races = [pair.old, pair.new];

@@ -17,7 +17,7 @@ use heapdrome_schema::nearest_or_all;
 /// Word that stands for every rival.
 const ANY: &str = "any";
 
-/// Short forms of figures' names.
+/// Short names of figures.
 const SHORT: [(&str, &str); 7] = [
     ("wall", "wall_s"),
     ("cpu", "cpu_s"),
@@ -97,11 +97,11 @@ impl Condition {
         })
     }
 
-    /// Returns the condition after a check: both results contain its entrant and figure, and some
-    /// ratio could confirm it.
+    /// Checks that both results contain the condition's allocator and figure, and that some ratio
+    /// could confirm the condition. Returns the condition.
     ///
     /// # Errors
-    /// When a result lacks the entrant or the figure; the message suggests the most similar name.
+    /// When a result lacks the allocator or the figure; the message suggests the most similar name.
     /// Also when no ratio could confirm the condition.
     pub fn checked(self, pairs: &Pairs<'_>, same_machine: bool) -> Result<Self, Failure> {
         let unknown = |what: &str, name: &str, known: &BTreeSet<String>| {
@@ -169,8 +169,8 @@ impl Condition {
             && (change.allocator == self.allocator || self.allocator == ANY && rival)
     }
 
-    /// Returns the races that have no rounds in the new result, and in which the condition's
-    /// allocators counted in the old one.
+    /// Returns the races in which the condition's allocators counted in the old result, and that
+    /// have no rounds in the new result.
     fn lost(&self, pairs: &Pairs<'_>) -> Vec<(Outcome, String)> {
         let counted =
             |old: &RaceResult| self.allocator == ANY || old.row(&self.allocator).is_some();
@@ -188,8 +188,8 @@ impl Condition {
             .collect()
     }
 
-    /// Returns the outcome: confirmed if every interval lies completely beyond the threshold, ruled
-    /// out if every one lies completely on the near side.
+    /// Returns the outcome: confirmed if all intervals lie beyond the threshold, ruled out if none
+    /// extends beyond it, otherwise undecided.
     fn outcome(&self, counting: &[Factor]) -> Outcome {
         let beyond = |factor: &Factor| match self.way {
             Way::More => factor.low > self.beyond,
@@ -210,7 +210,7 @@ impl Condition {
 
 fn told(counting: &[Factor]) -> String {
     let one = |factor: &Factor| {
-        // From tenfold on, a factor is easier to read than a percentage.
+        // A factor of 10 or more is easier to read than a percentage.
         let percent = |ratio: f64| match ratio {
             ratio if ratio >= 10.0 => format!("{ratio:.0} times as much"),
             ratio => format!("{:+.1}%", 100.0 * (ratio - 1.0)),
@@ -240,7 +240,7 @@ fn rank(outcome: &Outcome) -> u8 {
     }
 }
 
-/// Returns the known allocators and figures.
+/// Returns the names of the allocators and figures that a condition may contain.
 fn known(pairs: &Pairs<'_>) -> (BTreeSet<String>, BTreeSet<String>) {
     let mut allocators = BTreeSet::new();
     let mut figures: BTreeSet<String> = COMMON_FIGURES.map(str::to_owned).into();

@@ -4,7 +4,7 @@ use heapdrome_schema::{Changes, Machine, Options, RaceResult};
 
 use super::pairs::{Both, Pair, Pairs};
 
-/// Returns the differences between the two races other than their results.
+/// Returns the differences between the setups of the two races.
 pub fn differs(pair: &Pair<'_>) -> Vec<String> {
     let (old, new) = (pair.old, pair.new);
     let mut told = Vec::new();
@@ -96,12 +96,12 @@ fn settings(both: &Both<'_>) -> (String, String) {
     (words(&both.old.settings), words(&both.new.settings))
 }
 
-/// Returns the first digits of a hash, which are enough to tell two hashes apart.
+/// Returns the first digits of a hash, which are enough to distinguish two hashes.
 fn brief(hash: &str) -> String {
     hash.chars().take(12).collect()
 }
 
-/// Returns the basis of the verdicts, and the reasons for doubt.
+/// Returns the assumptions behind the verdicts, and reasons to doubt them.
 pub fn rests_on(changes: &Changes, pairs: &Pairs<'_>) -> Vec<String> {
     let mut told = Vec::new();
     let machines = differing_machines(&changes.old.machine, &changes.new.machine);
@@ -165,7 +165,8 @@ fn differing_machines(old: &Machine, new: &Machine) -> Vec<String> {
         .collect()
 }
 
-/// Returns those changes of the baseline's own wall time that reveal a change of the machine.
+/// Returns the shown changes of an unchanged baseline's wall time. They reveal a change of the
+/// machine, the command or its input.
 fn drifted(changes: &Changes, pairs: &Pairs<'_>) -> Vec<String> {
     let mut told = Vec::new();
     for (pair, compared) in pairs.pairs.iter().zip(&changes.pairs) {

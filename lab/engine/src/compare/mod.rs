@@ -92,12 +92,12 @@ fn machine(saved: &Saved) -> &Machine {
     }
 }
 
-/// Relative difference in memory up to which two machines count as equal. Kernels reserve different
-/// amounts for themselves.
+/// Maximum relative difference in memory between machines that count as equal. Kernels reserve
+/// different amounts for themselves.
 const SAME_MEMORY: f64 = 0.02;
 
 /// Returns whether two machines have equal descriptions: processor, number of processors, and
-/// memory. Different software is reported, but does not matter here.
+/// memory. Differences in software are reported, but do not count here.
 fn is_same(old: &Machine, new: &Machine) -> bool {
     let [old_bytes, new_bytes] = [old, new].map(|machine| machine.memory_bytes as f64);
     old.processor == new.processor

@@ -22,7 +22,7 @@ pub struct Pair<'a> {
 pub struct Pairs<'a> {
     /// Pairs of races, in the order of the new result.
     pub pairs: Vec<Pair<'a>>,
-    /// Races that are in only one result, or have no complete round in one of them.
+    /// Races that are in only one result, or have no complete round in one of the results.
     pub unmatched: Vec<String>,
     /// Races that had rounds in the old result and have none in the new one.
     pub lost: Vec<Lost<'a>>,
@@ -62,7 +62,7 @@ impl<'a> Pair<'a> {
     }
 
     /// Returns the allocators that count in both races, in the order of the new race. The baseline
-    /// is included if figures are compared directly.
+    /// is included only on the same machine, where figures are compared directly.
     pub fn compared(&self, same_machine: bool) -> Vec<Both<'a>> {
         let rows = self.new.entrants.iter();
         let wanted = rows.filter(|row| match row.role {
@@ -143,7 +143,8 @@ fn state(result: &RaceResult, allocator: &str) -> &'static str {
 /// Returns the common races of two results.
 ///
 /// # Errors
-/// When the results are of different kinds or commands, or no allocator is in both.
+/// When the results are of different kinds or commands, or no allocator counts in both. Also when
+/// the machines differ and no race has the same baseline in both results.
 pub fn pairs<'a>(old: &'a Saved, new: &'a Saved, same_machine: bool) -> Result<Pairs<'a>, Failure> {
     let found = match (old, new) {
         (Saved::Race(old), Saved::Race(new)) => single(old, new)?,
@@ -269,8 +270,8 @@ fn place(member: &Member) -> String {
     }
 }
 
-/// Returns the words of the command: the workload, without the path of its program, or the command,
-/// without its folder.
+/// Returns the words that identify what was raced: the workload's line, or the command with its
+/// program's name in place of its path.
 pub fn what(result: &RaceResult) -> Vec<String> {
     if let Some(line) = &result.options.workload {
         return shlex::split(line).unwrap_or_else(|| vec![line.clone()]);

@@ -10,13 +10,13 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::kept::Kept;
 
-/// Cells to run.
+/// Cells to run, with their schedule.
 pub struct Cells<'a> {
     /// The lab.
     pub opened: Opened<'a>,
     /// Mechanism for limits; `None` if there is none.
     pub mechanism: Option<Mechanism>,
-    /// Numbers of rounds.
+    /// Numbers of rounds, and the limit of their total time.
     rounds: Rounds,
     /// Number of processors for testing the document's claims; `None` to skip the test.
     sentences: Option<usize>,
@@ -27,10 +27,11 @@ pub struct Cells<'a> {
 }
 
 impl<'a> Cells<'a> {
-    /// Appends these cells to a collection, or reuses its existing ones.
+    /// Adds the `wanted` cells to a collection, and reuses those that it already contains.
     ///
     /// # Errors
-    /// The name of a cell that was run with other settings before.
+    /// When the collection is not of the paging lab, or a cell was run earlier with other settings.
+    /// In the second case, the error is the cell's name.
     pub fn new(
         opened: Opened<'a>,
         mechanism: Option<Mechanism>,
@@ -44,8 +45,8 @@ impl<'a> Cells<'a> {
                 collection.name
             ));
         };
-        // The description is taken before any run, because later the lab's own work would look like
-        // that of other programs.
+        // Describe the machine before any run. A later description would attribute the lab's own
+        // load to other programs.
         if cells.iter().all(|cell| cell.reports.is_empty()) {
             collection.machine = opened.machine.clone();
         }
@@ -136,7 +137,7 @@ impl<'a> Cells<'a> {
         Ok(())
     }
 
-    /// Returns remarks for the reader on the number of rounds.
+    /// Returns remarks on the number of rounds for the reader.
     fn told_rounds(&self, cells: &[Cell]) -> Vec<String> {
         let own = self.places.iter().map(|place| &cells[*place]);
         let run = own.filter(|cell| cell.failure.is_none());

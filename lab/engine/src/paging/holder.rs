@@ -1,4 +1,4 @@
-//! Holders of a working set: allocators, by the names that the user gave.
+//! Lookup of holders of a working set, such as allocators, by the names that the user gave.
 
 use heapdrome_paging::Holding;
 use heapdrome_schema::{Entrant, Holder};
@@ -58,11 +58,11 @@ pub fn holdings(asked: &[String], build: bool, engine: &Engine) -> Result<Vec<Ho
     Ok(found)
 }
 
-/// Returns the allocators to compare with lgalloc: those requested, else the default ones.
-/// Unavailable default ones lead to a remark.
+/// Returns the allocators to compare with lgalloc: those requested, else the default ones. If a
+/// default one is unavailable, returns none and adds a remark.
 ///
 /// # Errors
-/// When a requested one is unavailable, or the user interrupts.
+/// When a requested allocator is unavailable, or the user interrupts.
 pub fn rivals_of(
     asked: &[String],
     build: bool,

@@ -26,8 +26,8 @@ pub struct Opened<'a> {
     pub remarks: Vec<String>,
     /// Time of opening.
     pub begun: Instant,
-    /// State of the machine at opening. Later, the lab's own load would look like that of other
-    /// programs.
+    /// Description of the machine at opening. A later description would attribute the lab's own
+    /// load to other programs.
     pub machine: Machine,
     /// Engine that runs the lab.
     pub engine: &'a Engine,
@@ -38,12 +38,12 @@ pub struct Opened<'a> {
 pub struct SwapWish {
     /// Kind and size of the swap; `None` for the existing swap.
     pub request: Option<SwapRequest>,
-    /// Folder of a swap file.
+    /// Folder for a swap file.
     pub folder: PathBuf,
 }
 
 impl<'a> Opened<'a> {
-    /// Opens the lab, and removes leftovers of a killed one.
+    /// Opens the lab, and removes leftovers of a killed session.
     ///
     /// # Errors
     /// When the companion is missing, or a folder cannot be written.
@@ -99,7 +99,7 @@ impl<'a> Opened<'a> {
     /// Returns the mechanism for limits on this machine.
     ///
     /// # Errors
-    /// When there is none.
+    /// When this machine has no such mechanism.
     pub fn mechanism(&mut self) -> Result<Mechanism, Failure> {
         let mechanism = self.lab.mechanism().map_err(failure)?;
         self.remarks.push(format!(
@@ -125,9 +125,9 @@ impl<'a> Opened<'a> {
         }
     }
 
-    /// Returns the limit of cells that need no swap; `None` if no limit is possible. The limit is
-    /// this amount of memory, with a quota of processor time. If there is no quota, a remark says
-    /// so.
+    /// Returns the limit for cells that need no swap: `memory`, no swap, and a quota of
+    /// `processors`. Returns `None` without a mechanism. If the quota does not work, the limit has
+    /// none, and a remark gives the reason.
     ///
     /// # Errors
     /// When the user interrupts.

@@ -1,8 +1,8 @@
-//! The command as it runs today, if it chooses an allocator itself, by linking or preloading one.
+//! Entrant for the command as it runs today, if the command links or preloads an allocator itself.
 //!
-//! In this case "nothing preloaded" does not mean the C library. So the C library is preloaded for
-//! every entrant that stands for it, and `as-is` joins the race with nothing preloaded and an
-//! unchanged environment.
+//! For such a command, "nothing preloaded" does not mean the C library. Therefore the C library is
+//! preloaded for every entrant that stands for it. The entrant `as-is` joins the race with nothing
+//! preloaded and an unchanged environment.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,9 +18,9 @@ use super::rules::Rules;
 use crate::failure::Failure;
 
 impl Contest {
-    /// Returns the library that the command itself chooses, if the proof of an entrant that stands
-    /// for the C library shows one. A program that defines malloc itself does not count, because
-    /// nothing can displace its allocator.
+    /// Returns the library that the command itself chooses. The `proof` shows one if `entrant`
+    /// stands for the C library, but another library serves malloc. A program that defines malloc
+    /// itself does not count, because preloading cannot replace its allocator.
     pub(super) fn choice_of_command(&self, entrant: usize, proof: &Proof) -> Option<PathBuf> {
         let libc = self.libc.as_deref()?.canonicalize().ok()?;
         let chosen = proof.served_by.as_deref().map(Path::new)?;
@@ -36,8 +36,8 @@ impl Contest {
         displaced.then(|| chosen.to_owned())
     }
 
-    /// Preloads the C library for every entrant that stands for it, and adds the command as it runs
-    /// today, in its role by the plan. This invalidates all proofs. Returns a remark.
+    /// Preloads the C library for every entrant that stands for it, and adds the entrant `as-is` in
+    /// the role that the plan gives it. Returns a remark for the reader. All proofs become invalid.
     pub(super) fn heed_choice(&mut self, chosen: &Path) -> Result<String, Failure> {
         let mut plan = self.race.plan().clone();
         let forced: Vec<_> = plan
@@ -67,8 +67,8 @@ impl Contest {
         Ok(told)
     }
 
-    /// Returns the values, in heapdrome's own environment, of variables that tune an allocator.
-    /// They are removed for every other entrant. `LD_PRELOAD` is not among them, because it would
+    /// Returns the variables of heapdrome's own environment that tune an allocator, with their
+    /// values. They are removed for every other entrant. `LD_PRELOAD` is excluded, because it would
     /// affect heapdrome, too.
     fn untouched_settings(&self) -> BTreeMap<String, String> {
         let removed = self.race.base_environment().removed.iter();
@@ -78,7 +78,7 @@ impl Contest {
     }
 }
 
-/// Returns the entrant for the command as it runs today, on `library`.
+/// Returns the entrant for the command as it runs today, with the allocator `library`.
 fn as_is(library: &Path, settings: BTreeMap<String, String>) -> Entrant {
     Entrant {
         name: Entrant::AS_IS.to_owned(),
@@ -129,7 +129,7 @@ pub(super) fn twin_name(baseline: &str) -> String {
     format!("{baseline} (again)")
 }
 
-/// Describes, for a reader of the race, which allocator the command chooses.
+/// Describes the command's choice of an allocator for a reader of the race.
 fn told(plan: &Plan, chosen: &Path) -> String {
     let chosen = chosen.display();
     let forced = "the C library is preloaded for system";

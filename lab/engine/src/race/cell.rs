@@ -22,7 +22,7 @@ pub enum Load {
         name: String,
         /// Parameters as words.
         words: Vec<String>,
-        /// Whether to use the small form if `words` names no preset.
+        /// Whether to use the workload's small form.
         quick: bool,
     },
     /// A command of the user's own.
@@ -43,7 +43,7 @@ impl Load {
     }
 }
 
-/// A race requested by a collection.
+/// Request of a collection for one race.
 #[derive(Clone, Debug)]
 pub struct CellRequest {
     /// Cell of the collection, such as `threadtest-small threads=2`; unique within it.
@@ -61,14 +61,15 @@ pub struct CellRequest {
     /// Judge that decides which entrants stop early; `None` if every entrant runs every round.
     pub judge: Option<Judge>,
     /// Settings of each run: pinning, environment, memory runs, time limit and others. They start
-    /// from [`usual_options`](super::usual_options); the needs of the workload are added.
+    /// from [`usual_options`](super::usual_options). The settings that the workload needs are
+    /// added.
     pub options: Options,
     /// Seed of the order of rounds and of every other random draw.
     pub seed: u64,
     /// Request for the collection: heapdrome's own arguments.
     pub asked: Vec<String>,
-    /// Metric that the collection reports as missing from the output, once, so that this race does
-    /// not report it.
+    /// Metric whose absence from the output this race does not report, because the collection
+    /// reports it once.
     pub untold: Option<&'static str>,
     /// Name of the race's sweep, if the sweep can be resumed.
     pub part_of: Option<String>,
@@ -78,11 +79,10 @@ pub struct CellRequest {
     pub begun: Option<PathBuf>,
 }
 
-/// Runs the race and returns its result. It emits progress events, and no table. An entrant is not
-/// proven again if `proofs` holds its proof from another cell of the same workload, with the same
-/// binary, library and environment.
+/// Runs the race and returns its result. Emits progress events, but no table. Reuses a proof from
+/// `proofs` that another cell took with the same program, library and environment.
 ///
-/// Rivals that fail or are not served are rows of the result, too. The workload's figures become
+/// The result also has rows for rivals that fail or are not served. The workload's figures become
 /// metrics under their own names. Only its `wall_s` and `cpu_s` are renamed to `measured_wall_s`
 /// and `measured_cpu_s`, because every race has figures of those names.
 ///
@@ -102,7 +102,7 @@ pub fn run_cell(
     ended.map(|()| result)
 }
 
-/// A race of a collection before its rounds.
+/// A race of a collection, with the locks that the race needs.
 pub(super) struct Cell {
     pub(super) contest: Contest,
     /// Locks of the race's workload.
@@ -110,7 +110,7 @@ pub(super) struct Cell {
     _hold: Hold,
 }
 
-/// Outcome of beginning a race: the race may have ended already, or failed.
+/// Outcome of a race's beginning: `Ok(None)` if its rounds follow, or its end, or a failure.
 pub(super) type Begun = Result<Option<Ended>, Failure>;
 
 impl Cell {
@@ -140,7 +140,7 @@ impl Cell {
         Ok((cell, begun))
     }
 
-    /// Returns the result so far of a race with this end, and whether the race counts.
+    /// Returns the result of a race that ended this way, and a failure if the race does not count.
     pub(super) fn result(
         &self,
         ended: Result<Ended, Failure>,
@@ -155,7 +155,7 @@ impl Cell {
     }
 }
 
-/// Returns the race, and the locks of its workload.
+/// Starts or resumes the race, and returns it with the locks of its workload.
 fn contest(request: &CellRequest, engine: &Engine) -> Result<(Contest, Option<Ready>), Failure> {
     if let Some(folder) = &request.begun {
         let mut contest = Contest::resume(folder, engine)?;

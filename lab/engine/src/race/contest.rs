@@ -25,7 +25,7 @@ use crate::failure::Failure;
 use crate::program;
 use crate::program::Fingerprint;
 
-/// Way in which a race ended.
+/// End of a race, with its reason.
 pub enum Ended {
     /// The race is complete. The value is the reason in words.
     Done(String),
@@ -69,7 +69,7 @@ pub struct Contest {
 }
 
 impl Contest {
-    /// Writes the plan into a new journal.
+    /// Creates a race, and writes its plan into a new journal.
     ///
     /// # Errors
     /// When the command does not exist, or something cannot be written or started.
@@ -116,15 +116,15 @@ impl Contest {
         })
     }
 
-    /// Makes the race a part of a collection. `title` precedes every progress line, and the
-    /// collection reports a missing metric `untold`. A part of a suite is never resumed by itself,
-    /// because a suite is resumed by its own file.
+    /// Makes the race a part of a collection. `title` precedes every progress line. The race does
+    /// not report a missing metric `untold`, because the collection reports it. A part of a suite
+    /// is never resumed by itself, because a suite is resumed by its own file.
     pub fn entitle(&mut self, title: &str, untold: Option<&'static str>) {
         self.progress.entitle(title, untold);
     }
 
-    /// Sets the judge of the race. After each round, from the minimum number on, it decides which
-    /// entrants stop.
+    /// Sets the judge of the race. After the minimum number of rounds, it decides after each round
+    /// which entrants stop.
     pub fn judged_by(&mut self, judge: Option<Judge>) {
         self.judge = judge;
     }
@@ -274,7 +274,7 @@ impl Contest {
     }
 
     /// Reports a remark to the user and to the reader of the result. Each remark is reported once,
-    /// also if the race is resumed.
+    /// even if the race is resumed.
     pub(super) fn remark(&mut self, text: String) -> Result<(), Failure> {
         if self.remarks.contains(&text) {
             return Ok(());
@@ -321,8 +321,8 @@ impl Contest {
     }
 }
 
-/// Returns an unused name for a race. One process may start several races in a second, as suites
-/// do.
+/// Returns an unused name for a race. One process, such as a suite, may start several races within
+/// one second.
 pub(super) fn unused_name(races: &Path, started: &str) -> String {
     let name = format!("{}-{}", started.replace(':', "-"), std::process::id());
     let numbered = (2..).map(|number| format!("{name}-{number}"));

@@ -1,4 +1,4 @@
-//! Entrants that run no further rounds because all comparisons with them are decided.
+//! Removal of entrants from later rounds once all comparisons with them are decided.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use super::rules::Rules;
 use crate::event::Found;
 use crate::failure::Failure;
 
-/// Returns the entrants that are beaten by the judged figures, and whether anything is undecided.
+/// Returns the entrants that are beaten in the judged figures, and whether all others are decided.
 fn by_figures(material: &Material<'_>, rules: &Rules, margin: f64) -> Decided {
     let (places, rivals): (Vec<usize>, Vec<Standing>) =
         standings(material, rules).into_iter().unzip();

@@ -7,9 +7,8 @@ use crate::allocators::Names;
 use crate::engine::Engine;
 use crate::failure::Failure;
 
-/// Returns the baseline, its twin, and the rivals. Missing allocators are built. A group member
-/// that cannot be built is left out with a note; an allocator requested by its own name must be
-/// buildable.
+/// Returns the baseline, its twin and the rivals, with notes on the allocators that are left out.
+/// Missing allocators are built. A group member that cannot be built is left out.
 ///
 /// # Errors
 /// When a name is unknown, an allocator requested by its own name cannot be built, or only the

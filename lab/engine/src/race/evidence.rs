@@ -22,7 +22,8 @@ const SHARE: u32 = 2;
 /// Minimum time for each run of the baseline and the leading entrant, even in a short race.
 const LEAST: Duration = Duration::from_secs(2);
 
-/// Divisor of a time limit that gives the maximum time reserved for these runs. Rounds matter more.
+/// Divisor of a time limit. The quotient is the maximum time reserved for these runs, because
+/// rounds matter more.
 const RESERVED: u32 = 6;
 
 /// Number of entrants that are tracked even in a short race: the baseline and the leading one.
@@ -71,7 +72,7 @@ impl Contest {
         options.memory_runs > 0 && !options.unproven && !self.is_part()
     }
 
-    /// Returns whether the race is one of several, which share their time.
+    /// Returns whether the race is one of several races that share their time.
     fn is_part(&self) -> bool {
         self.progress.has_title() || self.plan().part.is_some()
     }
@@ -87,8 +88,8 @@ impl Contest {
         self.race.record(line).map_err(measure_failure)
     }
 
-    /// Returns the baseline and the rivals that count, the fastest rival first, with their median
-    /// wall times.
+    /// Returns the baseline and then the valid rivals, the fastest first, each with its median wall
+    /// time.
     fn ranked(&self) -> Vec<(usize, Duration)> {
         let result = self.with_material("", assemble);
         let ratio = |row: &EntrantResult| match row.role {

@@ -6,9 +6,9 @@ use heapdrome_statistics::{Interval, Shown};
 /// Kind of a figure, which selects the words of its verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Less is faster.
+    /// Time: lower values are faster.
     Time,
-    /// Lower values are not called faster.
+    /// Any other figure: lower values are less, not faster.
     Amount,
 }
 
@@ -21,7 +21,7 @@ impl Kind {
         }
     }
 
-    /// Returns the verdict for an interval completely on one side of 1.
+    /// Returns the verdict for the side of 1 on which an interval was shown to lie.
     pub fn verdict(self, shown: Shown) -> Verdict {
         match (self, shown) {
             (Self::Time, Shown::Below) => Verdict::Faster,
@@ -60,7 +60,7 @@ pub const WALL: Figure = Figure {
     of: |run| run.wall.as_seconds(),
 };
 
-/// Figures that are compared with the baseline's, the first being [`WALL`].
+/// Figures of every run that are compared with the baseline's. The first is [`WALL`].
 pub const FIGURES: [Figure; 8] = [
     WALL,
     Figure {
@@ -107,7 +107,7 @@ pub const FIGURES: [Figure; 8] = [
     },
 ];
 
-/// Processor time: user and system time together, one figure in the terminal's table.
+/// Processor time: the sum of user and system time. The terminal's table shows it as one figure.
 pub const CPU: Figure = Figure {
     name: schema::CPU,
     kind: Kind::Time,

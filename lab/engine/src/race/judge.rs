@@ -11,7 +11,7 @@ use super::figures::{Compared, WALL};
 use super::material::Material;
 use super::rules::{Rules, comparison};
 
-/// Targets of a suite for one of its races.
+/// Judge that decides the entrants of a suite's race by the suite's targets.
 #[derive(Clone, Debug)]
 pub struct Judge {
     /// The suite.
@@ -85,8 +85,8 @@ fn smallest_difference(
     rules: &Rules,
     figure: &Compared<'_>,
 ) -> Option<f64> {
-    // One entrant's noise is too uncertain, so this uses all entrants, which share the machine's
-    // noise.
+    // The noise of a single entrant is too uncertain. All entrants share the machine's noise, so
+    // this uses them all.
     let beside = material.beside_the_baseline();
     let known: Vec<_> = beside
         .filter_map(|e| material.estimate(rules, e, figure))

@@ -17,10 +17,10 @@ const SHORT: Duration = Duration::from_millis(100);
 /// Time for the rounds of a first impression.
 const QUICK: Duration = Duration::from_secs(10);
 
-/// Number of baseline runs that determines the time of a usual race.
+/// Time of a usual race, as a multiple of the time of one run.
 const RUNS: u32 = 60;
 
-/// Minimum time of a usual race, which is that of a command that takes a second.
+/// Minimum time of a usual race, which is enough for a command that takes a second.
 const USUAL: Duration = Duration::from_secs(60);
 
 /// Minimum number of rounds for an interval.
@@ -56,8 +56,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Returns the clock of a resumed race. The time before it includes only the runs, because
-    /// nothing else is known.
+    /// Returns the clock of a resumed race. The time before the resumption includes only the timed
+    /// runs, because no other times are known.
     pub fn after(runs: &[Run]) -> Self {
         let rounds = runs.iter().map(|run| Duration::from(run.wall)).sum();
         Self {
@@ -67,7 +67,8 @@ impl Clock {
         }
     }
 
-    /// Starts the clock when the race begins to work. Races of a sweep wait for each other.
+    /// Starts the clock when the race begins to work. The clock does not run while the race waits
+    /// for other races of its sweep.
     pub fn start(&mut self) {
         self.since.get_or_insert_with(Instant::now);
     }

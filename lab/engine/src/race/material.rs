@@ -20,9 +20,9 @@ pub struct Material<'a> {
     pub runs: &'a [Run],
     /// Latest proof of each entrant that has one.
     pub proofs: &'a BTreeMap<usize, Proof>,
-    /// Entrants that left the race, with the circumstances.
+    /// Entrants that left the race, each with the circumstances.
     pub failures: &'a BTreeMap<usize, Finding>,
-    /// Entrants that were decided and stopped, with their numbers of rounds.
+    /// Entrants that were decided and stopped, each with its number of rounds.
     pub decided: &'a BTreeMap<usize, u32>,
     /// Findings of the tracked runs, by entrant.
     pub evidence: &'a [Option<Evidence>],
@@ -35,7 +35,7 @@ pub struct Material<'a> {
 }
 
 impl Material<'_> {
-    /// Returns the baseline's twin and the rivals whose rows count.
+    /// Returns the positions of the baseline's twin and of the rivals, if their rows are valid.
     pub(super) fn beside_the_baseline(&self) -> impl Iterator<Item = usize> {
         let entrants = 0..self.plan.entrants.len();
         entrants.filter(|e| {
@@ -59,7 +59,7 @@ impl Material<'_> {
             .unwrap_or(0)
     }
 
-    /// Returns the status of an entrant's row: it counts, or the reason why it does not.
+    /// Returns the status of an entrant's row: `Ok`, or the reason why the row is invalid.
     pub(super) fn status(&self, entrant: usize) -> Status {
         match self.failures.get(&entrant).map(|finding| finding.ending) {
             Some(Ending::TimedOut) => return Status::Timeout,

@@ -55,7 +55,7 @@ const WITHOUT_PROOF: &str =
 /// Returns the outcome of a race that has been reported.
 ///
 /// # Errors
-/// Unless the race is complete and every entrant took part until the end, with a proof.
+/// When the race is incomplete, an entrant did not take part until the end, or no proof was taken.
 pub fn outcome(ended: Result<Ended, Failure>, result: &RaceResult) -> Result<(), Failure> {
     match ended {
         Err(failure) => Err(failure),

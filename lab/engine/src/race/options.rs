@@ -20,13 +20,13 @@ pub fn usual_options() -> Options {
     }
 }
 
-/// Figures of every race that `--judge` accepts, with their names there.
+/// Figures of every race that `--judge` accepts, each after its short name.
 pub const JUDGED: [(&str, &str); 3] = [("wall", WALL), ("cpu", CPU), ("memory", PEAK_RSS)];
 
 /// Checks that the race has every judged figure. `metrics` are figures that only this race has.
 ///
 /// # Errors
-/// When a figure is missing, with the existing names.
+/// When a figure is missing. The message suggests existing names.
 pub fn check_judged(
     judged: &[String],
     metrics: impl Iterator<Item = String>,
@@ -46,7 +46,7 @@ pub fn check_judged(
     }
 }
 
-/// Checks before any build that the command exists.
+/// Checks that the command exists. This check precedes all builds.
 ///
 /// # Errors
 /// When the command does not exist, or may not be executed.

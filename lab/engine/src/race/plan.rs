@@ -32,7 +32,7 @@ pub struct Wanted<'a> {
     pub allocators: &'a [String],
     /// Allocator with which the others are compared.
     pub baseline: &'a str,
-    /// Settings of each run; the needs of the workload are added.
+    /// Settings of each run. The settings that the workload needs are added.
     pub options: Options,
     /// Conditions under which the race ends.
     pub stopping: Stopping,
@@ -85,8 +85,8 @@ pub fn plan(wanted: Wanted<'_>, engine: &Engine) -> Result<Planned, Failure> {
     })
 }
 
-/// Checks that the workload's program exists, before any build. Prepares a workload of which only
-/// the preparation finds all faults: a trace, which may be damaged anywhere.
+/// Checks that the workload's program exists, before any build. Also prepares a trace, because it
+/// may be damaged anywhere, and only its compilation finds the damage.
 fn ready_early(workload: Option<&Asked>, engine: &Engine) -> Result<Option<Ready>, Failure> {
     let Some(workload) = workload else {
         return Ok(None);
@@ -105,7 +105,7 @@ pub fn current_folder() -> Result<PathBuf, Failure> {
         .map_err(|error| Failure::Machine(format!("cannot determine the current folder: {error}")))
 }
 
-/// Returns the locked resources of the workload of a resumed race.
+/// Prepares the workload of a resumed race, and locks its resources.
 ///
 /// # Errors
 /// When the workload is no longer available.

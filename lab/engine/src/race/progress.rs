@@ -43,7 +43,7 @@ impl Progress {
         }
     }
 
-    /// Replaces the observed plan by `plan`.
+    /// Replaces the observed plan with `plan`.
     pub fn follow_plan(&mut self, plan: &Plan) {
         self.names = names(plan);
         self.max_rounds = plan.stopping.max_rounds;
@@ -54,14 +54,14 @@ impl Progress {
         self.max_time = Some(time);
     }
 
-    /// Gives the events a `title`. A missing metric `untold` is not reported: the collection
-    /// reports it once.
+    /// Gives the events a `title`. A missing metric `untold` is not reported, because the
+    /// collection reports it once.
     pub fn entitle(&mut self, title: &str, untold: Option<&'static str>) {
         self.title = Some(title.to_owned());
         self.untold = untold;
     }
 
-    /// Returns whether the race has a title, as a race of a collection has.
+    /// Returns whether the race has a title. Only races of a collection have one.
     pub fn has_title(&self) -> bool {
         self.title.is_some()
     }
@@ -123,7 +123,7 @@ impl Progress {
         self.sink.event(Event::RaceClosed);
     }
 
-    /// Reports that the race works again. Of several alternating races, one is shown at a time.
+    /// Reports that the race works again. Only one of several alternating races is shown at a time.
     pub fn open(&self) {
         self.sink.event(Event::RaceOpened);
     }

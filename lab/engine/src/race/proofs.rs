@@ -1,5 +1,5 @@
-//! Proofs of a race: before any timing and after every change, the object that serves malloc is
-//! determined.
+//! Proofs of a race. They determine the object that serves malloc, before any timing and after
+//! every change.
 
 use heapdrome_measure::{Event, Interrupt, MeasureError, Race};
 use heapdrome_schema::{Coverage, Proof, Role, UnservedReason};
@@ -70,9 +70,9 @@ impl Contest {
         Ok(self.lost())
     }
 
-    /// Returns the end of a race whose command failed for the baseline under the witness. The
-    /// command is tried once without the witness, to find out whether the command or the witness is
-    /// at fault. A server cannot be tried this way.
+    /// Returns the end of a race whose command failed for the baseline under the witness. One run
+    /// without the witness shows whether the command or the witness is at fault. A server cannot be
+    /// tried this way.
     fn failed_under_witness(&mut self, how: &str) -> Result<Ended, Failure> {
         if self.race.plan().options.server.is_some() {
             return Ok(Ended::BaselineFailed(baseline_failure(how)));
@@ -168,8 +168,8 @@ impl Contest {
         format!("{name} or the command changed")
     }
 
-    /// Describes the change that happened while the race was interrupted: of the environment, or
-    /// else of files.
+    /// Describes the change while the race was interrupted: a change of the environment, or else of
+    /// files.
     fn changed_meanwhile(&self, entrant: usize) -> String {
         let race = &self.race;
         let names = surroundings::changed(race.folder(), race.base_environment());
@@ -186,8 +186,8 @@ impl Contest {
         let unproven = self.race.plan().options.unproven;
         let then = if unproven { "" } else { "; proven again" };
         self.remark(format!("{cause} before round {round}{then}"))?;
-        // Accepts the library before the proof, so that a change during the proof is detected
-        // before the next run.
+        // Accept the library before the proof, so that a change during the proof is detected before
+        // the next run.
         self.race.accept_library(entrant).map_err(measure_failure)?;
         if unproven {
             return Ok(());
@@ -198,7 +198,7 @@ impl Contest {
         }
     }
 
-    /// Takes those proofs again that a changed executable has invalidated.
+    /// Takes the proofs again that a changed executable has invalidated.
     pub(super) fn check_program(&mut self) -> Result<(), Failure> {
         let now = program_of(self.race.plan());
         if now == self.program {
@@ -250,7 +250,8 @@ fn baseline_failure(how: &str) -> String {
     format!("the command fails under the baseline {how}; fix that first")
 }
 
-/// Explains the end of a race whose command traces programs and continues even if it may not.
+/// Explains the end of a race whose command traces programs, and continues if the kernel refuses
+/// this.
 fn traces(program: &str) -> String {
     format!(
         "{program} traces programs itself, but the witness traces them, and the kernel allows one tracer for \
@@ -260,7 +261,7 @@ fn traces(program: &str) -> String {
 }
 
 /// Explains the end of a race whose command fails only under the witness. Debuggers and sanitizers
-/// do so.
+/// can cause this.
 fn only_unwatched(how: &str) -> String {
     format!(
         "the command runs by itself, but fails under the witness {how}; the witness traces it, and the \

@@ -27,19 +27,19 @@ pub struct Prover {
 pub enum Shown {
     /// A proof.
     Proof(Proof),
-    /// The program of this name traces others, which the kernel refused. So the run did not do the
-    /// work of timed runs.
+    /// The program of this name tried to trace another one, which the kernel refused. Therefore the
+    /// run did not do the work of timed runs.
     Traces(String),
     /// The command failed under this entrant, so the run proves nothing.
     Failed {
-        /// Way in which the command ended.
+        /// Ending of the command.
         ending: Ending,
         /// Last lines of its standard error.
         stderr_tail: String,
     },
 }
 
-/// Outcome of one run.
+/// Outcome of one run under the witness.
 enum Watched {
     /// The run succeeded.
     Well(Box<Report>),
@@ -227,8 +227,8 @@ impl Prover {
     }
 
     /// Makes one unmeasured run that counts calls. If only the counting requires `LD_PRELOAD`,
-    /// makes another run without that variable, because a start script may choose an allocator by
-    /// it.
+    /// makes another run without that variable, because a start script may use that variable to
+    /// choose an allocator.
     fn watch(&self, race: &mut Race, request: &Request, key: String) -> Result<Shown, Failure> {
         let counted = self.follow(race, || self.witness.start(request))?;
         let Watched::Well(report) = counted else {
@@ -307,8 +307,8 @@ fn watched_command(plan: &Plan) -> Vec<String> {
     }
 }
 
-/// Returns whether a run succeeded. A server is ended by heapdrome's signal and may answer with any
-/// exit status; a command must end with a status that counts as success.
+/// Returns whether a run succeeded. A command must exit with a status that counts as success. A
+/// server may exit with any status, because heapdrome ends it by a signal.
 fn ended_well(plan: &Plan, report: &Report) -> bool {
     match report.ending {
         Ending::Exited(_) if plan.options.server.is_some() => true,
@@ -329,8 +329,8 @@ pub fn witness_failure(error: WitnessError) -> Failure {
     }
 }
 
-/// Converts an error on starting the witness into a failure. A race without proof is possible if
-/// tracing is forbidden.
+/// Converts an error on starting the witness into a failure. If tracing is forbidden, the message
+/// suggests a race without a proof.
 fn untraceable(error: WitnessError) -> Failure {
     match error {
         WitnessError::PtraceForbidden { .. } => {
@@ -340,7 +340,7 @@ fn untraceable(error: WitnessError) -> Failure {
     }
 }
 
-/// Returns the last lines of a file that may not exist.
+/// Returns the last lines of a file; nothing if the file does not exist.
 fn tail(path: &Path) -> String {
     let text = fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

@@ -108,7 +108,7 @@ fn counters(run: &Run) -> BTreeMap<String, f64> {
 const PEAK_METHOD: &str =
     "wait4 ru_maxrss: the largest process among the child and its waited-for descendants";
 
-/// Returns the programs that outlived the command in any run, without repetitions.
+/// Returns the programs that outlived the command in any run, without duplicates.
 fn detached(runs: &[&Run]) -> Vec<String> {
     let names: BTreeSet<_> = runs
         .iter()
@@ -142,7 +142,7 @@ fn series(runs: &[&Run], of: impl Fn(&Run) -> Option<f64>) -> Option<Series> {
     })
 }
 
-/// Returns the named figures of runs.
+/// Returns figures of runs by name, such as counters or metrics.
 fn named_series(
     runs: &[&Run],
     of: impl Fn(&Run) -> BTreeMap<String, f64>,
@@ -204,7 +204,7 @@ fn comparisons(
 }
 
 /// Compares an entrant's standard output with the baseline's, if all runs of the baseline and its
-/// twin printed the same.
+/// twin printed the same output.
 fn compared_output(material: &Material<'_>, entrant: usize) -> Output {
     if !material.plan.options.compare_output || material.of_entrant(entrant).next().is_none() {
         return Output::NotCompared;
@@ -240,7 +240,7 @@ pub fn differing(material: &Material<'_>) -> Vec<usize> {
         .collect()
 }
 
-/// Significance level below which a trend is reported.
+/// Significance level of a reported trend.
 const DRIFT_LEVEL: f64 = 0.01;
 
 /// Returns remarks on the whole race for the reader.

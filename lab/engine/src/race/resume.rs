@@ -25,7 +25,7 @@ pub enum Origin {
     Sweep,
     /// A part of a suite.
     Suite,
-    /// The arguments are those of another version.
+    /// Unknown, because the arguments are from another version.
     Unknown,
 }
 
@@ -40,13 +40,13 @@ pub enum Interrupted {
     Race(PathBuf),
 }
 
-/// Returns the race or sweep to resume. A name selects a sweep, or a race. A race that is part of a
-/// sweep selects its sweep. [`LATEST`] selects the last one that was started in the current folder.
-/// It must be interrupted; with `new_limits` it may also have ended.
+/// Returns the race or sweep to resume. `name` is the name of a race or of a sweep; a race that is
+/// part of a sweep selects its sweep. [`LATEST`] selects the last interrupted race or sweep that
+/// was started in the current folder. With `new_limits`, it may also have ended.
 ///
 /// # Errors
-/// When nothing has this name. With [`LATEST`], when nothing unfinished was started here, or the
-/// latest cannot be resumed this way.
+/// When no race or sweep has this name. With [`LATEST`], when no unfinished race was started here,
+/// or the latest one cannot be resumed this way.
 pub fn find(
     name: &str,
     new_limits: bool,
@@ -61,7 +61,8 @@ pub fn find(
     if let Some(whole) = race.as_ref().and_then(|race| Whole::of(&race.plan, engine)) {
         return Ok(Interrupted::Sweep(whole));
     }
-    // A race with an unreadable journal is in no list. Opening the journal reports the reason.
+    // Lists of races omit a race with an unreadable journal. Opening the journal reports the
+    // reason.
     let folder = race.map_or_else(|| engine.folders.races.join(name), |race| race.folder);
     match folder.join(journal::FILE_NAME).is_file() {
         true => Ok(Interrupted::Race(folder)),
@@ -70,7 +71,7 @@ pub fn find(
 }
 
 /// Returns the result so far of the race of this name; with [`LATEST`], of the single race whose
-/// journal was written last. `None` if there is none.
+/// journal was written last. Returns `None` if there is no such race.
 ///
 /// # Errors
 /// When its journal is unusable, for example because the race is running.
@@ -117,7 +118,7 @@ pub fn announce(contest: &Contest, engine: &Engine) {
 /// end of this race would look like the end of the whole sweep.
 ///
 /// # Errors
-/// When the race is such a race.
+/// When the race belongs to such a sweep.
 pub fn refuse_old_sweep(contest: &Contest, origin: ReadOrigin) -> Result<(), Failure> {
     let plan = contest.plan();
     match is_of_old_sweep(plan, origin) {
@@ -141,8 +142,8 @@ fn of_old_sweep(name: &str) -> String {
     )
 }
 
-/// Returns the last interrupted race of those started in the current folder. With `also_ended`,
-/// races that ended count, too.
+/// Returns the last interrupted race that was started in the current folder. With `also_ended`,
+/// considers ended races, too.
 fn latest(engine: &Engine, also_ended: bool, origin: ReadOrigin) -> Result<RaceSummary, Failure> {
     let here = plan::current_folder()?;
     let races = match also_ended {
@@ -172,8 +173,8 @@ fn latest(engine: &Engine, also_ended: bool, origin: ReadOrigin) -> Result<RaceS
     )))
 }
 
-/// Explains why a race is resumed only by name, or never. The second part links this reason to the
-/// advice to run the race again.
+/// Explains why a race of a suite or of an old sweep cannot be resumed here; `None` for any other
+/// race. The second part links this reason to the advice to run the race again.
 fn why_not(race: &RaceSummary, origin: ReadOrigin) -> Option<(String, &'static str)> {
     if is_of_old_sweep(&race.plan, origin) {
         return Some((of_old_sweep(&name_of(&race.folder)), ""));
@@ -200,7 +201,7 @@ fn nothing_here(others: &[RaceSummary]) -> String {
 /// Maximum number of names in one line.
 const NAMES: usize = 5;
 
-/// Formats the names of unfinished races, the last started first. A sweep has one name.
+/// Formats the names of unfinished races, the last started first. A sweep is listed once.
 fn names(races: &[RaceSummary], tell: impl Fn(&RaceSummary) -> String) -> String {
     let mut races: Vec<&RaceSummary> = races.iter().collect();
     races.sort_by(|one, other| other.plan.started.cmp(&one.plan.started));
@@ -226,8 +227,8 @@ fn resumed_by(race: &RaceSummary) -> String {
     }
 }
 
-/// Returns a race's folder, unless it is the current one, and its command line. Messages have one
-/// line, so a command of several lines is omitted.
+/// Formats the folder of a race, unless it is the current one, and the race's command line. A
+/// command of several lines is omitted, because a message has only one line.
 fn again(plan: &Plan) -> String {
     let place = match std::env::current_dir() {
         Ok(here) if here == plan.started_in => String::new(),

@@ -1,4 +1,4 @@
-//! Rounds of a race, and the decision that there are enough of them.
+//! Rounds of a race, and the decision whether they suffice.
 
 use std::time::{Duration, Instant};
 
@@ -57,7 +57,7 @@ impl Contest {
         Ok(None)
     }
 
-    /// Reports the expected end of the race. A collection reports that of its races itself.
+    /// Reports the expected end of the race. Does nothing for a race of a collection.
     pub(super) fn announce(&mut self) {
         let race = &self.race;
         let Some(run) = self.one_run().filter(|_| !self.progress.has_title()) else {
@@ -184,8 +184,8 @@ impl Contest {
         Ok(())
     }
 
-    /// Removes entrants whose output differs from the baseline's, if all must print the same
-    /// output. A resumed race repeats this, because the journal does not record it.
+    /// Removes entrants whose output differs from the baseline's, if all entrants must print the
+    /// same output. Each check covers all runs so far, including those before an interrupt.
     fn leave_out_differing(&mut self) -> Result<(), Failure> {
         if !self.race.plan().options.same_output_required {
             return Ok(());
@@ -250,7 +250,7 @@ impl Contest {
     }
 }
 
-/// Reason why an entrant has no figures of its process tree.
+/// Remark that explains why an entrant has no figures of its process tree.
 const NO_MEMORY_RUN: &str = "--max-time was used up before every memory run was made";
 
 /// Explanation of a differing output, shown in place of standard error.

@@ -1,8 +1,8 @@
 //! Check that all entrants do the same work. Otherwise their times are not comparable.
 //!
-//! A command may leave results that reduce the work of its next run, as a build does. So the proofs
-//! count calls, requested bytes and processes of each entrant's run, and these counts are compared
-//! before any timing.
+//! A command may leave results that reduce the work of its next run, as a build does. Therefore the
+//! proofs count calls, requested bytes and processes of each entrant's run, and these counts are
+//! compared before any timing.
 
 use heapdrome_report::count;
 use heapdrome_schema::{Bytes, Plan, Proof, Role};
@@ -11,24 +11,25 @@ use super::contest::{Contest, Ended};
 use crate::event::Aim;
 use crate::failure::Failure;
 
-/// Relative difference in calls, bytes or processes that is allowed. Allocators grow and align
-/// blocks differently, and a program that queries the usable size of a block adapts to it.
+/// Maximum relative difference in calls, bytes or processes between runs of equal work. Allocators
+/// grow and align blocks differently, and a program that queries the usable size of a block adapts
+/// to it.
 const SHARE: f64 = 0.05;
 
-/// Absolute difference in calls that is allowed. At a tenth of a microsecond each, they take less
-/// time than starting a process. Runtimes make some hundreds of calls at start.
+/// Absolute difference in calls that is always allowed. At a tenth of a microsecond each, these
+/// calls take less time than starting a process. Runtimes make some hundreds of calls at start.
 const FEW_CALLS: u64 = 1_000;
 
-/// Absolute difference in bytes that is allowed. The page faults on them take less time than
-/// starting a process.
+/// Absolute difference in bytes that is always allowed. The page faults on these bytes take less
+/// time than starting a process.
 const FEW_BYTES: u64 = 1 << 20;
 
-/// Allowed differences in calls and bytes per process. An allocator may load a C++ runtime that the
-/// program does not need; it allocates 72,704 bytes.
+/// Differences in calls and in bytes that are always allowed for each process. An allocator may
+/// load a C++ runtime that the program does not need, and this runtime allocates 72,704 bytes.
 const AT_START: (u64, u64) = (32, 128 << 10);
 
-/// Absolute difference in processes that is allowed, because shells and build tools occasionally
-/// start a helper.
+/// Absolute difference in processes that is always allowed, because shells and build tools
+/// occasionally start a helper.
 const FEW_PROCESSES: u64 = 1;
 
 /// Minimum ratio of a difference to the spread of the baseline's own runs; smaller differences are
@@ -65,7 +66,7 @@ impl Work {
     }
 }
 
-/// Returns the distance between the maximum and the minimum of several runs.
+/// Returns the difference between the maximum and the minimum of each count over several runs.
 fn spread(runs: &[Work]) -> Work {
     let range = |of: fn(&Work) -> u64| {
         let ends = runs.iter().map(of).max().zip(runs.iter().map(of).min());
@@ -127,7 +128,8 @@ fn difference(first: Work, rivals: &[Work], again: &[Work]) -> Option<Difference
         .filter(|place| differ(mean, rivals[*place], spread))
         .collect();
     let alike = |one: &Work| !differ(rivals[0], *one, Work::default());
-    // If several rivals agree with each other but not with the first run, they found its leftovers.
+    // If several rivals agree with each other but not with the first run, they found the results
+    // that it left.
     let all = others.len() == rivals.len() && rivals.len() > 1 && rivals.iter().all(alike);
     match others.as_slice() {
         [] => None,
@@ -260,7 +262,7 @@ fn rivals(compared: &Compared, places: &[usize]) -> String {
     places.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Describes a way to give each run the same initial state.
+/// Describes how to give each run the same initial state.
 fn undo(plan: &Plan) -> String {
     if plan.options.prepare.is_some() {
         return "make --prepare undo all effects of a run".to_owned();
@@ -269,7 +271,7 @@ fn undo(plan: &Plan) -> String {
     let name = program.and_then(|path| path.file_name()?.to_str());
     let words = plan.command.iter().map(String::as_str);
     let clean = match name {
-        // A ninja file need not have a target named `clean`, but ninja itself has the tool.
+        // The tool `clean` of ninja works even if the build file has no target of that name.
         Some("ninja") => shlex::try_join(words.chain(["-t", "clean"])).ok(),
         Some("make" | "gmake") => shlex::try_join(words.chain(["clean"])).ok(),
         Some("cargo") => Some("cargo clean".to_owned()),

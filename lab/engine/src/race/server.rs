@@ -1,4 +1,4 @@
-//! A server under the witness, which must receive load to prove anything.
+//! Run of a server under the witness. It includes load, because an idle server proves nothing.
 
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::AtomicBool;
@@ -11,7 +11,7 @@ use heapdrome_witness::Session;
 
 use crate::failure::Failure;
 
-/// Interval between two checks whether the server is ready.
+/// Interval between two checks of the server's state.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Returns a shell command as a program and its arguments.
@@ -23,7 +23,7 @@ pub fn shell(line: &str) -> Vec<String> {
 const END_GRACE: Duration = Duration::from_secs(5);
 
 /// Waits until the server answers, runs the command once as its load, and ends the server. Returns
-/// whether the server answered.
+/// `false` if the server ended before it answered.
 ///
 /// # Errors
 /// When the server does not answer in time, or a command cannot be run.
@@ -62,8 +62,8 @@ pub fn load_once(
     Ok(true)
 }
 
-/// Runs the command of a race once, without an allocator and without the witness, and returns
-/// whether it succeeded.
+/// Runs the command of a race once, without the witness and without preloading an allocator, and
+/// returns whether it succeeded.
 ///
 /// # Errors
 /// When the command cannot be run.

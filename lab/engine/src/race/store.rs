@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use heapdrome_schema::Proof;
 
-/// Proofs that the cells of one collection have taken.
+/// Proofs from the cells of one collection.
 #[derive(Debug, Default)]
 pub struct ProofStore {
     proofs: BTreeMap<String, Proof>,

@@ -1,4 +1,4 @@
-//! Alternating races: each in turn runs one round. Disturbances of the machine then affect all
+//! Alternating races, which run one round each in turn. Disturbances of the machine then affect all
 //! races alike, and the rounds of two races form pairs.
 
 use heapdrome_measure::schedule;
@@ -26,8 +26,8 @@ impl Turn {
     }
 }
 
-/// Returns whether these races can alternate. They cannot if they have a `--setup`, because another
-/// value's turn could destroy its results.
+/// Returns whether these races can alternate. Races with `--setup` or `--cleanup` cannot, because
+/// another race's turn could destroy the results of `--setup`.
 pub fn can_be_taken(requests: &[CellRequest]) -> bool {
     requests.iter().all(|request| {
         let options = &request.options;
@@ -35,8 +35,8 @@ pub fn can_be_taken(requests: &[CellRequest]) -> bool {
     })
 }
 
-/// Excludes other sweeps whose races also lock folders of the cache, because two such sweeps could
-/// deadlock.
+/// Takes a lock that excludes other sweeps whose races lock folders of the cache, because two such
+/// sweeps could deadlock.
 fn alone(requests: &[CellRequest], engine: &Engine) -> Result<Option<Lock>, Failure> {
     let keeps = |request: &CellRequest| match &request.load {
         Load::Command(_) => false,
@@ -54,7 +54,7 @@ fn alone(requests: &[CellRequest], engine: &Engine) -> Result<Option<Lock>, Fail
 }
 
 /// Runs the races in turns. Returns those that have a result, each with its position in `requests`,
-/// and the first failure. After an interrupt every race that has rounds has a result.
+/// and the first failure. After an interrupt, every race that has rounds has a result.
 pub fn in_turns(
     requests: &[CellRequest],
     engine: &Engine,
@@ -65,8 +65,8 @@ pub fn in_turns(
     };
     let (mut turns, mut outcome) = begin(requests, engine);
     if let Some(request) = requests.first() {
-        // Uses the inverted seed, because the seed itself determines the order of entrants in each
-        // round.
+        // The seed itself determines the order of entrants in each round, so the order of races
+        // uses the inverted seed.
         take(&mut turns, !request.seed);
     }
     let mut done = Vec::new();
@@ -113,7 +113,7 @@ fn begin(requests: &[CellRequest], engine: &Engine) -> (Vec<Turn>, Result<(), Fa
 }
 
 /// Runs a round of every unfinished race, in a new order each time, until no race is left. After an
-/// interruption, races that had missed their turn go first, so that the rounds form pairs again.
+/// interruption, races that have missed their turn go first, so that the rounds form pairs again.
 fn take(turns: &mut [Turn], seed: u64) {
     let going_on = turns.iter().filter(|turn| turn.ended.is_none());
     let first = going_on.map(Turn::rounds).min().unwrap_or(0);

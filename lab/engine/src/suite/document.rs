@@ -33,7 +33,7 @@ pub struct DocumentRequest {
     pub set_huge_pages: bool,
 }
 
-/// The part of the document that is run.
+/// Experiments of the document that the suite runs.
 pub(super) struct Document<'a> {
     cells: Cells<'a>,
     setting: DocumentSetting,
@@ -43,7 +43,7 @@ pub(super) struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Opens the lab for the requested cells, and adds them to the collection.
+    /// Opens the lab, and adds the requested cells to the collection.
     ///
     /// # Errors
     /// When an experiment or an allocator is unknown, or a cell was run with other settings before.
@@ -94,8 +94,8 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// Provides swap for these cells: the requested swap, else the existing swap, else a file. If
-    /// none is possible, removes the cells that require swap and reports the reason.
+    /// Returns swap for these cells: the requested swap, else the existing swap, else a swap file.
+    /// If none is possible, removes the cells that require swap and reports the reason.
     ///
     /// # Errors
     /// When the user interrupts, or the request is invalid.
@@ -138,7 +138,7 @@ impl<'a> Document<'a> {
         Ok(swap)
     }
 
-    /// Runs one small cell of each kind.
+    /// Runs one small cell of each kind, and returns the durations.
     fn probe(&self, small: &[Cell]) -> Result<Vec<Probe>, Failure> {
         let mut found = Vec::new();
         let opened = &self.cells.opened;

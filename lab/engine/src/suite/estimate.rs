@@ -19,18 +19,18 @@ const LONG: Duration = Duration::from_secs(2 * 60 * 60);
 pub struct Estimate {
     /// Total time of all races that could be estimated.
     time: Duration,
-    /// Races with their times, and the words for their maximum times.
+    /// Races, each with its time and with a text on its maximum time.
     races: Vec<(String, Duration, String)>,
     /// Total time if no entrant is decided before the maximum number of rounds.
     most: Duration,
     unknown: Vec<String>,
 }
 
-/// The system's allocator with another setting. It is available everywhere, and replaces the rivals
-/// in an estimate if none is built.
+/// Name of the system's allocator with another setting, which is available everywhere. It replaces
+/// the rivals in an estimate if none of them is built.
 const STAND_IN: &str = "system-arena1";
 
-/// Runs one round of the smallest form of each race, and scales its times by the number of
+/// Runs one round of the smallest form of each race, and scales the round's time by the number of
 /// operations. Missing allocators are not built. The estimate assumes that they are as fast as the
 /// others.
 ///
@@ -163,7 +163,7 @@ fn up_to(least: Duration, most: Duration) -> String {
     }
 }
 
-/// Formats a duration: in minutes from an hour on, in seconds below.
+/// Formats a duration: to the minute from one hour on, to the second below.
 fn rounded(time: Duration) -> String {
     let seconds = time.as_secs().max(1);
     let step = if seconds >= 3600 { 60 } else { 1 };

@@ -15,11 +15,11 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::kept::{Kept, started};
 
-/// Commits every kind of misuse on every allocator, and returns the outcomes.
+/// Tests every chosen allocator with every kind of misuse, and returns the outcomes.
 ///
 /// # Errors
 /// When a program cannot be compiled or run, or an allocator that was requested by name is
-/// unavailable. If an allocator cannot be tried, it is only reported.
+/// unavailable. Any other allocator that cannot be tested is only reported.
 pub fn misuse(request: &SuiteRequest, engine: &Engine) -> Result<Collection, Failure> {
     let kinds = kinds(&request.only).map_err(Failure::usage)?;
     let registry = engine.registry()?;
@@ -46,8 +46,8 @@ pub fn misuse(request: &SuiteRequest, engine: &Engine) -> Result<Collection, Fai
     Ok(collection)
 }
 
-/// Commits every kind of misuse on the raced allocators that have a target on misuse, unless done
-/// before. A failed trial is reported, leads to a remark, and leaves the target open.
+/// Tests the raced allocators that have a target on misuse, except those already tested. A failed
+/// test is reported, adds a remark, and leaves the target open.
 ///
 /// # Errors
 /// When the user interrupts.
@@ -88,20 +88,20 @@ fn add(runs: Vec<MisuseRun>, collection: &mut Collection) {
     kept.for_each(|kept| kept.extend_from_slice(&runs));
 }
 
-/// Returns the beginning of a remark on an allocator on which misuse could not be tried.
+/// Returns the subject of a remark on an allocator that could not be tested.
 fn untried(name: &str) -> String {
     format!("misuse was not tried under {name}")
 }
 
-/// Result of trying misuse on an allocator.
+/// Result of testing an allocator.
 enum Tried {
     /// One run for each kind of misuse.
     Runs(Vec<MisuseRun>),
-    /// No conclusion is possible. The text is the reason.
+    /// The allocator cannot be tested. The text is the reason.
     Unfit(String),
 }
 
-/// Commits every kind of misuse on one allocator.
+/// Tests one allocator with every kind of misuse.
 fn try_one(
     programs: &Misuses,
     entrant: &Entrant,
@@ -129,7 +129,7 @@ fn leave_out(name: &str, reason: String, collection: &mut Collection, engine: &E
 }
 
 /// Returns the requested allocators. Without a request, returns the installed ones; at the quick
-/// scale, without those that are settings of others.
+/// scale, leaves out those that only change the settings of another entry.
 fn chosen(names: &Names<'_>, request: &SuiteRequest) -> Result<Vec<String>, Failure> {
     match (request.allocators.as_slice(), request.scale) {
         ([], Scale::Quick) => Ok(names.found()),

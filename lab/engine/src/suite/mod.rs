@@ -44,7 +44,7 @@ pub struct SuiteRequest {
     pub file: Option<PathBuf>,
     /// Whether that file contains variables in place of folder names.
     pub redact: bool,
-    /// Seed of every random draw; `None` for one from the clock.
+    /// Seed of every random draw; `None` for a seed from the clock.
     pub seed: Option<u64>,
     /// Options that only the suite `lgalloc` has.
     pub document: DocumentRequest,
@@ -106,7 +106,7 @@ impl<'a> Session<'a> {
         self.pieces.estimate(&mut self.kept)
     }
 
-    /// Runs the remaining pieces, including misuse if a target mentions it. After an interrupt,
+    /// Runs the remaining pieces, and tests misuse if a target depends on it. After an interrupt,
     /// reports how to resume.
     ///
     /// # Errors
@@ -186,7 +186,7 @@ impl Pieces for Races {
 
     fn run(&mut self, kept: &mut Kept<'_>) -> Result<(), Failure> {
         let ended = self.run_races(kept);
-        // Misuse is tried only after a whole suite that was not interrupted.
+        // Misuse is tested only after a complete suite without an interrupt.
         if self.picked || matches!(ended, Err(Failure::Interrupted)) {
             return ended;
         }
@@ -211,7 +211,7 @@ fn empty(request: &SuiteRequest) -> Collection {
     started(&request.name, purpose, request.asked.clone())
 }
 
-/// Returns a failure if an entrant failed.
+/// Returns the outcome of races: a failure if an entrant failed in any of them.
 fn outcome(collection: &Collection) -> Result<(), Failure> {
     let out = |result: &RaceResult| {
         let rows = result.entrants.iter();

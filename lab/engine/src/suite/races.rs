@@ -28,7 +28,7 @@ pub struct Races {
     pub seed: u64,
     /// Whether the user selected cells.
     pub picked: bool,
-    /// Proofs that the cells have taken.
+    /// Proofs from the cells so far.
     pub proofs: ProofStore,
 }
 
@@ -72,7 +72,8 @@ impl Races {
         }
     }
 
-    /// Runs one race for this number of rounds.
+    /// Runs one race for `rounds` rounds. A race with a larger maximum of its own continues until
+    /// it is decided.
     ///
     /// # Errors
     /// See [`run_cell`].
@@ -150,8 +151,8 @@ fn not_run(race: &Race) -> String {
     format!("{} was not run", label(race))
 }
 
-/// Returns the conditions for the end of a race. Without `most`, it runs exactly `rounds` rounds;
-/// otherwise from `rounds` to `most`, until all is decided.
+/// Returns the conditions for the end of a race. Without `most`, the race runs exactly `rounds`
+/// rounds. Otherwise it runs from `rounds` to `most` rounds, until everything is decided.
 fn stopping(rounds: u32, most: Option<u32>) -> Stopping {
     Stopping {
         min_rounds: match most {

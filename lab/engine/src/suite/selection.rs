@@ -95,8 +95,8 @@ pub fn check_rivals(
     Ok(())
 }
 
-/// Returns whether a collection's races were measured on a machine like this one; true without
-/// races.
+/// Returns whether a collection was measured on a machine with the processors of this one. Returns
+/// true for a collection without measurements.
 fn of_this_machine(collection: &Collection) -> bool {
     let (there, here) = (&collection.machine, heapdrome_machine::describe());
     (collection.races.is_empty() && collection.paging_cells().is_empty())
@@ -160,7 +160,7 @@ pub fn equip(
     })
 }
 
-/// Returns the allocators of all races. The flag is whether an allocator is a baseline.
+/// Returns the names of all allocators that race, each with a flag that marks baselines.
 fn names(
     suites: &[Suite],
     request: &SuiteRequest,

@@ -39,7 +39,7 @@ pub struct SurviveRequest {
     pub runs: u32,
     /// Relative precision of the smallest limit; 0.05 is 5%.
     pub precision: f64,
-    /// Factor on the time without a limit beyond which a run counts as not finished.
+    /// Time limit of a run, as a multiple of the time without a memory limit.
     pub patience: f64,
     /// Command with its arguments.
     pub command: Vec<String>,
@@ -55,8 +55,8 @@ struct Site<'a> {
     engine: &'a Engine,
 }
 
-/// Searches under each allocator, with and without swap. The collection contains all findings, even
-/// if the search failed.
+/// Searches for the smallest limit under each allocator, with and without swap. The collection
+/// contains all findings, even if the search failed.
 ///
 /// # Errors
 /// When the command does not exist, no limit is possible, or an allocator cannot be found or built.
@@ -108,7 +108,8 @@ pub fn survive(
     Ok((collection, ran.and(removed)))
 }
 
-/// Provides the requested swap. Without a request, uses existing swap, or none.
+/// Creates the requested swap, and adds a remark on the free swap. Without a request, creates
+/// nothing.
 fn swap(opened: &mut Opened<'_>, wish: &SwapWish) -> Result<Option<Swap>, Failure> {
     let swap = opened.swap(wish, Bytes(0))?;
     let told = match free_swap() {

@@ -1,4 +1,4 @@
-//! Result of a search for limits as a table.
+//! Tables of a search for limits.
 
 use heapdrome_report::survival;
 use heapdrome_schema::{Bytes, Survival, Table};
@@ -33,8 +33,8 @@ pub fn outcome(rows: &[Survival]) -> Result<(), Failure> {
     })
 }
 
-/// Returns a table with one row for each allocator. Its columns are grouped into those without swap
-/// and those with it.
+/// Returns a table with one row for each allocator. The columns without swap precede those with
+/// swap.
 fn table(rows: &[Survival], command: &str) -> Table {
     let mut names: Vec<&str> = rows.iter().map(|row| row.allocator.as_str()).collect();
     names.dedup();
@@ -97,7 +97,7 @@ fn cells(row: Option<&Survival>) -> Vec<String> {
     std::iter::once(first).chain(rest).collect()
 }
 
-/// Returns a note that the runs are too few to show slowdowns, if so.
+/// Returns a note if there are too few runs to show a slowdown.
 fn too_few(rows: &[Survival]) -> Option<String> {
     let fewest = Survival::FEWEST_RUNS;
     let few = |row: &Survival| (1..fewest).contains(&row.unlimited_s.len());

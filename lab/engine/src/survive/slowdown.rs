@@ -5,7 +5,7 @@ use heapdrome_report::survival::kind;
 use heapdrome_schema::{Bytes, Survival, Table, Trial};
 use heapdrome_statistics::{Slowdown, slowdown};
 
-/// Number of marks in a bar for each multiple of the time without a limit.
+/// Number of marks in a bar that represent the time without a limit.
 const MARKS: f64 = 4.0;
 /// Number of marks in the longest bar.
 const LONGEST: usize = 40;

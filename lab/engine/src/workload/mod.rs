@@ -17,7 +17,7 @@ pub use ready::Ready;
 /// The parameter whose values `-t` sweeps.
 pub const THREADS: &str = "threads";
 
-/// A workload, by its runner.
+/// A workload, by the kind of program that runs it.
 #[derive(Clone, Copy)]
 pub enum Workload {
     /// A built-in load, and the companion that runs it.
@@ -86,11 +86,11 @@ enum What {
     Trace(trace::Replay),
 }
 
-/// Word for a workload's small form.
+/// Word that selects a workload's small form.
 const QUICK: &str = "--quick";
 
 impl Asked {
-    /// Returns whether a race of the workload locks something in the cache.
+    /// Returns whether a race of the workload locks an entry of the cache.
     pub fn keeps_something(&self) -> bool {
         !matches!(self.what, What::Own(_, Companion::Runner))
     }
@@ -198,7 +198,7 @@ impl From<trace::Replay> for Asked {
     }
 }
 
-/// Checks that the machine has enough memory for the parameters.
+/// Returns valid parameters after checking that the machine has enough memory for them.
 fn that_fit(parameters: Result<Parameters, Refusal>) -> Result<Parameters, Failure> {
     let parameters = parameters.map_err(Failure::usage)?;
     heapdrome_workloads::fits(&parameters).map_err(Failure::usage)?;
@@ -216,7 +216,7 @@ fn quoted(word: &str) -> String {
 }
 
 /// Returns the words, converted to the workload's small form if `quick`. A named preset becomes its
-/// quick form. Without a named preset, the first quick preset precedes the words.
+/// quick form. Without a named preset, the first quick preset is added.
 fn with_preset(description: &Description, words: &[String], quick: bool) -> Vec<String> {
     let known = |name: &str| description.presets.iter().find(|one| one.name == name);
     let (named, rest) = match words.split_first() {

@@ -1,4 +1,4 @@
-//! Converts a workload to the command that races, with the data that a race needs about it.
+//! Conversion of a workload to the command that races, with its options and metrics.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,8 +19,8 @@ pub struct Ready {
     pub command: Vec<String>,
     /// Facts that a reader needs to repeat the result.
     pub notes: Vec<String>,
-    /// Number of words of the command that identify the program. The words after them change only
-    /// the program's load, so the same proof stays valid.
+    /// Number of leading words of the command that identify the program. The other words change
+    /// only the program's load, so commands that differ in them share a proof.
     pub program_words: usize,
     prepare: Option<String>,
     directory: Option<PathBuf>,
@@ -57,7 +57,7 @@ const COMMON: [(&str, bool); 6] = [
 const FIGURES_OF_REPORT: &str = r#""figures":\{[^}]*\}"#;
 
 impl Asked {
-    /// Checks before any build that the program of the workload exists.
+    /// Checks that the workload's program exists. This check precedes all builds.
     ///
     /// # Errors
     /// When the program does not exist.
@@ -105,8 +105,8 @@ impl Asked {
 }
 
 impl Ready {
-    /// Adds the workload's needs to the options of a race. `--prepare` and environment variables of
-    /// the command line take precedence.
+    /// Adds the settings that the workload needs to the options of a race. `--prepare` and
+    /// environment variables of the command line take precedence.
     pub fn apply(&self, options: &mut Options) {
         options.directory.clone_from(&self.directory);
         if options.prepare.is_none() {
@@ -171,7 +171,7 @@ fn figures_of_replays() -> Vec<(&'static str, bool)> {
     [&COMMON[..], &heapdrome_replay::FIGURES].concat()
 }
 
-/// Returns a workload with a command that prints one report and nothing else.
+/// Returns a workload whose command prints one report and nothing else.
 fn reporting(
     command: Vec<String>,
     program_words: usize,
@@ -218,7 +218,7 @@ fn program_ready(prepared: Prepared) -> Ready {
     }
 }
 
-/// Returns the figures of a report by name, each with its direction, the common ones first.
+/// Returns the names of a report's figures, common ones first. The flag is whether more is better.
 fn figures(description: &Description) -> Vec<(&'static str, bool)> {
     let mut figures = COMMON.to_vec();
     for figure in description.figures {
@@ -229,7 +229,7 @@ fn figures(description: &Description) -> Vec<(&'static str, bool)> {
     figures
 }
 
-/// Returns the figures of the report's JSON line as metrics of the race.
+/// Returns the metrics of the race that read these figures from the report's JSON line.
 fn metrics_of(figures: &[(&str, bool)]) -> Vec<Metric> {
     let metric = |(name, more): &(&str, bool)| Metric {
         name: metric_name(name),
@@ -239,8 +239,8 @@ fn metrics_of(figures: &[(&str, bool)]) -> Vec<Metric> {
     figures.iter().map(metric).collect()
 }
 
-/// Returns the metric's name for a figure of the workload. Names such as `wall_s` stand for figures
-/// of the whole command, so the workload's figures of these names get a prefix.
+/// Returns the metric's name for a figure of the workload. Names such as `wall_s` mean figures of
+/// the whole command, so a workload's figure of such a name gets a prefix.
 fn metric_name(figure: &str) -> String {
     match is_common_figure(figure) {
         true => format!("measured_{figure}"),

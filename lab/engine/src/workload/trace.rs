@@ -26,7 +26,7 @@ pub const NAME: &str = "replay";
 pub struct Replay {
     /// The trace.
     pub trace: Source,
-    /// Number of the process in the trace; `None` for the one with most operations.
+    /// Number of the process in the trace; `None` for the process with the most operations.
     pub process: Option<u32>,
     /// Speed of the replay.
     pub speed: Speed,
@@ -80,7 +80,8 @@ impl Replay {
         words
     }
 
-    /// Checks before any build that the trace is readable and the companion is installed.
+    /// Checks that the trace is readable and the companion is installed. This check precedes all
+    /// builds.
     ///
     /// # Errors
     /// When the trace or the companion is missing, or the trace is not valid.
@@ -156,7 +157,7 @@ impl Replay {
     }
 }
 
-/// Name of the file beside a program with the offset at which its trace was cut off.
+/// Name of a file beside a program. The file contains the offset at which the trace was cut off.
 const CUT_OFF: &str = "cut-off";
 
 /// Returns the header of a program in the cache; `None` if the cache does not contain it.
@@ -190,7 +191,7 @@ impl Program {
         &self.sha256
     }
 
-    /// Returns the speed and the known fidelity of the replay, which decide its verdicts.
+    /// Returns the speed and the known fidelity of the replay. Both affect its verdicts.
     pub fn replayed(&self) -> Replayed {
         Replayed {
             speed: self.header().speed,

@@ -13,8 +13,8 @@ use heapdrome_schema::{
 
 use crate::support::{self, Site, done, end, is_hook, rival, row, samples};
 
-/// A rival that prints an additional line, and one that does not. The second word is the rival's
-/// setting.
+/// Rivals as pairs of a name and a setting. The first prints an additional line, the second does
+/// not.
 const BESIDE_A_SOUND_ONE: [(&str, &str); 2] = [("talking", "talking"), ("sound", "sound")];
 
 /// Simulates a command that prints an additional line under the talking rival.

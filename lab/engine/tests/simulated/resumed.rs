@@ -12,7 +12,7 @@ use heapdrome_schema::{JournalLine, Part, Plan};
 use crate::support::{self, Site, done, end, ran};
 
 const ROUNDS: u32 = 6;
-/// Number of timed runs of the whole race: of the baseline, its twin and a rival.
+/// Number of timed runs of the baseline, its twin and a rival in the whole race.
 const RUNS: usize = 18;
 
 /// Opens an engine that is interrupted after `most` runs.
@@ -116,7 +116,7 @@ fn unfinished(site: &Site) -> (Engine, std::path::PathBuf, String, String) {
 fn names_of_unfinished_races_are_told_the_newest_first_and_a_sweep_is_one() {
     let site = Site::new();
     let (engine, folder, oldest, journal) = unfinished(&site);
-    // The order of writing differs from that of the names and years.
+    // The order of writing differs from the order of the names and from that of the years.
     for (name, year) in [("b", 2091), ("a", 2090), ("c", 2092)] {
         another(&folder, &journal, name, |plan| {
             plan.started = format!("{year}-01-01T00:00:00Z");

@@ -49,7 +49,7 @@ fn counting(root: &Path, told: &Told, runs: &Arc<AtomicUsize>, most: usize) -> E
     let engine = support::engine(root, told);
     let (flag, runs) = (Arc::clone(&engine.interrupt), Arc::clone(runs));
     engine.simulated(Simulation::new(move |run| {
-        // Counts only runs of the race's own command.
+        // Count only runs of the race's own command.
         if !support::is_hook(run) && runs.fetch_add(1, Ordering::Relaxed) + 1 == most {
             flag.store(true, Ordering::Relaxed);
         }

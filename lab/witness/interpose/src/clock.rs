@@ -88,7 +88,7 @@ const INTERRUPTED: u64 = 4;
 /// Returns the ticks that the timing of a call takes itself: the mean of many uninterrupted tries
 /// with a function that does nothing. Returns 0 if the calling thread may not read the counter.
 ///
-/// Some processors' counters advance in steps as long as a try, so the median or the minimum of all
+/// Some processors' counters advance in steps as long as a try. So the median or the minimum of all
 /// tries would be wrong by a part of a step in every call.
 pub fn calibrate() -> u64 {
     if !may_read() {

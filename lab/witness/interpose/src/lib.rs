@@ -6,8 +6,8 @@
 //! which the library was loaded. So they outlive the process, however it ends.
 //!
 //! A call is attributed to the object to which it is passed on. It does not count if that object
-//! itself made the call. So an `operator new` of the C++ runtime that calls malloc is one call to
-//! the allocator, and so is an `operator new` that the allocator serves without the runtime.
+//! itself made the call. So a call to the C++ runtime's `operator new`, which calls malloc, counts
+//! as one call to the allocator. A call to the allocator's own `operator new` counts as one, too.
 //!
 //! In a second mode, [`follow`], the library also records sizes, live bytes and times. In a third
 //! mode, [`recording`], it counts nothing. Instead it writes every call, or a sample of the calls

@@ -2,7 +2,7 @@
 
 use super::{check, needs};
 use crate::description::{LATENCY, SEED, THREADS};
-use crate::report::FIGURES;
+use crate::report::{FIGURES, before_common};
 use crate::rptest::{ALIGN, DISTRIBUTION, MAX, MIN, TOUCH};
 use crate::{Description, FigureText, Parameter, Preset, Workload};
 
@@ -134,15 +134,4 @@ const OWN: [FigureText; 6] = [
 const COUNT: usize = OWN.len() + FIGURES.len();
 
 /// Burst's own figures, followed by those of every workload.
-static ALL_FIGURES: [FigureText; COUNT] = {
-    let mut all = [OWN[0]; COUNT];
-    let mut place = 1;
-    while place < COUNT {
-        all[place] = match place < OWN.len() {
-            true => OWN[place],
-            false => FIGURES[place - OWN.len()],
-        };
-        place += 1;
-    }
-    all
-};
+static ALL_FIGURES: [FigureText; COUNT] = before_common(&OWN);

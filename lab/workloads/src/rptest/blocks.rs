@@ -37,26 +37,33 @@ pub(crate) fn check_align(parameters: &Parameters) -> Result<(), String> {
     }
 }
 
+/// Share that stands for a whole block.
+const WHOLE: u64 = 1 << 16;
+
 /// Properties of the blocks of all threads.
 #[derive(Debug)]
 pub(crate) struct Kind {
     sizes: Sizes,
     alignments: [usize; 3],
-    touch: bool,
+    /// Share of each block, from its start, whose pages are written, in units of 1 / [`WHOLE`].
+    written: u64,
     timed: bool,
     seed: u64,
 }
 
 impl Kind {
-    /// Creates the properties from these sizes and from the parameters.
+    /// Creates the properties from these sizes and from the parameters. A workload without `align`
+    /// uses malloc. A workload without `touch` has a parameter `written`, in percent.
     pub(crate) fn new(sizes: Sizes, parameters: &Parameters) -> Self {
+        let percent = parameters.get("touch").map(|touch| 100 * touch);
+        let percent = percent.unwrap_or_else(|| parameters.value("written"));
         Self {
             sizes,
-            alignments: match parameters.value("align") {
+            alignments: match parameters.get("align").unwrap_or(0) {
                 3 => [0, 8, 16],
                 one => [one as usize; 3],
             },
-            touch: parameters.value("touch") == 1,
+            written: percent * WHOLE / 100,
             timed: parameters.value("latency") == 1,
             seed: parameters.value("seed"),
         }
@@ -82,6 +89,18 @@ impl<'a, H: Heap> Blocks<'a, H> {
         }
     }
 
+    /// Creates the access of a thread that is one of many. Each `number` draws different sizes, and
+    /// unlike a stream costs the same, however large it is.
+    pub(crate) fn of_task(kind: &'a Kind, heap: &'a H, account: &'a Account, number: u64) -> Self {
+        let seed = mix(mix(kind.seed) ^ number);
+        Self {
+            kind,
+            caller: Caller::new(heap, account, kind.timed),
+            random: Random::new(seed, 0),
+            key: mix(seed) as u32,
+        }
+    }
+
     /// Allocates a block of random size.
     #[inline]
     pub(crate) fn allocate(&mut self) -> Result<Slot, Failure> {
@@ -95,10 +114,10 @@ impl<'a, H: Heap> Blocks<'a, H> {
         let block = self
             .caller
             .allocate(size as usize, alignment, u64::from(key))?;
-        if self.kind.touch {
-            // SAFETY: the block has `size` bytes, and no other code uses it yet.
-            unsafe { contents::touch_pages(block, size as usize) };
-        }
+        let written = u64::from(size) * self.kind.written / WHOLE;
+        // SAFETY: the block has `size` bytes, `written` is at most as many, and no other code uses
+        // the block yet.
+        unsafe { contents::touch_pages(block, written as usize) };
         Ok(Slot { block, size, key })
     }
 
@@ -114,9 +133,26 @@ impl<'a, H: Heap> Blocks<'a, H> {
         unsafe { self.caller.free(slot.block, size, key) }
     }
 
+    /// Checks the contents of a block and writes them again.
+    ///
+    /// # Safety
+    /// `slot` holds a block that `allocate` returned on the same heap, to this thread or another,
+    /// and that has not been freed since; no other thread uses it.
+    pub(crate) unsafe fn rewrite(&mut self, slot: Slot) -> Result<(), Failure> {
+        let (size, key) = (slot.size as usize, u64::from(slot.key));
+        // SAFETY: by contract the block is in use; it was allocated with this size and key.
+        unsafe { self.caller.rewrite(slot.block, size, key) }
+    }
+
     /// Draws random bits for purposes other than sizes.
     pub(crate) fn bits(&mut self) -> u64 {
         self.random.bits()
+    }
+
+    /// Draws a number below `end`, which must not be 0, for purposes other than sizes.
+    #[inline]
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.random.below(end)
     }
 
     /// Publishes this thread's count of requested bytes.

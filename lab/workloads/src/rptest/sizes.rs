@@ -20,6 +20,9 @@ pub enum Shape {
     Linear,
     /// The density halves with every tenth of the range.
     Exponential,
+    /// The density is inversely proportional to the size, so that equal factors of size are equally
+    /// probable, as in Zipf's law.
+    Logarithmic,
 }
 
 impl Shape {
@@ -34,7 +37,8 @@ impl Shape {
     }
 
     /// Returns the quantile of `share`, as a position from 0 to 1 within the range of sizes.
-    fn quantile(self, share: f64) -> f64 {
+    /// `factor` is the ratio of the range's end to its start.
+    fn quantile(self, share: f64, factor: f64) -> f64 {
         match self {
             Self::Fixed => 0.5,
             Self::Even => share,
@@ -43,6 +47,7 @@ impl Shape {
                 let whole = 1.0 - (-HALVINGS).exp2();
                 -(1.0 - share * whole).log2() / HALVINGS
             }
+            Self::Logarithmic => (factor.powf(share) - 1.0) / (factor - 1.0),
         }
     }
 }
@@ -68,12 +73,13 @@ impl Sizes {
             _ => (least, greatest),
         };
         let range = (to - from + 1) as f64;
+        let factor = (to + 1) as f64 / from.max(1) as f64;
         let unit = f64::from(1_u32 << FRACTION);
         let boundary = |cell: usize| match cell {
             0 => from << FRACTION,
             CELLS => (to + 1) << FRACTION,
             _ => {
-                let place = shape.quantile(cell as f64 / CELLS as f64) * range;
+                let place = shape.quantile(cell as f64 / CELLS as f64, factor) * range;
                 (from << FRACTION) + (place * unit) as u64
             }
         };
@@ -111,7 +117,8 @@ mod tests {
 
     #[test]
     fn the_ends_are_reached_and_not_passed() {
-        for shape in [Shape::Even, Shape::Linear, Shape::Exponential] {
+        let shapes = [Shape::Even, Shape::Linear, Shape::Exponential];
+        for shape in shapes.into_iter().chain([Shape::Logarithmic]) {
             for (least, greatest) in [(1, 1), (16, 17), (16, 1000), (512, 160_000), (1, 1 << 30)] {
                 let sizes = Sizes::new(shape, least, greatest);
                 assert_eq!(u64::from(sizes.draw(0)), least, "{shape:?}");
@@ -141,6 +148,8 @@ mod tests {
         );
         let halving = |size: u64| (-10.0 * place(size)).exp2();
         close(Shape::Exponential, exact_mean(halving, least, greatest));
+        let inverse = |size: u64| 1.0 / size as f64;
+        close(Shape::Logarithmic, exact_mean(inverse, least, greatest));
         close(Shape::Fixed, (128.0 + 64_000.0) / 2.0);
     }
 }

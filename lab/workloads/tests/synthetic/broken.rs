@@ -84,7 +84,7 @@ fn outcome(
     }
 }
 
-const LOADS: [(&str, &[&str]); 6] = [
+const LOADS: [(&str, &[&str]); 11] = [
     ("threadtest", &["iterations=2", "objects=1000"]),
     ("threadtest", &["iterations=2", "objects=3000", "threads=3"]),
     ("shbench", &["iterations=4", "min=8"]),
@@ -93,6 +93,17 @@ const LOADS: [(&str, &[&str]); 6] = [
     (
         "malloctest",
         &["repeats=1", "iterations=1000", "touch=1", "threads=3"],
+    ),
+    ("vectors", &["vectors=100", "max=4096", "threads=2"]),
+    ("short-threads", &["threads=3", "count=30", "min=8"]),
+    (
+        "long-lived",
+        &["threads=2", "mebibytes=1", "periods=2", "pause=0"],
+    ),
+    ("churn", &["blocks=100", "steps=3000", "min=8", "threads=2"]),
+    (
+        "large-blocks",
+        &["blocks=2000", "live=1", "min=4096", "max=8192", "threads=2"],
     ),
 ];
 

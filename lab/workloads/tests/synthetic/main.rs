@@ -1,12 +1,17 @@
-//! Checks threadtest, shbench and malloctest through a heap that records every call.
+//! Checks workloads through a heap that records every call.
 
 mod broken;
+mod churn;
 mod descriptions;
+mod large_blocks;
+mod long_lived;
 mod malloctest;
 mod recorder;
 mod shbench;
+mod short_threads;
 mod statistics;
 mod threadtest;
+mod vectors;
 
 use heapdrome_schema::WorkloadReport;
 use heapdrome_workloads::{BATCH, Failure, Heap, Parameters, find};
@@ -58,6 +63,10 @@ fn the_same_seed_gives_the_same_report_and_another_seed_another() {
         (
             "malloctest",
             &["threads=3", "repeats=2", "iterations=500", "touch=1"],
+        ),
+        (
+            "large-blocks",
+            &["threads=3", "live=1", "min=4096", "max=9999"],
         ),
     ] {
         let with_seed = |seed| {

@@ -40,7 +40,8 @@ struct State {
     shadow: Shadow,
     /// The number and size of the block at an address.
     blocks: HashMap<usize, (usize, usize)>,
-    allocated: usize,
+    /// Number of blocks that were allocated.
+    numbered: usize,
 }
 
 /// Recording heap.
@@ -78,46 +79,70 @@ impl Recorder {
     }
 }
 
-impl Heap for Recorder {
-    fn allocate(&self, size: usize, alignment: usize) -> *mut u8 {
-        let block = Libc.allocate(size, alignment);
-        // SAFETY: the block has `size` bytes, and no other code uses it yet.
-        unsafe { block.write_bytes(FRESH, size) };
-        let mut state = self.0.lock().unwrap();
-        let number = state.allocated;
-        state.allocated += 1;
-        assert!(state.blocks.insert(block.addr(), (number, size)).is_none());
-        state.shadow.live += 1;
-        state.shadow.current += size as u64;
-        state.shadow.peak = state.shadow.peak.max(state.shadow.current);
-        state.events.push(Event {
+impl State {
+    /// Records a fresh block.
+    fn allocated(&mut self, block: *mut u8, size: usize) {
+        let number = self.numbered;
+        self.numbered += 1;
+        assert!(self.blocks.insert(block.addr(), (number, size)).is_none());
+        self.shadow.live += 1;
+        self.shadow.current += size as u64;
+        self.shadow.peak = self.shadow.peak.max(self.shadow.current);
+        self.events.push(Event {
             thread: std::thread::current().id(),
             allocated: true,
             block: number,
             size,
             fresh: size,
         });
-        block
     }
 
-    unsafe fn free(&self, block: *mut u8, size: usize) {
-        let mut state = self.0.lock().unwrap();
-        let known = state.blocks.remove(&block.addr());
+    /// Records that a block in use is freed.
+    fn freed(&mut self, block: *mut u8, size: usize) {
+        let known = self.blocks.remove(&block.addr());
         let (number, true_size) = known.expect("only blocks in use are freed");
         assert_eq!(size, true_size, "a block is freed with its size");
         // SAFETY: the block is in use and has `size` bytes.
         let bytes = unsafe { std::slice::from_raw_parts(block, size) };
         let fresh = bytes.iter().filter(|byte| **byte == FRESH).count();
-        state.shadow.live -= 1;
-        state.shadow.current -= size as u64;
-        state.events.push(Event {
+        self.shadow.live -= 1;
+        self.shadow.current -= size as u64;
+        self.events.push(Event {
             thread: std::thread::current().id(),
             allocated: false,
             block: number,
             size,
             fresh,
         });
+    }
+}
+
+impl Heap for Recorder {
+    fn allocate(&self, size: usize, alignment: usize) -> *mut u8 {
+        let block = Libc.allocate(size, alignment);
+        // SAFETY: the block has `size` bytes, and no other code uses it yet.
+        unsafe { block.write_bytes(FRESH, size) };
+        self.0.lock().unwrap().allocated(block, size);
+        block
+    }
+
+    unsafe fn free(&self, block: *mut u8, size: usize) {
+        self.0.lock().unwrap().freed(block, size);
         // SAFETY: by contract the block is in use, and `Libc` returned it.
         unsafe { Libc.free(block, size) };
+    }
+
+    unsafe fn reallocate(&self, block: *mut u8, old: usize, new: usize) -> *mut u8 {
+        if block.is_null() {
+            return self.allocate(new, 0);
+        }
+        let mut state = self.0.lock().unwrap();
+        state.freed(block, old);
+        // SAFETY: by contract the block is in use, and `Libc` returned it.
+        let grown = unsafe { Libc.reallocate(block, old, new) };
+        // SAFETY: the block has `new` bytes, and no other code uses the fresh ones yet.
+        unsafe { grown.add(old).write_bytes(FRESH, new - old) };
+        state.allocated(grown, new);
+        grown
     }
 }

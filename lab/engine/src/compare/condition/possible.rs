@@ -1,5 +1,5 @@
-//! Checks whether anything in two results could confirm a condition. An unconfirmable condition is
-//! refused, because a check that uses it could never fail.
+//! Check whether two results could confirm a condition at all. Other conditions are refused,
+//! because a comparison with such a condition could never fail.
 
 use heapdrome_schema::EntrantResult;
 use heapdrome_statistics::FEWEST_ROUNDS;
@@ -8,7 +8,7 @@ use super::{ANY, Condition, short_name};
 use crate::compare::pairs::{Pair, Pairs};
 use crate::race::Kind;
 
-/// Figure of untimed memory runs, of which a race makes only one by default.
+/// Figure that only untimed memory runs measure. By default, a race has one such run.
 const OF_MEMORY_RUNS: &str = "peak_tree_bytes";
 
 impl Condition {
@@ -50,7 +50,7 @@ impl Condition {
         runs.collect()
     }
 
-    /// Returns the number of runs in a row that have the figure. With a baseline, counts only
+    /// Returns the number of an entrant's runs that have the figure. With a baseline, counts only
     /// rounds in which both have the figure.
     fn of_row(&self, own: &EntrantResult, baseline: Option<&EntrantResult>) -> usize {
         let samples = |row: &EntrantResult| row.samples(&self.figure).unwrap_or_default();
@@ -64,7 +64,7 @@ impl Condition {
             .count()
     }
 
-    /// Returns a description of the shortage if even the factor with the most runs has too few.
+    /// Describes the shortage if one of the results has too few runs for an interval.
     fn too_few(&self, [old, new]: [usize; 2]) -> Option<String> {
         let (runs, which) = if old <= new {
             (old, "old")

@@ -120,7 +120,7 @@ impl Sweep {
     /// done before an interrupt; `None` if there are none yet.
     ///
     /// # Errors
-    /// See the errors of a race; of several failures, the first is returned.
+    /// Returns the errors of [`run_cell`]. Of several failures, returns the first.
     pub fn run(&self, engine: &Engine) -> (Option<Collection>, Result<(), Failure>) {
         let requests = requests(self);
         let mut collection = empty(self);

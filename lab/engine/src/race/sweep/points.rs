@@ -25,7 +25,8 @@ pub struct Point {
     pub options: Options,
 }
 
-/// Checks the swept parameters. `pinned` is whether the command is explicitly pinned to processors.
+/// Checks the swept parameters. `pinned` states whether the command is explicitly pinned to
+/// processors.
 ///
 /// # Errors
 /// When a parameter is given twice, or is not possible in this race.

@@ -1,4 +1,4 @@
-//! A trace by its path, or by its name in the library.
+//! Lookup of a trace by its path, or by its name in the library.
 
 use std::fmt::{self, Display};
 use std::fs::File;
@@ -11,7 +11,7 @@ use heapdrome_system::sha256_of_file;
 
 use crate::failure::Failure;
 
-/// Beginning of the name of a trace that heapdrome carries.
+/// Prefix of the name of a built-in trace.
 const LIBRARY: &str = "library:";
 
 /// A trace that is replayed.
@@ -19,7 +19,7 @@ const LIBRARY: &str = "library:";
 pub enum Source {
     /// A file; an absolute path in UTF-8.
     File(PathBuf),
-    /// The trace of this name that heapdrome carries.
+    /// A built-in trace, by its name in the library.
     Carried(String),
 }
 
@@ -27,7 +27,7 @@ impl Source {
     /// Returns the trace that a command line names: `library:NAME`, or a path.
     ///
     /// # Errors
-    /// When heapdrome carries no trace of that name, or the path cannot be expressed in UTF-8.
+    /// When there is no built-in trace of that name, or the path is not UTF-8.
     pub fn named(name: &Path) -> Result<Self, Failure> {
         let Some(text) = name.to_str() else {
             let told = format!("{}: the name is no UTF-8; rename the file", name.display());
@@ -72,7 +72,7 @@ impl Source {
 /// Opens the trace that a command line names: `library:NAME`, or a path.
 ///
 /// # Errors
-/// When heapdrome carries no trace of that name, or the file cannot be read.
+/// When there is no built-in trace of that name, or the file cannot be read.
 pub fn open(name: &Path) -> Result<File, Failure> {
     match name.to_str().and_then(|text| text.strip_prefix(LIBRARY)) {
         Some(name) => opened(found(name)?),
@@ -81,7 +81,7 @@ pub fn open(name: &Path) -> Result<File, Failure> {
     }
 }
 
-/// Returns a file without a name that has the trace's bytes, to be read from its beginning.
+/// Copies a built-in trace into an unnamed temporary file, and returns the file at its beginning.
 fn opened(carried: &Carried) -> Result<File, Failure> {
     let copy = || {
         let mut file = tempfile::tempfile()?;

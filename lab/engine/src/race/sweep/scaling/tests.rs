@@ -52,7 +52,7 @@ fn only_rising_work_has_a_knee() {
     assert_eq!(knee_of(&unknown), None);
 }
 
-/// Factors that are symmetric about 1 on a logarithmic scale. Their reversed order scatters
+/// Factors that are symmetric about 1 on a logarithmic scale. In reversed order they scatter
 /// differently, so the ratios within rounds have an interval, too.
 const NOISE: [f64; 6] = [0.97, 0.98, 0.99, 1.0 / 0.99, 1.0 / 0.98, 1.0 / 0.97];
 
@@ -83,8 +83,8 @@ fn member(value: &str, processors: &[usize], wall: [f64; 6], work: f64) -> Membe
     }
 }
 
-/// Returns the second point of a curve: twice the work on twice the processors takes 1.5 times as
-/// long.
+/// Returns the second point of a curve on which twice the work on twice the processors takes 1.5
+/// times as long.
 fn second_point(work: Work, paired: bool) -> ScalingPoint {
     let parameters = [SweptParameter {
         name: "threads".to_owned(),
