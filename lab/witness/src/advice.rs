@@ -2,8 +2,9 @@
 
 use heapdrome_schema::UnservedReason;
 
-/// Returns one sentence for a reader of the result, without its capital and its full stop. It is
-/// read alone, or after the reason or the program's name and a colon or semicolon.
+/// Returns advice for a reader of the result: one sentence without an initial capital and a full
+/// stop. Messages show it alone, or after a colon or semicolon that follows the reason or the
+/// program's name.
 pub(crate) fn advice(reason: UnservedReason, served_by: Option<&str>) -> String {
     let other = served_by.unwrap_or("another object");
     match reason {

@@ -10,12 +10,12 @@ use sha2::{Digest, Sha256};
 
 use crate::WitnessError;
 
-/// State of a file: device, inode, size, and the times of the last write and of the last change of
-/// any kind. Two states of a file differ in it. No program can set the last time.
+/// State of a file: device, inode, size, modification time and status-change time. Every change to
+/// a file changes its state, because no program can set the status-change time.
 type State = (u64, u64, u64, (i64, i64), (i64, i64));
 
-/// Hashes of files. A file is read once as long as it does not change: a program may have a hundred
-/// megabytes, and every entrant's proof needs its hash several times.
+/// Cache of file hashes. An unchanged file is read only once: a program may be a hundred megabytes
+/// long, and every entrant's proof needs its hash several times.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     known: Mutex<HashMap<State, Vec<u8>>>,
@@ -38,7 +38,7 @@ impl Contents {
             (status.mtime(), status.mtime_nsec()),
             (status.ctime(), status.ctime_nsec()),
         );
-        // A lock that a panic poisoned only costs another read of the file.
+        // If a panic poisoned the lock, the file is read again.
         if let Ok(known) = self.known.lock()
             && let Some(hash) = known.get(&state)
         {
@@ -72,7 +72,7 @@ mod tests {
         write("other");
         assert_ne!(hash(), one);
         assert_eq!(read(), 2);
-        // A different file of that name.
+        // A new file with the old name.
         std::fs::remove_file(&path).expect("the folder is ours");
         write("something else");
         assert_ne!(hash(), one);

@@ -48,7 +48,7 @@ pub enum WitnessError {
          has no space or colon and whose file system allows programs (no noexec)"
     )]
     NoFolder {
-        /// The folders that were tried, and the reason against each.
+        /// The folders that were tried, and why each is unsuitable.
         tried: String,
     },
     /// The kernel refuses ptrace.

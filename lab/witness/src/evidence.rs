@@ -1,4 +1,4 @@
-//! Combines what each program's library followed into the evidence of a run.
+//! Combines the findings on the blocks of all programs into the evidence of a run.
 
 use heapdrome_schema::{CallTime, Evidence, SizeCount, SystemCalls};
 
@@ -9,8 +9,8 @@ use crate::tree::Image;
 /// Minimum number of timed calls that allows an estimate for all calls.
 const ENOUGH_TIMED: u64 = 100;
 
-/// Returns the evidence of all programs of a run. `ticks_per_second` is the speed of the counter
-/// that times calls.
+/// Returns the evidence of a run; `None` if no program's blocks were followed. `ticks_per_second`
+/// is the frequency of the counter that times calls.
 pub(crate) fn conclude(images: &[Image], ticks_per_second: f64) -> Option<Evidence> {
     let ledgers = || images.iter().filter_map(|image| image.ledger.as_ref());
     let followed = || ledgers().filter_map(|ledger| ledger.followed.as_ref());
@@ -42,8 +42,9 @@ fn sizes<'a>(followed: impl Iterator<Item = &'a Followed>) -> Vec<SizeCount> {
     sums
 }
 
-/// Returns the tree's calls to the system, without the library's own. `None` if no call was
-/// counted, because every program with a loader makes some at its start.
+/// Returns the tree's system calls for memory, without those that the library made for itself. If
+/// the sum is 0, calls were not counted, because every dynamic loader makes some; returns `None`
+/// then.
 fn system_calls<'a>(
     images: &[Image],
     followed: impl Iterator<Item = &'a Followed>,
@@ -68,7 +69,7 @@ fn system_calls<'a>(
     Some(sum)
 }
 
-/// Returns the time of all calls, estimated from the mean of each program's timed calls.
+/// Returns the estimated time of all calls, from the mean of each program's timed calls.
 fn call_time<'a>(
     ledgers: impl Iterator<Item = &'a Ledger>,
     ticks_per_second: f64,

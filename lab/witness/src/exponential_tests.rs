@@ -14,7 +14,7 @@ fn the_logarithm_is_that_of_the_standard_library() {
         let uniform = ((bits >> 11) + 1) as f64 / (1_u64 << 53) as f64;
         let expected = -uniform.ln() * mean;
         let error = (distance(bits, mean) as f64 - expected).abs();
-        // One byte is lost by rounding; the rest is that of the logarithm.
+        // Rounding down loses up to one byte; the remaining error is that of the logarithm.
         assert!(error < 1.0 + 1e-13 * mean, "{bits}: {error}");
     }
 }

@@ -1,7 +1,7 @@
 //! Allocators that programs link under names of their own, beside or instead of the usual malloc.
 //!
 //! The usual case is a Rust program whose `#[global_allocator]` comes from a crate. Such crates
-//! link only a part of an allocator's interface: that of mimalloc calls `mi_malloc_aligned` and
+//! link only a part of an allocator's interface: the mimalloc crate calls `mi_malloc_aligned` and
 //! never `mi_malloc`. An allocator is therefore recognised by the prefixes of its names, and only
 //! if functions of both kinds exist: one that allocates and one that frees.
 
@@ -81,7 +81,8 @@ fn kind_of_rest(rest: &str) -> Option<Kind> {
 /// Search for allocators among the functions that a program defines.
 #[derive(Default)]
 pub(crate) struct Search {
-    /// For each family the shortest name that allocates, and whether another function frees.
+    /// For each family: the shortest name that allocates, and whether a function of the family
+    /// frees.
     seen: [(Option<String>, bool); FAMILIES.len()],
 }
 

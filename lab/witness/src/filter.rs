@@ -1,11 +1,11 @@
-//! Filter that makes the kernel stop a process at its calls for memory only.
+//! Filter that makes the kernel stop a process at its system calls for memory only.
 //!
-//! Forks and execs inherit it. Without a tracer the filtered calls fail, but no process of the tree
-//! outlives its tracer.
+//! Forked children and executed programs inherit the filter. Without a tracer the filtered calls
+//! would fail, but no process of the tree outlives its tracer.
 
 use heapdrome_schema::SystemCalls;
 
-/// Kinds of calls for memory.
+/// Kind of a system call for memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Mmap,
@@ -15,7 +15,7 @@ pub(crate) enum Kind {
     Brk,
 }
 
-/// The kernel's number of each kind, in the order of the kinds.
+/// System call number of each kind, in the order of [`Kind`].
 const CALLS: [(Kind, i64); 5] = [
     (Kind::Mmap, libc::SYS_mmap),
     (Kind::Munmap, libc::SYS_munmap),
@@ -28,7 +28,7 @@ const CALLS: [(Kind, i64); 5] = [
 const MACHINE: u32 = 0xc000_003e;
 #[cfg(target_arch = "aarch64")]
 const MACHINE: u32 = 0xc000_00b7;
-/// On other machines nothing is counted.
+/// Placeholder on other machines, where no call is counted.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const MACHINE: u32 = 0;
 
@@ -38,7 +38,8 @@ const NUMBER_AT: u32 = 0;
 const MACHINE_AT: u32 = 4;
 const FLAGS_AT: u32 = 16 + 3 * 8;
 
-/// Adds a stopped call to the counts. The message of another filter adds nothing.
+/// Adds a stopped call to the counts. `message` is the call's index in [`CALLS`]; any other message
+/// is from another filter and adds nothing.
 pub(crate) fn add(counts: &mut SystemCalls, message: i32) {
     let place = usize::try_from(message).ok();
     match place
@@ -54,8 +55,8 @@ pub(crate) fn add(counts: &mut SystemCalls, message: i32) {
     }
 }
 
-/// Returns the filter as a program of the kernel's packet filter. It stops at anonymous mmap calls
-/// only, because allocators do not map files.
+/// Returns the filter as a BPF program. It stops no `mmap` of a file, because allocators do not map
+/// files.
 pub(crate) fn program() -> Vec<libc::sock_filter> {
     let step = |code: u32, k: u32, jt: u8, jf: u8| libc::sock_filter {
         code: code as u16,
@@ -93,11 +94,11 @@ pub(crate) fn program() -> Vec<libc::sock_filter> {
     program
 }
 
-/// Installs the filter on the calling process. If that fails, no error is reported and nothing is
+/// Installs the filter on the calling process. If that fails, reports no error, and no call is
 /// counted.
 ///
 /// # Safety
-/// Must run in a child between fork and exec; it does not allocate.
+/// The caller is a child between fork and exec. The function does not allocate.
 pub(crate) unsafe fn install(program: &[libc::sock_filter]) {
     let filter = libc::sock_fprog {
         len: program.len() as u16,
@@ -107,8 +108,8 @@ pub(crate) unsafe fn install(program: &[libc::sock_filter]) {
     unsafe {
         let mode = libc::c_ulong::from(libc::SECCOMP_MODE_FILTER);
         let set = || libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const filter);
-        // Only a process with rights over the whole system may install a filter without giving up
-        // setuid. For any other user, a traced program gets no rights from setuid anyway.
+        // Without CAP_SYS_ADMIN, the kernel accepts a filter only after PR_SET_NO_NEW_PRIVS, which
+        // disables setuid. Being traced by an unprivileged user disables setuid anyway.
         if set() != 0 && libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 {
             set();
         }

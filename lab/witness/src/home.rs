@@ -33,11 +33,12 @@ const TRIES: u32 = 5;
 #[derive(Debug)]
 pub struct Home {
     folder: TempDir,
-    /// The library, which stays locked while the folder is in use.
+    /// The library's file, which stays locked while the folder is in use.
     _held: File,
 }
 
-/// Returns whether `LD_PRELOAD` can express a path. A space or a colon ends a path there.
+/// Returns whether `LD_PRELOAD` can express a path. Spaces and colons end a path there, and `$` may
+/// begin a token such as `$ORIGIN`.
 pub(crate) fn speakable(path: &Path) -> bool {
     !path
         .as_os_str()
@@ -47,8 +48,8 @@ pub(crate) fn speakable(path: &Path) -> bool {
 }
 
 impl Home {
-    /// Creates the folder in shared memory, below `wanted`, or in the system's temporary folder:
-    /// the first of these that is suitable. Dropping this value removes the folder.
+    /// Creates the folder in the first suitable place: shared memory, `wanted`, or the system's
+    /// temporary folder. Dropping this value removes the folder.
     ///
     /// # Errors
     /// Returns an error if none of the three is suitable.
@@ -83,7 +84,7 @@ impl Home {
         }
         sweep(&parent);
         let (folder, held) = furnished(&parent).map_err(|error| error.to_string())?;
-        // SAFETY: no precondition.
+        // SAFETY: geteuid has no precondition.
         if unsafe { libc::geteuid() } == 0 {
             // Programs that run as root may switch to another user before they first allocate.
             let open = Permissions::from_mode(0o1777);
@@ -101,7 +102,7 @@ impl Home {
         self.folder.path().join(NAME)
     }
 
-    /// Returns the folder in which the library lies.
+    /// Returns the folder that contains the library.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.folder.path()
@@ -152,7 +153,8 @@ fn furnished(parent: &Path) -> io::Result<(TempDir, File)> {
 /// meantime.
 fn place_library(folder: &Path) -> io::Result<File> {
     let fresh = folder.join(FRESH);
-    // The file is open for writing, because some network file systems refuse to lock other files.
+    // Open for writing, because some network file systems refuse to lock a file that is open for
+    // reading.
     let mut held = File::create_new(&fresh)?;
     lock(&held, libc::LOCK_EX)?;
     held.write_all(LIBRARY)?;
@@ -165,7 +167,7 @@ fn forbids_programs(folder: &Path) -> bool {
     let Ok(path) = CString::new(folder.as_os_str().as_bytes()) else {
         return true;
     };
-    // SAFETY: the path ends with a zero, and the structure is written before it is read.
+    // SAFETY: the path ends with a zero, and `status` is read only if the call succeeded.
     unsafe {
         let mut status: libc::statvfs = std::mem::zeroed();
         libc::statvfs(path.as_ptr(), &mut status) != 0 || status.f_flag & libc::ST_NOEXEC != 0
@@ -178,7 +180,7 @@ fn sweep(parent: &Path) {
     let Ok(entries) = std::fs::read_dir(parent) else {
         return;
     };
-    // SAFETY: no precondition.
+    // SAFETY: geteuid has no precondition.
     let user = unsafe { libc::geteuid() };
     for entry in entries.flatten() {
         let named = entry
@@ -205,8 +207,8 @@ fn sweep_folder(folder: &Path) {
             let _ = std::fs::remove_dir_all(folder);
         }
         Ok(_) => {}
-        // If the library is missing, the folder is either empty or was completed a moment ago. In
-        // the latter case this call does not remove it.
+        // If the library is missing, the folder is empty or was completed a moment ago. This call
+        // removes only an empty folder.
         Err(_) => {
             let _ = std::fs::remove_dir(folder);
         }
@@ -215,7 +217,7 @@ fn sweep_folder(folder: &Path) {
 
 /// Tries to lock a file without waiting. The lock is held until the file is closed.
 fn lock(file: &File, kind: libc::c_int) -> io::Result<()> {
-    // SAFETY: the file is open.
+    // SAFETY: `file` keeps its descriptor open during the call.
     match unsafe { libc::flock(file.as_raw_fd(), kind | libc::LOCK_NB) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -270,7 +272,8 @@ mod tests {
             let made: Vec<_> = (0..50).map(|_| furnished(parent.path())).collect();
             done.store(true, std::sync::atomic::Ordering::Relaxed);
             for home in made {
-                // Another heapdrome may sweep occasionally, but not without a pause.
+                // This thread sweeps without a pause, which may exhaust all attempts. Real runs
+                // sweep rarely.
                 let Ok((folder, _held)) = home else { continue };
                 assert_eq!(
                     std::fs::read(folder.path().join(NAME)).expect("it stays"),

@@ -1,4 +1,4 @@
-//! Reads from a process's memory where its calls of malloc lead.
+//! Reads from a process's memory which objects receive its calls to malloc.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::layout::{FUNCTIONS, MALLOC};
 use crate::objects::{Object, Objects, Segment};
 
-/// Loaded object whose calls of an allocation function reach an object that defines it without
-/// passing the counting library.
+/// Pair of loaded objects: calls from `from` to an allocation function reach the definition in `to`
+/// without passing the counting library.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Lead {
     pub(crate) from: PathBuf,
@@ -23,7 +23,7 @@ pub(crate) struct Inspection {
     pub(crate) entered: bool,
     /// Calls that do not pass the counting library.
     pub(crate) leads: Vec<Lead>,
-    /// All files that are mapped executable.
+    /// Files whose code is loaded.
     pub(crate) loaded: Vec<PathBuf>,
 }
 
@@ -79,8 +79,8 @@ pub(crate) fn inspect(pid: i32, library: &Path, objects: &Objects) -> Option<Ins
     })
 }
 
-/// Returns the loaded objects. Linkers and compilers map object files as data, too; a file counts
-/// as loaded only if its code is mapped beside its first segment.
+/// Returns the loaded objects. Linkers and compilers also map object files as data. A file counts
+/// as loaded only if its first segment and its code are mapped at matching addresses.
 fn loaded_objects(mapped: &[Mapped], objects: &Objects) -> Vec<Loaded> {
     let first_segment = |map: &Mapped| {
         let object = objects.get(&map.range.path)?;
@@ -101,17 +101,18 @@ fn loaded_objects(mapped: &[Mapped], objects: &Objects) -> Vec<Loaded> {
     mapped.iter().filter_map(first_segment).collect()
 }
 
-/// Checks whether a mapping is a part of a segment of the object that is loaded at `base`. It need
-/// not be the whole segment: some programs move their code to huge pages.
+/// Returns whether a mapping is part of a segment of the object that is loaded at `base`. The
+/// mapping need not be the whole segment, because some programs move their code to huge pages.
 fn maps(map: &Mapped, segment: &Segment, base: u64) -> bool {
     let start = base.wrapping_add(segment.address);
     let end = start.wrapping_add(segment.length);
-    // Both are rounded to pages equally, for any page size.
+    // The loader rounds the start and the offset down by equal amounts, for any page size.
     let moved = map.range.start.wrapping_sub(map.offset);
     map.range.start < end && start < map.range.end && moved == start.wrapping_sub(segment.offset)
 }
 
-/// Returns the difference between a program's addresses in memory and in its file.
+/// Returns the difference between a program's addresses in memory and in its file; `None` if the
+/// program is not mapped.
 pub(crate) fn base(pid: i32, path: &Path, object: &Object) -> Option<u64> {
     let maps = std::fs::read(format!("/proc/{pid}/maps")).ok()?;
     let (offset, address) = object.first_segment;
@@ -120,14 +121,15 @@ pub(crate) fn base(pid: i32, path: &Path, object: &Object) -> Option<u64> {
     Some(first.range.start.wrapping_sub(page(address)))
 }
 
-/// Slot with its contents.
+/// Slot of a loaded object, with the address that the slot contains.
 struct Call<'a> {
     from: &'a Loaded,
     function: usize,
     target: u64,
 }
 
-/// Returns the slots of all objects except the counting library, with their contents.
+/// Returns the slots of all objects except the counting library, with the addresses that they
+/// contain.
 fn bound_calls<'a>(pid: i32, objects: &'a [Loaded], library: &Path) -> Vec<Call<'a>> {
     let mut calls: Vec<Call> = objects
         .iter()
@@ -155,16 +157,18 @@ fn bound_calls<'a>(pid: i32, objects: &'a [Loaded], library: &Path) -> Vec<Call<
     calls
 }
 
-/// Returns the target of a call that leads into `range`, if it does not pass the counting library.
+/// Returns the lead of a call whose target is in `range`, unless the call passes the counting
+/// library.
 fn lead(call: &Call, range: &Range, objects: &[Loaded], library: &Path) -> Option<Lead> {
-    // A file may be loaded more than once, in separate namespaces. A slot that leads elsewhere
-    // within its own object was never bound.
+    // The path alone does not identify an object, because a file may be loaded several times, in
+    // separate namespaces. A target that is not a definition belongs to a slot that was never
+    // bound.
     let target = objects.iter().find(|object| {
         let address = call.target.wrapping_sub(object.base);
         object.path == range.path && object.object.defines_at(call.function, address)
     })?;
-    // An operator of the C++ runtime calls malloc itself, and so does libbsd's reallocarray; the
-    // slot of that call is judged separately.
+    // The C++ runtime's operators and libbsd's reallocarray call malloc themselves. The slots for
+    // those calls are judged separately.
     let is_wrapper = is_cxx(call.function) || !target.object.defines(MALLOC);
     let passes_on = is_wrapper && target.object.calls(MALLOC);
     let counts = !passes_on && target.path != library;
@@ -214,10 +218,10 @@ fn mapping(line: &[u8]) -> Option<Mapped> {
     })
 }
 
-/// Number of words that one call reads; the kernel's own limit is 1024.
+/// Maximum number of words that one `process_vm_readv` reads. The kernel's own limit is 1024.
 const AT_ONCE: usize = 512;
 
-/// Reads the words at `addresses`; a word that cannot be read is 0.
+/// Reads the words at `addresses`. A word that cannot be read is 0.
 fn read_words(pid: i32, addresses: impl Iterator<Item = u64>) -> Vec<u64> {
     let remote: Vec<libc::iovec> = addresses
         .map(|address| libc::iovec {
@@ -233,8 +237,8 @@ fn read_words(pid: i32, addresses: impl Iterator<Item = u64>) -> Vec<u64> {
             iov_base: words[place..].as_mut_ptr().cast(),
             iov_len: part.len() * size_of::<u64>(),
         };
-        // SAFETY: the local vector covers one word of `words` from `place` on for each address in
-        // `part`, and no other code uses them meanwhile.
+        // SAFETY: `local` covers one word of `words`, from `place` on, for each address in `part`.
+        // No other code uses these words during the call.
         let read =
             unsafe { libc::process_vm_readv(pid, &local, 1, part.as_ptr(), part.len() as u64, 0) };
         let read = match usize::try_from(read) {
@@ -245,7 +249,8 @@ fn read_words(pid: i32, addresses: impl Iterator<Item = u64>) -> Vec<u64> {
         };
         place += read;
         if read < part.len() {
-            // The kernel stops at the first address that it cannot read, possibly within the word.
+            // The kernel stops at the first address that it cannot read, possibly after part of a
+            // word.
             words[place] = 0;
             place += 1;
         }

@@ -1,4 +1,4 @@
-//! Decides who served each program, and if it was not the entrant, why.
+//! Decides which object served each program, and why, if it was not the entrant's.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -13,10 +13,10 @@ use crate::tree::Image;
 /// Verdict on one image.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Verdict {
-    /// Whether it counts as a process. It does not if it only executed another program, or was
-    /// killed before it could allocate.
+    /// Whether the image counts as a process. An image that only executed another program, or was
+    /// killed before it could allocate, does not count.
     pub(crate) counts: bool,
-    /// Why the entrant did not serve it; `None` if it did.
+    /// Reason why the entrant did not serve the image; `None` if it did.
     pub(crate) unserved: Option<UnservedReason>,
     /// The object that served malloc.
     pub(crate) served_by: Option<String>,
@@ -25,7 +25,7 @@ pub(crate) struct Verdict {
 /// The objects that count as the entrant.
 pub(crate) struct Expected {
     files: Vec<(u64, u64)>,
-    /// Whether any object counts, because the command runs as it is.
+    /// Whether every object counts, because the entrant runs the command unchanged.
     any: bool,
 }
 
@@ -51,7 +51,7 @@ impl Expected {
     }
 
     /// Returns whether a program that was not served for this reason still runs on the entrant. A
-    /// program that loads nothing does not: it runs equally under every entrant.
+    /// program that loads no library does not, because it runs identically under every entrant.
     fn accepts(&self, reason: UnservedReason) -> bool {
         let alike = [UnservedReason::StaticBinary, UnservedReason::OtherMachine];
         self.any && !alike.contains(&reason)
@@ -92,10 +92,11 @@ pub(crate) fn judge(images: &[Image], expected: &Expected) -> Vec<Verdict> {
         .collect()
 }
 
-/// Image with the findings that it inherits from the image that forked it.
+/// Image with the findings that it inherits from the images that forked it.
 struct Case<'a> {
     image: &'a Image,
-    /// The nearest ledger that shows where malloc leads: its own or an ancestor's.
+    /// Nearest ledger that shows which object receives calls to malloc: the image's or an
+    /// ancestor's.
     bound: Option<&'a Ledger>,
     leads: Vec<&'a Lead>,
     inspected: bool,
@@ -140,7 +141,8 @@ impl<'a> Case<'a> {
             .as_ref()
             .is_some_and(|ledger| !ledger.counts.is_empty());
         let only_executes = forked && self.image.replaced && !calls;
-        // A program without inspection and record was killed early, unless `exec` replaced it.
+        // A program with neither inspection nor record was killed early, unless an exec replaced
+        // it.
         let unborn = !self.entered && !self.inspected && !self.image.replaced && self.loads();
         let (unserved, served_by) = match unborn {
             true => (None, None),
@@ -162,8 +164,8 @@ impl<'a> Case<'a> {
         usual && !program.raised && program.preloaded
     }
 
-    /// Returns the first call that bypasses the witness and reaches an object that is not the
-    /// entrant's.
+    /// Returns the first call that bypasses the counting library and is neither made nor served by
+    /// an object of the entrant.
     fn escape(&self, expected: &Expected) -> Option<&'a Lead> {
         self.leads
             .iter()
@@ -187,13 +189,15 @@ impl<'a> Case<'a> {
             };
             return (Some(reason), Some(server.clone()));
         }
-        // The program's own definitions take precedence for every caller. A program that defines
-        // `operator new` is not a library that looks for malloc elsewhere.
+        // A program's own definitions take precedence for every caller. So calls that reach the
+        // program show a bundled allocator or `operator new`, and not a library that was opened
+        // with RTLD_DEEPBIND.
         let program = text(&self.image.program.path);
         let bundled = |lead: &Lead| lead.from == lead.to || text(&lead.to) == program;
         match self.escape(expected) {
             None => (None, server),
-            // The C library bypasses the witness for its own calls only in a namespace of its own.
+            // The C library's calls to itself bypass the witness only in a separate loader
+            // namespace.
             Some(lead) if bundled(lead) && !is_libc(&text(&lead.to)) => {
                 (Some(UnservedReason::BundledAllocator), Some(text(&lead.to)))
             }
@@ -223,8 +227,8 @@ impl<'a> Case<'a> {
         } else if program.raised {
             UnservedReason::RaisedRights
         } else if !program.preloaded {
-            // The system's allocator needs no preload: a program that an exec ended before it could
-            // be inspected is assumed to use the C library.
+            // The system's allocator needs no preload. If an exec ended the program before its
+            // inspection, assume that the C library served it.
             if expected.needs_no_preload() && lead.is_none() {
                 return (None, None);
             }

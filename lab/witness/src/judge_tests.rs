@@ -1,4 +1,4 @@
-//! Tests of the rules of judgement, without processes.
+//! Tests of the judge's rules, without processes.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ fn system() -> Expected {
     })
 }
 
-/// Returns an entrant whose library is a file that exists.
+/// Returns an entrant whose library is an existing file, and that file's path.
 fn rival() -> (Expected, String) {
     let library = std::env::current_exe()
         .expect("a test has a file")
@@ -134,7 +134,7 @@ fn calls_past_the_witness_are_judged_by_where_they_lead() {
         reason(program, &rival),
         Some(UnservedReason::BundledAllocator)
     );
-    // Calls of the entrant's own library do not count.
+    // Calls that the entrant's own library makes are not escapes.
     assert_eq!(reason(with(&[(&library, LIBC)]), &rival), None);
 }
 

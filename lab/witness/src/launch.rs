@@ -11,8 +11,9 @@ use std::sync::{Mutex, PoisonError};
 use crate::filter;
 use crate::{Request, WitnessError};
 
-/// Lock held while a gate exists. Until its exec a child has copies of all pipes. Two children
-/// created concurrently would each hold a copy of the other's gate, so that neither gate opens.
+/// Lock held while a gate exists: the pipe on which a new child waits. Until its exec, a child has
+/// copies of all pipes. Two children created concurrently would each hold a copy of the other's
+/// gate, so neither gate would open.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Everything that the child needs between fork and exec, where it must not allocate.
@@ -75,8 +76,8 @@ fn open(path: Option<&Path>, write: bool, purpose: &'static str) -> Result<File,
 }
 
 impl Launch {
-    /// Opens and prepares everything. `preload` becomes `LD_PRELOAD`, which is not set if it is
-    /// `None`.
+    /// Opens the streams, and prepares everything else that the child needs. If `preload` is
+    /// `None`, `LD_PRELOAD` is not set.
     pub(crate) fn prepare(
         request: &Request,
         preload: Option<OsString>,
@@ -126,12 +127,12 @@ impl Launch {
         })
     }
 
-    /// Enables the counting of the command's calls to the system for memory.
+    /// Enables counting of the command's system calls for memory.
     pub(crate) fn count_system_calls(&mut self) {
         self.filter = filter::program();
     }
 
-    /// Forks the child, calls `attach` with its process number, and lets it continue to its exec.
+    /// Forks the child, calls `attach` with its process ID, and lets it continue to its exec.
     pub(crate) fn spawn(
         &self,
         attach: impl FnOnce(i32) -> Result<(), WitnessError>,
@@ -172,8 +173,10 @@ impl Launch {
         })
     }
 
+    /// Executes the command in the child. If that fails, reports errno through `tell`.
+    ///
     /// # Safety
-    /// Must run in a child that has just been forked; the tables end with a null.
+    /// The caller is a child that has just been forked, and the tables end with a null.
     unsafe fn become_command(
         &self,
         gate: &OwnedFd,
@@ -193,7 +196,7 @@ impl Launch {
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
             let folder = self.directory.as_ref();
             let mut ready = folder.is_none_or(|folder| libc::chdir(folder.as_ptr()) == 0);
-            // The tracer opens the gate by closing it, once it has attached to this process.
+            // The tracer opens the gate by closing its end, once it has attached to this process.
             let mut byte = 0_u8;
             while libc::read(gate.as_raw_fd(), (&raw mut byte).cast(), 1) < 0 {
                 ready &= *libc::__errno_location() == libc::EINTR;
@@ -222,7 +225,8 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Returns the error of the exec, once the process has ended or become the command.
+    /// Waits until the process has executed the command or ended, and returns the error of the
+    /// exec.
     pub(crate) fn exec_error(&mut self) -> Option<WitnessError> {
         let mut errno = [0; 4];
         io::Read::read_exact(&mut self.status, &mut errno).ok()?;

@@ -23,28 +23,29 @@ pub(crate) struct Followed {
     pub(crate) timed: u64,
     pub(crate) ticks: u64,
     pub(crate) calibration: u64,
-    /// Calls to the system that the library made for its own use.
+    /// System calls that the library made for its own use.
     pub(crate) own: SystemCalls,
-    /// Blocks and bytes by the number of binary digits of the block's size.
+    /// Number of blocks and their total bytes, indexed by the number of binary digits of a block's
+    /// size.
     pub(crate) sizes: Vec<(u64, u64)>,
 }
 
 /// Record of a process, read and validated.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Ledger {
-    /// The object whose malloc precedes the counting library's; usually none.
+    /// The object whose malloc the loader finds before the counting library's; usually none.
     pub(crate) first_malloc: Option<String>,
-    /// The object that receives the calls of malloc.
+    /// The object that receives the calls to malloc.
     pub(crate) malloc_to: Option<String>,
-    /// The counts, by the object that served them.
+    /// The counts, by the object that served the calls.
     pub(crate) counts: Vec<Counts>,
     /// Whether `operator new` was called.
     pub(crate) operator_new: bool,
-    /// Calls of `operator new`, by the object that served them.
+    /// Calls to `operator new`, by the object that served them.
     pub(crate) news: Vec<Counts>,
-    /// Calls of C functions that return memory, whichever object served them.
+    /// Number of calls to C functions that return memory, whichever object served them.
     pub(crate) mallocs: u64,
-    /// Findings from following every block, if it was followed.
+    /// Findings on blocks, if every block was followed.
     pub(crate) followed: Option<Followed>,
     /// Whether the kernel refused to let the program trace a process.
     pub(crate) traces: bool,
@@ -57,16 +58,16 @@ pub(crate) struct Counts {
     pub(crate) server: String,
     /// The number of calls.
     pub(crate) calls: u64,
-    /// The bytes that they requested.
+    /// The bytes that the calls requested.
     pub(crate) bytes: u64,
 }
 
 impl Ledger {
-    /// Reads a record and removes it; `None` if there is none. `program` is the path of the
-    /// executable, which the record does not contain.
+    /// Reads a record and removes it. Returns `None` if there is no valid record. `program` is the
+    /// path of the executable, which the record does not contain.
     pub(crate) fn take(record: &Path, program: &Path) -> Option<Self> {
         let bytes = contents(record);
-        // A record that cannot be removed is not read again, unless the process number is reused.
+        // If the removal fails, the record is read again only if the kernel reuses the process ID.
         let _ = std::fs::remove_file(record);
         Self::parse(&bytes?, program)
     }
@@ -124,8 +125,8 @@ impl Ledger {
         add(&mut self.counts, counts);
     }
 
-    /// Returns the counts of the allocators. Calls of the C++ runtime are excluded, because it
-    /// passes them on to malloc, where they are counted.
+    /// Returns the counts of the allocators. Calls to the C++ runtime are excluded, because the
+    /// runtime passes them on to malloc, where they are counted.
     pub(crate) fn of_allocators(&self) -> impl Iterator<Item = &Counts> {
         let counts = self.counts.iter();
         counts.filter(|counts| !is_runtime(&counts.server))
@@ -138,7 +139,7 @@ pub(crate) fn is_runtime(path: &str) -> bool {
     names.iter().any(|name| path.contains(name))
 }
 
-/// Adds to the counts of one server.
+/// Adds `more` to the counts of its server.
 fn add(counts: &mut Vec<Counts>, more: Counts) {
     let mut known = counts.iter_mut();
     match known.find(|known| known.server == more.server) {
@@ -155,7 +156,7 @@ pub(crate) fn takes_memory(name: &str) -> bool {
     !name.starts_with("_Z") && !name.contains("free") && name != "malloc_usable_size"
 }
 
-/// Returns the path of the object at a place of a record, counted from one.
+/// Returns the path of an object in a record. `place` is the object's index plus one; 0 means none.
 fn named(bytes: &[u8], place: u64, program: &Path) -> Option<String> {
     let place = usize::try_from(place).ok()?.checked_sub(1);
     let place = place.filter(|&at| at < OBJECTS)?;
@@ -173,8 +174,8 @@ fn is_operator_new(name: &str) -> bool {
     name.starts_with("_Znw") || name.starts_with("_Zna")
 }
 
-/// Returns what a record contains about blocks; the inner value is `None` if none was followed.
-/// `word` reads the record.
+/// Returns a record's findings on blocks. The inner value is `None` if blocks were not followed.
+/// `word` returns the word at an offset of the record.
 fn followed(word: &impl Fn(usize) -> Option<u64>) -> Option<Option<Followed>> {
     use std::mem::offset_of;
     let start = offset_of!(Record, followed);
@@ -205,8 +206,8 @@ fn followed(word: &impl Fn(usize) -> Option<u64>) -> Option<Option<Followed>> {
     Some((followed.calibration > 0).then_some(followed))
 }
 
-/// Opens a record. If root runs the witness, every user can write into its folder: links are not
-/// followed, and opening a pipe does not block.
+/// Opens a record, without following links or waiting for the writer of a pipe. If root runs the
+/// witness, every user can create files in its folder.
 pub(crate) fn open(record: &Path) -> Option<File> {
     let mut options = OpenOptions::new();
     let options = options.read(true);
@@ -223,7 +224,7 @@ fn contents(record: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Returns a path without links, so that one object has one name.
+/// Returns a path without symbolic links, so that each object has one name.
 pub(crate) fn resolved(path: String) -> String {
     match Path::new(&path).canonicalize() {
         Ok(real) => real.to_string_lossy().into_owned(),
@@ -259,7 +260,7 @@ mod tests {
         assert!(!path("2").is_symlink() && path("1").exists());
         let pipe = std::ffi::CString::new(path("3").to_string_lossy().into_owned());
         let pipe = pipe.expect("a path without zeros");
-        // SAFETY: the path ends with a zero.
+        // SAFETY: `pipe` is a C string, which ends with a zero byte.
         assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
         let mut filled = std::fs::File::options();
         let filled = filled.read(true).write(true).open(path("3"));
@@ -267,7 +268,7 @@ mod tests {
         std::io::Write::write_all(&mut filled, &bytes).expect("a pipe holds more than a record");
         assert_eq!(Ledger::take(&path("3"), program), None);
         assert!(!path("3").exists());
-        // A file of unlimited length would fill the memory.
+        // Reading this file to its end would exhaust memory.
         let endless = std::fs::File::options().write(true).open(path("1"));
         let endless = endless.expect("it is ours");
         endless.set_len(1 << 40).expect("it stays empty");

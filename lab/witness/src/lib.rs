@@ -2,18 +2,18 @@
 //!
 //! ```text
 //! let witness = Witness::new(&cache)?;             // once
-//! let key = witness.key(&request)?;                // the proof is void when this changes
-//! let session = witness.start(&request)?;          // the command runs, watched
+//! let key = witness.key(&request)?;                // a proof is invalid once its key changes
+//! let session = witness.start(&request)?;          // runs the command, watched
 //! session.stop(libc::SIGTERM);                     // for servers only
-//! let report = session.finish()?;                  // waits; report.proof is what a row needs
+//! let report = session.finish()?;                  // waits for the command; has the proof
 //! ```
 //!
-//! Two witnesses observe one unmeasured run. From inside, a preloaded library counts the calls of
-//! the whole C and C++ allocation ABI and passes each to the next definition. It writes into a
-//! shared mapping, so that its counts survive `_exit` and SIGKILL. From outside, a tracer follows
-//! every fork and exec, so that it also sees processes which the library never entered. It reads
-//! from each loaded object's relocations where its malloc leads. docs/proof.md describes both in
-//! full.
+//! Two witnesses observe one unmeasured run. From inside, a preloaded library counts the calls to
+//! the whole C and C++ allocation ABI and passes each on to the next definition. It writes into a
+//! shared mapping, so its counts survive `_exit` and SIGKILL. From outside, a tracer follows every
+//! fork and exec, so it also sees processes that the library never entered. From the relocations of
+//! each loaded object, it reads which object receives that object's calls to malloc. docs/proof.md
+//! describes both witnesses in full.
 
 mod advice;
 mod contents;

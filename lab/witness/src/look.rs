@@ -7,8 +7,8 @@ use heapdrome_schema::{Coverage, Entrant, Proof, Unserved, UnservedReason};
 use crate::Report;
 
 /// Adds to the proof of `entrant` the findings of `uncounted`, a run in exactly the environment of
-/// the measured ones. A start script that preloads an allocator if `LD_PRELOAD` is unset does so in
-/// measured runs, and not in a counted one.
+/// the measured runs. A start script may preload an allocator only if `LD_PRELOAD` is unset. It
+/// does so in measured runs, and not in a counted run.
 pub fn add_uncounted(proof: &mut Proof, entrant: &Entrant, uncounted: &Report) {
     match entrant.as_is {
         true => proof.served_by = busiest_server(uncounted).or(proof.served_by.take()),
@@ -28,7 +28,7 @@ fn busiest_server(report: &Report) -> Option<String> {
     busiest.map(|(server, _)| server.to_owned())
 }
 
-/// Adds the programs that another object than the entrant's served only in `uncounted`.
+/// Adds the programs that an object other than the entrant's served in `uncounted` only.
 fn add_displaced(proof: &mut Proof, uncounted: &Report) {
     let known = |part: &&Unserved| {
         let is_it = |known: &Unserved| known.program == part.program;
@@ -63,9 +63,8 @@ fn add_displaced(proof: &mut Proof, uncounted: &Report) {
     }
 }
 
-/// Returns whether the program's calls were observed to lead to another object. A program that
-/// cannot load anything, or ended before its memory could be read, shows nothing about the
-/// environment.
+/// Returns whether the program's calls were observed to reach another object. A program that cannot
+/// load a library, or ended before its memory could be read, shows nothing about the environment.
 fn was_chosen(part: &Unserved) -> bool {
     let loads = !matches!(
         part.reason,

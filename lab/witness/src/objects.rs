@@ -1,5 +1,5 @@
-//! Reads from ELF files which allocation functions they define, and where they store the addresses
-//! of those that they call.
+//! Reads from ELF files which allocation functions they define, and which slots hold the addresses
+//! of the allocation functions that they call.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -16,7 +16,7 @@ use object::{Endianness, ReadCache, ReadRef};
 use crate::families::Search;
 use crate::layout::FUNCTIONS;
 
-/// Length of the longest of [`FUNCTIONS`].
+/// Length of the longest name in [`FUNCTIONS`].
 const LONGEST: usize = {
     let (mut place, mut longest) = (0, 0);
     while place < FUNCTIONS.len() {
@@ -28,16 +28,16 @@ const LONGEST: usize = {
     longest
 };
 
-/// Place of a function: its definition, or the slot with its address for calls.
+/// Location of a function's definition, or of the slot through which a file calls the function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
-    /// The address in the file's own numbering.
+    /// The virtual address, as the file states it.
     pub(crate) address: u64,
     /// The function, as an index into [`FUNCTIONS`].
     pub(crate) function: usize,
 }
 
-/// Part of a file that is mapped.
+/// Part of a file that the loader maps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
     /// Offset of the segment in the file.
@@ -51,40 +51,41 @@ pub(crate) struct Segment {
 /// Properties of a program or library.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Object {
-    /// Whether it is for the machine and word size of the witness.
+    /// Whether the object is built for the machine and word size of the witness.
     pub(crate) native: bool,
-    /// Whether a dynamic loader starts it.
+    /// Whether a dynamic loader starts the object.
     pub(crate) dynamic: bool,
-    /// The [`FUNCTIONS`] that it exports, with their addresses in its own numbering.
+    /// Definitions of the [`FUNCTIONS`] that the object exports.
     pub(crate) definitions: Vec<Slot>,
-    /// Its slots.
+    /// Slots through which the object calls [`FUNCTIONS`].
     pub(crate) slots: Vec<Slot>,
-    /// Offset of its first segment in the file, and its address in its own numbering.
+    /// File offset and virtual address of the first segment.
     pub(crate) first_segment: (u64, u64),
     /// Executable segments of the object.
     pub(crate) code: Vec<Segment>,
-    /// A function of an allocator under a name of its own, such as `mi_malloc_aligned`.
+    /// Name of a function of an allocator that does not use the usual names, such as
+    /// `mi_malloc_aligned`.
     pub(crate) private_malloc: Option<String>,
-    /// The address of the program's `operator new(size_t)` in its own numbering, if it defines one.
-    /// The runtime's other forms call it.
+    /// Virtual address of the program's `operator new(size_t)`, if it defines one. The C++
+    /// runtime's other forms of the operator call this one.
     pub(crate) own_new: Option<u64>,
 }
 
 impl Object {
-    /// Returns whether it exports a function.
+    /// Returns whether the object exports a function.
     pub(crate) fn defines(&self, function: usize) -> bool {
         self.definitions
             .iter()
             .any(|known| known.function == function)
     }
 
-    /// Returns whether it exports a function at this address of its own numbering.
+    /// Returns whether the object exports a function at this virtual address of its file.
     pub(crate) fn defines_at(&self, function: usize, address: u64) -> bool {
         let mut definitions = self.definitions.iter();
         definitions.any(|known| known.function == function && known.address == address)
     }
 
-    /// Returns whether it calls a function through a slot.
+    /// Returns whether the object calls a function through a slot.
     pub(crate) fn calls(&self, function: usize) -> bool {
         self.slots.iter().any(|slot| slot.function == function)
     }
@@ -92,7 +93,7 @@ impl Object {
 
 type Key = (u64, u64, i64, i64);
 
-/// Cache of files: each is read once per witness, however many processes map it.
+/// Cache of object files. A witness reads each file once, even if many processes map it.
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
     known: Mutex<HashMap<Key, Option<Arc<Object>>>>,
@@ -192,7 +193,7 @@ fn read_tables<'a>(
         }
     }
     if object.dynamic {
-        // Only a program's full table is read: that of a library can be huge.
+        // Only a program's full table is read, because a library's full table can be huge.
         let all = Symbols::read(&sections, endian, cache, elf::SHT_SYMTAB)?;
         object.private_malloc = private_malloc([&dynamic, &all], endian);
         let own_new = |symbols: &Symbols| {
@@ -207,15 +208,15 @@ fn read_tables<'a>(
 
 type Header = FileHeader64<Endianness>;
 
-/// Symbol table with its names, which are read in one piece. Through the cache each name would cost
-/// system calls, and a program may have hundreds of thousands.
+/// Symbol table and its names. The names are read in one piece, because reading each one through
+/// the cache would take system calls, and a program may have hundreds of thousands.
 struct Symbols<'a> {
     table: SymbolTable<'a, Header, Cache<'a>>,
     names: &'a [u8],
 }
 
 impl<'a> Symbols<'a> {
-    /// Reads the table of a kind; an empty one if the file has none.
+    /// Reads the symbol table of a section type. Returns an empty table if the file has none.
     fn read(
         sections: &SectionTable<'a, Header, Cache<'a>>,
         endian: Endianness,
@@ -233,7 +234,7 @@ impl<'a> Symbols<'a> {
         Some(Self { table, names })
     }
 
-    /// Returns the symbols with their places and names.
+    /// Returns the symbols with their indices and names.
     fn named(
         &self,
         endian: Endianness,
@@ -256,8 +257,8 @@ impl<'a> Symbols<'a> {
     }
 }
 
-/// Returns the dynamic symbols that are allocation functions, and records which of them are
-/// defined.
+/// Returns the dynamic symbols that are allocation functions, by index, and records the defined
+/// ones in `object`.
 fn wanted_symbols(
     symbols: &Symbols,
     endian: Endianness,
@@ -280,7 +281,7 @@ fn wanted_symbols(
     wanted
 }
 
-/// Returns a function of the allocator that a program defines under names of its own.
+/// Returns a name that identifies a program's allocator if it does not use the usual names.
 fn private_malloc(tables: [&Symbols; 2], endian: Endianness) -> Option<String> {
     let mut search = Search::default();
     for symbols in tables {

@@ -1,10 +1,10 @@
 //! Checks whether a program's own `operator new` takes its memory from malloc.
 //!
-//! Calls of an `operator new` that the program defines bypass the counting library. If it passes
-//! them on to malloc, as most do, each call is counted there. If it keeps a pool, no raced
-//! allocator serves its blocks. A hardware breakpoint therefore stops the program's first thread at
-//! the beginning of that function, at most 1,001 times. A call reached no malloc if the library has
-//! counted nothing until the next call.
+//! Calls to an `operator new` that the program defines bypass the counting library. Most such
+//! operators pass each call on to malloc, where the library counts it. If the operator keeps a
+//! pool, no raced allocator serves its blocks. To find out, a hardware breakpoint stops the
+//! program's first thread at the start of the operator, until [`MOST`] calls have been watched. If
+//! the library counts nothing between two stops, the first of the two calls reached no malloc.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -13,7 +13,7 @@ use std::path::Path;
 use crate::layout::{FUNCTIONS, Function, Record};
 use crate::ledger::{open, takes_memory};
 
-/// Maximum number of watched calls; each stops the thread.
+/// Maximum number of watched calls. Each watched call stops the thread.
 const MOST: u32 = 1_000;
 
 /// Minimum number of watched calls that supports a finding.
@@ -22,14 +22,14 @@ const FEWEST: u32 = 20;
 /// Findings on a program's own `operator new`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OwnNew {
-    /// Number of calls that were watched until the next one.
+    /// Number of calls that were watched until the next call.
     pub(crate) watched: u32,
-    /// Number of those that reached no malloc.
+    /// Number of watched calls that reached no malloc.
     pub(crate) apart: u32,
 }
 
 impl OwnNew {
-    /// Returns whether it serves most of its calls itself.
+    /// Returns whether the operator serves most of its calls itself.
     pub(crate) fn keeps_a_pool(self) -> bool {
         self.watched >= FEWEST && 2 * self.apart > self.watched
     }
@@ -48,8 +48,8 @@ pub(crate) struct NewWatch {
 }
 
 impl NewWatch {
-    /// Makes a process stop whenever its first thread reaches `address`; `None` if the processor or
-    /// the kernel does not support it.
+    /// Sets a breakpoint that stops the first thread of a process at `address`. Returns `None` if
+    /// the processor or the kernel does not support it.
     pub(crate) fn begin(pid: i32, address: u64) -> Option<Self> {
         breakpoint::set(pid, address).then_some(Self {
             pid,
@@ -76,7 +76,8 @@ impl NewWatch {
             self.found.apart += u32::from(before == now);
         }
         self.counted = counted;
-        // Also counted if the program has no record, because the library was not loaded into it.
+        // Counts the stop even if the program has no record because the library was not loaded into
+        // it.
         self.stops += 1;
         if self.stops > MOST {
             breakpoint::clear(self.pid);
@@ -89,7 +90,7 @@ impl NewWatch {
     }
 }
 
-/// Returns the number of calls for memory that a record has counted so far, of all threads.
+/// Returns the number of calls for memory that a record has counted so far, over all threads.
 fn counted(record: &File) -> Option<u64> {
     const SIZE: usize = FUNCTIONS.len() * size_of::<Function>();
     let mut bytes = [0; SIZE];
@@ -109,19 +110,19 @@ fn counted(record: &File) -> Option<u64> {
 mod breakpoint {
     use std::mem::offset_of;
 
-    /// Kind of a SIGTRAP that a hardware breakpoint raised.
+    /// Value of `si_code` for a SIGTRAP that a hardware breakpoint raised (`TRAP_HWBKPT`).
     const BY_HARDWARE: i32 = 4;
 
-    /// Debug registers: one holds the address, the other enables it.
+    /// Numbers of the debug registers: DR0 holds the address, and DR7 enables the breakpoint.
     const ADDRESS: usize = 0;
     const CONTROL: usize = 7;
 
-    /// Bit of the latter that stops this thread when it executes that address.
+    /// Bit of DR7 that stops this thread when it executes the address in DR0.
     const EXECUTED: u64 = 1;
 
     fn write(thread: i32, register: usize, value: u64) -> bool {
         let place = offset_of!(libc::user, u_debugreg) + register * size_of::<u64>();
-        // SAFETY: the kernel writes to its own copy of the thread's registers, and fails if the
+        // SAFETY: the kernel writes only to its copy of the thread's registers, and fails if the
         // thread is not a tracee of this process.
         unsafe { libc::ptrace(libc::PTRACE_POKEUSER, thread, place, value) == 0 }
     }
@@ -134,11 +135,11 @@ mod breakpoint {
         write(thread, CONTROL, 0);
     }
 
-    /// Returns whether a stopped thread has reached `address`. The kernel lets it pass when it
-    /// continues.
+    /// Returns whether a thread was stopped by the breakpoint at `address`. When the thread
+    /// continues, the kernel executes the instruction there without another stop.
     pub(super) fn is_cause(thread: i32, address: u64) -> bool {
-        // SAFETY: the structure outlives the call and is filled in if the call succeeds; a SIGTRAP
-        // that the processor raised has an address.
+        // SAFETY: `signal` outlives the call and is read only if the call succeeded. A SIGTRAP that
+        // the processor raised has an address.
         unsafe {
             let mut signal: libc::siginfo_t = std::mem::zeroed();
             let known = libc::ptrace(libc::PTRACE_GETSIGINFO, thread, 0, &raw mut signal) == 0;

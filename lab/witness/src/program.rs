@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::objects::{Object, Objects};
 
-/// Program that one process, and its forks, run.
+/// Program that a process and its forked children run.
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) path: PathBuf,
@@ -18,7 +18,7 @@ pub(crate) struct Program {
     /// Whether its loader ignores `LD_PRELOAD`, because the kernel raised its rights or would have
     /// raised them without a tracer.
     pub(crate) raised: bool,
-    /// Whether `LD_PRELOAD` still names everything that it must.
+    /// Whether `LD_PRELOAD` still names all required libraries.
     pub(crate) preloaded: bool,
     /// The value of `PYTHONMALLOC`.
     pub(crate) python_malloc: Option<String>,
@@ -82,7 +82,8 @@ fn zero_ended(path: &Path) -> impl Iterator<Item = Vec<u8>> {
     parts.into_iter()
 }
 
-/// Returns whether the kernel reported raised rights to the loader.
+/// Returns whether the kernel reported raised rights to the loader, which then ignores
+/// `LD_PRELOAD`.
 fn secure(proc: &Path) -> bool {
     let vector = std::fs::read(proc.join("auxv")).unwrap_or_default();
     let word = |bytes: &[u8]| bytes.try_into().map(u64::from_ne_bytes).unwrap_or(0);
@@ -91,8 +92,8 @@ fn secure(proc: &Path) -> bool {
         .any(|pair| word(&pair[..8]) == libc::AT_SECURE && word(&pair[8..]) != 0)
 }
 
-/// Returns whether the kernel would raise the program's rights without a tracer. A tracer without
-/// privileges of its own disables setuid and setgid bits and capabilities.
+/// Returns whether the kernel would raise the program's rights without a tracer. An unprivileged
+/// tracer makes the kernel ignore setuid and setgid bits and file capabilities.
 fn would_be_raised(proc: &Path, path: &Path) -> bool {
     let Ok(file) = path.metadata() else {
         return false;
@@ -136,7 +137,7 @@ fn mounted_nosuid(path: &Path) -> bool {
     let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
         return false;
     };
-    // SAFETY: the path ends with a zero, and the structure is filled in before it is read.
+    // SAFETY: the path ends with a zero, and `status` is read only if the call succeeded.
     unsafe {
         let mut status: libc::statvfs = std::mem::zeroed();
         libc::statvfs(path.as_ptr(), &mut status) == 0 && status.f_flag & libc::ST_NOSUID != 0

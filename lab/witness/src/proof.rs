@@ -12,25 +12,26 @@ use crate::tree::Image;
 /// Program that one process of the tree ran.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImageReport {
-    /// The process.
+    /// ID of the process.
     pub pid: i32,
     /// The path of the executable.
     pub program: String,
     /// Arguments of the program.
     pub arguments: Vec<String>,
-    /// The processor time that it used.
+    /// Processor time that the program used.
     pub cpu: Nanoseconds,
     /// The object that served malloc, if known.
     pub served_by: Option<String>,
-    /// Calls of the allocation ABI that the witness counted, whichever object served them.
+    /// Number of calls to the allocation ABI that the witness counted, whichever object served
+    /// them.
     pub calls: u64,
     /// Bytes requested in calls that reached any allocator.
     pub requested_bytes: u64,
-    /// Why the entrant did not serve it; `None` if it did.
+    /// Reason why the entrant did not serve the program; `None` if it did.
     pub unserved: Option<UnservedReason>,
 }
 
-/// Returns the proof, and the report of each image.
+/// Returns the proof, and a report on each image that counts as a process.
 pub(crate) fn conclude(
     images: &[Image],
     expected: &Expected,
@@ -77,8 +78,8 @@ pub(crate) fn conclude(
     (proof, reports.collect())
 }
 
-/// Returns how much of the command the expected library served: `calls` calls, and everything
-/// except `unserved`.
+/// Returns how much of the command the expected library served. `calls` is the number of calls that
+/// it served; `unserved` lists the programs that it did not serve.
 fn coverage(calls: u64, unserved: &[Unserved]) -> Coverage {
     let share: f64 = unserved.iter().map(|part| part.cpu_share).sum();
     if calls == 0 || 1.0 - share < Proof::ENOUGH {
@@ -106,7 +107,7 @@ fn report(image: &Image, verdict: &Verdict) -> ImageReport {
     }
 }
 
-/// Returns the first program that the kernel did not allow to trace another.
+/// Returns the path of the first program that the kernel did not allow to trace another process.
 pub(crate) fn refused_tracer(images: &[Image]) -> Option<String> {
     let mut images = images.iter();
     let traces = |image: &&Image| image.ledger.as_ref().is_some_and(|ledger| ledger.traces);
@@ -114,12 +115,12 @@ pub(crate) fn refused_tracer(images: &[Image]) -> Option<String> {
     Some(found.program.path.to_string_lossy().into_owned())
 }
 
-/// Returns the records of all programs that left one.
+/// Returns the ledgers of all programs that left a record.
 fn ledgers(images: &[Image]) -> impl Iterator<Item = &Ledger> {
     images.iter().flat_map(|image| &image.ledger)
 }
 
-/// Returns the counts of the allocators in all programs, by the path of each.
+/// Returns the counts of each allocator over all programs, keyed by the allocator's path.
 fn counts_by_server(images: &[Image]) -> HashMap<&str, Counts> {
     let mut servers: HashMap<&str, Counts> = HashMap::new();
     for counts in ledgers(images).flat_map(Ledger::of_allocators) {
@@ -162,7 +163,7 @@ fn unserved(images: &[Image], verdicts: &[Verdict], cpu: u64) -> Vec<Unserved> {
         advice: advice(reason, served_by.as_deref()),
         served_by,
     };
-    // An image that only executed another program is not a process of its own, but its time counts.
+    // An image that only executed another program does not count as a process, but its time counts.
     let mut parts: Vec<Unserved> = groups.into_iter().map(part).collect();
     parts.sort_by(|a, b| b.cpu_share.total_cmp(&a.cpu_share));
     parts
@@ -213,8 +214,8 @@ fn warnings(images: &[Image], cpu: u64) -> Vec<String> {
 /// Returns a warning for each `operator new` that served calls without malloc and belongs neither
 /// to the entrant nor to the C++ runtime.
 fn own_operators(images: &[Image], expected: &Expected) -> Vec<String> {
-    // The number of observed calls, and of those that reached no malloc, by the object that defines
-    // the operator.
+    // For each object that defines the operator: the number of observed calls, and of observed
+    // calls that reached no malloc.
     let mut seen: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     let mut add = |object: String, calls: u64, apart: u64| {
         let sum = seen.entry(object).or_default();
@@ -232,8 +233,8 @@ fn own_operators(images: &[Image], expected: &Expected) -> Vec<String> {
         let foreign =
             foreign.filter(|one| !is_runtime(&one.server) && !expected.matches(&one.server));
         for one in foreign {
-            // If each of its calls had reached malloc, there would be at least as many calls of
-            // malloc.
+            // If each call to the operator had reached malloc, there would be at least as many
+            // calls to malloc.
             let apart = one.calls.saturating_sub(ledger.mallocs);
             if 2 * apart > one.calls {
                 add(one.server.clone(), one.calls, apart);

@@ -1,4 +1,4 @@
-//! The command to prove.
+//! Request: a command to prove, and its environment.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -82,7 +82,8 @@ impl Request {
         })
     }
 
-    /// Returns the objects that the environment's `LD_PRELOAD` names in addition to the entrant's.
+    /// Returns the libraries that the environment's `LD_PRELOAD` names in addition to the
+    /// entrant's.
     fn asked_preload(&self) -> Vec<OsString> {
         let value = self.environment.get(OsStr::new("LD_PRELOAD"));
         let bytes = value.map_or(&b""[..], |value| value.as_bytes());
@@ -98,20 +99,20 @@ impl Request {
     }
 
     /// Returns whether measured runs of the command have an empty `LD_PRELOAD`, unlike a counted
-    /// run. Only then may a start script choose an allocator.
+    /// run. In such runs, a start script that checks `LD_PRELOAD` may choose another allocator.
     pub fn preloads_nothing(&self) -> bool {
         self.entrant.preload.is_empty() && self.asked_preload().is_empty()
     }
 
-    /// Returns the value of `LD_PRELOAD`: the libraries that the witness needs, followed by the
-    /// requested ones; `None` if there are none.
+    /// Returns the value of `LD_PRELOAD`: the required libraries, followed by the user's; `None` if
+    /// there are none.
     pub(crate) fn preload(&self, library: Option<&Path>) -> Result<Option<OsString>, WitnessError> {
         let needed = self.needed_preload(library)?;
         Ok(list([needed].into_iter().chain(self.asked_preload())))
     }
 
-    /// Returns the libraries that `LD_PRELOAD` must keep: the counting library of a counted run,
-    /// followed by the entrant's.
+    /// Returns the libraries that `LD_PRELOAD` must keep: the counting library (`library`) of a
+    /// counted run, followed by the entrant's.
     pub(crate) fn needed_preload(&self, library: Option<&Path>) -> Result<OsString, WitnessError> {
         let unspeakable = self.entrant.preload.iter().find(|path| !speakable(path));
         if let Some(path) = unspeakable {
@@ -122,14 +123,14 @@ impl Request {
         Ok(list(names.map(|path| path.as_os_str().to_owned())).unwrap_or_default())
     }
 
-    /// Returns the file of a name in `LD_PRELOAD`, if the name needs no search.
+    /// Returns the path of a name in `LD_PRELOAD`; `None` if the loader searches for the name.
     fn preload_path(&self, name: &OsStr) -> Option<PathBuf> {
         let path = Path::new(name);
         let base = self.directory.as_deref().unwrap_or(Path::new("."));
         name.as_bytes().contains(&b'/').then(|| base.join(path))
     }
 
-    /// Returns a hash over everything that a proof of this request depends on; `known` has the
+    /// Returns a hash of everything that a proof of this request depends on. `known` caches the
     /// hashes of files.
     pub(crate) fn key(&self, known: &Contents) -> Result<String, WitnessError> {
         let mut hash = Sha256::new();
@@ -152,7 +153,8 @@ impl Request {
         }
         for name in self.asked_preload() {
             part("preload", name.as_bytes());
-            // The loader searches for a bare name, and only prints a warning if it finds none.
+            // The loader searches for a bare name, and only prints a warning if it does not find
+            // the library.
             if let Some(path) = self.preload_path(&name)
                 && let Ok(contents) = known.of(&path, "LD_PRELOAD")
             {
@@ -192,8 +194,8 @@ fn list(names: impl Iterator<Item = OsString>) -> Option<OsString> {
     })
 }
 
-/// Variables of shells, terminals and logins. They differ between terminals and do not affect which
-/// object serves malloc. The folder of a command is part of its key in any case.
+/// Names of variables that shells, terminals and logins set. The variables differ between terminals
+/// and do not affect which object serves malloc. The working folder is part of a key in any case.
 const BOOKKEEPING: [&str; 14] = [
     "_",
     "COLUMNS",
@@ -211,8 +213,8 @@ const BOOKKEEPING: [&str; 14] = [
     "XDG_SESSION_ID",
 ];
 
-/// Returns whether the variable of this name cannot affect a proof, because shells, terminals and
-/// logins keep it for themselves.
+/// Returns whether a variable cannot affect a proof, because shells, terminals and logins keep it
+/// for themselves.
 pub fn is_bookkeeping(name: &OsStr) -> bool {
     let told = name.as_bytes();
     told.starts_with(b"SSH_") || BOOKKEEPING.iter().any(|known| known.as_bytes() == told)

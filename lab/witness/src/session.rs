@@ -21,7 +21,7 @@ use crate::tree::Tree;
 use crate::watchdog::Watch;
 use crate::{Request, WitnessError};
 
-/// Creates proofs.
+/// Observer of commands, which creates the proofs.
 #[derive(Debug)]
 pub struct Witness {
     folder: PathBuf,
@@ -49,8 +49,9 @@ pub struct Report {
     pub images: Vec<ImageReport>,
     /// The findings from following every block, if requested.
     pub evidence: Option<Evidence>,
-    /// A program that the kernel did not allow to trace another, because the witness traces all of
-    /// them. Its work differs from that of an unwatched run.
+    /// Path of a program that the kernel did not allow to trace another process, because the
+    /// witness already traces every process. The program behaved differently than in an unwatched
+    /// run.
     pub refused_tracer: Option<String>,
 }
 
@@ -59,15 +60,15 @@ pub struct Report {
 enum Mode {
     /// The counting library counts calls and bytes.
     Counts,
-    /// The library also follows every block, and calls to the system for memory are counted.
+    /// The library also follows every block, and the tracer counts the system calls for memory.
     Follows,
     /// The command runs without the counting library.
     Uncounted,
 }
 
 impl Witness {
-    /// Creates a witness that keeps its records in shared memory, otherwise below `folder`,
-    /// otherwise in the system's temporary folder. The records of a run are removed with its
+    /// Creates a witness. It keeps its records in the first suitable place: shared memory,
+    /// `folder`, or the system's temporary folder. The records of a run are removed with its
     /// session.
     ///
     /// # Errors
@@ -81,8 +82,8 @@ impl Witness {
         })
     }
 
-    /// Returns a hash over everything that a proof depends on: libraries, executable, command,
-    /// folder, environment and this witness. A different key makes a proof invalid.
+    /// Returns a hash of everything that a proof depends on: libraries, executable, command,
+    /// working folder, environment and this witness. A different key makes a proof invalid.
     ///
     /// # Errors
     /// Returns an error if the command or a library cannot be found or read.
@@ -93,26 +94,26 @@ impl Witness {
     /// Starts the command with the counting library.
     ///
     /// # Errors
-    /// Returns an error if it cannot be started or followed.
+    /// Returns an error if the command cannot be started or followed.
     pub fn start(&self, request: &Request) -> Result<Session, WitnessError> {
         self.begin(request, Mode::Counts)
     }
 
     /// Starts the command with the counting library, which follows every block, so that the report
-    /// has evidence. This costs more time than counting, and memory for each live block.
+    /// has evidence. Following takes more time than counting, and memory for each live block.
     ///
     /// # Errors
-    /// Returns an error if it cannot be started or followed.
+    /// Returns an error if the command cannot be started or followed.
     pub fn start_following(&self, request: &Request) -> Result<Session, WitnessError> {
         self.begin(request, Mode::Follows)
     }
 
-    /// Starts the command in exactly the environment of a measured run. Nothing is counted: only
+    /// Starts the command in exactly the environment of a measured run. No calls are counted: only
     /// the tracer finds, from relocations, which object served each program. The proof in the
     /// report is empty, except for the programs that it lists as unserved.
     ///
     /// # Errors
-    /// Returns an error if it cannot be started or followed.
+    /// Returns an error if the command cannot be started or followed.
     pub fn start_uncounted(&self, request: &Request) -> Result<Session, WitnessError> {
         self.begin(request, Mode::Uncounted)
     }
@@ -206,7 +207,7 @@ impl Run {
             self.tree.begin(pid);
             Ok(())
         })?;
-        // The receiver is gone only if the session was dropped, which the watchdog notices.
+        // The send fails only if the session was dropped, which the watchdog notices.
         let _ = started.send(child.pid);
         let ending = tracer::follow(child.pid, &mut self.tree, &self.watch);
         drop(finished);
@@ -227,7 +228,7 @@ impl Run {
     }
 }
 
-/// Reports to the watchdog that the run has ended, in every case.
+/// Guard that reports the end of the run to the watchdog when it is dropped, even after an error.
 struct Finished(Arc<Watch>);
 
 impl Drop for Finished {
@@ -237,7 +238,7 @@ impl Drop for Finished {
 }
 
 impl Session {
-    /// Returns the process number of the command itself.
+    /// Returns the process ID of the command itself.
     pub fn pid(&self) -> i32 {
         self.leader
     }
@@ -261,11 +262,11 @@ impl Session {
         self.end().unwrap_or(Err(WitnessError::Interrupted))
     }
 
-    /// Waits for the tree to end, and for both threads.
+    /// Waits for the tree to end, and joins both threads.
     fn end(&mut self) -> Option<Result<Report, WitnessError>> {
         let report = self.tracer.take().map(join);
         if let Some(watchdog) = self.watchdog.take() {
-            // The tracer has ended, and its findings do not depend on the watchdog.
+            // A panic of the watchdog does not affect the findings of the tracer, which has ended.
             let _ = watchdog.join();
         }
         report
@@ -277,8 +278,9 @@ impl Drop for Session {
         if self.tracer.is_some() {
             self.watch.abandon();
             if self.watchdog.is_none() {
-                // Its thread could not be started. The kernel ends the tree with its tracer, but
-                // the tracer itself waits for the command.
+                // The watchdog's thread could not be started, so nothing else ends the command, for
+                // which the tracer waits. The kernel kills the rest of the tree when the tracer
+                // ends.
                 self.stop(libc::SIGKILL);
             }
             // The findings of the run are no longer needed.

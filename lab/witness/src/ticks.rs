@@ -1,8 +1,8 @@
-//! The processor's counter, with which the counting library times calls.
+//! Reads the processor's counter, with which the counting library times calls.
 
 use std::time::Instant;
 
-/// Reading of the counter and of the clock.
+/// Reading of the counter and of the clock at one time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading {
     ticks: u64,
@@ -17,7 +17,7 @@ impl Reading {
         }
     }
 
-    /// Returns the ticks per second since this reading; 0 if there is no counter.
+    /// Returns the counter's ticks per second since this reading; 0 if there is no counter.
     pub(crate) fn rate(self) -> f64 {
         let now = Self::now();
         let seconds = (now.at - self.at).as_secs_f64();

@@ -1,5 +1,5 @@
-//! Follows a tree of processes with ptrace, without slowing down anything but the events that it
-//! handles.
+//! Follows a process tree with ptrace. Only the events that the tracer handles slow the processes
+//! down.
 
 use std::io;
 
@@ -19,7 +19,7 @@ const OPTIONS: i32 = libc::PTRACE_O_TRACEFORK
 
 /// Attaches to a child that waits before its exec. The calling thread becomes the tracer.
 pub(crate) fn seize(pid: i32) -> Result<(), WitnessError> {
-    // SAFETY: the call accesses no memory of this process.
+    // SAFETY: PTRACE_SEIZE accesses no memory of this process.
     if unsafe { libc::ptrace(libc::PTRACE_SEIZE, pid, 0, OPTIONS) } != 0 {
         return Err(WitnessError::PtraceForbidden {
             source: io::Error::last_os_error(),
@@ -58,13 +58,13 @@ pub(crate) fn follow(leader: i32, tree: &mut Tree, watch: &Watch) -> Result<Endi
     }
 }
 
-/// Returns the next thread of the tree that stopped or died, without collecting it; `None` if none
-/// is left. Only this thread's own tracees count, so that other threads may wait for their
-/// children.
+/// Returns the next thread of the tree that stopped or died, without reaping it; `None` if no
+/// thread is left. Waits only for this thread's own tracees, so that other threads may wait for
+/// their children.
 fn next_event() -> Result<Option<(i32, i32, i32)>, WitnessError> {
     let which = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::__WALL | libc::__WNOTHREAD;
     loop {
-        // SAFETY: the structure outlives the call, and is filled in if the call succeeds.
+        // SAFETY: `event` outlives the call, and is read only after the call has filled it in.
         unsafe {
             let mut event: libc::siginfo_t = std::mem::zeroed();
             if libc::waitid(libc::P_ALL, 0, &mut event, which) == 0 {
@@ -85,9 +85,9 @@ fn next_event() -> Result<Option<(i32, i32, i32)>, WitnessError> {
     }
 }
 
-/// Collects a dead thread, after which its number may be reused.
+/// Reaps a dead thread. The kernel may reuse its ID afterwards.
 fn reap(thread: i32) {
-    // SAFETY: no status is requested.
+    // SAFETY: the status pointer is null, so the call writes no memory.
     unsafe {
         libc::waitpid(
             thread,
@@ -97,11 +97,12 @@ fn reap(thread: i32) {
     }
 }
 
-/// Collects the stop of one thread, so that it is not reported again. Returns the signal in the low
-/// byte and the event above it; `None` if the thread has been killed in the meantime.
+/// Takes the stop of one thread, so that `next_event` does not report it again. Returns the signal
+/// in the low byte and the event above it; `None` if the thread has been killed in the meantime.
 fn take_stop(thread: i32) -> Option<i32> {
     let which = libc::WSTOPPED | libc::WNOHANG | libc::__WALL | libc::__WNOTHREAD;
-    // SAFETY: the structure outlives the call, and is filled in if the call succeeds.
+    // SAFETY: `event` outlives the call. It is read only after a successful call, which fills it in
+    // or leaves its zeros.
     unsafe {
         let mut event: libc::siginfo_t = std::mem::zeroed();
         let taken = libc::waitid(libc::P_PID, thread.unsigned_abs(), &mut event, which) == 0;
@@ -141,7 +142,7 @@ fn stopped(thread: i32, stop: i32, tree: &mut Tree) {
             }
         }
         0 if signal == libc::SIGTRAP && tree.called_new(thread) => {}
-        // Any other stop is a signal in delivery to the program.
+        // Any other stop precedes the delivery of a signal to the program.
         _ => {
             request(libc::PTRACE_CONT, thread, signal);
             return;
@@ -150,16 +151,16 @@ fn stopped(thread: i32, stop: i32, tree: &mut Tree) {
     request(libc::PTRACE_CONT, thread, 0);
 }
 
-/// Makes a ptrace request. It fails only if the thread has been killed in the meantime, which is
-/// reported separately.
+/// Makes a ptrace request. It fails only if the thread has been killed in the meantime, which
+/// `next_event` reports.
 fn request(operation: libc::c_uint, thread: i32, data: i32) {
-    // SAFETY: the call accesses no memory of this process.
+    // SAFETY: PTRACE_CONT and PTRACE_LISTEN access no memory of this process.
     unsafe { libc::ptrace(operation, thread, 0, i64::from(data)) };
 }
 
 fn message(thread: i32) -> Option<i32> {
     let mut message: libc::c_ulong = 0;
-    // SAFETY: the kernel writes one word, which outlives the call.
+    // SAFETY: the kernel writes one word to `message`, which outlives the call.
     let read = unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, thread, 0, &raw mut message) };
     (read == 0).then_some(message as i32)
 }

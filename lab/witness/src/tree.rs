@@ -29,15 +29,16 @@ pub(crate) struct Image {
     pub(crate) origin: Option<usize>,
     pub(crate) pid: i32,
     pub(crate) program: Arc<Program>,
-    /// Processor time in nanoseconds; while it runs, the process's clock at its start.
+    /// Processor time in nanoseconds. While the image runs: the process's CPU clock when the image
+    /// began.
     pub(crate) cpu: u64,
     pub(crate) ledger: Option<Ledger>,
     pub(crate) inspection: Option<Inspection>,
-    /// Whether an exec ended it.
+    /// Whether an exec replaced the image.
     pub(crate) replaced: bool,
-    /// Calls to the system for memory, if they are counted.
+    /// System calls for memory, if they are counted.
     pub(crate) system_calls: SystemCalls,
-    /// Bytes in anonymous huge pages at its end, if blocks are followed.
+    /// Bytes in anonymous huge pages when the image ended, if blocks are followed.
     pub(crate) huge: u64,
     /// Findings on the program's own `operator new`, if it has one.
     pub(crate) own_new: Option<OwnNew>,
@@ -72,7 +73,7 @@ impl Image {
 struct Process {
     /// Current image; `None` in the command's own process until its exec.
     image: Option<Image>,
-    /// Watch on its own `operator new`.
+    /// Watch on the program's own `operator new`, if there is one.
     new: Option<NewWatch>,
     threads: HashSet<i32>,
 }
@@ -89,7 +90,7 @@ pub(crate) struct Tree {
     /// Whether programs stop at an `operator new` of their own.
     watches_new: bool,
     processes: HashMap<i32, Process>,
-    /// Process of each thread.
+    /// ID of each thread's process.
     owners: HashMap<i32, i32>,
     next_id: usize,
     pub(crate) ended: Vec<Image>,
@@ -136,7 +137,7 @@ impl Tree {
         self.follows = true;
     }
 
-    /// Records a thread's call for memory; `message` encodes the kind of the call.
+    /// Records a thread's system call for memory. `message` encodes the kind of the call.
     pub(crate) fn asked_system(&mut self, thread: i32, message: i32) {
         let owner = self.owners.get(&thread).copied();
         let process = owner.and_then(|owner| self.processes.get_mut(&owner));
@@ -198,9 +199,8 @@ impl Tree {
         self.insert(child, image);
     }
 
-    /// Adds a thread that appeared before its parent reported it. It must be known from here on:
-    /// its parent may have been killed before it could report, and unknown processes are never
-    /// killed.
+    /// Adds a thread that stopped before its parent reported it. The parent may have been killed
+    /// before it could report the thread, and the watchdog kills only known processes.
     pub(crate) fn adopt(&mut self, thread: i32) {
         let status = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
         let field = |name: &str| {
@@ -277,7 +277,7 @@ impl Tree {
         }
     }
 
-    /// Records the death of a thread; its process has not been waited for yet.
+    /// Records the death of a thread, before it is reaped.
     pub(crate) fn died(&mut self, thread: i32) {
         let Some(owner) = self.owners.remove(&thread) else {
             return;
@@ -307,7 +307,8 @@ impl Tree {
 }
 
 /// Makes a program that has just been loaded stop at its own `operator new`, if it has one and also
-/// calls malloc. A program that never calls malloc, or defines it, is recognised by its bindings.
+/// calls malloc. For a program that never calls malloc, or defines it, the bindings show who serves
+/// it.
 fn watch_new(pid: i32, program: &Program) -> Option<NewWatch> {
     let object = program.object.as_ref()?;
     let uses_malloc = object.calls(MALLOC) && !object.defines(MALLOC);
@@ -325,7 +326,7 @@ fn huge_pages(pid: i32) -> Option<u64> {
     kib.parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// Returns the processor time of all threads that a process ever had, in nanoseconds.
+/// Returns the processor time of all threads that a process has had, in nanoseconds.
 fn cpu_clock(pid: i32) -> Option<u64> {
     const SCHEDULER_TIME: i32 = 2;
     let clock = (!pid << 3) | SCHEDULER_TIME;
@@ -333,7 +334,7 @@ fn cpu_clock(pid: i32) -> Option<u64> {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the structure outlives the call.
+    // SAFETY: the kernel writes only to `time`, which outlives the call.
     let read = unsafe { libc::clock_gettime(clock, &mut time) } == 0;
     read.then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
@@ -361,7 +362,7 @@ mod tests {
         let pid = child.id() as i32;
         tree.adopt(pid);
         assert!(tree.knows(pid));
-        // The watch can signal it, so it can kill it.
+        // The watchdog kills exactly the processes that the watch knows.
         assert!(watch.knows(pid));
         tree.died(pid);
         child.kill().expect("it is ours");

@@ -1,5 +1,5 @@
-//! Kills a tree that must end: after a timeout, an interrupt, a dropped session, or the end of the
-//! command.
+//! Kills a process tree that must end: after a timeout, an interrupt, a dropped session, or the end
+//! of the command.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::objects::Objects;
 /// Interval between the watchdog's checks.
 const STEP: Duration = Duration::from_millis(20);
 
-/// Time that processes may outlive the command.
+/// Time for which other processes may outlive the command.
 const GRACE: Duration = Duration::from_millis(200);
 
 /// Reason why a tree was killed.
@@ -54,8 +54,8 @@ impl Watch {
         self.state().live.insert(pid);
     }
 
-    /// Records that a process is dead and about to be waited for, so that its number must not be
-    /// used again. Returns the inspection of its memory if the watchdog killed it.
+    /// Records the death of a process before it is reaped, because the kernel may reuse its ID
+    /// afterwards. Returns the inspection of its memory if the watchdog killed it.
     pub(crate) fn died(&self, pid: i32) -> Option<Inspection> {
         let mut state = self.state();
         state.live.remove(&pid);
@@ -105,8 +105,8 @@ impl Watch {
     pub(crate) fn signal_group(&self, pid: i32, signal: i32) {
         let state = self.state();
         if state.live.contains(&pid) {
-            // SAFETY: kill has no precondition; the number stays in use until it is removed from
-            // the set.
+            // SAFETY: kill has no precondition. The ID cannot belong to another process: `died`
+            // removes a process from `live` before it is reaped, and `state` is locked.
             unsafe { libc::kill(-pid, signal) };
         }
     }
@@ -138,15 +138,15 @@ impl Watch {
     }
 }
 
-/// Inspects each process once more and kills it. Repeats this for processes that are created in the
-/// meantime.
+/// Inspects each live process a last time and kills it. [`Watch::guard`] calls this again for
+/// processes that are created in the meantime.
 fn kill_all(state: &mut State, library: &Path, objects: &Objects) {
     for &pid in &state.live {
         if let Some(look) = inspect(pid, library, objects) {
             state.looks.entry(pid).or_insert(look);
         }
-        // SAFETY: kill has no precondition; the number stays in use until it is removed from the
-        // set.
+        // SAFETY: kill has no precondition. The ID cannot belong to another process: `Watch::died`
+        // removes a process from `live` before it is reaped, and the caller has locked `state`.
         unsafe { libc::kill(pid, libc::SIGKILL) };
     }
 }

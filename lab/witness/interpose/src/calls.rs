@@ -2,7 +2,7 @@
 
 use crate::slots::Slot;
 
-/// Position of the argument with the size of the block that a function makes.
+/// Position of the argument with the size of the requested block.
 #[derive(Clone, Copy)]
 pub enum Size {
     First,

@@ -1,8 +1,9 @@
 //! Reads the processor's counter, if the calling thread may.
 //!
-//! `prctl` can forbid a thread to read the counter: the kernel then kills the process at the next
-//! reading. New threads and child processes inherit that. So each thread asks the kernel once
-//! before its first reading, except in a sandbox, which may forbid the question.
+//! `prctl` can forbid a thread to read the processor's counter: the kernel then kills the process
+//! at the next reading. New threads and child processes inherit the prohibition. So each thread
+//! asks the kernel once before its first reading, except in a sandbox, which may forbid the system
+//! call.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -45,9 +46,9 @@ fn find() -> bool {
     !is_denied
 }
 
-/// Records that the calling thread is about to lose or get the right to read the counter. Without
-/// it, calls are stamped with the collector's latest beat, so the collector may have to repair
-/// their order.
+/// Records that the calling thread is about to lose or get the right to read the counter. A thread
+/// without the right stamps its calls with the collector's latest beat, so the collector may have
+/// to repair their order.
 pub fn set(may_read: bool) {
     let right = if may_read {
         Right::Granted
@@ -74,21 +75,20 @@ pub fn clock() -> u64 {
     control().map_or(0, |control| control.beat.load(Ordering::Relaxed))
 }
 
-/// Number of tries from which [`calibrate`] learns how long a try takes at most.
+/// Number of tries from which [`calibrate`] determines the maximum duration of a try.
 const FIRST_TRIES: usize = 127;
 
 /// Number of tries of which [`calibrate`] takes the mean.
 const TRIES: u64 = 1024;
 
-/// A try was interrupted if it takes this many times as long as one that is slower than nine tenths
-/// of the first tries. Their median may be 0 where the counter advances in long steps.
+/// Multiple of the 90th percentile of the first tries above which a try counts as interrupted. The
+/// median is not used, because it may be 0 if the counter advances in long steps.
 const INTERRUPTED: u64 = 4;
 
-/// Returns the ticks that the timing of a call takes itself: the mean of many tries with a function
-/// that does nothing, without those that were interrupted. Returns 0 if the calling thread may not
-/// read the counter.
+/// Returns the ticks that the timing of a call takes itself: the mean of many uninterrupted tries
+/// with a function that does nothing. Returns 0 if the calling thread may not read the counter.
 ///
-/// Some processors' counters advance in steps as long as a try, so the median or the minimum of all
+/// Some processors' counters advance in steps as long as a try. So the median or the minimum of all
 /// tries would be wrong by a part of a step in every call.
 pub fn calibrate() -> u64 {
     if !may_read() {

@@ -1,4 +1,4 @@
-//! Settings of the collector for the recording, and counts of events that could not be recorded.
+//! Reads the collector's settings for the recording, and counts events that could not be recorded.
 
 use core::sync::atomic::Ordering;
 

@@ -1,7 +1,7 @@
 //! Finds definitions in loaded objects by reading their symbol tables in memory.
 //!
 //! `dlsym` is not suitable: it may allocate, which is not allowed within malloc, and it does not
-//! search objects that were loaded into a scope of their own.
+//! search objects that were loaded into a local scope.
 
 use crate::system::{ObjectInfo, PT_DYNAMIC, PT_LOAD, ProgramHeader};
 
@@ -44,7 +44,7 @@ fn headers(object: &ObjectInfo) -> &[ProgramHeader] {
     if object.headers.is_null() {
         return &[];
     }
-    // SAFETY: the loader promises `header_count` headers at `headers` while the object is loaded.
+    // SAFETY: the loader guarantees `header_count` headers at `headers` while the object is loaded.
     unsafe { core::slice::from_raw_parts(object.headers, usize::from(object.header_count)) }
 }
 
@@ -66,13 +66,13 @@ pub fn extent(object: &ObjectInfo) -> (usize, usize) {
 /// Returns the symbol tables of an object; `None` if it has none.
 ///
 /// # Safety
-/// `object` describes an object that is loaded and is not unloaded meanwhile.
+/// `object` describes a loaded object, which is not unloaded during the call.
 pub unsafe fn tables(object: &ObjectInfo) -> Option<Tables> {
     let dynamic = headers(object)
         .iter()
         .find(|header| header.kind == PT_DYNAMIC)?;
     let mut entry = object.base.wrapping_add(dynamic.address as usize) as *const Dynamic;
-    // Most objects have addresses here, which the loader has relocated; the vDSO has offsets.
+    // Most objects have addresses here, which the loader has relocated. The vDSO has offsets.
     let absolute = |value: u64| {
         let value = value as usize;
         if value < object.base {
@@ -111,10 +111,9 @@ pub unsafe fn tables(object: &ObjectInfo) -> Option<Tables> {
 /// none.
 ///
 /// # Safety
-/// `tables` are those of an object that is still loaded.
+/// `tables` are the tables of an object that is still loaded.
 pub unsafe fn definition(tables: &Tables, name: &str) -> Option<usize> {
-    // SAFETY: the tables are those of a loaded object, and have the hash table that each branch
-    // reads.
+    // SAFETY: the tables belong to a loaded object, and have the hash table that each branch reads.
     let symbol = unsafe {
         if !tables.gnu_hash.is_null() {
             by_gnu_hash(tables, name)
@@ -133,8 +132,10 @@ pub unsafe fn definition(tables: &Tables, name: &str) -> Option<usize> {
     Some(choose())
 }
 
+/// Looks a symbol up in a GNU hash table.
+///
 /// # Safety
-/// `tables` are those of a loaded object and it has a GNU hash table.
+/// `tables` belong to a loaded object and have a GNU hash table.
 unsafe fn by_gnu_hash(tables: &Tables, name: &str) -> Option<&'static Symbol> {
     let hash = name.bytes().fold(5381_u32, |h, c| {
         h.wrapping_mul(33).wrapping_add(u32::from(c))
@@ -171,8 +172,10 @@ unsafe fn by_gnu_hash(tables: &Tables, name: &str) -> Option<&'static Symbol> {
     }
 }
 
+/// Looks a symbol up in a System V hash table.
+///
 /// # Safety
-/// `tables` are those of a loaded object and it has a hash table.
+/// `tables` belong to a loaded object and have a System V hash table.
 unsafe fn by_hash(tables: &Tables, name: &str) -> Option<&'static Symbol> {
     let hash = name.bytes().fold(0_u32, |h, c| {
         let h = (h << 4).wrapping_add(u32::from(c));

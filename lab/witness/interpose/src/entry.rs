@@ -1,12 +1,12 @@
 //! The entry points.
 //!
-//! Each is a jump, not a call: the function behind it gets the caller's registers and stack. So
-//! `operator new` may throw through it, and errno and results stay unchanged.
+//! Each entry point is a jump, not a call: the next function gets the caller's registers and stack.
+//! So `operator new` may throw through an entry point, and errno and results stay unchanged.
 //!
 //! An object may also pass a call on to another of its functions by a jump, as `operator new` does
-//! to malloc. The second entry then has the stack pointer and the return address of the first,
-//! which each thread remembers, and is not counted. A loop that repeats a call from one place has
-//! them as well, but with the same function.
+//! to malloc. The second entry point then sees the stack pointer and return address of the first,
+//! which each thread remembers, and does not count the call. A loop that repeats a call from one
+//! place also repeats both values, but enters the same function.
 
 use crate::layout::Function;
 use crate::resolve::resolve;

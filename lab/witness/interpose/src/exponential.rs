@@ -1,10 +1,10 @@
 //! Draws distances between the points of a Poisson process.
 //!
 //! The logarithm is defined here, because this library is not linked with a mathematical library.
-//! The witness also compiles this file, to test it.
+//! The witness also compiles this file, in order to test it.
 
-/// Returns the next of a sequence of 64 random bits, and advances its state: SplitMix64 (Steele,
-/// Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+/// Returns the next 64 bits of a random sequence, and advances its state: SplitMix64 (Steele, Lea,
+/// Flood: Fast splittable pseudorandom number generators, 2014).
 pub fn random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -14,8 +14,9 @@ pub fn random(state: &mut u64) -> u64 {
 
 /// Returns the number of whole bytes before the next point, from 64 random bits.
 ///
-/// A distance is exponential with this mean. A point falls into a request of `size` bytes if the
-/// number returned is less than `size`, which has the probability `1 - exp(-size / mean)`.
+/// A distance is exponentially distributed with this mean. A point falls into a request of `size`
+/// bytes if the returned number is less than `size`. The probability of that is
+/// `1 - exp(-size / mean)`.
 pub fn distance(bits: u64, mean: f64) -> u64 {
     // A multiple of 2^-53 in (0, 1].
     let uniform = ((bits >> 11) + 1) as f64 / (1_u64 << 53) as f64;

@@ -88,7 +88,7 @@ fn each_mapping(mut visit: impl FnMut(Extent, &[u8])) {
     });
 }
 
-/// Maximum number of bytes that are read of a line. Lines with the names of stacks are shorter.
+/// Maximum number of bytes that are kept of a line. Lines that name stacks are shorter.
 const LINE: usize = 128;
 
 fn extent_of(line: &[u8]) -> Option<Extent> {

@@ -1,7 +1,7 @@
-//! Behaviour of an entry point if no library behind this one defines its function.
+//! Behaviour of an entry point if no later library defines its function.
 //!
-//! Without this library, the caller could not have been linked, or would have found the function
-//! missing; usually its reference is weak.
+//! Without this library, the program could not have been linked, or would have found the function
+//! missing. Usually the caller's reference is weak.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
@@ -38,10 +38,10 @@ unsafe extern "C" fn new_aligned(size: usize, align: usize) -> *mut c_void {
     or_abort(unsafe { memalign(align, size.max(1)) })
 }
 
-/// No C++ runtime is loaded, so nothing can be thrown.
+/// Returns a block, or aborts if there is none. No C++ runtime is loaded, so nothing can be thrown.
 fn or_abort(pointer: *mut c_void) -> *mut c_void {
     if pointer.is_null() {
-        // SAFETY: no precondition.
+        // SAFETY: abort has no precondition.
         unsafe { system::abort() }
     }
     pointer

@@ -1,4 +1,4 @@
-//! Finds the folder of this library, and files in it.
+//! Finds this library's folder, and opens, maps and creates files in it.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
@@ -31,7 +31,8 @@ static KEPT: Kept = Kept {
     state: AtomicU32::new(EMPTY),
 };
 
-/// Writes the path of a file in this library's folder, with a zero at its end.
+/// Writes the path of a file in this library's folder, with a zero at its end. Returns `None` if
+/// the folder is unknown or the path too long.
 fn beside(name: &[u8], path: &mut [u8; PATH_BYTES]) -> Option<()> {
     let state = &KEPT.state;
     // Acquire: pairs with the release below, so the path and its length are visible.
@@ -45,7 +46,8 @@ fn beside(name: &[u8], path: &mut [u8; PATH_BYTES]) -> Option<()> {
         let folder = own_folder(path)?;
         let claimed = state.compare_exchange(EMPTY, WRITING, Ordering::Relaxed, Ordering::Relaxed);
         if claimed.is_ok() {
-            // SAFETY: see `Kept`.
+            // SAFETY: this thread has set `WRITING`, so no other thread writes, and threads read
+            // only after `READY`.
             unsafe {
                 (&mut *KEPT.path.get()).copy_from_slice(path);
                 *KEPT.length.get() = folder;
@@ -108,8 +110,9 @@ pub fn map(name: &[u8], new: bool, length: usize) -> Option<*mut c_void> {
     }
 }
 
-/// Writes a new file into this library's folder. `write` passes its parts to the function that it
-/// gets. Removes the file if the process's limit or the disk would cut it off.
+/// Writes a new file into this library's folder. `write` calls the function that it receives with
+/// each part of the contents. Removes the file if the process's limit or a full disk would truncate
+/// it.
 pub fn write_new(name: &[u8], write: impl FnOnce(&mut dyn FnMut(&[u8]))) {
     let mut path = [0_u8; PATH_BYTES];
     if beside(name, &mut path).is_none() {
@@ -147,7 +150,7 @@ fn exceeds_limit(length: usize) -> bool {
     kernel::limits(FILE_SIZE).is_some_and(|[soft, _]| (length as u64) > soft)
 }
 
-/// Returns the decimal digits of a number.
+/// Returns the decimal digits of a number, which it writes into `digits`.
 pub fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
     let mut first = digits.len();
     loop {
@@ -208,7 +211,7 @@ fn own_folder(path: &mut [u8; PATH_BYTES]) -> Option<usize> {
     }
 }
 
-/// The name of a file of this process: a prefix and numbers, separated by `-`.
+/// Name of a file of this process: a prefix and numbers, separated by `-`.
 pub struct Name {
     bytes: [u8; 64],
     length: usize,

@@ -1,4 +1,4 @@
-//! The second mode of the library: counted calls pass through here, and each block is followed.
+//! Follows blocks, in the second mode of the library: every counted call passes through here.
 //!
 //! Sizes, live bytes and the freeing thread are counted, and each call is timed. The call adds a
 //! frame to the stack. Assembly describes the frame to the unwinder, so exceptions of `operator
@@ -199,7 +199,7 @@ fn now() -> u64 {
     }
 }
 
-/// Counts the time of a call, unless the thread may not read the counter.
+/// Counts the time of a call, unless it was interrupted or the thread may not read the counter.
 fn note_time(began: u64) {
     let ticks = now().wrapping_sub(began);
     if began != 0 && ticks < INTERRUPTED {

@@ -1,13 +1,13 @@
 //! System calls that bypass the C library.
 //!
-//! The C library's functions set errno, and some of them end a cancelled thread. Neither may happen
-//! within malloc.
+//! The C library's functions set errno, and some of them are cancellation points. Neither may
+//! happen within malloc.
 
 use core::ffi::{c_char, c_int, c_long, c_void};
 
 use crate::system::PROT_READ_WRITE;
 
-/// The numbers of calls to the system.
+/// Numbers of system calls.
 #[cfg(target_arch = "x86_64")]
 pub mod number {
     use core::ffi::c_long;
@@ -39,7 +39,7 @@ pub mod number {
     pub const KCMP: c_long = 312;
 }
 
-/// The numbers of calls to the system.
+/// Numbers of system calls.
 #[cfg(target_arch = "aarch64")]
 pub mod number {
     use core::ffi::c_long;
@@ -71,11 +71,11 @@ pub mod number {
     pub const KCMP: c_long = 272;
 }
 
-/// Largest error number. Results from -4095 to -1 are errors.
+/// Largest error number. Results from `-MAX_ERRNO` to -1 are errors.
 pub const MAX_ERRNO: isize = 4095;
-/// No such process or thread.
+/// Error number: no such process or thread.
 const ESRCH: isize = 3;
-/// Makes relative paths start at the working directory.
+/// File descriptor that makes relative paths start at the working directory.
 const AT_FDCWD: usize = -100_isize as usize;
 
 /// Makes a system call, and returns its result, which is a negative error number if it failed.
@@ -86,8 +86,8 @@ const AT_FDCWD: usize = -100_isize as usize;
 #[inline]
 pub unsafe fn call(number: c_long, arguments: [usize; 6]) -> isize {
     let result;
-    // SAFETY: besides the three registers that are named here, the kernel changes only memory that
-    // the arguments name.
+    // SAFETY: the kernel changes only the three registers that are declared as outputs, and memory
+    // that the arguments name.
     unsafe {
         core::arch::asm!(
             "syscall",
@@ -114,7 +114,7 @@ pub unsafe fn call(number: c_long, arguments: [usize; 6]) -> isize {
 #[inline]
 pub unsafe fn call(number: c_long, arguments: [usize; 6]) -> isize {
     let result;
-    // SAFETY: besides the register of the result, the kernel changes only memory that the arguments
+    // SAFETY: the kernel changes only the register of the result, and memory that the arguments
     // name.
     unsafe {
         core::arch::asm!(
@@ -147,7 +147,7 @@ pub fn forbids_counter() -> bool {
 /// Returns whether the kernel forbids the calling thread to read the processor's counter.
 #[cfg(target_arch = "aarch64")]
 pub fn forbids_counter() -> bool {
-    // Linux cannot forbid that on this architecture.
+    // Linux cannot forbid reading it on this architecture.
     false
 }
 
@@ -156,7 +156,7 @@ pub fn is_error(result: isize) -> bool {
     (-MAX_ERRNO..0).contains(&result)
 }
 
-/// Opens a file; negative if it fails.
+/// Opens a file. Returns its descriptor, or a negative error number.
 ///
 /// # Safety
 /// The path ends with a zero.
@@ -172,15 +172,15 @@ pub fn close(file: c_int) {
     unsafe { call(number::CLOSE, [file as usize, 0, 0, 0, 0, 0]) };
 }
 
-/// Reads bytes of a file. Returns their number, which is negative if it failed.
+/// Reads bytes of a file. Returns the number of bytes read, or a negative error number.
 pub fn read(file: c_int, bytes: &mut [u8]) -> isize {
     let (start, length) = (bytes.as_mut_ptr() as usize, bytes.len());
     // SAFETY: the kernel writes only to the bytes.
     unsafe { call(number::READ, [file as usize, start, length, 0, 0, 0]) }
 }
 
-/// Copies memory of this process part by part, although it may not be mapped. Returns the number of
-/// bytes up to the first part that is not mapped. A part consists of an address and a length.
+/// Copies parts of this process's memory, which may not be mapped. Returns the number of bytes
+/// before the first part that is not mapped. A part consists of an address and a length.
 ///
 /// # Safety
 /// The target has room for the bytes of all parts.
@@ -195,14 +195,14 @@ pub unsafe fn copy(target: *mut u8, parts: &[[usize; 2]]) -> usize {
         .unsigned_abs()
 }
 
-/// Writes bytes to a file. Returns their number, which is negative if it failed.
+/// Writes bytes to a file. Returns the number of bytes written, or a negative error number.
 pub fn write(file: c_int, bytes: &[u8]) -> isize {
     let (start, length) = (bytes.as_ptr() as usize, bytes.len());
     // SAFETY: the kernel only reads the bytes.
     unsafe { call(number::WRITE, [file as usize, start, length, 0, 0, 0]) }
 }
 
-/// Reads the target of a link. Returns the number of bytes, which is negative if it failed.
+/// Reads the target of a link. Returns the number of bytes read, or a negative error number.
 ///
 /// # Safety
 /// The path ends with a zero, and the target has room for `length` bytes.
@@ -236,8 +236,8 @@ pub fn fallocate(file: c_int, length: usize) -> bool {
     unsafe { call(number::FALLOCATE, [file as usize, 0, 0, length, 0, 0]) == 0 }
 }
 
-/// Maps memory for reading and writing: of a file, or anonymous if `file` is -1. Returns null if
-/// that fails.
+/// Maps memory for reading and writing: of a file, or anonymous if `file` is -1. Returns null on
+/// failure.
 pub fn map(length: usize, flags: c_int, file: c_int) -> *mut c_void {
     let (protection, flags) = (PROT_READ_WRITE as usize, flags as usize);
     let arguments = [0, length, protection, flags, file as isize as usize, 0];
@@ -255,7 +255,7 @@ pub fn map(length: usize, flags: c_int, file: c_int) -> *mut c_void {
 /// # Safety
 /// Nothing refers to the memory any longer.
 pub unsafe fn unmap(address: *mut c_void, length: usize) {
-    // SAFETY: nothing refers to the memory any longer.
+    // SAFETY: by contract, no code refers to the memory any longer.
     unsafe { call(number::MUNMAP, [address as usize, length, 0, 0, 0, 0]) };
 }
 

@@ -1,8 +1,8 @@
 //! Finds the objects that were loaded after the program's start, in a forked child.
 //!
 //! `dl_iterate_phdr` takes a lock of the loader that glibc does not reset in a child. If another
-//! thread of the parent held that lock, the child would wait forever. So the child follows the
-//! loader's list itself, while it has only one thread.
+//! thread of the parent held that lock, the child would deadlock. So the child follows the loader's
+//! list itself, while it has only one thread.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -29,7 +29,7 @@ struct FileHeader {
     program_header_count: u16,
 }
 
-/// Remembers the last object that was loaded with the program.
+/// Stores the last object that was loaded with the program.
 pub fn begin() {
     // SAFETY: the loader fills its list before constructors run, and no other thread runs yet.
     unsafe {
@@ -41,14 +41,15 @@ pub fn begin() {
     }
 }
 
-/// Returns whether any object that was loaded later is still loaded.
+/// Returns whether any object that was loaded after the program's start is still loaded.
 pub fn any() -> bool {
     let last = LAST.load(Ordering::Acquire);
     // SAFETY: an object that was loaded with the program stays in the list.
     !last.is_null() && !unsafe { (*last).next }.is_null()
 }
 
-/// Calls `visit` for each object that was loaded later, until it returns a value other than 0.
+/// Calls `visit` for each object that was loaded after the program's start, until it returns a
+/// value other than 0.
 ///
 /// # Safety
 /// The process has one thread, and `data` has the type that `visit` expects.
@@ -77,7 +78,7 @@ unsafe fn describe(object: &LinkMap) -> Option<ObjectInfo> {
     if object.base == 0 || !kernel::is_mapped(object.base) {
         return None;
     }
-    // SAFETY: the page is mapped, and the loader maps objects readable.
+    // SAFETY: the page is mapped, and the loader maps objects as readable.
     let header = unsafe { &*header };
     (header.magic == MAGIC).then(|| ObjectInfo {
         base: object.base,

@@ -4,7 +4,7 @@
 
 use core::sync::atomic::{AtomicI64, AtomicU64};
 
-/// First word of a record that can be read.
+/// First word of a valid record.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"heapdrm1");
 
 /// Maximum number of objects that a record can name.
@@ -60,15 +60,14 @@ pub const SIZES: usize = 48;
 /// Index of `malloc` in [`FUNCTIONS`].
 pub const MALLOC: usize = 0;
 
-/// Counts of one function. The entry points add to the first two words, which lie in one cache
-/// line.
+/// Counts of one function. The entry points add to the first two fields, which share a cache line.
 #[repr(C, align(32))]
 #[derive(Clone, Copy)]
 pub struct Function {
-    /// Calls that were passed on, without those that the serving object made to itself.
+    /// Calls that were passed on, except calls that the serving object made itself.
     pub calls: u64,
-    /// Bytes that these calls requested. A call for 2^47 bytes or more, which exceeds every address
-    /// space, adds none.
+    /// Bytes that these calls requested. A request of 2^47 bytes or more, which exceeds every
+    /// address space, is not added.
     pub bytes: u64,
     /// Object to which the calls were passed on: its index in [`Record::objects`] plus one; 0 if
     /// the function was never called.
@@ -89,9 +88,9 @@ pub struct SizeCount {
 pub struct OwnCalls {
     /// Number of anonymous mappings.
     pub mmap: AtomicU64,
-    /// Number of unmapped mappings.
+    /// Number of unmappings.
     pub munmap: AtomicU64,
-    /// Number of calls of `madvise`.
+    /// Number of calls to `madvise`.
     pub madvise: AtomicU64,
 }
 
@@ -106,15 +105,15 @@ pub struct Followed {
     pub frees: AtomicU64,
     /// Freed or resized blocks that another thread had requested.
     pub freed_by_others: AtomicU64,
-    /// Calls that were timed, without those that were interrupted.
+    /// Timed calls, except interrupted ones.
     pub timed: AtomicU64,
     /// Ticks of the processor's counter that the timed calls took.
     pub ticks: AtomicU64,
     /// Ticks that the timing itself adds to each timed call.
     pub calibration: AtomicU64,
-    /// Calls to the system that the library made for itself.
+    /// System calls that the library made for its own use.
     pub own: OwnCalls,
-    /// Blocks by the number of binary digits of their size.
+    /// Requested blocks, indexed by the number of binary digits of their size.
     pub sizes: [SizeCount; SIZES],
 }
 
@@ -125,8 +124,8 @@ pub struct Record {
     pub magic: u64,
     /// ID of the process, in its own PID namespace.
     pub process: u64,
-    /// Object whose malloc the program's objects find first: its index plus one; 0 for the counting
-    /// library, which is the normal case.
+    /// Object whose malloc the loader finds first: its index in `objects` plus one; 0 if that is
+    /// the counting library, which is the normal case.
     pub first_malloc: u64,
     /// Number of used places in `objects`.
     pub objects_used: u64,
@@ -136,6 +135,6 @@ pub struct Record {
     pub objects: [[u8; PATH_BYTES]; OBJECTS],
     /// Findings from following every block; zeros if blocks are not followed.
     pub followed: Followed,
-    /// Attempts to trace a process that the kernel refused.
+    /// Number of attempts to trace a process that the kernel refused.
     pub refused_traces: u64,
 }

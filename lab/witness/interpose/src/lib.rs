@@ -1,21 +1,21 @@
-//! Counts the calls of the C and C++ allocation ABI and their requested bytes, and passes each call
+//! Counts the calls to the C and C++ allocation ABI and their requested bytes, and passes each call
 //! on to the next definition.
 //!
 //! The witness preloads this library before the allocator that it proves. The library never
-//! allocates and prints nothing. Its counts are in a file of the folder from which it was loaded,
-//! mapped shared, so they outlive the process however it ends.
+//! allocates and prints nothing. Its counts are in a shared mapping of a file, in the folder from
+//! which the library was loaded. So they outlive the process, however it ends.
 //!
-//! A call is attributed to the object to which it is passed on, and does not count if that object
-//! made it itself. So an `operator new` of the C++ runtime that calls malloc is one call of the
-//! allocator, and so is one that the allocator serves without the runtime.
+//! A call is attributed to the object to which it is passed on. It does not count if that object
+//! itself made the call. So a call to the C++ runtime's `operator new`, which calls malloc, counts
+//! as one call to the allocator. A call to the allocator's own `operator new` counts as one, too.
 //!
 //! In a second mode, [`follow`], the library also records sizes, live bytes and times. In a third
-//! mode, [`recording`], it counts nothing, and writes every call into a ring that a collector
-//! reads, or a sample of the calls ([`passages`]).
+//! mode, [`recording`], it counts nothing. Instead it writes every call, or a sample of the calls
+//! ([`passages`]), into a ring that a collector reads.
 
 // The witness's build script builds this library without the standard library, so that it loads no
-// other object into the process. A build that unwinds, as that of the whole workspace does, needs
-// the standard library's runtime.
+// other object into the process. A build that unwinds, such as the workspace's, needs the standard
+// library's runtime.
 #![cfg_attr(panic = "abort", no_std)]
 #![cfg(all(
     target_os = "linux",
@@ -78,7 +78,7 @@ extern "C" fn end() {
 extern "C" fn begin() {
     resolve::begin();
     // SAFETY: the handlers only write to this library's own atomics. A child that runs no handlers,
-    // as after vfork, counts in its parent's record.
+    // such as a child of vfork, counts in its parent's record.
     unsafe {
         system::__register_atfork(
             Some(rings::before_fork),
@@ -92,6 +92,6 @@ extern "C" fn begin() {
 #[cfg(panic = "abort")]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    // SAFETY: no precondition.
+    // SAFETY: abort has no precondition.
     unsafe { system::abort() }
 }

@@ -1,13 +1,13 @@
 //! Marks the addresses of sampled blocks: one bit for each 8 bytes of address space.
 //!
-//! A bit belongs to the owner of the block that begins there: it is set before a function returns
-//! the block, and cleared before the allocator is called to free it. So no other thread can own the
-//! address meanwhile, and atomic operations are only needed because neighbours share a word. A
-//! forked child inherits the bits with the blocks.
+//! A bit belongs to the owner of the block that begins there. It is set before a function returns
+//! the block, and cleared before the allocator is called to free the block. So no other thread can
+//! own the address in the meantime. Operations are atomic only because neighbouring blocks share a
+//! word. A forked child inherits the bits with the blocks.
 //!
-//! A mark says only that a block is recorded, because the collector knows its size and thread.
-//! [`crate::shadow`] keeps both for every block, in 32 times as many bits: too much for a
-//! recording, which must not change the memory of the program.
+//! A mark only shows that a block is recorded, because the collector knows its size and thread.
+//! [`crate::shadow`] keeps both for every block, in 32 times as many bits. A recording must not
+//! change the program's memory use by that much.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -32,8 +32,8 @@ pub const WORD_BITS: u32 = u32::BITS.ilog2();
 
 const WORDS: usize = 1 << (CHUNK_BITS - GRANULE_BITS - WORD_BITS);
 
-/// The chunks by address, each null until a bit of it is set. Mapped by [`begin`], which precedes
-/// every look-up.
+/// The chunks by address, each null until one of its bits is set. Mapped by [`begin`], which
+/// precedes every look-up.
 pub static DIRECTORY: AtomicPtr<AtomicPtr<AtomicU32>> = AtomicPtr::new(null_mut());
 
 /// Maps the directory, and returns whether that succeeded.
@@ -114,7 +114,7 @@ fn publish<T>(place: &AtomicPtr<T>, fresh: *mut T, length: usize) {
     // Release: pairs with the acquire of threads that look the mapping up, so they see its zeros.
     let first = place.compare_exchange(null_mut(), fresh, Ordering::Release, Ordering::Relaxed);
     if first.is_err() {
-        // SAFETY: it was just mapped with this length, and no other thread has seen it.
+        // SAFETY: `fresh` was just mapped with this length, and no other thread has seen it.
         unsafe { kernel::unmap(fresh.cast(), length) };
     }
 }
@@ -130,7 +130,7 @@ fn map(length: usize) -> Option<*mut c_void> {
     if address.is_null() {
         return None;
     }
-    // SAFETY: it was just mapped, and its contents do not depend on the size of its pages.
+    // SAFETY: the memory was just mapped, and its contents do not depend on the size of its pages.
     unsafe { kernel::advise(address, length, system::MADV_NOHUGEPAGE) };
     Some(address)
 }

@@ -8,8 +8,8 @@ use crate::ring::{Control, Ring};
 use crate::slots::SLOTS;
 use crate::thread::thread;
 
-/// State that a forked child must not inherit. The kernel fills it with zeros in the child,
-/// whichever system call forks.
+/// State that a forked child must not inherit. The kernel fills it with zeros in the child, even if
+/// the fork bypasses the C library.
 #[repr(C)]
 pub struct Own {
     /// ID of this process; 0 in a child that was forked without running handlers, until it gets a
@@ -29,9 +29,9 @@ pub struct Own {
     pub mapped: AtomicU32,
 }
 
-/// This process has no image yet.
+/// State in which this process has no image yet.
 pub const NEW: u32 = 0;
-/// One thread of this process has a ring.
+/// State in which one thread of this process has a ring.
 pub const ALONE: u32 = 1;
 
 impl Own {
@@ -54,7 +54,7 @@ pub static IMAGE: AtomicU64 = AtomicU64::new(0);
 pub static NAMESPACE: AtomicU64 = AtomicU64::new(0);
 /// Parent of this process: see [`Ring::parent`].
 pub static PARENT: AtomicU64 = AtomicU64::new(0);
-/// Whether system calls of this process may be forbidden. See [`is_sandboxed`].
+/// Whether a sandbox may forbid system calls of this process. See [`is_sandboxed`].
 pub static SANDBOXED: AtomicBool = AtomicBool::new(false);
 /// Whether recording is over, so that no thread gets a ring.
 pub static OVER: AtomicBool = AtomicBool::new(false);
@@ -74,12 +74,12 @@ pub fn control() -> Option<&'static Control> {
 /// Returns the state of the process, as [`Own::state`] describes it.
 #[inline]
 pub fn state() -> u32 {
-    // Relaxed: it becomes NEW only by a fork, after which the process has one thread, and exceeds
-    // ALONE before a second thread hands a block to another.
+    // Relaxed: the state becomes NEW only by a fork, after which the process has one thread. It
+    // exceeds ALONE before a second thread hands a block to another.
     own().map_or(NEW, |own| own.state.load(Ordering::Relaxed))
 }
 
-/// Returns the number in the name of this process's namespace: `pid:[4026531836]`.
+/// Returns the number in the name of this process's PID namespace: `pid:[4026531836]`.
 pub fn namespace() -> u64 {
     let mut name = [0_u8; 64];
     let path = c"/proc/thread-self/ns/pid".as_ptr();
@@ -97,7 +97,7 @@ pub fn namespace() -> u64 {
 }
 
 /// Returns the ID of the calling thread; 0 in a child of vfork, which runs as a thread of its
-/// parent. No thread has the ID 0, so such a ring is never mistaken for that of an ended thread.
+/// parent. No thread has the ID 0, so the thread of such a ring is never mistaken for an ended one.
 pub fn tid() -> u32 {
     if is_child_of_vfork() {
         0
@@ -124,9 +124,8 @@ pub fn begin_image() {
     }
 }
 
-/// Records the ID of this process if it was forked by a system call that runs no handlers. Its
-/// child of vfork may be the first to allocate: then the process is that child's parent, whose
-/// memory the child borrows.
+/// Records the ID of this process if a system call that runs no handlers forked it. If the caller
+/// is a child of vfork, which borrows its parent's memory, the process is that parent.
 pub fn begin_unknown_image() {
     let (me, parent) = (kernel::process(), kernel::parent());
     let borrows = kernel::share_memory(me, parent);

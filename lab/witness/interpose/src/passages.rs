@@ -1,9 +1,9 @@
-//! Passages: the code that calls pass if a recording samples blocks or takes stacks.
+//! Passages: the code that calls run through if a recording samples blocks or takes stacks.
 //!
-//! A call that is not recorded jumps to the allocator after a few instructions, and does not come
-//! back. Before the jump, a call that requests a block counts the requested bytes down, and a free
-//! tests whether the block is sampled. If every block is recorded, the stack of every call that
-//! requests a block may be recorded.
+//! A call that is not recorded jumps to the allocator after a few instructions, and returns
+//! directly to its caller. Before the jump, a call that requests a block counts the requested bytes
+//! down, and a free tests whether the block is sampled. If every block is recorded, the stack of
+//! every call that requests a block may be recorded.
 
 use core::mem::offset_of;
 
@@ -23,7 +23,7 @@ const FRAME: usize = 56;
 #[cfg(target_arch = "aarch64")]
 const FRAME: usize = 64;
 
-/// Returns the passage for the calls of a function; `None` if they are not recorded.
+/// Returns the passage for calls to a function; `None` if they are not recorded.
 pub fn passage(index: usize) -> Option<usize> {
     let (samples, takes_stacks) = (marks::is_on(), control::stack_bytes() != 0);
     Some(match deed(index) {
@@ -112,7 +112,7 @@ unsafe extern "C" fn free() {
 
 /// Passes a call on that may have to be recorded. Its slot is in r11.
 ///
-/// An allocator's `operator new` may pass the call on to malloc by a jump. The call of malloc then
+/// An allocator's `operator new` may pass the call on to malloc by a jump. The call to malloc then
 /// returns to this function, and is not recorded a second time.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
@@ -249,7 +249,7 @@ unsafe extern "C" fn free() {
 
 /// Passes a call on that may have to be recorded. Its slot is in x16.
 ///
-/// An allocator's `operator new` may pass the call on to malloc by a jump. The call of malloc then
+/// An allocator's `operator new` may pass the call on to malloc by a jump. The call to malloc then
 /// returns to this function, and is not recorded a second time.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]

@@ -15,11 +15,11 @@ static RECORD: AtomicPtr<Record> = AtomicPtr::new(null_mut());
 /// 0 if there is no record, 1 while a thread creates it, 2 when it is complete.
 static STATE: AtomicU32 = AtomicU32::new(0);
 
-/// Record for processes that cannot create a file, so that counting never fails.
+/// Record in memory for processes that cannot create a file, so that counting never fails.
 struct Private(core::cell::UnsafeCell<core::mem::MaybeUninit<Record>>);
 
 // SAFETY: the value is only used through a raw pointer. Its fields are written atomically, or by
-// the one thread that claimed a place.
+// the one thread that claimed an index of `objects`.
 unsafe impl Sync for Private {}
 
 static PRIVATE: Private = Private(core::cell::UnsafeCell::new(core::mem::MaybeUninit::zeroed()));
@@ -35,7 +35,7 @@ pub fn current() -> *mut Record {
                 return record;
             }
             Err(2) => return RECORD.load(Ordering::Acquire),
-            // Creating a record takes a few system calls and no lock.
+            // The wait is short: creating a record takes a few system calls and no lock.
             Err(_) => kernel::yield_to_others(),
         }
     }
@@ -55,7 +55,7 @@ pub fn renew() -> Option<(*mut Record, *mut Record)> {
     if new == old {
         return None;
     }
-    // SAFETY: both are mapped and do not overlap, and the child has one thread.
+    // SAFETY: both records are mapped and do not overlap, and the child has one thread.
     unsafe {
         (*new).first_malloc = (*old).first_malloc;
         (*new).objects_used = (*old).objects_used;
@@ -78,8 +78,8 @@ pub fn renew() -> Option<(*mut Record, *mut Record)> {
 /// Returns the findings on blocks. Functions that follow blocks are called only after the record
 /// was created.
 pub fn followed() -> &'static Followed {
-    // SAFETY: the record is mapped. A forked child unmaps its parent's record only after it has
-    // created its own.
+    // SAFETY: the record was created and is mapped. A forked child unmaps its parent's record only
+    // after it has created its own.
     unsafe { &(*RECORD.load(Ordering::Acquire)).followed }
 }
 
@@ -157,14 +157,15 @@ fn create() -> *mut Record {
     record
 }
 
-/// Returns the record's index of an object plus one; 0 if the record has no room for its name.
+/// Returns an object's index in the record plus one, and adds the object if it is new. Returns 0 if
+/// the record has no room.
 ///
 /// # Safety
 /// `record` comes from [`current`].
 pub unsafe fn name_object(record: *mut Record, path: &[u8]) -> u64 {
     let path = &path[..path.len().min(PATH_BYTES - 1)];
-    // SAFETY: the record stays mapped, and only the thread that claimed a place writes it. Two
-    // threads that name one object at the same time only name it twice.
+    // SAFETY: the record stays mapped, and only the thread that claimed an index writes that path.
+    // If two threads name one object concurrently, the record contains it twice, which is harmless.
     unsafe {
         let used = AtomicU64::from_ptr(addr_of_mut!((*record).objects_used));
         let known = (used.load(Ordering::Acquire) as usize).min(OBJECTS);

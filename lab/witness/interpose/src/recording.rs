@@ -1,10 +1,10 @@
 //! Writes every call into a ring, in the third mode of the library.
 //!
-//! A free is stamped before the allocator is called, and a call that returns a block after it has
-//! returned: of two owners of an address, the later one has the later stamp. A processor may read
-//! its counter before the loads that precede it are done. A free therefore waits for these loads,
-//! so its stamp is never earlier than that of the call that made its block. A call that makes a
-//! block does not wait and may be stamped too early, which the collector repairs.
+//! A free is stamped before the allocator is called. A call that returns a block is stamped after
+//! it has returned. So of two owners of an address, the later one has the later stamp. A processor
+//! may read its counter before the preceding loads are done. A free therefore waits for these
+//! loads, so its stamp is never earlier than that of the call that made its block. A call that
+//! makes a block does not wait and may be stamped too early, which the collector repairs.
 
 use core::sync::atomic::Ordering;
 
@@ -27,8 +27,7 @@ type After = extern "C" fn(&Call, usize) -> usize;
 /// result.
 type TimedAfter = extern "C" fn(&TimedCall, usize) -> usize;
 
-/// The recorders of one function. They are compiled for that function, so they take few
-/// instructions.
+/// Recorders of one function. They are compiled for that function, so they take few instructions.
 struct Recorders {
     before: Option<Before>,
     after: Option<After>,
@@ -132,7 +131,8 @@ pub struct Returned {
 }
 
 impl Returned {
-    /// Returns a resize of which only the free of the old block is recorded.
+    /// Returns the result of a resize without its new block, so that only the free of the old block
+    /// is recorded.
     pub fn freed_only(self) -> Self {
         let (block, size) = (0, 0);
         Self {

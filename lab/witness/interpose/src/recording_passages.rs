@@ -1,6 +1,7 @@
-//! Passages: the code that calls pass if every call is recorded.
+//! Passages: the code that calls run through if every call is recorded.
 //!
-//! A timed call takes the same way, with readings of the processor's counter before and after it.
+//! A timed call runs through the same code, with readings of the processor's counter before and
+//! after it.
 
 use core::mem::offset_of;
 
@@ -26,8 +27,8 @@ macro_rules! read_counter {
     };
 }
 
-// Counts a call towards the next timed one. Leaves the condition "lower" for the call to time.
-// Clobbers x9 and x10.
+// Counts a call towards the next timed call. Sets the condition "lower" if this call is to be
+// timed. Clobbers x9 and x10.
 #[cfg(target_arch = "aarch64")]
 macro_rules! count_down {
     () => {
@@ -45,7 +46,7 @@ macro_rules! count_down {
 
 /// Passes a call on and records its effect. An entry point jumps here with its slot in r11.
 ///
-/// An allocator's `operator new` may pass the call on to malloc by a jump. The call of malloc then
+/// An allocator's `operator new` may pass the call on to malloc by a jump. The call to malloc then
 /// returns to this function, and is not recorded a second time.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
@@ -116,6 +117,7 @@ pub unsafe extern "C" fn record() {
 }
 
 /// Records that a block is freed, and jumps to the allocator, which returns directly to the caller.
+/// If the call is timed, calls the allocator instead.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 #[allow(clippy::too_many_lines, reason = "a line holds one instruction")]
@@ -176,7 +178,7 @@ pub unsafe extern "C" fn record_free() {
 
 /// Passes a call on and records its effect. An entry point jumps here with its slot in x16.
 ///
-/// An allocator's `operator new` may pass the call on to malloc by a jump. The call of malloc then
+/// An allocator's `operator new` may pass the call on to malloc by a jump. The call to malloc then
 /// returns to this function, and is not recorded a second time.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
@@ -246,6 +248,7 @@ pub unsafe extern "C" fn record() {
 }
 
 /// Records that a block is freed, and jumps to the allocator, which returns directly to the caller.
+/// If the call is timed, calls the allocator instead.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 #[allow(clippy::too_many_lines, reason = "a line holds one instruction")]

@@ -84,9 +84,10 @@ unsafe extern "C" fn visit(object: *const ObjectInfo, _: usize, data: *mut c_voi
     1
 }
 
-/// Fills the slot of a function. Creates the record if there is none.
+/// Fills the slot of a function, and keeps errno. Creates the record if there is none.
 pub extern "C" fn resolve(index: usize) {
-    // SAFETY: every thread has an errno. Programs read it after free and after a failed malloc.
+    // SAFETY: every thread has an errno. Programs read it after free and after a failed malloc, so
+    // it is restored below.
     let errno = unsafe { *system::__errno_location() };
     fill(index);
     // SAFETY: every thread has an errno.
@@ -123,7 +124,7 @@ fn bind(index: usize, found: &Found) {
         }
         Mode::Counting | Mode::Following => counter(index, path, counted),
     };
-    // If a function passes requests on to malloc by name, malloc's passage follows them.
+    // If a function passes requests on to malloc by name, malloc's passage follows or records them.
     let counted_next = match mode {
         _ if !counted || is_runtime => found.address,
         Mode::Counting => found.address,
@@ -133,9 +134,9 @@ fn bind(index: usize, found: &Found) {
     slot.counter.store(counter, Ordering::Relaxed);
     slot.counted_next.store(counted_next, Ordering::Relaxed);
     slot.served.store(found.address, Ordering::Relaxed);
-    // glibc's internal calls, such as that of `malloc` in `strdup`, count as calls of the program.
-    // So glibc's slots have an empty range of callers. When calls are sampled, the range includes
-    // every caller, so that all calls take the shorter path.
+    // glibc's internal calls, such as the call to `malloc` in `strdup`, count as calls of the
+    // program. So glibc's slots have an empty range of callers. When calls are sampled, the range
+    // includes every caller, so that all calls take the shorter path.
     let own = (&raw const *slot) as usize;
     let (low, span, next) = match () {
         () if in_libc && counter == 0 && marks::is_on() => (0, usize::MAX, counted_next),
@@ -170,8 +171,8 @@ fn contains(path: &[u8], part: &[u8]) -> bool {
     path.windows(part.len()).any(|window| window == part)
 }
 
-/// Begins the record of this process: which object serves malloc, and whether the loader finds this
-/// library's malloc first.
+/// Begins the record of this process. It shows which object serves malloc, and whether the loader
+/// finds this library's malloc first.
 ///
 /// Binds every function that is defined by now. Functions of objects that are loaded later are
 /// bound by their first call, or in a forked child by [`bind_late`].
@@ -199,9 +200,9 @@ pub fn begin() {
     }
 }
 
-/// Binds the functions that only objects loaded after the program's start define, in a child that
-/// was just forked. The first call of such a function would wait for the loader's lock, which a
-/// thread of the parent may have held.
+/// Binds, in a child that was just forked, the functions that only objects loaded after the
+/// program's start define. The first call to such a function would wait for the loader's lock,
+/// which a thread of the parent may have held.
 fn bind_late() {
     if !late::any() {
         return;

@@ -1,10 +1,10 @@
-//! Rings, through which recorded calls reach the collector: memory that it shares with the recorded
-//! processes. Both compile this file.
+//! Rings: shared memory through which recorded calls reach the collector. The library and the
+//! collector both compile this file.
 //!
-//! Every thread writes into a ring of its own, which only the collector reads. One instruction
-//! reserves an entry, so a signal handler that allocates takes the next one. An entry is valid once
-//! its last word contains the number of the current lap. So an incomplete entry of a killed thread
-//! is never read, and no index has to be published.
+//! Every thread writes into its own ring, which only the collector reads. One instruction reserves
+//! an entry, so a signal handler that allocates takes the next entry. An entry is valid once its
+//! last word contains the number of the current lap. So an incomplete entry of a killed thread is
+//! never read, and no index has to be published.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -14,7 +14,7 @@ pub const CONTROL: &str = "recording";
 /// Prefix of the names of files that contain a [`Ring`].
 pub const PREFIX: &str = "ring-";
 
-/// First word of a ring that can be read.
+/// First word of a valid ring.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hdring04");
 
 /// Number of entries of a ring: at 10 million calls a second they last 3 ms.
@@ -32,15 +32,15 @@ pub mod code {
     pub const FREED: u8 = 64;
     /// The function returned no block.
     pub const FAILED: u8 = 128;
-    /// The entry's address is the alignment that the call of the next entry requested.
+    /// The entry's address is the alignment that the next entry's call requested.
     pub const ALIGNMENT: u8 = 192;
     /// The call that returned the block at the entry's address has a stack. The entry's size is the
     /// position of that stack in the ring of stacks. The address is 0 if the call failed.
     pub const STACK: u8 = 193;
-    /// The first of the codes whose entries have a detail of 64 bits.
+    /// First of the codes whose entries have a detail of 64 bits.
     pub const WHOLE: u8 = 240;
-    /// The entry's address is the ID of the thread that writes the following entries, and its
-    /// detail the processor's counter.
+    /// The entry's address is the ID of the thread that writes the following entries. Its detail is
+    /// the processor's counter.
     pub const THREAD: u8 = WHOLE;
     /// The detail is the processor's counter, of which the next entry has only the lowest bits.
     pub const TIME: u8 = WHOLE + 1;
@@ -91,17 +91,17 @@ pub struct Entry {
     pub tag: AtomicU64,
 }
 
-/// Bits of an address, and the position of the code in a tag.
+/// Number of bits of an address, and position of the code in a tag.
 pub const ADDRESS_BITS: u32 = 48;
 /// Position of the lap in a tag.
 pub const LAP_SHIFT: u32 = 56;
 
-/// Bits of the processor's counter in an entry: 7 minutes at 2.6 GHz.
+/// Bits of the processor's counter in an entry, which cover 7 minutes at 2.6 GHz.
 pub const STAMP_BITS: u32 = 40;
 /// Minimum size that does not fit into an entry. An entry with [`code::SIZE`] precedes it.
 pub const LONG: u64 = (1 << (u64::BITS - STAMP_BITS)) - 1;
-/// Ticks after which a thread writes its complete time. A reader assumes the time that is nearest
-/// to that of the previous entry, so the limit is less than half of the range of the bits.
+/// Number of ticks after which a thread writes its complete time. A reader assumes the time that is
+/// nearest to the previous entry's time, so the limit is less than half the range of the bits.
 pub const FAR: u64 = 1 << (STAMP_BITS - 3);
 
 /// An operation before it is written.
@@ -162,8 +162,8 @@ pub struct Ring {
     pub entries: [Entry; ENTRIES as usize],
 }
 
-/// Sums over the timed calls of a ring's threads, in ticks of the processor's counter. Signed
-/// numbers, in two's complement.
+/// Sums over the timed calls of a ring's threads, in ticks of the processor's counter. They are
+/// signed numbers in two's complement.
 #[repr(C)]
 pub struct Timing {
     /// Number of timed calls.

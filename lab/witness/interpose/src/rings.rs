@@ -21,13 +21,13 @@ use crate::waiting::wait;
 /// Path of the object that serves malloc. Written before the first ring is created.
 struct Server(core::cell::UnsafeCell<[u8; PATH_BYTES]>);
 
-// SAFETY: while `set_server` writes, the loader's lock or the first call of malloc excludes other
+// SAFETY: while `set_server` writes, the loader's lock or the first call to malloc excludes other
 // threads. Afterwards the bytes are only read.
 unsafe impl Sync for Server {}
 
 static SERVER: Server = Server(core::cell::UnsafeCell::new([0; PATH_BYTES]));
 
-/// Number of calls that may reuse the time of the call before them, while one thread allocates.
+/// Number of calls that may reuse the time of an earlier call while only one thread allocates.
 /// Reading the processor's counter takes longer than the rest of a recorded call.
 const REUSES: u32 = 7;
 
@@ -77,7 +77,7 @@ pub fn begin() {
     }
 }
 
-/// Makes sure that the collector knows this process.
+/// Opens a ring if this process has no image yet, so that the collector knows the process.
 pub fn announce() {
     if state() == NEW {
         open();
@@ -96,13 +96,13 @@ pub fn current() -> Option<&'static Ring> {
 /// Records that this process is about to fork, because the child inherits the blocks that are live
 /// now.
 pub unsafe extern "C" fn before_fork() {
-    // Without an image, a process has no recorded blocks except those of its parent.
+    // Without an image, a process has only its parent's recorded blocks.
     if state() == NEW {
         return;
     }
     let now = clock();
     let thread = thread();
-    // Thread-local, because other threads may fork at the same time. The child has a copy.
+    // Thread-local, because other threads may fork concurrently. The child inherits a copy.
     thread.forked.set(now);
     if thread.ring.get().is_null() && !open() {
         return;
@@ -118,8 +118,8 @@ pub unsafe extern "C" fn before_fork() {
 /// Returns the time stamp of a call. If a block passes from one thread to another, the stamps of
 /// both threads' calls have the right order.
 ///
-/// While only one thread allocates, its ring gives the order of the calls. Then only the first call
-/// after each beat of the collector, and every eighth call after it, reads the time.
+/// While only one thread allocates, its ring gives the order of the calls. Then up to [`REUSES`]
+/// later calls reuse a reading, until the next beat of the collector.
 #[inline]
 pub fn stamp(read: impl FnOnce() -> u64) -> u64 {
     let thread = thread();
@@ -175,7 +175,8 @@ fn push_in_full(thread: &Thread, ring: &Ring, event: Event) {
     ring.write(index, event);
 }
 
-/// Gets a ring for the calling thread. Keeps errno and the signal mask.
+/// Assigns a ring to the calling thread. Returns false if there can be no ring. Keeps errno and the
+/// signal mask.
 #[cold]
 fn open() -> bool {
     let (Some(own), false) = (own(), OVER.load(Ordering::Relaxed)) else {
@@ -207,8 +208,8 @@ fn ring_for_thread(own: &Own) -> Option<&'static Ring> {
     Some(ring)
 }
 
-/// Runs `work` with the lock on the rings held. Blocks signals meanwhile, because a handler that
-/// allocates would wait for the lock of its own thread.
+/// Runs `work` while it holds the lock on the rings. Blocks signals, because a handler that
+/// allocates would wait for the lock that its own thread holds.
 fn locked<T>(own: &Own, work: impl FnOnce() -> T) -> T {
     let before = kernel::block_signals(u64::MAX);
     // Acquire: pairs with the release below, so the list of rings is complete.
@@ -222,8 +223,8 @@ fn locked<T>(own: &Own, work: impl FnOnce() -> T) -> T {
 }
 
 /// Creates rings in advance, for the calling thread and for threads that first allocate in the
-/// sandbox, where system calls may be forbidden. A child of vfork needs no other ring than that of
-/// its parent's thread. Returns false inside a sandbox, or if there can be no ring.
+/// sandbox, where system calls may be forbidden. A child of vfork needs only the ring of its
+/// parent's thread. Returns false inside a sandbox, or if there can be no ring.
 pub fn prepare_sandbox() -> bool {
     let (Some(own), false) = (own(), OVER.load(Ordering::Relaxed)) else {
         return false;

@@ -1,7 +1,7 @@
-//! Chooses the requests that are recorded, and those whose stack is recorded.
+//! Chooses the requests that are recorded, and the requests whose stack is recorded.
 //!
 //! Sample points are a Poisson process over the requested bytes of a thread. The thread counts down
-//! to its next point. Distances have no memory, so a new one may be drawn at the end of each
+//! to its next point. Distances are memoryless, so a new distance may be drawn at the end of each
 //! request.
 //!
 //! If stacks are rarer than recorded blocks, there are two processes: points with a stack, and
@@ -22,7 +22,7 @@ pub struct Points {
     pub stack: bool,
 }
 
-/// Mean distances of the points of both processes; `None` for a process without points.
+/// Mean distances between the points of each process; `None` for a process without points.
 struct Means {
     plain: Option<f64>,
     stack: Option<f64>,
@@ -36,8 +36,7 @@ impl Means {
         );
         let is_rarer = stack > all && stack > 1.0;
         let plain = match is_rarer {
-            // Rates add up: the rate of plain points is the rate of all points minus that of points
-            // with a stack.
+            // The rates of both processes add up to the rate of all points.
             true => all * stack / (stack - all),
             false => all,
         };
@@ -65,12 +64,12 @@ pub fn count(size: u64) -> Points {
     }
 }
 
-/// Returns the points within a request that ended the thread's countdown. A new thread has a
-/// countdown of zero, since none was drawn yet.
+/// Returns the points within a request that ended the thread's countdown. In a new thread, which
+/// has not drawn a distance, the countdown is 0.
 pub fn pass(size: u64) -> Points {
     let size = size.max(1);
     if thread().seed.get() == 0 {
-        // Makes the trace name the process even if no point falls into its requests.
+        // Makes the recording name the process even if no point falls into its requests.
         rings::announce();
         begin(thread());
         let thread = thread();
@@ -105,7 +104,7 @@ fn step(thread: &Thread, size: u64) -> Points {
     let first = thread.until.get().wrapping_add(size);
     let means = Means::new();
     if first >= size {
-        // A signal handler requested memory meanwhile, and continued the countdown.
+        // A signal handler requested memory in the meantime, and continued the countdown.
         begin_countdown(thread, &means);
         return Points::default();
     }

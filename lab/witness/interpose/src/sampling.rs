@@ -1,5 +1,5 @@
-//! Chooses what is recorded if a recording samples blocks or takes stacks, in the third mode of the
-//! library. [`crate::passages`] leads calls here.
+//! Chooses the calls that are recorded if a recording samples blocks or takes stacks, in the third
+//! mode of the library. [`crate::passages`] passes calls to this module.
 
 use core::ffi::{c_int, c_void};
 
@@ -34,8 +34,8 @@ pub struct SampledCall {
 
 const _: () = assert!(size_of::<SampledCall>() == 64);
 
-/// Decides whether a call is recorded. If it frees a recorded block, records that free. Returns
-/// whether its return must be recorded as well.
+/// Decides whether a call is recorded. If the call frees a recorded block, records that free.
+/// Returns whether the call's return must be recorded as well.
 pub extern "C" fn before(call: &mut SampledCall) -> bool {
     let index = slots::index(call.call.slot);
     let address = call.call.arguments[0];
@@ -48,7 +48,7 @@ pub extern "C" fn before(call: &mut SampledCall) -> bool {
         }
     };
     (call.frees, call.points) = match deed(index) {
-        // The passage of these functions has already counted the request.
+        // The passage of these functions has already counted the requested bytes.
         Deed::Makes(size) | Deed::Stores(size) if samples => (false, sample::pass(asked(size))),
         Deed::Makes(size) | Deed::Stores(size) => (false, sample::count(asked(size))),
         Deed::Resizes(size) => (is_recorded(address), sample::count(asked(size))),
@@ -99,7 +99,7 @@ fn mark(block: usize) -> bool {
     !marks::is_on() || marks::set(block)
 }
 
-/// Takes the caller's stack, and records that the call has it.
+/// Takes the caller's stack, and records that the call has a stack.
 fn push_stack(call: &SampledCall, returned: &Returned) {
     let taken = stack::take(Registers {
         return_address: call.return_address,
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn personality(
     CONTINUE_UNWIND
 }
 
-/// Returns the part of a call without a block that is recorded.
+/// Returns the result to record for a call that returned no block; `None` if there is none.
 fn without_block(call: &SampledCall, returned: Returned) -> Option<Returned> {
     let old = call.call.arguments[0];
     let is_resize = matches!(deed(slots::index(call.call.slot)), Deed::Resizes(_));

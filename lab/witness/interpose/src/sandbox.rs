@@ -1,9 +1,9 @@
-//! Observes a process that forbids itself system calls.
+//! Observes a process that forbids itself to make system calls.
 //!
 //! Under `SECCOMP_MODE_STRICT`, or a filter that kills, this library must make no system call that
-//! the program does not make. These definitions notice that a sandbox is about to close. They
-//! create rings before that, and afterwards this library makes no system call. A strict sandbox
-//! also forbids reading the processor's counter.
+//! the program does not make. The definitions here notice that the program is about to enter such a
+//! sandbox, and create rings beforehand. Afterwards this library makes no system call. A strict
+//! sandbox also forbids reading the processor's counter.
 
 use core::ffi::{c_int, c_long};
 
@@ -38,16 +38,16 @@ const CLOSING: core::ops::RangeInclusive<usize> = 0..=1;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
-    // SAFETY: the arguments come from the caller, who may pass fewer. The kernel does not read the
-    // others.
+    // SAFETY: the arguments come from the caller. The kernel does not read arguments that the
+    // caller does not pass.
     unsafe { made(PRCTL, [option as usize, a, b, c, d, 0]) as c_int }
 }
 
 /// Makes a system call as the C library does.
 ///
-/// The stack stays as it is, because a child may continue after the call on another stack. Only
-/// calls that can close a sandbox continue in Rust, with their arguments where the caller left
-/// them.
+/// The function does not change the stack pointer, because a child may continue after the call on
+/// another stack. Only calls that can close a sandbox continue in Rust, with their arguments where
+/// the caller left them.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
@@ -84,9 +84,9 @@ unsafe extern "C" fn syscall() {
 
 /// Makes a system call as the C library does.
 ///
-/// The stack stays as it is, because a child may continue after the call on another stack. Only
-/// calls that can close a sandbox continue in Rust, with their arguments where the caller left
-/// them.
+/// The function does not change the stack pointer, because a child may continue after the call on
+/// another stack. Only calls that can close a sandbox continue in Rust, with their arguments where
+/// the caller left them.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
@@ -122,9 +122,10 @@ unsafe extern "C" fn syscall() {
     )
 }
 
-/// Makes a child that runs as the calling thread until it ends or executes a program.
+/// Creates a child that runs as the calling thread until it ends or executes a program.
 ///
-/// The return address waits in a register: the child's return overwrites its place on the stack.
+/// The return address waits in a register, because the child's return overwrites its place on the
+/// stack.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
@@ -152,7 +153,7 @@ unsafe extern "C" fn vfork() {
     )
 }
 
-/// Makes a child that runs as the calling thread until it ends or executes a program.
+/// Creates a child that runs as the calling thread until it ends or executes a program.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
@@ -175,7 +176,7 @@ unsafe extern "C" fn vfork() {
     )
 }
 
-/// Forgets, in the parent, the sandbox that the child of vfork closed around itself.
+/// Resets, in the parent, the sandbox that its child of vfork closed around itself.
 extern "C" fn after_vfork(result: isize) -> c_long {
     // A child of vfork that calls vfork itself may be in a sandbox of its own.
     if !is_child_of_vfork() {
@@ -191,7 +192,7 @@ extern "C" fn after_vfork(result: isize) -> c_long {
 /// Makes a system call that may close a sandbox.
 ///
 /// # Safety
-/// The arguments are those of `syscall`.
+/// The arguments are the arguments of `syscall`.
 unsafe extern "C" fn observed(
     number: c_long,
     a: usize,
@@ -201,8 +202,8 @@ unsafe extern "C" fn observed(
     e: usize,
     f: usize,
 ) -> c_long {
-    // SAFETY: the arguments come from the caller, who may pass fewer. The kernel does not read the
-    // others.
+    // SAFETY: the arguments come from the caller. The kernel does not read arguments that the
+    // caller does not pass.
     unsafe { made(number, [a, b, c, d, e, f]) }
 }
 
@@ -214,7 +215,8 @@ extern "C" fn failed(result: isize) -> c_long {
     -1
 }
 
-/// Makes a system call as the C library does, and prepares for one that closes a sandbox.
+/// Makes a system call as the C library does, and prepares this library if the call closes a
+/// sandbox.
 ///
 /// # Safety
 /// The arguments are valid for this call.

@@ -1,11 +1,11 @@
 //! Keeps the size and the thread of each live block in a table outside the heap.
 //!
-//! Each 8 bytes of address space have a cell of 4 bytes. It contains the size of the block that
-//! begins there and the thread that requested it, or 0. Chunks of cells are mapped when a block
-//! first lies in them. There is no lock, because a cell belongs to the owner of the block.
+//! Each 8 bytes of address space have a cell of 4 bytes. The cell contains the size of the block
+//! that begins there and the thread that requested the block, or 0. Chunks of cells are mapped when
+//! a block first lies in them. There is no lock, because a cell belongs to the owner of the block.
 //!
-//! [`crate::marks`] has one bit for a recorded block and no more. Evidence needs the size of each
-//! block that is freed, and has no collector that could know it.
+//! [`crate::marks`] has only one bit for each recorded block, because the collector knows the
+//! block's size. Evidence has no collector, so this table contains the size of every live block.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -27,16 +27,17 @@ const ADDRESS_BITS: u32 = 48;
 const CHUNKS: usize = 1 << (ADDRESS_BITS - CHUNK_BITS);
 const CELLS: usize = 1 << (CHUNK_BITS - GRANULE_BITS);
 
-/// The chunks by address; null where there is none. Null itself before the first block.
+/// The chunks by address; null for addresses without a chunk. Itself null before the first block.
 static DIRECTORY: AtomicPtr<AtomicPtr<AtomicU32>> = AtomicPtr::new(null_mut());
 
-/// Bits of a size that a cell contains. The rest of the cell is an exponent and the thread.
+/// Number of bits of a size that a cell contains. The other bits contain an exponent and the
+/// thread.
 const MANTISSA_BITS: u32 = 19;
 const EXPONENT_BITS: u32 = 5;
 const THREAD_SHIFT: u32 = MANTISSA_BITS + EXPONENT_BITS;
 
-/// Limit below which a size is stored exactly: plus one and without an exponent, so that no cell of
-/// a block is 0.
+/// Limit below which a size is stored exactly. Such a size has no exponent, and is stored plus one,
+/// so that the cell of a block is never 0.
 const EXACT: u64 = (1 << MANTISSA_BITS) - 1;
 
 /// A live block.
@@ -73,9 +74,9 @@ impl Block {
     }
 }
 
-/// Records that a block begins at `address`, and returns the change of live bytes; `None` if the
-/// table has no room. If a block was recorded there, it was freed in a way that this library does
-/// not see.
+/// Records that a block begins at `address`. Returns the change of live bytes; `None` if the table
+/// has no room. If a block was already recorded there, it was freed by a call that this library
+/// does not see.
 pub fn put(address: usize, block: Block) -> Option<i64> {
     let cell = block.cell();
     let before = cell_of(address, true)?.swap(cell, Ordering::Relaxed);
@@ -100,7 +101,7 @@ fn cell_of(address: usize, make: bool) -> Option<&'static AtomicU32> {
     Some(unsafe { &*cells.add(address >> GRANULE_BITS & (CELLS - 1)) })
 }
 
-/// Returns the table at `place`. If there is none and `make` is set, maps one of zeros.
+/// Returns the table at `place`. If there is none and `make` is set, maps a table of zeros.
 fn or_mapped<T>(place: &AtomicPtr<T>, length: usize, make: bool) -> Option<*mut T> {
     let known = place.load(Ordering::Acquire);
     if !known.is_null() || !make {
@@ -110,7 +111,7 @@ fn or_mapped<T>(place: &AtomicPtr<T>, length: usize, make: bool) -> Option<*mut 
     match place.compare_exchange(null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => Some(fresh),
         Err(first) => {
-            // SAFETY: it was just mapped, and no other thread has seen it.
+            // SAFETY: `fresh` was just mapped with this length, and no other thread has seen it.
             unsafe { kernel::unmap(fresh.cast(), length) };
             record::add_own_call(|own| &own.munmap);
             Some(first)
@@ -118,8 +119,8 @@ fn or_mapped<T>(place: &AtomicPtr<T>, length: usize, make: bool) -> Option<*mut 
     }
 }
 
-/// Maps zeros that take no memory until they are written. They take no huge pages, so all huge
-/// pages of the process belong to the heap.
+/// Maps zeros that take no memory until they are written. The mapping takes no huge pages, so all
+/// huge pages of the process belong to the heap.
 fn map(length: usize) -> Option<*mut core::ffi::c_void> {
     let flags = system::MAP_PRIVATE | system::MAP_ANONYMOUS | system::MAP_NORESERVE;
     let address = kernel::map(length, flags, -1);
@@ -127,7 +128,7 @@ fn map(length: usize) -> Option<*mut core::ffi::c_void> {
     if address.is_null() {
         return None;
     }
-    // SAFETY: it was just mapped, and its contents do not depend on the size of its pages.
+    // SAFETY: the memory was just mapped, and its contents do not depend on the size of its pages.
     unsafe { kernel::advise(address, length, system::MADV_NOHUGEPAGE) };
     record::add_own_call(|own| &own.madvise);
     Some(address)

@@ -5,7 +5,8 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::layout::FUNCTIONS;
 
-/// Fields for an entry point, in the order in which its assembly reads it.
+/// Targets, callers and counter of one entry point. Its assembly depends on the order of the
+/// fields.
 #[repr(C)]
 pub struct Slot {
     /// Function that receives calls that are not counted; 0 until the first call.
@@ -16,14 +17,16 @@ pub struct Slot {
     pub span: AtomicUsize,
     /// Counter of the calls: the first word of a [`Function`]; 0 if calls are not counted.
     pub counter: AtomicUsize,
-    /// Function that receives counted calls: the one in `next`, or the one that follows blocks.
+    /// Function that receives counted calls: the one in `next`, or a passage that follows or
+    /// records them.
     pub counted_next: AtomicUsize,
     /// In recording mode: the function that records a call before it is passed on, or 0.
     pub before: AtomicUsize,
     /// In recording mode: the function that records a call after it has returned.
     pub after: AtomicUsize,
-    /// In recording mode: the function that records a timed call after it has returned. Follows
-    /// `after`: the frame of a timed call contains the address of its slot plus [`TIMED`].
+    /// In recording mode: the function that records a timed call after it has returned. The frame
+    /// of a timed call contains the address of its slot plus [`TIMED`], where this field has the
+    /// offset of `after`.
     pub timed_after: AtomicUsize,
     /// The function that serves the calls.
     pub served: AtomicUsize,

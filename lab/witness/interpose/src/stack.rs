@@ -13,7 +13,7 @@ use crate::stack_rings;
 use crate::thread::thread;
 use crate::waiting::wait_until;
 
-/// Registers of a caller after the call.
+/// Registers of a caller after the call has returned.
 #[derive(Clone, Copy)]
 pub struct Registers {
     /// The address to which the call returns.
@@ -43,7 +43,7 @@ pub fn take(registers: Registers) -> Option<u64> {
     };
     let place = reserve(entries, ring, length as u64)?;
     let header = ring.header(place);
-    // SAFETY: the reserved room continues behind the header.
+    // SAFETY: the reserved room continues after the header.
     let target = unsafe { core::ptr::from_ref(header).add(1) }
         .cast_mut()
         .cast::<u8>();

@@ -1,16 +1,16 @@
-//! Rings of stacks, through which the memory of a thread's stack reaches the collector: memory that
-//! it shares with the recorded processes. Both compile this file.
+//! Rings of stacks: shared memory through which copies of threads' stacks reach the collector. The
+//! library and the collector both compile this file.
 //!
-//! A thread that records stacks has a ring of bytes beside its ring of entries. A place is the
-//! number of bytes that were reserved before it, as if the ring did not end. A copy is valid once
-//! its header contains the seal of its place.
+//! A thread that records stacks has a ring of bytes beside its ring of entries. The place of a copy
+//! is the number of bytes that were reserved before it, counted over all laps of the ring. A copy
+//! is valid once its header contains the seal of its place.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::ring::Line;
 
-/// Prefix of the names of files that contain a [`StackRing`]. The rest of the name is that of the
-/// thread's ring.
+/// Prefix of the names of files that contain a [`StackRing`]. The rest is the name of the thread's
+/// ring without its prefix.
 pub const PREFIX: &str = "stacks-";
 
 /// Prefix of the names of files that contain the mappings of a process at its first stack, in the
@@ -26,18 +26,18 @@ pub const MAPS_END: &str = "end\n";
 /// Bytes of a ring: room for 16 copies of the largest size, and for hundreds of usual ones.
 pub const BYTES: u64 = 1 << 20;
 
-/// Maximum number of bytes of a stack that are copied. 128 frames of a C program need a tenth of
-/// that; those of an interpreter that calls itself recursively need all.
+/// Maximum number of bytes of a stack that are copied. The stack of a C program with 128 frames
+/// needs a tenth of that; the stack of an interpreter that calls itself recursively needs it all.
 pub const MAX_COPY: u64 = 64 << 10;
 
-/// Bytes of a header. Headers lie at multiples of it.
+/// Number of bytes of a header. The places of headers are multiples of this number.
 pub const HEADER_BYTES: u64 = size_of::<Header>() as u64;
 
 /// Header of a copy.
 #[repr(C, align(64))]
 pub struct Header {
-    /// [`seal`] of the header's place once the copy is complete; [`skip`] of its place if there is
-    /// no copy, and the next header is at the beginning of the ring.
+    /// [`seal`] of the header's place if the copy is complete. [`skip`] of the place if there is no
+    /// copy, and the next header is at the beginning of the ring.
     pub seal: AtomicU64,
     /// Bytes from this header to the next.
     pub room: AtomicU64,
@@ -62,19 +62,19 @@ pub struct StackRing {
     pub words: [AtomicU64; (BYTES / 8) as usize],
 }
 
-/// Returns the first word of a complete copy: an odd multiple of the place plus one, so that the
-/// content of older copies is not mistaken for it.
+/// Returns the seal of a complete copy: the place plus one, multiplied by an odd constant. So the
+/// contents of older copies are not mistaken for a seal.
 pub const fn seal(place: u64) -> u64 {
     place.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Returns the first word of a header that skips the end of the ring, because the next copy does
-/// not fit there.
+/// Returns the seal of a header that skips the end of the ring, because the next copy does not fit
+/// there.
 pub const fn skip(place: u64) -> u64 {
     !seal(place)
 }
 
-/// Returns the bytes of a copy with its header.
+/// Returns the number of bytes that a copy of this length takes, including its header.
 pub const fn bytes_of(length: u64) -> u64 {
     HEADER_BYTES + length.next_multiple_of(HEADER_BYTES)
 }
@@ -84,7 +84,7 @@ impl StackRing {
     pub fn header(&self, place: u64) -> &Header {
         let word = place % BYTES / 8;
         // SAFETY: places and the ring's length are multiples of a header's size, so the header lies
-        // in the words and is aligned like them. Both consist of atomics.
+        // in `words` and is aligned like it. Both consist of atomics.
         unsafe { &*self.words.as_ptr().add(word as usize).cast::<Header>() }
     }
 

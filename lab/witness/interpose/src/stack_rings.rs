@@ -1,4 +1,4 @@
-//! The rings of stacks of this process: one for each thread whose stacks are recorded.
+//! Manages the rings of stacks of this process: one for each thread whose stacks are recorded.
 
 use core::sync::atomic::Ordering;
 
@@ -14,7 +14,7 @@ use crate::system;
 /// Returns the ring of stacks that belongs to a thread's ring. Creates it on first use. Returns
 /// `None` if shared memory ran out, or if a sandbox may forbid creating it.
 pub fn of(ring: &Ring) -> Option<&'static StackRing> {
-    // Relaxed: the lock on the list orders the threads that use the ring one after the other.
+    // Relaxed: the lock on the list orders the threads that use the ring in turn.
     let known = match ring.stacks.load(Ordering::Relaxed) {
         // In a sandbox, system calls may be forbidden, so no ring is created.
         0 if is_sandboxed() => NO_STACKS,

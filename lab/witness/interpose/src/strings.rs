@@ -1,16 +1,16 @@
 //! Defines functions that copy strings.
 //!
-//! Some allocators define `strdup` and `strndup` themselves, and take the block from internal
-//! functions, which nothing counts; the C library's take it from malloc. So a program would seem to
-//! make fewer calls under those allocators. With these definitions it makes the same calls under
-//! every entrant.
+//! Some allocators define `strdup` and `strndup`, and take the block from internal functions, whose
+//! calls are not counted. The C library's versions take the block from malloc. So a program would
+//! seem to make fewer calls under those allocators. With these definitions it makes the same calls
+//! under every entrant.
 
 use core::ffi::{c_char, c_void};
 
 use crate::system;
 
 unsafe extern "C" {
-    // Entry point of this library, which counts.
+    // This library's entry point, which counts the call.
     fn malloc(size: usize) -> *mut c_void;
 }
 

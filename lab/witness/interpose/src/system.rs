@@ -58,7 +58,7 @@ pub type Visit = unsafe extern "C" fn(*const ObjectInfo, usize, *mut c_void) -> 
 
 #[link(name = "c")]
 unsafe extern "C" {
-    /// The loader's list of objects, which exists for debuggers.
+    /// The loader's list of objects, which it keeps for debuggers.
     pub static _r_debug: LoaderState;
     pub fn dl_iterate_phdr(visit: Visit, data: *mut c_void) -> c_int;
     pub fn __register_atfork(
@@ -78,7 +78,7 @@ unsafe extern "C" {
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub fn ticks() -> u64 {
-    // SAFETY: every processor of this kind has the instruction.
+    // SAFETY: every x86-64 processor has this instruction.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
@@ -93,7 +93,7 @@ pub fn ticks() -> u64 {
 /// Returns the processor's counter, after all earlier instructions have completed.
 #[cfg(target_arch = "x86_64")]
 pub fn fenced_ticks() -> u64 {
-    // SAFETY: every processor of this kind has both instructions.
+    // SAFETY: every x86-64 processor has both instructions.
     unsafe {
         core::arch::x86_64::_mm_lfence();
         core::arch::x86_64::_rdtsc()

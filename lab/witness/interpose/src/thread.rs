@@ -8,21 +8,21 @@ use crate::ring::Ring;
 /// State of one thread.
 #[repr(C)]
 pub struct Thread {
-    /// The latest counted entry: stack pointer, return address and slot.
+    /// Stack pointer, return address and slot at the latest counted entry.
     _last: Cell<[usize; 3]>,
     /// Number of the thread; 0 if it has none yet.
     pub number: Cell<u64>,
     /// Ring of the thread; null if it has none yet.
     pub ring: Cell<*const Ring>,
-    /// Index from which on the ring may be full.
+    /// Index from which the ring may be full.
     pub limit: Cell<u64>,
     /// Requested bytes before the thread's next sample point.
     pub until: Cell<u64>,
     /// State of the random numbers that place sample points; 0 in a new thread.
     pub seed: Cell<u64>,
-    /// Requested bytes from the next sample point to the next point without a stack.
+    /// Number of requested bytes between the next sample point and the next point without a stack.
     pub plain_gap: Cell<u64>,
-    /// Requested bytes from the next sample point to the next point with a stack.
+    /// Number of requested bytes between the next sample point and the next point with a stack.
     pub stack_gap: Cell<u64>,
     /// The known part of the thread's own stack: see [`crate::stack`].
     pub stack: Cell<Extent>,
@@ -39,8 +39,8 @@ pub struct Thread {
     pub clock: Cell<u32>,
     /// Number of recorded calls before the next one that is timed.
     pub until_timed: Cell<u32>,
-    /// Whether a child of vfork runs as this thread and has closed a sandbox around itself. Such a
-    /// child has the memory of its parent, whose thread is suspended meanwhile.
+    /// Whether a child of vfork runs as this thread and has closed a sandbox around itself. The
+    /// child uses the memory of its parent, whose thread is suspended meanwhile.
     pub has_sandboxed_child: Cell<bool>,
     /// State of the random numbers that choose timed calls; 0 in a new thread.
     pub timing_seed: Cell<u64>,
@@ -77,9 +77,9 @@ core::arch::global_asm!(
 
 /// Returns the state of the calling thread.
 pub fn thread() -> &'static Thread {
-    // SAFETY: the address is that of an aligned thread-local variable. It begins as zeros, which
-    // are a valid `Thread`. All fields are cells, so several references may exist, and `Thread` is
-    // not `Sync`, so no other thread gets one.
+    // SAFETY: the address belongs to an aligned thread-local variable. It begins as zeros, which
+    // are a valid `Thread`. All fields are cells, so several references may exist. `Thread` is not
+    // `Sync`, so no other thread gets one.
     unsafe { &*thread_address() }
 }
 

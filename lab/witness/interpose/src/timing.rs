@@ -2,8 +2,8 @@
 //! the program spends in the allocator.
 //!
 //! Each call is timed with the same probability, 1 / [`PERIOD`], whichever calls its thread has
-//! made before: equal distances could keep step with a loop of the program, and short threads count
-//! like long ones. The time of a call is the difference of two readings of the processor's counter,
+//! made before. Equal distances could keep step with a loop of the program, and would neglect short
+//! threads. The time of a call is the difference of two readings of the processor's counter,
 //! without the time that the readings take.
 
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use crate::ring::Timing;
 use crate::system::fenced_ticks;
 use crate::thread::{Thread, thread};
 
-/// Mean number of recorded calls for each timed one. Timing a call takes about as long as recording
+/// Mean number of recorded calls per timed call. Timing a call takes about as long as recording
 /// four others.
 const PERIOD: f64 = 256.0;
 
@@ -50,7 +50,7 @@ pub extern "C" fn is_timed() -> bool {
     if seed == 0 {
         // Threads of one process differ by address, and processes by time.
         seed = clock::clock() ^ (&raw const *thread as u64).rotate_left(32);
-        // The first distance of a thread begins before its first call, which is this one.
+        // The first distance of a thread begins before its first call, which is the current call.
         if let Some(left) = calls_before_next(&mut seed).checked_sub(1) {
             thread.until_timed.set(left);
             thread.timing_seed.set(seed | 1);
@@ -62,9 +62,9 @@ pub extern "C" fn is_timed() -> bool {
     clock::may_read()
 }
 
-/// Draws the number of calls before the next timed one. It is 0 with the probability
-/// 1 / [`PERIOD`]: the number of whole units of an exponential distance with the mean m is 0 with
-/// the probability 1 - exp(-1 / m), which is 1 / (m + 0.5) except for a millionth.
+/// Draws the number of calls before the next timed call. It is 0 with the probability
+/// 1 / [`PERIOD`]: the whole part of an exponential distance with the mean m is 0 with the
+/// probability 1 - exp(-1 / m), which is 1 / (m + 0.5) except for a millionth.
 fn calls_before_next(seed: &mut u64) -> u32 {
     distance(random(seed), PERIOD - 0.5) as u32
 }
@@ -78,7 +78,7 @@ pub fn count() -> bool {
 }
 
 /// Runs `record`, which records a call that has returned. Counts the time of the call, which began
-/// at `began`, and that of `record`.
+/// at `began`, and the time of `record`.
 pub fn end<T>(began: u64, record: impl FnOnce() -> T) -> T {
     let (ended, reading) = end_of_call();
     let done = record();
@@ -101,15 +101,15 @@ pub extern "C" fn end_free(free: &TimedFree) {
     });
 }
 
-/// Returns the processor's counter, and the ticks that one more reading takes. They are measured at
-/// each timed call, because they change with the load of the machine.
+/// Returns the processor's counter, and the ticks that one more reading takes. That time is
+/// measured at each timed call, because it changes with the load of the machine.
 #[inline(always)]
 fn end_of_call() -> (u64, u64) {
     let ended = fenced_ticks();
     (ended, fenced_ticks().wrapping_sub(ended))
 }
 
-/// Ticks of a timed call. Those of the call and of its recording include one reading each.
+/// Ticks of a timed call. The ticks of the call and of its recording each include one reading.
 struct Span {
     call: u64,
     recording: u64,
@@ -136,13 +136,13 @@ fn note(span: &Span) {
     add(&timing.recording, span.recording.wrapping_sub(span.reading));
 }
 
-/// Records the processor time of a process that is about to exit. The collector reads that of other
-/// processes only now and then.
+/// Records the processor time of a process that is about to exit. For other processes, the
+/// collector reads it only now and then.
 pub fn end_process() {
     if !is_sandboxed()
         && let Some(timing) = of_thread(thread())
     {
-        // Relaxed: the collector reads it after the process has ended.
+        // Relaxed: the collector reads the time after the process has ended.
         timing
             .processor_time
             .store(kernel::processor_time(), Ordering::Relaxed);

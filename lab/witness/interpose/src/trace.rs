@@ -1,7 +1,7 @@
-//! Reports that the kernel refuses to trace a process.
+//! Records that the kernel refuses to trace a process.
 //!
-//! A process has at most one tracer, and under the witness that is the witness. So a debugger
-//! cannot run its program, and may end as if nothing were wrong. The record shows that.
+//! A process has at most one tracer, and here that is the witness. So a debugger cannot trace its
+//! program, but may still exit without an error. The record shows the refusal.
 
 use core::ffi::{c_int, c_long, c_void};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -31,7 +31,6 @@ unsafe extern "C" fn ptrace(
     let mut word: c_long = 0;
     let reads = READS.contains(&request);
     let data = if reads { (&raw mut word).cast() } else { data };
-    // SAFETY: the arguments come from the caller, and a word that the kernel stores has room.
     let arguments = [
         request as usize,
         process as usize,
@@ -40,7 +39,8 @@ unsafe extern "C" fn ptrace(
         0,
         0,
     ];
-    // SAFETY: the arguments come from the caller, and a word that the kernel stores has room.
+    // SAFETY: the arguments come from the caller, and `word` has room for a word that the kernel
+    // stores.
     let done = unsafe { kernel::call(number::PTRACE, arguments) };
     // SAFETY: every thread has an errno.
     let errno = unsafe { system::__errno_location() };
@@ -53,7 +53,7 @@ unsafe extern "C" fn ptrace(
         return -1;
     }
     if reads {
-        // A word may be -1, which is not an error.
+        // A word that was read may be -1, so errno shows that there was no error.
         // SAFETY: every thread has an errno.
         unsafe { *errno = 0 };
         return word;
@@ -61,7 +61,7 @@ unsafe extern "C" fn ptrace(
     done as c_long
 }
 
-/// Increments the record's count, and keeps errno.
+/// Increments the record's count of refusals, and keeps errno.
 fn note_refusal() {
     // SAFETY: every thread has an errno. A record stays mapped, and all uses of its count are
     // atomic.

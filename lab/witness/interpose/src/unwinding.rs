@@ -1,6 +1,6 @@
 //! Records calls that end by an exception.
 //!
-//! If it is out of memory, `operator new` throws `bad_alloc` through the frame of the passage that
+//! When out of memory, `operator new` throws `bad_alloc` through the frame of the passage that
 //! called it. The unwinder then calls the frame's personality routine. The routine here records the
 //! failed call, and lets the unwinder continue (Itanium C++ ABI: Exception Handling, 1.6).
 
@@ -10,16 +10,16 @@ use core::sync::atomic::Ordering;
 use crate::calls::{Call, Deed, deed};
 use crate::slots;
 
-/// Action of the unwinder that removes a frame, after it has found a handler.
+/// Flag of the phase in which the unwinder removes frames, after it has found a handler.
 const CLEANUP_PHASE: c_int = 2;
-/// The frame needs no cleanup: the unwinder continues.
+/// Result of a personality routine: the frame needs no cleanup, and the unwinder continues.
 pub const CONTINUE_UNWIND: c_int = 8;
 
-/// Returns the stack pointer of a frame at its call. Both unwinders in use, GCC's and LLVM's,
-/// return that as the canonical frame address.
+/// Function that returns the stack pointer of a frame at its call. Both unwinders in use, GCC's and
+/// LLVM's, return it as the canonical frame address.
 type FrameAddress = unsafe extern "C" fn(*mut c_void) -> usize;
 
-/// A function that records the result of a call.
+/// Function that records the result of a call.
 type After = extern "C" fn(&Call, usize) -> usize;
 
 /// Personality routine of passages that record through
@@ -43,17 +43,17 @@ pub unsafe extern "C" fn personality(
     CONTINUE_UNWIND
 }
 
-/// Returns the call of the passage that is being unwound, if its function makes a block.
+/// Returns the call whose passage is being unwound, if its function makes a block.
 ///
 /// # Safety
-/// The context is that of a passage, at whose stack pointer a [`Call`] lies.
+/// `context` belongs to the frame of a passage, at whose stack pointer a [`Call`] lies.
 pub unsafe fn failed_call<'a>(actions: c_int, context: *mut c_void) -> Option<&'a Call> {
     if actions & CLEANUP_PHASE == 0 {
         return None;
     }
     let frame_address = frame_address()?;
-    // SAFETY: `context` is that of a passage, so a `Call` lies at its stack pointer. That frame
-    // exists until the personality routine returns.
+    // SAFETY: `context` belongs to the frame of a passage, so a `Call` lies at its stack pointer.
+    // The frame exists until the personality routine returns.
     let call = unsafe { &*(frame_address(context) as *const Call) };
     matches!(deed(slots::index(call.slot)), Deed::Makes(_)).then_some(call)
 }
@@ -63,7 +63,7 @@ core::arch::global_asm!(".weak _Unwind_GetCFA");
 
 fn frame_address() -> Option<FrameAddress> {
     let address: usize;
-    // SAFETY: the instructions only read an entry of this library's table of addresses.
+    // SAFETY: the instructions only read an entry of this library's global offset table.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         core::arch::asm!(
@@ -79,6 +79,6 @@ fn frame_address() -> Option<FrameAddress> {
             options(nostack, pure, readonly),
         );
     }
-    // SAFETY: the loader has stored the function's address there, or zero.
+    // SAFETY: the loader has stored the function's address in that entry, or zero.
     unsafe { core::mem::transmute::<usize, Option<FrameAddress>>(address) }
 }

@@ -1,4 +1,4 @@
-//! How a thread waits for the collector when its ring is full.
+//! Waits for the collector when a thread's ring is full.
 
 use core::sync::atomic::Ordering;
 
@@ -18,7 +18,7 @@ const TURNS: u32 = 2_000;
 /// Number of pauses between two checks whether the collector lives.
 const LOOK_AT_COLLECTOR: u32 = 1_000;
 
-/// Waits until an entry is free; false if the recording is over.
+/// Waits until the entry at this index is free; false if the recording is over.
 #[cold]
 pub fn wait(ring: &Ring, index: u64) -> bool {
     let limit = ring.limit();

@@ -129,7 +129,7 @@ fn a_file_that_is_mapped_as_data_is_not_loaded() {
     let own = std::env::current_exe().expect("a test has a file");
     let file = std::fs::File::open(&own).expect("it can be read");
     let length = 4096;
-    // SAFETY: a new mapping, which nothing else uses and which is unmapped below.
+    // SAFETY: a new mapping changes no existing memory, and only this test uses it.
     let data = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
@@ -146,7 +146,7 @@ fn a_file_that_is_mapped_as_data_is_not_loaded() {
         .split(|&byte| byte == b'\n')
         .filter_map(mapping)
         .collect();
-    // SAFETY: the mapping was made above.
+    // SAFETY: `data` was mapped above with this length, and no reference to it remains.
     unsafe { libc::munmap(data, length) };
     let of_own = |map: &&Mapped| map.range.path == own && map.offset == 0;
     assert_eq!(mapped.iter().filter(of_own).count(), 2);

@@ -106,7 +106,7 @@ impl Bench {
         self.take(&self.request(entrant, command)).expect("a proof")
     }
 
-    /// Runs a command as [`Bench::run`] does, with every block followed.
+    /// Runs a command under an entrant and follows every block.
     pub fn follow(&self, entrant: &Entrant, command: &[&str]) -> Report {
         let request = self.request(entrant, command);
         let witness = Witness::new(self.folder.path()).expect("a witness");

@@ -35,7 +35,7 @@ fn sizes_live_bytes_and_frees_by_other_threads_are_counted() {
     for entrant in [system(), forced(), bench.bump()] {
         let seen = follow(&bench, &entrant, &[&program]);
         let live = 1000 * 100 + (2 << 20) + 70_000;
-        // The C library allocates some hundred bytes for each thread.
+        // The C library allocates a few hundred bytes for each thread.
         let near = live..live + 4096;
         assert!(near.contains(&seen.peak_live_bytes), "{seen:?}");
         assert!(seen.is_of_one_process(), "{seen:?}");
@@ -177,7 +177,7 @@ fn calls_to_the_system_are_counted_whoever_makes_them() {
         .map(|(few, many)| (many as f64 - *few as f64) / 100.0)
         .collect();
     assert_eq!(per_round, [1.0, 2.0, 1.0, 2.0, 3.0]);
-    // The library's own calls are excluded: loading one program takes about 20.
+    // The library's own calls are excluded. Loading one program takes about 20 calls.
     assert!(few.iter().sum::<u64>() < 10 * 9 + 40, "{few:?}");
 }
 
@@ -228,6 +228,6 @@ fn huge_pages_are_seen_when_a_process_ends() {
     let program = bench.c("huge", source, &[]);
     let huge = |mode: &str| follow(&bench, &system(), &[&program, mode]).huge_at_end_bytes;
     assert_eq!(huge("0"), 0);
-    // The kernel provides fewer if memory is fragmented.
+    // The kernel provides fewer huge pages if memory is fragmented.
     assert!(huge("1") >= 2 << 20);
 }

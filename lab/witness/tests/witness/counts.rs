@@ -3,8 +3,8 @@
 use crate::bench::{Bench, forced, system};
 use heapdrome_schema::{Coverage, Ending, Entrant, Proof};
 
-/// Returns the counts per round of a program. Every program here takes its number of rounds, so
-/// that the difference of two runs excludes the C library's allocations at the start.
+/// Returns a program's count per round. Each program here takes its number of rounds as an
+/// argument. The difference of two runs excludes the C library's allocations at the start.
 fn per_round(bench: &Bench, entrant: &Entrant, program: &str, of: fn(&Proof) -> u64) -> f64 {
     let counted = |rounds: &str| of(&bench.run(entrant, &[program, rounds]).proof) as f64;
     (counted("1100") - counted("100")) / 1000.0
@@ -155,7 +155,7 @@ int main(int n, char **a) {
 fn operators_of_the_runtime_count_once_as_malloc() {
     let bench = Bench::new();
     let program = bench.cxx("cxx", CXX_PROGRAM, &["-std=c++17"]);
-    // The failed new is one malloc; its exception is another, and freed.
+    // The `new` that fails calls malloc once. Its exception takes another block, which is freed.
     for entrant in [system(), forced(), bench.bump()] {
         assert_eq!(
             calls_per_round(&bench, &entrant, &program),
@@ -185,8 +185,8 @@ fn whether_operator_new_is_called_is_known() {
 fn operators_of_the_entrant_count_once() {
     let bench = Bench::new();
     let mut source = include_str!("programs/bump.c").to_owned();
-    // As in a real allocator, the operators call malloc by name, through the loader; with
-    // optimisation they jump there.
+    // As in a real allocator, the operators reach malloc by name, through the loader: with
+    // optimisation by a jump, otherwise by a call.
     source.push_str("void *_Znwm(size_t n) { return malloc(n); }");
     source.push_str("void _ZdlPvm(char *p) { free(p); }");
     let text = "#include <cstdlib>
@@ -202,7 +202,7 @@ fn operators_of_the_entrant_count_once() {
 #[test]
 fn counts_need_no_fallocate() {
     let bench = Bench::new();
-    // The file system refuses this, as NFS and some others do.
+    // This `fallocate` fails, as on NFS and some other file systems.
     let source = [
         include_str!("programs/bump.c"),
         "int fallocate(int f, int m, long o, long l) { errno = EOPNOTSUPP; return -1; }",
@@ -273,7 +273,8 @@ fn a_forked_child_counts_for_itself_and_threads_together() {
     let bytes = report.images.iter().map(|image| image.requested_bytes);
     let bytes: Vec<u64> = bytes.collect();
     assert_eq!((bytes[0], bytes[1]), (300, 0));
-    // Four threads of a thousand blocks of 7 bytes; the C library allocates some per thread.
+    // Four threads allocate a thousand blocks of 7 bytes each. The C library allocates more per
+    // thread.
     assert!((28_000..40_000).contains(&bytes[2]), "{bytes:?}");
     assert_eq!(report.proof.requested_bytes, bytes.iter().sum::<u64>());
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Tests of how a run ends, and that nothing of it remains.
+//! Tests that every run ends, and that none of its processes remains.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use crate::bench::{Bench, system};
 use heapdrome_schema::{Coverage, Ending};
 use heapdrome_witness::{Witness, WitnessError};
 
-/// Returns whether a process is alive, and not dead but not yet waited for.
+/// Returns whether a process is alive. A zombie is not.
 fn alive(pid: i32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     status
@@ -15,7 +15,7 @@ fn alive(pid: i32) -> bool {
         .any(|line| line.starts_with("State:") && !line.contains("zombie"))
 }
 
-/// Returns whether a process was started with these two words.
+/// Returns whether a process was started with this program name and first argument.
 fn runs(program: &str, argument: &str) -> bool {
     let wanted = format!("{program}\0{argument}\0");
     let processes = std::fs::read_dir("/proc").expect("/proc is there");
@@ -147,15 +147,15 @@ fn children_of_parents_that_were_killed_while_they_forked_are_ended() {
     let witness = Witness::new(bench.folder.path()).expect("a witness");
     let session = witness.start(&request).expect("a session");
     let (done, waits) = std::sync::mpsc::channel();
-    // One unknown child would keep the run from ever ending.
+    // One child that the tree does not know would keep the run from ending.
     std::thread::spawn(move || done.send(session.finish().map(|report| report.ending)));
     let ending = waits.recv_timeout(Duration::from_secs(120));
     let ending = ending.expect("the run ends").expect("a report");
     assert_eq!(ending, Ending::Exited(0));
 }
 
-/// A child waits until the parent's end of a pipe is closed. A child that another thread forks
-/// meanwhile has a copy of that end until its own exec.
+/// A new child waits until its parent closes an end of a pipe. If another thread forks a second
+/// child in the meantime, that child has a copy of the end until its own exec.
 #[test]
 fn sessions_that_begin_at_once_do_not_wait_for_one_another() {
     let bench = Bench::new();

@@ -1,4 +1,4 @@
-//! Tests that programs that fork beside threads do not deadlock under the witness.
+//! Tests that multithreaded programs that fork do not deadlock under the witness.
 
 use crate::bench::{Bench, system};
 use heapdrome_schema::Ending;
@@ -30,7 +30,7 @@ fn forks_beside_threads_that_throw_do_not_hang() {
         (report.proof.processes, report.proof.served_processes),
         (201, 201)
     );
-    // Each child: the text and the exception, allocated and freed.
+    // Each child allocates and frees the text and the exception.
     assert!(
         report
             .images
@@ -46,8 +46,8 @@ fn a_child_forked_beside_the_loader_does_not_hang() {
     let bench = Bench::new();
     let text = "extern \"C\" char *made() { return new char[100]; }";
     let library = bench.cxx("opened.so", text, &["-shared", "-fPIC"]);
-    // A thread holds a lock of the loader while the program forks. The child is the first to call
-    // operator new, of a C++ runtime that was loaded after the program's start.
+    // A thread holds a lock of the loader while the program forks. In the child, the first call to
+    // operator new reaches a C++ runtime that was loaded after the program's start.
     let source = r#"
         #define _GNU_SOURCE
         #include <dlfcn.h>

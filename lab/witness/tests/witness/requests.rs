@@ -104,7 +104,7 @@ fn a_preload_that_the_environment_asks_for_is_kept_and_proven() {
     let extra = bench.c("extra.so", source, &["-shared", "-fPIC"]);
     let mut request = bench.request(&entrant, &["printenv", "LD_PRELOAD"]);
     let own = bench.text("bump.so");
-    // As in measured runs: the entrant's own list, then the user's.
+    // As in measured runs, the entrant's own libraries precede the user's.
     let asked = format!("{own}:{extra}: {extra}");
     request
         .environment

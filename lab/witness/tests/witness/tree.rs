@@ -46,7 +46,7 @@ fn a_cleared_environment_is_named() {
             .unwrap()
             .ends_with("/libc.so.6")
     );
-    // The system's allocator needs no environment.
+    // The system's allocator needs no `LD_PRELOAD`.
     let report = bench.run(&system(), &["env", "-i", &program]);
     assert_eq!(report.proof.unserved, []);
 }
@@ -124,7 +124,7 @@ const IN_CHUNKS: &str = r#"
     left -= size; return chunk + left;
 "#;
 
-/// Program that allocates both ways: each of its own calls is one by `operator new`.
+/// Program that calls both `operator new` and malloc itself.
 const BOTH: &str = r#"
     #include <cstdlib>
     int main() {
@@ -133,7 +133,8 @@ const BOTH: &str = r#"
     }
 "#;
 
-/// Returns the warnings on an `operator new` of its own from a run under the test's allocator.
+/// Returns a run's warnings about an `operator new` of a program or library, under the test's
+/// allocator.
 fn own_operator_warnings(bench: &Bench, program: &str) -> Vec<String> {
     let mut warnings = bench.run(&bench.bump(), &[program]).proof.warnings;
     warnings.retain(|warning| warning.contains("operator new of its own"));
@@ -171,7 +172,7 @@ fn an_operator_new_is_not_watched_for_ever_where_the_library_is_kept_out() {
     let source = [&operators(FROM_MALLOC), calls].concat();
     let program = bench.cxx("wrapper", &source, &[]);
     let mut request = bench.request(&bench.bump(), &["/usr/bin/env", "-i", &program]);
-    // A stop takes about 10 microseconds: all of them would take longer than this.
+    // A stop takes about 10 microseconds, so stops at all calls would exceed this timeout.
     request.timeout = Some(std::time::Duration::from_secs(20));
     let report = bench.take(&request).expect("a report");
     assert_eq!(report.ending, heapdrome_schema::Ending::Exited(0));
@@ -289,7 +290,7 @@ fn a_missing_library_is_named() {
 
 #[test]
 fn raised_rights_are_named() {
-    // SAFETY: no precondition.
+    // SAFETY: geteuid has no precondition.
     if unsafe { libc::geteuid() } != 0 {
         eprintln!("skipped: only root can make a program of another user's");
         return;
