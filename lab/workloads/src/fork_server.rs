@@ -102,7 +102,7 @@ struct Parent<'a, H: Heap> {
     slots: Array<Slot>,
     /// Slots for a child's own blocks, empty in the parent.
     own: Array<Slot>,
-    /// Records of the children that are alive. The oldest child has the place of the next.
+    /// Records of the children that are alive. The next child takes the place of the oldest.
     records: Array<Record>,
     forks: Forks,
     of_children: Tally,

@@ -1,7 +1,9 @@
-//! Synthetic loads for memory allocators, each as a paper or document describes it.
+//! Synthetic loads for memory allocators. Most follow the description of a paper or document; the
+//! others model how programs allocate.
 //!
 //! A workload takes the blocks under test from a [`Heap`] only. It allocates its other memory
-//! before its measured part begins.
+//! before its measured part begins, except for the threads and processes that it starts as part of
+//! the load.
 
 mod account;
 mod array;

@@ -16,13 +16,16 @@ use crate::rptest::{Shape, Sizes, check_sizes};
 use crate::threads::{self, Halt, Team};
 use crate::{Failure, Heap, Parameters};
 
-/// Vector that grows, or a freed one while `block` is null.
+/// Vector that grows.
 #[derive(Clone, Copy)]
 struct Vector {
+    /// Block that holds the vector; null before the first push.
     block: *mut u8,
-    /// Bytes that are written, bytes of the block, and bytes that will be written.
+    /// Number of bytes that were pushed.
     length: u32,
+    /// Size of the block.
     capacity: u32,
+    /// Final length.
     end: u32,
     /// 1 if the vector has no spare capacity, 0 if its capacity doubles.
     exact: u32,
@@ -135,7 +138,7 @@ struct Worker<'a, H: Heap> {
     random: Random,
     key: u64,
     vectors: Array<Vector>,
-    /// Numbers of vectors: of those that grow, then of those in use.
+    /// Numbers of the vectors that still grow, or that are still in use.
     order: Array<u32>,
 }
 

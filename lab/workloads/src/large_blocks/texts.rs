@@ -16,7 +16,7 @@ pub(crate) static DESCRIPTION: Description = Description {
     origin: "heapdrome's own.",
     meaning: "One operation is one block allocated or one block freed. Every block is written at \
               both ends and on `written` percent of its pages when allocated, and checked when \
-              freed. Most of the time are page faults: an allocator is fast if it keeps freed \
+              freed. Page faults take most of the time: an allocator is fast if it keeps freed \
               memory resident, and small if it returns it to the system.",
     silence: "Nothing about small blocks, about blocks that grow, or about blocks that another \
               thread frees.",
