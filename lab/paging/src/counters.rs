@@ -1,5 +1,5 @@
-//! Kernel counters around a measured part. Those from `/proc/vmstat` and `/proc/stat` cover the
-//! whole machine. The fault counts cover only this process.
+//! Kernel counters, read before and after a measured part. Those from `/proc/vmstat` and
+//! `/proc/stat` cover the whole machine. The fault counts cover only this process.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ impl Counters {
         Self(counters)
     }
 
-    /// Returns one counter, if the kernel has it.
+    /// Returns one counter; `None` if this kernel lacks it.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<u64> {
         self.0.get(name).copied()
