@@ -152,9 +152,9 @@ impl Outcome {
 /// single timed operations, and batches for half as long. If the operation has a reference, the
 /// last phase alternates between turns of the operation and turns of the reference.
 ///
-/// When a thread fails. The error is that of the first failed thread in order of creation, and
+/// # Errors
+/// When a thread fails. The error is that of the first failed thread in order of creation. It is
 /// `None` if that thread panicked.
-/// The first failure of any thread.
 pub fn drive<O: Operation<E>, E: Send>(
     threads: usize,
     warm_up: Duration,

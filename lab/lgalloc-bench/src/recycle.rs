@@ -70,8 +70,7 @@ pub fn run(job: &Recycle, lock: impl FnOnce() -> bool) -> Result<PagingReport, F
     for threads in &job.threads {
         let (times, rate) = use_hot(&mut pool, *threads, job.seconds)?;
         report.figures.insert(Recycle::rate_figure(*threads), rate);
-        // Report the times of one thread. If only one number of threads is measured, report its
-        // times.
+        // Report the times of one thread, or of the only number of threads that is measured.
         if *threads == 1 || job.threads.len() == 1 {
             hot = times;
         }

@@ -101,7 +101,7 @@ impl Region {
     ) -> Result<(), Failure> {
         // SAFETY: every caller keeps `first + length` at most `REGION`, so the range lies in the
         // region. No caller passes advice that unmaps. Callers drop pages only of private mappings,
-        // and dropped pages read as zeros.
+        // whose dropped pages stay readable.
         match unsafe { libc::madvise(self.start.add(first).as_ptr().cast(), length, advice) } {
             0 => Ok(()),
             _ => Err(Failure::system("madvise")),
@@ -273,8 +273,8 @@ impl WorkingSet {
     fn fill(&mut self, page: usize) {
         let (start, mut words) = (self.start(page), words(self.seed, page));
         for word in 0..PAGE / size_of::<u64>() {
-            // SAFETY: `word` is below the number of words in a page, whose start is aligned. `&mut
-            // self` excludes other access.
+            // SAFETY: `word` is below the number of words in a page, and the page start is aligned.
+            // The exclusive borrow of the set prevents other access.
             unsafe { start.add(word).write(words.next_u64()) };
         }
     }

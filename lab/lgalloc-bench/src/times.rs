@@ -9,7 +9,7 @@ use heapdrome_schema::{Distribution, Nanoseconds};
 /// Maximum recorded time. A longer time is recorded as this value.
 const LONGEST: Nanoseconds = Nanoseconds(60_000_000_000);
 
-/// Latencies of one thread, in buckets that are 1% wide.
+/// Latencies of one thread, in buckets that are at most 1% wide.
 #[derive(Clone, Debug)]
 pub struct Times(Histogram<u64>);
 

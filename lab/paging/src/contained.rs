@@ -110,7 +110,7 @@ fn start(task: &Task, enclosure: &Enclosure) -> Result<Child, Error> {
         .collect::<io::Result<_>>()
         .map_err(|error| Error::Command(format!("cannot be put into a control group: {error}")))?;
     let prepare = move || doors.iter().try_for_each(enter);
-    // SAFETY: between fork and exec `prepare` only makes system calls on strings that were
+    // SAFETY: between fork and exec, `prepare` only makes system calls, on strings that were
     // allocated before the fork.
     unsafe { command.pre_exec(prepare) };
     command.spawn().map_err(|error| {

@@ -18,7 +18,7 @@ const VMSTAT: [&str; 6] = [
 pub struct Counters(BTreeMap<&'static str, u64>);
 
 impl Counters {
-    /// Reads the current values. Omits counters that the kernel does not have.
+    /// Reads the current values. Omits counters that this kernel lacks.
     #[must_use]
     pub fn now() -> Self {
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();

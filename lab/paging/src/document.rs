@@ -35,7 +35,7 @@ pub struct Form {
 }
 
 impl Form {
-    /// Returns the form of a scale.
+    /// Returns the form for a scale.
     pub fn of(scale: Scale) -> Self {
         let minutes = |count: u64| Some(Duration::from_secs(60 * count));
         match scale {
