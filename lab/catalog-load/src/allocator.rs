@@ -14,15 +14,16 @@ use crate::stats::INNER;
 #[cfg(not(feature = "stats"))]
 static INNER: System = System;
 
-/// The system's allocator, except that it ends the process with status 1 and one line when it is
-/// out of memory; Rust would abort. Each thread counts the bytes that it has requested and not
-/// freed, which gen-data reads. A call costs a comparison and an addition more than the system's.
+/// The system's allocator with two additions. When out of memory, it prints one line and ends the
+/// process with status 1, where Rust would abort. Each thread counts the bytes that it has
+/// requested and not freed, which `gen-data` reads. A call costs one comparison and one addition
+/// more than a call of the system's allocator.
 #[derive(Debug)]
 pub struct Allocator;
 
 thread_local! {
-    /// Bytes that this thread requested, minus those that it freed. It has no destructor and a
-    /// constant initial value, so that using it never allocates.
+    /// Bytes that this thread requested, minus those that it freed. The cell has no destructor and
+    /// a constant initial value, so that its use never allocates.
     static LIVE: Cell<i64> = const { Cell::new(0) };
 }
 
@@ -38,30 +39,33 @@ fn count(change: i64) {
     LIVE.with(|live| live.set(live.get() + change));
 }
 
-// SAFETY: every call is passed on unchanged, and its result is returned, so this allocator keeps
-// the inner one's contract.
+// SAFETY: every call is forwarded unchanged to `INNER`, which upholds the contract of
+// `GlobalAlloc`. The result is returned unless it is null, and then the process ends.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as i64);
-        // SAFETY: the inner allocator has the contract of this function, which the caller keeps.
+        // SAFETY: the caller passes a layout whose size is not zero, as `INNER` requires.
         or_end(unsafe { INNER.alloc(layout) }, layout.size(), layout)
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as i64);
-        // SAFETY: the inner allocator has the contract of this function, which the caller keeps.
+        // SAFETY: the caller passes a layout whose size is not zero, as `INNER` requires.
         or_end(unsafe { INNER.alloc_zeroed(layout) }, layout.size(), layout)
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         count(-(layout.size() as i64));
-        // SAFETY: by contract the block came from the inner allocator with this layout.
+        // SAFETY: the caller passes a block of this allocator with its layout, and `INNER` serves
+        // all blocks.
         unsafe { INNER.dealloc(block, layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(size as i64 - layout.size() as i64);
-        // SAFETY: as for `dealloc`; the new size is checked by the caller.
+        // SAFETY: the caller passes a block of this allocator with its layout, and `INNER` serves
+        // all blocks. The caller also ensures that `size` is not zero and does not overflow `isize`
+        // when rounded up.
         or_end(unsafe { INNER.realloc(block, layout, size) }, size, layout)
     }
 }
@@ -74,21 +78,21 @@ fn or_end(block: *mut u8, size: usize, layout: Layout) -> *mut u8 {
     block
 }
 
-/// Ends the process without allocating.
+/// Prints the failed request and ends the process, without allocating.
 #[cold]
 fn end(size: usize, alignment: usize) -> ! {
     let mut line = [0_u8; 160];
     let room = line.len();
     let mut rest = line.as_mut_slice();
-    // The buffer holds the longest text; a truncated line would still be readable.
+    // The buffer holds the longest possible text. A truncated line would still be readable.
     let _ = writeln!(
         rest,
         "heapdrome-catalog: the allocator failed: it returned null for {size} bytes aligned to \
          {alignment}"
     );
     let length = room - rest.len();
-    // SAFETY: `line` has `length` bytes; `_exit` ends the process without running code that could
-    // allocate.
+    // SAFETY: `length` is at most the length of `line`. `_exit` ends the process without running
+    // code that could allocate.
     unsafe {
         libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), length);
         libc::_exit(1)

@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line of the workload's binary.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -88,7 +88,7 @@ fn parse() -> Arguments {
         }
         let text = error.to_string();
         let lines: Vec<_> = text.lines().map(str::trim).collect();
-        // The first paragraph of the error; usage and hints follow after an empty line.
+        // The first paragraph is the error. Usage and hints follow after an empty line.
         let first = lines.split(|line| line.is_empty()).next().unwrap_or(&[]);
         let line = first.join(" ");
         let what = line.strip_prefix("error: ").unwrap_or(&line);

@@ -1,4 +1,4 @@
-//! Folder of data sets: one file for each, numbered from 0.
+//! Folder of data sets. Each set has one file, and the sets are numbered from 0.
 
 use std::path::{Path, PathBuf};
 
@@ -6,8 +6,8 @@ use crate::error::CatalogError;
 use crate::file::{Reader, Set};
 use crate::settings::Settings;
 
-/// Name of the file that marks a folder while its data are written. If a killed run has left it,
-/// the data are not used.
+/// Name of the file that marks a folder while its data are written. If a killed run has left this
+/// file, the data are not used.
 pub(crate) const UNFINISHED: &str = "unfinished";
 
 /// Returns the path of a data set's file in a folder.
@@ -16,16 +16,16 @@ pub(crate) fn set_path(folder: &Path, set: usize) -> PathBuf {
 }
 
 /// Checks whether a folder holds all data for these settings, by the headers and the lengths of its
-/// files. Contents are checked when they are read.
+/// files. The contents are checked when they are read.
 pub fn data_is_complete(folder: &Path, settings: &Settings) -> bool {
     open(folder).is_ok_and(|sets| serve(&sets, settings))
 }
 
-/// Reads the headers of all data sets of a folder, which must have equal size and seed.
+/// Reads the headers of all data sets of a folder. The sets must have equal size and seed.
 ///
 /// # Errors
-/// Returns an error if there are no data, or they are incomplete, foreign, of another version or
-/// visibly damaged.
+/// Returns an error if there are no data. Also returns an error if the data are incomplete,
+/// foreign, of another version or visibly damaged.
 pub(crate) fn open(folder: &Path) -> Result<Vec<Set>, CatalogError> {
     if folder.join(UNFINISHED).exists() {
         return Err(CatalogError::Damaged {
@@ -56,7 +56,7 @@ pub(crate) fn open(folder: &Path) -> Result<Vec<Set>, CatalogError> {
 /// Returns the first `n` data sets of a folder.
 ///
 /// # Errors
-/// Returns an error if there are fewer, or if [`open`] fails.
+/// Returns an error if the folder has fewer data sets, or if [`open`] fails.
 pub(crate) fn first(folder: &Path, n: u32) -> Result<Vec<Set>, CatalogError> {
     let mut sets = open(folder)?;
     let have = sets.len();
@@ -71,7 +71,8 @@ pub(crate) fn first(folder: &Path, n: u32) -> Result<Vec<Set>, CatalogError> {
     Ok(sets)
 }
 
-/// Checks whether data sets fit these settings.
+/// Returns whether the data sets have the size and the seed of these settings, and are numerous
+/// enough.
 pub(crate) fn serve(sets: &[Set], settings: &Settings) -> bool {
     let right = |set: &Set| {
         let identity = set.place.identity;

@@ -1,10 +1,11 @@
-//! Texts that describe the workload, its parameters and its small form to a reader.
+//! Texts that describe the workload, its parameters and its presets to a user.
 
 use heapdrome_workloads::{Description, FigureText, Parameter, Parameters, Preset};
 
 use crate::settings::{MOST_SETS, MOST_SIZE, MOST_THREADS, Settings, expected_peak, with_margin};
 
-/// Description for `heapdrome workloads`, and for `heapdrome race`, which reads its parameters.
+/// Description of the workload. `heapdrome workloads` prints it, and `heapdrome race` reads its
+/// parameters.
 pub static DESCRIPTION: Description = Description {
     workload: None,
     name: "catalog",

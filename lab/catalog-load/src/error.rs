@@ -1,4 +1,4 @@
-//! Errors of one line each, with advice to the user.
+//! Errors of one line each. Most of them suggest a fix.
 
 use std::io;
 use std::path::PathBuf;
@@ -99,7 +99,7 @@ pub enum CatalogError {
         /// Its contents.
         found: String,
     },
-    /// The folder to write is something else already.
+    /// The folder to write already exists and was not written by gen-data.
     #[error(
         "{} already exists and was not written by gen-data; name a folder that does not exist",
         path.display()
@@ -124,7 +124,7 @@ pub enum CatalogError {
         /// The reason.
         source: io::Error,
     },
-    /// The machine refused something else.
+    /// Another operation of the system failed.
     #[error("cannot {what}: {source}")]
     Machine {
         /// The action that failed.
@@ -135,7 +135,7 @@ pub enum CatalogError {
     /// The user interrupted.
     #[error("interrupted; nothing was left behind")]
     Interrupted,
-    /// Memory has lost its contents.
+    /// Memory no longer holds what was written to it.
     #[error("the allocator failed: {what}")]
     Corrupted {
         /// The symptom.

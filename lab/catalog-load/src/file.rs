@@ -1,8 +1,8 @@
-//! The file of one data set: a header, a table of blocks, and the blocks, each compressed.
+//! The file of one data set: a header, a table of blocks, and the compressed blocks.
 //!
-//! Block 0 is the index; every other one holds the details of a few entries. All numbers are little
-//! endian. The header's checksum covers header and table, and the table has a checksum for each
-//! block, so that a change of any byte is detected before the data are used.
+//! Block 0 is the index. Every other block holds the details of a few entries. All numbers are
+//! little endian. The header's checksum covers header and table, and the table has a checksum for
+//! each block. So a change of any byte is detected before the data are used.
 //!
 //! ```text
 //! magic 8 | version 4 | set 4 | seed 8 | size 4 | blocks 4
@@ -28,13 +28,13 @@ const HEAD: usize = 64;
 const VERSION: u32 = 2;
 const ROW: usize = 24;
 
-/// Maximum accepted size of a block; a real one has a few MiB at the default size.
+/// Maximum accepted size of a block in bytes. A real block has a few MiB at the default size.
 const LARGEST_BLOCK: u64 = 1 << 28;
 
 /// Maximum accepted number of blocks.
 const MOST_BLOCKS: u32 = 1 << 16;
 
-/// Identity of the data set that a file must hold.
+/// Identity of a data set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) seed: u64,
@@ -49,30 +49,30 @@ pub(crate) struct Place {
     pub(crate) identity: Identity,
 }
 
-/// Facts about a data set, found when it was written.
+/// Facts about a data set, found when its file was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
-    /// The number of entries.
+    /// Number of entries.
     pub(crate) entries: u64,
-    /// The number of records, which are the items of all chapters of all entries, and the checksum
-    /// of their names and URLs.
+    /// Number of records and the checksum of their names and URLs. Each item of a chapter has one
+    /// record.
     pub(crate) tally: Tally,
-    /// Bytes requested from the allocator and not freed when it is loaded and joined.
+    /// Number of bytes that the loaded and joined data set has requested and not freed.
     pub(crate) requested_bytes: u64,
 }
 
-/// Data set, as the header of its file describes it.
+/// Description of a data set, from the header of its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Set {
     pub(crate) place: Place,
     pub(crate) facts: Facts,
-    /// The length of its blocks, serialised and not compressed.
+    /// Total length of the blocks in bytes, serialised and not compressed.
     pub(crate) data_bytes: u64,
-    /// The length of its file.
+    /// Length of the file in bytes.
     pub(crate) file_bytes: u64,
 }
 
-/// Row of the table.
+/// Row of the table of blocks.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     packed: u64,
@@ -80,7 +80,7 @@ struct Row {
     checksum: u64,
 }
 
-/// Block as stored in the file.
+/// Compressed block, as stored in the file.
 #[derive(Debug)]
 pub(crate) struct Packed {
     bytes: Vec<u8>,
@@ -88,7 +88,7 @@ pub(crate) struct Packed {
     block: usize,
 }
 
-/// The blocks of a data set, collected before they are written.
+/// Blocks of a data set, collected before they are written.
 pub(crate) struct Writer {
     identity: Identity,
     rows: Vec<Row>,
@@ -124,7 +124,7 @@ impl Writer {
     /// Writes the file and syncs it to disk.
     ///
     /// # Errors
-    /// Returns an error if it cannot be written.
+    /// Returns an error if the file cannot be written.
     pub(crate) fn write(&self, path: &Path, facts: &Facts) -> Result<(), std::io::Error> {
         let mut file = File::create_new(path)?;
         file.write_all(&self.head(facts))?;
@@ -132,17 +132,17 @@ impl Writer {
         file.sync_all()
     }
 
-    /// Writes the facts about the data set into the file that [`Writer::write`] wrote.
+    /// Replaces the facts in the file that [`Writer::write`] wrote.
     ///
     /// # Errors
-    /// Returns an error if it cannot be written.
+    /// Returns an error if the file cannot be written.
     pub(crate) fn correct(&self, path: &Path, facts: &Facts) -> Result<(), std::io::Error> {
         let mut file = File::options().write(true).open(path)?;
         file.write_all(&self.head(facts))?;
         file.sync_all()
     }
 
-    /// Formats header, table and their checksum.
+    /// Formats the header, the table and their checksum.
     fn head(&self, facts: &Facts) -> Vec<u8> {
         let mut head = Vec::with_capacity(HEAD + self.rows.len() * ROW + 8);
         head.extend_from_slice(MAGIC);
@@ -162,15 +162,15 @@ impl Writer {
     }
 }
 
-/// Returns the checksum of a block, which includes its number, so that exchanged blocks are
+/// Returns the checksum of a block. It includes the block's number, so that exchanged blocks are
 /// detected.
 fn checksum(packed: &[u8], block: usize) -> u64 {
     xxh3_64_with_seed(packed, block as u64)
 }
 
-/// File of a data set that is read block by block.
+/// Reader of a data set's file, block by block.
 pub(crate) struct Reader {
-    /// The contents of the header.
+    /// Contents of the header.
     pub(crate) set: Set,
     file: File,
     rows: Vec<Row>,
@@ -181,8 +181,8 @@ impl Reader {
     /// Opens a file and checks its header and its length.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read, is foreign, of another version or of another
-    /// data set than `wanted`, or damaged.
+    /// Returns an error if the file cannot be read, is foreign or damaged, or has another version.
+    /// Also returns an error if it holds another data set than `wanted`.
     pub(crate) fn open(path: &Path, wanted: Option<Identity>) -> Result<Self, CatalogError> {
         let mut file = File::open(path).map_err(|source| read_error(path, source))?;
         let head = read_head(path, &mut file)?;
@@ -218,10 +218,10 @@ impl Reader {
         })
     }
 
-    /// Reads the next block, or `None` after the last.
+    /// Reads the next block. Returns `None` after the last one.
     ///
     /// # Errors
-    /// Returns an error if it cannot be read or is damaged.
+    /// Returns an error if the block cannot be read or is damaged.
     pub(crate) fn next_block(&mut self) -> Result<Option<Packed>, CatalogError> {
         let block = self.next;
         let Some(row) = self.rows.get(block).copied() else {
@@ -249,8 +249,8 @@ impl Packed {
     /// Decompresses and deserialises the block.
     ///
     /// # Errors
-    /// Returns an error if that fails. The block was intact when it was read, so its bytes changed
-    /// in memory.
+    /// Returns an error if the block cannot be decompressed or deserialised. The block was intact
+    /// when it was read, so its bytes have changed in memory.
     pub(crate) fn unpack<T: DeserializeOwned>(self) -> Result<T, CatalogError> {
         let changed = |reason: String| CatalogError::Corrupted {
             what: format!(
@@ -268,7 +268,7 @@ impl Packed {
     }
 }
 
-/// Reads header and table, and checks their checksum.
+/// Reads the header and the table, and checks their checksum.
 fn read_head(path: &Path, file: &mut File) -> Result<Vec<u8>, CatalogError> {
     let mut head = vec![0; HEAD];
     fill(path, file, &mut head)?;
@@ -300,7 +300,7 @@ fn read_head(path: &Path, file: &mut File) -> Result<Vec<u8>, CatalogError> {
     Ok(head)
 }
 
-/// Fills `room` with bytes of the file.
+/// Fills `room` with the next bytes of the file.
 fn fill(path: &Path, file: &mut File, room: &mut [u8]) -> Result<(), CatalogError> {
     file.read_exact(room).map_err(|source| match source.kind() {
         ErrorKind::UnexpectedEof => damaged(path, "it is truncated"),
@@ -322,7 +322,7 @@ fn damaged(path: &Path, reason: impl Into<String>) -> CatalogError {
     }
 }
 
-/// Reads the number of `length` bytes at a place.
+/// Reads the little-endian number of `length` bytes at offset `place`.
 fn number(bytes: &[u8], place: usize, length: usize) -> u64 {
     let digits = bytes[place..place + length].iter().rev();
     digits.fold(0, |number, digit| number << 8 | u64::from(*digit))

@@ -1,4 +1,4 @@
-//! Draws a data set from its seed.
+//! Generation of a data set from its seed.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use crate::text::{Vocabulary, maybe, one_of};
 /// Number of categories in a data set.
 const CATEGORIES: u32 = 40;
 
-/// Number of entries per unit of size, before they vary from set to set.
+/// Mean number of entries per unit of size.
 const ENTRIES: f64 = 21.0;
 
 /// Maximum relative deviation of a data set's number of entries.
 const VARIATION: f64 = 0.05;
 
-/// Average number of items of an entry per unit of size; it varies from half to one and a half of
-/// it.
+/// Mean number of items of an entry per unit of size. The number varies between half and one and a
+/// half times the mean.
 const ITEMS: u32 = 2;
 
 /// Maximum number of chapters of an entry.
@@ -27,10 +27,10 @@ const CHAPTERS: u32 = 9;
 /// Number of entries whose details form one block.
 const BLOCK: usize = 16;
 
-/// Generates one data set, block by block.
+/// Generator of one data set, block by block.
 ///
-/// The number of entries and the number of items per entry both grow with the size, so bytes grow
-/// quadratically with it.
+/// The number of entries and the number of items per entry both grow with the size. So the number
+/// of bytes grows quadratically with the size.
 pub(crate) struct Generator {
     random: ChaCha8Rng,
     vocabulary: Vocabulary,
@@ -40,10 +40,10 @@ pub(crate) struct Generator {
 }
 
 impl Generator {
-    /// Creates a generator of data set number `set`, and returns it with the set's index.
+    /// Creates the generator of data set number `set`. Returns it with the index of the set.
     pub(crate) fn start(seed: u64, size: u32, set: u32) -> (Self, Index) {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        // One stream per set: set 3 does not depend on the number of sets.
+        // Each set has its own stream, so a set does not depend on the number of sets.
         random.set_stream(u64::from(set) + 1);
         let mut generator = Self {
             vocabulary: Vocabulary::draw(&mut random),
@@ -53,12 +53,13 @@ impl Generator {
             left: Vec::new(),
         };
         let index = generator.index();
-        // Blocks are taken from the end, so they come in the order of the entries.
+        // `block` takes entries from the end of this reversed list, so blocks come in the order of
+        // entries.
         generator.left = index.entries.keys().rev().copied().collect();
         (generator, index)
     }
 
-    /// Generates the details of the next few entries, or returns `None` after the last.
+    /// Generates the details of the next few entries. Returns `None` after the last ones.
     pub(crate) fn block(&mut self) -> Option<Details> {
         if self.left.is_empty() {
             return None;
@@ -100,7 +101,7 @@ impl Generator {
 
     fn entry(&mut self) -> Entry {
         let (random, words) = (&mut self.random, &self.vocabulary);
-        // The lesser of two random numbers: some categories are much larger than others.
+        // The minimum of two draws makes some categories much larger than others.
         let category = random
             .random_range(0..CATEGORIES)
             .min(random.random_range(0..CATEGORIES));
@@ -266,9 +267,9 @@ mod tests {
         let ratio = |small: usize, large: usize| large as f64 / small as f64;
         let (items, bytes) = (ratio(small.0, large.0), ratio(small.1, large.1));
         assert!((8.3..9.7).contains(&items), "{items} instead of 9");
-        // Data that exist once per chapter weigh more if chapters are short.
+        // Data that exist once per chapter have a larger share if chapters are short.
         assert!((7.2..9.5).contains(&bytes), "{bytes} instead of 9");
-        // The default size comes to 420,000 items: 42 for each unit of size squared.
+        // There are 42 items per unit of size squared, and thus 420,000 at the default size.
         let per_unit = large.0 as f64 / (3.0 * 18.0 * 18.0);
         assert!((38.0..46.0).contains(&per_unit), "{per_unit}");
     }

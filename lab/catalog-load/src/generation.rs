@@ -1,4 +1,4 @@
-//! Writes a data folder: generates the data sets, and counts the bytes that each requests.
+//! Writes a data folder: generates the data sets, and counts the bytes that each set requests.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -29,11 +29,11 @@ pub(crate) enum Written {
     Now,
 }
 
-/// Writes a data folder, unless it already exists.
+/// Writes a data folder, unless it already holds the requested data.
 ///
 /// # Errors
-/// Returns an error if something else is in the way, there is too little memory, the files cannot
-/// be written, or the user interrupts. It then removes everything that it wrote.
+/// Returns an error if the folder holds anything else, there is too little memory, the files cannot
+/// be written or read back, or the user interrupts. It then removes everything that it wrote.
 pub(crate) fn write(
     target: &Path,
     settings: &Settings,
@@ -56,7 +56,7 @@ pub(crate) fn write(
     written.map(|()| Written::Now)
 }
 
-/// Creates the folder if there is none, and in it a file that only one process can create.
+/// Creates the folder if there is none. Then creates a file in it that only one process can create.
 fn claim(target: &Path) -> Result<(), CatalogError> {
     match std::fs::create_dir(target) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => {
@@ -71,7 +71,7 @@ fn claim(target: &Path) -> Result<(), CatalogError> {
         return Ok(());
     }
     if made.is_ok() {
-        // Another process has written its data since the check above.
+        // Another process has written its data since `existing` looked at the folder.
         let _ = std::fs::remove_file(&unfinished);
     }
     Err(CatalogError::InTheWay {
@@ -79,8 +79,8 @@ fn claim(target: &Path) -> Result<(), CatalogError> {
     })
 }
 
-/// Returns the data that already exist, if they are the requested ones; `None` if the folder is
-/// free.
+/// Returns the data that the folder already holds, if they are the requested data. Returns `None`
+/// if the folder does not exist or is empty.
 fn existing(target: &Path, settings: &Settings) -> Result<Option<Vec<Set>>, CatalogError> {
     let path = target.to_owned();
     let Ok(found) = std::fs::symlink_metadata(target) else {
@@ -104,12 +104,13 @@ fn existing(target: &Path, settings: &Settings) -> Result<Option<Vec<Set>>, Cata
     })
 }
 
-/// Returns the peak memory of one data set, which is loaded and joined after its generation.
+/// Returns the peak memory of generating one data set, which is loaded and joined after it is
+/// written.
 fn peak_of_one(settings: &Settings) -> Bytes {
     with_margin(expected_peak(&Settings { n: 1, ..*settings }))
 }
 
-/// Generates, writes and counts all data sets, some in parallel.
+/// Generates and writes all data sets, and counts their bytes, in parallel threads.
 fn write_sets(
     folder: &Path,
     settings: &Settings,
@@ -117,7 +118,7 @@ fn write_sets(
     stop: &AtomicBool,
 ) -> Result<(), CatalogError> {
     let next = AtomicU32::new(0);
-    // Set by the first thread that fails, so that the others stop early.
+    // The first thread that fails sets this flag, so that the others stop early.
     let failed = AtomicBool::new(false);
     // Relaxed: the counter only assigns numbers, and no data depend on the flags.
     let ended = || interrupt::raised(stop) || failed.load(Ordering::Relaxed);
@@ -142,7 +143,8 @@ fn write_sets(
         };
         workers.into_iter().map(join).collect()
     });
-    // A thread that another's error stopped counts as interrupted, so real errors come first.
+    // A thread that stops because another one failed reports an interruption, so other errors come
+    // first.
     let (stopped, errors): (Vec<_>, Vec<_>) = results
         .into_iter()
         .filter_map(Result::err)
@@ -196,8 +198,8 @@ fn draw(place: &Place, ended: &dyn Fn() -> bool) -> Result<(Writer, Facts), Cata
             return Err(CatalogError::Interrupted);
         }
         writer.push(&block).map_err(unwritable)?;
-        // Computed from the generated data, not from the file: the check below reads the file back
-        // and compares.
+        // The tally comes from the generated data, not from the file. `write_set` compares it with
+        // the file.
         tally.add(tally_of_details(&index, block));
     }
     let facts = Facts {
@@ -208,7 +210,8 @@ fn draw(place: &Place, ended: &dyn Fn() -> bool) -> Result<(Writer, Facts), Cata
     Ok((writer, facts))
 }
 
-/// Loads and joins a data set on this thread alone, and returns the bytes of its allocations.
+/// Loads and joins a data set on this thread alone. Returns the bytes that the set has requested
+/// and not freed, and its tally.
 fn requested(place: &Place, ended: &dyn Fn() -> bool) -> Result<(u64, Tally), CatalogError> {
     let stopped = async {
         while !ended() {
@@ -222,7 +225,7 @@ fn requested(place: &Place, ended: &dyn Fn() -> bool) -> Result<(u64, Tally), Ca
         let task = load_and_join(Arc::clone(&pool), place.clone());
         block_on(pool.run(or(task, stopped)))?
     };
-    // Read after the executor is gone: only the data set is left.
+    // Read the count after the executor is dropped, when only the data set is left.
     let live = Allocator::live() - before;
     Ok((live.max(0) as u64, joined.tally()))
 }

@@ -9,14 +9,14 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::model::{Category, Detail, Details, Entry, Index, Item};
 
-/// Data set as it was read.
+/// Data set as read from its file.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Loaded {
     pub(crate) index: Index,
     pub(crate) details: Details,
 }
 
-/// Data set whose details are joined with its index: categories in the order of their names.
+/// Data set whose details are joined with its index. Categories are in the order of their names.
 #[derive(Debug)]
 pub(crate) struct Joined {
     pub(crate) shelves: BTreeMap<(String, u32), Shelf>,
@@ -24,7 +24,7 @@ pub(crate) struct Joined {
     pub(crate) unmatched: u64,
 }
 
-/// Category with its entries in the order of their names, and the thread that joined it.
+/// Category with its entries in the order of their names. It records the thread that joined it.
 #[derive(Debug)]
 pub(crate) struct Shelf {
     pub(crate) number: u32,
@@ -49,7 +49,7 @@ pub(crate) struct Record {
     pub(crate) url: String,
 }
 
-/// Number of records and their checksum; addition is commutative.
+/// Number of records and their checksum. Tallies may be added in any order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) records: u64,
@@ -64,7 +64,7 @@ impl Tally {
 }
 
 impl Shelf {
-    /// Counts the records and hashes their names and URLs, read from memory.
+    /// Counts the records, and hashes their names and URLs as they are in memory.
     pub(crate) fn tally(&self) -> Tally {
         let mut tally = Tally::default();
         self.volumes.values().for_each(|one| tally.add(one.tally()));
@@ -72,7 +72,7 @@ impl Shelf {
     }
 
     /// Returns the number of mismatches: entries of another category or of none, items without a
-    /// record, and records without an item. It is 0 unless memory changed.
+    /// record, and records without an item. The number is 0 unless memory has changed.
     pub(crate) fn strays(&self) -> u64 {
         let named = self.category.is_some();
         let stray = |volume: &Volume| {
@@ -110,7 +110,7 @@ impl Joined {
     }
 }
 
-/// Joins a data set. It yields after every entry, so that the work moves between the threads of the
+/// Joins a data set. Yields after every entry, so that the work moves between the threads of the
 /// executor.
 pub(crate) async fn join(loaded: Loaded) -> Joined {
     let Loaded { index, mut details } = loaded;
@@ -149,7 +149,7 @@ pub(crate) async fn join(loaded: Loaded) -> Joined {
     joined
 }
 
-/// Sorts entries by the number of their category.
+/// Groups entries by the number of their category.
 fn by_category(entries: BTreeMap<u64, Entry>) -> BTreeMap<u32, Vec<(u64, Entry)>> {
     let mut sorted: BTreeMap<u32, Vec<(u64, Entry)>> = BTreeMap::new();
     for (id, entry) in entries {
@@ -159,7 +159,7 @@ fn by_category(entries: BTreeMap<u64, Entry>) -> BTreeMap<u32, Vec<(u64, Entry)>
     sorted
 }
 
-/// Returns the tally that the details of some entries contribute to that of their data set.
+/// Returns the contribution of some entries' details to the tally of their data set.
 pub(crate) fn tally_of_details(index: &Index, details: Details) -> Tally {
     let mut tally = Tally::default();
     for (id, detail) in details {
@@ -181,7 +181,7 @@ fn heading(category: &Category) -> String {
     }
 }
 
-/// Joins an entry with its details, and formats its items.
+/// Joins an entry with its details, and formats the records of its items.
 fn volume(base: &str, category: &str, entry: Entry, detail: Detail) -> Volume {
     let prefix = format!("{base}/{}/{}", entry.kind, slug(&entry.name));
     let mut records = BTreeMap::new();
@@ -199,7 +199,7 @@ fn volume(base: &str, category: &str, entry: Entry, detail: Detail) -> Volume {
     }
 }
 
-/// Formats an item, with temporary strings like those of typical code.
+/// Formats the record of an item, with temporary strings as in typical code.
 fn record(category: &str, entry: &Entry, prefix: &str, place: &str, item: &Item) -> Record {
     let mut name = format!(
         "{category} / {} ({}) - {place} - {}",
@@ -229,7 +229,7 @@ fn record(category: &str, entry: &Entry, prefix: &str, place: &str, item: &Item)
     }
 }
 
-/// Converts a name for use in a URL.
+/// Converts a name to the form that it has in a URL.
 fn slug(name: &str) -> String {
     let lower = name.to_lowercase();
     let words: Vec<String> = lower

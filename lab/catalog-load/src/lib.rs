@@ -3,58 +3,58 @@
 //!
 //! It is the load of the alloc-perf-test document, written from its description. `gen-data` writes
 //! data sets, `test` runs the workload on them and prints one [`heapdrome_schema::WorkloadReport`],
-//! and `size` prints their sizes. The document's published figures are for 8 sets (and 4), 8 at a
-//! time, on 16 threads, which are the defaults.
+//! and `size` prints their sizes. The document publishes figures for the default parameters and for
+//! four sets instead of eight.
 //!
 //! # A data set
 //!
-//! An index of 40 categories and some 2,100 entries, and for each entry details: chapters of items
-//! with strings, options, nested records and small maps; some 415,000 items in all at the default
-//! size. The number of entries and the number of items per entry both grow with the size, so bytes
-//! grow quadratically with it. The number of entries varies by a twentieth between sets. A set
-//! depends on the seed, the size and its number only.
+//! A data set has an index of 40 categories and about 2,100 entries, and details of each entry. The
+//! details are chapters of items with strings, options, nested records and small maps. At the
+//! default size there are about 420,000 items in all. The number of entries and the number of items
+//! per entry both grow with the size, so bytes grow quadratically with it. The number of entries
+//! varies by up to 5% around its mean. A set depends only on the seed, the size and its own number.
 //!
-//! It is serialised with postcard in blocks of 16 entries, each compressed with LZ4; the index is a
-//! block too. A folder has one file per set, with checksums (XXH3), so that a change of any byte is
-//! detected before the data are used.
+//! The details are serialised with postcard in blocks of 16 entries, and each block is compressed
+//! with LZ4. The index is one more block. A folder has one file per set, with checksums (XXH3), so
+//! that a change of any byte is detected before the data are used.
 //!
 //! # A run
 //!
 //! Sets go through the executor (smol) in chunks of `--parallel`:
 //!
-//! 1. One task of each set reads blocks ahead. Another decompresses them and deserialises them
-//!    into ordered maps. A third joins entries and details under their categories, in the order of
-//!    names, and formats a name and a URL for every item, with temporary strings like those of
-//!    typical code. Tasks yield after every block and entry, and continue on any free thread: one
-//!    thread reads, frees or grows blocks that another allocated.
+//! 1. One task of each set reads blocks ahead. Another decompresses them and deserialises them into
+//!    ordered maps. A third joins entries and details under their categories, in the order of
+//!    names. It formats a name and a URL for every item, with temporary strings as in typical code.
+//!    Tasks yield after every block and entry, and continue on any free thread. So a thread often
+//!    reads, frees or grows memory that another thread allocated.
 //! 2. When all sets of the chunk are joined, memory is at its peak. Their categories are divided
-//!    among as many tasks as there are sets, and each task gets some of every set. It reads the
-//!    names and URLs once more for the checksum and drops everything.
+//!    among as many tasks as there are sets, and each task gets some categories of every set. It
+//!    reads the names and URLs once more for the checksum, and drops everything.
 //!
-//! The next chunk begins when the previous one is completely dropped. The measured part is all of
-//! this, from the first task to the last drop. Starting the threads and reporting are not part of
-//! it.
+//! The next chunk begins when the previous one is completely dropped. The measured part lasts from
+//! the first task to the last drop. It excludes the start of the threads and the report.
 //!
 //! The checksum is a sum over all names and URLs, read just before they are dropped. gen-data
-//! stores the expected one, computed from the generated data. A different checksum is the fault of
-//! the allocator, and so is a block that was intact when it was read and cannot be unpacked: exit
-//! status 1.
+//! stores the expected checksum, computed from the generated data. The allocator is at fault if the
+//! checksum differs, or if a block that was intact when it was read cannot be unpacked. The exit
+//! status is then 1.
 //!
 //! # The requested bytes
 //!
 //! The peak of the requested bytes cannot be computed by hand, because the nodes of maps are not
-//! accessible. gen-data loads and joins each set on one thread and reads the bytes that are live
-//! then, which is exact and reproducible: the program's allocator counts for each thread the bytes
-//! that it requests and frees. All sets of a chunk are in memory at the same time, so the peak of a
-//! run is the largest sum over a chunk, for any number of sets, sets at a time and threads. The sum
-//! omits the memory of the executor and of the blocks being unpacked. Builds with the feature
-//! `stats` count over all threads, and report the counted peak beside the sum.
-//! docs/workloads/catalog.md shows the difference.
+//! accessible. gen-data loads and joins each set on one thread and then reads the number of live
+//! bytes. This number is exact and reproducible, because the program's allocator counts for each
+//! thread the bytes that it requests and frees. All sets of a chunk are in memory at the same time,
+//! so the peak of a run is the largest sum over a chunk. This holds for any number of sets, sets at
+//! a time and threads. The sum omits the memory of the executor and of the blocks being unpacked.
+//! Builds with the feature `stats` count over all threads, and report the counted peak beside the
+//! sum. docs/workloads/catalog.md shows the difference.
 //!
 //! # Results of gen-data
 //!
-//! A complete folder or nothing. Errors and the first Ctrl-C remove everything that was written. A
-//! killed run leaves a folder that is marked as unfinished, and that no run uses.
+//! gen-data leaves a complete folder or nothing. Errors and the first Ctrl-C remove everything that
+//! was written. A killed run leaves a folder that is marked as unfinished, and no run uses that
+//! folder.
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 compile_error!("heapdrome supports Linux with glibc only so far");
@@ -80,7 +80,7 @@ mod stats;
 mod text;
 mod work;
 
-/// Counts requested bytes in tests too.
+/// Allocator of the tests, which counts requested bytes as in the workload's binary.
 #[cfg(test)]
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;

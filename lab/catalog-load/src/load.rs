@@ -1,5 +1,5 @@
-//! Loads one data set on an executor: one task reads blocks ahead, another converts them to maps, a
-//! third joins the maps.
+//! Loads one data set on an executor: one task reads blocks ahead, another converts them to maps,
+//! and a third joins the maps.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ const READ_AHEAD: usize = 2;
 /// Loads and joins a data set.
 ///
 /// # Errors
-/// Returns an error if its file cannot be read, is foreign or damaged.
+/// Returns an error if the file of the data set cannot be read, is foreign or damaged.
 pub(crate) async fn load_and_join(pool: Pool, place: Place) -> Result<Joined, CatalogError> {
     let loaded = pool.spawn(load(Arc::clone(&pool), place)).await?;
     Ok(pool.spawn(join(loaded)).await)
@@ -52,11 +52,11 @@ async fn load(pool: Pool, place: Place) -> Result<Loaded, CatalogError> {
     })
 }
 
-/// Reads the blocks of a file. File reads block the thread, on purpose: the data come from the page
+/// Reads the blocks of a file. File reads block the thread on purpose: the data come from the page
 /// cache, and a thread pool for files would add further allocating threads.
 async fn read_ahead(mut reader: Reader, sender: Sender<Packed>) -> Result<(), CatalogError> {
     while let Some(packed) = reader.next_block()? {
-        // The receiver is gone if unpacking failed; that error is reported.
+        // If unpacking failed, the receiver is dropped and the unpacking task returns its error.
         if sender.send(packed).await.is_err() {
             break;
         }

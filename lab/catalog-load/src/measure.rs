@@ -15,7 +15,7 @@ use crate::run::{Outcome, Workers};
 use crate::settings::Settings;
 use crate::sizes::{Sizes, sizes};
 
-/// Run that has passed all checks: its settings with those of the data, and the data's sizes.
+/// Checked run: its settings with the size and the seed of the data, and the sizes of the data.
 pub(crate) struct Prepared {
     pub(crate) settings: Settings,
     pub(crate) sizes: Sizes,
@@ -23,8 +23,8 @@ pub(crate) struct Prepared {
     expected: Tally,
 }
 
-/// Checks that a folder holds the data for a run. Size and seed of the returned settings are those
-/// of the data; a requested seed must be equal.
+/// Checks that a folder holds the data for a run. The returned settings have the size and the seed
+/// of the data. A requested seed must equal that of the data.
 ///
 /// # Errors
 /// Returns an error if a value is out of range, or the data are missing, foreign, damaged or too
@@ -51,7 +51,7 @@ pub(crate) fn prepare(
         seed: found.seed,
         ..asked
     };
-    // Checked again with the size of the data, because a header can claim anything.
+    // Check the limits again with the size of the data, because a header can claim any size.
     settings.check_limits()?;
     Ok(Prepared {
         sizes: sizes(folder, settings.n, settings.parallel)?,
@@ -64,7 +64,7 @@ pub(crate) fn prepare(
 /// Runs the workload and reports it.
 ///
 /// # Errors
-/// Returns an error if a data file cannot be read or is damaged, or memory has lost its contents.
+/// Returns an error if a data file cannot be read or is damaged, or memory has changed.
 pub(crate) fn measure(prepared: &Prepared) -> Result<WorkloadReport, CatalogError> {
     let settings = &prepared.settings;
     let workers = Workers::start(settings.threads)?;
@@ -87,7 +87,7 @@ pub(crate) fn measure(prepared: &Prepared) -> Result<WorkloadReport, CatalogErro
     })
 }
 
-/// Checks whether the data read back from memory are those that gen-data generated.
+/// Checks that the records read back from memory are those of the data that gen-data generated.
 fn compare(found: &Outcome, expected: &Tally) -> Result<(), CatalogError> {
     let what = if found.tally != *expected {
         format!(
@@ -128,7 +128,7 @@ fn figures(prepared: &Prepared, outcome: &Outcome, wall: f64, used: Used) -> BTr
     figures
 }
 
-/// Adds the peak of resident memory divided by that of the requested bytes, if both are known.
+/// Adds the ratio of peak resident memory to peak requested bytes, if both are known.
 fn overhead(figures: &mut BTreeMap<String, f64>) {
     let peak = |what: &str| figures.get(what).copied().filter(|bytes| *bytes > 0.0);
     let both = (peak("peak_resident_bytes"), peak("peak_requested_bytes"));

@@ -60,7 +60,7 @@ pub(crate) struct Chapter {
     pub(crate) items: BTreeMap<u32, Item>,
 }
 
-/// Item that can be requested: it gets a name and a URL.
+/// Item that gets a name and a URL.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Item {
     pub(crate) id: u64,
@@ -71,7 +71,7 @@ pub(crate) struct Item {
     pub(crate) info: Option<Box<ItemInfo>>,
 }
 
-/// Metadata of an item; each field is optional.
+/// Metadata of an item.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ItemInfo {
     pub(crate) seconds: u32,

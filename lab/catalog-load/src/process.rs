@@ -13,10 +13,10 @@ pub(crate) struct Used {
 impl Used {
     /// Reads the time used until now.
     pub(crate) fn now() -> Self {
-        // SAFETY: a rusage of zeros is valid, and serves only as a buffer here.
+        // SAFETY: all zeros is a valid `rusage`, which is plain data; the call below overwrites it.
         let mut used: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: `used` is a valid buffer for the answer and outlives the call, which cannot fail
-        // for RUSAGE_SELF.
+        // SAFETY: `used` is a valid, writable `rusage` that outlives the call. The call cannot fail
+        // for `RUSAGE_SELF`.
         unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut used) };
         Self {
             user: seconds(used.ru_utime),
@@ -24,7 +24,7 @@ impl Used {
         }
     }
 
-    /// Returns the time used since then.
+    /// Returns the time used since `self` was read.
     pub(crate) fn since(&self) -> Self {
         let now = Self::now();
         Self {
@@ -38,7 +38,7 @@ fn seconds(time: libc::timeval) -> f64 {
     time.tv_sec as f64 + time.tv_usec as f64 / 1e6
 }
 
-/// Returns the peak of resident memory. It comes from `/proc`, because `ru_maxrss` includes the
+/// Returns the peak of resident memory. Reads it from `/proc`, because `ru_maxrss` includes the
 /// parent's peak.
 pub(crate) fn peak_resident() -> Option<Bytes> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;

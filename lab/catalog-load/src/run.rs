@@ -1,4 +1,4 @@
-//! The measured part: all data sets through the executor, chunk by chunk.
+//! The measured part of a run: it sends all data sets through the executor, chunk by chunk.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -15,7 +15,7 @@ use crate::load::{Pool, load_and_join};
 /// Outcome of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// The formatted records, and their checksum, read just before they are dropped.
+    /// Tally of the records, computed just before they are dropped.
     pub(crate) tally: Tally,
     /// Number of categories dropped.
     pub(crate) dropped: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Outcome {
 pub(crate) struct Workers {
     pool: Pool,
     threads: Vec<JoinHandle<()>>,
-    /// Open while the threads run; its end stops them.
+    /// Open while the threads run. Dropping it stops them.
     stop: Option<channel::Sender<()>>,
 }
 
@@ -62,8 +62,7 @@ impl Workers {
     /// Runs the workload on data sets, `parallel` at a time.
     ///
     /// # Errors
-    /// Returns an error if a file cannot be read, is foreign or damaged, or memory has lost its
-    /// contents.
+    /// Returns an error if a file cannot be read, is foreign or damaged, or memory has changed.
     pub(crate) fn run(&self, sets: &[Set], parallel: u32) -> Result<Outcome, CatalogError> {
         let places: Vec<Place> = sets.iter().map(|set| set.place.clone()).collect();
         let mut outcome = Outcome::default();
@@ -73,8 +72,8 @@ impl Workers {
         Ok(outcome)
     }
 
-    /// Loads and joins the sets of a chunk in parallel, and drops them when all are complete.
-    /// Memory peaks then, so the peak depends on the data alone.
+    /// Loads and joins the sets of a chunk in parallel. Drops them only when all are complete.
+    /// Memory peaks at that moment, so the peak depends on the data alone.
     async fn chunk(&self, places: &[Place], outcome: &mut Outcome) -> Result<(), CatalogError> {
         let spawn = |place: &Place| {
             let task = load_and_join(Arc::clone(&self.pool), place.clone());
@@ -113,11 +112,12 @@ impl Drop for Workers {
 
 /// Runs a worker until it is stopped.
 fn serve(pool: &Pool, stopped: &Receiver<()>) {
-    // An error is the signal to stop: the sender was dropped.
+    // An error is the signal to stop, because the sender was dropped.
     let _ = block_on(pool.run(stopped.recv()));
 }
 
-/// Divides the categories of all sets into as many shares, each with some categories of every set.
+/// Divides the categories of all sets into as many shares as there are sets. Each share has
+/// categories of every set.
 fn deal(sets: Vec<Joined>) -> Result<Vec<Vec<Shelf>>, CatalogError> {
     let count = sets.len();
     let mut hands: Vec<Vec<Shelf>> = (0..count).map(|_| Vec::new()).collect();
@@ -134,7 +134,7 @@ fn deal(sets: Vec<Joined>) -> Result<Vec<Vec<Shelf>>, CatalogError> {
     Ok(hands)
 }
 
-/// Reads categories once more and drops them.
+/// Reads the records of categories once more and drops the categories.
 async fn retire(shelves: Vec<Shelf>) -> Outcome {
     let mut outcome = Outcome::default();
     for shelf in shelves {
@@ -203,7 +203,7 @@ mod tests {
     fn what_one_thread_made_others_drop() {
         let (_root, sets) = data(11);
         assert_eq!(run(&sets, 1, 5).dropped_elsewhere, 0);
-        // Chance decides which thread takes a task; one thread rarely takes all of them.
+        // Chance decides which thread takes a task. One thread rarely takes all tasks.
         let crossed = (0..20).any(|_| run(&sets, 4, 5).dropped_elsewhere > 0);
         assert!(crossed, "nothing was dropped by another thread in 20 runs");
     }

@@ -5,7 +5,7 @@ use heapdrome_system::room;
 
 use crate::error::CatalogError;
 
-/// Reference size: all other sizes are relative to it.
+/// Reference size, to which all other sizes are relative.
 pub const DEFAULT_SIZE: u32 = 100;
 
 /// Maximum number of data sets.
@@ -14,14 +14,14 @@ pub(crate) const MOST_SETS: u32 = 256;
 /// Maximum size.
 pub(crate) const MOST_SIZE: u32 = 1000;
 
-/// Maximum number of threads, and of sets at a time.
+/// Maximum number of threads, and maximum number of sets at a time.
 pub(crate) const MOST_THREADS: u32 = 1024;
 
 /// Resident memory of one data set of the default size while it is loaded and joined under glibc's
-/// malloc. It is measured; only the estimate depends on it.
+/// malloc. This value was measured. Only the estimate of the peak depends on it.
 const SET_BYTES: f64 = 0.765 * (1 << 30) as f64;
 
-/// Memory of the process without its data sets: program, threads, buffers.
+/// Memory of the process without its data sets: the program, its threads and its buffers.
 const BASE_BYTES: f64 = (24 << 20) as f64;
 
 /// Memory of other allocators relative to glibc's: the largest published ratio.
@@ -30,15 +30,15 @@ const MARGIN: f64 = 4.0 / 3.0;
 /// Parameters of a run of the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The number of data sets.
+    /// Number of data sets.
     pub n: u32,
-    /// The size of each, relative to [`DEFAULT_SIZE`]; bytes grow quadratically with it.
+    /// Size of each data set, relative to [`DEFAULT_SIZE`]. Bytes grow quadratically with the size.
     pub size: u32,
-    /// The number of data sets that are loaded and in memory at the same time.
+    /// Number of data sets that are loaded and in memory at the same time.
     pub parallel: u32,
-    /// The number of threads of the executor.
+    /// Number of threads of the executor.
     pub threads: u32,
-    /// The seed of the data.
+    /// Seed of the data.
     pub seed: u64,
 }
 
@@ -66,7 +66,7 @@ impl Settings {
     /// Checks whether every value is in its range, on any machine.
     ///
     /// # Errors
-    /// Returns an error for the first value that is not.
+    /// Returns an error for the first value that is out of range.
     pub fn check_limits(&self) -> Result<(), CatalogError> {
         let limits = [
             ("-n", self.n, MOST_SETS),
@@ -97,11 +97,11 @@ pub(crate) fn check(settings: &Settings) -> Result<(), CatalogError> {
     require(&settings.words(), needed)
 }
 
-/// Checks whether `needed` bytes of memory are available for `what`. If the available memory is
-/// unknown, the check passes.
+/// Checks whether `needed` bytes of memory are available for `what`. Passes if the available memory
+/// is unknown.
 ///
 /// # Errors
-/// Returns an error if they are not.
+/// Returns an error if fewer bytes are available.
 pub(crate) fn require(what: &str, needed: Bytes) -> Result<(), CatalogError> {
     match room::available() {
         Some(room) if room.bytes < needed => Err(CatalogError::Memory {
@@ -122,7 +122,7 @@ pub fn data_folder_name(settings: &Settings) -> String {
     )
 }
 
-/// Estimates the peak memory of a run: resident, under glibc's malloc.
+/// Estimates the peak of resident memory of a run under glibc's malloc.
 pub fn expected_peak(settings: &Settings) -> Bytes {
     let together = f64::from(settings.n.min(settings.parallel));
     let scale = f64::from(settings.size) / f64::from(DEFAULT_SIZE);

@@ -12,38 +12,38 @@ use crate::file::Set;
 /// Sizes of the first data sets of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Sizes {
-    /// The number of data sets.
+    /// Number of data sets.
     pub n: u32,
-    /// The size setting with which they were written, relative to 100.
+    /// Size setting of the data sets, relative to 100.
     pub size: u32,
-    /// The seed from which they were generated.
+    /// Seed of the data sets.
     pub seed: u64,
-    /// The number of entries.
+    /// Number of entries.
     pub entries: u64,
-    /// The number of records, each of them a name and a URL.
+    /// Number of records, each of which has a name and a URL.
     pub records: u64,
-    /// Their size in bytes, serialised and not compressed.
+    /// Size of the data sets in bytes, serialised and not compressed.
     pub data_bytes: Bytes,
-    /// Their size on disk in bytes.
+    /// Size of the data sets on disk in bytes.
     pub file_bytes: Bytes,
-    /// The peak of the bytes requested and not freed while the sets are loaded and joined,
-    /// `parallel` at a time.
+    /// Peak of the bytes requested and not freed while the sets are loaded and joined, `parallel`
+    /// at a time.
     pub peak_requested_bytes: Bytes,
 }
 
-/// Returns the sizes of the first `n` data sets of a folder, and the bytes that loading `parallel`
-/// of them at a time requests.
+/// Returns the sizes of the first `n` data sets of a folder. The peak of requested bytes is that of
+/// loading `parallel` sets at a time.
 ///
 /// # Errors
-/// Returns an error if there are no data, or fewer sets, or they are foreign or damaged.
+/// Returns an error if there are no data or too few sets, or if they are foreign or damaged.
 pub fn sizes(folder: &Path, n: u32, parallel: u32) -> Result<Sizes, CatalogError> {
     let sets = data::first(folder, n)?;
     let sum = |of: fn(&Set) -> u64| sets.iter().map(of).sum::<u64>();
     let identity = sets
         .first()
         .map_or_else(Default::default, |set| set.place.identity);
-    // All sets of a chunk are in memory at the same time, and none of the previous chunk: the peak
-    // is the largest chunk.
+    // All sets of a chunk are in memory at the same time, without those of the previous chunk. So
+    // the peak is that of the largest chunk.
     let chunks = sets.chunks(parallel.max(1) as usize);
     let requested = chunks.map(|chunk| chunk.iter().map(|set| set.facts.requested_bytes).sum());
     Ok(Sizes {

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use heapdrome_schema::Bytes;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, Stats, StatsAlloc};
 
-/// The system's allocator, counted by `stats_alloc`, with the peak of the requested bytes, which
-/// that crate does not keep.
+/// The system's allocator, counted by `stats_alloc`. It also keeps the peak of the requested bytes,
+/// which that crate does not.
 pub(crate) struct Counted {
     inner: &'static StatsAlloc<System>,
     live: AtomicUsize,
@@ -22,8 +22,9 @@ pub(crate) static INNER: Counted = Counted {
 };
 
 impl Counted {
-    // Relaxed: no other data depend on the counters. With concurrent threads the peak may miss a
-    // block or two that existed at the same moment.
+    // Relaxed: no other data depend on the counters. Bytes are added before a block is allocated
+    // and subtracted after it is freed. So with concurrent threads the peak may be a few blocks too
+    // high.
     fn grow(&self, bytes: usize) {
         let live = self.live.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if live > self.peak.load(Ordering::Relaxed) {
@@ -36,31 +37,35 @@ impl Counted {
     }
 }
 
-// SAFETY: every call is passed on unchanged, and its result is returned.
+// SAFETY: every call is forwarded unchanged to `inner`, which upholds the contract of
+// `GlobalAlloc`, and its result is returned.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         self.grow(layout.size());
-        // SAFETY: the inner allocator has the contract of this function, which the caller keeps.
+        // SAFETY: the caller passes a layout whose size is not zero, as `inner` requires.
         unsafe { self.inner.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         self.grow(layout.size());
-        // SAFETY: the inner allocator has the contract of this function, which the caller keeps.
+        // SAFETY: the caller passes a layout whose size is not zero, as `inner` requires.
         unsafe { self.inner.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the block came from the inner allocator with this layout.
+        // SAFETY: the caller passes a block of this allocator with its layout, and `inner` serves
+        // all blocks.
         unsafe { self.inner.dealloc(block, layout) };
         self.shrink(layout.size());
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // Counted before the call: a block that moves exists twice for a moment, but is requested
-        // once.
+        // Count only the growth, before the call: a block that moves exists twice for a moment, but
+        // is requested once.
         self.grow(size.saturating_sub(layout.size()));
-        // SAFETY: as for `dealloc`; the new size is checked by the caller.
+        // SAFETY: the caller passes a block of this allocator with its layout, and `inner` serves
+        // all blocks. The caller also ensures that `size` is not zero and does not overflow `isize`
+        // when rounded up.
         let moved = unsafe { self.inner.realloc(block, layout, size) };
         self.shrink(layout.size().saturating_sub(size));
         moved
@@ -82,7 +87,7 @@ impl Counts {
     }
 }
 
-/// Returns the peak of the bytes requested and not freed, of the whole process.
+/// Returns the process's peak of bytes requested and not freed.
 pub(crate) fn peak_requested() -> Bytes {
     Bytes(INNER.peak.load(Ordering::Relaxed) as u64)
 }

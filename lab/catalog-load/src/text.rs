@@ -1,4 +1,4 @@
-//! Words, sentences and addresses, generated from a seed.
+//! Words, sentences and addresses that are drawn from a seeded generator.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -72,7 +72,7 @@ impl Vocabulary {
     }
 }
 
-/// Returns `Some` with a probability of `percent`.
+/// Draws a value with a probability of `percent`. Returns `None` otherwise.
 pub(crate) fn maybe<T>(
     random: &mut ChaCha8Rng,
     percent: u32,

@@ -6,11 +6,11 @@ use heapdrome_system::room;
 use crate::error::CatalogError;
 use crate::settings::require;
 
-/// Returns the smallest of the number of processors, the number of jobs, and the number that fits
-/// in memory if each takes `each` bytes.
+/// Returns the number of threads: the minimum of the number of processors, the number of jobs, and
+/// the number of jobs of `each` bytes that fit in memory.
 ///
 /// # Errors
-/// Returns an error if there is too little memory for one.
+/// Returns an error if there is too little memory for one job.
 pub(crate) fn threads(jobs: usize, each: Bytes, what: &str) -> Result<usize, CatalogError> {
     require(what, each)?;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);

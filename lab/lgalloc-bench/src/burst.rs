@@ -1,4 +1,5 @@
-//! Memory that stays resident after each thread takes many regions, and then returns all of them.
+//! Measurement of the memory that stays resident after threads have taken many regions and returned
+//! all of them.
 
 use std::ptr::NonNull;
 use std::sync::Barrier;
@@ -11,7 +12,7 @@ use crate::failure::Failure;
 use crate::published;
 use crate::regions::{PAGE, REGION};
 
-/// The sizes of regions, one for each of five classes.
+/// Sizes of the regions in bytes, one for each size class.
 const SIZES: [usize; 5] = [REGION, 2 * REGION, 4 * REGION, 8 * REGION, 16 * REGION];
 
 /// A region of any size. Its owner must return it.
@@ -21,7 +22,7 @@ enum Taken {
 }
 
 impl Taken {
-    /// Takes a region, and writes one byte of each page.
+    /// Takes a region, and writes one byte in each page.
     fn new(holder: Holder, bytes: usize) -> Result<Self, Failure> {
         let (start, taken): (NonNull<u8>, Self) = match holder {
             Holder::Lgalloc => {
@@ -38,8 +39,8 @@ impl Taken {
             }
         };
         for page in 0..bytes / PAGE {
-            // SAFETY: the allocator returned a region of `bytes` bytes, `page * PAGE` lies below
-            // that, and the region belongs to this thread until it is returned.
+            // SAFETY: `start` points to a region of `bytes` bytes, and `page * PAGE` is below
+            // `bytes`. `taken` owns the region, so no other thread accesses it.
             unsafe { start.add(page * PAGE).write_volatile(1) };
         }
         Ok(taken)
@@ -53,11 +54,12 @@ impl Taken {
     }
 }
 
-/// Runs the job. It measures memory while the threads wait: before they take regions, when they
-/// have taken all, and when they have returned them.
+/// Runs the job. Measures memory three times while all threads wait: before they take regions,
+/// after they have taken all of them, and after they have returned all of them.
 ///
 /// # Errors
-/// When a number is out of range, or memory runs out.
+/// When a number is out of range, the holder keeps no returned regions, memory runs out, a thread
+/// panics, or the resident memory cannot be read.
 pub fn run(job: &Burst) -> Result<PagingReport, Failure> {
     if !(1..=256).contains(&job.threads) || job.each > Bytes(1 << 36) {
         return Err(Failure::Instructions("a number is out of range".into()));
@@ -96,8 +98,9 @@ pub fn run(job: &Burst) -> Result<PagingReport, Failure> {
     Ok(report)
 }
 
-/// Takes regions of every size, and returns them. Between these steps it waits twice: for all
-/// threads, and for the measurement of memory. Returns the number of bytes that it took.
+/// Takes regions of every size, and returns them. Before, between and after these steps it meets
+/// the measuring thread at two barriers: one before and one after the measurement of memory.
+/// Returns the number of bytes that it took.
 fn one_thread(job: &Burst, barrier: &Barrier) -> Result<Bytes, Failure> {
     let wait = || {
         barrier.wait();

@@ -1,4 +1,4 @@
-//! The order in which pages are read.
+//! Random sequences of pages to read.
 
 use heapdrome_schema::Order;
 use rand_xoshiro::SplitMix64;
@@ -45,8 +45,7 @@ impl Draws {
         self.order[self.next - 1]
     }
 
-    /// Draws a number below `end`. The bias of at most `end / 2^64` is far too small to be
-    /// measured.
+    /// Draws a number below `end`. The bias is at most `end / 2^64`, which is too small to measure.
     fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.random.next_u64()) * end as u128) >> 64) as usize
     }
@@ -63,7 +62,7 @@ mod tests {
         for _ in 0..100_000 {
             tenths[draws.draw() / 100] += 1;
         }
-        // The tolerance is six standard deviations of a binomial count of 10,000.
+        // The tolerance is six standard deviations of a binomial count with mean 10,000.
         assert!(
             tenths.iter().all(|count| (count - 10_000).abs() < 570),
             "{tenths:?}"

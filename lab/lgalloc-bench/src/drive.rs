@@ -16,15 +16,15 @@ const BATCHES: u8 = 2;
 const BESIDE: u8 = 3;
 const STOP: u8 = 4;
 
-/// Duration of a batch. It is so long that two readings of the clock are negligible, and so short
-/// compared with a time slice that most batches are not interrupted.
+/// Duration of a batch. It makes the cost of two clock readings negligible. It is so short,
+/// compared with a time slice, that most batches are not interrupted.
 const BATCH: Duration = Duration::from_micros(50);
 /// Time after which all threads switch between the operation and its reference. A turn contains
-/// many batches, and a run many turns.
+/// many batches, and a run contains many turns.
 const TURN: Duration = Duration::from_millis(2);
 /// Maximum number of operations in a batch.
 const LARGEST_BATCH: u64 = 1 << 14;
-/// Maximum number of recorded batches of one thread.
+/// Maximum number of recorded batches per thread.
 const MOST_BATCHES: usize = 1 << 17;
 
 /// The measurements of all threads.
@@ -105,14 +105,14 @@ impl Outcome {
         self.parts.iter().map(|part| part.batches.operations).sum()
     }
 
-    /// Returns the nanoseconds of one operation, excluding the clock: the median over the batches
-    /// of all threads.
+    /// Returns the time per operation in nanoseconds, without the cost of the clock. It is the
+    /// median over the batches of all threads.
     #[must_use]
     pub fn time_without_clock(&self) -> Option<f64> {
         self.over_batches(|batches| &batches.times)
     }
 
-    /// Returns the nanoseconds of one reference operation: the median over the batches of all
+    /// Returns the time per reference operation in nanoseconds: the median over the batches of all
     /// threads.
     #[must_use]
     pub fn time_beside(&self) -> Option<f64> {
@@ -137,8 +137,8 @@ impl Outcome {
         merged(self.parts.iter().map(|part| &part.times))
     }
 
-    /// Returns the rate of timed operations per second: the sum over the threads, each with its own
-    /// measuring time.
+    /// Returns the rate of timed operations per second. It is the sum of the threads' rates, each
+    /// over the thread's own measuring time.
     #[must_use]
     pub fn rate(&self) -> f64 {
         let rate = |part: &Part| {
@@ -148,12 +148,13 @@ impl Outcome {
     }
 }
 
-/// Runs the operation that `make` returns for each thread: as a warm-up, then timed one by one,
-/// then in batches for half as long. If the operation has a reference, every other turn of the last
-/// phase consists of batches of the reference.
+/// Runs the operation that `make` returns in each of `threads` threads. The phases are a warm-up,
+/// single timed operations, and batches for half as long. If the operation has a reference, the
+/// last phase alternates between turns of the operation and turns of the reference.
 ///
 /// # Errors
-/// The first failure of any thread.
+/// When a thread fails. The error is that of the first failed thread in order of creation. It is
+/// `None` if that thread panicked.
 pub fn drive<O: Operation<E>, E: Send>(
     threads: usize,
     warm_up: Duration,
@@ -170,7 +171,7 @@ pub fn drive<O: Operation<E>, E: Send>(
         };
         let running: Vec<_> = (0..threads).map(|_| scope.spawn(body)).collect();
         barrier.wait();
-        // Relaxed here and in the threads: the phase guards no other data, and joining publishes
+        // Relaxed here and in the threads: the phase guards no other data, and the join publishes
         // the times.
         for (span, next) in [(warm_up, MEASURE), (measured, BATCHES)] {
             std::thread::sleep(span);
@@ -227,7 +228,7 @@ fn one_thread<E>(mut operation: impl Operation<E>, phase: &AtomicU8) -> Result<P
 }
 
 /// Times batches of the operation and, in separate turns, of its reference. Times at least one
-/// batch of each.
+/// batch of the operation, and of the reference if there is one.
 fn in_batches<E>(
     mut operation: impl Operation<E>,
     phase: &AtomicU8,
@@ -260,8 +261,8 @@ fn in_batches<E>(
     }
 }
 
-/// Records the time per operation of a batch of `size` operations, unless the preallocated memory
-/// is full.
+/// Records the time per operation of a batch of `size` operations. Discards the batch if the
+/// preallocated memory is full.
 fn keep(times: &mut Vec<f64>, batch: Option<Duration>, size: u64) {
     if times.len() < MOST_BATCHES {
         times.extend(batch.map(|time| time.as_nanos() as f64 / size as f64));

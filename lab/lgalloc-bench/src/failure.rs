@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use heapdrome_lgalloc::AllocError;
 
-/// A failure, which prints as one line.
+/// A failure that is displayed as one line.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The instructions are invalid.

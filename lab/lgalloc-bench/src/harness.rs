@@ -1,4 +1,4 @@
-//! Preparations of the measuring process, and its report on itself.
+//! Preparations of the measuring process, and the report on its own overhead.
 
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -10,15 +10,15 @@ use crate::failure::Failure;
 use crate::regions::WorkingSet;
 use crate::times;
 
-/// Locks the current memory of the process into RAM. The working set is allocated later and can
-/// still be swapped. Returns whether the system allows it.
+/// Locks the current memory of the process into RAM, and returns whether this succeeded. The
+/// working set is allocated later, so the kernel can still swap it.
 pub fn lock() -> bool {
     // SAFETY: `mlockall` only pins pages and changes no contents.
     unsafe { libc::mlockall(libc::MCL_CURRENT) == 0 }
 }
 
 /// Returns the object that serves `malloc` in this process; `None` if the dynamic loader cannot
-/// identify it.
+/// identify the object.
 pub fn malloc_object() -> Option<PathBuf> {
     // SAFETY: all zeros is a valid `Dl_info`, which holds only integers and nullable pointers.
     let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
@@ -28,8 +28,8 @@ pub fn malloc_object() -> Option<PathBuf> {
     if known == 0 || found.dli_fname.is_null() {
         return None;
     }
-    // SAFETY: `dladdr` succeeded, so `dli_fname` is a string that ends with a zero byte. It lives
-    // as long as the object, which is never unloaded here.
+    // SAFETY: `dladdr` succeeded and `dli_fname` is not null, so it points to a NUL-terminated
+    // string. The string lives as long as the object, which this process never unloads.
     let name = unsafe { CStr::from_ptr(found.dli_fname) };
     Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
 }

@@ -1,8 +1,9 @@
 //! The child process that runs one cell of the experiments on large objects and paging. Its only
-//! argument is JSON, and its answer is one line of JSON.
+//! argument is JSON, and its answer is one line of JSON. "The document" in the comments of this
+//! crate is the document that `heapdrome_paging` names.
 //!
 //! lgalloc is not a `malloc` and cannot be preloaded, so this process links it. If `malloc` holds
-//! the working set, the preloaded library serves `malloc`.
+//! the working set, the C library or a preloaded library serves `malloc`.
 
 mod burst;
 mod draws;

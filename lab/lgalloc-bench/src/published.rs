@@ -1,5 +1,5 @@
-//! The crate that the document measured: lgalloc 0.7.0 as published, pinned by its checksum in
-//! `Cargo.lock`.
+//! lgalloc 0.7.0 as published, which the document measured. `Cargo.lock` pins the crate by its
+//! checksum.
 
 use std::hint::black_box;
 use std::ptr::NonNull;
@@ -13,7 +13,7 @@ use lgalloc_published::{
 
 use crate::failure::Failure;
 
-/// A handle of the crate, with an implementation of `Debug`.
+/// A handle of a region of the published crate. It adds an implementation of `Debug`.
 pub struct Handle(lgalloc_published::Handle);
 
 impl std::fmt::Debug for Handle {
@@ -47,7 +47,7 @@ pub fn take(holder: Holder, bytes: usize) -> Result<(NonNull<u8>, Handle), Failu
     Ok((start, Handle(handle)))
 }
 
-/// Takes a region of `bytes` bytes and returns it, `times` times.
+/// Takes a region of `bytes` bytes and returns it, `times` times in a row.
 pub fn take_and_return(holder: Holder, bytes: usize, times: u64) -> Result<(), Failure> {
     enable(holder);
     (0..times).try_for_each(|_| {

@@ -14,14 +14,14 @@ use crate::regions::{PAGE, REGION, WorkingSet, regions_for};
 use crate::settle;
 use crate::times::{Times, merged};
 
-/// Maximum difference between the major faults per read and the share of pages that are not
-/// resident.
+/// Maximum accepted difference between the major faults per read and the share of pages that are
+/// not resident. Sampling noise is allowed in addition.
 const TOLERANCE: f64 = 0.01;
 
 /// Runs the job. `lock` pins the current memory of the process, if the system allows it.
 pub fn run(job: &Read, lock: impl FnOnce() -> bool) -> Result<PagingReport, Failure> {
     check(job)?;
-    // Created before the lock, because the lock must cover the memory for their records.
+    // Create the readers before the lock, so that the lock covers the memory for their records.
     let mut threads = read_threads(job);
     let mut report = harness::report(lock());
     let set = match job.strategy {
@@ -83,8 +83,8 @@ fn tell(report: &mut PagingReport, job: &Read, watched: Watched, threads: &[Read
 
 /// Returns whether the number of major faults is predictable. In independent draws each page is
 /// equally likely to be read, and a page that is not resident causes a major fault. In a shuffled
-/// order the number is unpredictable: the pages that were read last are resident, and are read last
-/// again.
+/// order the number is unpredictable: the resident pages are those that were read most recently,
+/// and the same pass does not read them again.
 fn faults_are_known(job: &Read) -> bool {
     job.order == Order::Uniform && job.strategy.leaves_faults_to_the_reader()
 }
@@ -104,8 +104,8 @@ fn check(job: &Read) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the reason why a run must be rejected: its pages were not drawn as specified, or
-/// something other than its reads moved pages.
+/// Returns the reason to reject a run, if its faults do not match its residency. Either its pages
+/// were not drawn as specified, or something other than its reads moved pages.
 fn crooked(per_read: f64, resident: f64, reads: u64) -> Option<String> {
     let expected = 1.0 - resident;
     // Two standard deviations of a share observed in `reads` draws.
@@ -151,7 +151,7 @@ fn perform(stage: &Stage<'_>, readers: &mut [ReadThread], job: &Read) -> Result<
                 _ => singles(stage, draws, position, sheet),
             }));
         }
-        // Relaxed: a short delay does not matter.
+        // Relaxed: a slightly old count suffices.
         let read = |one: &&AtomicU64| one.load(Ordering::Relaxed);
         let watched = watch(stage, job, || positions.iter().map(read).sum());
         // Relaxed: the phase guards no other data, and joining publishes the records.
@@ -220,7 +220,7 @@ mod tests {
         }
     }
 
-    /// lgalloc's reader requires a vector of lgalloc. Every other combination is refused.
+    /// lgalloc's reader requires a vector of lgalloc. A job with any other holder is refused.
     #[test]
     fn the_reader_of_lgalloc_reads_what_was_written() {
         let mut job = job(Strategy::Reader { pages: 8 }, 2);

@@ -23,7 +23,7 @@ pub const STOP: u8 = 2;
 /// would take a core from the readers.
 const NAP: Duration = Duration::from_micros(50);
 
-/// Number of reads by one of lgalloc's readers before it is replaced; many batches.
+/// Number of reads after which a reader of lgalloc is replaced. They amount to many batches.
 const READS: usize = 1 << 12;
 
 /// State that all threads share.
@@ -150,15 +150,15 @@ pub fn batches(
             sheet.with_advice.record(whole);
             sheet.without_advice.record(whole - asked);
         }
-        // Relaxed: only the watcher reads it, and the approximate position suffices.
+        // Relaxed: only the watcher reads the position, and an approximate value suffices.
         position.fetch_add(pages as u64, Ordering::Relaxed);
     }
     sheet.end();
     Ok(())
 }
 
-/// Reads through lgalloc's readers, which prefetch a batch of pages before they read it, until the
-/// last phase. The time of a prefetch is part of the read that triggers it.
+/// Reads through lgalloc's readers until the last phase. A reader prefetches each batch of pages
+/// before it reads them. The time of a prefetch is part of the read that triggers it.
 pub fn by_reader(
     stage: &Stage<'_>,
     draws: &mut Draws,
@@ -185,7 +185,7 @@ pub fn by_reader(
             if counts {
                 sheet.reads.record(time);
             }
-            // Relaxed: only the watcher reads it, and the approximate position suffices.
+            // Relaxed: only the watcher reads the position, and an approximate value suffices.
             position.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -193,7 +193,7 @@ pub fn by_reader(
     Ok(())
 }
 
-/// Prefetches pages before the reader draws them, by drawing the same sequence.
+/// Prefetches pages before the reader draws them. `draws` is a copy of the reader's own sequence.
 pub fn prefetch(
     stage: &Stage<'_>,
     mut draws: Draws,
@@ -210,7 +210,7 @@ pub fn prefetch(
         }
         let page = draws.draw();
         drawn += 1;
-        // Pages that the reader has already passed are not prefetched.
+        // Skip pages that the reader has already passed.
         if drawn > read {
             stage.set.will_need(page)?;
         }

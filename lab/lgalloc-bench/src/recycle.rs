@@ -1,4 +1,4 @@
-//! Regions that return from a pool whose memory has been swapped out.
+//! Reuse of regions from a pool whose memory has been swapped out.
 
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -11,15 +11,15 @@ use crate::harness;
 use crate::regions::{REGION, Region, WorkingSet};
 use crate::times::{Times, merged};
 
-/// Number of warm-up uses of the hot region, which do not count.
+/// Number of warm-up uses of the hot region in each thread. They are not measured.
 const WARM_UP: usize = 100;
 /// Pause that exceeds the time during which lgalloc assumes that a free region is resident.
 const REST: Duration = Duration::from_millis(150);
 
-/// Pool from which regions are taken.
+/// Pool from which regions are taken and to which they return.
 struct Pool {
     holder: Holder,
-    /// Free mappings of the holder `Mapped`, which never unmaps a region.
+    /// Free mappings. Only the holder `Mapped` uses this list, because it never unmaps a region.
     free: Vec<Region>,
 }
 
@@ -31,8 +31,7 @@ impl Pool {
         }
     }
 
-    /// Splits off a pool for one thread. For the holder `Mapped`, moves one free mapping to it, if
-    /// there is one.
+    /// Splits off a pool for one thread. Moves one free mapping to it, if there is one.
     fn split(&mut self) -> Self {
         Self {
             holder: self.holder,
@@ -71,7 +70,7 @@ pub fn run(job: &Recycle, lock: impl FnOnce() -> bool) -> Result<PagingReport, F
     for threads in &job.threads {
         let (times, rate) = use_hot(&mut pool, *threads, job.seconds)?;
         report.figures.insert(Recycle::rate_figure(*threads), rate);
-        // Use the distribution of one thread, or of the only number of threads.
+        // Report the times of one thread, or of the only number of threads that is measured.
         if *threads == 1 || job.threads.len() == 1 {
             hot = times;
         }
@@ -86,7 +85,8 @@ pub fn run(job: &Recycle, lock: impl FnOnce() -> bool) -> Result<PagingReport, F
     Ok(report)
 }
 
-/// Takes each region once, and writes every page.
+/// Takes up to `count` regions, and writes every page of each. Stops after `longest`. Returns the
+/// regions.
 fn use_cold(
     pool: &mut Pool,
     count: usize,
@@ -105,7 +105,7 @@ fn use_cold(
     Ok(taken)
 }
 
-/// Takes a region, writes every page, and returns it, repeatedly in `threads` threads in parallel.
+/// Takes a region, writes every page, and returns it, repeatedly in `threads` parallel threads.
 /// Returns the distribution of the times, and the total rate per second.
 fn use_hot(
     pool: &mut Pool,
@@ -133,7 +133,7 @@ fn use_hot(
     ))
 }
 
-/// Runs one thread of [`use_hot`]. Returns its times and their total duration.
+/// Runs one thread of [`use_hot`]. Returns its times and the length of its measured span.
 fn again(
     pool: &mut Pool,
     barrier: &Barrier,

@@ -15,7 +15,8 @@ use crate::published;
 
 /// Size of a region in bytes.
 pub const REGION: usize = 2 << 20;
-/// Unit of touching and reading: the page size of the architectures that the document covers.
+/// Page size in bytes, the unit of touching and reading. The architectures that the document covers
+/// have this size.
 pub const PAGE: usize = 4096;
 /// Number of pages in a region.
 const PAGES: usize = REGION / PAGE;
@@ -30,7 +31,7 @@ const LAYOUT: Layout = match Layout::from_size_align(REGION, PAGE) {
     Err(_) => panic!("the alignment is a power of two"),
 };
 
-/// A region; it returns to its source on drop.
+/// A region. Dropping it returns it to its source.
 #[derive(Debug)]
 pub struct Region {
     start: NonNull<u8>,
@@ -43,14 +44,14 @@ enum Source {
     Published(Option<published::Handle>),
     Malloc,
     Mapped,
-    /// A part of a vector. The vector lives as long as any of its parts, which are only read.
+    /// A part of a vector, which is only read. The vector lives as long as any of its parts.
     Part {
         _vector: Arc<LargeVec<Page>>,
     },
 }
 
-// SAFETY: a `Region` owns its memory, or shares the ownership of a vector that no one writes, so it
-// may move to another thread.
+// SAFETY: a `Region` owns its memory, or shares the ownership of a vector that is never written. So
+// it may move to another thread.
 unsafe impl Send for Region {}
 // SAFETY: `&Region` gives no write access to the memory; `touch` requires `&mut`.
 unsafe impl Sync for Region {}
@@ -81,7 +82,8 @@ impl Region {
     /// Writes one byte of each page.
     pub fn touch(&mut self) {
         for page in 0..PAGES {
-            // SAFETY: `&mut self` excludes other access to the region, and `page` is below `PAGES`.
+            // SAFETY: `page` is below `PAGES`, so the byte lies in the region. `&mut self` excludes
+            // other access: only a `Part` shares its memory, and no caller touches a part.
             unsafe { self.start.add(page * PAGE).write_volatile(1) };
         }
     }
@@ -97,9 +99,9 @@ impl Region {
         length: usize,
         advice: libc::c_int,
     ) -> Result<(), Failure> {
-        // SAFETY: `first + length` is at most `REGION`. No caller passes advice that unmaps, and
-        // advice that drops contents is only given to regions that are written before they are
-        // read.
+        // SAFETY: every caller keeps `first + length` at most `REGION`, so the range lies in the
+        // region. No caller passes advice that unmaps. Callers drop pages only of private mappings,
+        // whose dropped pages stay readable.
         match unsafe { libc::madvise(self.start.add(first).as_ptr().cast(), length, advice) } {
             0 => Ok(()),
             _ => Err(Failure::system("madvise")),
@@ -123,7 +125,7 @@ impl Drop for Region {
             // SAFETY: `start` came from `alloc` with `LAYOUT`, and `self`, its only owner, is being
             // dropped.
             Source::Malloc => unsafe { std::alloc::dealloc(self.start.as_ptr(), LAYOUT) },
-            // The last part to be dropped returns the vector.
+            // The vector is freed when its last part is dropped.
             Source::Part { .. } => {}
             Source::Mapped => {
                 // SAFETY: `start` came from `mmap` with this length, and `self`, its only owner, is
@@ -137,7 +139,7 @@ impl Drop for Region {
 fn map() -> Result<NonNull<u8>, Failure> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: without MAP_FIXED a new mapping replaces no existing one.
+    // SAFETY: without MAP_FIXED, a new mapping replaces no existing one.
     let start = unsafe { libc::mmap(std::ptr::null_mut(), REGION, protection, flags, -1, 0) };
     if start == libc::MAP_FAILED {
         return Err(Failure::system("mmap"));
@@ -145,9 +147,9 @@ fn map() -> Result<NonNull<u8>, Failure> {
     NonNull::new(start.cast()).ok_or(Failure::system("mmap"))
 }
 
-/// Takes a region of lgalloc or of the published crate and returns it, `times` times. This calls
-/// the allocators directly, because the dispatch between holders in [`Region`] would be timed, too.
-/// Handles are written to memory, as in real programs.
+/// Takes a region of lgalloc or of the published crate and returns it, `times` times in a row.
+/// Calls the allocators directly, because batches would otherwise include the dispatch between
+/// holders in [`Region`]. Handles are written to memory, as in real programs.
 pub fn take_and_return(published: bool, times: u64) -> Result<(), Failure> {
     if published {
         return published::take_and_return(Holder::Published, REGION, times);
@@ -159,7 +161,8 @@ pub fn take_and_return(published: bool, times: u64) -> Result<(), Failure> {
     })
 }
 
-/// Takes a block of `malloc`, without page alignment, and returns it.
+/// Takes a block of `malloc`, without page alignment, and returns it. Writes one byte in each page
+/// if `touch` is set.
 pub fn malloc_once(touch: bool) -> Result<(), Failure> {
     // SAFETY: `malloc` accepts any size; the result is checked for null.
     let block = unsafe { libc::malloc(REGION) }.cast::<u8>();
@@ -184,13 +187,12 @@ pub fn regions_for(total: Bytes) -> usize {
     (total.0 as usize).div_ceil(REGION).max(1)
 }
 
-/// Returns the generator of a page's words; the first word is its tag.
+/// Returns the generator of a page's words. The first word is the page's tag.
 fn words(seed: u64, page: usize) -> SplitMix64 {
     SplitMix64::seed_from_u64(seed.wrapping_add((page as u64) << 20))
 }
 
-/// A working set: regions whose pages hold incompressible words. The first word of each page is its
-/// tag.
+/// A working set: regions whose pages hold incompressible words.
 #[derive(Debug)]
 pub struct WorkingSet {
     regions: Vec<Region>,
@@ -218,7 +220,7 @@ impl WorkingSet {
         Ok(set)
     }
 
-    /// Creates the set as one vector of heapdrome's lgalloc, which is only read.
+    /// Creates the set as one vector of heapdrome's lgalloc. The vector is only read afterwards.
     pub fn in_one_vector(total: Bytes, seed: u64) -> Result<Self, Failure> {
         let count = regions_for(total);
         let mut vector: LargeVec<Page> = LargeVec::with_capacity(count * PAGES)?;
@@ -242,7 +244,7 @@ impl WorkingSet {
         })
     }
 
-    /// Returns the vector, if the set was made as one.
+    /// Returns the vector; `None` if the regions are not parts of one.
     pub fn vector(&self) -> Option<&LargeVec<Page>> {
         self.vector.as_deref()
     }
@@ -271,8 +273,8 @@ impl WorkingSet {
     fn fill(&mut self, page: usize) {
         let (start, mut words) = (self.start(page), words(self.seed, page));
         for word in 0..PAGE / size_of::<u64>() {
-            // SAFETY: the word lies in the page, whose start is aligned, and `&mut self` excludes
-            // other access.
+            // SAFETY: `word` is below the number of words in a page, and the page start is aligned.
+            // The exclusive borrow of the set prevents other access.
             unsafe { start.add(word).write(words.next_u64()) };
         }
     }
@@ -301,8 +303,8 @@ impl WorkingSet {
         let mut resident = 0;
         for region in &self.regions {
             let start = region.start.as_ptr().cast();
-            // SAFETY: `flags` has a byte for each page of the region; with larger pages the kernel
-            // writes fewer bytes.
+            // SAFETY: `flags` has one byte for each page of `PAGE` bytes in the region. If the
+            // kernel's pages are larger, it writes fewer bytes.
             if unsafe { libc::mincore(start, REGION, flags.as_mut_ptr()) } != 0 {
                 return Err(Failure::system("mincore"));
             }
@@ -337,7 +339,7 @@ mod tests {
         }
     }
 
-    /// The vector and its regions must show the same pages.
+    /// The vector and its regions must hold the same pages.
     #[test]
     fn a_vector_holds_the_same_as_its_parts() {
         let set = WorkingSet::in_one_vector(Bytes::from_mib(5), 42).expect("memory");

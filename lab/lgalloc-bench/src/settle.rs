@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use heapdrome_paging::Counters;
 
-/// Length of a window.
+/// Duration of a measuring window.
 const WINDOW: Duration = Duration::from_millis(250);
-/// Number of consecutive windows that must be similar.
+/// Number of consecutive windows that must each be similar to the previous one.
 const ALIKE: u32 = 3;
 
-/// Tracks the pages written to swap per operation.
+/// Detector of a settled number of pages written to swap per operation.
 #[derive(Debug, Default)]
 pub struct Settling {
     last: Option<f64>,
@@ -18,7 +18,7 @@ pub struct Settling {
 }
 
 impl Settling {
-    /// Adds a window's figure. Returns whether the last windows were similar.
+    /// Adds the figure of a window, and returns whether write-back has settled.
     pub fn settled_by(&mut self, written_per_operation: f64) -> bool {
         // Windows are similar if their figures are within 10% of each other, or both close to zero.
         let close = |last: f64| {

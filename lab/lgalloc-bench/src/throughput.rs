@@ -1,4 +1,4 @@
-//! Variants of taking and returning regions.
+//! Throughput of the variants of taking and returning regions.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::drive::{Operation, Outcome, drive};
 use crate::failure::Failure;
 use crate::regions::{Region, malloc_once, take_and_return};
 
-/// Runs a variant.
+/// Runs the variant of a job.
 pub fn run(job: &Throughput) -> Result<PagingReport, Failure> {
     if job.threads == 0 || job.threads > 1024 {
         return Err(Failure::Instructions("threads must be 1 to 1024".into()));
@@ -84,7 +84,8 @@ impl Taking {
         Ok(region)
     }
 
-    /// Writes one byte of each page of one region `times` times. Returns the time that this took.
+    /// Writes one byte in each page of a kept region, `times` times. Returns the time that this
+    /// took.
     fn keep_touching(self, times: u64) -> Result<Duration, Failure> {
         let mut region = self.take()?;
         // The first write to a page costs more than later ones.
@@ -115,9 +116,9 @@ impl Operation<Failure> for Taking {
         }
     }
 
-    /// Runs the reference. For an operation that writes to each page, it writes to each page of a
-    /// region that it keeps. For another operation on lgalloc, it uses the published crate instead.
-    /// All other operations have no reference.
+    /// Runs the reference `times` times, and returns the time that this took. An operation that
+    /// writes to each page is compared with writes to a kept region. Any other operation on lgalloc
+    /// is compared with the published crate. All other operations have no reference.
     fn beside(&mut self, times: u64) -> Result<Option<Duration>, Failure> {
         match self.holder {
             _ if self.touch => self.keep_touching(times).map(Some),
@@ -131,7 +132,7 @@ impl Operation<Failure> for Taking {
     }
 }
 
-/// Returns an operation that writes one byte of each page of the same region.
+/// Returns an operation that writes one byte in each page of a kept region.
 fn touch_one() -> Result<impl FnMut() -> Result<(), Failure>, Failure> {
     let mut region = Region::take(Holder::Lgalloc)?;
     Ok(move || {
@@ -170,7 +171,7 @@ fn variant(
         Variant::MallocTouch => plain(true),
         Variant::MmapDontneed => keep(libc::MADV_DONTNEED),
         Variant::MmapFree => keep(libc::MADV_FREE),
-        // Times the clock alone. The variants that take regions are handled above.
+        // This arm times the clock alone. The variants that take regions are handled above.
         _ => drive(threads, warm_up, measured, || Ok(|| Ok(()))),
     }
 }

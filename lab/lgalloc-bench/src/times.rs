@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use heapdrome_schema::{Distribution, Nanoseconds};
 
-/// Maximum recorded time. Longer times count as this. Buckets are 1% wide.
+/// Maximum recorded time. A longer time is recorded as this value.
 const LONGEST: Nanoseconds = Nanoseconds(60_000_000_000);
 
-/// Latencies of one thread.
+/// Latencies of one thread, in buckets that are at most 1% wide.
 #[derive(Clone, Debug)]
 pub struct Times(Histogram<u64>);
 
@@ -54,7 +54,7 @@ pub fn merged<'a>(parts: impl IntoIterator<Item = &'a Times>) -> Distribution {
     all
 }
 
-/// Measures the time between two adjacent readings of the clock.
+/// Measures the distribution of the time between two adjacent readings of the clock.
 pub fn clock() -> Distribution {
     const PAIRS: usize = 100_000;
     let mut times = Times::new();

@@ -1,4 +1,5 @@
-//! Memory of a burst. Memory is measured for the whole process, so this test has its own process.
+//! Tests the memory of a burst. Memory is measured for the whole process, so this test has its own
+//! process.
 
 use heapdrome_lgalloc_bench::burst;
 use heapdrome_schema::{Burst, Bytes, Holder};

@@ -1,4 +1,4 @@
-//! The warm-up must not be part of the result.
+//! Tests that the warm-up is not part of the result.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use heapdrome_lgalloc_bench::{Operation, drive};
 
-/// Duration of the first operations of each thread. It simulates cold caches and first faults.
+/// Duration of the first operation of a thread. It simulates cold caches and first touches.
 const SLOW: Duration = Duration::from_millis(120);
 const WARM_UP: Duration = Duration::from_millis(400);
 const MEASURED: Duration = Duration::from_millis(200);
@@ -39,7 +39,7 @@ fn operations_of_the_warm_up_are_not_counted() {
     assert!(outcome.rate() <= 1000.0, "{}", outcome.rate());
 }
 
-/// The slowest operations are in the warm-up, so they must not be the longest reported ones.
+/// The slowest operation is in the warm-up, so the longest reported operation must be another one.
 #[test]
 fn the_longest_operation_is_one_that_counts() {
     let outcome = drive(1, WARM_UP, MEASURED, || {

@@ -1,4 +1,5 @@
-//! Runs of any command under a limit: the end and the duration of each, and the kernel's counts.
+//! Runs of any command under a limit: the outcome and the duration of each run, and the kernel's
+//! counts.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsString};
@@ -18,7 +19,7 @@ use crate::{Enclosure, Error, Tally};
 /// Interval at which the lab checks whether the command has ended, and thus the resolution of its
 /// duration.
 const TICK: Duration = Duration::from_millis(1);
-/// Number of bytes of standard error that are kept.
+/// Maximum number of bytes of standard error that are kept. Earlier bytes are discarded.
 const TAIL: usize = 4096;
 
 /// A command to run.
@@ -32,13 +33,12 @@ pub struct Task {
     pub timeout: Duration,
 }
 
-/// The end of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The command exited with status 0 and without an OOM kill.
     Finished,
-    /// The kernel killed this number of the command's processes for lack of memory. The exit status
-    /// does not matter.
+    /// The OOM killer killed this number of the command's processes. The exit status is ignored.
     OutOfMemory(u64),
     /// The command exceeded the time limit and was killed.
     TooLong,
@@ -49,15 +49,16 @@ pub enum Ended {
 /// A finished run.
 #[derive(Clone, Debug)]
 pub struct Contained {
-    /// End of the run.
+    /// Outcome of the run.
     pub ended: Ended,
     /// The wall time.
     pub wall: Duration,
-    /// The kernel's counts in the run's group.
+    /// The kernel's counts in the group of the run.
     pub tally: Tally,
 }
 
-/// Runs a task to its end in its own group. Kills the processes that the task leaves behind.
+/// Runs a task to its end in its own group, and then kills the processes that the task leaves
+/// behind.
 ///
 /// # Errors
 /// When the task cannot be started or is interrupted, or its processes cannot be killed.
@@ -109,7 +110,7 @@ fn start(task: &Task, enclosure: &Enclosure) -> Result<Child, Error> {
         .collect::<io::Result<_>>()
         .map_err(|error| Error::Command(format!("cannot be put into a control group: {error}")))?;
     let prepare = move || doors.iter().try_for_each(enter);
-    // SAFETY: between fork and exec `prepare` only makes system calls on strings that were
+    // SAFETY: between fork and exec, `prepare` only makes system calls, on strings that were
     // allocated before the fork.
     unsafe { command.pre_exec(prepare) };
     command.spawn().map_err(|error| {

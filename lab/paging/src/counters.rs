@@ -1,5 +1,5 @@
-//! Kernel counters around a measured part. Those from `/proc/vmstat` and `/proc/stat` cover the
-//! whole machine. The fault counts cover only this process.
+//! Kernel counters, read before and after a measured part. Those from `/proc/vmstat` and
+//! `/proc/stat` cover the whole machine. The fault counts cover only this process.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const VMSTAT: [&str; 6] = [
 pub struct Counters(BTreeMap<&'static str, u64>);
 
 impl Counters {
-    /// Reads the current values. Omits counters that the kernel does not have.
+    /// Reads the current values. Omits counters that this kernel lacks.
     #[must_use]
     pub fn now() -> Self {
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
@@ -52,7 +52,7 @@ impl Counters {
         Self(counters)
     }
 
-    /// Returns one counter, if the kernel has it.
+    /// Returns one counter; `None` if this kernel lacks it.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<u64> {
         self.0.get(name).copied()

@@ -11,14 +11,14 @@ use crate::experiments::{
 };
 use crate::{Mechanism, free_swap};
 
-/// The sizes and times of one form.
+/// The sizes and times of one form of the suite.
 pub struct Form {
     /// Number of rounds of all cells.
     pub rounds: u32,
     /// Number of further rounds, for cells whose targets or claims are open.
     pub more_rounds: u32,
-    /// Time limit that starts with heapdrome and includes the time before an interrupt. No round
-    /// begins that would end later.
+    /// Time limit, counted from the start of heapdrome and including the time before an
+    /// interruption. A round that would exceed it does not begin.
     pub within: Option<Duration>,
     /// The measuring time of each cell that uses swap.
     pub seconds: Duration,
@@ -26,16 +26,16 @@ pub struct Form {
     pub warm_up: Duration,
     /// The measuring time and the warm-up of each cell of the throughput benchmark.
     pub throughput: [Duration; 2],
-    /// The limit of the paging benchmark. Its working set is three times as large. Under heavier
-    /// pressure both are a quarter.
+    /// Memory limit of the paging benchmark, whose working set is three times as large. The heavy
+    /// benchmark uses a quarter of both.
     pub paging: Bytes,
-    /// The working set of the sweep and the strategies. The limit of the strategies is an eighth of
-    /// it.
+    /// Working set of the sweep and the strategies. The memory limit of the strategies is an eighth
+    /// of it.
     pub total: Bytes,
 }
 
 impl Form {
-    /// Returns the form of a scale.
+    /// Returns the form for a scale.
     pub fn of(scale: Scale) -> Self {
         let minutes = |count: u64| Some(Duration::from_secs(60 * count));
         match scale {
@@ -86,15 +86,15 @@ impl Form {
     }
 }
 
-/// The machine's capabilities, and the additional requests for the document.
+/// Capabilities of the machine, and requests of the user beyond the document's own experiments.
 #[derive(Debug, Default)]
 pub struct DocumentSetting {
     /// The limit of the experiments that need no swap.
     pub limit: Option<Limit>,
     /// Holders of the paging benchmark's working set in addition to lgalloc.
     pub more: Vec<Holding>,
-    /// Allocators that are compared with lgalloc: their blocks are taken in addition to lgalloc's
-    /// regions.
+    /// Allocators to compare with lgalloc. The throughput benchmark also takes blocks from each of
+    /// them.
     pub rivals: Vec<Holding>,
     /// Whether to try each value of the kernel's setting for huge pages.
     pub set_huge_pages: bool,
@@ -102,7 +102,7 @@ pub struct DocumentSetting {
     pub seed: u64,
 }
 
-/// Returns the cells of these experiments of the document.
+/// Returns the cells of the given experiments of the document.
 #[must_use]
 pub fn document(form: &Form, setting: &DocumentSetting, parts: &[Experiment]) -> Vec<Cell> {
     let measuring = form.measuring(setting.seed);
@@ -149,8 +149,9 @@ fn document_sweep(total: Bytes) -> Sweep {
     }
 }
 
-/// Adapts a cell to a machine without swap: marks it as failed if it needs swap, and removes its
-/// limit if it fits under it.
+/// Adapts a cell to a machine without enough swap. A cell that needs swap fails with `why`. Any
+/// other cell loses its limit if the machine has no mechanism for limits. Otherwise its swap limit
+/// shrinks to the free swap.
 pub fn do_without_swap(cell: &mut Cell, mechanism: Option<Mechanism>, why: &str) {
     if cell.limit.is_some() && mechanism.is_none() && !cell.reports.is_empty() {
         // A cell that was measured under a limit cannot continue without one.
@@ -174,7 +175,7 @@ mod tests {
     use super::*;
     use crate::{claims, experiments, targets};
 
-    /// Returns the document's cells. With `set_huge_pages`, those on huge pages run under every
+    /// Returns the document's cells. With `set_huge_pages`, the huge-page cells run under every
     /// setting.
     fn cells(parts: &[Experiment], set_huge_pages: bool) -> Vec<Cell> {
         let setting = DocumentSetting {

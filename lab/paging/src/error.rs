@@ -1,4 +1,4 @@
-//! Errors of the lab. Each is one line that includes a remedy.
+//! Errors of the lab. Each is displayed as one line.
 
 use heapdrome_schema::Bytes;
 use heapdrome_system::FileError;
@@ -6,7 +6,7 @@ use heapdrome_system::FileError;
 /// The reason why an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The machine lacks a capability, which one command or option provides.
+    /// The machine lacks a capability that a command or an option provides.
     #[error("{missing}: {fix}")]
     Missing {
         /// The missing capability.
@@ -40,7 +40,7 @@ pub enum Error {
     OutOfMemory {
         /// Free swap of the machine.
         free_swap: Bytes,
-        /// A possible remedy.
+        /// Suggested fix.
         fix: &'static str,
     },
     /// The user pressed Ctrl-C.

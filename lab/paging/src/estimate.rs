@@ -16,8 +16,9 @@ pub struct Probe {
     pub took: Duration,
 }
 
-/// Returns one cell for each kind of job in each experiment: of those that can run here, the one
-/// that swaps most. Omits cells of allocators other than lgalloc, because those may not be built.
+/// Returns one cell for each kind of job in each experiment: the cell that swaps most among those
+/// that can run here. Omits cells with a preloaded allocator, because that allocator may not be
+/// built.
 #[must_use]
 pub fn probes(small: &[Cell]) -> Vec<&Cell> {
     let mut found: Vec<&Cell> = Vec::new();
@@ -36,7 +37,7 @@ fn is_like(one: &Cell, other: &Cell) -> bool {
     one.part == other.part && discriminant(&one.job) == discriminant(&other.job)
 }
 
-/// Returns the expected time of one round of a cell; `None` if no cell of its kind was run.
+/// Returns the expected time of one round of a cell; `None` if no probe has the cell's kind.
 #[must_use]
 pub fn expected(cell: &Cell, probes: &[Probe]) -> Option<Duration> {
     let probe = probes.iter().find(|probe| is_like(&probe.cell, cell))?;
@@ -93,7 +94,8 @@ mod tests {
         };
         let of = |scale| expected(&sweep(cells(scale)).expect("a cell"), &chosen);
         assert_eq!(of(Scale::Quick), Some(took));
-        // The time for eight times the working set, plus 4.3 s of additional measuring time.
+        // The published form measures for 5 s. The other 9.3 s of the probe grow with the working
+        // set, which is eight times as large.
         let published = of(Scale::Published).expect("a time").as_secs_f64();
         assert!((published - (5.0 + 8.0 * 9.3)).abs() < 1e-6, "{published}");
     }

@@ -10,8 +10,8 @@ use crate::{claims, targets};
 /// Maximum number of distinguishable curves in one plot.
 const MOST_CURVES: usize = 20;
 
-/// Recomputes the tables and the verdicts of a collection. With `processors`, the number available
-/// to tests, it also tests the document's claims.
+/// Recomputes the tables and the verdicts of a collection. `processors` is the number available to
+/// tests. Without it, the document's claims are not tested.
 pub fn evaluate(collection: &mut Collection, processors: Option<usize>) {
     let Purpose::Paging {
         cells,

@@ -1,4 +1,4 @@
-//! Items that the lab makes outside its own files, and the removal of each.
+//! Items that the lab makes outside its own files, and their removal.
 
 use std::ffi::CString;
 use std::fs;
@@ -18,7 +18,7 @@ pub(crate) const PREFIX: &str = "heapdrome-paging-";
 /// The signature at the end of the first page of a swap area.
 pub(crate) const SWAP_MARK: &[u8; 10] = b"SWAPSPACE2";
 
-/// Something that the lab made.
+/// An item that the lab makes outside its own files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Item {
@@ -34,7 +34,7 @@ pub enum Item {
         /// Size of the device, which identifies it.
         bytes: Bytes,
     },
-    /// A compressed block device that is being requested from the kernel and has no size yet.
+    /// A compressed block device that the lab is requesting from the kernel. It has no size yet.
     UnsizedZram {
         /// Number that the device would get.
         number: u32,
@@ -87,8 +87,8 @@ impl Item {
         !matches!(self, Self::SwapFile { .. })
     }
 
-    /// Removes the item. If it does not exist, or is not the one that the lab made, changes
-    /// nothing.
+    /// Removes the item. Changes nothing if the item does not exist or is not the one that the lab
+    /// made.
     pub(crate) fn undo(&self, system: &System) -> Result<Undone, Error> {
         match self {
             Self::SwapFile { path } => remove_swap_file(path),
@@ -108,7 +108,7 @@ impl Item {
     }
 }
 
-/// Reads the chosen value of a file of choices, which is in brackets.
+/// Reads the current value of a file of choices. The file marks it with brackets.
 pub(crate) fn current(path: &Path) -> io::Result<String> {
     let text = fs::read_to_string(path)?;
     let chosen = heapdrome_system::kernel::chosen(&text).map(str::to_owned);
@@ -200,8 +200,8 @@ pub(crate) fn is_active(path: &Path) -> bool {
     is_listed(&text, path)
 }
 
-/// Returns whether `/proc/swaps` lists the path. The file shows a space as `\040`, and some other
-/// characters in the same way.
+/// Returns whether `/proc/swaps` lists the path. The file escapes spaces and some other characters
+/// as octal numbers, such as `\040`.
 fn is_listed(swaps: &[u8], path: &Path) -> bool {
     let line_of = |line: &[u8]| {
         let end = line.iter().position(|byte| *byte == b' ' || *byte == b'\t');
@@ -279,9 +279,9 @@ mod tests {
         assert_eq!(undone(&item).expect("nothing to do"), Undone::Absent);
     }
 
-    /// Uses folders in the kernel's layout. The lab must remove a device without a size, but not
-    /// one of another size, which belongs to another program. No machine has a device of this
-    /// number.
+    /// Uses folders in the kernel's layout, with a device number that no machine has. The lab must
+    /// remove a device without a size. It must not remove a device of another size, which belongs
+    /// to another program.
     #[test]
     fn a_device_without_a_size_is_removed_and_one_of_another_size_is_not() {
         let home = tempfile::tempdir().expect("a temporary folder");

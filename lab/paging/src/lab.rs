@@ -18,9 +18,9 @@ const TRIAL: Limit = Limit {
     swap: Bytes(0),
     processors: None,
 };
-/// Time that a child may take in addition to its measuring time.
+/// Time that a child may take beyond its expected time.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Minimum number of bytes that a child fills per second, even if it swaps.
+/// Minimum number of bytes that a child is expected to fill per second, even if it swaps.
 const FILLED_PER_SECOND: Bytes = Bytes::from_mib(16);
 
 /// The environment of all experiments.
@@ -34,7 +34,7 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Tries every mechanism. In each, a child reads back its limit.
+    /// Tries every mechanism. A child reads back the limit that each mechanism sets.
     ///
     /// # Errors
     /// When the user interrupts.
@@ -48,7 +48,7 @@ impl Lab {
     /// Returns the first mechanism that works.
     ///
     /// # Errors
-    /// When none works: one line with the reason for each.
+    /// When none works. The error is one line with the reason for each mechanism.
     pub fn mechanism(&self) -> Result<Mechanism, Error> {
         self.first_of(&Mechanism::ALL)
     }
@@ -57,7 +57,7 @@ impl Lab {
     /// read the files of such groups and end all processes in them.
     ///
     /// # Errors
-    /// When none works: one line with the reason for each.
+    /// When none works. The error is one line with the reason for each mechanism.
     pub fn own_groups(&self) -> Result<Mechanism, Error> {
         self.first_of(&[Mechanism::CgroupTwo, Mechanism::CgroupOne])
     }
@@ -166,8 +166,8 @@ impl Lab {
         let mut words: Vec<OsString> = enclosure.map_or_else(Vec::new, |made| made.prefix.clone());
         let variables = allocator.map(Entrant::environment).unwrap_or_default();
         if !variables.is_empty() {
-            // The variables are passed through `env`. In this process's own environment they would
-            // affect systemd-run, too.
+            // The variables are set by `env` in the child. In the environment of the command they
+            // would affect systemd-run, too.
             words.push("env".into());
             let word = |(name, value)| OsString::from(format!("{name}={value}"));
             words.extend(variables.into_iter().map(word));
@@ -185,8 +185,7 @@ fn failure(output: &process::Output, enclosure: Option<&Enclosure>) -> Error {
     let tally = enclosure.and_then(Enclosure::tally);
     let counted = tally.and_then(|tally| tally.oom_kills);
     let killed = output.status.signal() == Some(libc::SIGKILL);
-    // In a group of systemd, kills cannot be counted. But SIGKILL there most likely means an OOM
-    // kill.
+    // The lab cannot count kills in a group of systemd. A SIGKILL there is most likely an OOM kill.
     let for_memory = counted.map_or(killed && enclosure.is_some(), |kills| kills > 0);
     if !for_memory {
         return Error::Child(process::ending(output));
@@ -212,7 +211,7 @@ fn patience(job: &Job) -> Duration {
             let measured = one.seconds.saturating_mul(1 + 2 * one.threads.len() as u32);
             fill(one.total * 2).saturating_add(measured)
         }
-        // There are five sizes. The largest is 32 MiB.
+        // A thread takes at least one region of each of five sizes. The largest size is 32 MiB.
         Job::Burst(one) => fill(one.each.max(Bytes::from_mib(32)) * 5 * one.threads as u64),
     };
     PATIENCE.saturating_add(usual)

@@ -1,5 +1,5 @@
-//! The ledger of the lab. Each item is written to disk before it is made. After a kill the ledger
-//! stays, and the next lab removes the items in it.
+//! The ledger of the lab. The lab records each item on disk before it makes the item. If the lab is
+//! killed, the ledger stays, and the next lab removes the items in it.
 //!
 //! Each process has its own file and locks it for its whole life. The kernel releases the lock when
 //! the process dies for any reason. Lines are only appended.
@@ -45,17 +45,17 @@ pub struct Ledger {
     system: System,
 }
 
-/// The result of removing the items that killed labs had left.
+/// The result of removing the items that killed labs have left.
 #[derive(Debug, Default)]
 pub struct Leftovers {
     /// Items that were removed.
     pub removed: Vec<Item>,
-    /// Items that were replaced by something not made by a lab. They were left unchanged.
+    /// Items whose place another program has taken. They were left unchanged.
     pub foreign: Vec<Item>,
     /// Items that could not be removed.
     pub failed: Vec<Error>,
-    /// Number of ledgers whose labs are alive or are just starting a child. Their items were left
-    /// unchanged.
+    /// Number of ledgers whose labs are alive or are just starting a child. The items in them were
+    /// left unchanged.
     pub living: usize,
 }
 
@@ -84,7 +84,7 @@ impl Ledger {
         ))
     }
 
-    /// Begins the ledger; `None` if another lab found the file before it was locked.
+    /// Begins a ledger. Returns `None` if another lab found the file before this one locked it.
     fn begin(system: &System, path: &Path) -> Result<Option<Self>, Error> {
         let file = OpenOptions::new()
             .append(true)
@@ -111,7 +111,7 @@ impl Ledger {
     /// item.
     ///
     /// # Errors
-    /// When the ledger cannot be written. The caller must not make the item then.
+    /// When the ledger cannot be written. The caller must then not make the item.
     pub fn making(self: &Arc<Self>, item: Item) -> Result<Made, Error> {
         // Relaxed: the numbers only need to be unique.
         let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -174,7 +174,7 @@ impl Made {
         self.take_away()
     }
 
-    /// Records that the item was not made. Anything of its name does not belong to the lab.
+    /// Records that the item was not made. An item of that name belongs to another program.
     pub(crate) fn forget(mut self) -> Result<(), Error> {
         self.gone = true;
         self.ledger.write(&Line::Gone(self.number))
@@ -213,8 +213,8 @@ fn boot() -> String {
     text.trim().to_owned()
 }
 
-/// Returns the items of a ledger that still exist, the latest first. An incomplete last line is
-/// ignored, because its item was not made.
+/// Returns the items of a ledger that may still exist, the latest first. Ignores an incomplete last
+/// line, because its item was not made.
 fn standing(text: &str) -> Vec<Item> {
     let (mut items, mut begun) = (BTreeMap::new(), None);
     for line in text

@@ -1,12 +1,15 @@
-//! The paging lab: the cost of using more memory than fits.
+//! The paging lab measures the cost of working sets that exceed memory.
+//!
+//! It repeats the experiments of "Running lgalloc benchmarks on a target host", which the comments
+//! of this crate call "the document".
 //!
 //! Each experiment runs in its own child process, with [`heapdrome_schema::Job`] as input and
 //! [`heapdrome_schema::PagingReport`] as output, one line of JSON each. A memory limit
 //! ([`Enclosure`]) is made for that run only, and is read back before the run counts.
 //!
-//! Swap ([`Swap`]) and control groups are written to a ledger ([`Ledger`]) before they are made. If
-//! a lab is killed, the next one removes them. The lab never removes or changes anything that it
-//! did not make. It prints nothing.
+//! The lab records swap ([`Swap`]) and control groups in a ledger ([`Ledger`]) before it makes
+//! them. If a lab is killed, the next one removes them. The lab never removes or changes an item
+//! that it did not make. It prints nothing.
 
 mod contained;
 mod counters;

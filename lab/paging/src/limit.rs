@@ -1,4 +1,4 @@
-//! Memory limits for single children, by a mechanism of this machine.
+//! Memory limits for single children, each set by a mechanism of this machine.
 
 use std::ffi::OsString;
 use std::fs;
@@ -41,7 +41,7 @@ impl Mechanism {
     }
 }
 
-/// A mechanism that was tried.
+/// The result of trying a mechanism.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
     /// The mechanism.
@@ -258,8 +258,8 @@ fn set_limits(version: Version, folder: &Path, limit: Limit) -> Result<(), Strin
             ("memory.max", limit.memory),
             ("memory.swap.max", limit.swap),
         ],
-        // Memory comes first, because the limit of both together must never be below that of memory
-        // alone.
+        // Write the memory limit first: the combined limit of memory and swap must never be below
+        // it.
         Version::One => [
             ("memory.limit_in_bytes", limit.memory),
             ("memory.memsw.limit_in_bytes", both),
@@ -369,7 +369,7 @@ mod tests {
         set_limits(Version::One, folder.path(), LIMIT).expect("plain files keep what is written");
     }
 
-    /// With sufficient rights, this test creates real groups. Otherwise the refusal must be one
+    /// With sufficient rights, this test creates real groups. Without them, the refusal must be one
     /// line.
     #[test]
     fn a_group_is_made_and_removed_or_refused_in_one_line() {

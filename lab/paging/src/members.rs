@@ -10,8 +10,8 @@ use rustix::process::{Pid, Signal, getpid, kill_process};
 /// Maximum time that killed processes may take to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Kills every process in a group, and waits until it is empty. Does nothing if the folder does not
-/// exist or is not a control group.
+/// Kills every process in a group, and waits until the group is empty. Does nothing if the folder
+/// does not exist or is not a control group.
 ///
 /// # Errors
 /// When some processes are still alive after `PATIENCE`.
@@ -19,8 +19,8 @@ pub(crate) fn kill_all(folder: &Path) -> io::Result<()> {
     if !is_control_group(folder) {
         return Ok(());
     }
-    // Version 2 has a file for killing. Without it the write fails, and the loop below kills the
-    // processes.
+    // In version 2, this write kills all members. If the file does not exist, the loop below kills
+    // them.
     let _ = fs::OpenOptions::new()
         .write(true)
         .open(folder.join("cgroup.kill"))
@@ -42,16 +42,16 @@ pub(crate) fn kill_all(folder: &Path) -> io::Result<()> {
             )));
         }
         for process in there {
-            // The kernel has just listed this process as a member of the group, in which only the
-            // lab places processes.
+            // The kernel has just listed this process as a member of the group. Only the lab places
+            // processes in the group.
             let _ = kill_process(process, Signal::KILL);
         }
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// Parses the processes of a list. A process of another PID namespace reads as 0 and is omitted,
-/// because `kill` would take 0 for this process's own group.
+/// Parses a list of process ids. Omits init and this process. Also omits 0, which stands for a
+/// process of another PID namespace: `kill` would apply it to this process's own group.
 fn members(text: &str) -> Vec<Pid> {
     let numbers = text.lines().filter_map(|line| line.trim().parse().ok());
     let others = [Pid::INIT, getpid()];
@@ -61,8 +61,8 @@ fn members(text: &str) -> Vec<Pid> {
         .collect()
 }
 
-/// Returns whether a folder is in the kernel's own file system for groups, so that its files can be
-/// trusted.
+/// Returns whether a folder is in the kernel's own file system for groups. Only there can the lab
+/// trust the files of the folder.
 fn is_control_group(folder: &Path) -> bool {
     let kinds = [libc::CGROUP_SUPER_MAGIC, libc::CGROUP2_SUPER_MAGIC];
     rustix::fs::statfs(folder).is_ok_and(|found| kinds.contains(&found.f_type))

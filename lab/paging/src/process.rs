@@ -16,7 +16,7 @@ pub(crate) struct Output {
     pub(crate) err: String,
 }
 
-/// Runs a command to its end.
+/// Runs a command until it ends, reaches its time limit or is interrupted.
 pub(crate) fn run(
     mut command: Command,
     patience: Duration,

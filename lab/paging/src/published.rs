@@ -22,7 +22,7 @@ struct Entry {
     notes: Vec<String>,
 }
 
-/// Returns the published tables of this experiment. The document may have one for each machine.
+/// Returns the published tables of an experiment. The document may have one for each machine.
 fn published(id: &str) -> Vec<Entry> {
     let file: File = toml::from_str(TEXT).expect("the program's own data");
     let mut tables = file.tables;
@@ -30,9 +30,9 @@ fn published(id: &str) -> Vec<Entry> {
     tables
 }
 
-/// Adds the published figures to our table, as further columns. The head `key` is in both tables;
-/// rows with equal text in this column are joined. Published rows without a counterpart follow,
-/// with dashes for our figures. A note states the document's sizes and its machine.
+/// Adds the published figures to `ours` as further columns. Joins rows that have equal text in the
+/// column `key` of both tables. Published rows without a counterpart follow, with dashes for the
+/// measured figures. A note states the document's sizes and its machine.
 ///
 /// # Panics
 /// Never: the data are part of the program, and a test parses them.

@@ -1,9 +1,9 @@
-//! Resumption: merges stored cells with those that are requested now.
+//! Resumption: merges stored cells with the cells that are requested now.
 
 use heapdrome_schema::PagingCell as Cell;
 
 /// Merges the requested cells into the stored ones, and returns the positions of the requested
-/// ones. A stored cell without a report is replaced, because the cause of its failure may be gone.
+/// cells. Replaces a stored cell without a report, because the cause of its failure may be gone.
 ///
 /// # Errors
 /// When a cell was stored under another setting, because its rounds cannot be combined with new

@@ -8,8 +8,8 @@ use heapdrome_system::kernel::HUGE_PAGES;
 use crate::words::size;
 use crate::{Enclosure, Error, Lab, Mechanism, Setting};
 
-/// Maximum number of further runs of a cell in one round, after a rejected report or an OOM kill
-/// with swap free.
+/// Maximum number of reruns of a cell in one round. A cell is run again after a rejected report, or
+/// after an OOM kill with swap free.
 const AGAIN: u32 = 2;
 
 impl Lab {
@@ -35,8 +35,8 @@ impl Lab {
         Ok(None)
     }
 
-    /// Runs a cell in one round. Returns the rejected reports, if any, and then a sound one, if
-    /// any.
+    /// Runs a cell in one round. Returns any rejected reports, followed by a sound one if there is
+    /// one.
     fn once(
         &self,
         cell: &Cell,
@@ -91,7 +91,7 @@ impl Lab {
     }
 }
 
-/// Widens the memory limit by about 1/64.
+/// Widens the memory limit by 1/64, rounded up.
 fn with_more_room(limit: Limit) -> Limit {
     Limit {
         memory: limit.memory + Bytes(limit.memory.0 / 64).rounded_up_to(Bytes::from_mib(4)),

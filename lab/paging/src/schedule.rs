@@ -1,5 +1,5 @@
-//! The order of the cells. Rounds of all cells come first, so that a drift affects all cells alike.
-//! Rounds of those cells that could still decide a target or a claim follow.
+//! The order of the cells. Rounds of all cells come first, so that drift affects all cells alike.
+//! Then follow rounds of the cells that could still decide a target or a claim.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,21 +8,21 @@ use heapdrome_schema::PagingCell as Cell;
 
 use crate::open_cells;
 
-/// The numbers of rounds.
+/// Numbers of rounds, and the limits on them.
 #[derive(Clone, Copy, Debug)]
 pub struct Rounds {
     /// Rounds of all cells.
     pub all: u32,
     /// Maximum number of further rounds, for cells whose targets or claims are open.
     pub more: u32,
-    /// Time limit. No round begins that would end later, at the pace of the slowest round so far.
-    /// The first round always runs.
+    /// Time limit. A round does not begin if it would end later at the pace of the slowest round so
+    /// far. The first round always runs.
     pub within: Option<Duration>,
     /// Number of processors available for the tests of claims.
     pub processors: usize,
 }
 
-/// The turns of the cells. They continue from any stage of progress.
+/// The sequence of the cells' turns. It can continue from any stage of progress.
 #[derive(Debug)]
 pub struct Schedule {
     rounds: Rounds,
@@ -56,8 +56,8 @@ pub struct Turn {
 }
 
 impl Schedule {
-    /// Returns the turns of the cells at `places`. They continue from the rounds that the cells
-    /// have had, which took `spent`.
+    /// Returns a schedule for the cells at `places`. It continues after the rounds that the cells
+    /// have already had, which took `spent`.
     #[must_use]
     pub fn new(rounds: Rounds, cells: &[Cell], places: Vec<usize>, spent: Duration) -> Self {
         let turns: u32 = cells.iter().map(|cell| cell.last_round).sum();
@@ -73,7 +73,7 @@ impl Schedule {
         }
     }
 
-    /// Returns the next turn. `now` is the time since the first turn began. Returns `None` when no
+    /// Returns the next turn. `now` is the time since the first turn began. Returns `None` if no
     /// turn or no time is left.
     pub fn next(&mut self, cells: &[Cell], now: Duration) -> Option<Turn> {
         loop {
@@ -120,7 +120,7 @@ impl Schedule {
         let ends = now + self.pace * u32::try_from(queue.len()).unwrap_or(u32::MAX);
         let late = within.is_some_and(|within| ends > within);
         if late && last_round(cells) > 0 && !is_begun(self.round, cells) {
-            // The time may suffice for a round of only the open cells.
+            // The time may suffice for a round of the open cells alone.
             let skips = self.round <= all;
             self.round = all;
             return skips && self.begin_round(cells, now);
@@ -186,8 +186,8 @@ mod tests {
         ["a", "b", "c"].map(cell).into()
     }
 
-    /// Runs at most `most` turns from `now` on, each of which takes a second. Returns the names of
-    /// their cells with the round.
+    /// Runs at most `most` turns from `now` on, each of which takes a second. Returns the name and
+    /// the round of each cell that had a turn.
     fn run(rounds: Rounds, cells: &mut [Cell], now: Duration, most: usize) -> Vec<String> {
         let mut schedule = Schedule::new(rounds, cells, (0..cells.len()).collect(), now);
         let mut told = Vec::new();
@@ -214,8 +214,8 @@ mod tests {
         assert_eq!(told, ["a1", "b1", "c1", "b2", "c2", "a2", "c3", "a3", "b3"]);
     }
 
-    /// Regardless of where the schedule is interrupted, every cell runs once in each round, in the
-    /// same order.
+    /// Regardless of where the schedule is interrupted, every cell must run once in each round, in
+    /// the same order.
     #[test]
     fn what_was_interrupted_goes_on_as_if_it_had_not_been() {
         let whole = run(ROUNDS, &mut cells(), Duration::ZERO, 100);

@@ -14,8 +14,8 @@ use crate::{Error, Item, Ledger, Made};
 pub struct Setting(Option<Made>);
 
 impl Setting {
-    /// Sets a file of choices, such as [`HUGE_PAGES`](heapdrome_system::kernel::HUGE_PAGES), to
-    /// `chosen`.
+    /// Sets a file of choices to `chosen`. An example of such a file is
+    /// [`HUGE_PAGES`](heapdrome_system::kernel::HUGE_PAGES).
     ///
     /// # Errors
     /// When the file is not a list of choices, or cannot be written.
@@ -29,7 +29,7 @@ impl Setting {
             before,
             chosen: chosen.to_owned(),
         })?;
-        // If this fails, the drop finds the old value and changes nothing.
+        // If this write fails, the drop finds the old value and changes nothing.
         fs::write(path, chosen).map_err(FileError::of("write", path))?;
         Ok(Self(Some(made)))
     }
@@ -48,7 +48,8 @@ mod tests {
     use super::*;
     use crate::item::{Undone, put_back};
 
-    /// The kernel adds the brackets in its own file. In a plain file, the test adds them.
+    /// The kernel puts brackets around the current value. The test does this itself in a plain
+    /// file.
     #[test]
     fn a_choice_is_undone_unless_someone_else_chose() {
         let home = tempfile::tempdir().expect("a temporary folder");

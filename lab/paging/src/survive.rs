@@ -10,12 +10,11 @@ use crate::{Contained, Ended, Error};
 
 /// Granularity of limits. The search cannot be more precise.
 pub const STEP: Bytes = Bytes::from_kib(64);
-/// Number of times that the first limit may be doubled if it is the command's own peak.
+/// Maximum number of doublings of the first limit if that limit is the command's own peak.
 const DOUBLINGS: u32 = 3;
-/// First limit if no run reports its peak, because cgroup v2 has `memory.peak` only since Linux
-/// 5.19.
+/// First limit if no run reports its peak. cgroup v2 has had `memory.peak` only since Linux 5.19.
 const BLIND: Bytes = Bytes::from_mib(64);
-/// Number of times that `BLIND` may be doubled.
+/// Maximum number of doublings of `BLIND`.
 const BLIND_DOUBLINGS: u32 = 16;
 /// Multiples of the smallest limit at which the slowdown is measured.
 const MULTIPLES: [f64; 3] = [1.0, 1.5, 2.0];
@@ -34,7 +33,7 @@ pub struct Search {
 
 impl Search {
     /// Searches downwards from the command's peak without a limit. `run` runs the command once,
-    /// with or without a limit. `tell` receives every limit that was tried.
+    /// with or without a limit. `tell` receives the trial of every limit.
     ///
     /// # Errors
     /// When `run` fails.
@@ -109,8 +108,8 @@ impl Search {
         Ok(())
     }
 
-    /// Returns the smallest limit that `survives`, to the search's precision; `None` if even the
-    /// last doubling of `first` does not survive.
+    /// Returns the smallest limit that `survives` accepts, to the search's precision. Returns
+    /// `None` if it rejects even the last doubling of `first`.
     fn bisect(
         &self,
         first: Bytes,
@@ -142,7 +141,7 @@ impl Search {
         }
     }
 
-    /// Runs under one limit until a run fails or all runs have finished.
+    /// Runs under one limit until one run fails or all runs have finished.
     fn trial(&self, limit: Bytes, run: Running<'_>) -> Result<Trial, Error> {
         let mut trial = Trial {
             limit_bytes: limit.0,
@@ -177,7 +176,8 @@ fn told(ended: &Ended) -> Option<String> {
     }
 }
 
-/// Returns the time limit of a run: `times` the duration without a memory limit.
+/// Returns the time limit of a run: `times` its duration without a memory limit, but at least
+/// `LEAST`.
 #[must_use]
 pub fn patience(usual: Duration, times: f64) -> Duration {
     const LEAST: Duration = Duration::from_secs(10);
@@ -217,8 +217,8 @@ mod tests {
         }
     }
 
-    /// Returns a command that needs this number of bytes, and slows down under limits below twice
-    /// that.
+    /// Returns a command that needs this number of bytes. It slows down under limits below twice
+    /// that number.
     fn needing(bytes: u64) -> impl FnMut(Option<Bytes>) -> Result<Contained, Error> {
         move |limit| {
             Ok(match limit {

@@ -78,7 +78,7 @@ impl Swap {
     /// Makes the swap area. A file is created in `folder`.
     ///
     /// # Errors
-    /// When permissions, free space or the kernel do not allow it. Then nothing is left behind.
+    /// When permissions, free space or the kernel do not allow it. Nothing is left behind then.
     pub fn make(request: SwapRequest, folder: &Path, ledger: &Arc<Ledger>) -> Result<Self, Error> {
         if !is_root() {
             return Err(Error::missing(
@@ -92,7 +92,7 @@ impl Swap {
         }
     }
 
-    /// Removes the swap area. For this, the kernel reads back all pages in it.
+    /// Removes the swap area. The kernel first reads back all pages in it.
     ///
     /// # Errors
     /// When the area cannot be removed. The next lab tries again.
@@ -175,9 +175,9 @@ impl Swap {
     }
 }
 
-/// Creates a device that will get this size. The kernel assigns its number only on creation, and a
-/// process that is killed at that moment must not leave the device behind. So the expected number
-/// is written to the ledger first.
+/// Creates a device that will get the size `bytes`. The kernel assigns the device number on
+/// creation. If the process is killed at that moment, the device must not stay behind, so the
+/// expected number is written to the ledger first.
 fn own_zram(bytes: Bytes, ledger: &Arc<Ledger>) -> Result<(u32, Made), Error> {
     let shown = &ledger.system().shown;
     let number = free_number(&shown.join("block"));
@@ -194,14 +194,13 @@ fn own_zram(bytes: Bytes, ledger: &Arc<Ledger>) -> Result<(u32, Made), Error> {
     Ok((number, made))
 }
 
-/// Returns the number of the next device: the lowest free one, which the kernel will assign.
+/// Returns the number that the kernel will assign to the next device: the lowest free one.
 fn free_number(blocks: &Path) -> u32 {
     let free = |number: &u32| !blocks.join(format!("zram{number}")).exists();
     (0..u32::MAX).find(free).unwrap_or(u32::MAX)
 }
 
-/// Requests another device from the kernel through its control folder. Returns the number of the
-/// device.
+/// Requests another device from the kernel through its control folder. Returns the device number.
 fn new_zram(control: &Path) -> Result<u32, Error> {
     let text = fs::read_to_string(control.join("hot_add")).map_err(|error| {
         Error::missing(

@@ -72,8 +72,8 @@ fn a_disk_without_room_is_told_of_and_nothing_is_made() {
     assert_eq!(count, 1, "only the ledger's folder");
 }
 
-/// Returns folders in the layout of a kernel that accepts every request. Its next device has number
-/// 5.
+/// Returns an interface of plain folders in the layout of a kernel that accepts every request. Its
+/// next device has number 5.
 fn kernel(home: &Path) -> System {
     let system = System {
         shown: home.join("sys"),
@@ -97,7 +97,7 @@ fn no_memory() -> io::Result<()> {
     Err(io::Error::from_raw_os_error(libc::ENOMEM))
 }
 
-/// Returns the error of `make` with such a kernel. It must be one line, and the ledger must be
+/// Returns the error of `make` on `system`. The error must be one line, and the ledger must be
 /// empty afterwards.
 fn told_of(
     system: &System,

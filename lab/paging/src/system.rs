@@ -6,10 +6,10 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The highest priority, so that this area is used before any other.
+/// Flags of `swapon` for the highest priority, so that the kernel uses this area before any other.
 const FIRST: i32 = 0x8000 | 0x7fff;
 
-/// Folders of devices, and functions that enable swap.
+/// Folders of devices, and functions that request and enable swap.
 #[derive(Clone, Debug)]
 pub(crate) struct System {
     /// The folder in which the kernel lists its devices.

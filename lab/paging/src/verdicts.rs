@@ -1,5 +1,5 @@
 //! Verdicts on the document's claims and on the targets of heapdrome's lgalloc, from measurements
-//! on this machine. Intervals and verdicts are computed as for every other suite.
+//! on this machine. Every other suite computes its intervals and verdicts in the same way.
 
 use heapdrome_schema::{ClaimResult, Holds, Nanoseconds, PagingCell as Cell, PagingReport};
 use heapdrome_statistics::{FEWEST_ROUNDS, Interval, mean_interval};
@@ -31,8 +31,8 @@ fn own() -> String {
     "heapdrome's own target".to_owned()
 }
 
-/// Test whether a figure lies in a range. With a second cell, it is the ratio to a figure of that
-/// cell in the same rounds.
+/// A test that checks whether a figure lies in a range. With a second cell, the tested value is the
+/// ratio to a figure of that cell in the same rounds.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Test {
@@ -92,8 +92,8 @@ fn read(text: &str) -> Vec<Claim> {
     file.claims
 }
 
-/// Tests every claim of the document, with the cells of all experiments. All intervals of a claim
-/// hold simultaneously. If a cell was given up, its earlier sound rounds still count.
+/// Tests every claim of the document with the cells of all experiments. All intervals of a claim
+/// hold simultaneously. The sound rounds of a cell count even if the cell was given up later.
 ///
 /// # Panics
 /// Never: the data are part of the program, and a test parses them.
@@ -133,8 +133,8 @@ fn judged_targets(cells: &[&Cell]) -> Vec<(Claim, (Holds, String))> {
     judged.collect()
 }
 
-/// Returns the positions of the open cells: their further rounds could decide a target, or they
-/// have fewer rounds than a claim's interval needs.
+/// Returns the positions of the open cells. A cell is open if further rounds of it could decide a
+/// target, or if it has fewer rounds than a claim's interval needs.
 #[must_use]
 pub fn open_cells(cells: &[Cell], processors: usize) -> Vec<usize> {
     let all: Vec<&Cell> = cells.iter().collect();
@@ -183,7 +183,7 @@ fn judge(tests: &[Test], cells: &[&Cell], processors: usize, family: usize) -> (
     }
 }
 
-/// Returns the cell whose experiment and row form `key`.
+/// Returns the cell whose experiment and name form `key`.
 fn find<'a>(cells: &[&'a Cell], key: &str) -> Option<&'a Cell> {
     cells.iter().find(|cell| cell.is(key)).copied()
 }
@@ -234,8 +234,8 @@ impl Test {
         }
     }
 
-    /// Returns the figures of the rounds in which all cells of the test have a sound report. If the
-    /// test has no second cell, the second figures are 1.
+    /// Returns the figures of the rounds in which all cells of the test have a sound report.
+    /// Without a second cell, the second figures are 1.
     fn figures(&self, cells: &[&Cell]) -> (Vec<f64>, Vec<f64>) {
         let to = self.to.as_ref().and_then(|key| find(cells, key));
         let pair = |report: &PagingReport| {

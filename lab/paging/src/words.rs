@@ -2,7 +2,7 @@
 
 use heapdrome_schema::{Bytes, Nanoseconds, grouped};
 
-/// Parses a size such as `512M`, `4G` or a number of MiB.
+/// Parses a size such as `512M` or `4G`. A number without a unit is in MiB.
 ///
 /// # Errors
 /// When the text is not a size, or out of range.
@@ -24,7 +24,8 @@ pub fn bytes(text: &str) -> Result<Bytes, String> {
         .ok_or_else(|| format!("size '{text}' is out of range"))
 }
 
-/// Formats a number of bytes in the shortest form that is accurate to a MiB.
+/// Formats a size in whole GiB if it is a multiple of 1 GiB. Otherwise rounds it down to whole MiB
+/// or, below 1 MiB, to whole KiB.
 #[must_use]
 pub fn size(Bytes(bytes): Bytes) -> String {
     match bytes {
@@ -39,12 +40,12 @@ pub(crate) fn time(nanoseconds: f64) -> String {
     Nanoseconds(nanoseconds.round() as u64).to_string()
 }
 
-/// Formats a rate with separated thousands.
+/// Formats a rate with grouped thousands.
 pub(crate) fn rate(number: f64) -> String {
     grouped(number.round_ties_even() as u64)
 }
 
-/// Formats the ratio of a limit to a working set in the document's notation.
+/// Formats the ratio of a limit to a working set in the document's notation, or as "all fits".
 pub(crate) fn ratio(limit: Bytes, total: Bytes) -> String {
     let times = total.as_f64() / limit.as_f64().max(1.0);
     if times < 1.0 {

@@ -1,4 +1,4 @@
-//! A killed lab cannot clean up. The next lab does.
+//! Tests that a lab removes the items of a killed one.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -16,7 +16,7 @@ fn group(home: &Path) -> Item {
     }
 }
 
-/// The process that is killed. It does nothing if it runs as an ordinary test.
+/// The process that is killed. As an ordinary test, it does nothing.
 #[test]
 fn a_lab_that_makes_something_and_waits() {
     let Some(home) = std::env::var_os(FOLDER) else {

@@ -1,4 +1,4 @@
-//! The catalog workload as a binary of this crate; `heapdrome-catalog` is the installed one.
+//! The catalog workload as a binary of this crate. The installed binary is `heapdrome-catalog`.
 
 #[global_allocator]
 static ALLOCATOR: heapdrome_catalog_load::Allocator = heapdrome_catalog_load::Allocator;

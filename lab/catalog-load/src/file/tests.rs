@@ -15,7 +15,7 @@ const FACTS: Facts = Facts {
     requested_bytes: 4,
 };
 
-/// Writes a file of three blocks, in a folder that the caller must keep alive.
+/// Writes a file of three blocks into a temporary folder. The caller must keep the folder's handle.
 fn written() -> (tempfile::TempDir, PathBuf, Vec<u8>) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("set-003.bin");

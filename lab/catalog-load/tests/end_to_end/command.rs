@@ -1,4 +1,4 @@
-//! Checks the output of the command line and its error messages.
+//! Tests the output of the command line and its error messages.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -166,7 +166,7 @@ fn damaged_data_are_refused_in_one_line() {
     assert!(refusal(2, &mut test()).contains("set-001.bin is damaged"));
     std::fs::remove_file(&path).expect("removed");
     assert!(refusal(2, &mut test()).contains("-n 3: expected at most 1"));
-    // The first set alone is whole.
+    // The first set can still be used without the others.
     success(&mut catalog(&["test", text(&folder), "-n", "1"]));
     std::fs::write(&path, &whole).expect("written");
     success(&mut test());
@@ -213,7 +213,7 @@ fn a_memory_that_would_not_do_is_said_before_anything_is_loaded() {
     };
     let line = failure(2, &mut limited("ulimit -v 40000"));
     assert!(line.contains("is available (ulimit -v)"), "{line}");
-    // Enough by every limit that is checked, but malloc returns null.
+    // The program does not check this limit, so it starts to run, and then malloc returns null.
     let line = failure(1, &mut limited("ulimit -d 12000"));
     assert!(
         line.contains("the allocator failed: it returned null"),
@@ -235,7 +235,7 @@ fn a_report_that_cannot_be_printed_is_an_error() {
 
 #[test]
 fn without_rights_nothing_is_written() {
-    // SAFETY: geteuid only returns a number.
+    // SAFETY: `geteuid` has no preconditions.
     let root_user = unsafe { libc::geteuid() } == 0;
     let root = tempfile::tempdir().expect("a temporary folder");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o555);
@@ -243,7 +243,8 @@ fn without_rights_nothing_is_written() {
     let folder = root.path().join("data");
     let mut command = catalog(&["gen-data", text(&folder), "-s", "1", "-n", "1"]);
     if root_user {
-        // Only root may have access to the binary's folder, so it is started through an open file.
+        // Only root may have access to the folder of the binary, so the binary is run through an
+        // open file.
         let binary = std::fs::File::open(env!("CARGO_BIN_EXE_catalog")).expect("readable");
         let open = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&binary));
         command = std::process::Command::new(open);

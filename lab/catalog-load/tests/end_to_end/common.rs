@@ -15,14 +15,15 @@ pub fn output(command: &mut Command) -> Output {
     command.output().expect("the command starts")
 }
 
-/// Runs a command that must succeed, and returns what it printed.
+/// Runs a command that must succeed, and returns its standard output.
 pub fn success(command: &mut Command) -> String {
     let done = output(command);
     assert!(done.status.success(), "{}", stderr(&done));
     String::from_utf8(done.stdout).expect("text")
 }
 
-/// Runs a command that must fail with a status, one line on standard error and nothing else.
+/// Runs a command that must fail with `status` and print only one line, to standard error. Returns
+/// the line.
 pub fn refusal(status: i32, command: &mut Command) -> String {
     let done = output(command);
     let line = stderr(&done);
@@ -32,7 +33,8 @@ pub fn refusal(status: i32, command: &mut Command) -> String {
     line
 }
 
-/// Runs a command that must fail with a status after printing its memory estimate.
+/// Runs a command that must fail with `status` after printing its memory estimate. Returns the line
+/// that follows the estimate.
 pub fn failure(status: i32, command: &mut Command) -> String {
     let done = output(command);
     let text = stderr(&done);
@@ -49,7 +51,7 @@ pub fn stderr(done: &Output) -> String {
     String::from_utf8_lossy(&done.stderr).into_owned()
 }
 
-/// Returns the names in a folder, in order.
+/// Returns the sorted names in a folder.
 pub fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("readable").flatten();
     let name = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().into_owned();

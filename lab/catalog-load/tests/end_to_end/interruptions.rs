@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use crate::common::{catalog, names, refusal, success, text};
 
-/// Starts to write data, which takes a while, and waits for the first data set.
+/// Starts to write many data sets, and waits for the first one.
 fn started(folder: &Path) -> Child {
     let first = folder.join("set-000.bin");
     let mut command = catalog(&["gen-data", text(folder), "-n", "64", "-s", "20"]);
-    // SAFETY: `heed_signals` only calls signal, which is allowed between fork and exec.
+    // SAFETY: `heed_signals` only calls `signal`, which is async-signal-safe and allowed after
+    // fork.
     unsafe { command.pre_exec(heed_signals) };
     let child = command.stderr(Stdio::piped()).spawn().expect("started");
     let since = Instant::now();
@@ -29,7 +30,7 @@ fn started(folder: &Path) -> Child {
 /// commands.
 fn heed_signals() -> std::io::Result<()> {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: the default action is a valid one for these signals.
+        // SAFETY: `SIG_DFL` is a valid action for each of these signals.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
     Ok(())
@@ -37,8 +38,8 @@ fn heed_signals() -> std::io::Result<()> {
 
 fn send(child: &Child, signal: i32) {
     let id = libc::pid_t::try_from(child.id()).expect("a process id");
-    // SAFETY: kill takes numbers only; the child has not been waited for, so the id is still its
-    // own.
+    // SAFETY: `kill` takes only numbers. The child has not been waited for, so no other process has
+    // its id.
     assert_eq!(unsafe { libc::kill(id, signal) }, 0);
 }
 
@@ -98,8 +99,8 @@ fn of_runs_at_once_one_writes_the_data_and_the_others_leave_them_alone() {
     success(&mut catalog(&["test", text(&folder), "-n", "2"]));
 }
 
-/// Runs a script in a mount namespace of its own, where it mounts a small file system. Returns
-/// `None` if that is not allowed.
+/// Returns a command that runs a script in its own mount namespace, where the script can mount a
+/// small file system. Returns `None` if this system does not allow that.
 fn on_a_small_disk(script: &str, arguments: &[&str]) -> Option<Command> {
     let namespace = ["-m", "-r"];
     let tried = Command::new("unshare")

@@ -7,7 +7,8 @@ use crate::words::size;
 
 /// Number of threads.
 const THREADS: usize = 8;
-/// Bytes of each of five sizes in each thread. The total exceeds the memory that lgalloc may keep.
+/// Number of bytes that each thread takes in each size of regions. The total exceeds the memory
+/// that lgalloc may keep.
 const EACH: Bytes = Bytes::from_mib(32);
 
 /// Returns the cells that measure the memory kept after a burst by heapdrome's lgalloc and by the

@@ -25,7 +25,7 @@ pub use throughput::throughput;
 /// The size of a region.
 const REGION: Bytes = Bytes::from_mib(2);
 
-/// Makes the tables of these cells, experiment by experiment.
+/// Makes the tables of the cells, grouped by experiment.
 #[must_use]
 pub fn tables(cells: &[&Cell]) -> Vec<Table> {
     let of = |part: Experiment| {
@@ -44,7 +44,7 @@ pub fn tables(cells: &[&Cell]) -> Vec<Table> {
     Experiment::ALL.into_iter().flat_map(of).collect()
 }
 
-/// Returns the maximum number of bytes that any of these cells has in swap at any moment.
+/// Returns the maximum number of bytes by which the working set of a cell exceeds its limit.
 #[must_use]
 pub fn swapped<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Bytes {
     cells.into_iter().map(beyond).max().unwrap_or_default()
@@ -81,8 +81,8 @@ impl Holding {
         self.holder.name_of(self.allocator.as_ref())
     }
 
-    /// Returns a cell whose child uses this holding. The cell's name contains the holding's, except
-    /// for the first of several holdings.
+    /// Returns a cell whose child uses this holding. Appends the name of the holding to the cell's
+    /// name, except at place 0.
     fn cell(
         &self,
         place: usize,
@@ -107,7 +107,7 @@ impl Holding {
 pub struct Measuring {
     /// The measuring time of each cell in each round.
     pub seconds: Duration,
-    /// Maximum warm-up. It ends earlier if write-back settles.
+    /// Maximum warm-up. The warm-up ends earlier if write-back settles.
     pub warm_up: Duration,
     /// The order in which pages are drawn.
     pub order: Order,
@@ -140,8 +140,8 @@ impl Measuring {
     }
 }
 
-/// Returns a limit of the document's sweep. Memory and swap together can hold twice the working
-/// set.
+/// Returns the limit with `ram` bytes of memory for a working set of `total` bytes. Memory and swap
+/// together can hold twice the working set.
 fn limit(ram: Bytes, total: Bytes) -> Limit {
     Limit {
         memory: ram,
@@ -176,7 +176,7 @@ fn plain_name(cell: &Cell) -> &str {
         .unwrap_or(&cell.name)
 }
 
-/// Returns the suffix of a title if lgalloc does not hold the working set.
+/// Returns the part of a title that names the holder; empty if lgalloc holds the working set.
 fn held_by(cell: &Cell) -> String {
     match cell.job.holder() {
         Some(Holder::Lgalloc) | None => String::new(),

@@ -12,8 +12,8 @@ const FITS: &str = "random reads, all fits";
 const AGAIN: &str = "regions again";
 
 /// Returns the cells of the document's paging benchmark for `total` bytes under a limit of `ram`,
-/// with each of `holdings`. In further cells, regions are taken again from the published crate,
-/// from mappings and from the C library.
+/// with each of `holdings`. Further cells take regions again from the published crate, from
+/// mappings and from the C library.
 #[must_use]
 pub fn random(
     part: Experiment,

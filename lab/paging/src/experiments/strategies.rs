@@ -16,9 +16,9 @@ const DOCUMENTED: usize = 32;
 /// Default prefetch distances, in reads.
 pub const AHEAD: [usize; 2] = [DOCUMENTED, 128];
 
-/// Returns the document's strategies, with prefetching threads at each distance of `ahead`.
-/// [`MANY`] readers use only the first distance. With `reader`, lgalloc's own reader is another
-/// strategy.
+/// Returns the document's strategies, with a prefetching strategy for each distance of `ahead`. The
+/// strategy with [`MANY`] readers uses only the first distance. With `reader`, lgalloc's own reader
+/// is another strategy.
 fn all(threads: usize, ahead: &[usize], reader: bool) -> Vec<(String, usize, Strategy)> {
     let first = [Strategy::Baseline, Strategy::Random, Strategy::Sequential];
     let ahead_of = ahead

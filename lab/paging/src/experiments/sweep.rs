@@ -9,7 +9,7 @@ use crate::words::{ratio, size};
 
 /// Numbers of threads in the jobs that take regions again.
 const AGAIN: [usize; 5] = [1, 2, 4, 8, 16];
-/// Name of the cell that needs no swap, because its working set is a little smaller than the limit.
+/// Name of the cell that needs no swap, because its working set is half of the limit.
 const FITS: &str = "all fits";
 
 /// The settings of a sweep.
@@ -20,8 +20,8 @@ pub struct Sweep {
     pub limits: Vec<(Bytes, Vec<usize>)>,
 }
 
-/// Returns the cells of the document's ratio sweep with each of `holdings`, and of a working set
-/// that fits under the widest limit.
+/// Returns the cells of the document's ratio sweep with each of `holdings`. One more cell for each
+/// holding has a working set that fits under the largest limit.
 #[must_use]
 pub fn sweep(sweep: &Sweep, holdings: &[Holding], measuring: Measuring) -> Vec<Cell> {
     let total = sweep.total;
@@ -51,7 +51,7 @@ pub fn halves(total: Bytes) -> Vec<Bytes> {
     (0..5).map(half).collect()
 }
 
-/// Returns the limit, a name and the job of each cell under one limit.
+/// Returns the limit, the name and the job of each cell under one limit.
 fn under(
     ram: Bytes,
     total: Bytes,

@@ -4,11 +4,11 @@ use heapdrome_schema::{Distribution, Table};
 
 use super::table;
 
-/// Length of the longest bar of a plot.
+/// Length of the longest bar in characters.
 const LONGEST: f64 = 30.0;
 
-/// Makes the table of the complementary cumulative distribution. It has the number of values above
-/// each bound, with a bar whose length is the logarithm of their share.
+/// Makes the table of the complementary cumulative distribution. Each row shows the number of
+/// values above a bound, and a bar whose length is linear in the logarithm of their share.
 #[must_use]
 pub fn ccdf_table(title: &str, distribution: &Distribution) -> Table {
     let smallest = (distribution.count().max(10) as f64).log10();

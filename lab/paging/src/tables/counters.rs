@@ -5,8 +5,8 @@ use heapdrome_schema::{PagingCell as Cell, Table};
 use super::{rate_of, table};
 
 /// Makes a table of the kernel's counts during the measurement of each cell. The counts of swapping
-/// cover the whole machine. Hits and kills are those in the cell's own group, until the end of its
-/// process.
+/// cover the whole machine. Limit hits and kills are those of the cell's own group until its
+/// process ends.
 #[must_use]
 pub fn counters_table(title: &str, cells: &[&Cell]) -> Table {
     const SHOWN: [(&str, &str); 10] = [

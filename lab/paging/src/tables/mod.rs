@@ -1,5 +1,5 @@
-//! Tables in the document's form. Each kind of experiment has a file; this file has their common
-//! parts.
+//! Tables in the document's form. Each kind of experiment has its own module; this one has their
+//! common parts.
 
 mod burst;
 mod ccdf;
@@ -73,7 +73,7 @@ fn range_of(cell: &Cell, figure: &str) -> String {
     range(cell.figures(figure), rate)
 }
 
-/// Formats the minimum and the maximum of a property of the distributions over the rounds.
+/// Formats the minimum and the maximum over the rounds of a property of a distribution.
 fn range_in(
     cell: &Cell,
     distribution: &str,

@@ -7,8 +7,8 @@ use super::{
 };
 use crate::words::{rate, ratio, size};
 
-/// The document's bound for a read of a page in memory. The table states the share of reads below
-/// it.
+/// The document's bound for the latency of a read from memory. A table shows the share of reads up
+/// to this bound.
 const IN_MEMORY: Nanoseconds = Nanoseconds(300);
 
 /// Makes a table of reads. Notes state the order of the pages and the cost of reading the clock.
@@ -19,7 +19,7 @@ fn reads_table(title: &str, heads: &[&str], rows: Vec<Vec<String>>, cells: &[&Ce
     made
 }
 
-/// Describes the order in which pages were drawn.
+/// Describes the order in which pages are drawn.
 fn drawn(cells: &[&Cell]) -> Option<String> {
     let order = |cell: &&Cell| match &cell.job {
         Job::Read(job) => Some(job.order),
@@ -114,7 +114,7 @@ pub fn scaling_table(title: &str, cells: &[&Cell]) -> Table {
 }
 
 /// Makes the table of advice, one row for each strategy. Latencies of single reads exclude the
-/// advice; those of batches are shown with and without it.
+/// advice. Latencies of batches are shown with and without it.
 #[must_use]
 pub fn strategy_table(title: &str, cells: &[(String, &Cell)]) -> Table {
     let row = |(name, cell): &(String, &Cell)| {
@@ -176,7 +176,7 @@ pub fn summary_table(title: &str, reads: &Cell, recycled: &Cell) -> Table {
     )
 }
 
-/// Formats the share of reads that are fast enough to be from memory.
+/// Formats the share of reads that are fast enough to come from memory.
 fn in_memory(reads: &Cell) -> Vec<String> {
     let share = |times: &Distribution| times.share_up_to(IN_MEMORY);
     let told = |share: f64| format!("{:.0}%", share * 100.0);

@@ -13,8 +13,8 @@ fn recycled(cell: &Cell) -> Option<(&Recycle, Limit)> {
     }
 }
 
-/// Makes the table of regions that are taken from a pool in swap and returned, one at a time. It
-/// has one row for each limit.
+/// Makes the table of regions that one thread takes from a pool in swap and returns, one at a time.
+/// It has one row for each limit.
 #[must_use]
 pub fn realloc_table(title: &str, cells: &[&Cell]) -> Table {
     let row = |cell: &&Cell| {

@@ -42,8 +42,8 @@ fn way(cell: &Cell) -> &str {
     cell.name.rsplit_once(" x ").map_or(&cell.name, |one| one.0)
 }
 
-/// Makes the table of the time per operation, excluding the clock. It has a row for each way of
-/// taking regions, and a column for each number of threads.
+/// Makes the table of the time per operation, without the cost of the clock. It has a row for each
+/// way of taking regions, and a column for each number of threads.
 #[must_use]
 pub fn pair_table(title: &str, cells: &[&Cell]) -> Table {
     let time_of = |cell: &Cell| median_of(cell, "op_without_clock_ns").map(time);
@@ -55,15 +55,15 @@ pub fn pair_table(title: &str, cells: &[&Cell]) -> Table {
     made
 }
 
-/// Makes the table of ratios between two operations: taking a region and writing to each page, and
-/// only writing to each page of a region that is kept. One process alternates between the two.
+/// Makes the table of ratios between two times: that of taking a region and writing to each page,
+/// and that of writing to each page of a kept region. One process alternates between the two.
 #[must_use]
 pub fn kept_table(title: &str, cells: &[&Cell]) -> Table {
     beside_table(title, cells, "kept_ns")
 }
 
-/// Makes the table of ratios between a pair of lgalloc's calls and one of the published crate's.
-/// One process alternates between the two.
+/// Makes the table of ratios between the time of a pair of calls to lgalloc and that of a pair of
+/// calls to the published crate. One process alternates between the two.
 #[must_use]
 pub fn published_table(title: &str, cells: &[&Cell]) -> Table {
     beside_table(title, cells, "published_ns")
