@@ -2,8 +2,8 @@
 //!
 //! The peak of a process includes its binary, its libraries and its stack. The peak of a replay
 //! also includes the replay's own tables. The check subtracts both. The remaining memory comes from
-//! malloc, or the program maps it itself. A program that maps much memory itself is a miss, because
-//! a replay of its malloc calls cannot reproduce these mappings.
+//! malloc, or the program maps it itself. The replay of a program that maps much memory itself
+//! misses its peak, because a replay of malloc calls cannot reproduce these mappings.
 
 use heapdrome_replay::{FAULTS, TABLES};
 use heapdrome_schema::{EntrantResult, PEAK_RSS, RaceResult, Role, Status};

@@ -86,8 +86,8 @@ impl Order {
     }
 
     /// Returns the order of a replay, with the program's side for each pair whose two ratios agree
-    /// within `limit`. Otherwise the orders would differ if a ratio is just below the margin in one
-    /// of them and just above it in the other.
+    /// within `limit`. Without this rule, the orders would differ whenever a ratio is just below
+    /// the margin in one of them and just above it in the other.
     pub(super) fn beside(mut self, program: &Self, limit: f64) -> Self {
         for (pair, ratio, shown) in &mut self.pairs {
             let theirs = program.pairs.iter().find(|(other, ..)| other == pair);

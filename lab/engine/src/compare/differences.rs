@@ -165,8 +165,8 @@ fn differing_machines(old: &Machine, new: &Machine) -> Vec<String> {
         .collect()
 }
 
-/// Returns the shown changes of an unchanged baseline's wall time. They reveal a change of the
-/// machine, the command or its input.
+/// Returns remarks on baselines whose wall time changed although their library did not. Such a
+/// change reveals a change of the machine, the command or its input.
 fn drifted(changes: &Changes, pairs: &Pairs<'_>) -> Vec<String> {
     let mut told = Vec::new();
     for (pair, compared) in pairs.pairs.iter().zip(&changes.pairs) {

@@ -110,7 +110,8 @@ pub(super) struct Cell {
     _hold: Hold,
 }
 
-/// Outcome of a race's beginning: `Ok(None)` if its rounds follow, or its end, or a failure.
+/// Outcome of beginning a race: `Ok(None)` if its rounds follow, `Ok(Some(_))` if the race has
+/// already ended, or a failure.
 pub(super) type Begun = Result<Option<Ended>, Failure>;
 
 impl Cell {

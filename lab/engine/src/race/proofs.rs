@@ -198,7 +198,7 @@ impl Contest {
         }
     }
 
-    /// Takes the proofs again that a changed executable has invalidated.
+    /// Takes new proofs in place of those that a changed executable has invalidated.
     pub(super) fn check_program(&mut self) -> Result<(), Failure> {
         let now = program_of(self.race.plan());
         if now == self.program {

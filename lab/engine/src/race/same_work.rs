@@ -128,8 +128,8 @@ fn difference(first: Work, rivals: &[Work], again: &[Work]) -> Option<Difference
         .filter(|place| differ(mean, rivals[*place], spread))
         .collect();
     let alike = |one: &Work| !differ(rivals[0], *one, Work::default());
-    // If several rivals agree with each other but not with the first run, they found the results
-    // that it left.
+    // If several rivals agree with each other but not with the first run, the first run left
+    // results that changed the work of all later runs.
     let all = others.len() == rivals.len() && rivals.len() > 1 && rivals.iter().all(alike);
     match others.as_slice() {
         [] => None,

@@ -12,8 +12,8 @@ use crate::race::Kind;
 const OF_MEMORY_RUNS: &str = "peak_tree_bytes";
 
 impl Condition {
-    /// Returns the reason why nothing could confirm the condition, with a remedy; `None` if
-    /// something could.
+    /// Returns the reason why no ratio could confirm the condition, with a remedy; `None` if some
+    /// ratio could, or if an allocator or a whole race fails in the new result.
     pub(super) fn why_impossible(&self, pairs: &Pairs<'_>, same_machine: bool) -> Option<String> {
         let is_failing = |pair: &Pair<'_>| !self.failing(pair).is_empty();
         if !self.lost(pairs).is_empty() || pairs.pairs.iter().any(is_failing) {

@@ -26,7 +26,8 @@ pub use points::check_parameters;
 pub use whole::Whole;
 
 /// Default limit of the degradation per processor that defines the knee of a curve. At the limit,
-/// time per work is a quarter above that of the first value, an efficiency of 80%.
+/// processors times wall time per work is a quarter above its value in the first race, an
+/// efficiency of 80%.
 const SHARE: f64 = 0.25;
 
 /// Definition of work that the user gave for a sweep.
