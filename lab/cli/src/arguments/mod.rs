@@ -104,7 +104,7 @@ pub enum Action {
     #[command(after_help = examples::WORKLOADS)]
     Workloads(WorkloadsArguments),
     /// Repeat a published comparison on this machine: its workloads, tables and claims
-    #[command(after_help = examples::SUITE)]
+    #[command(after_help = examples::SUITE, arg_required_else_help = true)]
     Suite(SuiteArguments),
     /// Check this machine for conditions that distort measurements
     #[command(after_help = examples::DOCTOR)]
