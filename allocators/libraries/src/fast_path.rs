@@ -51,9 +51,9 @@ impl Golden {
     }
 }
 
-/// Returns the minimum number of instructions from the entry point of an exported function through
-/// a return. Only paths that make no call and do not leave the function count. Slow paths are
-/// calls, or jumps to other functions, so the counted paths are fast paths.
+/// Returns the number of instructions on the shortest path from an exported function's entry point
+/// through a return. Ignores paths that make a call or leave the function, because those are slow
+/// paths.
 ///
 /// Returns `None` if the library is not for x86-64, does not export the function, or has no path to
 /// a return.
@@ -81,8 +81,8 @@ fn code_of<'a>(library: &'a [u8], function: &str) -> Option<(&'a [u8], u64)> {
 /// Maximum number of instructions on a path.
 const FAR: usize = 200;
 
-/// Returns the minimum number of instructions from the start of `code` through a return. Only paths
-/// that make no call and do not leave `code` count. `address` is the address of `code`.
+/// Returns the number of instructions on the shortest path from the start of `code` through a
+/// return. Ignores paths that make a call or leave `code`. `address` is the address of `code`.
 fn shortest_return(code: &[u8], address: u64) -> Option<usize> {
     let mut least: HashMap<u64, usize> = HashMap::new();
     let mut open = vec![(address, 0_usize)];

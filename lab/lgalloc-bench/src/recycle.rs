@@ -70,7 +70,8 @@ pub fn run(job: &Recycle, lock: impl FnOnce() -> bool) -> Result<PagingReport, F
     for threads in &job.threads {
         let (times, rate) = use_hot(&mut pool, *threads, job.seconds)?;
         report.figures.insert(Recycle::rate_figure(*threads), rate);
-        // Report the times of one thread, or of the only number of threads that is measured.
+        // Report the times measured with one thread. If the job has a single thread count, report
+        // the times of that count.
         if *threads == 1 || job.threads.len() == 1 {
             hot = times;
         }

@@ -32,7 +32,7 @@ pub(crate) fn fetched(
     Ok(place)
 }
 
-/// A program that fetches packages, with the words that messages use for it.
+/// Program that fetches a package, and the texts that messages contain about it.
 pub(crate) struct Fetcher<'a> {
     /// Package to fetch.
     pub(crate) package: String,

@@ -23,7 +23,7 @@ pub(crate) struct Tool {
 
 /// Program to find, and the advice to print if it is missing.
 pub(crate) struct Wanted<'a> {
-    /// The program of this crate that has the requirement.
+    /// Name of the benchmark program that needs the tool, such as `build`.
     pub program: &'a str,
     /// The kind of program to find.
     pub what: &'static str,

@@ -8,7 +8,8 @@ pub const FORM: u64 = 2;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"hdreplay");
 
-/// Words of a page. The header takes one page, and large pieces begin at pages.
+/// Number of words in a page. The header occupies the first page. Large pieces start on a page
+/// boundary.
 pub(crate) const PAGE_WORDS: u64 = 512;
 
 /// Bytes of a word.

@@ -55,7 +55,7 @@ struct State {
 /// Critical values of a standardised difference.
 #[derive(Clone, Copy, Debug)]
 struct Critical {
-    /// Critical value on the normal scale.
+    /// Critical value of the standard normal distribution.
     normal: f64,
     /// Critical value of Student's t with an equal tail.
     student: f64,

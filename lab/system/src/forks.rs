@@ -1,5 +1,5 @@
-//! Children that are forked without executing a program, and never outlive their parent's interest
-//! in them.
+//! Forked child processes that do not call `exec`. A child is killed when its [`Forks`] is dropped,
+//! when the thread that forked it ends, or after [`LONGEST`] seconds.
 
 use std::collections::VecDeque;
 use std::io;

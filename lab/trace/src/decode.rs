@@ -39,7 +39,7 @@ const NONE: u8 = u8::MAX;
 /// time that can be expressed.
 const EARLY: u64 = u64::MAX / Time::STEP - Fields::LARGEST;
 
-/// Numbers of the things of a whole trace to which operations refer.
+/// Number of functions and of stacks in the whole trace. Operations refer to lower indexes only.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub functions: u8,

@@ -17,7 +17,7 @@ fn must_pass(library: Library) {
     assert!(texts.is_empty(), "{}", texts.join("\n"));
 }
 
-/// Builds one of the libraries under allocators/preload, with the same settings as users.
+/// Builds one of the libraries under allocators/preload, in the build profile that users use.
 pub(crate) fn build(package: &str, file: &str) -> PathBuf {
     let executable = Path::new(env!("CARGO_BIN_EXE_heapdrome-conformance"));
     let target = executable

@@ -18,10 +18,10 @@ pub(super) const FILE: &str = "suite.toml";
 const FIRST: &str =
     "# Written by heapdrome trace library: the traces of this folder under every allocator.";
 
-/// Refuses a file of the suite's name that heapdrome did not write.
+/// Checks that `folder` has no [`FILE`] that heapdrome did not write. `force` skips the check.
 ///
 /// # Errors
-/// If there is such a file.
+/// If the file exists and does not begin with [`FIRST`], or cannot be read, unless `force` is set.
 pub(super) fn refuse_foreign(folder: &Path, force: bool) -> Result<(), Failure> {
     let path = folder.join(FILE);
     let is_own = match std::fs::read_to_string(&path) {

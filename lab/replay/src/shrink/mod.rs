@@ -98,8 +98,8 @@ impl<E> Search<'_, E> {
         Ok(())
     }
 
-    /// Leaves out units of calls. `unit` returns the number of a call's unit; `None` for a call
-    /// that stays.
+    /// Removes groups of calls, and keeps each removal after which the program still fails. `unit`
+    /// returns the ID of a call's group, or `None` for a call that must stay.
     fn remove(&mut self, unit: fn(&Call) -> Option<u32>) -> Result<(), E> {
         let units: BTreeSet<u32> = self.best.calls.iter().filter_map(unit).collect();
         let mut units: Vec<u32> = units.into_iter().collect();

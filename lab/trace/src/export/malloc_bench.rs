@@ -35,7 +35,7 @@ pub(super) struct File<'a, W> {
     names: u64,
 }
 
-/// Encodes a message of numbers, with each field that is present.
+/// Encodes a message of integer fields. Omits fields that are `None`.
 fn message(fields: &[(u8, Option<u64>)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (field, value) in fields {

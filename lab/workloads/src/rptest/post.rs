@@ -165,7 +165,7 @@ impl Post {
         self.inboxes[receiver].0.push(parcel);
     }
 
-    /// Returns the parcels sent to a receiver since its last call.
+    /// Takes all parcels that were sent to `receiver` and that it has not taken yet.
     pub(crate) fn receive(&self, receiver: usize) -> Parcels {
         self.inboxes[receiver].0.take()
     }
@@ -175,7 +175,7 @@ impl Post {
         self.returns[parcel.sender].0.push(parcel);
     }
 
-    /// Returns the parcels that have returned to a sender since its last call.
+    /// Takes all parcels that receivers have given back to `sender` and that it has not taken yet.
     pub(crate) fn returned(&self, sender: usize) -> Parcels {
         self.returns[sender].0.take()
     }
