@@ -26,8 +26,8 @@ pub struct ScalingPoint {
     /// Ratio of this race's time to that of the first race, divided by the ratio of their work;
     /// `None` without an interval.
     pub degradation: Option<Factor>,
-    /// Degradation per processor: the degradation times the ratio of the processors that the command
-    /// could use to those of the first race.
+    /// Degradation per processor: the degradation times the ratio of the processors that the
+    /// command could use to those of the first race.
     pub per_processor: Option<Factor>,
 }
 
