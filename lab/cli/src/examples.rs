@@ -13,7 +13,7 @@ to the command; `--` before it is optional. heapdrome starts no shell; for one, 
 
 Examples:
   heapdrome race ./program --with arguments
-  heapdrome race 'jq . file.json'
+  heapdrome race jq . file.json
   heapdrome race -a system,mimalloc3,./mine.so --prepare 'ninja -C build clean' -- ninja -C build
   heapdrome race -a default --max-time 5m --json result.json -- ./program
   heapdrome race -w rptest -t 1,2,4 -- 16-1000

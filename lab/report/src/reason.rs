@@ -291,11 +291,15 @@ impl fmt::Display for Reason {
             Some(Setting {
                 allocator,
                 share: None,
-            }) => write!(out, "; {allocator} saves as much"),
+            }) => write!(out, "; {allocator} saves as much as {name}"),
             Some(Setting {
                 allocator,
                 share: Some(share),
-            }) => write!(out, "; {allocator} saves {:.0}% as much", 100.0 * share),
+            }) => write!(
+                out,
+                "; {allocator} saves {:.0}% as much as {name}",
+                100.0 * share
+            ),
         }
     }
 }
