@@ -1,4 +1,5 @@
-//! Compiles a crate of the allocators for models; see `pages::atomic`.
+//! Build script of the modelled crates. Sets `cfg(modelled)`, with which `heapdrome_pages::atomic`
+//! provides loom's atomics.
 
 fn main() {
     println!("cargo::rustc-cfg=modelled");

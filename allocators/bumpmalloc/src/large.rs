@@ -1,4 +1,4 @@
-//! Blocks with their own mapping. Each block follows a header like that of a chunk, whose owner is
+//! Blocks with their own mapping. A `Chunk` header precedes each block. The header's `owner` is
 //! `MAPPED`.
 
 use core::ptr::NonNull;

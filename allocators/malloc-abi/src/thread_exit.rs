@@ -72,8 +72,9 @@ impl ThreadExit {
         if known != 0 {
             return Key::try_from(known - MADE).ok();
         }
-        // SAFETY: the destructor accepts the values that `arm` sets, and those with the lowest bit
-        // set.
+        // SAFETY: every value set for this key is a state passed to `arm`, with or without its
+        // lowest bit set. By the contract of `new`, the destructor passes it to `ends`, which
+        // accepts both.
         let made = unsafe { thread_key::create(self.destructor) }?;
         // AcqRel: publishes the key, or acquires the key that another thread has created in the
         // meantime.

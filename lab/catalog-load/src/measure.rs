@@ -15,7 +15,7 @@ use crate::run::{Outcome, Workers};
 use crate::settings::Settings;
 use crate::sizes::{Sizes, sizes};
 
-/// Checked run: its settings with the size and the seed of the data, and the sizes of the data.
+/// Run whose data have been checked. `size` and `seed` of its settings are those of the data.
 pub(crate) struct Prepared {
     pub(crate) settings: Settings,
     pub(crate) sizes: Sizes,

@@ -189,7 +189,8 @@ fn tell_of_stacks(summary: &Summary) {
     }
 }
 
-/// Formats the time of the command, and the collector's time during and after the command.
+/// Formats the cost of a recording: the time of the command, the time its threads waited for the
+/// collector, and the collector's time afterwards, processor time and peak memory.
 fn cost(summary: &Summary) -> String {
     let time = |duration: Duration| Nanoseconds::from(duration);
     let command = match summary.took {

@@ -37,7 +37,7 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
 /// Returns the replay that a command line requests.
 ///
 /// # Errors
-/// When heapdrome carries no such trace, or the path is not valid UTF-8.
+/// If no built-in trace has this name, or the path is not valid UTF-8.
 pub fn asked(trace: &Path, how: &HowArguments) -> Result<Replay, Failure> {
     Ok(Replay {
         trace: Source::named(trace)?,

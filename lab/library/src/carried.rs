@@ -1,10 +1,10 @@
-//! The small traces that heapdrome carries.
+//! The built-in traces.
 
 use std::sync::LazyLock;
 
 use crate::manifest::{Entry, Manifest};
 
-/// A trace that heapdrome carries.
+/// Built-in trace.
 #[derive(Debug)]
 pub struct Carried {
     /// Recipe, date and size of the trace.
@@ -37,13 +37,13 @@ static CARRIED: LazyLock<Vec<Carried>> = LazyLock::new(|| {
     carried.collect()
 });
 
-/// Returns every trace that heapdrome carries.
+/// Returns every built-in trace.
 #[must_use]
 pub fn carried() -> &'static [Carried] {
     &CARRIED
 }
 
-/// Returns the carried trace of this name.
+/// Returns the built-in trace of this name.
 #[must_use]
 pub fn find_carried(name: &str) -> Option<&'static Carried> {
     carried().iter().find(|one| one.entry.name == name)
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
     use crate::recipe::recipes;
 
-    /// Limit of the total size of all carried traces, in bytes.
+    /// Maximum total size of all built-in traces, in bytes.
     const MOST_BYTES: usize = 2 << 20;
 
     #[test]

@@ -1,8 +1,7 @@
-//! Traces of well-known programs: recipes that record traces, and small recorded traces that
-//! heapdrome carries. With the carried traces, users can race allocators on real programs that are
-//! not installed.
+//! Traces of well-known programs: recipes that record traces, and small built-in traces. With the
+//! built-in traces, users can race allocators on real programs that are not installed.
 //!
-//! `heapdrome trace library` records the traces. `traces/` contains the carried traces, with a
+//! `heapdrome trace library` records the traces. `traces/` contains the built-in traces, with a
 //! manifest that describes the recording of each.
 
 mod carried;

@@ -27,8 +27,8 @@ pub enum Size {
     Full,
 }
 
-/// Maximum number of operations of a small trace. A trace takes about a byte for each operation,
-/// and heapdrome carries all small traces.
+/// Maximum number of operations of a small trace. Small traces are embedded in heapdrome, and each
+/// takes about a byte for each operation.
 pub(crate) const MOST_OPERATIONS: u64 = 200_000;
 
 /// A trace of the library, with the description of its program's run.

@@ -43,7 +43,7 @@ pub enum RegistryError {
     /// No allocator has this name.
     #[error("no such allocator: {name}{}; `heapdrome allocators list` shows all", or_nearest(.nearest))]
     Unknown {
-        /// The name.
+        /// The requested name, which no allocator has.
         name: String,
         /// Most similar names, the best match first.
         nearest: Vec<String>,

@@ -57,7 +57,7 @@ pub struct Survival {
     /// Peak of charged memory without a limit, in bytes, including the page cache; zero if the
     /// kernel does not report it.
     pub peak_bytes: u64,
-    /// Wall times without a limit, in seconds.
+    /// Wall times of the runs without a memory limit, in seconds.
     pub unlimited_s: Vec<f64>,
     /// Smallest limit under which every run finished.
     pub smallest_bytes: Option<u64>,

@@ -34,7 +34,7 @@ pub use table_plan::{Against, Makes, Shown, TablePlan, Unit};
 
 use std::sync::LazyLock;
 
-/// The suite of the traces that heapdrome carries, as a file.
+/// The suite of the built-in traces, as a file.
 pub const TRACES: &str = include_str!("../suites/traces.toml");
 
 const FILES: [&str; 7] = [

@@ -47,7 +47,8 @@ pub enum Beginning {
     },
 }
 
-/// A program of one process. An exec begins another one.
+/// Beginning of a program in a process. If the program executes another one, it finishes, and a new
+/// `Process` record with the same `pid` begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     /// Number of the process in the trace, from 0.

@@ -1,4 +1,4 @@
-//! Filter that makes the kernel stop a process at its system calls for memory only.
+//! Filter that makes the kernel stop a process only at its system calls for memory.
 //!
 //! Forked children and executed programs inherit the filter. Without a tracer the filtered calls
 //! would fail, but no process of the tree outlives its tracer.

@@ -199,7 +199,10 @@ impl Launch {
             // The tracer opens the gate by closing its end, once it has attached to this process.
             let mut byte = 0_u8;
             while libc::read(gate.as_raw_fd(), (&raw mut byte).cast(), 1) < 0 {
-                ready &= *libc::__errno_location() == libc::EINTR;
+                if *libc::__errno_location() != libc::EINTR {
+                    ready = false;
+                    break;
+                }
             }
             if !self.filter.is_empty() {
                 filter::install(&self.filter);

@@ -16,7 +16,8 @@ pub fn add_uncounted(proof: &mut Proof, entrant: &Entrant, uncounted: &Report) {
     }
 }
 
-/// Returns the object that served the programs that took the most processor time.
+/// Sums the programs' processor time by the object that served them, and returns the object with
+/// the largest sum. Returns `None` if no program was served.
 fn busiest_server(report: &Report) -> Option<String> {
     let mut times: BTreeMap<&str, u64> = BTreeMap::new();
     for image in &report.images {

@@ -22,7 +22,7 @@ const FEWEST: u32 = 20;
 /// Findings on a program's own `operator new`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OwnNew {
-    /// Number of calls that were watched until the next call.
+    /// Number of watched calls that were followed by another stop at the operator.
     pub(crate) watched: u32,
     /// Number of watched calls that reached no malloc.
     pub(crate) apart: u32,

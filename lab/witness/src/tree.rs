@@ -354,7 +354,7 @@ mod tests {
             Arc::default(),
             watch.clone(),
         );
-        // Its parent is this test, which the tree does not know.
+        // The child's parent is this test, which the tree does not know.
         let mut child = std::process::Command::new("sleep")
             .arg("100")
             .spawn()

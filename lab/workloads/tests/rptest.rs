@@ -149,7 +149,7 @@ fn frees_and_allocations_are_scattered() {
     assert!(near < of_pass.len() / 100, "{near}");
 }
 
-/// Returns the number of blocks that had been allocated at a time.
+/// Returns the number of blocks allocated before `time`, including those freed since.
 fn allocated_before(lives: &[Life], time: usize) -> usize {
     lives.partition_point(|life| life.born < time)
 }

@@ -7,7 +7,7 @@ use clap::Args;
 /// `heapdrome profile`.
 #[derive(Args, Debug)]
 pub struct ProfileArguments {
-    /// The trace, as `heapdrome record` wrote it; `library:NAME` is one that heapdrome carries, `-`
+    /// The trace, as `heapdrome record` wrote it; `library:NAME` is a built-in trace, `-`
     /// reads it from standard input
     #[arg(value_name = "TRACE")]
     pub trace: PathBuf,

@@ -10,7 +10,7 @@ use crate::values::{speed, touch};
 /// `heapdrome replay`.
 #[derive(Args, Debug)]
 pub struct ReplayArguments {
-    /// The trace, as `heapdrome record` wrote it; `library:NAME` is one that heapdrome carries, see
+    /// The trace, as `heapdrome record` wrote it; `library:NAME` is a built-in trace, see
     /// `heapdrome trace library`
     #[arg(value_name = "TRACE")]
     pub trace: PathBuf,

@@ -28,7 +28,7 @@ pub struct TraceArguments {
 pub enum TraceAction {
     /// Print the recorded command, its start and duration, and a summary of each process
     Info {
-        /// The trace; `library:NAME` is one that heapdrome carries
+        /// The trace; `library:NAME` is a built-in trace
         #[arg(value_name = "FILE")]
         trace: PathBuf,
     },

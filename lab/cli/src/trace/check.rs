@@ -32,7 +32,7 @@ pub fn check(arguments: &CheckArguments) -> Result<(), Failure> {
     Destinations::of(&arguments.output).check(&[&arguments.trace])?;
     if let trace::Source::Carried(_) = trace::Source::named(&arguments.trace)? {
         return Err(Failure::usage(
-            "a trace that heapdrome carries cannot be checked; record the program and name that trace",
+            "a built-in trace cannot be checked; record the program and name that trace",
         ));
     }
     let source = Source::open(&arguments.trace)?;

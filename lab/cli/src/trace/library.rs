@@ -49,7 +49,7 @@ fn list() -> String {
     let rows: Vec<_> = recipes().iter().map(row).collect();
     let heads = [
         "name",
-        "program (operations and bytes of the carried trace)",
+        "program (operations and bytes of the built-in trace)",
     ];
     heapdrome_report::listing(heads, &rows, WIDTH)
         + "\nReplay a carried one:  heapdrome replay library:NAME\n\

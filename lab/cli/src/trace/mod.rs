@@ -44,7 +44,7 @@ struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Opens a trace file, or a trace that heapdrome carries, and reads its beginning.
+    /// Opens a trace file, or a built-in trace, and reads its beginning.
     fn open(path: &'a Path) -> Result<Self, Failure> {
         if path.is_dir() {
             let told = format!("{} is a folder; name a trace", path.display());

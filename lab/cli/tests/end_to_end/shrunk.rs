@@ -22,7 +22,7 @@ fn shortened(site: &Site, trace: &str, allocator: &str) -> String {
     format!("{}\n{}", outcome.stderr, outcome.stdout)
 }
 
-/// Replays every carried trace, and one whose threads exchange blocks, and compares the content.
+/// Replays every built-in trace, and one whose threads exchange blocks, and compares the content.
 fn serves_every_trace(allocator: &str) {
     let site = Site::new();
     passing_blocks(&site, 1000);

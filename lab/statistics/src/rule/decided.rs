@@ -82,9 +82,9 @@ fn who_leaves_when_decided_is_seldom_decided_wrongly() {
     assert!((wrong as f64) < 0.083 * RACES as f64, "{wrong} of {RACES}");
 }
 
-/// A mean covers sixteen races. Over the rounds that every rival ran, its 95% interval has the
-/// nominal coverage. Over all rounds it does not, because a rival that is ahead by chance leaves
-/// with that lead.
+/// Checks the 95% interval of a geometric mean over several races. Over the rounds that every
+/// rival ran, the interval has its nominal coverage. Over all rounds it does not: a rival that is
+/// behind by chance leaves early, and its estimate keeps that error.
 #[test]
 fn a_mean_rests_on_the_rounds_that_everyone_ran() {
     const MEANS: usize = 100;

@@ -59,8 +59,8 @@ pub fn set(may_read: bool) {
     thread().clock.set(right as u32);
 }
 
-/// Asks the kernel again before the next reading, after a child of vfork ran as the calling thread
-/// and may have changed its own right.
+/// Makes the calling thread ask the kernel again before its next reading. Called after a child of
+/// vfork ran as this thread and may have changed its own right.
 pub fn ask_again() {
     thread().clock.set(Right::Unknown as u32);
 }

@@ -112,7 +112,7 @@ pub fn pid() -> u32 {
     own().map_or(0, |own| own.pid.load(Ordering::Relaxed))
 }
 
-/// Returns whether the calling process only borrows the memory of the recorded one.
+/// Returns whether the caller is a child of vfork, which uses the recorded process's memory.
 pub fn is_child_of_vfork() -> bool {
     kernel::process() != pid()
 }

@@ -29,7 +29,7 @@ unsafe extern "C" fn strndup(text: *const c_char, most: usize) -> *mut c_char {
 /// Copies the first bytes of a string, and ends the copy with a zero. Returns null if malloc does.
 ///
 /// # Safety
-/// `text` must have `length` bytes.
+/// `text` points to at least `length` readable bytes.
 unsafe fn copy(text: *const c_char, length: usize) -> *mut c_char {
     // SAFETY: malloc has no precondition, and `length + 1` cannot overflow, since the text is in
     // memory.

@@ -12,7 +12,7 @@ use crate::values::{duration, speed, touch};
 /// `heapdrome trace shrink`.
 #[derive(Args, Debug)]
 pub struct ShrinkArguments {
-    /// The trace; `library:NAME` is one that heapdrome carries
+    /// The trace; `library:NAME` is a built-in trace
     #[arg(value_name = "FILE")]
     pub trace: PathBuf,
     /// The allocator that fails: a name or the path of a shared object
