@@ -3,6 +3,7 @@
 mod ghostscript;
 mod git;
 mod lua;
+mod perl;
 mod python;
 mod redis;
 mod rocksdb;
@@ -21,6 +22,7 @@ pub(crate) fn find(name: &str) -> Option<Load> {
         "ghostscript" => ghostscript::prepare,
         "git" => git::prepare,
         "lua" => lua::prepare,
+        "perl" => perl::prepare,
         "python" => python::prepare,
         "redis" => redis::prepare,
         "rocksdb" => rocksdb::prepare,

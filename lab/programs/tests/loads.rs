@@ -135,6 +135,11 @@ fn lua_runs() {
 }
 
 #[test]
+fn perl_runs() {
+    twice("perl", &["quick=yes"]);
+}
+
+#[test]
 fn z3_runs() {
     twice("z3", &["quick=yes"]);
 }
