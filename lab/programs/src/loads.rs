@@ -1,7 +1,9 @@
 //! The loads of installed programs, one file each.
 
+mod customers;
 mod ghostscript;
 mod git;
+mod jq;
 mod lua;
 mod perl;
 mod python;
@@ -21,6 +23,7 @@ pub(crate) fn find(name: &str) -> Option<Load> {
     Some(match name {
         "ghostscript" => ghostscript::prepare,
         "git" => git::prepare,
+        "jq" => jq::prepare,
         "lua" => lua::prepare,
         "perl" => perl::prepare,
         "python" => python::prepare,

@@ -140,6 +140,11 @@ fn perl_runs() {
 }
 
 #[test]
+fn jq_runs() {
+    twice("jq", &["quick=yes"]);
+}
+
+#[test]
 fn z3_runs() {
     twice("z3", &["quick=yes"]);
 }
