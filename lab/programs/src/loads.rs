@@ -10,6 +10,7 @@ mod python;
 mod redis;
 mod rocksdb;
 mod sqlite;
+mod xmllint;
 mod z3;
 
 use crate::request::Request;
@@ -30,6 +31,7 @@ pub(crate) fn find(name: &str) -> Option<Load> {
         "redis" => redis::prepare,
         "rocksdb" => rocksdb::prepare,
         "sqlite" => sqlite::prepare,
+        "xmllint" => xmllint::prepare,
         "z3" => z3::prepare,
         _ => return None,
     })

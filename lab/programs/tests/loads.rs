@@ -145,6 +145,11 @@ fn jq_runs() {
 }
 
 #[test]
+fn xmllint_runs() {
+    twice("xmllint", &["quick=yes"]);
+}
+
+#[test]
 fn z3_runs() {
     twice("z3", &["quick=yes"]);
 }
