@@ -109,11 +109,14 @@ pub(crate) struct Build {
     pub quick_units: Vec<String>,
 }
 
-const FILES: [&str; 9] = [
+const FILES: [&str; 12] = [
     include_str!("../data/build.toml"),
     include_str!("../data/python.toml"),
     include_str!("../data/sqlite.toml"),
     include_str!("../data/lua.toml"),
+    include_str!("../data/perl.toml"),
+    include_str!("../data/jq.toml"),
+    include_str!("../data/xmllint.toml"),
     include_str!("../data/z3.toml"),
     include_str!("../data/git.toml"),
     include_str!("../data/redis.toml"),

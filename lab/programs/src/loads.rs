@@ -1,12 +1,16 @@
 //! The loads of installed programs, one file each.
 
+mod customers;
 mod ghostscript;
 mod git;
+mod jq;
 mod lua;
+mod perl;
 mod python;
 mod redis;
 mod rocksdb;
 mod sqlite;
+mod xmllint;
 mod z3;
 
 use crate::request::Request;
@@ -20,11 +24,14 @@ pub(crate) fn find(name: &str) -> Option<Load> {
     Some(match name {
         "ghostscript" => ghostscript::prepare,
         "git" => git::prepare,
+        "jq" => jq::prepare,
         "lua" => lua::prepare,
+        "perl" => perl::prepare,
         "python" => python::prepare,
         "redis" => redis::prepare,
         "rocksdb" => rocksdb::prepare,
         "sqlite" => sqlite::prepare,
+        "xmllint" => xmllint::prepare,
         "z3" => z3::prepare,
         _ => return None,
     })

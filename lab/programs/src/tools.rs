@@ -90,7 +90,8 @@ fn is_wrapper(path: &Path) -> bool {
 }
 
 impl Tool {
-    /// Returns the first line that the program prints about its version.
+    /// Returns the first line, other than an empty one, that the program prints about its version
+    /// to the standard output or, if there is none, to the standard error.
     pub(crate) fn version(&self, option: &str) -> Result<String, ProgramError> {
         let broken = |reason: String| ProgramError::ProgramBroken {
             path: self.path.clone(),
@@ -101,9 +102,10 @@ impl Tool {
         let output = command
             .output()
             .map_err(|error| broken(error.to_string()))?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        match text.lines().next().map(str::trim) {
-            Some(line) if output.status.success() && !line.is_empty() => Ok(line.to_owned()),
+        let texts = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+        let mut lines = texts.iter().flat_map(|text| text.lines()).map(str::trim);
+        match lines.find(|line| !line.is_empty()) {
+            Some(line) if output.status.success() => Ok(line.to_owned()),
             _ => Err(broken(format!(
                 "{} {option} ended with {}",
                 self.name, output.status

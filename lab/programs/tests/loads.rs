@@ -135,6 +135,21 @@ fn lua_runs() {
 }
 
 #[test]
+fn perl_runs() {
+    twice("perl", &["quick=yes"]);
+}
+
+#[test]
+fn jq_runs() {
+    twice("jq", &["quick=yes"]);
+}
+
+#[test]
+fn xmllint_runs() {
+    twice("xmllint", &["quick=yes"]);
+}
+
+#[test]
 fn z3_runs() {
     twice("z3", &["quick=yes"]);
 }
