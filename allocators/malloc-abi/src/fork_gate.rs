@@ -251,8 +251,8 @@ impl ForkGate {
         self.forking.store(thread, SeqCst);
         fence_in_models();
         if self.has_barrier.load(SeqCst) && !barrier_in_all_threads() {
-            // The barrier was registered, but a seccomp filter installed since then forbids it. Sleep
-            // instead: processors complete their stores long before a nap ends.
+            // The barrier was registered, but a seccomp filter installed since then forbids it.
+            // Sleep instead: processors complete their stores long before a nap ends.
             nap(&AtomicU32::new(0), 0, 1);
         }
         each(&mut |presence| {
