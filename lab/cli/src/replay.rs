@@ -101,7 +101,12 @@ impl Ran {
 fn run(command: Command, allocator: &str, engine: &Engine) -> Result<WorkloadReport, Failure> {
     let ran = to_its_end(command, Limits::NONE, engine)?;
     if ran.status.is_some_and(|status| status.success()) {
-        return serde_json::from_str(&ran.out).map_err(Failure::machine);
+        return serde_json::from_str(&ran.out).map_err(|_| {
+            Failure::Entrant(format!(
+                "the replay under {allocator} printed no result, perhaps because the allocator destroyed it; \
+                 try --speed locked --touch check"
+            ))
+        });
     }
     let why = format!("the replay under {allocator} failed: {}", ran.reason());
     Err(match ran.status.and_then(|status| status.code()) {
