@@ -22,6 +22,9 @@ pub struct TimeInAllocator {
     pub calls: u64,
     /// Number of calls that were timed.
     pub timed: u64,
+    /// Number of timed calls that took so long that they were probably interrupted. They are
+    /// missing from `allocator`.
+    pub left_out: u64,
 }
 
 /// Reason why the share is unknown.
@@ -82,6 +85,7 @@ impl Profile {
 struct Sums {
     calls: u64,
     timed: u64,
+    left_out: u64,
     nanoseconds: f64,
     squares: f64,
     recording: f64,
@@ -99,6 +103,7 @@ impl Sums {
         let timed = finish.timed.unwrap_or_default();
         self.calls += process.counts.calls();
         self.timed += timed.calls;
+        self.left_out += timed.interrupted;
         self.nanoseconds += timed.nanoseconds as f64;
         self.squares += timed.squares as f64;
         self.recording += timed.recording as f64;
@@ -124,6 +129,7 @@ impl Sums {
             processor: (self.processor - recorder).max(allocator),
             calls: self.calls,
             timed: self.timed,
+            left_out: self.left_out,
         })
     }
 }
@@ -136,6 +142,7 @@ mod tests {
         Sums {
             calls: 100 * timed,
             timed,
+            left_out: 3,
             // One half takes 10 ns and the other 30 ns.
             nanoseconds: 20.0 * timed as f64,
             squares: 500.0 * timed as f64,
@@ -149,6 +156,7 @@ mod tests {
         let time = sums(10_000).estimate().expect("many calls were timed");
         assert!((time.share() - 0.5).abs() < 1e-12, "{time:?}");
         assert!((time.per_call() - 20.0).abs() < 1e-12);
+        assert_eq!(time.left_out, 3);
         let [low, high] = time.interval();
         // The deviation of the mean is 10 ns / 100, which is 0.5% of the mean.
         let half = 0.5 * 0.005 * DEVIATIONS;

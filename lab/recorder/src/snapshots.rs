@@ -30,6 +30,17 @@ pub(crate) struct Snapshot<'a> {
 }
 
 impl Snapshot<'_> {
+    /// Returns a snapshot of which no word of the stack was copied.
+    #[cfg(test)]
+    pub(crate) fn without_stack(return_address: u64) -> Self {
+        Self {
+            return_address,
+            stack_pointer: 0,
+            frame_pointer: 0,
+            words: &[],
+        }
+    }
+
     /// Returns the word at an address; `None` if it was not copied.
     pub(crate) fn read(&self, address: u64) -> Option<u64> {
         let offset = address.checked_sub(self.stack_pointer)?;

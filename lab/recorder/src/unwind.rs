@@ -37,6 +37,8 @@ struct Origin {
     last_maps: PathBuf,
     /// Path of the recording library, whose frames are removed from stacks.
     library: PathBuf,
+    /// Reads the present mappings of a running process.
+    present_maps: fn(u32) -> Option<String>,
 }
 
 /// State that the stacks of all processes share.
@@ -69,6 +71,7 @@ impl Unwindings {
                 .folder
                 .join(format!("{MAPS_PREFIX}{pid}-{image}-{LAST_MAPS}")),
             library: self.library.clone(),
+            present_maps: process::maps,
         };
         Unwinding::new(origin, Arc::clone(&self.stacks), self.fullest.clone())
     }
@@ -257,7 +260,7 @@ impl Unwinding {
         if self.quiet.is_some_and(|since| since.elapsed() < FRESH) {
             return false;
         }
-        let running = self.origin.pid.and_then(process::maps);
+        let running = self.origin.pid.and_then(self.origin.present_maps);
         let running = running.filter(|text| self.text.is_empty() || self.is_of_same_program(text));
         // Mappings that the process has written itself certainly belong to this program.
         let own = match (self.text.is_empty(), running.is_some()) {

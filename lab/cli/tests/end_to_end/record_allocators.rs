@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use heapdrome_trace::Operation;
+use heapdrome_trace::{Operation, Step};
 
 use crate::record::Trace;
-use crate::support::{Site, recorded_program};
+use crate::support::{Site, forwarding_allocator, news_program, recorded_program};
 
 /// Variable that names further allocators' libraries, separated by colons.
 const FURTHER: &str = "ALLOCATORS";
@@ -147,4 +147,24 @@ fn a_program_makes_the_same_calls_under_every_allocator() {
             }
         }
     }
+}
+
+/// About 80 of the calls to delete are timed. The recorder calls the allocator for those, while it
+/// jumps to the allocator for all others.
+#[test]
+fn a_delete_that_jumps_to_free_is_one_call_even_if_it_is_timed() {
+    let (site, allocator) = (Site::new(), forwarding_allocator());
+    let allocator = allocator.to_str().expect("a plain path");
+    let words = ["record", "-o", "a.trace", "-a", allocator, "--"];
+    let outcome = site.run(&[&words[..], &[&news_program()]].concat());
+    outcome.ends_with(0);
+    let trace = Trace::read(&site.path("a.trace"));
+    let calls = |name: &str| {
+        let mut steps = trace.steps[&0].iter();
+        let is_named = |step: &&Step| trace.name(step.operation) == name;
+        steps.by_ref().filter(is_named).count()
+    };
+    assert_eq!(["_Znwm", "_ZdlPv", "free"].map(calls), [20_000, 20_000, 0]);
+    let timed = trace.finishes[0].timed.expect("timed calls");
+    assert!(timed.calls + timed.interrupted > 80, "{timed:?}");
 }

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 pub use built::{
-    allocator, bundling_program, faulty, fidelity_program, linked_program, misused, news_program,
-    opened_library, private_program, program, recorded_program, reentrant_allocator,
-    stacks_program, static_program, throwing_program,
+    allocator, bundling_program, faulty, fidelity_program, forwarding_allocator, linked_program,
+    misused, news_program, opened_library, private_program, program, recorded_program,
+    reentrant_allocator, stacks_program, static_program, throwing_program,
 };
 
 mod built;

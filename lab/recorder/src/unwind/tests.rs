@@ -1,3 +1,7 @@
+use std::cell::Cell;
+
+use heapdrome_trace::Recording;
+
 use super::*;
 
 const CODE: &str = "550000002000-550000003000 r-xp 00002000 08:01 1 /usr/bin/program\n";
@@ -9,6 +13,7 @@ fn unwinding(folder: &Path, pid: Option<u32>) -> Unwinding {
         maps: folder.join("maps"),
         last_maps: folder.join("last"),
         library: PathBuf::from("/witness.so"),
+        present_maps: process::maps,
     };
     Unwinding::new(origin, Arc::default(), FullestStacks::default())
 }
@@ -54,4 +59,36 @@ fn a_heap_that_grows_leaves_what_is_known_of_the_code() {
     unwinding.add_mappings(format!("{grown}{library}"));
     assert!(unwinding.numbers.is_empty(), "its stacks end elsewhere now");
     assert_eq!(unwinding.code.len(), 2);
+}
+
+thread_local! {
+    /// Number of times that [`more_code`] was called.
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Returns mappings with more code at each of the first ten calls.
+fn more_code(_pid: u32) -> Option<String> {
+    CALLS.set(CALLS.get() + 1);
+    let start = |number| 0x5500_0000_0000 + number * 0x2000_u64;
+    let line = |number| {
+        let (start, end) = (start(number), start(number) + 0x1000);
+        format!("{start:x}-{end:x} r-xp 00000000 00:00 0 \n")
+    };
+    Some((0..CALLS.get().min(10)).map(line).collect())
+}
+
+#[test]
+fn a_stack_of_unknown_code_reads_the_mappings_twice_though_they_change_each_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut unwinding = unwinding(folder.path(), Some(std::process::id()));
+    unwinding.origin.present_maps = more_code;
+    let recording = Recording::default();
+    let mut writer = Writer::new(Vec::new(), &recording).expect("a writer");
+    let mut readings = || {
+        let before = CALLS.get();
+        let snapshot = Snapshot::without_stack(0x1000 + before);
+        unwinding.unwind(snapshot, &mut writer).expect("a stack");
+        CALLS.get() - before
+    };
+    assert_eq!([readings(), readings()], [2, 2]);
 }

@@ -16,10 +16,11 @@ pub(super) fn in_allocator(profile: &Profile) -> Option<String> {
             let [low, high] = time.interval().map(fraction);
             format!(
                 "About {} of the processor time is spent in the allocator ({low} to {high}), {} a call: {} \
-                 were timed.",
+                 were timed.{}",
                 fraction(time.share()),
                 Nanoseconds(time.per_call().round() as u64),
                 count(time.timed, "call"),
+                left_out(time.left_out),
             )
         }
         Err(Untimed::Sampled) => unknown("no calls are timed if blocks are sampled".to_owned()),
@@ -28,4 +29,28 @@ pub(super) fn in_allocator(profile: &Profile) -> Option<String> {
         Err(Untimed::Few(1)) => unknown("only 1 call was timed".to_owned()),
         Err(Untimed::Few(timed)) => unknown(format!("only {timed} calls were timed")),
     })
+}
+
+/// Returns a sentence on the calls that are missing from the estimate; empty if there are none.
+fn left_out(calls: u64) -> String {
+    match calls {
+        0 => String::new(),
+        _ => format!(
+            " The estimate leaves out {} that took too long to tell from an interruption: the share is \
+             larger if the allocator itself was slow.",
+            count(calls, "timed call"),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_that_are_left_out_are_named() {
+        assert_eq!(left_out(0), "");
+        assert!(left_out(1).starts_with(" The estimate leaves out 1 timed call that took"));
+        assert!(left_out(2).contains("2 timed calls"));
+    }
 }

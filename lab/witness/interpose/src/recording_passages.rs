@@ -118,6 +118,10 @@ pub unsafe extern "C" fn record() {
 
 /// Records that a block is freed, and jumps to the allocator, which returns directly to the caller.
 /// If the call is timed, calls the allocator instead.
+///
+/// An allocator's `operator delete` may pass the call on to free by a jump. The entry point of free
+/// then compares its stack pointer and return address with those of the latest counted entry. A
+/// timed call changes both, so it stores the changed ones as the latest.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 #[allow(clippy::too_many_lines, reason = "a line holds one instruction")]
@@ -152,6 +156,12 @@ pub unsafe extern "C" fn record_free() {
         "je 2b",
         "sub rsp, 16",
         ".cfi_adjust_cfa_offset 16",
+        "mov r10, qword ptr [rip + heapdrome_last@GOTTPOFF]",
+        "lea rax, [rsp - 8]",
+        "lea rcx, [rip + 4f]",
+        "mov fs:[r10], rax",
+        "mov fs:[r10 + 8], rcx",
+        "mov fs:[r10 + 16], r11",
         read_counter!(),
         "mov [rsp], rax",
         "call [r11 + {before}]",
@@ -162,6 +172,7 @@ pub unsafe extern "C" fn record_free() {
         "mov [rsp + 8], rax",
         "mov rdx, [rsp + 32]",
         "call [r11 + {next}]",
+        "4:",
         "mov rdi, rsp",
         "call {end_free}",
         "add rsp, 56",
@@ -249,6 +260,10 @@ pub unsafe extern "C" fn record() {
 
 /// Records that a block is freed, and jumps to the allocator, which returns directly to the caller.
 /// If the call is timed, calls the allocator instead.
+///
+/// An allocator's `operator delete` may pass the call on to free by a jump. The entry point of free
+/// then compares its stack pointer and return address with those of the latest counted entry. A
+/// timed call changes both, so it stores the changed ones as the latest.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 #[allow(clippy::too_many_lines, reason = "a line holds one instruction")]
@@ -285,6 +300,14 @@ pub unsafe extern "C" fn record_free() {
         "cbz w9, 2b",
         "sub sp, sp, #16",
         ".cfi_adjust_cfa_offset 16",
+        "adrp x9, :gottprel:heapdrome_last",
+        "ldr x9, [x9, :gottprel_lo12:heapdrome_last]",
+        "mrs x10, tpidr_el0",
+        "add x9, x9, x10",
+        "mov x10, sp",
+        "adr x11, 4f",
+        "stp x10, x11, [x9]",
+        "str x16, [x9, #16]",
         read_counter!(),
         "str x9, [sp]",
         "ldr x9, [x16, #{before}]",
@@ -295,6 +318,7 @@ pub unsafe extern "C" fn record_free() {
         "str x9, [sp, #8]",
         "ldr x9, [x16, #{next}]",
         "blr x9",
+        "4:",
         "mov x0, sp",
         "bl {end_free}",
         "ldr x30, [sp, #48]",

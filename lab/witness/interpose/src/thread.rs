@@ -44,6 +44,9 @@ pub struct Thread {
     pub has_sandboxed_child: Cell<bool>,
     /// State of the random numbers that choose timed calls; 0 in a new thread.
     pub timing_seed: Cell<u64>,
+    /// Ticks for which the thread has slept since its latest timed call began, because its ring was
+    /// full.
+    pub slept: Cell<u64>,
     /// Time of the latest fork by this thread. In a forked child, its parent's thread made that
     /// fork.
     pub forked: Cell<u64>,
@@ -60,7 +63,7 @@ impl Thread {
     }
 }
 
-const _: () = assert!(size_of::<Thread>() == 152);
+const _: () = assert!(size_of::<Thread>() == 160);
 
 // The `Thread` of each thread. Assembly cannot name Rust's own thread-local variables.
 core::arch::global_asm!(
@@ -68,10 +71,10 @@ core::arch::global_asm!(
     ".globl heapdrome_last",
     ".hidden heapdrome_last",
     ".type heapdrome_last, %object",
-    ".size heapdrome_last, 152",
+    ".size heapdrome_last, 160",
     ".p2align 3",
     "heapdrome_last:",
-    ".zero 152",
+    ".zero 160",
     ".popsection",
 );
 

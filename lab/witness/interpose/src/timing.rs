@@ -59,6 +59,7 @@ pub extern "C" fn is_timed() -> bool {
     }
     thread.until_timed.set(calls_before_next(&mut seed));
     thread.timing_seed.set(seed | 1);
+    thread.slept.set(0);
     clock::may_read()
 }
 
@@ -118,13 +119,16 @@ struct Span {
 
 /// Adds a call to the sums.
 fn note(span: &Span) {
-    let Some(timing) = of_thread(thread()) else {
+    let thread = thread();
+    let Some(timing) = of_thread(thread) else {
         return;
     };
+    // The processor time of the process does not include the time for which the thread slept.
+    let recording = span.recording.wrapping_sub(thread.slept.get());
     // Relaxed: the collector reads the sums after the process has ended. Additions are atomic,
     // because a signal handler may be timed as well.
     let add = |sum: &AtomicU64, more: u64| sum.fetch_add(more, Ordering::Relaxed);
-    if span.call.max(span.recording).max(span.reading) >= INTERRUPTED {
+    if span.call.max(recording).max(span.reading) >= INTERRUPTED {
         add(&timing.interrupted, 1);
         return;
     }
@@ -133,7 +137,7 @@ fn note(span: &Span) {
     add(&timing.calls, 1);
     add(&timing.ticks, time as u64);
     add(&timing.squares, (time * time) as u64);
-    add(&timing.recording, span.recording.wrapping_sub(span.reading));
+    add(&timing.recording, recording.wrapping_sub(span.reading));
 }
 
 /// Records the processor time of a process that is about to exit. For other processes, the

@@ -66,8 +66,12 @@ fn pause_until(ring: &Ring, has_room: &dyn Fn() -> bool) -> bool {
         beat = now;
         pause();
     }
-    ring.waited
-        .fetch_add(clock().saturating_sub(began), Ordering::Relaxed);
+    let waited = clock().saturating_sub(began);
+    ring.waited.fetch_add(waited, Ordering::Relaxed);
+    if !is_sandboxed() {
+        let slept = &thread().slept;
+        slept.set(slept.get().saturating_add(waited));
+    }
     !OVER.load(Ordering::Relaxed)
 }
 

@@ -26,6 +26,12 @@ pub fn allocator(fault: &str) -> PathBuf {
     build(&name, &["allocator.c"], &flags)
 }
 
+/// Returns an allocator whose operators new and delete jump to its malloc and free.
+pub fn forwarding_allocator() -> PathBuf {
+    let flags = ["-shared", "-fPIC", "-O2", "-fno-builtin"];
+    build("libforwarding.so", &["allocator.c", "forwards.c"], &flags)
+}
+
 /// Returns an allocator with one of the faults that the conformance suite detects.
 pub fn faulty(fault: &str) -> PathBuf {
     let define = format!("-D{fault}");
