@@ -67,7 +67,7 @@ fn a_server_that_refuses_root_is_recorded_whoever_runs_heapdrome() {
 }
 
 #[test]
-fn a_carried_trace_is_profiled_cut_and_not_checked() {
+fn a_built_in_trace_is_profiled_cut_and_not_checked() {
     let site = Site::new();
     for command in [
         &["profile", "library:redis"][..],
@@ -85,7 +85,7 @@ fn a_carried_trace_is_profiled_cut_and_not_checked() {
         site.run(command).ends_with(0);
     }
     site.run(&["profile", "library:rediss"])
-        .complains(2, &["no trace named rediss", "redis"]);
+        .complains(2, &["no such built-in trace: rediss", "redis"]);
     site.run(&["trace", "check", "library:redis", "--", "true"])
         .complains(2, &["record the program"]);
 }
@@ -130,7 +130,7 @@ fn an_interrupted_recording_leaves_no_file_behind() {
 }
 
 #[test]
-fn carried_traces_are_listed_and_replayed_by_name() {
+fn built_in_traces_are_listed_and_replayed_by_name() {
     let site = Site::new();
     let listed = site.run(&["trace", "library"]);
     listed.ends_with(0);
@@ -140,7 +140,7 @@ fn carried_traces_are_listed_and_replayed_by_name() {
     site.run(&["replay", "library:git", "-a", sound])
         .ends_with(0);
     site.run(&["replay", "library:gti"])
-        .complains(2, &["no trace named gti", "did you mean git?"]);
+        .complains(2, &["no such built-in trace: gti", "did you mean git?"]);
     site.run(&["trace", "library", "-o", "traces", "gti"])
         .complains(2, &["no trace named gti", "did you mean git?"]);
     assert!(!site.path("traces").exists());
