@@ -34,7 +34,7 @@ fn check(parameters: &Parameters) -> Result<(), String> {
 
 fn sizes(parameters: &Parameters) -> Sizes {
     let shape = Shape::of(0, parameters.value("distribution"));
-    Sizes::new(shape, parameters.value("min"), parameters.value("max"))
+    Sizes::of(shape, parameters)
 }
 
 /// Returns the blocks of each thread in a burst, from the burst's size and the mean size of a

@@ -6,7 +6,7 @@ use crate::account::Account;
 use crate::array::Array;
 use crate::description::{LATENCY, SEED, THREADS};
 use crate::report::{FIGURES, Outcome};
-use crate::rptest::{Blocks, Kind, Shape, Sizes, Slot, TOUCH, check_sizes};
+use crate::rptest::{Blocks, Kind, MAX, MIN, Sizes, Slot, TOUCH, check_sizes};
 use crate::threads::{self, Halt, Team};
 use crate::{Description, Failure, Heap, Parameter, Parameters, Preset, Workload};
 
@@ -44,14 +44,11 @@ pub(crate) static DESCRIPTION: Description = Description {
             [1, 1 << 40],
             "blocks that each thread replaces",
         ),
-        Parameter::new("min", "bytes", 16, [1, 1 << 30], "minimum size of a block"),
-        Parameter::new(
-            "max",
-            "bytes",
-            1024,
-            [1, 1 << 30],
-            "maximum size of a block",
-        ),
+        MIN,
+        Parameter {
+            default: 1024,
+            ..MAX
+        },
         TOUCH,
         SEED,
         LATENCY,
@@ -65,13 +62,8 @@ pub(crate) static DESCRIPTION: Description = Description {
     needs,
 };
 
-fn sizes(parameters: &Parameters) -> Sizes {
-    let (min, max) = (parameters.value("min"), parameters.value("max"));
-    Sizes::new(Shape::Logarithmic, min, max)
-}
-
 fn needs(parameters: &Parameters) -> u64 {
-    let of_each = sizes(parameters).mean() + size_of::<Slot>() as f64;
+    let of_each = Sizes::logarithmic(parameters).mean() + size_of::<Slot>() as f64;
     let blocks = parameters.value("blocks") as f64 * parameters.value("threads") as f64;
     // The conversion saturates: a number that is too large becomes the maximum.
     (blocks * of_each) as u64
@@ -97,7 +89,7 @@ struct Worker<'a, H: Heap> {
 }
 
 pub(crate) fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport, Failure> {
-    let kind = Kind::new(sizes(parameters), parameters);
+    let kind = Kind::new(Sizes::logarithmic(parameters), parameters);
     let account = Account::default();
     let finished = threads::run(
         parameters.value("threads") as usize,

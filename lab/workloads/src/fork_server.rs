@@ -11,7 +11,7 @@ use crate::account::Account;
 use crate::array::Array;
 use crate::caller::Tally;
 use crate::report::Outcome;
-use crate::rptest::{Blocks, Kind, Shape, Sizes, Slot};
+use crate::rptest::{Blocks, Kind, Sizes, Slot};
 use crate::threads::{self, Halt, Team};
 use crate::{Failure, Heap, Parameters};
 use heapdrome_system::forks::Forks;
@@ -21,16 +21,11 @@ use record::Record;
 /// Exit status of a child that found a failure.
 const FAILED: u8 = 1;
 
-fn sizes(parameters: &Parameters) -> Sizes {
-    let (min, max) = (parameters.value("min"), parameters.value("max"));
-    Sizes::new(Shape::Logarithmic, min, max)
-}
-
 /// Estimates the peak memory of the parent and of all children that are alive, none of which has
 /// more than the parent's blocks and its own.
 fn needs(parameters: &Parameters) -> u64 {
     let value = |name| parameters.value(name) as f64;
-    let of_each = sizes(parameters).mean() + size_of::<Slot>() as f64;
+    let of_each = Sizes::logarithmic(parameters).mean() + size_of::<Slot>() as f64;
     let of_children = value("alive") * (value("blocks") + value("allocates"));
     // The conversion saturates: a number that is too large becomes the maximum.
     ((value("threads") * value("blocks") + of_children) * of_each) as u64
@@ -46,7 +41,7 @@ pub(crate) fn operations(parameters: &Parameters) -> u64 {
 }
 
 pub(crate) fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport, Failure> {
-    let kind = Kind::new(sizes(parameters), parameters);
+    let kind = Kind::new(Sizes::logarithmic(parameters), parameters);
     let account = Account::default();
     let scene = Scene::of(parameters, heap, &kind, &account);
     let before = OfChildren::read();

@@ -9,7 +9,7 @@ use heapdrome_schema::WorkloadReport;
 use crate::account::Account;
 use crate::array::Array;
 use crate::report::Outcome;
-use crate::rptest::{Blocks, Kind, Shape, Sizes, Slot, check_sizes};
+use crate::rptest::{Blocks, Kind, Sizes, Slot, check_sizes};
 use crate::threads::{self, Halt, Team};
 use crate::{Failure, Heap, Parameters};
 
@@ -49,11 +49,6 @@ pub(crate) fn operations(parameters: &Parameters) -> u64 {
     each.saturating_mul(parameters.value("threads"))
 }
 
-fn sizes(parameters: &Parameters) -> Sizes {
-    let (min, max) = (parameters.value("min"), parameters.value("max"));
-    Sizes::new(Shape::Logarithmic, min, max)
-}
-
 /// State of one thread.
 struct Worker<'a, H: Heap> {
     blocks: Blocks<'a, H>,
@@ -65,7 +60,7 @@ struct Worker<'a, H: Heap> {
 }
 
 pub(crate) fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport, Failure> {
-    let kind = Kind::new(sizes(parameters), parameters);
+    let kind = Kind::new(Sizes::logarithmic(parameters), parameters);
     let account = Account::default();
     let finished = threads::run(
         parameters.value("threads") as usize,

@@ -11,7 +11,7 @@ use heapdrome_schema::WorkloadReport;
 use crate::account::Account;
 use crate::array::Array;
 use crate::report::Outcome;
-use crate::rptest::{Blocks, Kind, Shape, Sizes, Slot};
+use crate::rptest::{Blocks, Kind, Sizes, Slot};
 use crate::threads::{self, Halt, Team};
 use crate::{Failure, Heap, Parameters};
 use heapdrome_system::process::Memory;
@@ -31,7 +31,8 @@ impl Counts {
     /// Returns the counts that follow from the size of the heap and the mean size of a block.
     fn of(parameters: &Parameters) -> Self {
         let bytes = (parameters.value("mebibytes") << 20) as f64;
-        let live = bytes / sizes(parameters).mean() / parameters.value("threads") as f64;
+        let live =
+            bytes / Sizes::logarithmic(parameters).mean() / parameters.value("threads") as f64;
         let live = (live as u64).max(1);
         let percent = |name| live * parameters.value(name) / 100;
         Self {
@@ -47,14 +48,9 @@ impl Counts {
     }
 }
 
-fn sizes(parameters: &Parameters) -> Sizes {
-    let (min, max) = (parameters.value("min"), parameters.value("max"));
-    Sizes::new(Shape::Logarithmic, min, max)
-}
-
 fn needs(parameters: &Parameters) -> u64 {
     let counts = Counts::of(parameters);
-    let blocks = (counts.live + counts.burst) as f64 * sizes(parameters).mean();
+    let blocks = (counts.live + counts.burst) as f64 * Sizes::logarithmic(parameters).mean();
     let of_each = blocks + counts.bookkeeping() as f64;
     // The conversion saturates: a number that is too large becomes the maximum.
     (of_each * parameters.value("threads") as f64) as u64
@@ -70,7 +66,7 @@ pub(crate) fn operations(parameters: &Parameters) -> u64 {
 }
 
 pub(crate) fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport, Failure> {
-    let kind = Kind::new(sizes(parameters), parameters);
+    let kind = Kind::new(Sizes::logarithmic(parameters), parameters);
     let account = Account::default();
     let counts = Counts::of(parameters);
     let finished = threads::run(

@@ -55,7 +55,7 @@ fn parcels_of_each(cast: Cast, parameters: &Parameters) -> u64 {
 
 fn sizes(parameters: &Parameters) -> Sizes {
     let shape = Shape::of(0, parameters.value("distribution"));
-    Sizes::new(shape, parameters.value("min"), parameters.value("max"))
+    Sizes::of(shape, parameters)
 }
 
 pub(crate) fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport, Failure> {

@@ -79,7 +79,7 @@ pub(crate) fn needs(parameters: &Parameters) -> u64 {
 
 fn sizes(parameters: &Parameters) -> Sizes {
     let shape = Shape::of(parameters.value("mode"), parameters.value("distribution"));
-    Sizes::new(shape, parameters.value("min"), parameters.value("max"))
+    Sizes::of(shape, parameters)
 }
 
 pub(crate) fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport, Failure> {

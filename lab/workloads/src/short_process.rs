@@ -14,7 +14,7 @@ use crate::array::Array;
 use crate::caller::Tally;
 use crate::latency::Latency;
 use crate::report::Outcome;
-use crate::rptest::{Blocks, Kind, Shape, Sizes, Slot};
+use crate::rptest::{Blocks, Kind, Sizes, Slot};
 use crate::threads::{self, Halt, Team};
 use crate::{Failure, Heap, Libc, Parameters, Refusal};
 use heapdrome_system::child::ending;
@@ -27,15 +27,10 @@ const CHILD: &str = "short-process-child";
 /// Exit status of a child that found a failure.
 const FAILED: u8 = 1;
 
-fn sizes(parameters: &Parameters) -> Sizes {
-    let (min, max) = (parameters.value("min"), parameters.value("max"));
-    Sizes::new(Shape::Logarithmic, min, max)
-}
-
 /// Returns the number of blocks that a child allocates.
 fn blocks(parameters: &Parameters) -> u64 {
     let bytes = (parameters.value("kibibytes") << 10) as f64;
-    (bytes / sizes(parameters).mean()) as u64
+    (bytes / Sizes::logarithmic(parameters).mean()) as u64
 }
 
 /// Estimates the peak memory of all children that are alive.
@@ -150,7 +145,7 @@ pub fn child(words: &[String]) -> Option<Result<(), (u8, String)>> {
 
 /// Allocates the blocks of a child, checks them, and leaves them to the end of the process.
 fn live(parameters: &Parameters) -> Result<(), Failure> {
-    let kind = Kind::new(sizes(parameters), parameters);
+    let kind = Kind::new(Sizes::logarithmic(parameters), parameters);
     let account = Account::default();
     let mut blocks_of_child = Blocks::new(&kind, &Libc, &account, 0);
     let mut slots = Array::<Slot>::new(blocks(parameters) as usize)?;
@@ -201,7 +196,7 @@ mod tests {
     fn a_child_allocates_as_many_bytes_as_asked_for() {
         assert_eq!(blocks(&parameters(&["kibibytes=0"])), 0);
         let parameters = parameters(&["kibibytes=1024"]);
-        let bytes = blocks(&parameters) as f64 * sizes(&parameters).mean();
+        let bytes = blocks(&parameters) as f64 * Sizes::logarithmic(&parameters).mean();
         assert!((bytes / f64::from(1 << 20) - 1.0).abs() < 0.001, "{bytes}");
         assert_eq!(live(&parameters), Ok(()));
     }

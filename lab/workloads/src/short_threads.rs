@@ -13,18 +13,13 @@ use crate::account::Account;
 use crate::array::Array;
 use crate::caller::Tally;
 use crate::report::Outcome;
-use crate::rptest::{Blocks, Kind, Shape, Sizes, Slot};
+use crate::rptest::{Blocks, Kind, Sizes, Slot};
 use crate::threads;
 use crate::{Failure, Heap, Parameters};
 
-fn sizes(parameters: &Parameters) -> Sizes {
-    let (min, max) = (parameters.value("min"), parameters.value("max"));
-    Sizes::new(Shape::Logarithmic, min, max)
-}
-
 /// Estimates the peak memory: the blocks and arrays of all threads that are alive.
 fn needs(parameters: &Parameters) -> u64 {
-    let of_each = sizes(parameters).mean() + size_of::<Slot>() as f64;
+    let of_each = Sizes::logarithmic(parameters).mean() + size_of::<Slot>() as f64;
     let blocks = parameters.value("blocks") as f64 * parameters.value("threads") as f64;
     // The conversion saturates: a number that is too large becomes the maximum.
     (blocks * of_each) as u64
@@ -39,7 +34,7 @@ pub(crate) fn operations(parameters: &Parameters) -> u64 {
 }
 
 pub(crate) fn run<H: Heap>(parameters: &Parameters, heap: &H) -> Result<WorkloadReport, Failure> {
-    let kind = Kind::new(sizes(parameters), parameters);
+    let kind = Kind::new(Sizes::logarithmic(parameters), parameters);
     let account = Account::default();
     let alive = parameters.value("threads") as usize;
     let finished = threads::run(

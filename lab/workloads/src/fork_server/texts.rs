@@ -2,7 +2,7 @@
 
 use crate::description::{LATENCY, SEED, THREADS};
 use crate::report::{CHILDREN, FIGURES, before_common};
-use crate::rptest::{TOUCH, check_sizes};
+use crate::rptest::{MAX, MIN, TOUCH, check_sizes};
 use crate::{Description, FigureText, Parameter, Preset, Workload};
 
 pub(crate) static DESCRIPTION: Description = Description {
@@ -79,14 +79,11 @@ static PARAMETERS: &[Parameter] = &[
         [1, 1 << 32],
         "blocks that each child allocates and frees",
     ),
-    Parameter::new("min", "bytes", 16, [1, 1 << 30], "minimum size of a block"),
-    Parameter::new(
-        "max",
-        "bytes",
-        4096,
-        [1, 1 << 30],
-        "maximum size of a block",
-    ),
+    MIN,
+    Parameter {
+        default: 4096,
+        ..MAX
+    },
     TOUCH,
     SEED,
     LATENCY,
@@ -94,7 +91,7 @@ static PARAMETERS: &[Parameter] = &[
 
 static PRESETS: &[Preset] = &[
     Preset::own("default", "300 children of a heap of 35 MiB", &[]),
-    Preset::own("quick", "a tenth of the children", &[("children", 50)]),
+    Preset::own("quick", "a sixth of the children", &[("children", 50)]),
 ];
 
 static ALL_FIGURES: [FigureText; COUNT] = before_common(CHILDREN);

@@ -2,7 +2,7 @@
 
 use crate::description::{LATENCY, SEED, THREADS};
 use crate::report::{FIGURES, before_common};
-use crate::rptest::{TOUCH, check_sizes};
+use crate::rptest::{MAX, MIN, TOUCH, check_sizes};
 use crate::{Description, FigureText, Parameter, Preset, Workload};
 
 pub(crate) static DESCRIPTION: Description = Description {
@@ -67,14 +67,11 @@ static PARAMETERS: &[Parameter] = &[
         [0, 3_600_000],
         "time after a burst until memory is read",
     ),
-    Parameter::new("min", "bytes", 16, [1, 1 << 30], "minimum size of a block"),
-    Parameter::new(
-        "max",
-        "bytes",
-        16 << 10,
-        [1, 1 << 30],
-        "maximum size of a block",
-    ),
+    MIN,
+    Parameter {
+        default: 16 << 10,
+        ..MAX
+    },
     TOUCH,
     SEED,
     LATENCY,

@@ -1,5 +1,7 @@
 //! Sizes drawn from a distribution.
 
+use crate::Parameters;
+
 /// Number of cells of equal probability into which a distribution is divided.
 const CELLS: usize = 1 << CELL_BITS;
 const CELL_BITS: u32 = 9;
@@ -63,6 +65,16 @@ pub struct Sizes {
 }
 
 impl Sizes {
+    /// Creates the distribution of this shape with the parameters `min` and `max` as its range.
+    pub fn of(shape: Shape, parameters: &Parameters) -> Self {
+        Self::new(shape, parameters.value("min"), parameters.value("max"))
+    }
+
+    /// Creates the logarithmic distribution with the parameters `min` and `max` as its range.
+    pub fn logarithmic(parameters: &Parameters) -> Self {
+        Self::of(Shape::Logarithmic, parameters)
+    }
+
     /// Creates the distribution of sizes from `least` to `greatest`, inclusive.
     pub fn new(shape: Shape, least: u64, greatest: u64) -> Self {
         let (from, to) = match shape {

@@ -47,10 +47,16 @@ pub(crate) static DESCRIPTION: Description = Description {
 };
 
 /// Minimum size of a block.
-pub(crate) const MIN: Parameter = Parameter::new("min", "bytes", 16, [1, 1 << 30], "minimum size");
+pub(crate) const MIN: Parameter =
+    Parameter::new("min", "bytes", 16, [1, 1 << 30], "minimum size of a block");
 /// Maximum size of a block.
-pub(crate) const MAX: Parameter =
-    Parameter::new("max", "bytes", 1000, [1, 1 << 30], "greatest size");
+pub(crate) const MAX: Parameter = Parameter::new(
+    "max",
+    "bytes",
+    1000,
+    [1, 1 << 30],
+    "maximum size of a block",
+);
 /// Distribution of the sizes.
 pub(crate) const DISTRIBUTION: Parameter = Parameter::new(
     "distribution",

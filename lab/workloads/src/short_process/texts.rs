@@ -2,7 +2,7 @@
 
 use crate::description::{LATENCY, SEED, THREADS};
 use crate::report::{CHILDREN, FIGURES, before_common};
-use crate::rptest::{TOUCH, check_sizes};
+use crate::rptest::{MAX, MIN, TOUCH, check_sizes};
 use crate::{Description, FigureText, Parameter, Preset, Workload};
 
 pub(crate) static DESCRIPTION: Description = Description {
@@ -50,8 +50,11 @@ static PARAMETERS: &[Parameter] = &[
         [0, 1 << 30],
         "total size of the blocks of a process",
     ),
-    Parameter::new("min", "bytes", 16, [1, 1 << 30], "minimum size of a block"),
-    Parameter::new("max", "bytes", 512, [1, 1 << 30], "maximum size of a block"),
+    MIN,
+    Parameter {
+        default: 512,
+        ..MAX
+    },
     TOUCH,
     SEED,
     LATENCY,

@@ -2,7 +2,7 @@
 
 use crate::description::{LATENCY, SEED, THREADS};
 use crate::report::FIGURES;
-use crate::rptest::{TOUCH, check_sizes};
+use crate::rptest::{MAX, MIN, TOUCH, check_sizes};
 use crate::{Description, Parameter, Preset, Workload};
 
 pub(crate) static DESCRIPTION: Description = Description {
@@ -49,14 +49,11 @@ static PARAMETERS: &[Parameter] = &[
         [1, 1 << 32],
         "blocks that each thread allocates",
     ),
-    Parameter::new("min", "bytes", 16, [1, 1 << 30], "minimum size of a block"),
-    Parameter::new(
-        "max",
-        "bytes",
-        4096,
-        [1, 1 << 30],
-        "maximum size of a block",
-    ),
+    MIN,
+    Parameter {
+        default: 4096,
+        ..MAX
+    },
     TOUCH,
     SEED,
     LATENCY,
