@@ -103,8 +103,8 @@ fn run(command: Command, allocator: &str, engine: &Engine) -> Result<WorkloadRep
     if ran.status.is_some_and(|status| status.success()) {
         return serde_json::from_str(&ran.out).map_err(|_| {
             Failure::Entrant(format!(
-                "the replay under {allocator} printed no result, perhaps because the allocator destroyed it; \
-                 try --speed locked --touch check"
+                "the replay under {allocator} printed no valid result; if the allocator corrupts memory, \
+                 --speed locked --touch check shows where"
             ))
         });
     }

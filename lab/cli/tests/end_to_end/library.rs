@@ -147,6 +147,15 @@ fn built_in_traces_are_listed_and_replayed_by_name() {
 }
 
 #[test]
+fn a_replay_whose_result_is_spoiled_is_a_failure_of_the_allocator() {
+    let talking = allocator("talking");
+    let talking = talking.to_str().expect("plain");
+    Site::new()
+        .run(&["replay", "library:git", "-a", talking])
+        .says(1, &["no valid result", "--touch check"]);
+}
+
+#[test]
 fn the_suite_of_traces_shows_the_peak_over_the_floor() {
     let (site, sound) = (Site::new(), allocator(""));
     let sound = sound.to_str().expect("plain");
